@@ -1,0 +1,94 @@
+/**
+ * What a service is to the protocols that carry it: descriptors on one side, plain functions on the other. Nothing here
+ * or in the functions knows which protocol a call came by.
+ */
+import type {
+  DescMessage,
+  DescMethod,
+  DescMethodServerStreaming,
+  DescMethodUnary,
+  DescService,
+  MessageInitShape,
+  MessageShape,
+} from "@bufbuild/protobuf";
+
+/** Who calls. */
+export interface Caller {
+  /** IP address; IPv4-mapped IPv6 addresses are given as IPv4. */
+  readonly address: string;
+  /** Ed25519 public key that the caller proved to hold, 0x and 64 lower-case hex digits; undefined when anonymous. */
+  readonly identity: string | undefined;
+}
+
+/** One call, as an implementation sees it. */
+export interface Call {
+  readonly caller: Caller;
+  /** Aborted when the caller has gone away or the deadline has passed. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * What a unary function returns: the response as a literal, at once where it can be, so that a call that waits for
+ * nothing costs no promise. Fields left out have their default.
+ */
+export type Answer<O extends DescMessage> = MessageInitShape<O> | Promise<MessageInitShape<O>>;
+
+type MethodFunction<M> =
+  M extends DescMethodUnary<infer I, infer O>
+    ? (request: MessageShape<I>, call: Call) => Answer<O>
+    : M extends DescMethodServerStreaming<infer I, infer O>
+      ? (request: MessageShape<I>, call: Call) => AsyncIterable<MessageInitShape<O>>
+      : never;
+
+/** One function per rpc of a service; a missing or misspelt one does not compile. */
+export type Implementation<S extends DescService> = {
+  readonly [K in keyof S["method"]]: MethodFunction<S["method"][K]>;
+};
+
+/** What a reply over plain HTTP has beyond its body. */
+export interface PlainReply {
+  /** HTTP status; 200 when left out. */
+  readonly status?: number;
+  /** Header names and values. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** For an rpc whose answer changes the HTTP status or headers: response to {@link PlainReply}. */
+export type PlainReplies<S extends DescService> = {
+  readonly [K in keyof S["method"]]?: S["method"][K] extends DescMethodUnary<DescMessage, infer O>
+    ? (response: MessageInitShape<O>) => PlainReply
+    : never;
+};
+
+/** One rpc and its function, with types forgotten: what the protocol machinery works with. */
+export interface ServedMethod {
+  readonly desc: DescMethod;
+  readonly invoke: (request: object, call: Call) => unknown;
+  readonly plainReply: ((response: object) => PlainReply) | undefined;
+}
+
+/** A service descriptor with its implementation. */
+export interface ServedService {
+  readonly desc: DescService;
+  readonly methods: readonly ServedMethod[];
+}
+
+/** Joins a descriptor, its implementation and, where an answer changes status or headers, its plain replies. */
+export function serve<S extends DescService>(
+  desc: S,
+  implementation: Implementation<S>,
+  plainReplies: PlainReplies<S> = {},
+): ServedService {
+  const functions = implementation as Record<string, ServedMethod["invoke"]>;
+  const replies = plainReplies as Record<string, ServedMethod["plainReply"]>;
+  return {
+    desc,
+    methods: desc.methods.map((method) => {
+      const invoke = functions[method.localName];
+      if (invoke === undefined) {
+        throw new Error(`${desc.typeName}.${method.name} has no implementation`);
+      }
+      return { desc: method, invoke, plainReply: replies[method.localName] };
+    }),
+  };
+}
