@@ -63,7 +63,8 @@ export type PlainReplies<S extends DescService> = {
 /** One rpc and its function, with types forgotten: what the protocol machinery works with. */
 export interface ServedMethod {
   readonly desc: DescMethod;
-  readonly invoke: (request: object, call: Call) => unknown;
+  /** The function: a unary one gives a message or a promise of it, a streaming one an iterable of messages. */
+  readonly invoke: (request: object, call: Call) => object;
   readonly plainReply: ((response: object) => PlainReply) | undefined;
 }
 

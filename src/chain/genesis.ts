@@ -1,0 +1,102 @@
+/** The genesis: a JSON file that becomes block 0 once, and that names the network by its hash. */
+import { createHash } from "node:crypto";
+import { readFile, stat } from "node:fs/promises";
+import { z } from "zod";
+import type { ChainHead, ChainStore } from "./store.js";
+
+/** The genesis that block 0 holds. */
+export interface Genesis {
+  /** The text of the file. */
+  readonly text: string;
+  /** Hash of block 0: 0x and SHA-256 of the text in UTF-8. */
+  readonly hash: string;
+}
+
+const maxBytes = 16 * 1024 * 1024;
+
+const genesisFile = z.looseObject({
+  name: z.string().optional(),
+  timestamp: z.number().int().min(0).max(Number.MAX_SAFE_INTEGER).optional(),
+  authorities: z.array(z.string().regex(/^0x[0-9a-f]{64}$/)).optional(),
+});
+
+/**
+ * Puts the file into block 0 if there is no block 0 yet, and gives the genesis of block 0.
+ *
+ * @param path the genesis file; undefined to go on with what block 0 holds, if anything.
+ * @throws Error with one sentence when the file cannot be used, or is not the one that block 0 was made of.
+ */
+export async function adoptGenesis(store: ChainStore, path: string | undefined): Promise<Genesis | undefined> {
+  const stored = await store.genesisText();
+  const known = stored === undefined ? undefined : { text: stored, hash: genesisHash(stored) };
+  if (path === undefined) {
+    return known;
+  }
+  const text = await readGenesis(path);
+  const given = { text, hash: genesisHash(text) };
+  if (known !== undefined) {
+    if (known.hash !== given.hash) {
+      throw new Error(
+        `The genesis file ${path} (${given.hash}) is not the one that this database was started with (${known.hash}); ` +
+          "name that file again, or another --data-dir for another network.",
+      );
+    }
+    return known;
+  }
+  await store.insertGenesis({ ...given, timestampMs: parseGenesis(path, text).timestamp ?? 0 });
+  return given;
+}
+
+/**
+ * Checks that block 0 has the hash of the genesis that it holds, and gives the newest block.
+ *
+ * @throws Error when it has not: the database was changed by something else than a node.
+ */
+export async function verifyStoredChain(store: ChainStore): Promise<ChainHead> {
+  const text = await store.genesisText();
+  const head = await store.head();
+  if (text === undefined || head === undefined || head.genesisHash !== genesisHash(text)) {
+    throw new Error("Block 0 in the database does not have the hash of the genesis that it holds.");
+  }
+  return head;
+}
+
+/** Hash of a genesis: 0x and 64 lower-case hex digits. */
+export function genesisHash(text: string): string {
+  return `0x${createHash("sha256").update(text, "utf8").digest("hex")}`;
+}
+
+async function readGenesis(path: string): Promise<string> {
+  let bytes: Buffer;
+  try {
+    const { size } = await stat(path);
+    if (size > maxBytes) {
+      throw new Error(`it is larger than ${maxBytes} bytes`);
+    }
+    bytes = await readFile(path);
+  } catch (error) {
+    throw new Error(`The genesis file ${path} cannot be read: ${(error as Error).message}.`);
+  }
+  const text = bytes.toString("utf8");
+  if (!Buffer.from(text, "utf8").equals(bytes) || text.includes("\0")) {
+    throw new Error(`The genesis file ${path} is not UTF-8 text.`);
+  }
+  parseGenesis(path, text);
+  return text;
+}
+
+function parseGenesis(path: string, text: string): z.infer<typeof genesisFile> {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch (error) {
+    throw new Error(`The genesis file ${path} is not JSON: ${(error as Error).message}.`);
+  }
+  const parsed = genesisFile.safeParse(json);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    const place = issue?.path.join(".") ?? "";
+    throw new Error(`The genesis file ${path} is not usable${place === "" ? "" : ` at ${place}`}: ${issue?.message ?? "wrong shape"}.`);
+  }
+  return parsed.data;
+}

@@ -1,0 +1,86 @@
+/** `gatehouse health`: shows how a running node is. */
+import type { Command } from "commander";
+import { addNodeFlags, askNode } from "./ask-node.js";
+import { duration, paint, print, table } from "./output.js";
+
+interface HealthBody {
+  version: string;
+  version_name: string;
+  accepting: boolean;
+  mempool_size: number | null;
+  uptime_s: number;
+  status: "ok" | "degraded" | "dormant" | "failing";
+  boot: { complete: boolean; steps_total: number; steps_ready: number; steps_failed: number; steps_skipped: number; current: string | null };
+  subsystems: Record<string, SubsystemBody>;
+  ports: Record<string, { requested: number; actual: number; drifted: boolean }>;
+  main_loop: { heartbeat_age_s: number | null; iterations_total: number; exited: boolean; exit_reason: string | null };
+  errors: { uncaught_total: number; unhandled_rejection_total: number };
+}
+
+interface SubsystemBody {
+  status: string;
+  since: number | null;
+  lastError: { message: string } | null;
+  extra?: { reason?: string };
+}
+
+/** Adds the command. */
+export function addHealth(program: Command): void {
+  addNodeFlags(program.command("health"))
+    .description("Show how a running node is.")
+    .addHelpText("after", "\nExit codes: 0 ok, degraded or dormant; 1 failing; 3 not reached.")
+    .action(async (flags: { node: string; json?: boolean }) => {
+      const { status, text } = await askNode(flags.node, "/health");
+      print(...(flags.json === true ? [text] : describe(JSON.parse(text) as HealthBody)));
+      process.exitCode = status === 200 ? 0 : 1;
+    });
+}
+
+const colours = { ok: "green", degraded: "yellow", dormant: "yellow", failing: "red" } as const;
+const subsystemColours: Readonly<Record<string, "green" | "red" | "yellow" | "dim">> = {
+  ready: "green",
+  failed: "red",
+  running: "yellow",
+  pending: "yellow",
+};
+
+function describe(health: HealthBody): string[] {
+  const { boot, main_loop: loop, errors } = health;
+  const steps = [
+    `${boot.steps_ready} ready`,
+    boot.steps_failed > 0 ? paint("red", `${boot.steps_failed} failed`) : "",
+    boot.steps_skipped > 0 ? `${boot.steps_skipped} skipped` : "",
+  ].filter((part) => part !== "");
+  const beat = loop.heartbeat_age_s === null ? "no tick yet" : `last tick ${duration(loop.heartbeat_age_s)} ago`;
+  return [
+    `${paint(["bold", colours[health.status]], health.status)}   ${health.version} "${health.version_name}", up ${duration(health.uptime_s)}`,
+    "",
+    ...table([
+      ["", ""],
+      ["accepting", health.accepting ? "yes" : paint("yellow", "no")],
+      ["pending", health.mempool_size === null ? paint("red", "unknown: the database does not answer") : String(health.mempool_size)],
+      ["boot", `${boot.complete ? "complete" : `at ${boot.current ?? "?"}`}: ${steps.join(", ")} of ${boot.steps_total}`],
+      ["main loop", loop.exited ? paint("red", `exited: ${loop.exit_reason ?? ""}`) : `${beat}, ${loop.iterations_total} ticks`],
+      ["errors", `${errors.uncaught_total} uncaught, ${errors.unhandled_rejection_total} unhandled rejections`],
+    ]).slice(1),
+    "",
+    ...table([
+      ["SUBSYSTEM", "STATUS", "PORT", "SINCE", ""],
+      ...Object.entries(health.subsystems).map(([name, state]) => [
+        name,
+        paint(subsystemColours[state.status] ?? "dim", state.status),
+        portOf(health, name),
+        state.since === null ? "" : `${duration(Math.max(0, Date.now() - state.since) / 1000)} ago`,
+        state.extra?.reason ?? state.lastError?.message ?? "",
+      ]),
+    ]),
+  ];
+}
+
+function portOf(health: HealthBody, name: string): string {
+  const port = health.ports[name];
+  if (port === undefined) {
+    return "";
+  }
+  return port.drifted ? `${port.actual} ${paint("yellow", `(asked for ${port.requested})`)}` : String(port.actual);
+}

@@ -1,0 +1,34 @@
+/** `gatehouse keygen`: makes a node's identity key before its first start. */
+import type { Command } from "commander";
+import { resolve } from "node:path";
+import { createNodeKey, nodeKeyPath } from "../info/node-key.js";
+import { ExitError, print } from "./output.js";
+
+/** Adds the command. */
+export function addKeygen(program: Command): void {
+  program
+    .command("keygen")
+    .description("Make an Ed25519 identity key, readable by you only, and print its public key.")
+    .option("--data-dir <DIR>", "Data directory of the node that will use the key.", "data")
+    .option("--out <FILE>", "Write the key to this file instead.")
+    .option("--json", "Print JSON.")
+    .addHelpText(
+      "after",
+      `
+A node makes its own key at its first start; make it before when others must know the public key first.
+A key that is there already is never overwritten.
+
+Examples:
+  gatehouse keygen --data-dir /var/lib/gatehouse
+  gatehouse keygen --out alice.key --json`,
+    )
+    .action(async (flags: { dataDir: string; out?: string; json?: boolean }) => {
+      const path = resolve(flags.out ?? nodeKeyPath(flags.dataDir));
+      const { publicKey } = await createNodeKey(path).catch((error: NodeJS.ErrnoException) => {
+        throw error.code === "EEXIST"
+          ? new ExitError(`There is a key at ${path} already; choose another place, or remove it if nobody needs it.`, 1)
+          : new ExitError(`The key cannot be written to ${path}: ${error.message}.`, 1);
+      });
+      print(...(flags.json === true ? [JSON.stringify({ publicKey, path })] : [publicKey, `written to ${path}`]));
+    });
+}

@@ -1,0 +1,78 @@
+/** `gatehouse start`: runs a node until it is told to stop. */
+import { type Command, Option as Flag } from "commander";
+import { type Config, loadConfig, processSources } from "../config.js";
+import { createProcessErrors, watchProcess } from "../health/process-errors.js";
+import { type RunningNode, startNode } from "../node.js";
+import { type Option, options } from "../options.js";
+import { paint, print } from "./output.js";
+import { stopOnSignals } from "./signals.js";
+
+/** Adds the command. */
+export function addStart(program: Command): void {
+  const command = program
+    .command("start")
+    .description("Run a node until Ctrl-C or SIGTERM.")
+    .addHelpText(
+      "after",
+      `
+Every option is also an environment variable (shown above) and a key of the file that --config names.
+A flag wins over the environment, the environment over the file, the file over the default.
+
+Examples:
+  gatehouse start --genesis examples/genesis.json --peers examples/peers.json
+  gatehouse start --config examples/config.yaml --log-level debug
+  GATEHOUSE_RPC_PORT=8080 gatehouse start --genesis genesis.json --json`,
+    )
+    .action(async (flags: Record<string, string | boolean | undefined>) => {
+      await run(loadConfig(processSources(byOptionName(flags))));
+    });
+  command.addOption(new Flag("--config <FILE>", "Configuration file (YAML or JSON). [env: GATEHOUSE_CONFIG]"));
+  for (const option of options) {
+    command.addOption(toFlag(option));
+  }
+}
+
+/** Defaults and the environment are shown here, and applied by the configuration, which knows their order. */
+function toFlag(option: Option): Flag {
+  const fallback = option.fallback === undefined || option.fallback === "" || option.value === undefined ? "" : ` (default: ${option.fallback})`;
+  return new Flag(
+    `--${option.name}${option.value === undefined ? "" : ` <${option.value}>`}`,
+    `${option.description}${fallback} [env: ${option.env}]`,
+  );
+}
+
+function byOptionName(flags: Record<string, string | boolean | undefined>): Record<string, string | boolean | undefined> {
+  return Object.fromEntries(
+    Object.entries(flags).map(([key, value]) => [key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`), value]),
+  );
+}
+
+async function run(config: Config): Promise<void> {
+  const processErrors = createProcessErrors();
+  const node = await startNode(config, { processErrors });
+  watchProcess(processErrors, node.log);
+  if (config.json) {
+    print(JSON.stringify({ event: "ready", rpc: node.rpcUrl, ports: node.ports }));
+  } else {
+    print(...panel(node));
+  }
+  await stopOnSignals(() => node.stop());
+}
+
+function panel(node: RunningNode): string[] {
+  return [
+    "",
+    `  ${paint("bold", `Gatehouse ${node.version}`)} "${node.versionName}"${node.dormant ? paint("yellow", "  dormant: no peers") : ""}`,
+    `  ${node.rpcUrl}   HTTP and gRPC`,
+    `  ${node.publicKey}`,
+    ...node.warnings.map((warning) => `  ${paint("yellow", "!")} ${warning}`),
+    "",
+    "  Try:",
+    `    curl ${node.rpcUrl}/health`,
+    `    curl ${node.rpcUrl}/info`,
+    `    curl '${node.rpcUrl}/readyz?verbose'`,
+    "",
+    `  ${paint("dim", "Ctrl-C stops it.")}`,
+    "",
+  ];
+}

@@ -1,0 +1,96 @@
+/**
+ * Opens the database. The only file that knows which engine stands behind it: sqlite3 is archived upstream, and what
+ * replaces it one day changes nothing else.
+ */
+import knex, { type Knex } from "knex";
+import { mkdir } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Database as SqliteConnection } from "sqlite3";
+
+/** An open database. */
+export interface Database {
+  /** For reads: several connections, none of which waits for the writer. */
+  readonly read: Knex;
+  /** For writes: one connection, so that writers queue here and not inside the engine. */
+  readonly write: Knex;
+  /** Closes all connections. */
+  close(): Promise<void>;
+}
+
+/** The database cannot be used; the message is one sentence for the operator. */
+export class DatabaseError extends Error {
+  override readonly name = "DatabaseError";
+}
+
+const readers = 3;
+/** How long a query waits for a free connection. */
+const acquireWithinMs = 2_000;
+
+const pragmas = [
+  "PRAGMA busy_timeout = 2000",
+  "PRAGMA journal_mode = WAL",
+  "PRAGMA synchronous = NORMAL",
+  "PRAGMA foreign_keys = ON",
+  "PRAGMA mmap_size = 268435456",
+];
+
+/**
+ * Opens a database, made if there is none.
+ *
+ * @param url `sqlite:` and a path.
+ * @throws DatabaseError
+ */
+export async function openDatabase(url: string): Promise<Database> {
+  const path = url.replace(/^sqlite:/, "");
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+    throw explain(path, error);
+  });
+  const write = connect(path, 1);
+  const read = connect(path, readers);
+  const database = {
+    read,
+    write,
+    close: async () => {
+      await Promise.all([read.destroy(), write.destroy()]);
+    },
+  };
+  try {
+    await write.raw("SELECT 1 FROM sqlite_master LIMIT 1");
+  } catch (error) {
+    await database.close();
+    throw explain(path, error);
+  }
+  return database;
+}
+
+function connect(filename: string, connections: number): Knex {
+  return knex({
+    client: "sqlite3",
+    connection: { filename },
+    useNullAsDefault: true,
+    acquireConnectionTimeout: acquireWithinMs,
+    pool: {
+      min: 0,
+      max: connections,
+      idleTimeoutMillis: 3_600_000,
+      afterCreate: (connection: SqliteConnection, done: (error: Error | null, connection: SqliteConnection) => void) => {
+        connection.exec(pragmas.join(";"), (error) => done(error, connection));
+      },
+    },
+  });
+}
+
+function explain(path: string, error: unknown): DatabaseError {
+  const { code } = error as NodeJS.ErrnoException;
+  switch (code) {
+    case "SQLITE_NOTADB":
+    case "SQLITE_CORRUPT":
+      return new DatabaseError(`The file ${path} is not a usable SQLite database; restore it from a backup or name another --database.`);
+    case "SQLITE_BUSY":
+      return new DatabaseError(`The database ${path} is locked by another process; stop that process first.`);
+    default:
+      return new DatabaseError(
+        `The database ${path} cannot be opened (${code ?? "unknown error"}); check that the directory exists and may be written to.`,
+      );
+  }
+}

@@ -1,0 +1,27 @@
+/** Brings a database to the schema of this version: forward only, in one go, at boot. */
+import { DatabaseError, type Database } from "./connect.js";
+import { migrations } from "./migrations.js";
+
+/**
+ * Runs the migrations that the database has not had yet.
+ *
+ * @throws DatabaseError when the database was made by a newer version.
+ */
+export async function migrate({ write }: Database): Promise<void> {
+  await write.transaction(async (transaction) => {
+    await transaction.raw("CREATE TABLE IF NOT EXISTS schema_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL)");
+    const [applied] = (await transaction("schema_migrations").max({ version: "version" })) as { version: number | null }[];
+    const version = applied?.version ?? 0;
+    if (version > migrations.length) {
+      throw new DatabaseError(
+        `The database was made by a newer version of Gatehouse (schema ${version}; this one knows ${migrations.length}); start that version.`,
+      );
+    }
+    for (const [index, migration] of migrations.entries()) {
+      if (index >= version) {
+        await migration.up(transaction);
+        await transaction("schema_migrations").insert({ version: index + 1, name: migration.name });
+      }
+    }
+  });
+}

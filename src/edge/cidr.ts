@@ -1,0 +1,37 @@
+import { BlockList, isIP, isIPv4 } from "node:net";
+
+/** Answers whether an address lies in one of the ranges. */
+export type AddressSet = (address: string) => boolean;
+
+/**
+ * Makes a set of addresses from CIDR ranges (`10.0.0.0/8`, `::1/128`) and single addresses.
+ *
+ * @throws Error that names the range that is none.
+ */
+export function createAddressSet(ranges: readonly string[]): AddressSet {
+  const list = new BlockList();
+  for (const range of ranges) {
+    const [address = "", prefix, ...rest] = range.split("/");
+    const family = isIPv4(address) ? "ipv4" : "ipv6";
+    const most = family === "ipv4" ? 32 : 128;
+    const isPrefix = prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= most);
+    if (isIP(address) === 0 || !isPrefix || rest.length > 0) {
+      throw new Error(`"${range}" is no address range.`);
+    }
+    list.addSubnet(address, prefix === undefined ? most : Number(prefix), family);
+  }
+  if (ranges.length === 0) {
+    return () => false;
+  }
+  return (address) => {
+    const family = isIP(address);
+    return family !== 0 && list.check(address, family === 4 ? "ipv4" : "ipv6");
+  };
+}
+
+/** An address in its shortest usual form: IPv4-mapped IPv6 as IPv4, and without a zone. */
+export function normalizeAddress(address: string): string {
+  const zone = address.indexOf("%");
+  const bare = zone < 0 ? address : address.slice(0, zone);
+  return bare.length > 7 && bare.slice(0, 7).toLowerCase() === "::ffff:" && isIPv4(bare.slice(7)) ? bare.slice(7) : bare;
+}

@@ -1,0 +1,82 @@
+/** The boot: an ordered list of named steps. A step that has the name of a subsystem moves that subsystem too. */
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { type BootSchema, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { messageOf } from "./process-errors.js";
+import { isSubsystemName, type Subsystems } from "./subsystems.js";
+
+/** A boot under way. Its steps are taken in the order in which they were announced. */
+export interface Boot {
+  /** Takes a step: ready with what `run` gives; failed, and rejected with what `run` throws. */
+  step<T>(name: string, run: () => T | Promise<T>): Promise<T>;
+  /** Takes a step that the node can live without: failed, and undefined, when `run` throws. */
+  tryStep<T>(name: string, run: () => T | Promise<T>): Promise<T | undefined>;
+  /** Leaves a step out. */
+  skip(name: string, reason: string): void;
+  /** How far the boot is, as the contract shows it. */
+  state(): MessageInitShape<typeof BootSchema> & { readonly complete: boolean };
+}
+
+/** A boot of the given steps, none taken. */
+export function createBoot(names: readonly string[], subsystems: Subsystems): Boot {
+  const counts = { ready: 0, failed: 0, skipped: 0 };
+  let taken = 0;
+  let current: string | undefined;
+
+  function begin(name: string): void {
+    if (names[taken] !== name) {
+      throw new Error(`Boot step ${name} is out of order; ${names[taken] ?? "none"} was announced.`);
+    }
+    current = name;
+    move(name, SubsystemStatus.RUNNING);
+  }
+
+  function end(name: string, outcome: keyof typeof counts): void {
+    counts[outcome]++;
+    taken++;
+    current = undefined;
+    if (outcome === "ready") {
+      move(name, SubsystemStatus.READY);
+    }
+  }
+
+  function move(name: string, status: SubsystemStatus): void {
+    if (isSubsystemName(name)) {
+      subsystems.set(name, { status });
+    }
+  }
+
+  async function step<T>(name: string, run: () => T | Promise<T>): Promise<T> {
+    begin(name);
+    try {
+      const result = await run();
+      end(name, "ready");
+      return result;
+    } catch (error) {
+      end(name, "failed");
+      if (isSubsystemName(name)) {
+        subsystems.set(name, { status: SubsystemStatus.FAILED, error: { message: messageOf(error), source: "boot" } });
+      }
+      throw error;
+    }
+  }
+
+  return {
+    step,
+    tryStep: (name, run) => step(name, run).catch(() => undefined),
+    skip(name, reason) {
+      begin(name);
+      end(name, "skipped");
+      if (isSubsystemName(name)) {
+        subsystems.set(name, { status: SubsystemStatus.SKIPPED, reason });
+      }
+    },
+    state: () => ({
+      complete: taken === names.length,
+      stepsTotal: names.length,
+      stepsReady: counts.ready,
+      stepsFailed: counts.failed,
+      stepsSkipped: counts.skipped,
+      current,
+    }),
+  };
+}

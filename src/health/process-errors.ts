@@ -1,0 +1,65 @@
+/** Counts what nobody caught. The process goes on: one bad request must not take the node down, but it must show. */
+
+/** An error that happened. */
+export interface ErrorEvent {
+  readonly atMs: bigint;
+  /** First line of the error, without stack. */
+  readonly message: string;
+  readonly source: string | undefined;
+}
+
+/** Counters of a process; several nodes in one process share them. */
+export interface ProcessErrors {
+  readonly uncaughtTotal: number;
+  readonly unhandledRejectionTotal: number;
+  readonly lastUncaught: ErrorEvent | undefined;
+  /** Counts an uncaught exception or an unhandled rejection. */
+  count(kind: "uncaughtException" | "unhandledRejection", error: unknown): void;
+}
+
+/** Counters at zero. */
+export function createProcessErrors(): ProcessErrors {
+  let uncaughtTotal = 0;
+  let unhandledRejectionTotal = 0;
+  let lastUncaught: ErrorEvent | undefined;
+  return {
+    get uncaughtTotal() {
+      return uncaughtTotal;
+    },
+    get unhandledRejectionTotal() {
+      return unhandledRejectionTotal;
+    },
+    get lastUncaught() {
+      return lastUncaught;
+    },
+    count(kind, error) {
+      if (kind === "uncaughtException") {
+        uncaughtTotal++;
+        lastUncaught = { atMs: BigInt(Date.now()), message: messageOf(error), source: kind };
+      } else {
+        unhandledRejectionTotal++;
+      }
+    },
+  };
+}
+
+/** Counts and logs the uncaught errors of this process from now on, and keeps it running. */
+export function watchProcess(
+  errors: ProcessErrors,
+  log: { error(fields: object, message: string): void },
+): void {
+  process.on("uncaughtException", (error) => {
+    errors.count("uncaughtException", error);
+    log.error({ err: error }, "Uncaught exception");
+  });
+  process.on("unhandledRejection", (reason) => {
+    errors.count("unhandledRejection", reason);
+    log.error({ err: reason }, "Unhandled rejection");
+  });
+}
+
+/** The first line of whatever was thrown, for people; at most 500 characters. */
+export function messageOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return text.split("\n", 1)[0]!.slice(0, 500);
+}

@@ -1,0 +1,95 @@
+/** Takes the health snapshot. Every health answer is made of it, so that no two of them disagree. */
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type HealthSnapshotSchema,
+  type MainLoopSchema,
+  type PortSchema,
+  SubsystemStatus,
+} from "../../gen/gatehouse/health/v1/health_pb.js";
+import type { Boot } from "./boot.js";
+import type { BoundedProbe } from "./bounded-probe.js";
+import type { ProcessErrors } from "./process-errors.js";
+import { rollUp } from "./rollup.js";
+import type { SubsystemState, Subsystems } from "./subsystems.js";
+
+/** The main loop, as health sees it. */
+export interface MainLoopHealth {
+  /** The heartbeat as the contract shows it. */
+  heartbeat(): MessageInitShape<typeof MainLoopSchema>;
+  /** It exited or missed its heartbeat. False before it was started. */
+  isDead(): boolean;
+}
+
+/** What the snapshot is taken of. */
+export interface HealthSources {
+  readonly version: string;
+  readonly versionName: string;
+  readonly uptimeS: () => number;
+  readonly isDormant: () => boolean;
+  readonly isAccepting: () => boolean;
+  readonly boot: Pick<Boot, "state">;
+  readonly subsystems: Subsystems;
+  readonly mainLoop: MainLoopHealth;
+  readonly pendingCount: BoundedProbe;
+  readonly processErrors: ProcessErrors;
+}
+
+/** A snapshot as the contract shows it. */
+export type HealthSnapshot = MessageInitShape<typeof HealthSnapshotSchema>;
+
+/** Takes snapshots: at once while the pending count is fresh, otherwise after at most the probe's time-out. */
+export type TakeSnapshot = () => HealthSnapshot | Promise<HealthSnapshot>;
+
+/** Builds the function that takes snapshots. */
+export function createTakeSnapshot(sources: HealthSources): TakeSnapshot {
+  return () => {
+    const pending = sources.pendingCount.read();
+    return pending instanceof Promise ? pending.then((count) => assemble(sources, count)) : assemble(sources, pending);
+  };
+}
+
+function assemble(sources: HealthSources, pendingCount: number | null): HealthSnapshot {
+  const subsystems = sources.subsystems.all();
+  const dormant = sources.isDormant();
+  const { processErrors } = sources;
+  return {
+    version: sources.version,
+    versionName: sources.versionName,
+    accepting: sources.isAccepting(),
+    mempoolSize: pendingCount ?? undefined,
+    uptimeS: sources.uptimeS(),
+    status: rollUp({
+      pendingCountKnown: pendingCount !== null,
+      chainFailed: subsystems.chain.status === SubsystemStatus.FAILED,
+      mainLoopDead: sources.mainLoop.isDead(),
+      dormant,
+      otherFailed: Object.entries(subsystems).some(
+        ([name, state]) => name !== "chain" && name !== "main_loop" && state.status === SubsystemStatus.FAILED,
+      ),
+    }),
+    dormant,
+    boot: sources.boot.state(),
+    subsystems,
+    ports: portsOf(subsystems),
+    mainLoop: sources.mainLoop.heartbeat(),
+    errors: {
+      uncaughtTotal: BigInt(processErrors.uncaughtTotal),
+      unhandledRejectionTotal: BigInt(processErrors.unhandledRejectionTotal),
+      lastUncaught: processErrors.lastUncaught,
+    },
+  };
+}
+
+/** The ports of the subsystems that have bound one. A request for port 0 is met by any port. */
+function portsOf(
+  subsystems: Readonly<Record<string, SubsystemState>>,
+): Record<string, MessageInitShape<typeof PortSchema>> {
+  const ports: Record<string, MessageInitShape<typeof PortSchema>> = {};
+  for (const [name, { port, requestedPort }] of Object.entries(subsystems)) {
+    if (port !== undefined) {
+      const requested = requestedPort ?? port;
+      ports[name] = { requested, actual: port, drifted: requested !== 0 && requested !== port };
+    }
+  }
+  return ports;
+}

@@ -1,0 +1,98 @@
+/** The one registry of the node's subsystems. Whatever reports their state reads it from here. */
+import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import type { ErrorEvent } from "./process-errors.js";
+
+/** The subsystems of the specification, in the order in which they are listed. */
+export const subsystemNames = [
+  "chain",
+  "rpc",
+  "metrics",
+  "signaling",
+  "mcp",
+  "tlsnotary",
+  "omni",
+  "dtr",
+  "l2ps",
+  "main_loop",
+] as const;
+
+/** Name of a subsystem. */
+export type SubsystemName = (typeof subsystemNames)[number];
+
+/** Whether a subsystem has this name. */
+export function isSubsystemName(name: string): name is SubsystemName {
+  return (subsystemNames as readonly string[]).includes(name);
+}
+
+/** A change of a subsystem; what is left out stays as it is. */
+export interface SubsystemChange {
+  readonly status?: SubsystemStatus;
+  /** Bound port. */
+  readonly port?: number;
+  /** Requested port. */
+  readonly requestedPort?: number;
+  readonly enabled?: boolean;
+  /** What went wrong; kept until the next error. */
+  readonly error?: { readonly message: string; readonly source?: string };
+  /** Why it is skipped; gone with the next status. */
+  readonly reason?: string;
+}
+
+/** A subsystem, with the fields of the contract's `Subsystem` message. */
+export interface SubsystemState {
+  readonly status: SubsystemStatus;
+  readonly sinceMs: bigint | undefined;
+  readonly port: number | undefined;
+  readonly requestedPort: number | undefined;
+  readonly lastError: ErrorEvent | undefined;
+  readonly enabled: boolean;
+  readonly extra: { readonly reason: string } | undefined;
+}
+
+const untouched: SubsystemState = {
+  status: SubsystemStatus.PENDING,
+  sinceMs: undefined,
+  port: undefined,
+  requestedPort: undefined,
+  lastError: undefined,
+  enabled: true,
+  extra: undefined,
+};
+
+/** The registry. */
+export interface Subsystems {
+  get(name: SubsystemName): SubsystemState;
+  /** All of them by name, in the order of {@link subsystemNames}. The same object until something changes. */
+  all(): Readonly<Record<SubsystemName, SubsystemState>>;
+  /** Applies a change. `since` moves only when the status becomes another one. */
+  set(name: SubsystemName, change: SubsystemChange): void;
+}
+
+/** A registry in which every subsystem is pending and enabled. */
+export function createSubsystems(nowMs: () => number): Subsystems {
+  let states = Object.fromEntries(subsystemNames.map((name) => [name, untouched])) as Record<
+    SubsystemName,
+    SubsystemState
+  >;
+
+  return {
+    get: (name) => states[name],
+    all: () => states,
+    set(name, change) {
+      const before = states[name];
+      const { status = before.status, port, requestedPort, enabled, error, reason } = change;
+      const moved = status !== before.status;
+      const after: SubsystemState = {
+        ...before,
+        status,
+        sinceMs: moved ? BigInt(nowMs()) : before.sinceMs,
+        port: port ?? before.port,
+        requestedPort: requestedPort ?? before.requestedPort,
+        enabled: enabled ?? before.enabled,
+        lastError: error === undefined ? before.lastError : { atMs: BigInt(nowMs()), source: undefined, ...error },
+        extra: reason === undefined ? (moved ? undefined : before.extra) : { reason },
+      };
+      states = { ...states, [name]: after };
+    },
+  };
+}

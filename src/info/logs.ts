@@ -1,0 +1,83 @@
+/**
+ * The log buffers that the node serves. They take log lines as the log wrote them, so after redaction, and keep of each
+ * only what the contract shows: no field of a line but its message ever gets here, and no caller's address.
+ */
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { isIP } from "node:net";
+import { type DiagnosticLineSchema, LogLevel, type PublicLogLineSchema } from "../../gen/gatehouse/info/v1/info_pb.js";
+
+/** Most lines of the buffers. */
+export const maxPublicLines = 500;
+export const maxDiagnosticLines = 1_000;
+const maxMessageLength = 2_000;
+
+/** A line of the public log buffer. */
+export type PublicLine = MessageInitShape<typeof PublicLogLineSchema>;
+/** A line of the diagnostic log buffer. */
+export type DiagnosticLine = MessageInitShape<typeof DiagnosticLineSchema>;
+
+/** Reads of the buffers, oldest line first. */
+export interface LogBuffers {
+  publicLines(): PublicLine[];
+  diagnosticLines(): DiagnosticLine[];
+}
+
+interface LoggedLine {
+  readonly level: number;
+  readonly time: number;
+  readonly msg?: string;
+  readonly subsystem?: unknown;
+  readonly public?: unknown;
+}
+
+/** Empty buffers. `write` takes one line of newline-delimited JSON as pino writes it. */
+export function createLogBuffers(): LogBuffers & { write(line: string): void } {
+  const publicRing = createRing<PublicLine>(maxPublicLines);
+  const diagnosticRing = createRing<DiagnosticLine>(maxDiagnosticLines);
+  return {
+    write(text) {
+      const line = JSON.parse(text) as LoggedLine;
+      const timeMs = BigInt(line.time);
+      const level = levels.get(line.level) ?? LogLevel.INFO;
+      const message = withoutAddresses(line.msg ?? "").slice(0, maxMessageLength);
+      const subsystem = typeof line.subsystem === "string" ? line.subsystem : undefined;
+      diagnosticRing.push({ timeMs, level, subsystem, message });
+      if (line.public === true) {
+        publicRing.push({ timeMs, level, message });
+      }
+    },
+    publicLines: () => publicRing.items(),
+    diagnosticLines: () => diagnosticRing.items(),
+  };
+}
+
+const levels = new Map<number, LogLevel>([
+  [10, LogLevel.TRACE],
+  [20, LogLevel.DEBUG],
+  [30, LogLevel.INFO],
+  [40, LogLevel.WARN],
+  [50, LogLevel.ERROR],
+  [60, LogLevel.FATAL],
+]);
+
+/** Messages are written without addresses; this keeps out those that a library puts into an error's message. */
+function withoutAddresses(message: string): string {
+  return message.replace(/[0-9a-fA-F.:]{3,45}/g, (text) => (isIP(text) === 0 ? text : "[address]"));
+}
+
+/** The last `capacity` items. */
+function createRing<T>(capacity: number): { push(item: T): void; items(): T[] } {
+  const slots: T[] = [];
+  let oldest = 0;
+  return {
+    push(item) {
+      if (slots.length < capacity) {
+        slots.push(item);
+      } else {
+        slots[oldest] = item;
+        oldest = (oldest + 1) % capacity;
+      }
+    },
+    items: () => [...slots.slice(oldest), ...slots.slice(0, oldest)],
+  };
+}

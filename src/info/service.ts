@@ -1,0 +1,65 @@
+/** The info service: who the node is, whom it knows, what it logs. */
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type DiagnosticLineSchema,
+  type InfoService,
+  McpStatus,
+  type PeerSchema,
+  type PublicLogLineSchema,
+} from "../../gen/gatehouse/info/v1/info_pb.js";
+import { Failure } from "../errors.js";
+import type { Implementation } from "../rpc/service.js";
+
+/** What the service tells of. */
+export interface InfoServiceParts {
+  readonly version: string;
+  readonly versionName: string;
+  /** 0x and 64 lower-case hex digits. */
+  readonly publicKey: string;
+  /** scheme://host:port; known once the port is bound. */
+  readonly connectionString: () => string;
+  readonly peers: () => readonly MessageInitShape<typeof PeerSchema>[];
+  readonly publicLines: () => MessageInitShape<typeof PublicLogLineSchema>[];
+  readonly diagnosticLines: () => MessageInitShape<typeof DiagnosticLineSchema>[];
+  readonly mcp: () => { readonly enabled: boolean; readonly running: boolean };
+  /** The text of the genesis; undefined while there is no block 0. */
+  readonly genesis: () => string | undefined;
+  readonly rateLimit: () => {
+    readonly totalIps: number;
+    readonly blockedIps: number;
+    readonly activeRequests: number;
+  };
+}
+
+/** Builds the info service. */
+export function createInfoService(parts: InfoServiceParts): Implementation<typeof InfoService> {
+  const { version, versionName, publicKey } = parts;
+  return {
+    getGreeting: (_request, { caller }) => ({ message: "Hello, World!", yourIp: caller.address }),
+    getInfo: () => ({
+      version,
+      versionName,
+      identity: publicKey,
+      connectionString: parts.connectionString(),
+      peerlist: [...parts.peers()],
+    }),
+    getVersion: () => ({ version }),
+    getPublicKey: () => ({ publicKey }),
+    getConnectionString: () => ({ connectionString: parts.connectionString() }),
+    listPeers: () => ({ peers: [...parts.peers()] }),
+    listPublicLogs: () => ({ lines: parts.publicLines() }),
+    listDiagnostics: () => ({ lines: parts.diagnosticLines() }),
+    getMcpStatus: () => {
+      const { enabled, running } = parts.mcp();
+      return { enabled, transport: "streamable-http", status: running ? McpStatus.RUNNING : McpStatus.STOPPED };
+    },
+    getGenesis: () => {
+      const genesis = parts.genesis();
+      if (genesis === undefined) {
+        throw new Failure("STATE_NOT_READY", "The node has no genesis block yet; start it with --genesis FILE.");
+      }
+      return { genesis };
+    },
+    getRateLimitStats: () => parts.rateLimit(),
+  };
+}

@@ -1,0 +1,309 @@
+/**
+ * The composition root: configuration in, a running node out. Parts are made in boot order and handed to each other
+ * here; nothing reaches for another part by itself.
+ */
+import { createAttestationService } from "./attestation/service.js";
+import { adoptGenesis, verifyStoredChain } from "./chain/genesis.js";
+import { createChainService } from "./chain/service.js";
+import { createChainStore } from "./chain/store.js";
+import type { Config } from "./config.js";
+import { openDatabase } from "./db/connect.js";
+import { migrate } from "./db/migrate.js";
+import { createEdge } from "./edge/gate.js";
+import { createBoot } from "./health/boot.js";
+import { createBoundedProbe } from "./health/bounded-probe.js";
+import { messageOf, type ProcessErrors } from "./health/process-errors.js";
+import { createHealthService } from "./health/service.js";
+import { createTakeSnapshot } from "./health/snapshot.js";
+import { createSubsystems, type Subsystems } from "./health/subsystems.js";
+import { loadOrCreateNodeKey } from "./info/node-key.js";
+import { createInfoService } from "./info/service.js";
+import { listenWithDrift } from "./listen-with-drift.js";
+import { createLogging } from "./log.js";
+import { createPeerClient } from "./peers/client.js";
+import { createMainLoop, type MainLoop } from "./peers/main-loop.js";
+import { createPeerBook, readPeersFile } from "./peers/peer-book.js";
+import { createRefreshPeers } from "./peers/refresh.js";
+import { createRpcListener } from "./rpc/rpc-listener.js";
+import { listServices } from "./services.js";
+import { createStorageService } from "./storage/service.js";
+import { createZkService } from "./zk/service.js";
+import { SubsystemStatus } from "../gen/gatehouse/health/v1/health_pb.js";
+import { codename, version } from "./version.js";
+
+/** A node that booted. */
+export interface RunningNode {
+  /** http://host:port of the RPC port, as reached from this machine. */
+  readonly rpcUrl: string;
+  /** 0x and 64 lower-case hex digits. */
+  readonly publicKey: string;
+  /** Bound port by subsystem name. */
+  readonly ports: Readonly<Record<string, number>>;
+  readonly dormant: boolean;
+  readonly version: string;
+  readonly versionName: string;
+  /** Sentences that the operator should read. */
+  readonly warnings: readonly string[];
+  /** The registry of subsystems: whoever runs a subsystem reports its state here. */
+  readonly subsystems: Subsystems;
+  readonly mainLoop: MainLoop;
+  /** Finishes what is under way, for up to ten seconds, and closes everything. */
+  stop(): Promise<void>;
+}
+
+/** The node cannot start; the message is one sentence that says why and what to do. */
+export class StartError extends Error {
+  override readonly name = "StartError";
+}
+
+/** How long requests under way may take to finish when the node stops. */
+const drainMs = 10_000;
+/** How long a peer may take to answer. */
+const peerDeadlineMs = 2_000;
+
+/** The boot steps, in order. The names of subsystems move those subsystems. */
+const bootSteps = [
+  "identity",
+  "database",
+  "genesis",
+  "chain",
+  "peers",
+  "rpc",
+  "metrics",
+  "signaling",
+  "mcp",
+  "tlsnotary",
+  "omni",
+  "dtr",
+  "l2ps",
+  "main_loop",
+] as const;
+
+/**
+ * Starts a node and resolves when it has booted.
+ *
+ * @param shared what several nodes in one process have in common.
+ * @throws StartError when it cannot start.
+ */
+export async function startNode(
+  config: Config,
+  shared: { readonly processErrors: ProcessErrors },
+): Promise<RunningNode> {
+  const closers: (() => unknown)[] = [];
+  const closeAll = async (): Promise<void> => {
+    for (const close of closers.splice(0).reverse()) {
+      await close();
+    }
+  };
+  try {
+    return await boot(config, shared.processErrors, (close) => closers.push(close), closeAll);
+  } catch (error) {
+    await closeAll();
+    throw error instanceof StartError ? error : new StartError(messageOf(error), { cause: error });
+  }
+}
+
+async function boot(
+  config: Config,
+  processErrors: ProcessErrors,
+  onStop: (close: () => unknown) => void,
+  stop: () => Promise<void>,
+): Promise<RunningNode> {
+  const { log, publicLines, diagnosticLines } = createLogging({ level: config.logLevel, json: config.json });
+  const warnings: string[] = [];
+  const warn = (subsystem: SubsystemName, message: string): void => {
+    warnings.push(message);
+    log.warn({ subsystem }, message);
+  };
+  const subsystems = createSubsystems(Date.now);
+  const steps = createBoot(bootSteps, subsystems);
+  let stopping = false;
+
+  const key = await steps.step("identity", () => loadOrCreateNodeKey(config.dataDir));
+
+  const database = await steps.step("database", async () => {
+    const opened = await openDatabase(config.databaseUrl);
+    onStop(() => opened.close());
+    await migrate(opened);
+    return opened;
+  });
+  const chain = createChainStore(database);
+
+  const genesis = await steps.step("genesis", () => adoptGenesis(chain, config.genesisFile));
+  const head = await bootChain();
+
+  const peerEntries = await steps.step("peers", () => (config.peersFile === undefined ? [] : readPeersFile(config.peersFile)));
+  const dormant = peerEntries.length === 0;
+  const book = createPeerBook(peerEntries, () => genesis?.hash, Date.now);
+  const peerClient = createPeerClient();
+  onStop(() => peerClient.close());
+
+  const mainLoop = createMainLoop({
+    intervalMs: config.loopIntervalMs,
+    tickDeadlineMs: 2 * peerDeadlineMs,
+    tasks: [createRefreshPeers(book, peerClient, peerDeadlineMs)],
+    nowMs: Date.now,
+    onTaskError: (task, error) => log.error({ subsystem: "main_loop", task, err: error }, `Task ${task} failed`),
+    onLife: (death) => {
+      if (death === undefined) {
+        subsystems.set("main_loop", { status: SubsystemStatus.READY });
+      } else if (!stopping) {
+        subsystems.set("main_loop", { status: SubsystemStatus.FAILED, error: { message: death, source: "main_loop" } });
+        log.error({ subsystem: "main_loop" }, `The main loop is dead: ${death}`);
+      }
+    },
+  });
+
+  const takeSnapshot = createTakeSnapshot({
+    version,
+    versionName: codename,
+    uptimeS: () => process.uptime(),
+    isDormant: () => dormant,
+    isAccepting: () => {
+      const highest = book.highestBlock();
+      const isSynced = head !== undefined && (highest === undefined || head.number >= highest);
+      return steps.state().complete && !stopping && !dormant && isSynced && !mainLoop.isDead();
+    },
+    boot: steps,
+    subsystems,
+    mainLoop,
+    processErrors,
+    pendingCount: createBoundedProbe({
+      query: () => chain.pendingCount(),
+      maxAgeMs: 1_000,
+      timeoutMs: 1_000,
+      nowMs: () => performance.now(),
+      onChange: (problem) => {
+        if (problem === undefined) {
+          log.info({ subsystem: "chain" }, "The database answers again");
+        } else {
+          log.error({ subsystem: "chain", problem }, "The pending transactions cannot be counted");
+        }
+      },
+    }),
+  });
+
+  const edge = createEdge({
+    trustedProxies: config.trustedProxies,
+    rateLimitPerMinute: config.rateLimitPerMinute,
+    rateLimitExempt: config.rateLimitExempt,
+    onUntrustedForwarding: () =>
+      warn("rpc", "Requests are forwarded from this machine, but --trusted-proxies names no proxy: callers share its address."),
+  });
+  let connectionString = "";
+  const services = listServices({
+    health: createHealthService({ takeSnapshot, isMainLoopDead: () => mainLoop.isDead(), isStopping: () => stopping }),
+    info: createInfoService({
+      version,
+      versionName: codename,
+      publicKey: key.publicKey,
+      connectionString: () => connectionString,
+      peers: () => book.list(),
+      publicLines,
+      diagnosticLines,
+      mcp: () => ({ enabled: false, running: false }),
+      genesis: () => genesis?.text,
+      rateLimit: () => edge.stats(),
+    }),
+    chain: createChainService(chain),
+    storage: createStorageService(database),
+    zk: createZkService(database),
+    attestation: config.tlsnotaryEnabled
+      ? createAttestationService({
+          isDormant: () => dormant,
+          whyNotRunning: () => subsystems.get("tlsnotary").extra?.reason ?? "it is not running",
+        })
+      : undefined,
+  });
+  const server = createRpcServer({
+    services,
+    gate: edge,
+    onInternalError: (error, requestId) => log.error({ subsystem: "rpc", requestId, err: error }, "A request failed"),
+  });
+  const rpcPort = await steps.step("rpc", async () => {
+    const bound = await bindRpcPort(server, config);
+    onStop(() => server.drain(drainMs));
+    subsystems.set("rpc", { requestedPort: bound.requested, port: bound.actual });
+    if (bound.requested !== 0 && bound.actual !== bound.requested) {
+      warn("rpc", `Port ${bound.requested} is taken; the node listens on ${bound.actual} instead.`);
+    }
+    return bound.actual;
+  });
+  const rpcUrl = `http://${reachableHost(config.host)}:${rpcPort}`;
+  connectionString = config.publicUrl ?? rpcUrl;
+
+  const whyDormant = dormant ? "The node is dormant: it has no peers." : undefined;
+  const leaveOut = (name: SubsystemName, reason: string, enabled: boolean): void => {
+    subsystems.set(name, { enabled });
+    steps.skip(name, reason);
+  };
+  leaveOut("metrics", notProvided, false);
+  leaveOut("signaling", whyDormant ?? notProvided, false);
+  leaveOut("mcp", whyDormant ?? notProvided, false);
+  leaveOut(
+    "tlsnotary",
+    config.tlsnotaryEnabled ? (whyDormant ?? "This version of Gatehouse has no verifier.") : "TLSNOTARY_ENABLED is not true.",
+    config.tlsnotaryEnabled,
+  );
+  leaveOut("omni", notProvided, false);
+  leaveOut("dtr", notProvided, false);
+  leaveOut("l2ps", notProvided, false);
+  if (whyDormant === undefined) {
+    await steps.step("main_loop", () => mainLoop.start());
+    onStop(() => mainLoop.stop("The node is shutting down."));
+  } else {
+    steps.skip("main_loop", whyDormant);
+  }
+  log.info({ public: true }, `Node ${version} "${codename}" is up${dormant ? ", dormant" : ""}`);
+
+  return {
+    rpcUrl,
+    publicKey: key.publicKey,
+    ports: { rpc: rpcPort },
+    dormant,
+    version,
+    versionName: codename,
+    warnings,
+    subsystems,
+    mainLoop,
+    async stop() {
+      if (!stopping) {
+        stopping = true;
+        log.info({ public: true }, "Node is shutting down");
+        await stop();
+      }
+    },
+  };
+
+  /** Without a genesis there is no chain yet; with one that does not fit its hash the node runs, and says it fails. */
+  async function bootChain(): Promise<ChainHead | undefined> {
+    if (genesis === undefined) {
+      steps.skip("chain", "There is no genesis block yet; start the node with --genesis FILE.");
+      return undefined;
+    }
+    return await steps.tryStep("chain", () => verifyStoredChain(chain));
+  }
+}
+
+const notProvided = "This version of Gatehouse does not provide it.";
+
+async function bindRpcPort(server: RpcListener, config: Config): Promise<BoundPort> {
+  try {
+    return await listenWithDrift((port) => server.listen(config.host, port), config.rpcPort, config.portDrift);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EADDRINUSE") {
+      const remedy = config.portDrift === "deny" ? "; choose another --rpc-port, or --port-drift allow" : ", and so are the ports after it";
+      throw new StartError(`Port ${config.rpcPort} is taken${remedy}.`);
+    }
+    throw new StartError(`Port ${config.rpcPort} on ${config.host} cannot be bound: ${messageOf(error)}.`);
+  }
+}
+
+/** The host under which a listener is reached from this machine, in a URL. */
+function reachableHost(host: string): string {
+  if (host === "::" || host === "0.0.0.0" || host === "") {
+    return "127.0.0.1";
+  }
+  return host.includes(":") ? `[${host}]` : host;
+}

@@ -1,0 +1,239 @@
+/**
+ * Compiles a message descriptor to an encoder of the protobuf wire format. It takes what implementations return:
+ * literals in which fields may be missing at any depth, or whole messages. It does no reflection per call.
+ */
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { ScalarType } from "@bufbuild/protobuf";
+import { BinaryWriter } from "./binary-writer.js";
+
+/** Message to bytes. */
+export type BinaryEncoder = (message: object) => Buffer;
+
+type Fields = Readonly<Record<string, unknown>>;
+type WriteFields = (message: Fields) => void;
+type WriteValue = (value: never) => void;
+
+const enum Wire {
+  Varint = 0,
+  Fixed64 = 1,
+  LengthDelimited = 2,
+  Fixed32 = 5,
+}
+
+const writer = new BinaryWriter();
+const compiled = new WeakMap<DescMessage, { write: WriteFields }>();
+
+/** The encoder of a message; compiled once for each descriptor. */
+export function binaryEncoder(desc: DescMessage): BinaryEncoder {
+  const fields = writeFieldsOf(desc);
+  return (message) => {
+    writer.reset();
+    fields.write(message as Fields);
+    return writer.copy();
+  };
+}
+
+/** Wrapped, so that a message that contains itself can refer to its own writer before it is compiled. */
+function writeFieldsOf(desc: DescMessage): { write: WriteFields } {
+  let fields = compiled.get(desc);
+  if (fields === undefined) {
+    fields = { write: () => undefined };
+    compiled.set(desc, fields);
+    const parts = desc.members.map((member) =>
+      member.kind === "oneof" ? compileOneof(member.localName, member.fields) : compileField(member),
+    );
+    fields.write = (message) => {
+      for (const part of parts) {
+        part(message);
+      }
+    };
+  }
+  return fields;
+}
+
+function compileOneof(key: string, fields: readonly DescField[]): WriteFields {
+  const writers = new Map(fields.map((field) => [field.localName, singular(field, field.number)]));
+  return (message) => {
+    const chosen = message[key] as { readonly case?: string; readonly value?: unknown } | undefined;
+    if (chosen?.case !== undefined) {
+      writers.get(chosen.case)?.(chosen.value as never);
+    }
+  };
+}
+
+function compileField(field: DescField): WriteFields {
+  const key = field.localName;
+  switch (field.fieldKind) {
+    case "list":
+      return compileList(field, key);
+    case "map":
+      return compileMap(field, key);
+    case "message": {
+      const write = singular(field, field.number);
+      return (message) => {
+        const value = message[key];
+        if (value !== undefined) {
+          write(value as never);
+        }
+      };
+    }
+    case "scalar":
+    case "enum": {
+      const write = singular(field, field.number);
+      const isImplicit = field.presence === IMPLICIT;
+      return (message) => {
+        const value = message[key];
+        if (value !== undefined && !(isImplicit && isZero(value))) {
+          write(value as never);
+        }
+      };
+    }
+  }
+}
+
+/** FeatureSet.FieldPresence.IMPLICIT: the field is left out when it is zero. */
+const IMPLICIT = 2;
+
+/** Negative zero is a value: its bits are not all zero. */
+function isZero(value: unknown): boolean {
+  return (
+    value === 0n || value === "" || value === false || Object.is(value, 0) || (value instanceof Uint8Array && value.length === 0)
+  );
+}
+
+function compileList(field: DescField & { fieldKind: "list" }, key: string): WriteFields {
+  if (!field.packed) {
+    const write = singular(field, field.number);
+    return (message) => {
+      const values = message[key] as readonly never[] | undefined;
+      if (values !== undefined) {
+        for (const value of values) {
+          write(value);
+        }
+      }
+    };
+  }
+  const tag = (field.number << 3) | Wire.LengthDelimited;
+  const write = scalarWriter(field.scalar ?? ScalarType.INT32);
+  return (message) => {
+    const values = message[key] as readonly never[] | undefined;
+    if (values !== undefined && values.length > 0) {
+      writer.varint32(tag);
+      const start = writer.fork();
+      for (const value of values) {
+        write(value);
+      }
+      writer.join(start);
+    }
+  };
+}
+
+function compileMap(field: DescField & { fieldKind: "map" }, key: string): WriteFields {
+  const tag = (field.number << 3) | Wire.LengthDelimited;
+  const keyTag = (1 << 3) | wireOf(field.mapKey);
+  const toKey = mapKeyParser(field.mapKey);
+  const writeKey = scalarWriter(field.mapKey);
+  const writeValue = singular(field, 2);
+  return (message) => {
+    const entries = message[key] as Readonly<Record<string, never>> | undefined;
+    if (entries === undefined) {
+      return;
+    }
+    for (const name of Object.keys(entries)) {
+      writer.varint32(tag);
+      const start = writer.fork();
+      writer.varint32(keyTag);
+      writeKey(toKey(name) as never);
+      writeValue(entries[name]!);
+      writer.join(start);
+    }
+  };
+}
+
+function mapKeyParser(type: ScalarType): (name: string) => unknown {
+  switch (type) {
+    case ScalarType.STRING:
+      return (name) => name;
+    case ScalarType.BOOL:
+      return (name) => name === "true";
+    case ScalarType.INT64:
+    case ScalarType.SINT64:
+    case ScalarType.UINT64:
+    case ScalarType.FIXED64:
+    case ScalarType.SFIXED64:
+      return BigInt;
+    default:
+      return Number;
+  }
+}
+
+/** Writes tag and value of one element. */
+function singular(field: DescField, number: number): WriteValue {
+  if (field.message !== undefined) {
+    const tag = (number << 3) | Wire.LengthDelimited;
+    const fields = writeFieldsOf(field.message);
+    return (value: Fields) => {
+      writer.varint32(tag);
+      const start = writer.fork();
+      fields.write(value);
+      writer.join(start);
+    };
+  }
+  const type = field.scalar ?? ScalarType.INT32;
+  const tag = (number << 3) | wireOf(type);
+  const write = scalarWriter(type);
+  return (value) => {
+    writer.varint32(tag);
+    write(value);
+  };
+}
+
+function wireOf(type: ScalarType): Wire {
+  switch (type) {
+    case ScalarType.STRING:
+    case ScalarType.BYTES:
+      return Wire.LengthDelimited;
+    case ScalarType.DOUBLE:
+    case ScalarType.FIXED64:
+    case ScalarType.SFIXED64:
+      return Wire.Fixed64;
+    case ScalarType.FLOAT:
+    case ScalarType.FIXED32:
+    case ScalarType.SFIXED32:
+      return Wire.Fixed32;
+    default:
+      return Wire.Varint;
+  }
+}
+
+function scalarWriter(type: ScalarType): WriteValue {
+  switch (type) {
+    case ScalarType.STRING:
+      return (value: string) => writer.string(value);
+    case ScalarType.BYTES:
+      return (value: Uint8Array) => writer.bytes(value);
+    case ScalarType.BOOL:
+      return (value: boolean) => writer.varint32(value ? 1 : 0);
+    case ScalarType.INT32:
+      return (value: number) => writer.int32(value);
+    case ScalarType.UINT32:
+      return (value: number) => writer.varint32(value);
+    case ScalarType.SINT32:
+      return (value: number) => writer.varint32((value << 1) ^ (value >> 31));
+    case ScalarType.INT64:
+    case ScalarType.UINT64:
+      return (value: bigint) => writer.varint64(value);
+    case ScalarType.SINT64:
+      return (value: bigint) => writer.varint64(BigInt.asUintN(64, (value << 1n) ^ (value >> 63n)));
+    case ScalarType.FIXED32:
+    case ScalarType.SFIXED32:
+      return (value: number) => writer.fixed32(value);
+    case ScalarType.FIXED64:
+    case ScalarType.SFIXED64:
+      return (value: bigint) => writer.fixed64(value);
+    case ScalarType.FLOAT:
+      return (value: number) => writer.float(value);
+    case ScalarType.DOUBLE:
+      return (value: number) => writer.double(value);
+  }
+}

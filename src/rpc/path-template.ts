@@ -1,0 +1,66 @@
+/**
+ * Path templates of google.api.http, the part of their grammar that this interface needs: literal segments and
+ * `{field}` for exactly one segment. Anything else is refused at start-up rather than matched wrongly.
+ */
+
+/** One segment: text that must be equal, or a request field that takes what stands there. */
+export type Segment = { readonly literal: string } | { readonly field: string };
+
+/** A parsed template. The root path has no segments. */
+export interface PathTemplate {
+  readonly text: string;
+  readonly segments: readonly Segment[];
+}
+
+const fieldSegment = /^\{([a-z][a-z0-9_]*)\}$/;
+const literalSegment = /^[A-Za-z0-9._~-]+$/;
+
+/**
+ * Parses a template such as `/storage-program/{storage_address}/field/{field}`.
+ *
+ * @throws Error that names the template and what is wrong with it.
+ */
+export function parsePathTemplate(text: string): PathTemplate {
+  if (!text.startsWith("/")) {
+    throw new Error(`Path template "${text}" must start with "/".`);
+  }
+  const seen = new Set<string>();
+  const segments = text === "/" ? [] : text.slice(1).split("/").map(parseSegment);
+  return { text, segments };
+
+  function parseSegment(segment: string): Segment {
+    const field = fieldSegment.exec(segment)?.[1];
+    if (field !== undefined) {
+      if (seen.has(field)) {
+        throw new Error(`Path template "${text}" names {${field}} twice.`);
+      }
+      seen.add(field);
+      return { field };
+    }
+    if (!literalSegment.test(segment)) {
+      throw new Error(`Path template "${text}": segment "${segment}" is neither plain text nor {field}.`);
+    }
+    return { literal: segment };
+  }
+}
+
+/**
+ * Splits a request path into percent-decoded segments, each decoded once, so that `%2F` stays inside its segment. The
+ * root path has none.
+ *
+ * @returns undefined when the percent-encoding is malformed or not UTF-8.
+ */
+export function splitPath(path: string): string[] | undefined {
+  if (path === "/") {
+    return [];
+  }
+  const segments = path.slice(1).split("/");
+  if (!path.includes("%")) {
+    return segments;
+  }
+  try {
+    return segments.map(decodeURIComponent);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,124 @@
+/**
+ * Finds what serves a path. Built once at start-up: paths without parameters are looked up whole, others walk a tree of
+ * segments in which a literal always beats a parameter, whatever the order of declaration.
+ */
+import { Failure } from "../errors.js";
+import { parsePathTemplate, splitPath } from "./path-template.js";
+
+/** What one path offers: an endpoint for each HTTP method. */
+export type Endpoints<T> = ReadonlyMap<string, T>;
+
+/** A path that was found. */
+export interface RouteMatch<T> {
+  readonly endpoints: Endpoints<T>;
+  /** Decoded values of the template's fields, in the template's order. */
+  readonly parameters: readonly string[];
+}
+
+interface Declared<T> {
+  readonly endpoint: T;
+  readonly owner: string;
+  readonly template: string;
+}
+
+interface TreeNode<T> {
+  readonly literals: Map<string, TreeNode<T>>;
+  parameter: TreeNode<T> | undefined;
+  readonly declared: Map<string, Declared<T>>;
+  readonly endpoints: Map<string, T>;
+}
+
+const none: readonly string[] = [];
+
+/** A table of routes. */
+export interface RouteTable<T> {
+  /**
+   * Declares an endpoint; `owner` names it in errors.
+   *
+   * @throws Error that names both owners when the method and the shape of the path are taken.
+   */
+  add(httpMethod: string, template: string, owner: string, endpoint: T): void;
+  /**
+   * Finds a path (without query). One trailing slash is tolerated.
+   *
+   * @throws Failure INVALID_REQUEST when the percent-encoding is malformed.
+   */
+  find(path: string): RouteMatch<T> | undefined;
+}
+
+/** An empty table. */
+export function createRouteTable<T>(): RouteTable<T> {
+  const root = createNode<T>();
+  const whole = new Map<string, RouteMatch<T>>();
+
+  function add(httpMethod: string, template: string, owner: string, endpoint: T): void {
+    const { segments } = parsePathTemplate(template);
+    let node = root;
+    for (const segment of segments) {
+      if ("literal" in segment) {
+        let next = node.literals.get(segment.literal);
+        if (next === undefined) {
+          next = createNode();
+          node.literals.set(segment.literal, next);
+        }
+        node = next;
+      } else {
+        node = node.parameter ??= createNode();
+      }
+    }
+    const other = node.declared.get(httpMethod);
+    if (other !== undefined) {
+      throw new Error(
+        `${httpMethod} ${template} of ${owner} is ambiguous: ${httpMethod} ${other.template} of ${other.owner} matches the same paths.`,
+      );
+    }
+    node.declared.set(httpMethod, { endpoint, owner, template });
+    node.endpoints.set(httpMethod, endpoint);
+    if (segments.every((segment) => "literal" in segment)) {
+      whole.set(template, { endpoints: node.endpoints, parameters: none });
+    }
+  }
+
+  function find(path: string): RouteMatch<T> | undefined {
+    return whole.get(path) ?? findBySegments(path);
+  }
+
+  function findBySegments(path: string): RouteMatch<T> | undefined {
+    const segments = splitPath(path);
+    if (segments === undefined) {
+      throw new Failure("INVALID_REQUEST", "The path has a malformed percent-encoding.");
+    }
+    if (segments.length > 1 && segments[segments.length - 1] === "") {
+      // The slash is tolerated where the path means something without it; otherwise it ends in an empty parameter.
+      const trimmed = walk(root, segments.slice(0, -1), 0, []);
+      if (trimmed !== undefined) {
+        return trimmed;
+      }
+    }
+    return walk(root, segments, 0, []);
+  }
+
+  return { add, find };
+}
+
+function createNode<T>(): TreeNode<T> {
+  return { literals: new Map(), parameter: undefined, declared: new Map(), endpoints: new Map() };
+}
+
+function walk<T>(
+  node: TreeNode<T>,
+  segments: readonly string[],
+  depth: number,
+  parameters: readonly string[],
+): RouteMatch<T> | undefined {
+  const segment = segments[depth];
+  if (segment === undefined) {
+    return node.endpoints.size > 0 ? { endpoints: node.endpoints, parameters } : undefined;
+  }
+  const literal = node.literals.get(segment);
+  const byLiteral = literal && walk(literal, segments, depth + 1, parameters);
+  if (byLiteral !== undefined || node.parameter === undefined) {
+    return byLiteral;
+  }
+  return walk(node.parameter, segments, depth + 1, [...parameters, segment]);
+}

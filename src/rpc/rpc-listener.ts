@@ -1,0 +1,124 @@
+/** The node's public port: plain HTTP, the Express application and native gRPC behind one listener that drains. */
+import { ServerCredentials, type Server as GrpcServer } from "@grpc/grpc-js";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { Server as NetServer, type AddressInfo, type Socket } from "node:net";
+import { answerPreflight } from "../edge/cors.js";
+import { Failure } from "../errors.js";
+import { splitByPreface } from "./one-port.js";
+import { failureBody } from "./http-reply.js";
+import type { Transcoder } from "./transcoder.js";
+
+/** How long a client may take for the first bytes, and for the headers, of a request. */
+const headersWithinMs = 10_000;
+/** How long a client may take for a whole request. */
+const requestWithinMs = 30_000;
+/** How long a connection may be idle between requests. */
+const keepAliveMs = 60_000;
+/** How long idle connections are kept after the port closed, so that a request already on its way is answered. */
+const lastRequestsWithinMs = 100;
+
+/** What the listener serves. */
+export interface RpcListenerParts {
+  readonly transcoder: Transcoder;
+  readonly webApp: (request: IncomingMessage, response: ServerResponse) => void;
+  readonly grpcServer: GrpcServer;
+}
+
+/** A listener that is not bound yet. */
+export interface RpcListener {
+  /** Binds the port and gives the one it got. Rejects with the system's error, such as EADDRINUSE. */
+  listen(host: string, port: number): Promise<number>;
+  /** Stops listening, finishes what is under way for up to `graceMs`, and closes every connection. */
+  drain(graceMs: number): Promise<void>;
+}
+
+/** Builds the listener. */
+export function createRpcListener({ transcoder, webApp, grpcServer }: RpcListenerParts): RpcListener {
+  let draining = false;
+  const server = createServer(
+    {
+      headersTimeout: headersWithinMs,
+      requestTimeout: requestWithinMs,
+      keepAliveTimeout: keepAliveMs,
+      connectionsCheckingInterval: 2_000,
+    },
+    (request, response) => {
+      if (draining) {
+        response.shouldKeepAlive = false;
+      }
+      if (request.method === "OPTIONS") {
+        answerPreflight(response);
+      } else {
+        transcoder.handle(request, response, () => webApp(request, response));
+      }
+    },
+  );
+  server.on("clientError", answerClientError);
+
+  const http2Sockets = new Set<Socket>();
+  const injector = grpcServer.createConnectionInjector(ServerCredentials.createInsecure());
+  const undecided = splitByPreface(
+    server,
+    (socket) => {
+      http2Sockets.add(socket);
+      socket.once("close", () => http2Sockets.delete(socket));
+      injector.injectConnection(socket);
+    },
+    headersWithinMs,
+  );
+
+  return {
+    listen: (host, port) =>
+      new Promise((resolve, reject) => {
+        server.once("error", reject);
+        server.listen(port, host, () => {
+          server.off("error", reject);
+          resolve((server.address() as AddressInfo).port);
+        });
+      }),
+    async drain(graceMs) {
+      draining = true;
+      injector.drain(graceMs);
+      // http.Server's own close() would cut idle connections on which a request may be arriving at this moment.
+      const closed = new Promise<void>((resolve) => {
+        NetServer.prototype.close.call(server, () => resolve());
+      });
+      const closeIdle = setInterval(() => server.closeIdleConnections(), lastRequestsWithinMs);
+      const giveUp = setTimeout(() => {
+        undecided.close();
+        server.closeAllConnections();
+        http2Sockets.forEach((socket) => socket.destroy());
+      }, graceMs);
+      await closed;
+      clearInterval(closeIdle);
+      clearTimeout(giveUp);
+      server.close();
+      grpcServer.forceShutdown();
+    },
+  };
+}
+
+/** Answers what the HTTP parser could not read, in the one error body, where the socket still takes an answer. */
+function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === "ECONNRESET" || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const failure = clientFailure(error.code);
+  const body = failureBody(failure);
+  socket.end(
+    `HTTP/1.1 ${failure.kind.httpStatus} ${failure.reason}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nAccess-Control-Allow-Origin: *\r\nConnection: close\r\n\r\n${body}`,
+  );
+}
+
+function clientFailure(code: string | undefined): Failure {
+  switch (code) {
+    case "HPE_HEADER_OVERFLOW":
+      return new Failure("HEADERS_TOO_LARGE", "The request line and headers are too large.");
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return new Failure("REQUEST_TIMEOUT", "The request did not arrive in time.");
+    default:
+      return new Failure("INVALID_REQUEST", "The request is not valid HTTP.");
+  }
+}

@@ -1,0 +1,158 @@
+/**
+ * Serves annotated rpcs as plain HTTP with JSON. Each route is compiled at start-up: path template to matcher, request
+ * to binder, response to encoder. It uses nothing of Express, so it can be called before Express or mounted in it.
+ */
+import { getOption, hasOption } from "@bufbuild/protobuf";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { http } from "../../gen/google/api/annotations_pb.js";
+import type { HttpRule } from "../../gen/google/api/http_pb.js";
+import { toFailure } from "../errors.js";
+import type { Gate } from "./gate.js";
+import { HttpArrival, HttpCall } from "./http-exchange.js";
+import { sendFailure, sendJson, splitUrl } from "./http-reply.js";
+import { jsonEncoder, jsonFieldEncoder } from "./json-encoder.js";
+import { parsePathTemplate } from "./path-template.js";
+import { readBody } from "./read-body.js";
+import { compileRequestBinder, type RequestBinder } from "./request-binder.js";
+import { createRouteTable, type RouteMatch } from "./route-table.js";
+import type { ServedMethod, ServedService } from "./service.js";
+
+/** Most bytes of a JSON request body. */
+export const maxBodyBytes = 1024 * 1024;
+
+interface Route {
+  readonly served: ServedMethod;
+  readonly bind: RequestBinder;
+  readonly encode: (response: object) => string;
+  readonly hasBody: boolean;
+}
+
+/** What the transcoder needs. */
+export interface TranscoderParts {
+  readonly services: readonly ServedService[];
+  readonly gate: Gate;
+  /** Names a request; the response carries the name as `X-Request-Id`. */
+  readonly nextRequestId: () => string;
+  /** Hears of every exception that the caller is told nothing about. */
+  readonly onInternalError: (error: unknown, requestId: string) => void;
+}
+
+/** Plain HTTP over the annotated rpcs. */
+export interface Transcoder {
+  /** Answers the request if a route has its path and method, otherwise calls `next`. */
+  handle(request: IncomingMessage, response: ServerResponse, next: () => void): void;
+  /**
+   * The HTTP methods that a path has; empty for an unknown path.
+   *
+   * @throws Failure INVALID_REQUEST when its percent-encoding is malformed.
+   */
+  methodsOf(path: string): string[];
+}
+
+/**
+ * Compiles the routes of all annotated rpcs.
+ *
+ * @throws Error that names both rpcs when two of them claim the same paths.
+ */
+export function createTranscoder(parts: TranscoderParts): Transcoder {
+  const { gate, nextRequestId, onInternalError } = parts;
+  const routes = createRouteTable<Route>();
+  for (const service of parts.services) {
+    for (const served of service.methods) {
+      if (hasOption(served.desc, http)) {
+        declare(served, getOption(served.desc, http));
+      }
+    }
+  }
+
+  function declare(served: ServedMethod, rule: HttpRule): void {
+    const { method, template, responseField, hasBody } = readRule(served, rule);
+    const pathFields = parsePathTemplate(template).segments.flatMap((segment) => ("field" in segment ? [segment.field] : []));
+    const route: Route = {
+      served,
+      bind: compileRequestBinder(served.desc.input, pathFields, hasBody),
+      encode: responseField === undefined ? jsonEncoder(served.desc.output) : jsonFieldEncoder(responseField),
+      hasBody,
+    };
+    const owner = `${served.desc.parent.typeName}.${served.desc.name}`;
+    routes.add(method, template, owner, route);
+    if (method === "GET") {
+      routes.add("HEAD", template, owner, route);
+    }
+  }
+
+  /** The fallback answers what has no route, malformed paths included. */
+  function findOrUndefined(path: string): RouteMatch<Route> | undefined {
+    try {
+      return routes.find(path);
+    } catch {
+      return undefined;
+    }
+  }
+
+  function handle(request: IncomingMessage, response: ServerResponse, next: () => void): void {
+    const { path, query } = splitUrl(request);
+    const match = findOrUndefined(path);
+    const route = match?.endpoints.get(request.method ?? "GET");
+    if (match === undefined || route === undefined) {
+      next();
+      return;
+    }
+    const requestId = nextRequestId();
+    const arrival = new HttpArrival(request, route.served.desc);
+    try {
+      const call = new HttpCall(gate.admit(arrival), response);
+      if (route.hasBody) {
+        readBody(request, maxBodyBytes)
+          .then((body) => route.served.invoke(route.bind(match.parameters, query, body), call))
+          .then(reply)
+          .catch(fail);
+        return;
+      }
+      const answer = route.served.invoke(route.bind(match.parameters, query, undefined), call);
+      if (answer instanceof Promise) {
+        answer.then(reply).catch(fail);
+      } else {
+        reply(answer);
+      }
+    } catch (error) {
+      fail(error);
+    }
+
+    function reply(message: object): void {
+      const body = route!.encode(message);
+      const plain = route!.served.plainReply?.(message);
+      sendJson(response, requestId, plain?.status ?? 200, body, plain?.headers && Object.entries(plain.headers).flat());
+      gate.settle(arrival);
+    }
+
+    function fail(error: unknown): void {
+      const failure = toFailure(error);
+      if (failure !== error) {
+        onInternalError(error, requestId);
+      }
+      gate.settle(arrival);
+      if (!response.headersSent) {
+        sendFailure(response, requestId, failure, failure.reason === "PAYLOAD_TOO_LARGE" ? ["Connection", "close"] : []);
+      }
+    }
+  }
+
+  return { handle, methodsOf: (path) => [...(routes.find(path)?.endpoints.keys() ?? [])] };
+}
+
+function readRule(served: ServedMethod, rule: HttpRule) {
+  const name = `${served.desc.parent.typeName}.${served.desc.name}`;
+  const { pattern, body, responseBody, additionalBindings } = rule;
+  if (served.desc.methodKind !== "unary" || pattern.case === undefined || pattern.case === "custom" || additionalBindings.length > 0) {
+    throw new Error(`${name}: only a unary rpc with one get, put, post, delete or patch can be a plain route.`);
+  }
+  if (body !== "" && body !== "*") {
+    throw new Error(`${name}: the body of a plain route is "*" or nothing.`);
+  }
+  const responseField = served.desc.output.fields.find((field) => field.name === responseBody);
+  if (responseBody !== "" && responseField === undefined) {
+    throw new Error(`${name}: response_body "${responseBody}" is no field of ${served.desc.output.typeName}.`);
+  }
+  return { method: pattern.case.toUpperCase(), template: pattern.value, responseField, hasBody: body === "*" };
+}

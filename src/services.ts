@@ -1,0 +1,34 @@
+/** The list of what a node serves: every service descriptor with its implementation. All protocols read this list. */
+import { AttestationService } from "../gen/gatehouse/attestation/v1/attestation_pb.js";
+import { ChainService } from "../gen/gatehouse/chain/v1/chain_pb.js";
+import { HealthService } from "../gen/gatehouse/health/v1/health_pb.js";
+import { InfoService } from "../gen/gatehouse/info/v1/info_pb.js";
+import { StorageService } from "../gen/gatehouse/storage/v1/storage_pb.js";
+import { ZkService } from "../gen/gatehouse/zk/v1/zk_pb.js";
+import { attestationReplies } from "./attestation/service.js";
+import { healthReplies } from "./health/service.js";
+import { type Implementation, serve, type ServedService } from "./rpc/service.js";
+
+/** One implementation for each service. */
+export interface Implementations {
+  readonly health: Implementation<typeof HealthService>;
+  readonly info: Implementation<typeof InfoService>;
+  readonly chain: Implementation<typeof ChainService>;
+  readonly storage: Implementation<typeof StorageService>;
+  readonly zk: Implementation<typeof ZkService>;
+  /** Undefined when the node is not configured with TLSNOTARY_ENABLED=true: then its routes do not exist. */
+  readonly attestation: Implementation<typeof AttestationService> | undefined;
+}
+
+/** Joins implementations with their descriptors. */
+export function listServices(implementations: Implementations): ServedService[] {
+  const { health, info, chain, storage, zk, attestation } = implementations;
+  return [
+    serve(HealthService, health, healthReplies),
+    serve(InfoService, info),
+    serve(ChainService, chain),
+    serve(StorageService, storage),
+    serve(ZkService, zk),
+    ...(attestation === undefined ? [] : [serve(AttestationService, attestation, attestationReplies)]),
+  ];
+}

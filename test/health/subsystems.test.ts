@@ -1,0 +1,81 @@
+import test from "ava";
+import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { createBoot } from "../../src/health/boot.js";
+import { createSubsystems, subsystemNames } from "../../src/health/subsystems.js";
+
+function setUp() {
+  const clock = { nowMs: 1000 };
+  return { clock, subsystems: createSubsystems(() => clock.nowMs) };
+}
+
+test("every subsystem of the specification is there from the start, pending and without transition", (t) => {
+  const { subsystems } = setUp();
+  t.deepEqual(Object.keys(subsystems.all()), [...subsystemNames]);
+  for (const state of Object.values(subsystems.all())) {
+    t.is(state.status, SubsystemStatus.PENDING);
+    t.is(state.sinceMs, undefined);
+  }
+});
+
+test("since moves with a real transition only", (t) => {
+  const { clock, subsystems } = setUp();
+  subsystems.set("rpc", { status: SubsystemStatus.READY });
+  clock.nowMs = 2000;
+  subsystems.set("rpc", { status: SubsystemStatus.READY, port: 5 });
+  t.like(subsystems.get("rpc"), { sinceMs: 1000n, port: 5 });
+  subsystems.set("rpc", { status: SubsystemStatus.FAILED, error: { message: "gone" } });
+  t.like(subsystems.get("rpc"), { sinceMs: 2000n, port: 5, lastError: { atMs: 2000n, message: "gone" } });
+});
+
+test("a reason goes with the status that it explains; the last error stays", (t) => {
+  const { subsystems } = setUp();
+  subsystems.set("mcp", { status: SubsystemStatus.SKIPPED, reason: "dormant" });
+  subsystems.set("mcp", { requestedPort: 3001 });
+  t.deepEqual(subsystems.get("mcp").extra, { reason: "dormant" });
+  subsystems.set("mcp", { status: SubsystemStatus.FAILED, error: { message: "boom", source: "mcp" } });
+  subsystems.set("mcp", { status: SubsystemStatus.READY });
+  t.is(subsystems.get("mcp").extra, undefined);
+  t.is(subsystems.get("mcp").lastError?.message, "boom");
+});
+
+test("a snapshot that was taken does not change afterwards", (t) => {
+  const { subsystems } = setUp();
+  const before = subsystems.all();
+  subsystems.set("omni", { status: SubsystemStatus.READY });
+  t.is(before.omni.status, SubsystemStatus.PENDING);
+});
+
+test("a boot counts its steps and moves the subsystems of the same name", async (t) => {
+  const { subsystems } = setUp();
+  const boot = createBoot(["key", "chain", "mcp", "omni"], subsystems);
+  t.deepEqual(boot.state(), {
+    complete: false,
+    stepsTotal: 4,
+    stepsReady: 0,
+    stepsFailed: 0,
+    stepsSkipped: 0,
+    current: undefined,
+  });
+  t.is(await boot.step("key", () => 42), 42);
+  await boot.step("chain", () => {
+    t.is(subsystems.get("chain").status, SubsystemStatus.RUNNING);
+    t.is(boot.state().current, "chain");
+  });
+  t.is(subsystems.get("chain").status, SubsystemStatus.READY);
+  boot.skip("mcp", "not wanted");
+  t.like(subsystems.get("mcp"), { status: SubsystemStatus.SKIPPED, extra: { reason: "not wanted" } });
+  t.is(await boot.tryStep("omni", () => Promise.reject(new Error("no port"))), undefined);
+  t.like(subsystems.get("omni"), { status: SubsystemStatus.FAILED, lastError: { message: "no port" } });
+  t.like(boot.state(), { complete: true, stepsReady: 2, stepsFailed: 1, stepsSkipped: 1, current: undefined });
+});
+
+test("a step that is needed ends the boot with its error", async (t) => {
+  const boot = createBoot(["key", "chain"], setUp().subsystems);
+  await t.throwsAsync(boot.step("key", () => { throw new Error("unreadable"); }), { message: "unreadable" });
+  t.like(boot.state(), { complete: false, stepsFailed: 1 });
+});
+
+test("a step out of order is a mistake that shows", async (t) => {
+  const boot = createBoot(["key", "chain"], setUp().subsystems);
+  await t.throwsAsync(boot.step("chain", () => 1), { message: /out of order/ });
+});

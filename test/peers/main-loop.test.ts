@@ -1,0 +1,99 @@
+import test from "ava";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createMainLoop, type LoopTask } from "../../src/peers/main-loop.js";
+
+function setUp(tasks: LoopTask[], nowMs: () => number = Date.now) {
+  const errors: string[] = [];
+  const life: (string | undefined)[] = [];
+  const loop = createMainLoop({
+    intervalMs: 10,
+    tickDeadlineMs: 30,
+    tasks,
+    nowMs,
+    onTaskError: (task, error) => errors.push(`${task}: ${String(error)}`),
+    onLife: (death) => life.push(death),
+  });
+  return { loop, errors, life };
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  const deadline = Date.now() + 5000;
+  while (!condition()) {
+    if (Date.now() > deadline) {
+      throw new Error("The condition did not come true within 5 s.");
+    }
+    await sleep(5);
+  }
+}
+
+test("before the first tick there is no heartbeat, and the loop is not dead", (t) => {
+  const { loop } = setUp([]);
+  t.deepEqual(loop.heartbeat(), { heartbeatAgeS: undefined, iterationsTotal: 0n, exited: false, exitReason: undefined });
+  t.false(loop.isDead());
+});
+
+test("a task that throws is told of, and stops neither the others nor the loop", async (t) => {
+  let runs = 0;
+  const { loop, errors } = setUp([
+    { name: "bad", run: () => Promise.reject(new Error("boom")) },
+    { name: "worse", run: () => { throw new Error("bang"); } },
+    { name: "good", run: () => void runs++ },
+  ]);
+  loop.start();
+  await until(() => runs >= 3);
+  await loop.stop("test");
+  t.true(errors.includes("bad: Error: boom"));
+  t.true(errors.includes("worse: Error: bang"));
+});
+
+test("a task that hangs delays a tick up to its deadline, is not started twice, and does not stop the others", async (t) => {
+  let hanging = 0;
+  let runs = 0;
+  let aborted = false;
+  const { loop } = setUp([
+    { name: "hangs", run: (signal) => { hanging++; signal.onabort = () => (aborted = true); return new Promise<void>(() => undefined); } },
+    { name: "good", run: () => void runs++ },
+  ]);
+  loop.start();
+  await until(() => runs >= 3);
+  t.is(hanging, 1);
+  t.true(aborted);
+  t.true(loop.heartbeat().iterationsTotal >= 2n);
+  await loop.stop("test");
+});
+
+test("a stopped loop says why and is dead", async (t) => {
+  const { loop, life } = setUp([]);
+  loop.start();
+  await until(() => loop.heartbeat().iterationsTotal > 0n);
+  await loop.stop("consensus halted");
+  t.like(loop.heartbeat(), { exited: true, exitReason: "consensus halted" });
+  t.true(loop.isDead());
+  t.deepEqual(life, ["consensus halted"]);
+  const { iterationsTotal } = loop.heartbeat();
+  await sleep(50);
+  t.is(loop.heartbeat().iterationsTotal, iterationsTotal);
+});
+
+test("a loop is dead when its last tick is older than 30 s, and lives again with the next tick", async (t) => {
+  let nowMs = 0;
+  const { loop, life } = setUp([], () => nowMs);
+  loop.start();
+  await until(() => loop.heartbeat().iterationsTotal > 0n);
+  nowMs = 30_000;
+  const before = loop.heartbeat().iterationsTotal;
+  t.false(loop.isDead());
+  await until(() => loop.heartbeat().iterationsTotal > before);
+  await loop.stop("test");
+  t.deepEqual(life, ["test"]);
+});
+
+test("the age of the heartbeat is in seconds", async (t) => {
+  let nowMs = 1000;
+  const { loop } = setUp([], () => nowMs);
+  loop.start();
+  await until(() => loop.heartbeat().iterationsTotal > 0n);
+  await loop.stop("test");
+  nowMs += 2500;
+  t.true((loop.heartbeat().heartbeatAgeS ?? 0) >= 2.5);
+});

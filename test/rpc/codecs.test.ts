@@ -1,0 +1,160 @@
+import test from "ava";
+import { create, type DescMessage, equals, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { nestedTypes } from "@bufbuild/protobuf/reflect";
+import { file_gatehouse_attestation_v1_attestation } from "../../gen/gatehouse/attestation/v1/attestation_pb.js";
+import { file_gatehouse_chain_v1_chain } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { file_gatehouse_health_v1_health, HealthSnapshotSchema, HealthStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { file_gatehouse_info_v1_info } from "../../gen/gatehouse/info/v1/info_pb.js";
+import { file_gatehouse_storage_v1_storage, GetProgramResponseSchema } from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import { EveryTypeSchema, file_gatehouse_testing_v1_every_type } from "../../gen/gatehouse/testing/v1/every_type_pb.js";
+import { file_gatehouse_zk_v1_zk, GetMerkleProofResponseSchema } from "../../gen/gatehouse/zk/v1/zk_pb.js";
+import { binaryDecoder } from "../../src/rpc/binary-decoder.js";
+import { binaryEncoder } from "../../src/rpc/binary-encoder.js";
+import { jsonEncoder } from "../../src/rpc/json-encoder.js";
+import { createRandom, randomMessage } from "../helpers/random-message.js";
+import { referenceJson } from "../helpers/reference-json.js";
+
+const files = [
+  file_gatehouse_attestation_v1_attestation,
+  file_gatehouse_chain_v1_chain,
+  file_gatehouse_health_v1_health,
+  file_gatehouse_info_v1_info,
+  file_gatehouse_storage_v1_storage,
+  file_gatehouse_testing_v1_every_type,
+  file_gatehouse_zk_v1_zk,
+];
+const messages: DescMessage[] = files.flatMap((file) =>
+  [...nestedTypes(file)].filter((type): type is DescMessage => type.kind === "message"),
+);
+
+const rounds = Number(process.env.FUZZ_ROUNDS ?? 40);
+const seed = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000);
+
+for (const desc of messages) {
+  test(`${desc.typeName}: the codecs agree with protobuf-es on random messages`, (t) => {
+    const random = createRandom(seed);
+    const [encode, decode, json] = [binaryEncoder(desc), binaryDecoder(desc), jsonEncoder(desc)];
+    const count = desc === EveryTypeSchema ? 10 * rounds : rounds;
+    for (let round = 0; round < count; round++) {
+      const message = randomMessage(desc, random);
+      const label = `FUZZ_SEED=${seed}, round ${round}`;
+      const bytes = toBinary(desc, message);
+      t.true(equals(desc, fromBinary(desc, encode(message)), message), `encoded; ${label}`);
+      t.true(equals(desc, decode(bytes) as typeof message, message), `decoded; ${label}`);
+      t.is(json(message), referenceJson(desc, message), `JSON; ${label}`);
+    }
+  });
+}
+
+test("the decoder and protobuf-es accept and refuse the same damaged bytes", (t) => {
+  const random = createRandom(seed);
+  const decode = binaryDecoder(EveryTypeSchema);
+  let refused = 0;
+  for (let round = 0; round < 100 * rounds; round++) {
+    const bytes = toBinary(EveryTypeSchema, randomMessage(EveryTypeSchema, random) as never);
+    const damaged = Uint8Array.from(bytes.subarray(0, random() < 0.3 ? Math.floor(random() * bytes.length) : bytes.length));
+    for (let i = Math.floor(random() * 4); i > 0 && damaged.length > 0; i--) {
+      damaged[Math.floor(random() * damaged.length)] = Math.floor(random() * 256);
+    }
+    const theirs = attempt(() => fromBinary(EveryTypeSchema, damaged, { readUnknownFields: false }));
+    const ours = attempt(() => decode(damaged));
+    t.is(ours === undefined, theirs === undefined, `FUZZ_SEED=${seed}, round ${round}, ${Buffer.from(damaged).toString("hex")}`);
+    if (theirs === undefined) {
+      refused++;
+    } else {
+      t.deepEqual(toBinary(EveryTypeSchema, ours as typeof theirs), toBinary(EveryTypeSchema, theirs));
+    }
+  }
+  t.true(refused > 0);
+});
+
+function attempt<T>(run: () => T): T | undefined {
+  try {
+    return run();
+  } catch {
+    return undefined;
+  }
+}
+
+const json = jsonEncoder(EveryTypeSchema);
+const emptyText = json({});
+
+test("a literal with nothing in it is written with every default", (t) => {
+  t.is(emptyText, referenceJson(EveryTypeSchema, create(EveryTypeSchema)));
+  t.is(binaryEncoder(EveryTypeSchema)({}).length, 0);
+});
+
+test("literals may leave out fields at any depth", (t) => {
+  t.is(
+    jsonEncoder(HealthSnapshotSchema)({ status: HealthStatus.OK, boot: { complete: true } }),
+    '{"version":"","version_name":"","accepting":false,"mempool_size":null,"uptime_s":0,"status":"ok","dormant":false,' +
+      '"boot":{"complete":true,"steps_total":0,"steps_ready":0,"steps_failed":0,"steps_skipped":0,"current":null},' +
+      '"subsystems":{},"ports":{},"main_loop":null,"errors":null}',
+  );
+});
+
+test("a field named __proto__ is an entry like any other, in JSON and in bytes", (t) => {
+  const entries = JSON.parse('{"__proto__":"x","constructor":"y"}') as Record<string, string>;
+  t.true(json({ stringsByString: entries }).includes('"stringsByString":{"__proto__":"x","constructor":"y"}'));
+  const bytes = binaryEncoder(EveryTypeSchema)({ stringsByString: entries });
+  const back = binaryDecoder(EveryTypeSchema)(bytes) as { stringsByString: object };
+  t.deepEqual(Object.entries(back.stringsByString), [
+    ["__proto__", "x"],
+    ["constructor", "y"],
+  ]);
+  t.is(Object.getPrototypeOf(back.stringsByString), Object.prototype);
+});
+
+test("JSON text is spliced in untouched", (t) => {
+  const data = '{ "a":1.0, "b":12345678901234567890,"c":"\\u0000\\ud800" }';
+  t.true(jsonEncoder(GetProgramResponseSchema)({ data }).includes(`"data":${data},"metadata":null`));
+});
+
+test("a list of lists is written as such", (t) => {
+  const text = jsonEncoder(GetMerkleProofResponseSchema)({ proof: { siblings: [{ hashes: ["0x1"] }, {}] } });
+  t.true(text.includes('"siblings":[["0x1"],[]]'));
+});
+
+test("strings are escaped as JSON.stringify does", (t) => {
+  for (const text of ["\ud800", "a\udc00b", "\ud83d", "😀", "\u2028", "\x7f", "x".repeat(39) + '"', "x".repeat(41) + "\n"]) {
+    t.true(json({ aString: text }).includes(`"aString":${JSON.stringify(text)}`));
+  }
+});
+
+test("numbers that JSON does not have are null; negative zero is zero", (t) => {
+  t.true(json({ aDouble: NaN }).startsWith('{"aDouble":null'));
+  t.true(json({ aDouble: -Infinity }).startsWith('{"aDouble":null'));
+  t.true(json({ aDouble: -0 }).startsWith('{"aDouble":0,'));
+});
+
+test("an enumeration is its word without prefix, an unknown number the number", (t) => {
+  t.true(json({ aColor: 2 }).includes('"aColor":"dark_green"'));
+  t.true(json({ aColor: 77 }).includes('"aColor":77'));
+});
+
+test("a timestamp is ISO 8601 with milliseconds", (t) => {
+  t.true(json({ aTimestamp: { seconds: 1767323045n, nanos: 678_999_999 } }).includes('"aTimestamp":"2026-01-02T03:04:05.678Z"'));
+  t.true(json({ aTimestamp: {} }).includes('"aTimestamp":"1970-01-01T00:00:00.000Z"'));
+});
+
+test("a message nested too deep is refused, not overflowed", (t) => {
+  let message: object = {};
+  for (let depth = 0; depth < 500; depth++) {
+    message = { child: message };
+  }
+  const bytes = binaryEncoder(EveryTypeSchema)(message);
+  t.throws(() => binaryDecoder(EveryTypeSchema)(bytes), { message: /nested deeper than 100/ });
+});
+
+test("what was encoded stays as it is when more is encoded", (t) => {
+  const encode = binaryEncoder(EveryTypeSchema);
+  const first = encode({ aString: "first" });
+  const kept = Buffer.from(first);
+  encode({ aString: "second, and longer" });
+  t.deepEqual(first, kept);
+});
+
+test("messages larger than the shared buffer are encoded whole", (t) => {
+  const message = create(EveryTypeSchema, { child: { child: { aString: "é".repeat(3_000_000) } }, someBytes: new Uint8Array(5_000_000) });
+  t.true(equals(EveryTypeSchema, fromBinary(EveryTypeSchema, binaryEncoder(EveryTypeSchema)(message)), message));
+});
