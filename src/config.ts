@@ -60,6 +60,7 @@ export function processSources(flags: ConfigSources["flags"]): ConfigSources {
  */
 export function loadConfig({ flags, env, cwd }: ConfigSources): Config {
   const file = readConfigFile(flags.config ?? env.GATEHOUSE_CONFIG, cwd);
+  // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- the option's schema gives this type
   const read = <T>(name: (typeof options)[number]["name"]): T => {
     const option: Option = options.find((candidate) => candidate.name === name)!;
     const [value, source] = pick(option);
@@ -115,7 +116,7 @@ function check(option: Option, value: unknown, source: string): unknown {
 }
 
 function show(value: unknown): string {
-  const shown = JSON.stringify(value) ?? String(value);
+  const shown = value === undefined ? "nothing" : JSON.stringify(value);
   return shown.length > 100 ? `${shown.slice(0, 100)}…` : shown;
 }
 

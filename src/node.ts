@@ -2,10 +2,11 @@
  * The composition root: configuration in, a running node out. Parts are made in boot order and handed to each other
  * here; nothing reaches for another part by itself.
  */
+import { SubsystemStatus } from "../gen/gatehouse/health/v1/health_pb.js";
 import { createAttestationService } from "./attestation/service.js";
 import { adoptGenesis, verifyStoredChain } from "./chain/genesis.js";
 import { createChainService } from "./chain/service.js";
-import { createChainStore } from "./chain/store.js";
+import { type ChainHead, createChainStore } from "./chain/store.js";
 import type { Config } from "./config.js";
 import { openDatabase } from "./db/connect.js";
 import { migrate } from "./db/migrate.js";
@@ -15,21 +16,24 @@ import { createBoundedProbe } from "./health/bounded-probe.js";
 import { messageOf, type ProcessErrors } from "./health/process-errors.js";
 import { createHealthService } from "./health/service.js";
 import { createTakeSnapshot } from "./health/snapshot.js";
-import { createSubsystems, type Subsystems } from "./health/subsystems.js";
+import { createSubsystems, type SubsystemName, type Subsystems } from "./health/subsystems.js";
 import { loadOrCreateNodeKey } from "./info/node-key.js";
 import { createInfoService } from "./info/service.js";
-import { listenWithDrift } from "./listen-with-drift.js";
-import { createLogging } from "./log.js";
+import { type BoundPort, listenWithDrift } from "./listen-with-drift.js";
+import { createLogging, type Logger } from "./log.js";
 import { createPeerClient } from "./peers/client.js";
 import { createMainLoop, type MainLoop } from "./peers/main-loop.js";
 import { createPeerBook, readPeersFile } from "./peers/peer-book.js";
 import { createRefreshPeers } from "./peers/refresh.js";
-import { createRpcListener } from "./rpc/rpc-listener.js";
+import type { RpcListener } from "./rpc/rpc-listener.js";
+import { createRpcServer } from "./rpc/rpc-server.js";
 import { listServices } from "./services.js";
+import { createPrograms } from "./storage/programs.js";
 import { createStorageService } from "./storage/service.js";
-import { createZkService } from "./zk/service.js";
-import { SubsystemStatus } from "../gen/gatehouse/health/v1/health_pb.js";
 import { codename, version } from "./version.js";
+import { createMerkleTree } from "./zk/merkle-tree.js";
+import { createNullifiers } from "./zk/nullifiers.js";
+import { createZkService } from "./zk/service.js";
 
 /** A node that booted. */
 export interface RunningNode {
@@ -47,6 +51,7 @@ export interface RunningNode {
   /** The registry of subsystems: whoever runs a subsystem reports its state here. */
   readonly subsystems: Subsystems;
   readonly mainLoop: MainLoop;
+  readonly log: Logger;
   /** Finishes what is under way, for up to ten seconds, and closes everything. */
   stop(): Promise<void>;
 }
@@ -115,7 +120,17 @@ async function boot(
     warnings.push(message);
     log.warn({ subsystem }, message);
   };
-  const subsystems = createSubsystems(Date.now);
+  const subsystems = createSubsystems(Date.now, (name, { status, lastError, extra }) => {
+    const word = SubsystemStatus[status].toLowerCase();
+    if (status === SubsystemStatus.FAILED) {
+      log.error({ subsystem: name }, `${name} ${word}: ${lastError?.message ?? ""}`);
+    } else {
+      log[status === SubsystemStatus.READY ? "info" : "debug"](
+        { subsystem: name },
+        `${name} ${word}${extra === undefined ? "" : `: ${extra.reason}`}`,
+      );
+    }
+  });
   const steps = createBoot(bootSteps, subsystems);
   let stopping = false;
 
@@ -132,7 +147,9 @@ async function boot(
   const genesis = await steps.step("genesis", () => adoptGenesis(chain, config.genesisFile));
   const head = await bootChain();
 
-  const peerEntries = await steps.step("peers", () => (config.peersFile === undefined ? [] : readPeersFile(config.peersFile)));
+  const peerEntries = await steps.step("peers", () =>
+    config.peersFile === undefined ? [] : readPeersFile(config.peersFile),
+  );
   const dormant = peerEntries.length === 0;
   const book = createPeerBook(peerEntries, () => genesis?.hash, Date.now);
   const peerClient = createPeerClient();
@@ -149,7 +166,6 @@ async function boot(
         subsystems.set("main_loop", { status: SubsystemStatus.READY });
       } else if (!stopping) {
         subsystems.set("main_loop", { status: SubsystemStatus.FAILED, error: { message: death, source: "main_loop" } });
-        log.error({ subsystem: "main_loop" }, `The main loop is dead: ${death}`);
       }
     },
   });
@@ -188,7 +204,10 @@ async function boot(
     rateLimitPerMinute: config.rateLimitPerMinute,
     rateLimitExempt: config.rateLimitExempt,
     onUntrustedForwarding: () =>
-      warn("rpc", "Requests are forwarded from this machine, but --trusted-proxies names no proxy: callers share its address."),
+      warn(
+        "rpc",
+        "Requests are forwarded from this machine, but --trusted-proxies names no proxy: callers share its address.",
+      ),
   });
   let connectionString = "";
   const services = listServices({
@@ -206,8 +225,8 @@ async function boot(
       rateLimit: () => edge.stats(),
     }),
     chain: createChainService(chain),
-    storage: createStorageService(database),
-    zk: createZkService(database),
+    storage: createStorageService(createPrograms(database)),
+    zk: createZkService({ tree: createMerkleTree(database), nullifiers: createNullifiers(database) }),
     attestation: config.tlsnotaryEnabled
       ? createAttestationService({
           isDormant: () => dormant,
@@ -242,7 +261,9 @@ async function boot(
   leaveOut("mcp", whyDormant ?? notProvided, false);
   leaveOut(
     "tlsnotary",
-    config.tlsnotaryEnabled ? (whyDormant ?? "This version of Gatehouse has no verifier.") : "TLSNOTARY_ENABLED is not true.",
+    config.tlsnotaryEnabled
+      ? (whyDormant ?? "This version of Gatehouse has no verifier.")
+      : "TLSNOTARY_ENABLED is not true.",
     config.tlsnotaryEnabled,
   );
   leaveOut("omni", notProvided, false);
@@ -266,6 +287,7 @@ async function boot(
     warnings,
     subsystems,
     mainLoop,
+    log,
     async stop() {
       if (!stopping) {
         stopping = true;
@@ -293,7 +315,10 @@ async function bindRpcPort(server: RpcListener, config: Config): Promise<BoundPo
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "EADDRINUSE") {
-      const remedy = config.portDrift === "deny" ? "; choose another --rpc-port, or --port-drift allow" : ", and so are the ports after it";
+      const remedy =
+        config.portDrift === "deny"
+          ? "; choose another --rpc-port, or --port-drift allow"
+          : ", and so are the ports after it";
       throw new StartError(`Port ${config.rpcPort} is taken${remedy}.`);
     }
     throw new StartError(`Port ${config.rpcPort} on ${config.host} cannot be bound: ${messageOf(error)}.`);

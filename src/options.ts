@@ -20,11 +20,17 @@ export interface Option {
   readonly schema: z.ZodType;
 }
 
-const port = z.coerce.number().int().min(0).max(65_535);
 const text = z.string().min(1);
 
 /** Whole numbers and numbers are written in digits: "", "0x10" and "1e3" are none. */
-const digits = z.union([z.number(), z.string().regex(/^\d+(\.\d+)?$/)]);
+const digits = z.union([
+  z.number(),
+  z
+    .string()
+    .regex(/^\d+(\.\d+)?$/)
+    .transform(Number),
+]);
+const wholeNumber = (most: number) => digits.pipe(z.number().int().min(0).max(most));
 
 const range = z.string().refine((entry) => {
   const [address = "", prefix, ...rest] = entry.split("/");
@@ -33,21 +39,29 @@ const range = z.string().refine((entry) => {
   return family !== 0 && fits && rest.length === 0;
 });
 
-const list = (item: z.ZodType) =>
+const list = (item: z.ZodType<string, string>) =>
   z
     .union([
-      z.string().transform((entries) => entries.split(",").map((entry) => entry.trim()).filter((entry) => entry !== "")),
+      z.string().transform((entries) =>
+        entries
+          .split(",")
+          .map((entry) => entry.trim())
+          .filter((entry) => entry !== ""),
+      ),
       z.array(z.string()),
     ])
     .pipe(z.array(item));
 
 const flag = z.union([z.boolean(), z.literal(["true", "false"]).transform((word) => word === "true")]);
 
-const webAddress = z.string().refine((address) => {
-  const url = URL.canParse(address) ? new URL(address) : undefined;
-  const isPlain = url?.pathname === "/" && url.search === "" && url.hash === "" && url.username === "";
-  return isPlain && (url.protocol === "http:" || url.protocol === "https:");
-}).transform((address) => address.replace(/\/$/, ""));
+const webAddress = z
+  .string()
+  .refine((address) => {
+    const url = URL.canParse(address) ? new URL(address) : undefined;
+    const isPlain = url?.pathname === "/" && url.search === "" && url.hash === "" && url.username === "";
+    return isPlain && (url.protocol === "http:" || url.protocol === "https:");
+  })
+  .transform((address) => address.replace(/\/$/, ""));
 
 const define = (
   name: string,
@@ -56,31 +70,116 @@ const define = (
   schema: z.ZodType,
   allowed: string,
   description: string,
-): Option => ({ name, env: `GATEHOUSE_${name.toUpperCase().replaceAll("-", "_")}`, value, fallback, schema, allowed, description });
+): Option => ({
+  name,
+  env: `GATEHOUSE_${name.toUpperCase().replaceAll("-", "_")}`,
+  value,
+  fallback,
+  schema,
+  allowed,
+  description,
+});
 
 const portAllowed = "a whole number from 0 to 65535 (0 takes any free port)";
-const portSchema = digits.pipe(port);
+const portSchema = wholeNumber(65_535);
 
 /** Every option of `gatehouse start`. */
 export const options = [
   define("data-dir", "DIR", "data", text, "a path", "Directory of the node's key and database."),
-  define("host", "ADDRESS", "::", text, "an IP address or a host name", "Address to listen on; :: is every address, IPv4 too."),
+  define(
+    "host",
+    "ADDRESS",
+    "::",
+    text,
+    "an IP address or a host name",
+    "Address to listen on; :: is every address, IPv4 too.",
+  ),
   define("rpc-port", "PORT", "53550", portSchema, portAllowed, "Port of HTTP and gRPC for everybody."),
   define("omni-port", "PORT", "53551", portSchema, portAllowed, "Port of gRPC between nodes."),
   define("metrics-port", "PORT", "9090", portSchema, portAllowed, "Port of the metrics."),
   define("mcp-port", "PORT", "3001", portSchema, portAllowed, "Port of the MCP server."),
-  define("public-url", "URL", undefined, webAddress, "http:// or https://, a host and a port, without a path", "Address at which peers reach the node; made from host and port when not given."),
-  define("genesis", "FILE", undefined, text, "a path", "Genesis file (JSON); needed at the first start, must not change afterwards."),
+  define(
+    "public-url",
+    "URL",
+    undefined,
+    webAddress,
+    "http:// or https://, a host and a port, without a path",
+    "Address at which peers reach the node; made from host and port when not given.",
+  ),
+  define(
+    "genesis",
+    "FILE",
+    undefined,
+    text,
+    "a path",
+    "Genesis file (JSON); needed at the first start, must not change afterwards.",
+  ),
   define("peers", "FILE", undefined, text, "a path", "Peers file (JSON); without peers the node is dormant."),
-  define("database", "URL", undefined, z.string().regex(/^sqlite:.+/), "sqlite:PATH", "Database; sqlite:<data-dir>/gatehouse.sqlite when not given."),
-  define("trusted-proxies", "CIDRS", "", list(range), "a comma-separated list of addresses and CIDR ranges", "Proxies whose X-Forwarded-For and Forwarded headers are believed."),
-  define("identity-mode", "MODE", "signed", z.literal(["signed", "trusted-header"]), "signed or trusted-header", "How callers prove their identity: by signature, or by a gateway that has authenticated them."),
-  define("rate-limit", "NUMBER", "2000", digits.pipe(z.coerce.number().int().min(0).max(1_000_000_000)), "a whole number from 0 (no limit)", "Requests a minute for one address."),
-  define("rate-limit-exempt", "CIDRS", "127.0.0.0/8,::1/128", list(range), "a comma-separated list of addresses and CIDR ranges", "Addresses that are not counted."),
-  define("port-drift", "RULE", "allow", z.literal(["allow", "deny"]), "allow or deny", "Whether a node whose port is taken uses the next free one."),
-  define("loop-interval", "SECONDS", "5", digits.pipe(z.coerce.number().min(0.05).max(3_600)), "a number of seconds from 0.05 to 3600", "Time between two ticks of the main loop."),
+  define(
+    "database",
+    "URL",
+    undefined,
+    z.string().regex(/^sqlite:.+/),
+    "sqlite:PATH",
+    "Database; sqlite:<data-dir>/gatehouse.sqlite when not given.",
+  ),
+  define(
+    "trusted-proxies",
+    "CIDRS",
+    "",
+    list(range),
+    "a comma-separated list of addresses and CIDR ranges",
+    "Proxies whose X-Forwarded-For and Forwarded headers are believed.",
+  ),
+  define(
+    "identity-mode",
+    "MODE",
+    "signed",
+    z.literal(["signed", "trusted-header"]),
+    "signed or trusted-header",
+    "How callers prove their identity: by signature, or by a gateway that has authenticated them.",
+  ),
+  define(
+    "rate-limit",
+    "NUMBER",
+    "2000",
+    wholeNumber(1_000_000_000),
+    "a whole number from 0 (no limit)",
+    "Requests a minute for one address.",
+  ),
+  define(
+    "rate-limit-exempt",
+    "CIDRS",
+    "127.0.0.0/8,::1/128",
+    list(range),
+    "a comma-separated list of addresses and CIDR ranges",
+    "Addresses that are not counted.",
+  ),
+  define(
+    "port-drift",
+    "RULE",
+    "allow",
+    z.literal(["allow", "deny"]),
+    "allow or deny",
+    "Whether a node whose port is taken uses the next free one.",
+  ),
+  define(
+    "loop-interval",
+    "SECONDS",
+    "5",
+    digits.pipe(z.number().min(0.05).max(3_600)),
+    "a number of seconds from 0.05 to 3600",
+    "Time between two ticks of the main loop.",
+  ),
   define("log-level", "LEVEL", "info", z.literal([...logLevels]), logLevels.join(", "), "How much to log, to stderr."),
-  define("json", undefined, "false", flag, "true or false", "Output for machines: the ready line on stdout, the log, both as JSON."),
+  define(
+    "json",
+    undefined,
+    "false",
+    flag,
+    "true or false",
+    "Output for machines: the ready line on stdout, the log, both as JSON.",
+  ),
   {
     ...define("tlsnotary-enabled", undefined, "false", flag, "true or false", "Mounts the attestation routes."),
     // The specification names this variable.

@@ -5,9 +5,7 @@ interface PackageFile {
   readonly gatehouse: { readonly codename: string };
 }
 
-const packageFile = JSON.parse(
-  readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
-) as PackageFile;
+const packageFile = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as PackageFile;
 
 /** Node version, as the package has it. */
 export const version = packageFile.version;

@@ -1,8 +1,5 @@
 /** The attestation service. It reports the state of the `tlsnotary` subsystem; without a verifier it verifies nothing. */
-import {
-  type AttestationService,
-  AttestationStatus,
-} from "../../gen/gatehouse/attestation/v1/attestation_pb.js";
+import { type AttestationService, AttestationStatus } from "../../gen/gatehouse/attestation/v1/attestation_pb.js";
 import { Failure } from "../errors.js";
 import type { Implementation, PlainReplies } from "../rpc/service.js";
 

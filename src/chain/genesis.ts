@@ -96,7 +96,9 @@ function parseGenesis(path: string, text: string): z.infer<typeof genesisFile> {
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     const place = issue?.path.join(".") ?? "";
-    throw new Error(`The genesis file ${path} is not usable${place === "" ? "" : ` at ${place}`}: ${issue?.message ?? "wrong shape"}.`);
+    throw new Error(
+      `The genesis file ${path} is not usable${place === "" ? "" : ` at ${place}`}: ${issue?.message ?? "wrong shape"}.`,
+    );
   }
   return parsed.data;
 }

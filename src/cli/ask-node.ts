@@ -39,5 +39,7 @@ function whyNot(error: unknown): string {
   if (cause instanceof Error && "code" in cause) {
     return cause.code === "ECONNREFUSED" ? "the connection is refused" : String(cause.code);
   }
-  return error instanceof Error && error.name === "TimeoutError" ? `no answer within ${timeoutMs / 1000} s` : String(error);
+  return error instanceof Error && error.name === "TimeoutError"
+    ? `no answer within ${timeoutMs / 1000} s`
+    : String(error);
 }

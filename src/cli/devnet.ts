@@ -32,7 +32,12 @@ export function addDevnet(program: Command): void {
     .command("devnet")
     .description("Run a small network in one process, with sample data, until Ctrl-C.")
     .option("--nodes <NUMBER>", `How many nodes, 1 to ${maxNodes}; one alone is dormant.`, wholeNumber(1, maxNodes), 2)
-    .option("--rpc-port <PORT>", "First port to try; each node takes the next free one.", wholeNumber(1, 65_000), firstPort)
+    .option(
+      "--rpc-port <PORT>",
+      "First port to try; each node takes the next free one.",
+      wholeNumber(1, 65_000),
+      firstPort,
+    )
     .option("--data-dir <DIR>", "Keep the nodes' data here; without it the data is gone at the end.")
     .option("--log-level <LEVEL>", "How much to log, to stderr.", "warn")
     .option("--json", "Print one ready event for each node, then a network-ready event.")
@@ -40,7 +45,8 @@ export function addDevnet(program: Command): void {
 }
 
 async function run(flags: DevnetFlags): Promise<void> {
-  const directory = flags.dataDir === undefined ? await mkdtemp(join(tmpdir(), "gatehouse-devnet-")) : resolve(flags.dataDir);
+  const directory =
+    flags.dataDir === undefined ? await mkdtemp(join(tmpdir(), "gatehouse-devnet-")) : resolve(flags.dataDir);
   const nodes: RunningNode[] = [];
   const close = async (): Promise<void> => {
     await Promise.all(nodes.map((node) => node.stop()));
@@ -87,11 +93,11 @@ async function startOne(
   const config = loadConfig({
     flags: {
       "data-dir": dataDir,
-      "host": "127.0.0.1",
+      host: "127.0.0.1",
       "rpc-port": String(ports[index]),
       "port-drift": "deny",
-      "genesis": sampleGenesis,
-      "peers": peersFile,
+      genesis: sampleGenesis,
+      peers: peersFile,
       "loop-interval": "1",
       "log-level": flags.logLevel,
       ...(flags.json === true && { json: true }),

@@ -10,7 +10,14 @@ interface HealthBody {
   mempool_size: number | null;
   uptime_s: number;
   status: "ok" | "degraded" | "dormant" | "failing";
-  boot: { complete: boolean; steps_total: number; steps_ready: number; steps_failed: number; steps_skipped: number; current: string | null };
+  boot: {
+    complete: boolean;
+    steps_total: number;
+    steps_ready: number;
+    steps_failed: number;
+    steps_skipped: number;
+    current: string | null;
+  };
   subsystems: Record<string, SubsystemBody>;
   ports: Record<string, { requested: number; actual: number; drifted: boolean }>;
   main_loop: { heartbeat_age_s: number | null; iterations_total: number; exited: boolean; exit_reason: string | null };
@@ -58,9 +65,20 @@ function describe(health: HealthBody): string[] {
     ...table([
       ["", ""],
       ["accepting", health.accepting ? "yes" : paint("yellow", "no")],
-      ["pending", health.mempool_size === null ? paint("red", "unknown: the database does not answer") : String(health.mempool_size)],
-      ["boot", `${boot.complete ? "complete" : `at ${boot.current ?? "?"}`}: ${steps.join(", ")} of ${boot.steps_total}`],
-      ["main loop", loop.exited ? paint("red", `exited: ${loop.exit_reason ?? ""}`) : `${beat}, ${loop.iterations_total} ticks`],
+      [
+        "pending",
+        health.mempool_size === null
+          ? paint("red", "unknown: the database does not answer")
+          : String(health.mempool_size),
+      ],
+      [
+        "boot",
+        `${boot.complete ? "complete" : `at ${boot.current ?? "?"}`}: ${steps.join(", ")} of ${boot.steps_total}`,
+      ],
+      [
+        "main loop",
+        loop.exited ? paint("red", `exited: ${loop.exit_reason ?? ""}`) : `${beat}, ${loop.iterations_total} ticks`,
+      ],
       ["errors", `${errors.uncaught_total} uncaught, ${errors.unhandled_rejection_total} unhandled rejections`],
     ]).slice(1),
     "",

@@ -24,9 +24,13 @@ Examples:
     )
     .action(async (flags: { dataDir: string; out?: string; json?: boolean }) => {
       const path = resolve(flags.out ?? nodeKeyPath(flags.dataDir));
-      const { publicKey } = await createNodeKey(path).catch((error: NodeJS.ErrnoException) => {
+      const { publicKey } = await createNodeKey(path).catch((thrown: unknown) => {
+        const error = thrown as NodeJS.ErrnoException;
         throw error.code === "EEXIST"
-          ? new ExitError(`There is a key at ${path} already; choose another place, or remove it if nobody needs it.`, 1)
+          ? new ExitError(
+              `There is a key at ${path} already; choose another place, or remove it if nobody needs it.`,
+              1,
+            )
           : new ExitError(`The key cannot be written to ${path}: ${error.message}.`, 1);
       });
       print(...(flags.json === true ? [JSON.stringify({ publicKey, path })] : [publicKey, `written to ${path}`]));

@@ -37,7 +37,6 @@ export function table(rows: readonly (readonly string[])[]): string[] {
 }
 
 function visibleLength(text: string): number {
-  // eslint-disable-next-line no-control-regex -- colours are control sequences
   return text.replace(/\u001b\[\d+m/g, "").length;
 }
 

@@ -30,9 +30,15 @@ function describe(peers: readonly PeerBody[]): string[] {
     ...peers.map((peer) => [
       peer.connection.string,
       peer.identity === "" ? "unknown" : `${peer.identity.slice(0, 10)}…${peer.identity.slice(-4)}`,
-      peer.status.ready ? paint("green", "ready") : peer.status.online ? paint("yellow", "online") : paint("red", "offline"),
+      peer.status.ready
+        ? paint("green", "ready")
+        : peer.status.online
+          ? paint("yellow", "online")
+          : paint("red", "offline"),
       peer.sync.block === null ? "" : String(peer.sync.block),
-      peer.status.timestamp === null ? "never" : `${duration(Math.max(0, Date.now() - peer.status.timestamp) / 1000)} ago`,
+      peer.status.timestamp === null
+        ? "never"
+        : `${duration(Math.max(0, Date.now() - peer.status.timestamp) / 1000)} ago`,
       peer.verification.status ? "yes" : `no: ${peer.verification.message ?? ""}`,
     ]),
   ]);

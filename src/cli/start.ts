@@ -34,14 +34,19 @@ Examples:
 
 /** Defaults and the environment are shown here, and applied by the configuration, which knows their order. */
 function toFlag(option: Option): Flag {
-  const fallback = option.fallback === undefined || option.fallback === "" || option.value === undefined ? "" : ` (default: ${option.fallback})`;
+  const fallback =
+    option.fallback === undefined || option.fallback === "" || option.value === undefined
+      ? ""
+      : ` (default: ${option.fallback})`;
   return new Flag(
     `--${option.name}${option.value === undefined ? "" : ` <${option.value}>`}`,
     `${option.description}${fallback} [env: ${option.env}]`,
   );
 }
 
-function byOptionName(flags: Record<string, string | boolean | undefined>): Record<string, string | boolean | undefined> {
+function byOptionName(
+  flags: Record<string, string | boolean | undefined>,
+): Record<string, string | boolean | undefined> {
   return Object.fromEntries(
     Object.entries(flags).map(([key, value]) => [key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`), value]),
   );

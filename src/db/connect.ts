@@ -73,7 +73,10 @@ function connect(filename: string, connections: number): Knex {
       min: 0,
       max: connections,
       idleTimeoutMillis: 3_600_000,
-      afterCreate: (connection: SqliteConnection, done: (error: Error | null, connection: SqliteConnection) => void) => {
+      afterCreate: (
+        connection: SqliteConnection,
+        done: (error: Error | null, connection: SqliteConnection) => void,
+      ) => {
         connection.exec(pragmas.join(";"), (error) => done(error, connection));
       },
     },
@@ -85,7 +88,9 @@ function explain(path: string, error: unknown): DatabaseError {
   switch (code) {
     case "SQLITE_NOTADB":
     case "SQLITE_CORRUPT":
-      return new DatabaseError(`The file ${path} is not a usable SQLite database; restore it from a backup or name another --database.`);
+      return new DatabaseError(
+        `The file ${path} is not a usable SQLite database; restore it from a backup or name another --database.`,
+      );
     case "SQLITE_BUSY":
       return new DatabaseError(`The database ${path} is locked by another process; stop that process first.`);
     default:

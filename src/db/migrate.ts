@@ -9,8 +9,12 @@ import { migrations } from "./migrations.js";
  */
 export async function migrate({ write }: Database): Promise<void> {
   await write.transaction(async (transaction) => {
-    await transaction.raw("CREATE TABLE IF NOT EXISTS schema_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL)");
-    const [applied] = (await transaction("schema_migrations").max({ version: "version" })) as { version: number | null }[];
+    await transaction.raw(
+      "CREATE TABLE IF NOT EXISTS schema_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL)",
+    );
+    const [applied] = (await transaction("schema_migrations").max({ version: "version" })) as {
+      version: number | null;
+    }[];
     const version = applied?.version ?? 0;
     if (version > migrations.length) {
       throw new DatabaseError(

@@ -17,8 +17,7 @@ export const migrations: readonly Migration[] = [
   {
     name: "chain, storage programs, commitment tree",
     async up(transaction) {
-      const { schema } = transaction;
-      await schema.createTable("blocks", (table) => {
+      await transaction.schema.createTable("blocks", (table) => {
         table.bigInteger("number").primary();
         table.string("hash", 66).notNullable().unique();
         table.string("previous_hash", 66);
@@ -26,18 +25,20 @@ export const migrations: readonly Migration[] = [
         // Block 0: the text of the genesis file.
         table.text("genesis");
       });
-      await schema.createTable("mempool", (table) => {
+      await transaction.schema.createTable("mempool", (table) => {
         table.string("hash", 66).primary();
         table.binary("bytes").notNullable();
         table.bigInteger("received_ms").notNullable();
       });
-      await schema.createTable("programs", (table) => {
+      await transaction.schema.createTable("programs", (table) => {
         table.string("address", 45).primary();
         table.string("owner", 66).notNullable();
         table.text("name").notNullable();
         // The name in one case, folded by the node so that every engine finds the same.
         table.text("name_folded").notNullable();
         table.string("encoding", 8).notNullable();
+        // Type of the document: object, array, string, number, boolean, null or binary.
+        table.string("type", 8).notNullable();
         table.string("mode", 16).notNullable();
         // JSON text: {allowed, blacklisted, groups}.
         table.text("access").notNullable();
@@ -50,15 +51,13 @@ export const migrations: readonly Migration[] = [
         table.index(["created_ms", "address"]);
         table.index(["name"]);
       });
-      // Apart from programs, so that lists never read past documents.
-      await schema.createTable("program_documents", (table) => {
+      // Apart from programs, so that lists never read past documents. A program that holds nothing has no row.
+      await transaction.schema.createTable("program_documents", (table) => {
         table.string("address", 45).primary().references("programs.address");
         // JSON text as it was written, or a JSON string of base64.
-        table.text("data");
-        // object, array, string, number, boolean, null or binary.
-        table.string("type", 8).notNullable();
+        table.text("data").notNullable();
       });
-      await schema.createTable("program_fields", (table) => {
+      await transaction.schema.createTable("program_fields", (table) => {
         table.string("address", 45).notNullable().references("programs.address");
         table.text("name_json").notNullable();
         table.integer("position").notNullable();
@@ -67,28 +66,28 @@ export const migrations: readonly Migration[] = [
         table.primary(["address", "name_json"]);
       });
       // Who may read a program or not, beside its owner: the access rule for lists.
-      await schema.createTable("program_readers", (table) => {
+      await transaction.schema.createTable("program_readers", (table) => {
         table.string("address", 45).notNullable().references("programs.address");
         table.string("identity", 66).notNullable();
         table.boolean("allowed").notNullable();
         table.primary(["identity", "address"]);
       });
-      await schema.createTable("merkle_nodes", (table) => {
+      await transaction.schema.createTable("merkle_nodes", (table) => {
         table.integer("level").notNullable();
         table.integer("position").notNullable();
         table.binary("hash").notNullable();
         table.primary(["level", "position"]);
       });
-      await schema.createTable("merkle_roots", (table) => {
+      await transaction.schema.createTable("merkle_roots", (table) => {
         table.bigInteger("block_number").primary();
         table.string("root", 66).notNullable();
         table.integer("leaf_count").notNullable();
       });
-      await schema.createTable("commitments", (table) => {
+      await transaction.schema.createTable("commitments", (table) => {
         table.string("commitment", 66).primary();
         table.integer("leaf_index").notNullable().unique();
       });
-      await schema.createTable("nullifiers", (table) => {
+      await transaction.schema.createTable("nullifiers", (table) => {
         table.string("hash", 66).primary();
         table.bigInteger("block_number").notNullable();
         table.string("transaction_hash", 66).notNullable();

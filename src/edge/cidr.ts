@@ -33,5 +33,7 @@ export function createAddressSet(ranges: readonly string[]): AddressSet {
 export function normalizeAddress(address: string): string {
   const zone = address.indexOf("%");
   const bare = zone < 0 ? address : address.slice(0, zone);
-  return bare.length > 7 && bare.slice(0, 7).toLowerCase() === "::ffff:" && isIPv4(bare.slice(7)) ? bare.slice(7) : bare;
+  return bare.length > 7 && bare.slice(0, 7).toLowerCase() === "::ffff:" && isIPv4(bare.slice(7))
+    ? bare.slice(7)
+    : bare;
 }

@@ -62,10 +62,12 @@ export function createBoundedProbe(parts: BoundedProbeParts): BoundedProbe {
         waiting = undefined;
         resolve(settle(result, newProblem));
       };
-      void Promise.resolve().then(query).then(
-        (result) => finish(result, undefined),
-        (error: unknown) => finish(null, error instanceof Error ? error.message : String(error)),
-      );
+      void Promise.resolve()
+        .then(query)
+        .then(
+          (result) => finish(result, undefined),
+          (error: unknown) => finish(null, error instanceof Error ? error.message : String(error)),
+        );
     });
   }
 

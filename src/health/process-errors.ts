@@ -44,10 +44,7 @@ export function createProcessErrors(): ProcessErrors {
 }
 
 /** Counts and logs the uncaught errors of this process from now on, and keeps it running. */
-export function watchProcess(
-  errors: ProcessErrors,
-  log: { error(fields: object, message: string): void },
-): void {
+export function watchProcess(errors: ProcessErrors, log: { error(fields: object, message: string): void }): void {
   process.on("uncaughtException", (error) => {
     errors.count("uncaughtException", error);
     log.error({ err: error }, "Uncaught exception");

@@ -68,8 +68,15 @@ export interface Subsystems {
   set(name: SubsystemName, change: SubsystemChange): void;
 }
 
-/** A registry in which every subsystem is pending and enabled. */
-export function createSubsystems(nowMs: () => number): Subsystems {
+/**
+ * A registry in which every subsystem is pending and enabled.
+ *
+ * @param onTransition hears of every change of a status, after it.
+ */
+export function createSubsystems(
+  nowMs: () => number,
+  onTransition: (name: SubsystemName, state: SubsystemState) => void = () => undefined,
+): Subsystems {
   let states = Object.fromEntries(subsystemNames.map((name) => [name, untouched])) as Record<
     SubsystemName,
     SubsystemState
@@ -93,6 +100,9 @@ export function createSubsystems(nowMs: () => number): Subsystems {
         extra: reason === undefined ? (moved ? undefined : before.extra) : { reason },
       };
       states = { ...states, [name]: after };
+      if (moved) {
+        onTransition(name, after);
+      }
     },
   };
 }

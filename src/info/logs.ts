@@ -18,8 +18,8 @@ export type DiagnosticLine = MessageInitShape<typeof DiagnosticLineSchema>;
 
 /** Reads of the buffers, oldest line first. */
 export interface LogBuffers {
-  publicLines(): PublicLine[];
-  diagnosticLines(): DiagnosticLine[];
+  readonly publicLines: () => PublicLine[];
+  readonly diagnosticLines: () => DiagnosticLine[];
 }
 
 interface LoggedLine {

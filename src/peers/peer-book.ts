@@ -7,7 +7,11 @@ export interface Peer {
   readonly connection: { readonly connectionString: string };
   readonly identity: string;
   readonly verification: { readonly status: boolean; readonly message: string };
-  readonly sync: { readonly status: boolean; readonly block?: bigint | undefined; readonly blockHash?: string | undefined };
+  readonly sync: {
+    readonly status: boolean;
+    readonly block?: bigint | undefined;
+    readonly blockHash?: string | undefined;
+  };
   readonly status: { readonly online: boolean; readonly timestampMs?: bigint | undefined; readonly ready: boolean };
 }
 
@@ -125,7 +129,9 @@ export async function readPeersFile(path: string): Promise<PeerEntry[]> {
   try {
     json = JSON.parse(await readFile(path, "utf8"));
   } catch (error) {
-    throw new Error(`The peers file ${path} cannot be read: ${error instanceof Error ? error.message : String(error)}.`);
+    throw new Error(
+      `The peers file ${path} cannot be read: ${error instanceof Error ? error.message : String(error)}.`,
+    );
   }
   const parsed = peerFile.safeParse(json);
   if (!parsed.success) {

@@ -45,7 +45,13 @@ function compile(desc: DescMessage): CompiledMessage {
   return message;
 }
 
-function readFields(message: CompiledMessage, target: Fields, reader: BinaryReader, end: number, depth: number): Fields {
+function readFields(
+  message: CompiledMessage,
+  target: Fields,
+  reader: BinaryReader,
+  end: number,
+  depth: number,
+): Fields {
   if (depth > maxDepth) {
     throw new Error(`messages are nested deeper than ${maxDepth}`);
   }
@@ -69,7 +75,9 @@ function compileField(field: DescField): ReadField {
     case "map":
       return compileMap(field, key);
     case "message":
-      return field.oneof === undefined ? mergeMessage(field.message, key) : mergeChosen(field.message, field.oneof.localName, key);
+      return field.oneof === undefined
+        ? mergeMessage(field.message, key)
+        : mergeChosen(field.message, field.oneof.localName, key);
     case "scalar":
     case "enum": {
       const read = valueReader(field);
@@ -104,12 +112,19 @@ function mergeChosen(desc: DescMessage, oneof: string, key: string): ReadField {
 
 function readNested(message: CompiledMessage, reader: BinaryReader, depth: number, before?: Fields): Fields {
   const sizeBytes = reader.uint32();
-  return readFields(message, before ?? (create(message.desc) as unknown as Fields), reader, reader.pos + sizeBytes, depth + 1);
+  return readFields(
+    message,
+    before ?? (create(message.desc) as unknown as Fields),
+    reader,
+    reader.pos + sizeBytes,
+    depth + 1,
+  );
 }
 
 function compileList(field: DescField & { fieldKind: "list" }, key: string): ReadField {
   const read = valueReader(field);
-  const canPack = field.message === undefined && field.scalar !== ScalarType.STRING && field.scalar !== ScalarType.BYTES;
+  const canPack =
+    field.message === undefined && field.scalar !== ScalarType.STRING && field.scalar !== ScalarType.BYTES;
   return (target, reader, wire, depth) => {
     const values = target[key] as unknown[];
     if (!canPack || wire !== WireType.LengthDelimited) {

@@ -3,6 +3,7 @@
  * literals in which fields may be missing at any depth, or whole messages. It does no reflection per call.
  */
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { ScalarType } from "@bufbuild/protobuf";
 import { BinaryWriter } from "./binary-writer.js";
 
@@ -80,7 +81,7 @@ function compileField(field: DescField): WriteFields {
     case "scalar":
     case "enum": {
       const write = singular(field, field.number);
-      const isImplicit = field.presence === IMPLICIT;
+      const isImplicit = field.presence === FeatureSet_FieldPresence.IMPLICIT;
       return (message) => {
         const value = message[key];
         if (value !== undefined && !(isImplicit && isZero(value))) {
@@ -91,13 +92,14 @@ function compileField(field: DescField): WriteFields {
   }
 }
 
-/** FeatureSet.FieldPresence.IMPLICIT: the field is left out when it is zero. */
-const IMPLICIT = 2;
-
 /** Negative zero is a value: its bits are not all zero. */
 function isZero(value: unknown): boolean {
   return (
-    value === 0n || value === "" || value === false || Object.is(value, 0) || (value instanceof Uint8Array && value.length === 0)
+    value === 0n ||
+    value === "" ||
+    value === false ||
+    Object.is(value, 0) ||
+    (value instanceof Uint8Array && value.length === 0)
   );
 }
 

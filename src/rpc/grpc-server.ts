@@ -10,6 +10,7 @@ import {
   Server,
   type handleServerStreamingCall,
   type handleUnaryCall,
+  type status as GrpcStatus,
   type ServerErrorResponse,
   type ServiceDefinition,
   type UntypedServiceImplementation,
@@ -169,7 +170,14 @@ function statusOf(error: unknown, parts: GrpcServerParts): ServerErrorResponse {
     ],
   });
   metadata.set("grpc-status-details-bin", Buffer.from(toBinary(StatusSchema, status)));
-  return { name: failure.name, message: failure.message, code: failure.kind.grpcCode, details: failure.message, metadata };
+  return {
+    name: failure.name,
+    message: failure.message,
+    // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- the catalogue holds the same numbers
+    code: failure.kind.grpcCode as number as GrpcStatus,
+    details: failure.message,
+    metadata,
+  };
 }
 
 class GrpcArrival implements Arrival {

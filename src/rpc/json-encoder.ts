@@ -4,6 +4,7 @@
  * in which fields may be missing at any depth, or whole messages, and does no reflection per call.
  */
 import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { omit_when_unset, raw_json, unwrap } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { enumWords } from "./enum-words.js";
 
@@ -112,14 +113,11 @@ function fieldEncoder(field: DescField): (value: unknown) => string | undefined 
       return (value) => (value === undefined ? undefined : encode(value as never));
     case "scalar":
     case "enum": {
-      const unset = field.presence === IMPLICIT ? zeroText(field, encode) : undefined;
+      const unset = field.presence === FeatureSet_FieldPresence.IMPLICIT ? zeroText(field, encode) : undefined;
       return (value) => (value === undefined ? unset : encode(value as never));
     }
   }
 }
-
-/** FeatureSet.FieldPresence.IMPLICIT: the field has its zero when it is not given. */
-const IMPLICIT = 2;
 
 function zeroText(field: DescField, encode: EncodeValue): string {
   if (getOption(field, raw_json)) {
@@ -171,7 +169,8 @@ function elementEncoder(field: DescField): EncodeValue {
     case ScalarType.STRING:
       return encodeString;
     case ScalarType.BYTES:
-      return (bytes: Uint8Array) => `"${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64")}"`;
+      return (bytes: Uint8Array) =>
+        `"${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64")}"`;
     case ScalarType.BOOL:
       return (value: boolean) => (value ? "true" : "false");
     case ScalarType.FLOAT:

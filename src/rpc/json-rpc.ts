@@ -26,7 +26,11 @@ export function createJsonRpcEntry(): JsonRpcEntry {
     }
     if (Array.isArray(request) && request.length > maxBatch) {
       return JSON.stringify(
-        createJSONRPCErrorResponse(null, JSONRPCErrorCode.InvalidRequest, `A batch holds at most ${maxBatch} requests.`),
+        createJSONRPCErrorResponse(
+          null,
+          JSONRPCErrorCode.InvalidRequest,
+          `A batch holds at most ${maxBatch} requests.`,
+        ),
       );
     }
     const answer = await server.receive(request as JSONRPCRequest);

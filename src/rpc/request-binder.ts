@@ -27,7 +27,11 @@ type Message = Record<string, unknown>;
  * @param hasBody the whole request is a JSON body (`body: "*"`).
  * @throws Error at start-up when the template names a field that the message does not have or that text cannot fill.
  */
-export function compileRequestBinder(input: DescMessage, pathFields: readonly string[], hasBody: boolean): RequestBinder {
+export function compileRequestBinder(
+  input: DescMessage,
+  pathFields: readonly string[],
+  hasBody: boolean,
+): RequestBinder {
   const fromPath = pathFields.map((name) => {
     const field = input.fields.find((candidate) => candidate.name === name);
     if (field === undefined || (field.fieldKind !== "scalar" && field.fieldKind !== "enum")) {
@@ -156,7 +160,10 @@ function parseInteger(text: string, name: string, least: bigint, most: bigint): 
   // Twenty digits hold every 64-bit number; longer text is not worth converting.
   const value = /^(0|-?[1-9][0-9]{0,19})$/.test(text) ? BigInt(text) : undefined;
   if (value === undefined || value < least || value > most) {
-    throw new Failure("INVALID_REQUEST", `${name} must be a whole number from ${least} to ${most}, not "${shorten(text)}".`);
+    throw new Failure(
+      "INVALID_REQUEST",
+      `${name} must be a whole number from ${least} to ${most}, not "${shorten(text)}".`,
+    );
   }
   return value;
 }
@@ -177,7 +184,10 @@ function enumParser(desc: DescEnum, name: string): Parse {
   return (text) => {
     const number = numbers.get(text);
     if (number === undefined) {
-      throw new Failure("INVALID_REQUEST", `${name} must be one of ${[...numbers.keys()].join(", ")}, not "${shorten(text)}".`);
+      throw new Failure(
+        "INVALID_REQUEST",
+        `${name} must be one of ${[...numbers.keys()].join(", ")}, not "${shorten(text)}".`,
+      );
     }
     return number;
   };

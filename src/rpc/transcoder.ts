@@ -67,7 +67,9 @@ export function createTranscoder(parts: TranscoderParts): Transcoder {
 
   function declare(served: ServedMethod, rule: HttpRule): void {
     const { method, template, responseField, hasBody } = readRule(served, rule);
-    const pathFields = parsePathTemplate(template).segments.flatMap((segment) => ("field" in segment ? [segment.field] : []));
+    const pathFields = parsePathTemplate(template).segments.flatMap((segment) =>
+      "field" in segment ? [segment.field] : [],
+    );
     const route: Route = {
       served,
       bind: compileRequestBinder(served.desc.input, pathFields, hasBody),
@@ -133,7 +135,12 @@ export function createTranscoder(parts: TranscoderParts): Transcoder {
       }
       gate.settle(arrival);
       if (!response.headersSent) {
-        sendFailure(response, requestId, failure, failure.reason === "PAYLOAD_TOO_LARGE" ? ["Connection", "close"] : []);
+        sendFailure(
+          response,
+          requestId,
+          failure,
+          failure.reason === "PAYLOAD_TOO_LARGE" ? ["Connection", "close"] : [],
+        );
       }
     }
   }
@@ -144,7 +151,12 @@ export function createTranscoder(parts: TranscoderParts): Transcoder {
 function readRule(served: ServedMethod, rule: HttpRule) {
   const name = `${served.desc.parent.typeName}.${served.desc.name}`;
   const { pattern, body, responseBody, additionalBindings } = rule;
-  if (served.desc.methodKind !== "unary" || pattern.case === undefined || pattern.case === "custom" || additionalBindings.length > 0) {
+  if (
+    served.desc.methodKind !== "unary" ||
+    pattern.case === undefined ||
+    pattern.case === "custom" ||
+    additionalBindings.length > 0
+  ) {
     throw new Error(`${name}: only a unary rpc with one get, put, post, delete or patch can be a plain route.`);
   }
   if (body !== "" && body !== "*") {

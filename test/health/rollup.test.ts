@@ -48,7 +48,9 @@ test("the table names every combination once", (t) => {
 
 for (const [pendingCountKnown, chainFailed, mainLoopDead, dormant, otherFailed, status] of truthTable) {
   const facts = { pendingCountKnown, chainFailed, mainLoopDead, dormant, otherFailed };
-  const named = Object.entries(facts).filter(([, holds]) => holds).map(([name]) => name);
+  const named = Object.entries(facts)
+    .filter(([, holds]) => holds)
+    .map(([name]) => name);
   test(`${named.join(", ") || "nothing"} → ${HealthStatus[status]}`, (t) => {
     t.is(rollUp(facts), status);
   });

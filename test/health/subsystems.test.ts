@@ -71,11 +71,19 @@ test("a boot counts its steps and moves the subsystems of the same name", async 
 
 test("a step that is needed ends the boot with its error", async (t) => {
   const boot = createBoot(["key", "chain"], setUp().subsystems);
-  await t.throwsAsync(boot.step("key", () => { throw new Error("unreadable"); }), { message: "unreadable" });
+  await t.throwsAsync(
+    boot.step("key", () => {
+      throw new Error("unreadable");
+    }),
+    { message: "unreadable" },
+  );
   t.like(boot.state(), { complete: false, stepsFailed: 1 });
 });
 
 test("a step out of order is a mistake that shows", async (t) => {
   const boot = createBoot(["key", "chain"], setUp().subsystems);
-  await t.throwsAsync(boot.step("chain", () => 1), { message: /out of order/ });
+  await t.throwsAsync(
+    boot.step("chain", () => 1),
+    { message: /out of order/ },
+  );
 });

@@ -13,7 +13,19 @@ export function createRandom(seed: number): () => number {
   };
 }
 
-const strings = ["", "a", "héllo", "€", "😀", "\0", '"\\/\b\f\n\r\t\u001f', "__proto__", "constructor", "x".repeat(50), "ü".repeat(200)];
+const strings = [
+  "",
+  "a",
+  "héllo",
+  "€",
+  "😀",
+  "\0",
+  '"\\/\b\f\n\r\t\u001f',
+  "__proto__",
+  "constructor",
+  "x".repeat(50),
+  "ü".repeat(200),
+];
 const int32s = [0, 1, -1, 127, 128, 16383, 16384, 2 ** 31 - 1, -(2 ** 31)];
 const uint32s = [0, 1, 127, 128, 300, 2 ** 31, 2 ** 32 - 1];
 const int64s = [0n, 1n, -1n, 127n, 128n, 2n ** 31n, 2n ** 32n, 2n ** 53n + 1n, 2n ** 63n - 1n, -(2n ** 63n)];

@@ -28,7 +28,12 @@ async function until(condition: () => boolean): Promise<void> {
 
 test("before the first tick there is no heartbeat, and the loop is not dead", (t) => {
   const { loop } = setUp([]);
-  t.deepEqual(loop.heartbeat(), { heartbeatAgeS: undefined, iterationsTotal: 0n, exited: false, exitReason: undefined });
+  t.deepEqual(loop.heartbeat(), {
+    heartbeatAgeS: undefined,
+    iterationsTotal: 0n,
+    exited: false,
+    exitReason: undefined,
+  });
   t.false(loop.isDead());
 });
 
@@ -36,7 +41,12 @@ test("a task that throws is told of, and stops neither the others nor the loop",
   let runs = 0;
   const { loop, errors } = setUp([
     { name: "bad", run: () => Promise.reject(new Error("boom")) },
-    { name: "worse", run: () => { throw new Error("bang"); } },
+    {
+      name: "worse",
+      run: () => {
+        throw new Error("bang");
+      },
+    },
     { name: "good", run: () => void runs++ },
   ]);
   loop.start();
@@ -51,7 +61,14 @@ test("a task that hangs delays a tick up to its deadline, is not started twice, 
   let runs = 0;
   let aborted = false;
   const { loop } = setUp([
-    { name: "hangs", run: (signal) => { hanging++; signal.onabort = () => (aborted = true); return new Promise<void>(() => undefined); } },
+    {
+      name: "hangs",
+      run: (signal) => {
+        hanging++;
+        signal.onabort = () => (aborted = true);
+        return new Promise<void>(() => undefined);
+      },
+    },
     { name: "good", run: () => void runs++ },
   ]);
   loop.start();

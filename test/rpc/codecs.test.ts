@@ -3,9 +3,16 @@ import { create, type DescMessage, equals, fromBinary, toBinary } from "@bufbuil
 import { nestedTypes } from "@bufbuild/protobuf/reflect";
 import { file_gatehouse_attestation_v1_attestation } from "../../gen/gatehouse/attestation/v1/attestation_pb.js";
 import { file_gatehouse_chain_v1_chain } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { file_gatehouse_health_v1_health, HealthSnapshotSchema, HealthStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import {
+  file_gatehouse_health_v1_health,
+  HealthSnapshotSchema,
+  HealthStatus,
+} from "../../gen/gatehouse/health/v1/health_pb.js";
 import { file_gatehouse_info_v1_info } from "../../gen/gatehouse/info/v1/info_pb.js";
-import { file_gatehouse_storage_v1_storage, GetProgramResponseSchema } from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import {
+  file_gatehouse_storage_v1_storage,
+  GetProgramResponseSchema,
+} from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { EveryTypeSchema, file_gatehouse_testing_v1_every_type } from "../../gen/gatehouse/testing/v1/every_type_pb.js";
 import { file_gatehouse_zk_v1_zk, GetMerkleProofResponseSchema } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import { binaryDecoder } from "../../src/rpc/binary-decoder.js";
@@ -52,13 +59,19 @@ test("the decoder and protobuf-es accept and refuse the same damaged bytes", (t)
   let refused = 0;
   for (let round = 0; round < 100 * rounds; round++) {
     const bytes = toBinary(EveryTypeSchema, randomMessage(EveryTypeSchema, random) as never);
-    const damaged = Uint8Array.from(bytes.subarray(0, random() < 0.3 ? Math.floor(random() * bytes.length) : bytes.length));
+    const damaged = Uint8Array.from(
+      bytes.subarray(0, random() < 0.3 ? Math.floor(random() * bytes.length) : bytes.length),
+    );
     for (let i = Math.floor(random() * 4); i > 0 && damaged.length > 0; i--) {
       damaged[Math.floor(random() * damaged.length)] = Math.floor(random() * 256);
     }
     const theirs = attempt(() => fromBinary(EveryTypeSchema, damaged, { readUnknownFields: false }));
     const ours = attempt(() => decode(damaged));
-    t.is(ours === undefined, theirs === undefined, `FUZZ_SEED=${seed}, round ${round}, ${Buffer.from(damaged).toString("hex")}`);
+    t.is(
+      ours === undefined,
+      theirs === undefined,
+      `FUZZ_SEED=${seed}, round ${round}, ${Buffer.from(damaged).toString("hex")}`,
+    );
     if (theirs === undefined) {
       refused++;
     } else {
@@ -116,7 +129,16 @@ test("a list of lists is written as such", (t) => {
 });
 
 test("strings are escaped as JSON.stringify does", (t) => {
-  for (const text of ["\ud800", "a\udc00b", "\ud83d", "😀", "\u2028", "\x7f", "x".repeat(39) + '"', "x".repeat(41) + "\n"]) {
+  for (const text of [
+    "\ud800",
+    "a\udc00b",
+    "\ud83d",
+    "😀",
+    "\u2028",
+    "\x7f",
+    "x".repeat(39) + '"',
+    "x".repeat(41) + "\n",
+  ]) {
     t.true(json({ aString: text }).includes(`"aString":${JSON.stringify(text)}`));
   }
 });
@@ -133,7 +155,11 @@ test("an enumeration is its word without prefix, an unknown number the number", 
 });
 
 test("a timestamp is ISO 8601 with milliseconds", (t) => {
-  t.true(json({ aTimestamp: { seconds: 1767323045n, nanos: 678_999_999 } }).includes('"aTimestamp":"2026-01-02T03:04:05.678Z"'));
+  t.true(
+    json({ aTimestamp: { seconds: 1767323045n, nanos: 678_999_999 } }).includes(
+      '"aTimestamp":"2026-01-02T03:04:05.678Z"',
+    ),
+  );
   t.true(json({ aTimestamp: {} }).includes('"aTimestamp":"1970-01-01T00:00:00.000Z"'));
 });
 
@@ -155,6 +181,9 @@ test("what was encoded stays as it is when more is encoded", (t) => {
 });
 
 test("messages larger than the shared buffer are encoded whole", (t) => {
-  const message = create(EveryTypeSchema, { child: { child: { aString: "é".repeat(3_000_000) } }, someBytes: new Uint8Array(5_000_000) });
+  const message = create(EveryTypeSchema, {
+    child: { child: { aString: "é".repeat(3_000_000) } },
+    someBytes: new Uint8Array(5_000_000),
+  });
   t.true(equals(EveryTypeSchema, fromBinary(EveryTypeSchema, binaryEncoder(EveryTypeSchema)(message)), message));
 });

@@ -13,12 +13,19 @@ async function listen(t: { teardown(fn: () => unknown): void }, decideWithinMs =
   const http2: string[] = [];
   splitByPreface(
     server,
-    (socket) => socket.on("data", (bytes: Buffer) => { http2.push(bytes.toString("latin1")); socket.write("http2"); }),
+    (socket) =>
+      socket.on("data", (bytes: Buffer) => {
+        http2.push(bytes.toString("latin1"));
+        socket.write("http2");
+      }),
     decideWithinMs,
   );
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  t.teardown(() => { server.closeAllConnections(); server.close(); });
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
   const open = async (): Promise<Socket> => {
     const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
     t.teardown(() => socket.destroy());

@@ -1,5 +1,9 @@
 import test from "ava";
-import { ListProgramsByOwnerRequestSchema, GetFieldItemRequestSchema, SearchProgramsRequestSchema } from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import {
+  ListProgramsByOwnerRequestSchema,
+  GetFieldItemRequestSchema,
+  SearchProgramsRequestSchema,
+} from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { GetReadinessRequestSchema } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { VerifyAttestationRequestSchema } from "../../gen/gatehouse/attestation/v1/attestation_pb.js";
 import { GetVersionRequestSchema } from "../../gen/gatehouse/info/v1/info_pb.js";
@@ -57,7 +61,12 @@ const refuses = test.macro({
 });
 
 for (const value of ["abc", "1e3", "-1", "1.5", "", " 1", "+1", "0x1", "01", "4294967296", "9".repeat(5000), "١"]) {
-  test(`limit=${value.slice(0, 20)}`, refuses, () => search([], `q=a&limit=${encodeURIComponent(value)}`, undefined), /^limit must be a whole number from 0 to 4294967295/);
+  test(
+    `limit=${value.slice(0, 20)}`,
+    refuses,
+    () => search([], `q=a&limit=${encodeURIComponent(value)}`, undefined),
+    /^limit must be a whole number from 0 to 4294967295/,
+  );
 }
 test("a repeated limit", refuses, () => search([], "limit=1&limit=1", undefined), /^limit is given more than once/);
 test("a flag that is none", refuses, () => search([], "exact=yes", undefined), /^exact must be true or false/);
@@ -66,7 +75,12 @@ test("an index that is none", refuses, () => item(["s", "f", "1e1"], "", undefin
 test("a body that is no JSON", refuses, () => verify([], "", "{"), /must be a JSON object/);
 test("a missing body", refuses, () => verify([], "", undefined), /must be a JSON object/);
 test("a body that is a list", refuses, () => verify([], "", "[]"), /must be a JSON object/);
-test("a field of the wrong type", refuses, () => verify([], "", '{"attestation":5}'), /^attestation: expected string, got 5/);
+test(
+  "a field of the wrong type",
+  refuses,
+  () => verify([], "", '{"attestation":5}'),
+  /^attestation: expected string, got 5/,
+);
 test("a field that is an object", refuses, () => verify([], "", '{"attestation":{}}'), /^attestation: expected string/);
 
 test("a body fills the request; unknown fields are passed over", (t) => {

@@ -1,0 +1,41 @@
+/** Who may read a program. Pure: the same answer for the same rule and caller, whatever the route. */
+
+/** Callers with permissions of their own. */
+export interface AccessGroup {
+  readonly members: readonly string[];
+  readonly permissions: readonly ("read" | "write")[];
+}
+
+/** Who may read a program. Identities are 0x and 64 lower-case hex digits. */
+export interface AccessRule {
+  readonly owner: string;
+  readonly mode: "public" | "owner" | "restricted";
+  readonly allowed: readonly string[];
+  readonly blacklisted: readonly string[];
+  readonly groups: Readonly<Record<string, AccessGroup>>;
+}
+
+/** Whether the caller may read; `identity` is the key that the caller proved to hold, undefined when anonymous. */
+export function canRead(rule: AccessRule, identity: string | undefined): boolean {
+  if (identity === undefined) {
+    return rule.mode === "public";
+  }
+  if (identity === rule.owner) {
+    return true;
+  }
+  if (rule.blacklisted.includes(identity)) {
+    return false;
+  }
+  switch (rule.mode) {
+    case "public":
+      return true;
+    case "owner":
+      return false;
+    case "restricted":
+      return rule.allowed.includes(identity) || Object.values(rule.groups).some((group) => isReader(group, identity));
+  }
+}
+
+function isReader({ members, permissions }: AccessGroup, identity: string): boolean {
+  return permissions.includes("read") && members.includes(identity);
+}

@@ -1,0 +1,195 @@
+/**
+ * Storage programs in the database. Each read is one query, so that the rule a read is checked against and what it
+ * returns are of the same moment.
+ */
+import type { Knex } from "knex";
+import type { Database } from "../db/connect.js";
+import type { AccessRule } from "./access.js";
+import type { Page } from "./paging.js";
+
+/** Type of a JSON value. */
+export type JsonType = "object" | "array" | "string" | "number" | "boolean" | "null";
+
+/** A program, without its document. */
+export interface ProgramRecord {
+  readonly address: string;
+  readonly name: string;
+  readonly encoding: "json" | "binary";
+  /** Type of the document; binary when it is no JSON. */
+  readonly type: JsonType | "binary";
+  readonly access: AccessRule;
+  /** JSON text of an object. */
+  readonly metadata: string | undefined;
+  readonly sizeBytes: number;
+  readonly createdMs: number;
+  readonly updatedMs: number;
+}
+
+/** A program in a list. */
+export type ProgramEntry = Pick<
+  ProgramRecord,
+  "address" | "name" | "encoding" | "sizeBytes" | "createdMs" | "updatedMs"
+> & {
+  readonly owner: string;
+};
+
+/** A top-level field. */
+export interface Field {
+  readonly type: JsonType;
+  /** JSON text of the value. */
+  readonly value: string;
+}
+
+/** Reads of stored programs; undefined for one that does not exist or was deleted. */
+export interface Programs {
+  /** With the document's JSON text. */
+  findWithData(address: string): Promise<{ record: ProgramRecord; data: string | undefined } | undefined>;
+  /** With the names of the top-level fields, in the document's order. */
+  findWithFieldNames(address: string): Promise<{ record: ProgramRecord; names: string[] } | undefined>;
+  /** With one top-level field. */
+  findWithField(
+    address: string,
+    name: string,
+  ): Promise<{ record: ProgramRecord; field: Field | undefined } | undefined>;
+  /** Programs of an owner that the caller may read, newest first. */
+  listByOwner(owner: string, identity: string | undefined, page: Page): Promise<ProgramEntry[]>;
+  /** Programs by name that the caller may read, newest first. */
+  search(query: string, exact: boolean, identity: string | undefined, page: Page): Promise<ProgramEntry[]>;
+}
+
+/** A name in one case, so that every database engine finds the same. */
+export function foldName(name: string): string {
+  return name.toLowerCase();
+}
+
+interface Row {
+  readonly address: string;
+  readonly owner: string;
+  readonly name: string;
+  readonly encoding: "json" | "binary";
+  readonly type: JsonType | "binary";
+  readonly mode: AccessRule["mode"];
+  readonly access: string;
+  readonly metadata: string | null;
+  readonly size_bytes: number;
+  readonly created_ms: number;
+  readonly updated_ms: number;
+}
+
+/** Reads from the database. */
+export function createPrograms({ read }: Pick<Database, "read">): Programs {
+  const byAddress = (address: string): Knex.QueryBuilder =>
+    read("programs").where({ "programs.address": address, "programs.deleted": false }).select("programs.*");
+
+  function list(identity: string | undefined, page: Page): Knex.QueryBuilder {
+    return read("programs")
+      .where("deleted", false)
+      .where((rule) => whereReadable(rule, identity))
+      .orderBy([
+        { column: "created_ms", order: "desc" },
+        { column: "address", order: "desc" },
+      ])
+      .limit(page.limit)
+      .offset(page.offset)
+      .select("address", "name", "owner", "encoding", "size_bytes", "created_ms", "updated_ms");
+  }
+
+  return {
+    async findWithData(address) {
+      const rows = (await byAddress(address)
+        .leftJoin("program_documents as document", "document.address", "programs.address")
+        .select("document.data")) as (Row & { data: string | null })[];
+      const [row] = rows;
+      return row && { record: toRecord(row), data: row.data ?? undefined };
+    },
+
+    async findWithFieldNames(address) {
+      const rows = (await byAddress(address)
+        .leftJoin("program_fields as field", "field.address", "programs.address")
+        .orderBy("field.position")
+        .select("field.name_json as field_name")) as (Row & { field_name: string | null })[];
+      const [row] = rows;
+      return (
+        row && {
+          record: toRecord(row),
+          names: rows.flatMap(({ field_name: name }) => (name === null ? [] : [JSON.parse(name) as string])),
+        }
+      );
+    },
+
+    async findWithField(address, name) {
+      const rows = (await byAddress(address)
+        .leftJoin("program_fields as field", (join) =>
+          join.on("field.address", "programs.address").andOnVal("field.name_json", JSON.stringify(name)),
+        )
+        .select({ field_type: "field.type", field_value: "field.value" })) as (Row & {
+        field_type: JsonType | null;
+        field_value: string | null;
+      })[];
+      const [row] = rows;
+      if (row === undefined) {
+        return undefined;
+      }
+      const { field_type: type, field_value: value } = row;
+      return { record: toRecord(row), field: type === null || value === null ? undefined : { type, value } };
+    },
+
+    async listByOwner(owner, identity, page) {
+      return toEntries((await list(identity, page).where({ owner })) as Row[]);
+    },
+
+    async search(query, exact, identity, page) {
+      const named = list(identity, page);
+      const matching = exact
+        ? named.where("name", query)
+        : named.whereRaw("name_folded LIKE ? ESCAPE '!'", [`%${foldName(query).replace(/[%_!]/g, "!$&")}%`]);
+      return toEntries((await matching) as Row[]);
+    },
+  };
+}
+
+/** The rule of canRead for lists. */
+function whereReadable(rule: Knex.QueryBuilder, identity: string | undefined): void {
+  if (identity === undefined) {
+    void rule.where("mode", "public");
+    return;
+  }
+  const listed = (allowed: boolean) => (query: Knex.QueryBuilder) => {
+    void query
+      .from("program_readers as reader")
+      .select("reader.address")
+      .whereRaw("reader.address = programs.address")
+      .where({ "reader.identity": identity, "reader.allowed": allowed });
+  };
+  void rule
+    .where("owner", identity)
+    .orWhere((open) => void open.where("mode", "public").whereNotExists(listed(false)))
+    .orWhere((named) => void named.where("mode", "restricted").whereExists(listed(true)).whereNotExists(listed(false)));
+}
+
+function toRecord(row: Row): ProgramRecord {
+  const { allowed, blacklisted, groups } = JSON.parse(row.access) as Omit<AccessRule, "owner" | "mode">;
+  return {
+    address: row.address,
+    name: row.name,
+    encoding: row.encoding,
+    type: row.type,
+    access: { owner: row.owner, mode: row.mode, allowed, blacklisted, groups },
+    metadata: row.metadata ?? undefined,
+    sizeBytes: row.size_bytes,
+    createdMs: row.created_ms,
+    updatedMs: row.updated_ms,
+  };
+}
+
+function toEntries(rows: Row[]): ProgramEntry[] {
+  return rows.map((row) => ({
+    address: row.address,
+    name: row.name,
+    owner: row.owner,
+    encoding: row.encoding,
+    sizeBytes: row.size_bytes,
+    createdMs: row.created_ms,
+    updatedMs: row.updated_ms,
+  }));
+}

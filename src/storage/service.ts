@@ -1,0 +1,187 @@
+/** The storage service: reads of programs, each behind the access check. */
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import {
+  AccessMode,
+  AccessPermission,
+  ProgramEncoding,
+  StorageLocation,
+  type StorageService,
+  ValueType,
+} from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import { Failure } from "../errors.js";
+import type { Call, Implementation } from "../rpc/service.js";
+import { type AccessRule, canRead } from "./access.js";
+import { checkAddress, normalizeOwner } from "./address.js";
+import { sliceItem } from "./document.js";
+import { toPage } from "./paging.js";
+import type { Field, ProgramEntry, ProgramRecord, Programs } from "./programs.js";
+
+/** Longest name that can be searched, in UTF-16 units. */
+const maxQueryLength = 256;
+
+/** Builds the storage service. */
+export function createStorageService(programs: Programs): Implementation<typeof StorageService> {
+  async function readField(address: string, name: string, call: Call): Promise<Field | undefined> {
+    const { record, field } = admit(await programs.findWithField(checkAddress(address), name), call);
+    needObject(record);
+    return field;
+  }
+
+  async function needField(address: string, name: string, call: Call): Promise<Field> {
+    const field = await readField(address, name, call);
+    if (field === undefined) {
+      throw new Failure("FIELD_NOT_FOUND", `The program has no field ${JSON.stringify(name.slice(0, 100))}.`);
+    }
+    return field;
+  }
+
+  return {
+    async getProgram({ storageAddress }, call) {
+      const { record, data } = admit(await programs.findWithData(checkAddress(storageAddress)), call);
+      return {
+        success: true,
+        storageAddress,
+        owner: record.access.owner,
+        programName: record.name,
+        encoding: encodings[record.encoding],
+        data,
+        metadata: record.metadata,
+        acl: toAccessControl(record.access),
+        storageLocation: StorageLocation.ONCHAIN,
+        sizeBytes: record.sizeBytes,
+        createdAt: timestampFromMs(record.createdMs),
+        updatedAt: timestampFromMs(record.updatedMs),
+      };
+    },
+
+    async getProgramData({ storageAddress }, call) {
+      const { data } = admit(await programs.findWithData(checkAddress(storageAddress)), call);
+      return { success: true, storageAddress, data };
+    },
+
+    async listFields({ storageAddress }, call) {
+      const { record, names } = admit(await programs.findWithFieldNames(checkAddress(storageAddress)), call);
+      needObject(record);
+      return { success: true, storageAddress, fields: names };
+    },
+
+    async getField({ storageAddress, field }, call) {
+      const { value, type } = await needField(storageAddress, field, call);
+      return { success: true, storageAddress, field, value, type: valueTypes[type] };
+    },
+
+    async getFieldItem({ storageAddress, field, index }, call) {
+      const { value, type } = await needField(storageAddress, field, call);
+      if (type !== "array") {
+        throw new Failure(
+          "INVALID_FIELD_TYPE",
+          `The field holds ${type === "object" ? "an" : "a"} ${type}, not an array.`,
+        );
+      }
+      const item = sliceItem(value, index);
+      if (typeof item === "number") {
+        throw new Failure("INDEX_OUT_OF_BOUNDS", `The array has ${item} items; an index starts at 0.`);
+      }
+      return { success: true, storageAddress, field, index, value: item };
+    },
+
+    async hasField({ storageAddress, field }, call) {
+      const found = await readField(storageAddress, field, call);
+      return { success: true, storageAddress, field, exists: found !== undefined };
+    },
+
+    async getFieldType({ storageAddress, field }, call) {
+      const { type } = await needField(storageAddress, field, call);
+      return { success: true, storageAddress, field, type: valueTypes[type] };
+    },
+
+    async listProgramsByOwner({ owner, ...page }, { caller }) {
+      const entries = await programs.listByOwner(normalizeOwner(owner), caller.identity, toPage(page));
+      return { success: true, programs: entries.map(toSummary), count: entries.length };
+    },
+
+    async searchPrograms({ query, exact, ...page }, { caller }) {
+      if (query === "" || query.length > maxQueryLength) {
+        throw new Failure("INVALID_REQUEST", `q is required: the name searched, at most ${maxQueryLength} characters.`);
+      }
+      const entries = await programs.search(query, exact, caller.identity, toPage(page));
+      return { success: true, query, programs: entries.map(toSummary), count: entries.length };
+    },
+  };
+}
+
+/** What was found, if it exists and the caller may read it. */
+function admit<T extends { readonly record: ProgramRecord }>(found: T | undefined, { caller }: Call): T {
+  if (found === undefined) {
+    throw new Failure("NOT_FOUND", "There is no storage program at this address.");
+  }
+  if (!canRead(found.record.access, caller.identity)) {
+    throw new Failure("PERMISSION_DENIED", "This storage program is not readable for you.");
+  }
+  return found;
+}
+
+function needObject({ type }: ProgramRecord): void {
+  if (type !== "object") {
+    throw new Failure(
+      "INVALID_FIELD_TYPE",
+      `The program has no fields: its data is ${descriptions[type]}, not an object.`,
+    );
+  }
+}
+
+const descriptions = {
+  object: "an object",
+  array: "an array",
+  string: "a string",
+  number: "a number",
+  boolean: "a boolean",
+  null: "empty",
+  binary: "binary",
+} as const;
+
+const encodings = { json: ProgramEncoding.JSON, binary: ProgramEncoding.BINARY } as const;
+
+const modes = {
+  public: AccessMode.PUBLIC,
+  owner: AccessMode.OWNER,
+  restricted: AccessMode.RESTRICTED,
+} as const;
+
+const permissions = { read: AccessPermission.READ, write: AccessPermission.WRITE } as const;
+
+const valueTypes = {
+  string: ValueType.STRING,
+  number: ValueType.NUMBER,
+  boolean: ValueType.BOOLEAN,
+  array: ValueType.ARRAY,
+  object: ValueType.OBJECT,
+  null: ValueType.NULL,
+} as const;
+
+function toAccessControl({ mode, allowed, blacklisted, groups }: AccessRule) {
+  return {
+    mode: modes[mode],
+    allowed: [...allowed],
+    blacklisted: [...blacklisted],
+    groups: Object.fromEntries(
+      Object.entries(groups).map(([name, group]) => [
+        name,
+        { members: [...group.members], permissions: group.permissions.map((permission) => permissions[permission]) },
+      ]),
+    ),
+  };
+}
+
+function toSummary(entry: ProgramEntry) {
+  return {
+    storageAddress: entry.address,
+    programName: entry.name,
+    owner: entry.owner,
+    encoding: encodings[entry.encoding],
+    sizeBytes: entry.sizeBytes,
+    storageLocation: StorageLocation.ONCHAIN,
+    createdAt: timestampFromMs(entry.createdMs),
+    updatedAt: timestampFromMs(entry.updatedMs),
+  };
+}
