@@ -230,7 +230,7 @@ async function boot(
     attestation: config.tlsnotaryEnabled
       ? createAttestationService({
           isDormant: () => dormant,
-          whyNotRunning: () => subsystems.get("tlsnotary").extra?.reason ?? "it is not running",
+          whyNotRunning: () => subsystems.get("tlsnotary").extra?.reason ?? "The verifier is not running.",
         })
       : undefined,
   });
@@ -242,8 +242,9 @@ async function boot(
   const rpcPort = await steps.step("rpc", async () => {
     const bound = await bindRpcPort(server, config);
     onStop(() => server.drain(drainMs));
-    subsystems.set("rpc", { requestedPort: bound.requested, port: bound.actual });
-    if (bound.requested !== 0 && bound.actual !== bound.requested) {
+    const isAny = bound.requested === 0;
+    subsystems.set("rpc", { port: bound.actual, ...(!isAny && { requestedPort: bound.requested }) });
+    if (!isAny && bound.actual !== bound.requested) {
       warn("rpc", `Port ${bound.requested} is taken; the node listens on ${bound.actual} instead.`);
     }
     return bound.actual;

@@ -25,7 +25,7 @@ export function createAttestationService(parts: AttestationServiceParts): Implem
       if (request.attestation === "") {
         throw new Failure("INVALID_REQUEST", "attestation is required: the attestation, base64-encoded.");
       }
-      throw new Failure("VERIFIER_NOT_RUNNING", `No attestation can be verified: ${parts.whyNotRunning()}.`);
+      throw new Failure("VERIFIER_NOT_RUNNING", `No attestation can be verified. ${parts.whyNotRunning()}`);
     },
   };
 }

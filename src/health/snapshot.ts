@@ -80,7 +80,7 @@ function assemble(sources: HealthSources, pendingCount: number | null): HealthSn
   };
 }
 
-/** The ports of the subsystems that have bound one. A request for port 0 is met by any port. */
+/** The ports of the subsystems that have bound one. Who asked for any free port asked for the one it got. */
 function portsOf(
   subsystems: Readonly<Record<string, SubsystemState>>,
 ): Record<string, MessageInitShape<typeof PortSchema>> {
@@ -88,7 +88,7 @@ function portsOf(
   for (const [name, { port, requestedPort }] of Object.entries(subsystems)) {
     if (port !== undefined) {
       const requested = requestedPort ?? port;
-      ports[name] = { requested, actual: port, drifted: requested !== 0 && requested !== port };
+      ports[name] = { requested, actual: port, drifted: requested !== port };
     }
   }
   return ports;

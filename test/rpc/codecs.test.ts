@@ -1,35 +1,18 @@
 import test from "ava";
 import { create, type DescMessage, equals, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { nestedTypes } from "@bufbuild/protobuf/reflect";
-import { file_gatehouse_attestation_v1_attestation } from "../../gen/gatehouse/attestation/v1/attestation_pb.js";
-import { file_gatehouse_chain_v1_chain } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import {
-  file_gatehouse_health_v1_health,
-  HealthSnapshotSchema,
-  HealthStatus,
-} from "../../gen/gatehouse/health/v1/health_pb.js";
-import { file_gatehouse_info_v1_info } from "../../gen/gatehouse/info/v1/info_pb.js";
-import {
-  file_gatehouse_storage_v1_storage,
-  GetProgramResponseSchema,
-} from "../../gen/gatehouse/storage/v1/storage_pb.js";
-import { EveryTypeSchema, file_gatehouse_testing_v1_every_type } from "../../gen/gatehouse/testing/v1/every_type_pb.js";
-import { file_gatehouse_zk_v1_zk, GetMerkleProofResponseSchema } from "../../gen/gatehouse/zk/v1/zk_pb.js";
+import { HealthSnapshotSchema, HealthStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { GetProgramResponseSchema } from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import { EveryTypeSchema } from "../../gen/gatehouse/testing/v1/every_type_pb.js";
+import { GetMerkleProofResponseSchema } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import { binaryDecoder } from "../../src/rpc/binary-decoder.js";
 import { binaryEncoder } from "../../src/rpc/binary-encoder.js";
 import { jsonEncoder } from "../../src/rpc/json-encoder.js";
+import { contractFiles } from "../helpers/contract-files.js";
 import { createRandom, randomMessage } from "../helpers/random-message.js";
 import { referenceJson } from "../helpers/reference-json.js";
 
-const files = [
-  file_gatehouse_attestation_v1_attestation,
-  file_gatehouse_chain_v1_chain,
-  file_gatehouse_health_v1_health,
-  file_gatehouse_info_v1_info,
-  file_gatehouse_storage_v1_storage,
-  file_gatehouse_testing_v1_every_type,
-  file_gatehouse_zk_v1_zk,
-];
+const files = await contractFiles();
 const messages: DescMessage[] = files.flatMap((file) =>
   [...nestedTypes(file)].filter((type): type is DescMessage => type.kind === "message"),
 );

@@ -1,0 +1,231 @@
+/** Every request of the contract: the answers are in the snapshots. */
+import { AttestationService } from "../../gen/gatehouse/attestation/v1/attestation_pb.js";
+import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
+import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
+import { type ContractCase, contractCase } from "./case.js";
+import { binary, deleted, empty, exotic, friend, hidden, list, owner, shared, unknown, usedNullifier } from "./data.js";
+
+const health = HealthService.method;
+const info = InfoService.method;
+const storage = StorageService.method;
+const zk = ZkService.method;
+const attestation = AttestationService.method;
+
+const newcomer = { node: "newcomer" } as const;
+const hash = (leaf: bigint): string => `0x${leaf.toString(16).padStart(64, "0")}`;
+
+const healthCases = [
+  contractCase(health.getHealth, "/health", "ok", {}),
+  contractCase(health.getHealth, "/health", "dormant", {}, newcomer),
+  contractCase(health.listSubsystems, "/health/subsystems", "ok", {}),
+  contractCase(health.listSubsystems, "/health/subsystems", "dormant", {}, newcomer),
+  contractCase(health.getLiveness, "/livez", "alive", {}),
+  contractCase(health.getLiveness, "/livez?verbose", "all checks", { verbose: true }),
+  contractCase(health.getReadiness, "/readyz", "ready", {}),
+  contractCase(health.getReadiness, "/readyz", "not ready", {}, newcomer),
+  contractCase(health.getReadiness, "/readyz?verbose=true", "all checks", { verbose: true }, newcomer),
+  contractCase(
+    health.getReadiness,
+    "/readyz?exclude=dormant&exclude=accepting&exclude=chain",
+    "checks left out",
+    { exclude: ["dormant", "accepting", "chain"] },
+    newcomer,
+  ),
+  contractCase(health.getReadiness, "/readyz?exclude=moon", "no such check", { exclude: ["moon"] }),
+];
+
+const infoCases = [
+  contractCase(info.getGreeting, "/", "greeting", {}),
+  contractCase(info.getInfo, "/info", "with a peer", {}),
+  contractCase(info.getInfo, "/info", "without peers", {}, newcomer),
+  contractCase(info.getVersion, "/version", "version", {}),
+  contractCase(info.getPublicKey, "/publickey", "key", {}),
+  contractCase(info.getConnectionString, "/connectionstring", "address", {}),
+  contractCase(info.listPeers, "/peerlist", "with a peer", {}),
+  contractCase(info.listPeers, "/peerlist", "empty", {}, newcomer),
+  contractCase(info.listPublicLogs, "/public_logs", "lines", {}),
+  contractCase(info.listDiagnostics, "/diagnostics", "lines", {}),
+  contractCase(info.getMcpStatus, "/mcp", "stopped", {}),
+  contractCase(info.getGenesis, "/genesis", "text", {}),
+  contractCase(info.getGenesis, "/genesis", "none yet", {}, newcomer),
+  contractCase(info.getRateLimitStats, "/rate-limit/stats", "counts", {}),
+  contractCase(ChainService.method.getHead, "/chain/head", "block 0", {}),
+  contractCase(ChainService.method.getHead, "/chain/head", "none yet", {}, newcomer),
+];
+
+const at = (address: string, rest = ""): string => `/storage-program/${address}${rest}`;
+
+/** What every route at an address answers when the program cannot be read. */
+const unreadable = ([address, title]: readonly [string, string]): ContractCase[] => [
+  contractCase(storage.getProgram, at(address), title, { storageAddress: address }),
+  contractCase(storage.getProgramData, at(address, "/all"), title, { storageAddress: address }),
+  contractCase(storage.listFields, at(address, "/fields"), title, { storageAddress: address }),
+  contractCase(storage.getField, at(address, "/field/secret"), title, { storageAddress: address, field: "secret" }),
+  contractCase(storage.getFieldItem, at(address, "/field/secret/item/0"), title, {
+    storageAddress: address,
+    field: "secret",
+    index: 0,
+  }),
+  contractCase(storage.hasField, at(address, "/has/secret"), title, { storageAddress: address, field: "secret" }),
+  contractCase(storage.getFieldType, at(address, "/type/secret"), title, { storageAddress: address, field: "secret" }),
+];
+
+const field = (name: string, title = "value"): ContractCase =>
+  contractCase(
+    storage.getField,
+    at(exotic, `/field/${encodeURIComponent(name)}`),
+    `${title} of ${JSON.stringify(name)}`,
+    {
+      storageAddress: exotic,
+      field: name,
+    },
+  );
+
+const item = (name: string, index: number, title: string): ContractCase =>
+  contractCase(storage.getFieldItem, at(exotic, `/field/${name}/item/${index}`), title, {
+    storageAddress: exotic,
+    field: name,
+    index,
+  });
+
+const storageCases = [
+  contractCase(storage.getProgram, at(exotic), "public", { storageAddress: exotic }),
+  contractCase(storage.getProgram, at(binary), "binary", { storageAddress: binary }),
+  contractCase(storage.getProgram, at(list), "array, with a group", { storageAddress: list }),
+  contractCase(storage.getProgram, at(empty), "empty", { storageAddress: empty }),
+  contractCase(storage.getProgramData, at(exotic, "/all"), "as written", { storageAddress: exotic }),
+  contractCase(storage.getProgramData, at(empty, "/all"), "empty", { storageAddress: empty }),
+  contractCase(storage.listFields, at(exotic, "/fields"), "names", { storageAddress: exotic }),
+  ...["name", "ratio", "big", "items", "flag", "nothing", "nested"].map((name) => field(name)),
+  ...["constructor", "__proto__", "a.b", 'a"b', "a/b", "ключ 😀", " "].map((name) => field(name, "exotic name")),
+  contractCase(storage.getField, at(exotic, "/field/"), "empty name", { storageAddress: exotic, field: "" }),
+  field("toString", "no such field"),
+  field("secret", "field of another program"),
+  item("items", 0, "number"),
+  item("items", 1, "string with brackets"),
+  item("items", 2, "object"),
+  item("items", 3, "last"),
+  item("items", 4, "out of bounds"),
+  item("none", 0, "of an empty array"),
+  item("name", 0, "of a string"),
+  item("toString", 0, "of no field"),
+  contractCase(storage.getFieldItem, at(exotic, "/field/items/item/x"), "malformed index", undefined),
+  contractCase(storage.getFieldItem, at(exotic, "/field/items/item/-1"), "negative index", undefined),
+  contractCase(storage.hasField, at(exotic, "/has/__proto__"), "exists", {
+    storageAddress: exotic,
+    field: "__proto__",
+  }),
+  contractCase(storage.hasField, at(exotic, "/has/toString"), "does not", {
+    storageAddress: exotic,
+    field: "toString",
+  }),
+  contractCase(storage.getFieldType, at(exotic, "/type/nested"), "object", { storageAddress: exotic, field: "nested" }),
+  contractCase(storage.getFieldType, at(exotic, "/type/valueOf"), "no field", {
+    storageAddress: exotic,
+    field: "valueOf",
+  }),
+  contractCase(storage.listFields, at(list, "/fields"), "not an object", { storageAddress: list }),
+  contractCase(storage.getField, at(binary, "/field/a"), "not an object", { storageAddress: binary, field: "a" }),
+  contractCase(storage.hasField, at(empty, "/has/a"), "not an object", { storageAddress: empty, field: "a" }),
+  ...(
+    [
+      [hidden, "owner only"],
+      [shared, "restricted"],
+      [deleted, "deleted"],
+      [unknown, "unknown"],
+      ["stor-XYZ", "malformed address"],
+    ] as const
+  ).flatMap(unreadable),
+  contractCase(storage.listProgramsByOwner, `/storage-program/owner/${owner}`, "public ones", { owner }),
+  contractCase(
+    storage.listProgramsByOwner,
+    `/storage-program/owner/${friend.slice(2).toUpperCase()}`,
+    "upper case, no 0x",
+    {
+      owner: friend.slice(2).toUpperCase(),
+    },
+  ),
+  contractCase(storage.listProgramsByOwner, `/storage-program/owner/${friend}?limit=1&offset=1`, "second page", {
+    owner: friend,
+    limit: 1,
+    offset: 1,
+  }),
+  contractCase(storage.listProgramsByOwner, "/storage-program/owner/bob", "malformed owner", { owner: "bob" }),
+  contractCase(storage.listProgramsByOwner, `/storage-program/owner/${owner}?limit=0`, "limit 0", { owner, limit: 0 }),
+  contractCase(storage.listProgramsByOwner, `/storage-program/owner/${owner}?limit=201`, "limit 201", {
+    owner,
+    limit: 201,
+  }),
+  ...["limit=abc", "limit=1e3", "limit=-1", "limit=", "limit=5&limit=5", "offset=1.5", "offset=99999999999"].map(
+    (query) => contractCase(storage.listProgramsByOwner, `/storage-program/owner/${owner}?${query}`, query, undefined),
+  ),
+  contractCase(storage.searchPrograms, "/storage-program/search?q=exotic", "part, any case", { query: "exotic" }),
+  contractCase(storage.searchPrograms, "/storage-program/search?q=EXOTIC&exact=true", "exact", {
+    query: "EXOTIC",
+    exact: true,
+  }),
+  contractCase(storage.searchPrograms, "/storage-program/search?q=100%25", "percent sign", { query: "100%" }),
+  contractCase(storage.searchPrograms, "/storage-program/search?q=c_l", "underscore", { query: "c_l" }),
+  contractCase(storage.searchPrograms, "/storage-program/search?q=%25", "only a percent sign", { query: "%" }),
+  contractCase(storage.searchPrograms, "/storage-program/search?q=hidden", "not readable", { query: "hidden" }),
+  contractCase(storage.searchPrograms, "/storage-program/search?q=", "empty", { query: "" }),
+  contractCase(storage.searchPrograms, "/storage-program/search", "missing", {}),
+  contractCase(storage.searchPrograms, "/storage-program/search?q=a&exact=perhaps", "not a boolean", undefined),
+  contractCase(storage.searchPrograms, "/storage-program/search?q=%FF", "malformed encoding", undefined),
+];
+
+const zkCases = [
+  contractCase(zk.getMerkleRoot, "/zk/merkle-root", "three leaves", {}),
+  contractCase(zk.getMerkleRoot, "/zk/merkle-root", "empty tree", {}, newcomer),
+  contractCase(zk.getMerkleProof, `/zk/merkle/proof/${hash(1n)}`, "first leaf", { commitment: hash(1n) }),
+  contractCase(
+    zk.getMerkleProof,
+    `/zk/merkle/proof/0x${hash(0xabcn).slice(2).toUpperCase()}`,
+    "last leaf, upper case",
+    {
+      commitment: `0x${hash(0xabcn).slice(2).toUpperCase()}`,
+    },
+  ),
+  contractCase(zk.getMerkleProof, `/zk/merkle/proof/${hash(4n)}`, "unknown", { commitment: hash(4n) }),
+  contractCase(zk.getMerkleProof, `/zk/merkle/proof/${hash(1n).slice(2)}`, "without 0x", {
+    commitment: hash(1n).slice(2),
+  }),
+  contractCase(zk.getNullifier, `/zk/nullifier/${usedNullifier.hash.toUpperCase().replace("0X", "0x")}`, "used", {
+    nullifierHash: usedNullifier.hash,
+  }),
+  contractCase(zk.getNullifier, `/zk/nullifier/${hash(1n)}`, "unused", { nullifierHash: hash(1n) }),
+  contractCase(zk.getNullifier, `/zk/nullifier/${hash(1n)}0`, "too long", { nullifierHash: `${hash(1n)}0` }),
+];
+
+const verify = (title: string, body: string, attested?: string): ContractCase =>
+  contractCase(
+    attestation.verifyAttestation,
+    "/tlsnotary/verify",
+    title,
+    attested === undefined ? undefined : { attestation: attested },
+    { post: body },
+  );
+
+const attestationCases = [
+  contractCase(attestation.getAttestationHealth, "/tlsnotary/health", "no verifier", {}),
+  contractCase(attestation.getAttestationHealth, "/tlsnotary/health", "dormant", {}, newcomer),
+  contractCase(attestation.getAttestationInfo, "/tlsnotary/info", "not running", {}),
+  verify("no verifier", '{"attestation":"AAAA"}', "AAAA"),
+  verify("missing", "{}", ""),
+  verify("wrong type", '{"attestation":7}'),
+  verify("not JSON", "{"),
+  verify("not an object", "[]"),
+  verify("empty body", ""),
+];
+
+/** All cases. */
+export const cases: readonly ContractCase[] = [
+  ...healthCases,
+  ...infoCases,
+  ...storageCases,
+  ...zkCases,
+  ...attestationCases,
+];

@@ -1,0 +1,115 @@
+/** What the member node of the contract suite holds. */
+import type { SeedProgram } from "../helpers/seed.js";
+
+const key = (digit: string): string => `0x${digit.repeat(64)}`;
+const address = (digit: string): string => `stor-${digit.repeat(40)}`;
+
+/** Public keys. */
+export const owner = key("a");
+export const friend = key("b");
+export const enemy = key("c");
+
+/** Addresses of the programs. */
+export const exotic = address("1");
+export const shared = address("2");
+export const hidden = address("3");
+export const deleted = address("4");
+export const binary = address("5");
+export const list = address("6");
+export const empty = address("7");
+export const unknown = address("0");
+
+const createdMs = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
+
+const exoticFields = [
+  ["name", "string", '"ann\\u0000\\ud800"'],
+  ["ratio", "number", "1.0"],
+  ["big", "number", "12345678901234567890"],
+  ["items", "array", '[ 1.0, "a,]\\"", {"b": [2, 3]},null ]'],
+  ["none", "array", "[ ]"],
+  ["flag", "boolean", "false"],
+  ["nothing", "null", "null"],
+  ["nested", "object", '{"x": {"y": [1]}}'],
+  ["constructor", "number", "1"],
+  ["__proto__", "string", '"own"'],
+  ["a.b", "number", "2"],
+  ['a"b', "number", "3"],
+  ["a/b", "number", "4"],
+  ["", "number", "5"],
+  ["ключ 😀", "number", "6"],
+  [" ", "number", "7"],
+] as const;
+
+/** The programs. */
+export const programs: readonly SeedProgram[] = [
+  {
+    address: exotic,
+    owner,
+    name: "Exotic 100%",
+    mode: "public",
+    type: "object",
+    data: `{ ${exoticFields.map(([name, , value]) => `${JSON.stringify(name)}: ${value}`).join(",")} }`,
+    fields: exoticFields,
+    metadata: '{"purpose": "names", "version": 1.0}',
+    access: { blacklisted: [enemy] },
+    createdMs,
+  },
+  {
+    address: shared,
+    owner,
+    name: "shared",
+    mode: "restricted",
+    type: "object",
+    data: '{"secret":1}',
+    fields: [["secret", "number", "1"]],
+    access: { allowed: [friend], groups: { team: { members: [friend], permissions: ["read", "write"] } } },
+    createdMs: createdMs + 1,
+  },
+  {
+    address: hidden,
+    owner,
+    name: "hidden",
+    mode: "owner",
+    type: "object",
+    data: '{"secret":2}',
+    fields: [["secret", "number", "2"]],
+    createdMs: createdMs + 2,
+  },
+  {
+    address: deleted,
+    owner,
+    name: "deleted",
+    mode: "public",
+    type: "object",
+    data: "{}",
+    createdMs: createdMs + 3,
+    deleted: true,
+  },
+  {
+    address: binary,
+    owner,
+    name: "binary",
+    mode: "public",
+    type: "binary",
+    data: '"AAEC/w=="',
+    createdMs: createdMs + 4,
+  },
+  {
+    address: list,
+    owner: friend,
+    name: "exotic_list",
+    mode: "public",
+    type: "array",
+    data: '[1, 2.50,"three"]',
+    access: { groups: { team: { members: [owner], permissions: ["read"] } } },
+    createdMs: createdMs + 5,
+  },
+  { address: empty, owner: friend, name: "EXOTIC", mode: "public", type: "null", createdMs: createdMs + 6 },
+];
+
+/** The tree's leaves, and the block that its root belongs to. */
+export const leaves: readonly bigint[] = [1n, 2n, 0xabcn];
+export const treeBlock = 12;
+
+/** A used nullifier. */
+export const usedNullifier = { hash: key("d"), block_number: 11, transaction_hash: key("e") };

@@ -1,0 +1,45 @@
+/** Plain HTTP as a client speaks it, raw enough to see every byte of the answer. */
+import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
+
+/** A response, read to its end. */
+export interface PlainResponse {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+}
+
+/** A request. */
+export interface PlainRequest {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string | string[]>>;
+  readonly body?: string | Buffer;
+}
+
+/** Sends a request over a connection of its own; the path goes out as it is, without any normalization. */
+export function ask(
+  port: number,
+  path: string,
+  { method = "GET", headers = {}, body }: PlainRequest = {},
+): Promise<PlainResponse> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest({ host: "127.0.0.1", port, path, method, headers, agent: false }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.once("error", reject);
+      response.once("end", () =>
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          text: Buffer.concat(chunks).toString("utf8"),
+        }),
+      );
+    });
+    request.once("error", reject);
+    request.end(body);
+  });
+}
+
+/** A response's JSON. */
+export async function askJson<T = Record<string, unknown>>(port: number, path: string): Promise<T> {
+  return JSON.parse((await ask(port, path)).text) as T;
+}

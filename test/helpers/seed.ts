@@ -1,0 +1,84 @@
+/** Puts rows into a database as an applied block would, before a node opens it. */
+import { join } from "node:path";
+import { type Database, openDatabase } from "../../src/db/connect.js";
+import { migrate } from "../../src/db/migrate.js";
+import { hashPair, emptyNodes, toHex, treeDepth } from "../../src/zk/poseidon.js";
+
+/** Opens the database of a node's directory, which no node uses yet, and closes it afterwards. */
+export async function seedDatabase(dir: string, fill: (database: Database) => Promise<void>): Promise<void> {
+  const database = await openDatabase(`sqlite:${join(dir, "gatehouse.sqlite")}`);
+  try {
+    await migrate(database);
+    await fill(database);
+  } finally {
+    await database.close();
+  }
+}
+
+/** A program to store. */
+export interface SeedProgram {
+  readonly address: string;
+  readonly owner: string;
+  readonly name: string;
+  readonly mode: "public" | "owner" | "restricted";
+  readonly type: string;
+  /** Text of the document; none for a program that holds nothing. */
+  readonly data?: string;
+  /** Fields of the document in its order: name, type, text. */
+  readonly fields?: readonly (readonly [name: string, type: string, value: string])[];
+  readonly access?: { allowed?: string[]; blacklisted?: string[]; groups?: object };
+  readonly metadata?: string;
+  readonly createdMs: number;
+  readonly deleted?: boolean;
+}
+
+/** Stores a program with its document, fields and readers. */
+export async function insertProgram({ write }: Database, program: SeedProgram): Promise<void> {
+  const { address, data, fields = [] } = program;
+  const { allowed = [], blacklisted = [], groups = {} } = program.access ?? {};
+  await write("programs").insert({
+    address,
+    owner: program.owner,
+    name: program.name,
+    name_folded: program.name.toLowerCase(),
+    encoding: program.type === "binary" ? "binary" : "json",
+    type: program.type,
+    mode: program.mode,
+    access: JSON.stringify({ allowed, blacklisted, groups }),
+    metadata: program.metadata,
+    size_bytes: Buffer.byteLength(data ?? ""),
+    created_ms: program.createdMs,
+    updated_ms: program.createdMs + 1000,
+    deleted: program.deleted ?? false,
+  });
+  if (data !== undefined) {
+    await write("program_documents").insert({ address, data });
+  }
+  for (const [position, [name, type, value]] of fields.entries()) {
+    await write("program_fields").insert({ address, name_json: JSON.stringify(name), position, type, value });
+  }
+  for (const [identities, isAllowed] of [[allowed, true] as const, [blacklisted, false] as const]) {
+    for (const identity of identities) {
+      await write("program_readers").insert({ address, identity, allowed: isAllowed });
+    }
+  }
+}
+
+/** Stores a tree of these leaves, every node of it, as of a block. */
+export async function insertTree({ write }: Database, leaves: readonly bigint[], blockNumber: number): Promise<void> {
+  let level = [...leaves];
+  for (const [position, leaf] of leaves.entries()) {
+    await write("commitments").insert({ commitment: toHex(leaf), leaf_index: position });
+  }
+  for (let depth = 0; depth <= treeDepth; depth++) {
+    for (const [position, hash] of level.entries()) {
+      await write("merkle_nodes").insert({ level: depth, position, hash: Buffer.from(toHex(hash).slice(2), "hex") });
+    }
+    if (depth < treeDepth) {
+      level = Array.from({ length: Math.ceil(level.length / 2) }, (_, i) =>
+        hashPair(level[2 * i]!, level[2 * i + 1] ?? emptyNodes[depth]!),
+      );
+    }
+  }
+  await write("merkle_roots").insert({ block_number: blockNumber, root: toHex(level[0]!), leaf_count: leaves.length });
+}

@@ -1,0 +1,57 @@
+/** Starts real nodes for tests: port 0, a directory of their own, a database file. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { loadConfig } from "../../src/config.js";
+import { createProcessErrors, type ProcessErrors } from "../../src/health/process-errors.js";
+import { type RunningNode, startNode } from "../../src/node.js";
+
+/** The part of AVA's context that the helpers need. */
+export interface Teardown {
+  teardown(close: () => unknown): void;
+}
+
+/** The sample genesis. */
+export const sampleGenesis = resolve("examples/genesis.json");
+
+/** A peer that never answers: port 9 is nobody's. */
+export const silentPeer = "http://127.0.0.1:9";
+
+/** A running node. */
+export interface TestNode extends RunningNode {
+  readonly dir: string;
+  readonly port: number;
+  readonly databaseFile: string;
+  readonly processErrors: ProcessErrors;
+}
+
+/** A directory that is gone after the test. */
+export async function temporaryDirectory(t: Teardown): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), "gatehouse-test-"));
+  t.teardown(() => rm(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+/** Starts a node with these flags on top of port 0 on 127.0.0.1; it is stopped after the test. */
+export async function startTestNode(
+  t: Teardown,
+  flags: Readonly<Record<string, string | boolean | undefined>> = {},
+  dir?: string,
+): Promise<TestNode> {
+  const home = dir ?? (await temporaryDirectory(t));
+  const processErrors = createProcessErrors();
+  const config = loadConfig({
+    flags: { "data-dir": home, host: "127.0.0.1", "rpc-port": "0", "log-level": "silent", ...flags },
+    env: {},
+    cwd: home,
+  });
+  const node = await startNode(config, { processErrors });
+  t.teardown(() => node.stop());
+  return {
+    ...node,
+    dir: home,
+    port: node.ports.rpc!,
+    databaseFile: config.databaseUrl.replace(/^sqlite:/, ""),
+    processErrors,
+  };
+}
