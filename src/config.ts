@@ -154,7 +154,9 @@ function suggest(given: string, names: readonly string[]): string {
   const [nearest] = names
     .map((name) => ({ name, distance: editDistance(given.toLowerCase(), name.toLowerCase()) }))
     .sort((a, b) => a.distance - b.distance);
-  return nearest !== undefined && nearest.distance <= 3 ? `; did you mean ${nearest.name}` : "";
+  return nearest !== undefined && nearest.distance <= Math.ceil(given.length / 4)
+    ? `; did you mean ${nearest.name}`
+    : "";
 }
 
 function editDistance(a: string, b: string): number {

@@ -186,7 +186,7 @@ async function boot(
     processErrors,
     pendingCount: createBoundedProbe({
       query: () => chain.pendingCount(),
-      maxAgeMs: 1_000,
+      maxAgeMs: 900,
       timeoutMs: 1_000,
       nowMs: () => performance.now(),
       onChange: (problem) => {

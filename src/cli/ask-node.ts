@@ -35,11 +35,12 @@ function whyNot(error: unknown): string {
   if (error instanceof SyntaxError) {
     return "what answers there is not a node";
   }
-  const cause = error instanceof Error ? error.cause : undefined;
-  if (cause instanceof Error && "code" in cause) {
-    return cause.code === "ECONNREFUSED" ? "the connection is refused" : String(cause.code);
+  if (error instanceof Error && error.name === "TimeoutError") {
+    return `no answer within ${timeoutMs / 1000} s`;
   }
-  return error instanceof Error && error.name === "TimeoutError"
-    ? `no answer within ${timeoutMs / 1000} s`
-    : String(error);
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  if (!(cause instanceof Error)) {
+    return String(cause);
+  }
+  return "code" in cause && cause.code === "ECONNREFUSED" ? "the connection is refused" : cause.message;
 }

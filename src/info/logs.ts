@@ -62,7 +62,9 @@ const levels = new Map<number, LogLevel>([
 
 /** Messages are written without addresses; this keeps out those that a library puts into an error's message. */
 function withoutAddresses(message: string): string {
-  return message.replace(/[0-9a-fA-F.:]{3,45}/g, (text) => (isIP(text) === 0 ? text : "[address]"));
+  return message
+    .replace(/[0-9a-f]*:[0-9a-f:]*:(?:(?:\d+\.){3}\d+|[0-9a-f]*)/gi, (text) => (isIP(text) === 6 ? "[address]" : text))
+    .replace(/\b(?:\d{1,3}\.){3}\d{1,3}\b/g, "[address]");
 }
 
 /** The last `capacity` items. */

@@ -33,9 +33,16 @@ export function createJsonRpcEntry(): JsonRpcEntry {
         ),
       );
     }
-    const answer = await server.receive(request as JSONRPCRequest);
+    const answer = await server.receive(
+      (Array.isArray(request) ? request.map(asObject) : asObject(request)) as JSONRPCRequest,
+    );
     return answer === null ? undefined : JSON.stringify(answer);
   };
+}
+
+/** The library looks into every request; what is no object is no valid request either. */
+function asObject(request: unknown): object {
+  return typeof request === "object" && request !== null ? request : {};
 }
 
 function isOlderEnvelope(request: unknown): request is { method: string } {

@@ -49,7 +49,7 @@ export function createWebApp(parts: WebAppParts): Express {
     if (methods.size === 0) {
       throw new Failure("NOT_FOUND", "There is nothing at this path.");
     }
-    throw new MethodNotAllowed(request.method, [...methods].join(", "));
+    throw new MethodNotAllowed(request.method, [...methods, "OPTIONS"].join(", "));
   });
 
   const answerError: ErrorRequestHandler = (error: unknown, _request, response, _next) => {

@@ -9,7 +9,7 @@ export interface ContractCase {
   readonly title: string;
   /** `member` has peers, a genesis and data; `newcomer` has nothing, so it is dormant. Both have TLSNOTARY_ENABLED. */
   readonly node: NodeName;
-  readonly method: DescMethodUnary<DescMessage, DescMessage>;
+  readonly method: DescMethodUnary;
   /** The request as a message; undefined when no message says what the plain request says, such as `limit=abc`. */
   readonly request: object | undefined;
   readonly path: string;

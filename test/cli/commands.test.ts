@@ -1,0 +1,104 @@
+/** The commands beside start: help, keygen, health, peers, devnet. */
+import test from "ava";
+import { readFile, stat, writeFile } from "node:fs/promises";
+import { createPrivateKey, createPublicKey } from "node:crypto";
+import { join } from "node:path";
+import { ask } from "../helpers/plain-client.js";
+import { healthShape } from "../helpers/health-shape.js";
+import { runCli, startCli } from "../helpers/run-cli.js";
+import { sampleGenesis, silentPeer, startTestNode, temporaryDirectory } from "../helpers/start-node.js";
+import { options } from "../../src/options.js";
+
+test("help teaches: every command, every option with its variable and default", async (t) => {
+  const help = await runCli([]);
+  t.is(help.code, 0);
+  for (const command of ["start", "devnet", "keygen", "health", "peers"]) {
+    t.regex(help.stdout, new RegExp(`^  ${command} `, "m"));
+    const own = await runCli([command, "--help"]);
+    t.is(own.code, 0);
+    t.regex(own.stdout, new RegExp(`Usage: gatehouse ${command} `));
+  }
+  const { stdout } = await runCli(["start", "--help"]);
+  for (const { name, env } of options) {
+    t.true(stdout.includes(`--${name}`) && stdout.includes(env), name);
+  }
+});
+
+test("a wrong option is code 2, with one line that says what to do", async (t) => {
+  for (const args of [
+    ["start", "--moon"],
+    ["moon"],
+    ["start", "--rpc-port"],
+    ["devnet", "--nodes", "0"],
+    ["start", "--rpc-port", "x"],
+  ]) {
+    const { code, stdout, stderr } = await runCli(args);
+    t.is(code, 2, args.join(" "));
+    t.is(stdout, "");
+    t.regex(stderr, /^(error: |gatehouse: )/);
+  }
+});
+
+test("keygen makes a key once, for its owner only, and prints the public key alone", async (t) => {
+  const dir = await temporaryDirectory(t);
+  const { code, stdout } = await runCli(["keygen", "--data-dir", dir, "--json"]);
+  t.is(code, 0);
+  const { publicKey, path } = JSON.parse(stdout) as { publicKey: string; path: string };
+  t.is((await stat(path)).mode & 0o777, 0o600);
+  const { x } = createPublicKey(createPrivateKey(await readFile(path))).export({ format: "jwk" });
+  t.is(publicKey, `0x${Buffer.from(x ?? "", "base64url").toString("hex")}`);
+  const again = await runCli(["keygen", "--data-dir", dir]);
+  t.is(again.code, 1);
+  t.regex(again.stderr, /^gatehouse: There is a key at .* already/);
+  const { port } = await startTestNode(t, { "data-dir": dir }, dir);
+  t.is((await ask(port, "/publickey")).text, JSON.stringify(publicKey));
+});
+
+test("health and peers show a running node, for people and for machines", async (t) => {
+  const dir = await temporaryDirectory(t);
+  await writeFile(join(dir, "peers.json"), JSON.stringify([{ url: silentPeer }]));
+  const { rpcUrl, mainLoop } = await startTestNode(t, { genesis: sampleGenesis, peers: "peers.json" }, dir);
+  const people = await runCli(["health", "--node", rpcUrl]);
+  t.is(people.code, 0);
+  t.regex(people.stdout, /^ok {3}0\.1\.0 "Barbican", up /);
+  t.regex(people.stdout, /main_loop +ready/);
+  t.notRegex(people.stdout, /\u001b/);
+  const machines = await runCli(["health", "--node", rpcUrl, "--json"]);
+  t.is(healthShape.parse(JSON.parse(machines.stdout)).status, "ok");
+  const peers = await runCli(["peers"], { env: { GATEHOUSE_NODE: rpcUrl } });
+  t.is(peers.code, 0);
+  t.regex(peers.stdout, /http:\/\/127\.0\.0\.1:9 +unknown +offline +never/);
+  t.is((JSON.parse((await runCli(["peers", "--node", rpcUrl, "--json"])).stdout) as unknown[]).length, 1);
+  await mainLoop.stop("the test ended it");
+  const failing = await runCli(["health", "--node", rpcUrl]);
+  t.is(failing.code, 1);
+  t.regex(failing.stdout, /^failing /);
+  t.regex(failing.stdout, /exited: the test ended it/);
+});
+
+test("a node that is not there is code 3", async (t) => {
+  const node = await startTestNode(t);
+  const { rpcUrl } = node;
+  await node.stop();
+  for (const command of ["health", "peers"]) {
+    const { code, stderr } = await runCli([command, "--node", rpcUrl]);
+    t.is(code, 3);
+    t.is(stderr, `gatehouse: No node answers at ${rpcUrl}: the connection is refused.\n`);
+  }
+  t.is((await runCli(["health", "--node", "nonsense"])).code, 2);
+});
+
+test("devnet: two nodes find each other, and stop cleanly", async (t) => {
+  const { child, port, ended, stdout, stderr } = await startCli(t, ["devnet", "--rpc-port", "54550"]);
+  while (!stdout().includes("network-ready")) {
+    await new Promise((resolve) => child.stdout?.once("data", resolve));
+  }
+  const peers = JSON.parse((await ask(port, "/peerlist")).text) as { status: object; sync: object; identity: string }[];
+  t.is(peers.length, 1);
+  t.like(peers[0], { status: { online: true, ready: true }, sync: { status: true, block: 0 } });
+  t.regex(peers[0]!.identity, /^0x[0-9a-f]{64}$/);
+  t.is((JSON.parse((await ask(port, "/health")).text) as { status: string }).status, "ok");
+  child.kill("SIGINT");
+  t.is(await ended, 0);
+  t.is(stderr(), "");
+});

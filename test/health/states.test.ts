@@ -1,0 +1,171 @@
+/** Every state of /health, reached by a running node. */
+import test from "ava";
+import knex from "knex";
+import { execFileSync } from "node:child_process";
+import { closeSync, open, openSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { type HealthBody, healthShape, subsystemsShape } from "../helpers/health-shape.js";
+import { ask } from "../helpers/plain-client.js";
+import { sampleGenesis, silentPeer, startTestNode, type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+
+/** Starts a node that has a genesis and a peer. */
+async function startMember(t: Teardown, dir?: string) {
+  const home = dir ?? (await temporaryDirectory(t));
+  await writeFile(join(home, "peers.json"), JSON.stringify([{ url: silentPeer }]));
+  return await startTestNode(t, { genesis: sampleGenesis, peers: "peers.json", "loop-interval": "0.1" }, home);
+}
+
+async function health(port: number): Promise<{ status: number; dormantHeader: string | undefined; body: HealthBody }> {
+  const [whole, slim] = [await ask(port, "/health"), await ask(port, "/health/subsystems")];
+  const body = healthShape.parse(JSON.parse(whole.text));
+  const { dormant, subsystems } = subsystemsShape.parse(JSON.parse(slim.text));
+  if (
+    slim.status !== 200 ||
+    dormant !== body.dormant ||
+    JSON.stringify(subsystems) !== JSON.stringify(body.subsystems)
+  ) {
+    throw new Error("the two health answers disagree");
+  }
+  return { status: whole.status, dormantHeader: whole.headers["x-node-dormant"] as string | undefined, body };
+}
+
+/** Asks until the status is the wanted one. */
+async function healthOnce(port: number, wanted: HealthBody["status"]) {
+  const giveUpAtMs = Date.now() + 10_000;
+  for (;;) {
+    const answer = await health(port);
+    if (answer.body.status === wanted || Date.now() > giveUpAtMs) {
+      return answer;
+    }
+    await sleep(50);
+  }
+}
+
+async function inDatabase(file: string, statement: string): Promise<void> {
+  const database = knex({ client: "sqlite3", connection: { filename: file }, useNullAsDefault: true });
+  await database.raw(statement);
+  await database.destroy();
+}
+
+test("ok: all is well", async (t) => {
+  const { port } = await startMember(t);
+  const { status, dormantHeader, body } = await health(port);
+  t.is(status, 200);
+  t.is(dormantHeader, undefined);
+  t.like(body, { status: "ok", dormant: false, accepting: true, mempool_size: 0 });
+  t.like(body.boot, { complete: true, steps_failed: 0, current: null });
+  t.is(body.boot.steps_total, body.boot.steps_ready + body.boot.steps_skipped);
+  t.like(body.main_loop, { exited: false, exit_reason: null });
+  t.deepEqual(body.ports, { rpc: { requested: port, actual: port, drifted: false } });
+  t.is((await ask(port, "/readyz")).status, 200);
+});
+
+test("degraded: another subsystem failed", async (t) => {
+  const { port, subsystems } = await startMember(t);
+  subsystems.set("metrics", { status: SubsystemStatus.FAILED, error: { message: "no disk", source: "test" } });
+  const { status, dormantHeader, body } = await health(port);
+  t.is(status, 200);
+  t.is(dormantHeader, undefined);
+  t.is(body.status, "degraded");
+  t.like(body.subsystems.metrics, { status: "failed", lastError: { message: "no disk", source: "test" } });
+  subsystems.set("metrics", { status: SubsystemStatus.READY });
+  t.is((await health(port)).body.status, "ok");
+});
+
+test("dormant: booted without peers", async (t) => {
+  const { port } = await startTestNode(t, { genesis: sampleGenesis });
+  const { status, dormantHeader, body } = await health(port);
+  t.is(status, 200);
+  t.is(dormantHeader, "true");
+  t.like(body, { status: "dormant", dormant: true, accepting: false });
+  t.true(body.boot.complete);
+  for (const name of ["signaling", "mcp", "tlsnotary", "main_loop"] as const) {
+    t.is(body.subsystems[name]?.status, "skipped");
+    t.truthy(body.subsystems[name]?.extra?.reason);
+  }
+  t.deepEqual(body.main_loop, { heartbeat_age_s: null, iterations_total: 0, exited: false, exit_reason: null });
+  t.is((await ask(port, "/livez")).status, 200);
+  t.is((await ask(port, "/readyz")).status, 503);
+});
+
+test("failing: the pending transactions cannot be counted, until they can again", async (t) => {
+  const { port, databaseFile } = await startMember(t);
+  await inDatabase(databaseFile, "ALTER TABLE mempool RENAME TO gone");
+  const { status, dormantHeader, body } = await healthOnce(port, "failing");
+  t.is(status, 503);
+  t.is(dormantHeader, undefined);
+  t.like(body, { status: "failing", mempool_size: null });
+  t.is((await ask(port, "/livez")).status, 200);
+  t.is((await ask(port, "/readyz")).status, 503);
+  await inDatabase(databaseFile, "ALTER TABLE gone RENAME TO mempool");
+  t.like(await healthOnce(port, "ok"), { status: 200, body: { status: "ok", mempool_size: 0 } });
+});
+
+test("failing: the chain does not fit its hash, though a dormant node would be fine", async (t) => {
+  const dir = await temporaryDirectory(t);
+  const first = await startTestNode(t, { genesis: sampleGenesis }, dir);
+  await first.stop();
+  await inDatabase(first.databaseFile, `UPDATE blocks SET hash = '0x${"0".repeat(64)}' WHERE number = 0`);
+  const { port } = await startTestNode(t, {}, dir);
+  const { status, dormantHeader, body } = await health(port);
+  t.is(status, 503);
+  t.is(dormantHeader, undefined);
+  t.like(body, { status: "failing", dormant: true });
+  t.is(body.boot.steps_failed, 1);
+  t.is(body.subsystems.chain?.status, "failed");
+  t.regex(body.subsystems.chain?.lastError?.message ?? "", /Block 0/);
+});
+
+test("failing: the main loop died", async (t) => {
+  const { port, mainLoop } = await startMember(t);
+  await mainLoop.stop("the test ended it");
+  const { status, dormantHeader, body } = await health(port);
+  t.is(status, 503);
+  t.is(dormantHeader, undefined);
+  t.like(body, { status: "failing", accepting: false });
+  t.like(body.main_loop, { exited: true, exit_reason: "the test ended it" });
+  t.like(body.subsystems.main_loop, { status: "failed", lastError: { message: "the test ended it" } });
+  t.is((await ask(port, "/livez")).status, 503);
+});
+
+// In series: it takes every thread that this process has for the database.
+test.serial("a database that hangs shows as failing within 2 s, keeps nobody waiting, and heals", async (t) => {
+  const { port, dir } = await startMember(t);
+  t.is((await health(port)).body.status, "ok");
+  const fifo = join(dir, "hang");
+  execFileSync("mkfifo", [fifo]);
+  // Opening a FIFO for reading waits for a writer, and holds a thread of the pool that SQLite's calls need.
+  let released = 0;
+  for (let i = 0; i < 4; i++) {
+    open(fifo, "r", (_, fd) => {
+      closeSync(fd);
+      released++;
+    });
+  }
+  const startedAtMs = performance.now();
+  await sleep(1_000);
+  const { status, body } = await health(port);
+  const tookMs = performance.now() - startedAtMs;
+  t.log(`failing after ${Math.round(tookMs)} ms`);
+  t.true(tookMs < 3_000);
+  t.is(status, 503);
+  t.like(body, { status: "failing", mempool_size: null });
+  const [live, again] = await Promise.all([ask(port, "/livez"), ask(port, "/health")]);
+  t.is(live.status, 200);
+  t.is(again.status, 503);
+  const writer = openSync(fifo, "w");
+  while (released < 4) {
+    await sleep(10);
+  }
+  closeSync(writer);
+  t.like(await healthOnce(port, "ok"), { status: 200, body: { mempool_size: 0 } });
+});
+
+test("a thousand probes at once are answered", async (t) => {
+  const { port } = await startMember(t);
+  const answers = await Promise.all(Array.from({ length: 1_000 }, () => ask(port, "/health")));
+  t.true(answers.every(({ status }) => status === 200));
+});

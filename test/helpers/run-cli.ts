@@ -1,0 +1,77 @@
+/** Runs the command line as a process of its own. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { resolve } from "node:path";
+import type { Teardown } from "./start-node.js";
+
+/** The built command line. */
+export const cliPath = resolve("dist/src/main.js");
+
+/** How a command ended. */
+export interface CliResult {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The environment of this process without any setting of a node. */
+export function cleanEnvironment(more: Readonly<Record<string, string>> = {}): Record<string, string | undefined> {
+  const own = Object.entries(process.env).filter(
+    ([name]) => !/^(GATEHOUSE_|TLSNOTARY_|NO_COLOR|FORCE_COLOR)/.test(name),
+  );
+  return { ...Object.fromEntries(own), ...more };
+}
+
+/** Runs a command to its end. */
+export async function runCli(
+  args: readonly string[],
+  { env = {}, cwd }: { readonly env?: Readonly<Record<string, string>>; readonly cwd?: string } = {},
+): Promise<CliResult> {
+  const child = spawn(process.execPath, [cliPath, ...args], { env: cleanEnvironment(env), cwd });
+  const output = collect(child);
+  const [code] = (await once(child, "close")) as [number | null];
+  return { code, stdout: output.stdout(), stderr: output.stderr() };
+}
+
+/** A command that runs until it is told to stop. */
+export interface RunningCli {
+  readonly child: ChildProcess;
+  /** The first line on stdout, parsed. */
+  readonly ready: { readonly event: string; readonly rpc: string; readonly ports: Record<string, number> };
+  readonly port: number;
+  readonly stdout: () => string;
+  readonly stderr: () => string;
+  /** The exit code, once it has ended. */
+  readonly ended: Promise<number | null>;
+}
+
+/** Starts a command with `--json` and waits for its first line; it is killed after the test if it still runs. */
+export async function startCli(
+  t: Teardown,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<RunningCli> {
+  const child = spawn(process.execPath, [cliPath, ...args, "--json"], { env: cleanEnvironment(env) });
+  t.teardown(() => child.kill("SIGKILL"));
+  const output = collect(child);
+  const ended = once(child, "close").then(([code]) => code as number | null);
+  const line = new Promise<string>((resolve, reject) => {
+    child.stdout.on("data", () => {
+      const [first, ...rest] = output.stdout().split("\n");
+      if (first !== undefined && rest.length > 0) {
+        resolve(first);
+      }
+    });
+    void ended.then((code) => reject(new Error(`ended with ${code}: ${output.stderr()}`)));
+  });
+  const ready = JSON.parse(await line) as RunningCli["ready"];
+  return { child, ready, port: ready.ports.rpc ?? 0, ended, ...output };
+}
+
+function collect(child: ChildProcess): { readonly stdout: () => string; readonly stderr: () => string } {
+  let stdout = "";
+  let stderr = "";
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => (stdout += text));
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => (stderr += text));
+  return { stdout: () => stdout, stderr: () => stderr };
+}
