@@ -23,11 +23,11 @@ export class DatabaseError extends Error {
 }
 
 const readers = 3;
-/** How long a query waits for a free connection. */
+/** How long a query waits for a free connection: longer than the engine waits for a lock, so that a lock is told of. */
 const acquireWithinMs = 2_000;
 
 const pragmas = [
-  "PRAGMA busy_timeout = 2000",
+  "PRAGMA busy_timeout = 1500",
   "PRAGMA journal_mode = WAL",
   "PRAGMA synchronous = NORMAL",
   "PRAGMA foreign_keys = ON",
@@ -68,6 +68,8 @@ function connect(filename: string, connections: number): Knex {
     client: "sqlite3",
     connection: { filename },
     useNullAsDefault: true,
+    // Everything it would print is thrown as well.
+    log: { debug: ignore, warn: ignore, error: ignore, deprecate: ignore },
     acquireConnectionTimeout: acquireWithinMs,
     pool: {
       min: 0,
@@ -81,6 +83,10 @@ function connect(filename: string, connections: number): Knex {
       },
     },
   });
+}
+
+function ignore(): void {
+  // Nothing to do.
 }
 
 function explain(path: string, error: unknown): DatabaseError {

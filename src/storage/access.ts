@@ -39,3 +39,17 @@ export function canRead(rule: AccessRule, identity: string | undefined): boolean
 function isReader({ members, permissions }: AccessGroup, identity: string): boolean {
   return permissions.includes("read") && members.includes(identity);
 }
+
+/**
+ * The rule as lists keep it: for each identity that the rule names, beside the owner, whether it is let in (true) or
+ * kept out (false). What the mode says of identities that are not named comes on top.
+ */
+export function namedReaders({ allowed, blacklisted, groups }: AccessRule): ReadonlyMap<string, boolean> {
+  const readers = Object.values(groups)
+    .filter(({ permissions }) => permissions.includes("read"))
+    .flatMap(({ members }) => members);
+  return new Map([
+    ...[...allowed, ...readers].map((identity) => [identity, true] as const),
+    ...blacklisted.map((identity) => [identity, false] as const),
+  ]);
+}

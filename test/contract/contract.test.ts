@@ -7,9 +7,9 @@ import anyTest, { type TestFn } from "ava";
 import { createPrivateKey } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import { contractServices } from "../helpers/contract-files.js";
+import { until } from "../helpers/until.js";
 import { connectGrpc, readFailure, type TestGrpcClient } from "../helpers/grpc-client.js";
 import { ask, askJson } from "../helpers/plain-client.js";
 import { referenceJson } from "../helpers/reference-json.js";
@@ -50,11 +50,10 @@ test.before(async (t) => {
     t.context[name] = { node, grpc };
   }
   const { port } = t.context.member.node;
-  while (
-    (await askJson<{ main_loop: { iterations_total: number } }>(port, "/health")).main_loop.iterations_total === 0
-  ) {
-    await sleep(20);
-  }
+  await until(async () => {
+    const health = await askJson<{ main_loop: { iterations_total: number } }>(port, "/health");
+    return health.main_loop.iterations_total > 0;
+  });
 });
 
 const closers: (() => unknown)[] = [];

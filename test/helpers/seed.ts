@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { type Database, openDatabase } from "../../src/db/connect.js";
 import { migrate } from "../../src/db/migrate.js";
+import { type AccessRule, namedReaders } from "../../src/storage/access.js";
 import { hashPair, emptyNodes, toHex, treeDepth } from "../../src/zk/poseidon.js";
 
 /** Opens the database of a node's directory, which no node uses yet, and closes it afterwards. */
@@ -26,7 +27,7 @@ export interface SeedProgram {
   readonly data?: string;
   /** Fields of the document in its order: name, type, text. */
   readonly fields?: readonly (readonly [name: string, type: string, value: string])[];
-  readonly access?: { allowed?: string[]; blacklisted?: string[]; groups?: object };
+  readonly access?: Partial<Pick<AccessRule, "allowed" | "blacklisted" | "groups">>;
   readonly metadata?: string;
   readonly createdMs: number;
   readonly deleted?: boolean;
@@ -35,7 +36,7 @@ export interface SeedProgram {
 /** Stores a program with its document, fields and readers. */
 export async function insertProgram({ write }: Database, program: SeedProgram): Promise<void> {
   const { address, data, fields = [] } = program;
-  const { allowed = [], blacklisted = [], groups = {} } = program.access ?? {};
+  const access = { allowed: [], blacklisted: [], groups: {}, ...program.access };
   await write("programs").insert({
     address,
     owner: program.owner,
@@ -44,7 +45,7 @@ export async function insertProgram({ write }: Database, program: SeedProgram): 
     encoding: program.type === "binary" ? "binary" : "json",
     type: program.type,
     mode: program.mode,
-    access: JSON.stringify({ allowed, blacklisted, groups }),
+    access: JSON.stringify(access),
     metadata: program.metadata,
     size_bytes: Buffer.byteLength(data ?? ""),
     created_ms: program.createdMs,
@@ -57,10 +58,8 @@ export async function insertProgram({ write }: Database, program: SeedProgram): 
   for (const [position, [name, type, value]] of fields.entries()) {
     await write("program_fields").insert({ address, name_json: JSON.stringify(name), position, type, value });
   }
-  for (const [identities, isAllowed] of [[allowed, true] as const, [blacklisted, false] as const]) {
-    for (const identity of identities) {
-      await write("program_readers").insert({ address, identity, allowed: isAllowed });
-    }
+  for (const [identity, isAllowed] of namedReaders({ owner: program.owner, mode: program.mode, ...access })) {
+    await write("program_readers").insert({ address, identity, allowed: isAllowed });
   }
 }
 

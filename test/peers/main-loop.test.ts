@@ -1,6 +1,7 @@
 import test from "ava";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createMainLoop, type LoopTask } from "../../src/peers/main-loop.js";
+import { until } from "../helpers/until.js";
 
 function setUp(tasks: LoopTask[], nowMs: () => number = Date.now) {
   const errors: string[] = [];
@@ -14,16 +15,6 @@ function setUp(tasks: LoopTask[], nowMs: () => number = Date.now) {
     onLife: (death) => life.push(death),
   });
   return { loop, errors, life };
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  const deadline = Date.now() + 5000;
-  while (!condition()) {
-    if (Date.now() > deadline) {
-      throw new Error("The condition did not come true within 5 s.");
-    }
-    await sleep(5);
-  }
 }
 
 test("before the first tick there is no heartbeat, and the loop is not dead", (t) => {

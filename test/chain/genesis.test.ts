@@ -1,0 +1,98 @@
+import test from "ava";
+import { writeFile } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { seedDatabase } from "../helpers/seed.js";
+import { startTestNode, type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+import { ask, askJson } from "../helpers/plain-client.js";
+import { StartError } from "../../src/node.js";
+
+async function genesisFile(t: Teardown, content: string | Buffer): Promise<string> {
+  const file = join(await temporaryDirectory(t), "genesis.json");
+  await writeFile(file, content);
+  return file;
+}
+
+test("the file becomes block 0 once, and its text is served as it was written", async (t) => {
+  const dir = await temporaryDirectory(t);
+  const text = '{ "name": "a net",\n "supply": 1.0, "big": 12345678901234567890, "ключ": "\\u0000" }\n';
+  const genesis = await genesisFile(t, text);
+  const first = await startTestNode(t, { genesis }, dir);
+  const { text: answer } = await ask(first.port, "/genesis");
+  t.true(answer.includes('"supply": 1.0, "big": 12345678901234567890, "ключ": "\\u0000"'), answer);
+  await first.stop();
+
+  const second = await startTestNode(t, {}, dir);
+  t.is((await ask(second.port, "/genesis")).text, answer);
+  await second.stop();
+
+  await t.notThrowsAsync(startTestNode(t, { genesis }, dir));
+});
+
+test("the network is named by the SHA-256 of the text", async (t) => {
+  const text = '{"timestamp": 1700000000000}';
+  const dir = await temporaryDirectory(t);
+  const node = await startTestNode(t, { genesis: await genesisFile(t, text) }, dir);
+  await node.stop();
+  await seedDatabase(dir, async ({ read }) => {
+    const [block, ...others] = (await read("blocks")) as Record<string, unknown>[];
+    t.like(block, {
+      number: 0,
+      hash: `0x${createHash("sha256").update(text).digest("hex")}`,
+      timestamp_ms: 1_700_000_000_000,
+      genesis: text,
+    });
+    t.deepEqual(others, []);
+  });
+});
+
+test("another file is refused afterwards, even if it means the same", async (t) => {
+  const dir = await temporaryDirectory(t);
+  await (await startTestNode(t, { genesis: await genesisFile(t, "{}") }, dir)).stop();
+  const other = await genesisFile(t, "{ }");
+  const { message } = await t.throwsAsync(startTestNode(t, { genesis: other }, dir), { instanceOf: StartError });
+  t.regex(message, /^The genesis file \S+ \(0x[0-9a-f]{64}\) is not the one that this database was started with/);
+});
+
+test("a genesis that was changed in the database fails the chain, and the node says so", async (t) => {
+  const dir = await temporaryDirectory(t);
+  await (await startTestNode(t, { genesis: await genesisFile(t, '{"name":"a"}') }, dir)).stop();
+  await seedDatabase(dir, async ({ write }) => {
+    await write("blocks").update({ genesis: '{"name":"b"}' });
+  });
+  const { port } = await startTestNode(t, {}, dir);
+  const { status, text } = await ask(port, "/health");
+  t.is(status, 503);
+  t.like(JSON.parse(text), { status: "failing", subsystems: { chain: { status: "failed" } } });
+});
+
+const broken: readonly (readonly [string, string | Buffer, RegExp])[] = [
+  ["no JSON", "{", /is not JSON: /],
+  ["no object", "[]", /is not usable: .*expected object/],
+  ["a time that is none", '{"timestamp": -1}', /is not usable at timestamp: /],
+  ["an authority that is no key", '{"authorities": ["0xAB"]}', /is not usable at authorities\.0: /],
+  ["no UTF-8", Buffer.from([0x7b, 0xff, 0x7d]), /is not UTF-8 text/],
+  ["a NUL", '{"a":"\0"}', /is not UTF-8 text/],
+];
+for (const [what, content, expected] of broken) {
+  test(`a file with ${what} is refused, and nothing is stored`, async (t) => {
+    const dir = await temporaryDirectory(t);
+    const genesis = await genesisFile(t, content);
+    const error = await t.throwsAsync(startTestNode(t, { genesis }, dir), { instanceOf: StartError });
+    t.regex(error.message, expected);
+    t.true(error.message.startsWith(`The genesis file ${genesis} `));
+    t.false(error.message.includes("\n"));
+    const { port } = await startTestNode(t, {}, dir);
+    t.is((await askJson(port, "/health"))["status"], "dormant");
+    t.is((await ask(port, "/genesis")).status, 503);
+  });
+}
+
+test("a file that is missing or cannot be read is said with its path", async (t) => {
+  const dir = await temporaryDirectory(t);
+  await t.throwsAsync(startTestNode(t, { genesis: join(dir, "none.json") }), {
+    instanceOf: StartError,
+    message: new RegExp(`^The genesis file ${dir}/none.json cannot be read: ENOENT`),
+  });
+  await t.throwsAsync(startTestNode(t, { genesis: dir }), { message: /cannot be read: EISDIR/ });
+});

@@ -1,0 +1,64 @@
+import test from "ava";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { DatabaseError, openDatabase } from "../../src/db/connect.js";
+import { migrate } from "../../src/db/migrate.js";
+import { migrations } from "../../src/db/migrations.js";
+import { StartError } from "../../src/node.js";
+import { startTestNode, type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+
+async function openTestDatabase(t: Teardown, file: string) {
+  const database = await openDatabase(`sqlite:${file}`);
+  t.teardown(() => database.close());
+  return database;
+}
+
+test("a new database gets every step, and a second run changes nothing", async (t) => {
+  const database = await openTestDatabase(t, join(await temporaryDirectory(t), "new", "a.sqlite"));
+  await migrate(database);
+  const applied: unknown = await database.read("schema_migrations").orderBy("version");
+  await migrate(database);
+  t.deepEqual(await database.read("schema_migrations").orderBy("version"), applied);
+  t.is((applied as unknown[]).length, migrations.length);
+});
+
+test("a step that fails leaves nothing behind", async (t) => {
+  const database = await openTestDatabase(t, join(await temporaryDirectory(t), "a.sqlite"));
+  await database.write.schema.createTable("nullifiers", (table) => table.increments());
+  await t.throwsAsync(migrate(database));
+  const tables = (await database.read("sqlite_master").where("type", "table").select("name")) as { name: string }[];
+  t.deepEqual(
+    tables.map(({ name }) => name).filter((name) => !name.startsWith("sqlite_")),
+    ["nullifiers"],
+  );
+});
+
+test("a database of a newer version is refused, and left as it is", async (t) => {
+  const file = join(await temporaryDirectory(t), "a.sqlite");
+  const database = await openTestDatabase(t, file);
+  await migrate(database);
+  await database.write("schema_migrations").insert({ version: migrations.length + 1, name: "of tomorrow" });
+  const { message } = await t.throwsAsync(migrate(database), { instanceOf: DatabaseError });
+  t.regex(message, /made by a newer version of Gatehouse/);
+  await t.throwsAsync(startTestNode(t, { database: `sqlite:${file}` }), { instanceOf: StartError, message });
+});
+
+test("a file that is no database is refused", async (t) => {
+  const file = join(await temporaryDirectory(t), "a.sqlite");
+  await writeFile(file, "not a database, but longer than the header of one ".repeat(20));
+  await t.throwsAsync(startTestNode(t, { database: `sqlite:${file}` }), {
+    instanceOf: StartError,
+    message: `The file ${file} is not a usable SQLite database; restore it from a backup or name another --database.`,
+  });
+});
+
+test("a database that another process has locked is refused", async (t) => {
+  const file = join(await temporaryDirectory(t), "a.sqlite");
+  const database = await openTestDatabase(t, file);
+  await database.write.raw("PRAGMA locking_mode = EXCLUSIVE");
+  await migrate(database);
+  await t.throwsAsync(startTestNode(t, { database: `sqlite:${file}` }), {
+    instanceOf: StartError,
+    message: `The database ${file} is locked by another process; stop that process first.`,
+  });
+});

@@ -1,0 +1,44 @@
+import test from "ava";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { askJson } from "../helpers/plain-client.js";
+import { startCli } from "../helpers/run-cli.js";
+import { temporaryDirectory } from "../helpers/start-node.js";
+import { until } from "../helpers/until.js";
+
+interface HealthJson {
+  readonly errors: {
+    readonly uncaught_total: number;
+    readonly unhandled_rejection_total: number;
+    readonly last_uncaught?: { readonly message: string; readonly source: string; readonly at: number };
+  };
+}
+
+test("what nobody caught is counted and logged, and the node goes on", async (t) => {
+  const dir = await temporaryDirectory(t);
+  const fault = join(dir, "fault.mjs");
+  await writeFile(
+    fault,
+    `process.on("SIGUSR2", () => {
+      setTimeout(() => { throw new Error("thrown by nobody's request\\nsecond line"); });
+      Promise.reject(new Error("rejected"));
+    });`,
+  );
+  const node = await startCli(t, ["start", "--data-dir", dir, "--host", "127.0.0.1", "--rpc-port", "0"], {
+    NODE_OPTIONS: `--import=${pathToFileURL(fault).href}`,
+  });
+  const before = await askJson<HealthJson>(node.port, "/health");
+  t.like(before.errors, { uncaught_total: 0, unhandled_rejection_total: 0 });
+
+  node.child.kill("SIGUSR2");
+  await until(async () => {
+    const { errors } = await askJson<HealthJson>(node.port, "/health");
+    return errors.uncaught_total === 1 && errors.unhandled_rejection_total === 1;
+  });
+  const { errors } = await askJson<HealthJson>(node.port, "/health");
+  t.like(errors.last_uncaught, { message: "thrown by nobody's request", source: "uncaughtException" });
+  await until(() => node.stderr().includes("Uncaught exception") && node.stderr().includes("Unhandled rejection"));
+  node.child.kill("SIGTERM");
+  t.is(await node.ended, 0);
+});

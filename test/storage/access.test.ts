@@ -1,0 +1,105 @@
+import test from "ava";
+import fc from "fast-check";
+import { join } from "node:path";
+import { openDatabase } from "../../src/db/connect.js";
+import { migrate } from "../../src/db/migrate.js";
+import { type AccessRule, canRead } from "../../src/storage/access.js";
+import { createPrograms } from "../../src/storage/programs.js";
+import { insertProgram } from "../helpers/seed.js";
+import { temporaryDirectory } from "../helpers/start-node.js";
+
+const owner = "0xa";
+const other = "0xb";
+
+/** What the caller is to the program, and who may read it then in each mode: public, owner, restricted. */
+const table: readonly (readonly [
+  caller: string,
+  rule: Partial<AccessRule>,
+  identity: string | undefined,
+  readable: readonly [boolean, boolean, boolean],
+])[] = [
+  ["an anonymous caller", {}, undefined, [true, false, false]],
+  ["the owner", {}, owner, [true, true, true]],
+  ["the owner, even if blacklisted", { blacklisted: [owner] }, owner, [true, true, true]],
+  ["somebody", {}, other, [true, false, false]],
+  ["somebody allowed", { allowed: [other] }, other, [true, false, true]],
+  ["somebody blacklisted", { blacklisted: [other] }, other, [false, false, false]],
+  ["somebody allowed and blacklisted", { allowed: [other], blacklisted: [other] }, other, [false, false, false]],
+  [
+    "a member of a group that reads",
+    { groups: { a: { members: [other], permissions: ["read"] } } },
+    other,
+    [true, false, true],
+  ],
+  [
+    "a member of a group that only writes",
+    { groups: { a: { members: [other], permissions: ["write"] } } },
+    other,
+    [true, false, false],
+  ],
+  [
+    "a member of two groups, one of which reads",
+    { groups: { a: { members: [other], permissions: [] }, b: { members: [owner, other], permissions: ["read"] } } },
+    other,
+    [true, false, true],
+  ],
+  [
+    "a blacklisted member of a group that reads",
+    { groups: { a: { members: [other], permissions: ["read"] } }, blacklisted: [other] },
+    other,
+    [false, false, false],
+  ],
+];
+
+for (const [caller, rule, identity, readable] of table) {
+  for (const [index, mode] of (["public", "owner", "restricted"] as const).entries()) {
+    test(`${caller} ${readable[index] ? "may" : "may not"} read a program of mode ${mode}`, (t) => {
+      const whole = { owner, mode, allowed: [], blacklisted: [], groups: {}, ...rule };
+      t.is(canRead(whole, identity), readable[index]!);
+    });
+  }
+}
+
+test("lists follow the same rule: random programs and callers", async (t) => {
+  const keys = ["0xa", "0xb", "0xc", "0xd"];
+  const some = fc.uniqueArray(fc.constantFrom(...keys), { maxLength: 3 });
+  const rules = fc.array(
+    fc.record({
+      owner: fc.constantFrom(...keys),
+      mode: fc.constantFrom("public" as const, "owner" as const, "restricted" as const),
+      allowed: some,
+      blacklisted: some,
+      groups: fc.dictionary(
+        fc.string({ minLength: 1, maxLength: 3 }),
+        fc.record({ members: some, permissions: fc.subarray(["read" as const, "write" as const]) }),
+        { maxKeys: 2 },
+      ),
+    }),
+    { minLength: 300, maxLength: 300 },
+  );
+  const [sample] = fc.sample(rules, 1);
+  const database = await openDatabase(`sqlite:${join(await temporaryDirectory(t), "a.sqlite")}`);
+  t.teardown(() => database.close());
+  await migrate(database);
+  const stored = sample!.map((rule, i) => ({ rule, address: `stor-${i.toString(16).padStart(40, "0")}` }));
+  for (const [i, { rule, address }] of stored.entries()) {
+    const { owner: ownerOf, mode, ...access } = rule;
+    await insertProgram(database, { address, owner: ownerOf, mode, access, name: "same", type: "null", createdMs: i });
+  }
+  const programs = createPrograms(database);
+  for (const identity of [undefined, ...keys, "0xe"]) {
+    const readable = stored.filter(({ rule }) => canRead(rule, identity)).map(({ address }) => address);
+    const found = await programs.search("same", true, identity, { limit: 1000, offset: 0 });
+    t.deepEqual(
+      found.map(({ address }) => address),
+      readable.toReversed(),
+      `for ${identity ?? "an anonymous caller"}`,
+    );
+    const ofOwner = await programs.listByOwner(owner, identity, { limit: 1000, offset: 0 });
+    const owned = stored.filter(({ rule }) => rule.owner === owner).map(({ address }) => address);
+    t.deepEqual(
+      ofOwner.map(({ address }) => address),
+      readable.filter((address) => owned.includes(address)).toReversed(),
+    );
+  }
+});

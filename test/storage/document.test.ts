@@ -1,0 +1,25 @@
+import test from "ava";
+import fc from "fast-check";
+import { sliceItem } from "../../src/storage/document.js";
+
+test("any item of any array is the text that was written", (t) => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.oneof(fc.json(), fc.constantFrom("1.0", '"a,]\\\\\\""', "12345678901234567890", "[ [ ] , {} ]"))),
+      fc.constantFrom("", " ", "\n\t"),
+      (items, space) => {
+        const text = `${space}[${space}${items.join(`${space},${space}`)}${space}]${space}`;
+        for (const [index, item] of items.entries()) {
+          t.is(sliceItem(text, index), item.trim());
+        }
+        t.is(sliceItem(text, items.length), items.length);
+      },
+    ),
+  );
+});
+
+test("a large array is scanned, not parsed", (t) => {
+  const text = `[${Array.from({ length: 200_000 }, (_, i) => `{"i":[${i}]}`).join()}]`;
+  t.is(sliceItem(text, 199_999), '{"i":[199999]}');
+  t.is(sliceItem(text, 200_000), 200_000);
+});
