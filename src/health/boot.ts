@@ -12,28 +12,41 @@ export interface Boot {
   tryStep<T>(name: string, run: () => T | Promise<T>): Promise<T | undefined>;
   /** Leaves a step out. */
   skip(name: string, reason: string): void;
-  /** How far the boot is, as the contract shows it. */
-  state(): MessageInitShape<typeof BootSchema> & { readonly complete: boolean };
+  /** How far the boot is, as the contract shows it. The same object until something changes, frozen. */
+  state(): BootState;
 }
+
+type BootState = MessageInitShape<typeof BootSchema> & { readonly complete: boolean };
 
 /** A boot of the given steps, none taken. */
 export function createBoot(names: readonly string[], subsystems: Subsystems): Boot {
   const counts = { ready: 0, failed: 0, skipped: 0 };
   let taken = 0;
-  let current: string | undefined;
+  let state = describe(undefined);
+
+  function describe(current: string | undefined): BootState {
+    return Object.freeze({
+      complete: taken === names.length,
+      stepsTotal: names.length,
+      stepsReady: counts.ready,
+      stepsFailed: counts.failed,
+      stepsSkipped: counts.skipped,
+      current,
+    });
+  }
 
   function begin(name: string): void {
     if (names[taken] !== name) {
       throw new Error(`Boot step ${name} is out of order; ${names[taken] ?? "none"} was announced.`);
     }
-    current = name;
+    state = describe(name);
     move(name, SubsystemStatus.RUNNING);
   }
 
   function end(name: string, outcome: keyof typeof counts): void {
     counts[outcome]++;
     taken++;
-    current = undefined;
+    state = describe(undefined);
     if (outcome === "ready") {
       move(name, SubsystemStatus.READY);
     }
@@ -70,13 +83,6 @@ export function createBoot(names: readonly string[], subsystems: Subsystems): Bo
         subsystems.set(name, { status: SubsystemStatus.SKIPPED, reason });
       }
     },
-    state: () => ({
-      complete: taken === names.length,
-      stepsTotal: names.length,
-      stepsReady: counts.ready,
-      stepsFailed: counts.failed,
-      stepsSkipped: counts.skipped,
-      current,
-    }),
+    state: () => state,
   };
 }

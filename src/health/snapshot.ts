@@ -42,41 +42,56 @@ export type TakeSnapshot = () => HealthSnapshot | Promise<HealthSnapshot>;
 
 /** Builds the function that takes snapshots. */
 export function createTakeSnapshot(sources: HealthSources): TakeSnapshot {
+  const { processErrors } = sources;
+  let summary = summarize(sources.subsystems.all());
+
+  function assemble(pendingCount: number | null): HealthSnapshot {
+    const dormant = sources.isDormant();
+    const subsystems = sources.subsystems.all();
+    if (subsystems !== summary.subsystems) {
+      summary = summarize(subsystems);
+    }
+    return {
+      version: sources.version,
+      versionName: sources.versionName,
+      accepting: sources.isAccepting(),
+      mempoolSize: pendingCount ?? undefined,
+      uptimeS: sources.uptimeS(),
+      status: rollUp({
+        pendingCountKnown: pendingCount !== null,
+        chainFailed: summary.chainFailed,
+        mainLoopDead: sources.mainLoop.isDead(),
+        dormant,
+        otherFailed: summary.otherFailed,
+      }),
+      dormant,
+      boot: sources.boot.state(),
+      subsystems,
+      ports: summary.ports,
+      mainLoop: sources.mainLoop.heartbeat(),
+      errors: {
+        uncaughtTotal: BigInt(processErrors.uncaughtTotal),
+        unhandledRejectionTotal: BigInt(processErrors.unhandledRejectionTotal),
+        lastUncaught: processErrors.lastUncaught,
+      },
+    };
+  }
+
   return () => {
     const pending = sources.pendingCount.read();
-    return pending instanceof Promise ? pending.then((count) => assemble(sources, count)) : assemble(sources, pending);
+    return pending instanceof Promise ? pending.then(assemble) : assemble(pending);
   };
 }
 
-function assemble(sources: HealthSources, pendingCount: number | null): HealthSnapshot {
-  const subsystems = sources.subsystems.all();
-  const dormant = sources.isDormant();
-  const { processErrors } = sources;
+/** What follows from the subsystems, worked out once for each state of theirs. */
+function summarize(subsystems: ReturnType<Subsystems["all"]>) {
   return {
-    version: sources.version,
-    versionName: sources.versionName,
-    accepting: sources.isAccepting(),
-    mempoolSize: pendingCount ?? undefined,
-    uptimeS: sources.uptimeS(),
-    status: rollUp({
-      pendingCountKnown: pendingCount !== null,
-      chainFailed: subsystems.chain.status === SubsystemStatus.FAILED,
-      mainLoopDead: sources.mainLoop.isDead(),
-      dormant,
-      otherFailed: Object.entries(subsystems).some(
-        ([name, state]) => name !== "chain" && name !== "main_loop" && state.status === SubsystemStatus.FAILED,
-      ),
-    }),
-    dormant,
-    boot: sources.boot.state(),
     subsystems,
+    chainFailed: subsystems.chain.status === SubsystemStatus.FAILED,
+    otherFailed: Object.entries(subsystems).some(
+      ([name, { status }]) => name !== "chain" && name !== "main_loop" && status === SubsystemStatus.FAILED,
+    ),
     ports: portsOf(subsystems),
-    mainLoop: sources.mainLoop.heartbeat(),
-    errors: {
-      uncaughtTotal: BigInt(processErrors.uncaughtTotal),
-      unhandledRejectionTotal: BigInt(processErrors.unhandledRejectionTotal),
-      lastUncaught: processErrors.lastUncaught,
-    },
   };
 }
 
@@ -88,8 +103,8 @@ function portsOf(
   for (const [name, { port, requestedPort }] of Object.entries(subsystems)) {
     if (port !== undefined) {
       const requested = requestedPort ?? port;
-      ports[name] = { requested, actual: port, drifted: requested !== port };
+      ports[name] = Object.freeze({ requested, actual: port, drifted: requested !== port });
     }
   }
-  return ports;
+  return Object.freeze(ports);
 }

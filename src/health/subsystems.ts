@@ -49,7 +49,7 @@ export interface SubsystemState {
   readonly extra: { readonly reason: string } | undefined;
 }
 
-const untouched: SubsystemState = {
+const untouched: SubsystemState = Object.freeze({
   status: SubsystemStatus.PENDING,
   sinceMs: undefined,
   port: undefined,
@@ -57,12 +57,12 @@ const untouched: SubsystemState = {
   lastError: undefined,
   enabled: true,
   extra: undefined,
-};
+});
 
 /** The registry. */
 export interface Subsystems {
   get(name: SubsystemName): SubsystemState;
-  /** All of them by name, in the order of {@link subsystemNames}. The same object until something changes. */
+  /** All of them by name, in the order of {@link subsystemNames}. The same object until something changes, frozen. */
   all(): Readonly<Record<SubsystemName, SubsystemState>>;
   /** Applies a change. `since` moves only when the status becomes another one. */
   set(name: SubsystemName, change: SubsystemChange): void;
@@ -77,10 +77,9 @@ export function createSubsystems(
   nowMs: () => number,
   onTransition: (name: SubsystemName, state: SubsystemState) => void = () => undefined,
 ): Subsystems {
-  let states = Object.fromEntries(subsystemNames.map((name) => [name, untouched])) as Record<
-    SubsystemName,
-    SubsystemState
-  >;
+  let states = Object.freeze(
+    Object.fromEntries(subsystemNames.map((name) => [name, untouched])) as Record<SubsystemName, SubsystemState>,
+  );
 
   return {
     get: (name) => states[name],
@@ -89,17 +88,20 @@ export function createSubsystems(
       const before = states[name];
       const { status = before.status, port, requestedPort, enabled, error, reason } = change;
       const moved = status !== before.status;
-      const after: SubsystemState = {
+      const after: SubsystemState = Object.freeze({
         ...before,
         status,
         sinceMs: moved ? BigInt(nowMs()) : before.sinceMs,
         port: port ?? before.port,
         requestedPort: requestedPort ?? before.requestedPort,
         enabled: enabled ?? before.enabled,
-        lastError: error === undefined ? before.lastError : { atMs: BigInt(nowMs()), source: undefined, ...error },
-        extra: reason === undefined ? (moved ? undefined : before.extra) : { reason },
-      };
-      states = { ...states, [name]: after };
+        lastError:
+          error === undefined
+            ? before.lastError
+            : Object.freeze({ atMs: BigInt(nowMs()), source: undefined, ...error }),
+        extra: reason === undefined ? (moved ? undefined : before.extra) : Object.freeze({ reason }),
+      });
+      states = Object.freeze({ ...states, [name]: after });
       if (moved) {
         onTransition(name, after);
       }

@@ -33,6 +33,7 @@ export interface PeerAnswer {
 /** The book. */
 export interface PeerBook {
   readonly entries: readonly PeerEntry[];
+  /** All peers, in the order of the entries. The same list until one changes, frozen. */
   list(): readonly Peer[];
   recordAnswer(url: string, answer: PeerAnswer): void;
   recordSilence(url: string): void;
@@ -47,18 +48,24 @@ export function createPeerBook(
   nowMs: () => number,
 ): PeerBook {
   const peers = new Map<string, Peer>(entries.map((entry) => [entry.url, unknownPeer(entry)]));
+  let list = Object.freeze([...peers.values()]);
   const expected = new Map(entries.map((entry) => [entry.url, entry.identity]));
   const foreign = new Set<string>();
 
+  function record(url: string, peer: Peer): void {
+    peers.set(url, deepFreeze(peer));
+    list = Object.freeze([...peers.values()]);
+  }
+
   return {
     entries,
-    list: () => [...peers.values()],
+    list: () => list,
     recordAnswer(url, answer) {
       const { head } = answer;
       const isForeign = head !== undefined && head.genesisHash !== genesisHash();
       foreign[isForeign ? "add" : "delete"](url);
       const wanted = expected.get(url);
-      peers.set(url, {
+      record(url, {
         connection: { connectionString: url },
         identity: wanted ?? answer.identity,
         verification: { status: false, message: verificationMessage(wanted, answer, isForeign) },
@@ -69,7 +76,7 @@ export function createPeerBook(
     recordSilence(url) {
       const before = peers.get(url);
       if (before !== undefined) {
-        peers.set(url, {
+        record(url, {
           ...before,
           sync: { ...before.sync, status: false },
           status: { online: false, timestampMs: before.status.timestampMs, ready: false },
@@ -89,14 +96,21 @@ export function createPeerBook(
   };
 }
 
+function deepFreeze(peer: Peer): Peer {
+  for (const part of [peer.connection, peer.verification, peer.sync, peer.status]) {
+    Object.freeze(part);
+  }
+  return Object.freeze(peer);
+}
+
 function unknownPeer({ url, identity }: PeerEntry): Peer {
-  return {
+  return deepFreeze({
     connection: { connectionString: url },
     identity: identity ?? "",
     verification: { status: false, message: "The peer has not answered yet." },
     sync: { status: false },
     status: { online: false, ready: false },
-  };
+  });
 }
 
 function verificationMessage(expected: string | undefined, answer: PeerAnswer, isForeign: boolean): string {

@@ -1,7 +1,9 @@
 /**
  * Compiles a message descriptor to an encoder of the plain JSON interface. Its rules are those of docs/json-profile.md:
  * zeros are written, unset is null, 64-bit integers are numbers, enumerations are lower-case words. It takes literals
- * in which fields may be missing at any depth, or whole messages, and does no reflection per call.
+ * in which fields may be missing at any depth, or whole messages, and does no reflection per call. The text of a frozen
+ * message, list or map is kept and written again as long as its field has that same value, so whoever freezes a value
+ * freezes all of it.
  */
 import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
@@ -59,9 +61,11 @@ function compileMessage(desc: DescMessage): EncodeValue {
   return (message: Fields) => {
     let text = "";
     for (const member of members) {
-      text += member(message);
+      const next = member(message);
+      // Without the comma of the first, while it is short: a cut of the whole would copy it.
+      text += text === "" ? next.slice(1) : next;
     }
-    return text === "" ? "{}" : `{${text.slice(1)}}`;
+    return `{${text}}`;
   };
 }
 
@@ -97,20 +101,14 @@ function fieldEncoder(field: DescField): (value: unknown) => string | undefined 
   switch (field.fieldKind) {
     case "list": {
       const empty = getOption(field, omit_when_unset) ? undefined : "[]";
-      return (value) => {
-        const values = value as readonly never[] | undefined;
-        return values === undefined || values.length === 0 ? empty : encodeList(values, encode);
-      };
+      return rememberFrozen((values: readonly never[]) => encodeList(values, encode) ?? empty, empty);
     }
     case "map": {
       const empty = getOption(field, omit_when_unset) ? undefined : "{}";
-      return (value) => {
-        const entries = value as Readonly<Record<string, never>> | undefined;
-        return (entries && encodeMap(entries, encode)) ?? empty;
-      };
+      return rememberFrozen((entries: Readonly<Record<string, never>>) => encodeMap(entries, encode) ?? empty, empty);
     }
     case "message":
-      return (value) => (value === undefined ? undefined : encode(value as never));
+      return rememberFrozen(encode, undefined);
     case "scalar":
     case "enum": {
       const unset = field.presence === FeatureSet_FieldPresence.IMPLICIT ? zeroText(field, encode) : undefined;
@@ -136,20 +134,47 @@ function zeroText(field: DescField, encode: EncodeValue): string {
   }
 }
 
-function encodeList(values: readonly never[], encode: EncodeValue): string {
-  let text = "[";
+function rememberFrozen(
+  encode: (value: never) => string | undefined,
+  unset: string | undefined,
+): (value: unknown) => string | undefined {
+  let frozen: unknown;
+  let frozenText: string | undefined;
+  return (value) => {
+    if (value === undefined) {
+      return unset;
+    }
+    if (value === frozen) {
+      return frozenText;
+    }
+    const text = encode(value as never);
+    if (text !== undefined && Object.isFrozen(value)) {
+      frozen = value;
+      frozenText = inOnePiece(text);
+    }
+    return text;
+  };
+}
+
+/** The same text without the tree of pieces that it was joined from, which every use would walk again. */
+function inOnePiece(text: string): string {
+  return Buffer.from(text, "utf8").toString("utf8");
+}
+
+function encodeList(values: readonly never[], encode: EncodeValue): string | undefined {
+  let text = "";
   for (let i = 0; i < values.length; i++) {
-    text += (i === 0 ? "" : ",") + encode(values[i]!);
+    text += `${text === "" ? "[" : ","}${encode(values[i]!)}`;
   }
-  return `${text}]`;
+  return text === "" ? undefined : `${text}]`;
 }
 
 function encodeMap(entries: Readonly<Record<string, never>>, encode: EncodeValue): string | undefined {
   let text = "";
   for (const name of Object.keys(entries)) {
-    text += `,${encodeString(name)}:${encode(entries[name]!)}`;
+    text += `${text === "" ? "{" : ","}${encodeString(name)}:${encode(entries[name]!)}`;
   }
-  return text === "" ? undefined : `{${text.slice(1)}}`;
+  return text === "" ? undefined : `${text}}`;
 }
 
 /** Encodes one element: a singular value, an item of a list, or a value of a map. */

@@ -27,17 +27,22 @@ export interface Call {
   readonly signal: AbortSignal;
 }
 
+/** A message as a literal that nobody writes to, so that it may hold what its maker keeps and shares. */
+export type Literal<T> = T extends string | number | bigint | boolean | undefined | Uint8Array
+  ? T
+  : { readonly [K in keyof T]: Literal<T[K]> };
+
 /**
  * What a unary function returns: the response as a literal, at once where it can be, so that a call that waits for
  * nothing costs no promise. Fields left out have their default.
  */
-export type Answer<O extends DescMessage> = MessageInitShape<O> | Promise<MessageInitShape<O>>;
+export type Answer<O extends DescMessage> = Literal<MessageInitShape<O>> | Promise<Literal<MessageInitShape<O>>>;
 
 type MethodFunction<M> =
   M extends DescMethodUnary<infer I, infer O>
     ? (request: MessageShape<I>, call: Call) => Answer<O>
     : M extends DescMethodServerStreaming<infer I, infer O>
-      ? (request: MessageShape<I>, call: Call) => AsyncIterable<MessageInitShape<O>>
+      ? (request: MessageShape<I>, call: Call) => AsyncIterable<Literal<MessageInitShape<O>>>
       : never;
 
 /** One function per rpc of a service; a missing or misspelt one does not compile. */
@@ -56,7 +61,7 @@ export interface PlainReply {
 /** For an rpc whose answer changes the HTTP status or headers: response to {@link PlainReply}. */
 export type PlainReplies<S extends DescService> = {
   readonly [K in keyof S["method"]]?: S["method"][K] extends DescMethodUnary<DescMessage, infer O>
-    ? (response: MessageInitShape<O>) => PlainReply
+    ? (response: Literal<MessageInitShape<O>>) => PlainReply
     : never;
 };
 

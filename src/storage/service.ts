@@ -162,12 +162,12 @@ const valueTypes = {
 function toAccessControl({ mode, allowed, blacklisted, groups }: AccessRule) {
   return {
     mode: modes[mode],
-    allowed: [...allowed],
-    blacklisted: [...blacklisted],
+    allowed,
+    blacklisted,
     groups: Object.fromEntries(
       Object.entries(groups).map(([name, group]) => [
         name,
-        { members: [...group.members], permissions: group.permissions.map((permission) => permissions[permission]) },
+        { members: group.members, permissions: group.permissions.map((permission) => permissions[permission]) },
       ]),
     ),
   };

@@ -31,7 +31,7 @@ export function createZkService({ tree, nullifiers }: ZkServiceParts): Implement
         commitment,
         proof: {
           siblings: siblings.map((hash) => ({ hashes: [hash] })),
-          pathIndices: [...pathIndices],
+          pathIndices,
           root,
           leaf: commitment,
           leafIndex,

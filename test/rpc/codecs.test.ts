@@ -101,6 +101,19 @@ test("a field named __proto__ is an entry like any other, in JSON and in bytes",
   t.is(Object.getPrototypeOf(back.stringsByString), Object.prototype);
 });
 
+test("a frozen part is written the same each time, and one that may change is never stale", (t) => {
+  const encode = jsonEncoder(HealthSnapshotSchema);
+  const boot = { complete: false, current: "ключ" };
+  const first = encode({ boot, ports: {} });
+  boot.complete = true;
+  t.is(encode({ boot, ports: {} }), first.replace('"complete":false', '"complete":true'));
+  Object.freeze(boot);
+  const frozen = encode({ boot, ports: {} });
+  t.is(encode({ boot, ports: {} }), frozen);
+  t.is(encode({ boot: { ...boot, complete: false }, ports: {} }), first);
+  t.is(encode({ boot, ports: {} }), frozen);
+});
+
 test("JSON text is spliced in untouched", (t) => {
   const data = '{ "a":1.0, "b":12345678901234567890,"c":"\\u0000\\ud800" }';
   t.true(jsonEncoder(GetProgramResponseSchema)({ data }).includes(`"data":${data},"metadata":null`));

@@ -1,0 +1,41 @@
+/** From the start of the process to the first answer, and the memory of a node that is left alone. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { httpLoad } from "./load.js";
+import type { Row } from "./row.js";
+import { startGatehouse } from "./server-process.js";
+import { median } from "./statistics.js";
+
+/** Boots a node again and again on the same data. */
+export async function benchBoot(args: readonly string[], rounds: number, say: (what: string) => void): Promise<Row[]> {
+  const bootMs: number[] = [];
+  const idleMb: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    say(`boot ${round + 1} of ${rounds}`);
+    const start = performance.now();
+    const node = await startGatehouse(args);
+    try {
+      const { status } = await fetch(`http://127.0.0.1:${node.port}/health`);
+      if (status !== 200) {
+        throw new Error(`/health was answered with ${status}.`);
+      }
+      bootMs.push(performance.now() - start);
+      await sleep(2_000);
+      idleMb.push((await node.usage()).rssBytes / 1024 ** 2);
+      if (round === rounds - 1) {
+        say("memory after load");
+        await httpLoad("/health")(node.port, 5);
+        await sleep(2_000);
+        return [
+          { name: "boot to first 200", figures: { ms: median(bootMs) } },
+          {
+            name: "resident memory",
+            figures: { "idle MiB": median(idleMb), "after load MiB": (await node.usage()).rssBytes / 1024 ** 2 },
+          },
+        ];
+      }
+    } finally {
+      await node.stop();
+    }
+  }
+  return [];
+}

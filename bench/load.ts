@@ -1,0 +1,110 @@
+/** Load on a server, with clients that cost little, and what it cost the server. */
+import autocannon from "autocannon";
+import { once } from "node:events";
+import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from "node:http2";
+import type { ServerProcess } from "./server-process.js";
+
+/** One measurement. */
+export interface Measurement {
+  readonly requestsPerSecond: number;
+  /** Processor time of the server for one request, in microseconds. */
+  readonly cpuUsPerRequest: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+}
+
+/** A kind of load: runs for some seconds. Rejects when any answer is not the one expected. */
+export type Load = (
+  port: number,
+  seconds: number,
+) => Promise<Omit<Measurement, "cpuUsPerRequest"> & { readonly requests: number }>;
+
+/** Requests in flight. */
+export const concurrency = 32;
+
+/** Puts load on the server and charges it the processor time. */
+export async function measure(server: ServerProcess, load: Load, seconds: number): Promise<Measurement> {
+  const before = await server.usage();
+  const { requests, ...figures } = await load(server.port, seconds);
+  const after = await server.usage();
+  return { ...figures, cpuUsPerRequest: (after.cpuUs - before.cpuUs) / requests };
+}
+
+/** GET over HTTP/1.1 with keep-alive. */
+export function httpLoad(path: string): Load {
+  return async (port, seconds) => {
+    const result = await autocannon({
+      url: `http://127.0.0.1:${port}${path}`,
+      connections: concurrency,
+      duration: seconds,
+    });
+    if (result.errors > 0 || result.non2xx > 0) {
+      throw new Error(`${path}: ${result.errors} requests failed, ${result.non2xx} were answered with an error.`);
+    }
+    return {
+      requests: result.requests.total,
+      requestsPerSecond: result.requests.total / result.duration,
+      p50Ms: result.latency.p50,
+      p99Ms: result.latency.p99,
+    };
+  };
+}
+
+const sessions = 4;
+
+/** A unary gRPC call with an empty request, over a few HTTP/2 sessions; plain node:http2 costs less than a gRPC client. */
+export function grpcLoad(path: string): Load {
+  return async (port, seconds) => {
+    const clients = Array.from({ length: sessions }, () => connect(`http://127.0.0.1:${port}`));
+    await Promise.all(clients.map((client) => once(client, "connect")));
+    const latencies: number[] = [];
+    const start = performance.now();
+    const end = start + seconds * 1000;
+    const caller = async (client: ClientHttp2Session): Promise<void> => {
+      while (performance.now() < end) {
+        const sent = performance.now();
+        await callEmpty(client, path);
+        latencies.push(performance.now() - sent);
+      }
+    };
+    await Promise.all(Array.from({ length: concurrency }, (_, i) => caller(clients[i % sessions]!)));
+    const elapsed = (performance.now() - start) / 1000;
+    clients.forEach((client) => client.close());
+    latencies.sort((a, b) => a - b);
+    const quantile = (q: number): number => latencies[Math.floor(latencies.length * q)] ?? NaN;
+    return {
+      requests: latencies.length,
+      requestsPerSecond: latencies.length / elapsed,
+      p50Ms: quantile(0.5),
+      p99Ms: quantile(0.99),
+    };
+  };
+}
+
+const emptyRequest = Buffer.alloc(5);
+
+/** One call; resolves with the bytes of the answer's message. */
+export async function callEmpty(client: ClientHttp2Session, path: string): Promise<Buffer> {
+  return await new Promise((resolve, reject) => {
+    const stream = client.request({
+      ":method": "POST",
+      ":path": path,
+      "content-type": "application/grpc",
+      te: "trailers",
+    });
+    const chunks: Buffer[] = [];
+    let status: unknown;
+    stream.on("response", (headers) => (status = headers["grpc-status"]));
+    stream.on("trailers", (headers: IncomingHttpHeaders) => (status = headers["grpc-status"]));
+    stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+    stream.on("error", reject);
+    stream.on("end", () => {
+      if (status === "0") {
+        resolve(Buffer.concat(chunks).subarray(5));
+      } else {
+        reject(new Error(`${path} was answered with status ${String(status)}.`));
+      }
+    });
+    stream.end(emptyRequest);
+  });
+}

@@ -1,0 +1,105 @@
+/** Measures a node against bare baselines in one run, and prints ratios: `npm run bench`, `npm run bench -- --help`. */
+import { Command, InvalidArgumentError } from "commander";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { availableParallelism, cpus, tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { benchBoot } from "./boot.js";
+import { benchCodecs } from "./codecs.js";
+import type { BenchContext, Row } from "./row.js";
+import { startGatehouse } from "./server-process.js";
+import { benchTransports } from "./transports.js";
+
+const suites = ["transports", "codecs", "boot"] as const;
+type Suite = (typeof suites)[number];
+
+const genesis = fileURLToPath(new URL("../../examples/genesis.json", import.meta.url));
+
+const { args, opts } = (() => {
+  const command = new Command("bench")
+    .description(
+      "Measures a node as it is shipped against bare baselines, in turns in one run. A ratio of 1 is as fast as the " +
+        "baseline, by processor time of the server for one request; requests a second depend on the load generator too.",
+    )
+    .argument("[suites...]", `what to measure: ${suites.join(", ")}`, suites)
+    .option("--rounds <NUMBER>", "how often to repeat each measurement; medians are shown", positive, 5)
+    .option("--seconds <NUMBER>", "length of one measurement", positive, 2)
+    .option("--json", "print the result as JSON")
+    .parse();
+  return {
+    args: command.processedArgs[0] as string[],
+    opts: command.opts<{ rounds: number; seconds: number; json?: boolean }>(),
+  };
+})();
+
+const chosen = args.map((name): Suite => {
+  const suite = suites.find((known) => known === name);
+  if (suite === undefined) {
+    process.stderr.write(`There is no suite "${name}"; there are ${suites.join(", ")}.\n`);
+    process.exit(2);
+  }
+  return suite;
+});
+const directory = await mkdtemp(join(tmpdir(), "gatehouse-bench-"));
+try {
+  print(await run());
+} finally {
+  await rm(directory, { recursive: true, force: true });
+}
+
+async function run(): Promise<Row[]> {
+  const peers = join(directory, "peers.json");
+  // A peer that refuses: the main loop runs, and nothing else takes part in the measurement.
+  await writeFile(peers, JSON.stringify([{ url: "http://127.0.0.1:9" }]));
+  const flags = ["--genesis", genesis, "--peers", peers, "--data-dir", join(directory, "data")];
+  const rows: Row[] = [];
+  if (chosen.includes("boot")) {
+    rows.push(...(await benchBoot(flags, opts.rounds, say)));
+  }
+  const node = await startGatehouse(flags);
+  const context: BenchContext = { node, rounds: opts.rounds, seconds: opts.seconds, say };
+  try {
+    if (chosen.includes("transports")) {
+      rows.push(...(await benchTransports(context)));
+    }
+    if (chosen.includes("codecs")) {
+      rows.push(...(await benchCodecs(context)));
+    }
+  } finally {
+    await node.stop();
+  }
+  return rows;
+}
+
+function print(rows: readonly Row[]): void {
+  const machine = { node: process.version, cpu: cpus()[0]?.model ?? "unknown", cores: availableParallelism() };
+  if (opts.json === true) {
+    process.stdout.write(`${JSON.stringify({ machine, rounds: opts.rounds, seconds: opts.seconds, rows }, null, 2)}\n`);
+    return;
+  }
+  process.stdout.write(`Node ${machine.node}, ${machine.cores} cores, ${machine.cpu}; medians of ${opts.rounds}\n\n`);
+  for (const { name, baseline, ratio, figures } of rows) {
+    const compared = ratio === undefined ? "" : `${ratio.toFixed(2)} of ${baseline ?? "the baseline"}`;
+    const details = Object.entries(figures).map(([unit, figure]) => `${unit} ${round(figure)}`);
+    process.stdout.write(`${name.padEnd(18)}  ${compared.padEnd(24)}  ${details.join(", ")}\n`);
+  }
+}
+
+function round(figure: number): string {
+  return figure >= 100 ? Math.round(figure).toLocaleString("en") : figure.toPrecision(3);
+}
+
+function say(what: string): void {
+  process.stderr.write(process.stderr.isTTY ? `\r\u001b[K${what}` : `${what}\n`);
+  if (process.stderr.isTTY && what === "") {
+    process.stderr.write("\r");
+  }
+}
+
+function positive(text: string): number {
+  const number = Number(text);
+  if (!(number > 0)) {
+    throw new InvalidArgumentError("It must be a number above 0.");
+  }
+  return number;
+}

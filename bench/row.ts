@@ -1,0 +1,25 @@
+/** What the benchmarks share. */
+import type { ServerProcess } from "./server-process.js";
+
+/** A result. */
+export interface Row {
+  readonly name: string;
+  /** What the ratio compares with; none where there is nothing to compare with. */
+  readonly baseline?: string;
+  /** How fast it is as a part of the baseline: 1 is as fast, 2 twice as fast. */
+  readonly ratio?: number;
+  /** By what is measured, with its unit. */
+  readonly figures: Readonly<Record<string, number>>;
+}
+
+/** What a benchmark gets. */
+export interface BenchContext {
+  /** A running node with the sample genesis and one peer. */
+  readonly node: ServerProcess;
+  /** How often each measurement is repeated; medians are shown. */
+  readonly rounds: number;
+  /** Length of one measurement. */
+  readonly seconds: number;
+  /** Tells of progress. */
+  readonly say: (what: string) => void;
+}
