@@ -64,7 +64,6 @@ async function compare(
       "requests/s ratio": middle(ours, "requestsPerSecond") / middle(theirs, "requestsPerSecond"),
       "cpu µs/request": middle(ours, "cpuUsPerRequest"),
       "bare cpu µs/request": middle(theirs, "cpuUsPerRequest"),
-      "p50 ms": middle(ours, "p50Ms"),
       "p99 ms": middle(ours, "p99Ms"),
     },
   };
