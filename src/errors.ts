@@ -38,12 +38,14 @@ export const catalogue = {
   FIELD_NOT_FOUND: kind(GrpcCode.NotFound, 404),
   METHOD_NOT_ALLOWED: kind(GrpcCode.Unimplemented, 405),
   REQUEST_TIMEOUT: kind(GrpcCode.DeadlineExceeded, 408),
+  UNSUPPORTED_MEDIA_TYPE: kind(GrpcCode.InvalidArgument, 415),
   PAYLOAD_TOO_LARGE: kind(GrpcCode.ResourceExhausted, 413),
   HEADERS_TOO_LARGE: kind(GrpcCode.ResourceExhausted, 431),
   RATE_LIMITED: kind(GrpcCode.ResourceExhausted, 429),
   INTERNAL_ERROR: kind(GrpcCode.Internal, 500),
   STATE_NOT_READY: kind(GrpcCode.Unavailable, 503),
   VERIFIER_NOT_RUNNING: kind(GrpcCode.Unavailable, 503),
+  OVERLOADED: kind(GrpcCode.Unavailable, 503),
 } as const satisfies Record<string, FailureKind>;
 
 /** A reason of the catalogue. */
@@ -59,6 +61,8 @@ export class Failure extends Error {
     message: string,
     /** Whole seconds after which trying again makes sense, where the reason has such a time. */
     readonly retryAfterS?: number,
+    /** Headers that HTTP responses get with it, beside Retry-After: a flat list of names and values. */
+    readonly headers: readonly string[] = [],
   ) {
     super(message);
     this.kind = catalogue[reason];

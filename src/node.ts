@@ -14,6 +14,9 @@ import { createEdge } from "./edge/gate.js";
 import { createBoot } from "./health/boot.js";
 import { createBoundedProbe } from "./health/bounded-probe.js";
 import { messageOf, type ProcessErrors } from "./health/process-errors.js";
+import { createHealthFeed } from "./health/feed.js";
+import { createGrpcHealthService } from "./health/grpc-health.js";
+import { createReadiness } from "./health/probes.js";
 import { createHealthService } from "./health/service.js";
 import { createTakeSnapshot } from "./health/snapshot.js";
 import { createSubsystems, type SubsystemName, type Subsystems } from "./health/subsystems.js";
@@ -201,17 +204,33 @@ async function boot(
 
   const edge = createEdge({
     trustedProxies: config.trustedProxies,
+    identityMode: config.identityMode,
     rateLimitPerMinute: config.rateLimitPerMinute,
     rateLimitExempt: config.rateLimitExempt,
+    onAccess: (line) => log.info({ access: true, ...line }, "Answered"),
     onUntrustedForwarding: () =>
       warn(
         "rpc",
         "Requests are forwarded from this machine, but --trusted-proxies names no proxy: callers share its address.",
       ),
   });
+  onStop(() => edge.stop());
+  if (config.identityMode === "trusted-header") {
+    warn(
+      "rpc",
+      "The identity header is believed without a signature: only a gateway that sets it may reach this node.",
+    );
+  }
+  const readiness = createReadiness({ isMainLoopDead: () => mainLoop.isDead(), isStopping: () => stopping });
+  const feed = createHealthFeed(takeSnapshot);
   let connectionString = "";
   const services = listServices({
-    health: createHealthService({ takeSnapshot, isMainLoopDead: () => mainLoop.isDead(), isStopping: () => stopping }),
+    health: createHealthService({ takeSnapshot, feed, isMainLoopDead: () => mainLoop.isDead(), readiness }),
+    grpcHealth: createGrpcHealthService({
+      takeSnapshot,
+      feed,
+      isReady: (snapshot) => Object.values(readiness(snapshot)).every((check) => check() === undefined),
+    }),
     info: createInfoService({
       version,
       versionName: codename,
@@ -242,6 +261,7 @@ async function boot(
   const rpcPort = await steps.step("rpc", async () => {
     const bound = await bindRpcPort(server, config);
     onStop(() => server.drain(drainMs));
+    onStop(() => feed.close());
     const isAny = bound.requested === 0;
     subsystems.set("rpc", { port: bound.actual, ...(!isAny && { requestedPort: bound.requested }) });
     if (!isAny && bound.actual !== bound.requested) {

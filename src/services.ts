@@ -3,15 +3,18 @@ import { AttestationService } from "../gen/gatehouse/attestation/v1/attestation_
 import { ChainService } from "../gen/gatehouse/chain/v1/chain_pb.js";
 import { HealthService } from "../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../gen/gatehouse/info/v1/info_pb.js";
+import { Health } from "../gen/health/v1/health_pb.js";
 import { StorageService } from "../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../gen/gatehouse/zk/v1/zk_pb.js";
 import { attestationReplies } from "./attestation/service.js";
 import { healthReplies } from "./health/service.js";
+import { reflectionServices } from "./rpc/reflection.js";
 import { type Implementation, serve, type ServedService } from "./rpc/service.js";
 
 /** One implementation for each service. */
 export interface Implementations {
   readonly health: Implementation<typeof HealthService>;
+  readonly grpcHealth: Implementation<typeof Health>;
   readonly info: Implementation<typeof InfoService>;
   readonly chain: Implementation<typeof ChainService>;
   readonly storage: Implementation<typeof StorageService>;
@@ -22,13 +25,17 @@ export interface Implementations {
 
 /** Joins implementations with their descriptors. */
 export function listServices(implementations: Implementations): ServedService[] {
-  const { health, info, chain, storage, zk, attestation } = implementations;
-  return [
-    serve(HealthService, health, healthReplies),
+  const { health, grpcHealth, info, chain, storage, zk, attestation } = implementations;
+  const services = [
+    serve(HealthService, health, { plainReplies: healthReplies }),
     serve(InfoService, info),
     serve(ChainService, chain),
     serve(StorageService, storage),
     serve(ZkService, zk),
-    ...(attestation === undefined ? [] : [serve(AttestationService, attestation, attestationReplies)]),
+    serve(Health, grpcHealth, { isProbe: true }),
+    ...(attestation === undefined
+      ? []
+      : [serve(AttestationService, attestation, { plainReplies: attestationReplies })]),
   ];
+  return [...services, ...reflectionServices(services.map(({ desc }) => desc))];
 }

@@ -37,3 +37,22 @@ export function normalizeAddress(address: string): string {
     ? bare.slice(7)
     : bare;
 }
+
+/** What one caller has of the address space: an IPv4 address as it is, of an IPv6 address its /64, as a key. */
+export function networkOf(address: string): string {
+  if (!address.includes(":")) {
+    return address;
+  }
+  const [left = "", right] = address.toLowerCase().split("::");
+  const groups = left === "" ? [] : left.split(":");
+  if (right !== undefined) {
+    const after = right === "" ? [] : right.split(":");
+    // A dotted tail stands for two groups.
+    const missing = 8 - groups.length - after.length - (right.includes(".") ? 1 : 0);
+    groups.push(...Array.from({ length: Math.max(0, missing) }, () => "0"), ...after);
+  }
+  return `${groups
+    .slice(0, 4)
+    .map((group) => group.replace(/^0+(?=.)/, ""))
+    .join(":")}::/64`;
+}

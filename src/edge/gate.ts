@@ -1,48 +1,61 @@
-/** What every request meets first, whatever protocol brings it: its address is found and counted. */
-import { getOption } from "@bufbuild/protobuf";
-import type { DescMethod } from "@bufbuild/protobuf";
-import { probe } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
+/** What every request meets first, whatever protocol brings it: address, identity, overload, rate limit, access log. */
+import type { Failure } from "../errors.js";
+import { toFailure } from "../errors.js";
 import type { Arrival, Gate } from "../rpc/gate.js";
+import { type AccessLine, createAccessLog } from "./access-log.js";
 import { createAddressSet } from "./cidr.js";
 import { createClientAddress } from "./client-address.js";
+import { createIdentify, type IdentityMode } from "./identity.js";
+import { createOverload, type OverloadBounds } from "./overload.js";
 import { createRateLimit, type RateLimitCounts } from "./rate-limit.js";
 
 /** Settings of the edge. */
 export interface EdgeSettings {
   /** CIDR ranges of proxies whose forwarding headers are believed. */
   readonly trustedProxies: readonly string[];
+  readonly identityMode: IdentityMode;
   /** Requests a minute for an address; 0 for no limit. */
   readonly rateLimitPerMinute: number;
   /** CIDR ranges that are not counted. */
   readonly rateLimitExempt: readonly string[];
+  /** When new work is refused; the defaults when left out. */
+  readonly overload?: OverloadBounds;
+  /** Takes a line for an answered request, up to {@link accessLinesPerSecond}. */
+  readonly onAccess: (line: AccessLine) => void;
   /** Hears, once, that requests are forwarded by a local proxy that is not trusted. */
   readonly onUntrustedForwarding: () => void;
 }
 
+/** Counts of the edge. */
+export type EdgeStats = RateLimitCounts & {
+  /** Requests under way. */
+  readonly activeRequests: number;
+};
+
 /** The edge of a node. */
 export interface Edge extends Gate {
   /** Counts for the rate limiter's statistics. */
-  stats(): RateLimitCounts & { readonly activeRequests: number };
+  stats(): EdgeStats;
+  /** Ends what the edge does by itself. */
+  stop(): void;
 }
+
+const defaultOverload: OverloadBounds = { maxInFlight: 2_000, maxLagMs: 250 };
+/** Most lines of the access log in a second. */
+const accessLinesPerSecond = 20;
+const noHeaders: readonly string[] = [];
 
 /** Builds the edge. */
 export function createEdge(settings: EdgeSettings): Edge {
   const clientAddress = createClientAddress(createAddressSet(settings.trustedProxies));
+  const identify = createIdentify(settings.identityMode, Date.now);
   const isExempt = createAddressSet(settings.rateLimitExempt);
   const isLoopback = createAddressSet(["127.0.0.0/8", "::1"]);
   const rateLimit = createRateLimit(settings.rateLimitPerMinute);
-  const probes = new WeakMap<DescMethod, boolean>();
+  const overload = createOverload(settings.overload ?? defaultOverload);
+  const logAccess = createAccessLog(settings.onAccess, accessLinesPerSecond, Date.now);
   let activeRequests = 0;
-  let warned = false;
-
-  function isProbe(method: DescMethod): boolean {
-    let known = probes.get(method);
-    if (known === undefined) {
-      known = getOption(method, probe);
-      probes.set(method, known);
-    }
-    return known;
-  }
+  let warned = settings.trustedProxies.length > 0;
 
   function warnOfUntrustedForwarding(arrival: Arrival, address: string): void {
     const forwarded = arrival.header("x-forwarded-for") ?? arrival.header("forwarded");
@@ -52,21 +65,45 @@ export function createEdge(settings: EdgeSettings): Edge {
     }
   }
 
+  function logLine(arrival: Arrival, address: string, startMs: number, failure: Failure | undefined): void {
+    logAccess(() => ({
+      requestId: arrival.requestId,
+      protocol: arrival.protocol,
+      rpc: arrival.method && `${arrival.method.desc.parent.typeName}/${arrival.method.desc.name}`,
+      address,
+      code: failure?.reason ?? "OK",
+      latencyMs: Math.round((performance.now() - startMs) * 1000) / 1000,
+    }));
+  }
+
   return {
     admit(arrival) {
-      activeRequests++;
+      const startMs = performance.now();
       const address = clientAddress(arrival.remoteAddress, (name) => arrival.header(name));
-      if (!warned && settings.trustedProxies.length === 0) {
+      if (!warned) {
         warnOfUntrustedForwarding(arrival, address);
       }
-      if (!(arrival.method && isProbe(arrival.method)) && !isExempt(address)) {
-        rateLimit.count(address);
+      try {
+        let headers = noHeaders;
+        if (arrival.method?.isProbe !== true) {
+          overload.check(activeRequests);
+          if (!isExempt(address)) {
+            headers = rateLimit.count(address);
+          }
+        }
+        const identity = identify((name) => arrival.header(name));
+        activeRequests++;
+        return { arrival, startMs, caller: { address, identity }, headers };
+      } catch (error) {
+        logLine(arrival, address, startMs, toFailure(error));
+        throw error;
       }
-      return { address, identity: undefined };
     },
-    settle() {
+    settle(admission, failure) {
       activeRequests--;
+      logLine(admission.arrival, admission.caller.address, admission.startMs, failure);
     },
     stats: () => ({ ...rateLimit.counts(), activeRequests }),
+    stop: () => overload.stop(),
   };
 }

@@ -1,13 +1,16 @@
 /**
- * Counts requests by address. Each address has a token bucket; the buckets live in a least-recently-used cache, so that
+ * Counts requests by address. Each address has a token bucket, and so has each /64 of IPv6, which one caller has
+ * whole; the buckets live in a least-recently-used cache, so that
  * a flood of addresses pushes out old ones instead of filling the memory.
  */
 import { TokenBucket } from "limiter";
 import { LRUCache } from "lru-cache";
 import { Failure } from "../errors.js";
+import { networkOf } from "./cidr.js";
 
 const windowMs = 60_000;
 const maxAddresses = 50_000;
+const unlimited: readonly string[] = [];
 
 /** Counts of the limiter. */
 export interface RateLimitCounts {
@@ -20,32 +23,41 @@ export interface RateLimitCounts {
 /** The limiter. */
 export interface RateLimit {
   /**
-   * Counts a request.
+   * Counts a request and gives the headers that tell the caller how much is left: a flat list of names and values.
    *
    * @throws Failure RATE_LIMITED with the seconds to wait.
    */
-  count(address: string): void;
+  count(address: string): readonly string[];
   counts(): RateLimitCounts;
 }
 
 /** A limiter of so many requests a minute for each address; 0 limits nothing. */
 export function createRateLimit(perMinute: number): RateLimit {
   const buckets = new LRUCache<string, TokenBucket>({ max: maxAddresses });
+  const policy = `"default";q=${perMinute};w=${windowMs / 1000}`;
 
-  function count(address: string): void {
+  function headersOf(bucket: TokenBucket): readonly string[] {
+    const refilledInS = Math.ceil(((perMinute - bucket.content) * windowMs) / perMinute / 1000);
+    return ["RateLimit-Policy", policy, "RateLimit", `"default";r=${Math.floor(bucket.content)};t=${refilledInS}`];
+  }
+
+  function count(address: string): readonly string[] {
     if (perMinute === 0) {
-      return;
+      return unlimited;
     }
-    let bucket = buckets.get(address);
+    const network = networkOf(address);
+    let bucket = buckets.get(network);
     if (bucket === undefined) {
       bucket = new TokenBucket({ bucketSize: perMinute, tokensPerInterval: perMinute, interval: windowMs });
       bucket.content = perMinute;
-      buckets.set(address, bucket);
+      buckets.set(network, bucket);
     }
     if (!bucket.tryRemoveTokens(1)) {
       const retryAfterS = Math.max(1, Math.ceil(bucket.getWaitTime(1) / 1000));
-      throw new Failure("RATE_LIMITED", `Too many requests; try again in ${retryAfterS} s.`, retryAfterS);
+      const message = `Too many requests; try again in ${retryAfterS} s.`;
+      throw new Failure("RATE_LIMITED", message, retryAfterS, headersOf(bucket));
     }
+    return headersOf(bucket);
   }
 
   /** Looks at every bucket; statistics are asked for seldom. */

@@ -1,44 +1,28 @@
 /** The health service: the snapshot, and the probes that are made of it. */
-import {
-  type HealthService,
-  HealthStatus,
-  ProbeStatus,
-  SubsystemStatus,
-} from "../../gen/gatehouse/health/v1/health_pb.js";
+import { type HealthService, HealthStatus, ProbeStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import type { Implementation, PlainReplies } from "../rpc/service.js";
+import type { HealthFeed } from "./feed.js";
 import { type Checks, runChecks } from "./probes.js";
 import type { HealthSnapshot, TakeSnapshot } from "./snapshot.js";
 
 /** What the service needs. */
 export interface HealthServiceParts {
   readonly takeSnapshot: TakeSnapshot;
+  readonly feed: HealthFeed;
   /** The main loop exited or missed its heartbeat. */
   readonly isMainLoopDead: () => boolean;
-  /** The node was told to stop and takes no new traffic. */
-  readonly isStopping: () => boolean;
+  /** Whether traffic should be sent to the node, by checks. */
+  readonly readiness: (snapshot: HealthSnapshot) => Checks;
 }
 
 /** Builds the health service. */
 export function createHealthService(parts: HealthServiceParts): Implementation<typeof HealthService> {
-  const { takeSnapshot, isMainLoopDead, isStopping } = parts;
+  const { takeSnapshot, feed, isMainLoopDead, readiness } = parts;
 
   // Nothing here may ask the database: a liveness probe that fails with the database restarts every node at once.
   const liveness: Checks = {
     main_loop: () => (isMainLoopDead() ? "the main loop is dead" : undefined),
   };
-
-  const readiness = (snapshot: HealthSnapshot): Checks => ({
-    stopping: () => (isStopping() ? "the node is shutting down" : undefined),
-    boot: () => (snapshot.boot?.complete === true ? undefined : "the node is still booting"),
-    dormant: () => (snapshot.dormant === true ? "the node is dormant: it has no peers" : undefined),
-    database: () => (snapshot.mempoolSize === undefined ? "the database does not answer" : undefined),
-    chain: () => {
-      const status = snapshot.subsystems?.chain?.status;
-      return status === SubsystemStatus.READY ? undefined : "the chain is not ready";
-    },
-    main_loop: () => (isMainLoopDead() ? "the main loop is dead" : undefined),
-    accepting: () => (snapshot.accepting === true ? undefined : "the node is not synced"),
-  });
 
   return {
     getHealth() {
@@ -49,11 +33,14 @@ export function createHealthService(parts: HealthServiceParts): Implementation<t
       const { dormant, subsystems } = await takeSnapshot();
       return { dormant, subsystems };
     },
-    async getLiveness(request) {
-      return { report: await runChecks(liveness, request) };
-    },
+    getLiveness: (request) => ({ report: runChecks(liveness, request) }),
     async getReadiness(request) {
-      return { report: await runChecks(readiness(await takeSnapshot()), request) };
+      return { report: runChecks(readiness(await takeSnapshot()), request) };
+    },
+    async *watchHealth(_request, { signal }) {
+      for await (const snapshot of feed.watch(signal)) {
+        yield { snapshot };
+      }
     },
   };
 }

@@ -28,6 +28,8 @@ interface LoggedLine {
   readonly msg?: string;
   readonly subsystem?: unknown;
   readonly public?: unknown;
+  /** A line of the access log, which would push everything else out. */
+  readonly access?: unknown;
 }
 
 /** Empty buffers. `write` takes one line of newline-delimited JSON as pino writes it. */
@@ -37,6 +39,9 @@ export function createLogBuffers(): LogBuffers & { write(line: string): void } {
   return {
     write(text) {
       const line = JSON.parse(text) as LoggedLine;
+      if (line.access === true) {
+        return;
+      }
       const timeMs = BigInt(line.time);
       const level = levels.get(line.level) ?? LogLevel.INFO;
       const message = withoutAddresses(line.msg ?? "").slice(0, maxMessageLength);

@@ -8,19 +8,21 @@ import { anyPack } from "@bufbuild/protobuf/wkt";
 import {
   Metadata,
   Server,
-  type handleServerStreamingCall,
   type handleUnaryCall,
   type status as GrpcStatus,
+  type ServerDuplexStream,
   type ServerErrorResponse,
+  type ServerWritableStream,
   type ServiceDefinition,
+  type UntypedHandleCall,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
-import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
 import { Failure, toFailure } from "../errors.js";
 import { binaryDecoder } from "./binary-decoder.js";
 import { binaryEncoder } from "./binary-encoder.js";
-import type { Arrival, Gate } from "./gate.js";
+import { failureDetails } from "./failure-details.js";
+import type { Admission, Arrival, Gate } from "./gate.js";
 import type { Call, Caller, ServedMethod, ServedService } from "./service.js";
 
 /** What the server needs. */
@@ -32,14 +34,18 @@ export interface GrpcServerParts {
   readonly onInternalError: (error: unknown, requestId: string) => void;
 }
 
-/** Most bytes of one request message. */
-const maxMessageBytes = 4 * 1024 * 1024;
+/** Most bytes of one request message, after decompression. */
+export const maxMessageBytes = 4 * 1024 * 1024;
 
 /** A grpc-js server with every service, not listening yet. */
 export function createGrpcServer(parts: GrpcServerParts): Server {
   const server = new Server({
     "grpc.max_receive_message_length": maxMessageBytes,
     "grpc.max_concurrent_streams": 256,
+    "grpc.max_connection_idle_ms": 10 * 60_000,
+    // A connection whose other end vanished without a word is found by pings, and closed.
+    "grpc.keepalive_time_ms": 60_000,
+    "grpc.keepalive_timeout_ms": 20_000,
     // Its bookkeeping costs every call a little and nobody reads it.
     "grpc.enable_channelz": 0,
   });
@@ -48,8 +54,7 @@ export function createGrpcServer(parts: GrpcServerParts): Server {
     const handlers: UntypedServiceImplementation = {};
     for (const method of service.methods) {
       definition[method.desc.localName] = definitionOf(method.desc);
-      handlers[method.desc.localName] =
-        method.desc.methodKind === "unary" ? unaryHandler(method, parts) : streamHandler(method, parts);
+      handlers[method.desc.localName] = handlerOf(method, parts);
     }
     server.addService(definition, handlers);
   }
@@ -70,23 +75,41 @@ function definitionOf(method: DescMethod): ServiceDefinition[string] {
   };
 }
 
-function unaryHandler(served: ServedMethod, parts: GrpcServerParts): handleUnaryCall<Buffer, Buffer> {
+function handlerOf(served: ServedMethod, parts: GrpcServerParts): UntypedHandleCall {
   const decode = requestDecoder(served);
+  switch (served.desc.methodKind) {
+    case "unary":
+      return unaryHandler(served, decode, parts);
+    case "server_streaming":
+      return (call: ServerWritableStream<Buffer, Buffer>) =>
+        void answerStream(served, call, () => decode(call.request), parts);
+    case "bidi_streaming":
+      return (call: ServerDuplexStream<Buffer, Buffer>) =>
+        void answerStream(served, call, () => decodeEach(call as AsyncIterable<Buffer>, decode), parts);
+    case "client_streaming":
+      throw new Error(`${served.desc.parent.typeName}.${served.desc.name}: client streaming is not supported.`);
+  }
+}
+
+function unaryHandler(
+  served: ServedMethod,
+  decode: (bytes: Buffer) => object,
+  parts: GrpcServerParts,
+): handleUnaryCall<Buffer, Buffer> {
+  const { gate } = parts;
   const encode = binaryEncoder(served.desc.output);
   return (call, callback) => {
-    const arrival = new GrpcArrival(call.getPeer(), call.metadata, served.desc);
+    const requestId = parts.nextRequestId();
+    let admission: Admission | undefined;
     const reply = (message: object): void => {
       const bytes = encode(message);
-      parts.gate.settle(arrival);
+      gate.settle(admission!);
       callback(null, bytes);
     };
-    const fail = (error: unknown): void => {
-      parts.gate.settle(arrival);
-      callback(statusOf(error, parts));
-    };
+    const fail = (error: unknown): void => callback(statusOf(error, requestId, admission, parts));
     try {
-      const caller = parts.gate.admit(arrival);
-      const answer = served.invoke(decode(call.request), new GrpcCall(caller, call));
+      admission = gate.admit(new GrpcArrival(requestId, call.getPeer(), call.metadata, served));
+      const answer = served.invoke(decode(call.request), new GrpcCall(admission.caller, call));
       if (answer instanceof Promise) {
         answer.then(reply).catch(fail);
       } else {
@@ -98,34 +121,31 @@ function unaryHandler(served: ServedMethod, parts: GrpcServerParts): handleUnary
   };
 }
 
-function streamHandler(served: ServedMethod, parts: GrpcServerParts): handleServerStreamingCall<Buffer, Buffer> {
-  if (served.desc.methodKind !== "server_streaming") {
-    throw new Error(`${served.desc.parent.typeName}.${served.desc.name}: streams of requests are not supported.`);
-  }
-  const decode = requestDecoder(served);
+async function answerStream(
+  served: ServedMethod,
+  call: ServerWritableStream<Buffer, Buffer> | ServerDuplexStream<Buffer, Buffer>,
+  request: () => object,
+  parts: GrpcServerParts,
+): Promise<void> {
   const encode = binaryEncoder(served.desc.output);
-  return (call) => {
-    const arrival = new GrpcArrival(call.getPeer(), call.metadata, served.desc);
-    void (async () => {
-      try {
-        const caller = parts.gate.admit(arrival);
-        const messages = served.invoke(decode(call.request), new GrpcCall(caller, call)) as AsyncIterable<object>;
-        for await (const message of messages) {
-          if (call.cancelled) {
-            break;
-          }
-          if (!call.write(encode(message))) {
-            await drained(call);
-          }
-        }
-        call.end();
-      } catch (error) {
-        call.emit("error", statusOf(error, parts));
-      } finally {
-        parts.gate.settle(arrival);
+  const requestId = parts.nextRequestId();
+  let admission: Admission | undefined;
+  try {
+    admission = parts.gate.admit(new GrpcArrival(requestId, call.getPeer(), call.metadata, served));
+    const messages = served.invoke(request(), new GrpcCall(admission.caller, call)) as AsyncIterable<object>;
+    for await (const message of messages) {
+      if (call.cancelled) {
+        break;
       }
-    })();
-  };
+      if (!call.write(encode(message))) {
+        await drained(call);
+      }
+    }
+    parts.gate.settle(admission);
+    call.end();
+  } catch (error) {
+    call.emit("error", statusOf(error, requestId, admission, parts));
+  }
 }
 
 async function drained(call: NodeJS.EventEmitter): Promise<void> {
@@ -149,25 +169,32 @@ function requestDecoder(served: ServedMethod): (bytes: Buffer) => object {
   };
 }
 
-function statusOf(error: unknown, parts: GrpcServerParts): ServerErrorResponse {
+async function* decodeEach(chunks: AsyncIterable<Buffer>, decode: (bytes: Buffer) => object): AsyncGenerator<object> {
+  for await (const chunk of chunks) {
+    yield decode(chunk);
+  }
+}
+
+/** Settles what was let in, and says how the failure travels. */
+function statusOf(
+  error: unknown,
+  requestId: string,
+  admission: Admission | undefined,
+  { gate, onInternalError }: GrpcServerParts,
+): ServerErrorResponse {
   const failure = toFailure(error);
   const metadata = new Metadata();
-  const detail: Record<string, string> = {};
   if (failure !== error) {
-    const requestId = parts.nextRequestId();
-    parts.onInternalError(error, requestId);
+    onInternalError(error, requestId);
     metadata.set("x-request-id", requestId);
-    detail.requestId = requestId;
+  }
+  if (admission !== undefined) {
+    gate.settle(admission, failure);
   }
   const status = create(StatusSchema, {
     code: failure.kind.grpcCode,
     message: failure.message,
-    details: [
-      anyPack(
-        ErrorInfoSchema,
-        create(ErrorInfoSchema, { reason: failure.reason, domain: "gatehouse", metadata: detail }),
-      ),
-    ],
+    details: failureDetails(failure).map(({ desc, value }) => anyPack(desc, value)),
   });
   metadata.set("grpc-status-details-bin", Buffer.from(toBinary(StatusSchema, status)));
   return {
@@ -181,10 +208,13 @@ function statusOf(error: unknown, parts: GrpcServerParts): ServerErrorResponse {
 }
 
 class GrpcArrival implements Arrival {
+  readonly protocol = "grpc";
+
   constructor(
+    readonly requestId: string,
     private readonly peer: string,
     private readonly metadata: Metadata,
-    readonly method: DescMethod,
+    readonly method: ServedMethod,
   ) {}
 
   /** grpc-js gives `address:port`, IPv6 without brackets. */

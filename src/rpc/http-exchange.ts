@@ -1,14 +1,15 @@
 /** One plain HTTP request, as the gate and the implementations see it. */
-import type { DescMethod } from "@bufbuild/protobuf";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Arrival } from "./gate.js";
-import type { Call, Caller } from "./service.js";
+import type { Call, Caller, ServedMethod } from "./service.js";
 
 /** The request as the gate sees it. */
 export class HttpArrival implements Arrival {
   constructor(
+    readonly requestId: string,
+    readonly protocol: Arrival["protocol"],
     private readonly request: IncomingMessage,
-    readonly method: DescMethod | undefined,
+    readonly method: ServedMethod | undefined,
   ) {}
 
   get remoteAddress(): string {

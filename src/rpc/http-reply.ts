@@ -26,14 +26,15 @@ export function sendJson(
 }
 
 /** Writes a failure in the one error body: `{success, error, errorCode}`, with `retryAfter` where there is one. */
-export function sendFailure(
-  response: ServerResponse,
-  requestId: string,
-  failure: Failure,
-  headers: readonly string[] = [],
-): void {
-  const retry = failure.retryAfterS === undefined ? [] : ["Retry-After", String(failure.retryAfterS)];
-  sendJson(response, requestId, failure.kind.httpStatus, failureBody(failure), [...headers, ...retry]);
+export function sendFailure(response: ServerResponse, requestId: string, failure: Failure): void {
+  sendJson(response, requestId, failure.kind.httpStatus, failureBody(failure), failureHeaders(failure));
+}
+
+/** The headers that come with a failure: a flat list of names and values. */
+export function failureHeaders(failure: Failure): readonly string[] {
+  return failure.retryAfterS === undefined
+    ? failure.headers
+    : [...failure.headers, "Retry-After", String(failure.retryAfterS)];
 }
 
 /** The error body as JSON text. */

@@ -31,5 +31,7 @@ export async function readBody(request: IncomingMessage, maxBytes: number): Prom
 }
 
 function tooLarge(maxBytes: number): Failure {
-  return new Failure("PAYLOAD_TOO_LARGE", `The request body must not be larger than ${maxBytes} bytes.`);
+  const message = `The request body must not be larger than ${maxBytes} bytes.`;
+  // What is still to come of the body is not worth reading.
+  return new Failure("PAYLOAD_TOO_LARGE", message, undefined, ["Connection", "close"]);
 }

@@ -2,15 +2,18 @@
  * What a service is to the protocols that carry it: descriptors on one side, plain functions on the other. Nothing here
  * or in the functions knows which protocol a call came by.
  */
-import type {
-  DescMessage,
-  DescMethod,
-  DescMethodServerStreaming,
-  DescMethodUnary,
-  DescService,
-  MessageInitShape,
-  MessageShape,
+import {
+  type DescMessage,
+  type DescMethod,
+  type DescMethodBiDiStreaming,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
+  type DescService,
+  getOption,
+  type MessageInitShape,
+  type MessageShape,
 } from "@bufbuild/protobuf";
+import { probe } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
 
 /** Who calls. */
 export interface Caller {
@@ -43,7 +46,9 @@ type MethodFunction<M> =
     ? (request: MessageShape<I>, call: Call) => Answer<O>
     : M extends DescMethodServerStreaming<infer I, infer O>
       ? (request: MessageShape<I>, call: Call) => AsyncIterable<Literal<MessageInitShape<O>>>
-      : never;
+      : M extends DescMethodBiDiStreaming<infer I, infer O>
+        ? (requests: AsyncIterable<MessageShape<I>>, call: Call) => AsyncIterable<Literal<MessageInitShape<O>>>
+        : never;
 
 /** One function per rpc of a service; a missing or misspelt one does not compile. */
 export type Implementation<S extends DescService> = {
@@ -68,9 +73,14 @@ export type PlainReplies<S extends DescService> = {
 /** One rpc and its function, with types forgotten: what the protocol machinery works with. */
 export interface ServedMethod {
   readonly desc: DescMethod;
-  /** The function: a unary one gives a message or a promise of it, a streaming one an iterable of messages. */
+  /**
+   * The function: a unary one gives a message or a promise of it, a streaming one an iterable of messages. It takes a
+   * message, or an iterable of them where the requests are a stream.
+   */
   readonly invoke: (request: object, call: Call) => object;
   readonly plainReply: ((response: object) => PlainReply) | undefined;
+  /** Probes call it: it is never limited, and answered under overload. */
+  readonly isProbe: boolean;
 }
 
 /** A service descriptor with its implementation. */
@@ -79,11 +89,19 @@ export interface ServedService {
   readonly methods: readonly ServedMethod[];
 }
 
-/** Joins a descriptor, its implementation and, where an answer changes status or headers, its plain replies. */
+/** What a service is beyond its functions. */
+export interface ServeOptions<S extends DescService> {
+  /** Where an answer changes the HTTP status or headers. */
+  readonly plainReplies?: PlainReplies<S>;
+  /** Every rpc is called by probes, not only those with the option `probe`. */
+  readonly isProbe?: boolean;
+}
+
+/** Joins a descriptor with its implementation. */
 export function serve<S extends DescService>(
   desc: S,
   implementation: Implementation<S>,
-  plainReplies: PlainReplies<S> = {},
+  { plainReplies = {}, isProbe = false }: ServeOptions<S> = {},
 ): ServedService {
   const functions = implementation as Record<string, ServedMethod["invoke"]>;
   const replies = plainReplies as Record<string, ServedMethod["plainReply"]>;
@@ -94,7 +112,12 @@ export function serve<S extends DescService>(
       if (invoke === undefined) {
         throw new Error(`${desc.typeName}.${method.name} has no implementation`);
       }
-      return { desc: method, invoke, plainReply: replies[method.localName] };
+      return {
+        desc: method,
+        invoke,
+        plainReply: replies[method.localName],
+        isProbe: isProbe || getOption(method, probe),
+      };
     }),
   };
 }

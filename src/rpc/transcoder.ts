@@ -7,7 +7,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import type { HttpRule } from "../../gen/google/api/http_pb.js";
 import { toFailure } from "../errors.js";
-import type { Gate } from "./gate.js";
+import type { Admission, Gate } from "./gate.js";
 import { HttpArrival, HttpCall } from "./http-exchange.js";
 import { sendFailure, sendJson, splitUrl } from "./http-reply.js";
 import { jsonEncoder, jsonFieldEncoder } from "./json-encoder.js";
@@ -101,9 +101,10 @@ export function createTranscoder(parts: TranscoderParts): Transcoder {
       return;
     }
     const requestId = nextRequestId();
-    const arrival = new HttpArrival(request, route.served.desc);
+    let admission: Admission | undefined;
     try {
-      const call = new HttpCall(gate.admit(arrival), response);
+      admission = gate.admit(new HttpArrival(requestId, "http", request, route.served));
+      const call = new HttpCall(admission.caller, response);
       if (route.hasBody) {
         readBody(request, maxBodyBytes)
           .then((body) => route.served.invoke(route.bind(match.parameters, query, body), call))
@@ -124,8 +125,11 @@ export function createTranscoder(parts: TranscoderParts): Transcoder {
     function reply(message: object): void {
       const body = route!.encode(message);
       const plain = route!.served.plainReply?.(message);
-      sendJson(response, requestId, plain?.status ?? 200, body, plain?.headers && Object.entries(plain.headers).flat());
-      gate.settle(arrival);
+      sendJson(response, requestId, plain?.status ?? 200, body, [
+        ...admission!.headers,
+        ...(plain?.headers === undefined ? [] : Object.entries(plain.headers).flat()),
+      ]);
+      gate.settle(admission!);
     }
 
     function fail(error: unknown): void {
@@ -133,14 +137,11 @@ export function createTranscoder(parts: TranscoderParts): Transcoder {
       if (failure !== error) {
         onInternalError(error, requestId);
       }
-      gate.settle(arrival);
+      if (admission !== undefined) {
+        gate.settle(admission, failure);
+      }
       if (!response.headersSent) {
-        sendFailure(
-          response,
-          requestId,
-          failure,
-          failure.reason === "PAYLOAD_TOO_LARGE" ? ["Connection", "close"] : [],
-        );
+        sendFailure(response, requestId, failure);
       }
     }
   }

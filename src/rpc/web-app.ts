@@ -1,7 +1,10 @@
-/** The Express application behind the compiled routes: the JSON-RPC entry point, and the answer to everything unknown. */
-import express, { type ErrorRequestHandler, type Express } from "express";
+/**
+ * The Express application behind the compiled routes: Connect and gRPC-Web, the JSON-RPC entry point, and the answer to
+ * everything unknown.
+ */
+import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Response } from "express";
 import { Failure, toFailure } from "../errors.js";
-import type { Gate } from "./gate.js";
+import type { Admission, Gate } from "./gate.js";
 import { HttpArrival } from "./http-exchange.js";
 import { sendFailure, sendJson, splitUrl } from "./http-reply.js";
 import type { JsonRpcEntry } from "./json-rpc.js";
@@ -11,6 +14,8 @@ import { maxBodyBytes } from "./transcoder.js";
 /** What the application needs. */
 export interface WebAppParts {
   readonly gate: Gate;
+  /** Serves Connect and gRPC-Web; it asks the gate itself, since it alone knows the rpc. */
+  readonly connect: RequestHandler;
   readonly jsonRpc: JsonRpcEntry;
   readonly nextRequestId: () => string;
   readonly onInternalError: (error: unknown, requestId: string) => void;
@@ -18,28 +23,45 @@ export interface WebAppParts {
   readonly methodsOf: (path: string) => string[];
 }
 
+interface Locals {
+  requestId: string;
+  admission?: Admission;
+}
+
+/** What the application keeps with a request. */
+function localsOf(response: Response): Locals {
+  return response.locals as Locals;
+}
+
 /** Builds the application. */
 export function createWebApp(parts: WebAppParts): Express {
-  const { gate, jsonRpc, nextRequestId, onInternalError, methodsOf } = parts;
+  const { gate, connect, jsonRpc, nextRequestId, onInternalError, methodsOf } = parts;
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
   app.set("query parser", false);
 
+  app.use((_request, response, next) => {
+    localsOf(response).requestId = nextRequestId();
+    next();
+  });
+
+  app.use(connect);
+
   app.use((request, response, next) => {
-    response.locals.requestId = nextRequestId();
-    const arrival = new HttpArrival(request, undefined);
-    response.once("close", () => gate.settle(arrival));
-    gate.admit(arrival);
+    const locals = localsOf(response);
+    locals.admission = gate.admit(new HttpArrival(locals.requestId, "http", request, undefined));
     next();
   });
 
   app.post("/", async (request, response) => {
     const answer = await jsonRpc(await readBody(request, maxBodyBytes));
+    const { requestId, admission } = localsOf(response);
+    gate.settle(admission!);
     if (answer === undefined) {
       response.status(204).end();
     } else {
-      sendJson(response, requestIdOf(response), 200, answer);
+      sendJson(response, requestId, 200, answer, admission!.headers);
     }
   });
 
@@ -49,37 +71,31 @@ export function createWebApp(parts: WebAppParts): Express {
     if (methods.size === 0) {
       throw new Failure("NOT_FOUND", "There is nothing at this path.");
     }
-    throw new MethodNotAllowed(request.method, [...methods, "OPTIONS"].join(", "));
+    throw methodNotAllowed(request.method, [...methods, "OPTIONS"]);
   });
 
   const answerError: ErrorRequestHandler = (error: unknown, _request, response, _next) => {
+    const { requestId, admission } = localsOf(response);
     const failure = toFailure(error);
     if (failure !== error) {
-      onInternalError(error, requestIdOf(response));
+      onInternalError(error, requestId);
+    }
+    if (admission !== undefined) {
+      gate.settle(admission, failure);
     }
     if (!response.headersSent) {
-      const headers =
-        failure instanceof MethodNotAllowed
-          ? ["Allow", failure.allow]
-          : failure.reason === "PAYLOAD_TOO_LARGE"
-            ? ["Connection", "close"]
-            : [];
-      sendFailure(response, requestIdOf(response), failure, headers);
+      sendFailure(response, requestId, failure);
     }
   };
   app.use(answerError);
   return app;
 }
 
-class MethodNotAllowed extends Failure {
-  constructor(
-    method: string,
-    readonly allow: string,
-  ) {
-    super("METHOD_NOT_ALLOWED", `${method} is not allowed here; allowed: ${allow}.`);
-  }
-}
-
-function requestIdOf(response: { locals: Record<string, unknown> }): string {
-  return response.locals.requestId as string;
+/** The failure of a request with the wrong HTTP method. */
+export function methodNotAllowed(method: string, allowed: readonly string[]): Failure {
+  const list = allowed.join(", ");
+  return new Failure("METHOD_NOT_ALLOWED", `${method} is not allowed here; allowed: ${list}.`, undefined, [
+    "Allow",
+    list,
+  ]);
 }

@@ -7,10 +7,12 @@ import anyTest, { type TestFn } from "ava";
 import { createPrivateKey } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { http } from "../../gen/google/api/annotations_pb.js";
+import { catalogue, type Reason } from "../../src/errors.js";
 import { contractServices } from "../helpers/contract-files.js";
 import { until } from "../helpers/until.js";
-import { connectGrpc, readFailure, type TestGrpcClient } from "../helpers/grpc-client.js";
+import { connectEach, readFailure, type RpcClient, type RpcProtocol, rpcProtocols } from "../helpers/rpc-clients.js";
 import { ask, askJson } from "../helpers/plain-client.js";
 import { referenceJson } from "../helpers/reference-json.js";
 import { insertProgram, insertTree, seedDatabase } from "../helpers/seed.js";
@@ -19,7 +21,7 @@ import type { ContractCase, NodeName } from "./case.js";
 import { cases } from "./cases.js";
 import { leaves, programs, treeBlock, usedNullifier } from "./data.js";
 
-type Nodes = Record<NodeName, { readonly node: TestNode; readonly grpc: TestGrpcClient }>;
+type Nodes = Record<NodeName, { readonly node: TestNode; readonly clients: Record<RpcProtocol, RpcClient> }>;
 const test = anyTest as TestFn<Nodes>;
 
 /** PKCS #8 before the 32 bytes of an Ed25519 key. */
@@ -45,9 +47,9 @@ test.before(async (t) => {
       flags["loop-interval"] = "3600";
     }
     const node = await startTestNode(teardown, flags, dir);
-    const grpc = connectGrpc(node.port);
-    closers.push(() => grpc.close());
-    t.context[name] = { node, grpc };
+    const clients = connectEach(node.port);
+    closers.push(() => Object.values(clients).forEach((client) => client.close()));
+    t.context[name] = { node, clients };
   }
   const { port } = t.context.member.node;
   await until(async () => {
@@ -96,20 +98,20 @@ const overPlainHttp = test.macro({
   title: (_, contractCase: ContractCase) => `${describe(contractCase)} (plain)`,
 });
 
-const overGrpc = test.macro({
-  async exec(t, contractCase: ContractCase) {
+const overRpc = test.macro({
+  async exec(t, contractCase: ContractCase, protocol: RpcProtocol) {
     const { method, node, request } = contractCase;
     const plain = await askPlainly(t.context, contractCase);
     try {
-      const response = await t.context[node].grpc.call(method, request as Record<string, unknown>);
+      const response = await t.context[node].clients[protocol].call(method, request!);
       t.is(mask(bodyOf(contractCase, response)), mask(plain.text));
     } catch (error) {
-      const failure = readFailure(error);
-      t.deepEqual(JSON.parse(plain.text), { success: false, error: failure.message, errorCode: failure.reason });
-      t.snapshot(failure.code);
+      const { code, message, reason } = readFailure(error);
+      t.deepEqual(JSON.parse(plain.text), { success: false, error: message, errorCode: reason });
+      t.is(code, catalogue[reason as Reason].grpcCode);
     }
   },
-  title: (_, contractCase: ContractCase) => `${describe(contractCase)} (gRPC)`,
+  title: (_, contractCase: ContractCase, protocol: RpcProtocol) => `${describe(contractCase)} (${protocol})`,
 });
 
 function askPlainly(nodes: Nodes, { node, path, httpMethod, body }: ContractCase) {
@@ -135,12 +137,45 @@ function bodyOf({ method }: ContractCase, response: Message): string {
 for (const contractCase of cases) {
   test.serial(overPlainHttp, contractCase);
   if (contractCase.request !== undefined) {
-    test.serial(overGrpc, contractCase);
+    for (const protocol of rpcProtocols) {
+      test.serial(overRpc, contractCase, protocol);
+    }
   }
 }
 
+/** Streams whose first message is what a unary rpc answers. */
+const streams = [{ stream: HealthService.method.watchHealth, unary: HealthService.method.getHealth }];
+
+for (const { stream, unary } of streams) {
+  for (const protocol of rpcProtocols.filter((name) => name !== "gRPC")) {
+    test.serial(`${stream.name} begins with what ${unary.name} answers (${protocol})`, async (t) => {
+      const client = t.context.member.clients[protocol];
+      const ended = new AbortController();
+      const [first] = await take(client.stream(stream, {}, ended.signal), 1);
+      ended.abort();
+      const answer = await client.call(unary, {});
+      t.is(mask(referenceJson(stream.output, first!)), mask(referenceJson(unary.output, answer)));
+    });
+  }
+}
+
+async function take(messages: AsyncIterable<Message>, count: number): Promise<Message[]> {
+  const taken: Message[] = [];
+  for await (const message of messages) {
+    taken.push(message);
+    if (taken.length === count) {
+      break;
+    }
+  }
+  return taken;
+}
+
 test("every rpc of the contract has a case", async (t) => {
-  const covered = new Set(cases.map(({ method }) => `${method.parent.typeName}.${method.name}`));
+  const covered = new Set(
+    [...cases.map(({ method }) => method), ...streams.map(({ stream }) => stream)].map(
+      (method) => `${method.parent.typeName}.${method.name}`,
+    ),
+  );
   const methods = (await contractServices()).flatMap((service) => service.methods);
   t.true(methods.length > 30);
   t.deepEqual(

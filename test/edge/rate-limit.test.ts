@@ -32,7 +32,20 @@ test("without a limit nothing is counted", (t) => {
 test("addresses are forgotten before they fill the memory", (t) => {
   const limit = createRateLimit(5);
   for (let i = 0; i < 120_000; i++) {
-    limit.count(`2001:db8::${i.toString(16)}`);
+    limit.count(`2001:db8:${(i >> 16).toString(16)}:${(i & 0xffff).toString(16)}::1`);
   }
   t.is(limit.counts().totalIps, 50_000);
+});
+
+test("a caller of IPv6 has a whole /64, and is counted as one", (t) => {
+  const limit = createRateLimit(2);
+  limit.count("2001:db8:0:1::1");
+  limit.count("2001:0DB8::1:ffff:ffff:ffff:ffff");
+  t.throws(() => limit.count("2001:db8:0:1:2:3:4.5.6.7"), { message: /^Too many requests/ });
+  t.notThrows(() => limit.count("2001:db8:0:2::1"));
+});
+
+test("what is left is told in headers", (t) => {
+  const limit = createRateLimit(60);
+  t.deepEqual(limit.count("192.0.2.1"), ["RateLimit-Policy", '"default";q=60;w=60', "RateLimit", '"default";r=59;t=1']);
 });

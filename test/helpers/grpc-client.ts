@@ -8,18 +8,7 @@ import {
   type MessageShape,
   toBinary,
 } from "@bufbuild/protobuf";
-import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
-import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
-import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
-import { anyUnpack } from "@bufbuild/protobuf/wkt";
-
-/** A failure, as a client reads it. */
-export interface GrpcFailure {
-  readonly code: number;
-  readonly message: string;
-  /** Reason of the ErrorInfo detail. */
-  readonly reason: string | undefined;
-}
+import { Client, credentials, Metadata } from "@grpc/grpc-js";
 
 /** A client of one port. */
 export interface TestGrpcClient {
@@ -60,13 +49,4 @@ export function connectGrpc(port: number): TestGrpcClient {
     },
     close: () => client.close(),
   };
-}
-
-/** What a rejected call tells its caller. */
-export function readFailure(error: unknown): GrpcFailure {
-  const { code, details, metadata } = error as ServiceError;
-  const [packed] = metadata.get("grpc-status-details-bin");
-  const status = packed === undefined ? undefined : fromBinary(StatusSchema, Buffer.from(packed as Buffer));
-  const infos = (status?.details ?? []).flatMap((detail) => anyUnpack(detail, ErrorInfoSchema) ?? []);
-  return { code, message: details, reason: infos[0]?.reason };
 }

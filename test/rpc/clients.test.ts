@@ -5,7 +5,8 @@ import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { HealthService, HealthStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { connectGrpc, readFailure } from "../helpers/grpc-client.js";
+import { connectGrpc } from "../helpers/grpc-client.js";
+import { readFailure } from "../helpers/rpc-clients.js";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { sampleGenesis, startTestNode } from "../helpers/start-node.js";
 

@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file gatehouse/health/v1/health.proto.
  */
 export const file_gatehouse_health_v1_health: GenFile = /*@__PURE__*/
-  fileDesc("CiBnYXRlaG91c2UvaGVhbHRoL3YxL2hlYWx0aC5wcm90bxITZ2F0ZWhvdXNlLmhlYWx0aC52MSISChBHZXRIZWFsdGhSZXF1ZXN0IkoKEUdldEhlYWx0aFJlc3BvbnNlEjUKCHNuYXBzaG90GAEgASgLMiMuZ2F0ZWhvdXNlLmhlYWx0aC52MS5IZWFsdGhTbmFwc2hvdCIXChVMaXN0U3Vic3lzdGVtc1JlcXVlc3QizQEKFkxpc3RTdWJzeXN0ZW1zUmVzcG9uc2USDwoHZG9ybWFudBgBIAEoCBJPCgpzdWJzeXN0ZW1zGAIgAygLMjsuZ2F0ZWhvdXNlLmhlYWx0aC52MS5MaXN0U3Vic3lzdGVtc1Jlc3BvbnNlLlN1YnN5c3RlbXNFbnRyeRpRCg9TdWJzeXN0ZW1zRW50cnkSCwoDa2V5GAEgASgJEi0KBXZhbHVlGAIgASgLMh4uZ2F0ZWhvdXNlLmhlYWx0aC52MS5TdWJzeXN0ZW06AjgBIjYKEkdldExpdmVuZXNzUmVxdWVzdBIPCgd2ZXJib3NlGAEgASgIEg8KB2V4Y2x1ZGUYAiADKAkiRwoTR2V0TGl2ZW5lc3NSZXNwb25zZRIwCgZyZXBvcnQYASABKAsyIC5nYXRlaG91c2UuaGVhbHRoLnYxLlByb2JlUmVwb3J0IjcKE0dldFJlYWRpbmVzc1JlcXVlc3QSDwoHdmVyYm9zZRgBIAEoCBIPCgdleGNsdWRlGAIgAygJIkgKFEdldFJlYWRpbmVzc1Jlc3BvbnNlEjAKBnJlcG9ydBgBIAEoCzIgLmdhdGVob3VzZS5oZWFsdGgudjEuUHJvYmVSZXBvcnQisAUKDkhlYWx0aFNuYXBzaG90Eg8KB3ZlcnNpb24YASABKAkSIgoMdmVyc2lvbl9uYW1lGAIgASgJUgx2ZXJzaW9uX25hbWUSEQoJYWNjZXB0aW5nGAMgASgIEicKDG1lbXBvb2xfc2l6ZRgEIAEoDUgAUgxtZW1wb29sX3NpemWIAQESGgoIdXB0aW1lX3MYBSABKAFSCHVwdGltZV9zEjEKBnN0YXR1cxgGIAEoDjIhLmdhdGVob3VzZS5oZWFsdGgudjEuSGVhbHRoU3RhdHVzEg8KB2Rvcm1hbnQYByABKAgSJwoEYm9vdBgIIAEoCzIZLmdhdGVob3VzZS5oZWFsdGgudjEuQm9vdBJHCgpzdWJzeXN0ZW1zGAkgAygLMjMuZ2F0ZWhvdXNlLmhlYWx0aC52MS5IZWFsdGhTbmFwc2hvdC5TdWJzeXN0ZW1zRW50cnkSPQoFcG9ydHMYCiADKAsyLi5nYXRlaG91c2UuaGVhbHRoLnYxLkhlYWx0aFNuYXBzaG90LlBvcnRzRW50cnkSOwoJbWFpbl9sb29wGAsgASgLMh0uZ2F0ZWhvdXNlLmhlYWx0aC52MS5NYWluTG9vcFIJbWFpbl9sb29wEjIKBmVycm9ycxgMIAEoCzIiLmdhdGVob3VzZS5oZWFsdGgudjEuRXJyb3JDb3VudGVycxpRCg9TdWJzeXN0ZW1zRW50cnkSCwoDa2V5GAEgASgJEi0KBXZhbHVlGAIgASgLMh4uZ2F0ZWhvdXNlLmhlYWx0aC52MS5TdWJzeXN0ZW06AjgBGkcKClBvcnRzRW50cnkSCwoDa2V5GAEgASgJEigKBXZhbHVlGAIgASgLMhkuZ2F0ZWhvdXNlLmhlYWx0aC52MS5Qb3J0OgI4AUIPCg1fbWVtcG9vbF9zaXplIsgBCgRCb290EhAKCGNvbXBsZXRlGAEgASgIEiAKC3N0ZXBzX3RvdGFsGAIgASgNUgtzdGVwc190b3RhbBIgCgtzdGVwc19yZWFkeRgDIAEoDVILc3RlcHNfcmVhZHkSIgoMc3RlcHNfZmFpbGVkGAQgASgNUgxzdGVwc19mYWlsZWQSJAoNc3RlcHNfc2tpcHBlZBgFIAEoDVINc3RlcHNfc2tpcHBlZBIUCgdjdXJyZW50GAYgASgJSACIAQFCCgoIX2N1cnJlbnQiuAIKCVN1YnN5c3RlbRI0CgZzdGF0dXMYASABKA4yJC5nYXRlaG91c2UuaGVhbHRoLnYxLlN1YnN5c3RlbVN0YXR1cxIcCghzaW5jZV9tcxgCIAEoA0gAUgVzaW5jZYgBARIRCgRwb3J0GAMgASgNSAGIAQESGwoOcmVxdWVzdGVkX3BvcnQYBCABKA1IAogBARIzCgpsYXN0X2Vycm9yGAUgASgLMh8uZ2F0ZWhvdXNlLmhlYWx0aC52MS5FcnJvckV2ZW50Eg8KB2VuYWJsZWQYBiABKAgSOAoFZXh0cmEYByABKAsyIy5nYXRlaG91c2UuaGVhbHRoLnYxLlN1YnN5c3RlbUV4dHJhQgT4khoBQgsKCV9zaW5jZV9tc0IHCgVfcG9ydEIRCg9fcmVxdWVzdGVkX3BvcnQiNgoOU3Vic3lzdGVtRXh0cmESGQoGcmVhc29uGAEgASgJQgT4khoBSACIAQFCCQoHX3JlYXNvbiI6CgRQb3J0EhEKCXJlcXVlc3RlZBgBIAEoDRIOCgZhY3R1YWwYAiABKA0SDwoHZHJpZnRlZBgDIAEoCCLAAQoITWFpbkxvb3ASLQoPaGVhcnRiZWF0X2FnZV9zGAEgASgBSABSD2hlYXJ0YmVhdF9hZ2Vfc4gBARIqChBpdGVyYXRpb25zX3RvdGFsGAIgASgEUhBpdGVyYXRpb25zX3RvdGFsEg4KBmV4aXRlZBgDIAEoCBIlCgtleGl0X3JlYXNvbhgEIAEoCUgBUgtleGl0X3JlYXNvbogBAUISChBfaGVhcnRiZWF0X2FnZV9zQg4KDF9leGl0X3JlYXNvbiK8AQoNRXJyb3JDb3VudGVycxImCg51bmNhdWdodF90b3RhbBgBIAEoBFIOdW5jYXVnaHRfdG90YWwSPAoZdW5oYW5kbGVkX3JlamVjdGlvbl90b3RhbBgCIAEoBFIZdW5oYW5kbGVkX3JlamVjdGlvbl90b3RhbBJFCg1sYXN0X3VuY2F1Z2h0GAMgASgLMh8uZ2F0ZWhvdXNlLmhlYWx0aC52MS5FcnJvckV2ZW50Ug1sYXN0X3VuY2F1Z2h0IlAKCkVycm9yRXZlbnQSEQoFYXRfbXMYASABKANSAmF0Eg8KB21lc3NhZ2UYAiABKAkSEwoGc291cmNlGAMgASgJSACIAQFCCQoHX3NvdXJjZSJwCgtQcm9iZVJlcG9ydBIwCgZzdGF0dXMYASABKA4yIC5nYXRlaG91c2UuaGVhbHRoLnYxLlByb2JlU3RhdHVzEi8KBmNoZWNrcxgCIAMoCzIfLmdhdGVob3VzZS5oZWFsdGgudjEuUHJvYmVDaGVjayJuCgpQcm9iZUNoZWNrEgwKBG5hbWUYASABKAkSMAoGc3RhdHVzGAIgASgOMiAuZ2F0ZWhvdXNlLmhlYWx0aC52MS5Qcm9iZVN0YXR1cxIUCgdtZXNzYWdlGAMgASgJSACIAQFCCgoIX21lc3NhZ2UqlQEKDEhlYWx0aFN0YXR1cxIdChlIRUFMVEhfU1RBVFVTX1VOU1BFQ0lGSUVEEAASFAoQSEVBTFRIX1NUQVRVU19PSxABEhoKFkhFQUxUSF9TVEFUVVNfREVHUkFERUQQAhIZChVIRUFMVEhfU1RBVFVTX0RPUk1BTlQQAxIZChVIRUFMVEhfU1RBVFVTX0ZBSUxJTkcQBCrkAQoPU3Vic3lzdGVtU3RhdHVzEiAKHFNVQlNZU1RFTV9TVEFUVVNfVU5TUEVDSUZJRUQQABIcChhTVUJTWVNURU1fU1RBVFVTX1BFTkRJTkcQARIcChhTVUJTWVNURU1fU1RBVFVTX1JVTk5JTkcQAhIaChZTVUJTWVNURU1fU1RBVFVTX1JFQURZEAMSGwoXU1VCU1lTVEVNX1NUQVRVU19GQUlMRUQQBBIcChhTVUJTWVNURU1fU1RBVFVTX1NLSVBQRUQQBRIcChhTVUJTWVNURU1fU1RBVFVTX0RPUk1BTlQQBipaCgtQcm9iZVN0YXR1cxIcChhQUk9CRV9TVEFUVVNfVU5TUEVDSUZJRUQQABITCg9QUk9CRV9TVEFUVVNfT0sQARIYChRQUk9CRV9TVEFUVVNfRkFJTElORxACMpcECg1IZWFsdGhTZXJ2aWNlEnkKCUdldEhlYWx0aBIlLmdhdGVob3VzZS5oZWFsdGgudjEuR2V0SGVhbHRoUmVxdWVzdBomLmdhdGVob3VzZS5oZWFsdGgudjEuR2V0SGVhbHRoUmVzcG9uc2UiHfCSGgGC0+STAhNiCHNuYXBzaG90EgcvaGVhbHRoEokBCg5MaXN0U3Vic3lzdGVtcxIqLmdhdGVob3VzZS5oZWFsdGgudjEuTGlzdFN1YnN5c3RlbXNSZXF1ZXN0GisuZ2F0ZWhvdXNlLmhlYWx0aC52MS5MaXN0U3Vic3lzdGVtc1Jlc3BvbnNlIh7wkhoBgtPkkwIUEhIvaGVhbHRoL3N1YnN5c3RlbXMSfAoLR2V0TGl2ZW5lc3MSJy5nYXRlaG91c2UuaGVhbHRoLnYxLkdldExpdmVuZXNzUmVxdWVzdBooLmdhdGVob3VzZS5oZWFsdGgudjEuR2V0TGl2ZW5lc3NSZXNwb25zZSIa8JIaAYLT5JMCEGIGcmVwb3J0EgYvbGl2ZXoSgAEKDEdldFJlYWRpbmVzcxIoLmdhdGVob3VzZS5oZWFsdGgudjEuR2V0UmVhZGluZXNzUmVxdWVzdBopLmdhdGVob3VzZS5oZWFsdGgudjEuR2V0UmVhZGluZXNzUmVzcG9uc2UiG/CSGgGC0+STAhFiBnJlcG9ydBIHL3JlYWR5emIGcHJvdG8z", [file_gatehouse_annotations_v1_annotations, file_google_api_annotations]);
+  fileDesc("CiBnYXRlaG91c2UvaGVhbHRoL3YxL2hlYWx0aC5wcm90bxITZ2F0ZWhvdXNlLmhlYWx0aC52MSISChBHZXRIZWFsdGhSZXF1ZXN0IkoKEUdldEhlYWx0aFJlc3BvbnNlEjUKCHNuYXBzaG90GAEgASgLMiMuZ2F0ZWhvdXNlLmhlYWx0aC52MS5IZWFsdGhTbmFwc2hvdCIUChJXYXRjaEhlYWx0aFJlcXVlc3QiTAoTV2F0Y2hIZWFsdGhSZXNwb25zZRI1CghzbmFwc2hvdBgBIAEoCzIjLmdhdGVob3VzZS5oZWFsdGgudjEuSGVhbHRoU25hcHNob3QiFwoVTGlzdFN1YnN5c3RlbXNSZXF1ZXN0Is0BChZMaXN0U3Vic3lzdGVtc1Jlc3BvbnNlEg8KB2Rvcm1hbnQYASABKAgSTwoKc3Vic3lzdGVtcxgCIAMoCzI7LmdhdGVob3VzZS5oZWFsdGgudjEuTGlzdFN1YnN5c3RlbXNSZXNwb25zZS5TdWJzeXN0ZW1zRW50cnkaUQoPU3Vic3lzdGVtc0VudHJ5EgsKA2tleRgBIAEoCRItCgV2YWx1ZRgCIAEoCzIeLmdhdGVob3VzZS5oZWFsdGgudjEuU3Vic3lzdGVtOgI4ASI2ChJHZXRMaXZlbmVzc1JlcXVlc3QSDwoHdmVyYm9zZRgBIAEoCBIPCgdleGNsdWRlGAIgAygJIkcKE0dldExpdmVuZXNzUmVzcG9uc2USMAoGcmVwb3J0GAEgASgLMiAuZ2F0ZWhvdXNlLmhlYWx0aC52MS5Qcm9iZVJlcG9ydCI3ChNHZXRSZWFkaW5lc3NSZXF1ZXN0Eg8KB3ZlcmJvc2UYASABKAgSDwoHZXhjbHVkZRgCIAMoCSJIChRHZXRSZWFkaW5lc3NSZXNwb25zZRIwCgZyZXBvcnQYASABKAsyIC5nYXRlaG91c2UuaGVhbHRoLnYxLlByb2JlUmVwb3J0IrAFCg5IZWFsdGhTbmFwc2hvdBIPCgd2ZXJzaW9uGAEgASgJEiIKDHZlcnNpb25fbmFtZRgCIAEoCVIMdmVyc2lvbl9uYW1lEhEKCWFjY2VwdGluZxgDIAEoCBInCgxtZW1wb29sX3NpemUYBCABKA1IAFIMbWVtcG9vbF9zaXpliAEBEhoKCHVwdGltZV9zGAUgASgBUgh1cHRpbWVfcxIxCgZzdGF0dXMYBiABKA4yIS5nYXRlaG91c2UuaGVhbHRoLnYxLkhlYWx0aFN0YXR1cxIPCgdkb3JtYW50GAcgASgIEicKBGJvb3QYCCABKAsyGS5nYXRlaG91c2UuaGVhbHRoLnYxLkJvb3QSRwoKc3Vic3lzdGVtcxgJIAMoCzIzLmdhdGVob3VzZS5oZWFsdGgudjEuSGVhbHRoU25hcHNob3QuU3Vic3lzdGVtc0VudHJ5Ej0KBXBvcnRzGAogAygLMi4uZ2F0ZWhvdXNlLmhlYWx0aC52MS5IZWFsdGhTbmFwc2hvdC5Qb3J0c0VudHJ5EjsKCW1haW5fbG9vcBgLIAEoCzIdLmdhdGVob3VzZS5oZWFsdGgudjEuTWFpbkxvb3BSCW1haW5fbG9vcBIyCgZlcnJvcnMYDCABKAsyIi5nYXRlaG91c2UuaGVhbHRoLnYxLkVycm9yQ291bnRlcnMaUQoPU3Vic3lzdGVtc0VudHJ5EgsKA2tleRgBIAEoCRItCgV2YWx1ZRgCIAEoCzIeLmdhdGVob3VzZS5oZWFsdGgudjEuU3Vic3lzdGVtOgI4ARpHCgpQb3J0c0VudHJ5EgsKA2tleRgBIAEoCRIoCgV2YWx1ZRgCIAEoCzIZLmdhdGVob3VzZS5oZWFsdGgudjEuUG9ydDoCOAFCDwoNX21lbXBvb2xfc2l6ZSLIAQoEQm9vdBIQCghjb21wbGV0ZRgBIAEoCBIgCgtzdGVwc190b3RhbBgCIAEoDVILc3RlcHNfdG90YWwSIAoLc3RlcHNfcmVhZHkYAyABKA1SC3N0ZXBzX3JlYWR5EiIKDHN0ZXBzX2ZhaWxlZBgEIAEoDVIMc3RlcHNfZmFpbGVkEiQKDXN0ZXBzX3NraXBwZWQYBSABKA1SDXN0ZXBzX3NraXBwZWQSFAoHY3VycmVudBgGIAEoCUgAiAEBQgoKCF9jdXJyZW50IrgCCglTdWJzeXN0ZW0SNAoGc3RhdHVzGAEgASgOMiQuZ2F0ZWhvdXNlLmhlYWx0aC52MS5TdWJzeXN0ZW1TdGF0dXMSHAoIc2luY2VfbXMYAiABKANIAFIFc2luY2WIAQESEQoEcG9ydBgDIAEoDUgBiAEBEhsKDnJlcXVlc3RlZF9wb3J0GAQgASgNSAKIAQESMwoKbGFzdF9lcnJvchgFIAEoCzIfLmdhdGVob3VzZS5oZWFsdGgudjEuRXJyb3JFdmVudBIPCgdlbmFibGVkGAYgASgIEjgKBWV4dHJhGAcgASgLMiMuZ2F0ZWhvdXNlLmhlYWx0aC52MS5TdWJzeXN0ZW1FeHRyYUIE+JIaAUILCglfc2luY2VfbXNCBwoFX3BvcnRCEQoPX3JlcXVlc3RlZF9wb3J0IjYKDlN1YnN5c3RlbUV4dHJhEhkKBnJlYXNvbhgBIAEoCUIE+JIaAUgAiAEBQgkKB19yZWFzb24iOgoEUG9ydBIRCglyZXF1ZXN0ZWQYASABKA0SDgoGYWN0dWFsGAIgASgNEg8KB2RyaWZ0ZWQYAyABKAgiwAEKCE1haW5Mb29wEi0KD2hlYXJ0YmVhdF9hZ2VfcxgBIAEoAUgAUg9oZWFydGJlYXRfYWdlX3OIAQESKgoQaXRlcmF0aW9uc190b3RhbBgCIAEoBFIQaXRlcmF0aW9uc190b3RhbBIOCgZleGl0ZWQYAyABKAgSJQoLZXhpdF9yZWFzb24YBCABKAlIAVILZXhpdF9yZWFzb26IAQFCEgoQX2hlYXJ0YmVhdF9hZ2Vfc0IOCgxfZXhpdF9yZWFzb24ivAEKDUVycm9yQ291bnRlcnMSJgoOdW5jYXVnaHRfdG90YWwYASABKARSDnVuY2F1Z2h0X3RvdGFsEjwKGXVuaGFuZGxlZF9yZWplY3Rpb25fdG90YWwYAiABKARSGXVuaGFuZGxlZF9yZWplY3Rpb25fdG90YWwSRQoNbGFzdF91bmNhdWdodBgDIAEoCzIfLmdhdGVob3VzZS5oZWFsdGgudjEuRXJyb3JFdmVudFINbGFzdF91bmNhdWdodCJQCgpFcnJvckV2ZW50EhEKBWF0X21zGAEgASgDUgJhdBIPCgdtZXNzYWdlGAIgASgJEhMKBnNvdXJjZRgDIAEoCUgAiAEBQgkKB19zb3VyY2UicAoLUHJvYmVSZXBvcnQSMAoGc3RhdHVzGAEgASgOMiAuZ2F0ZWhvdXNlLmhlYWx0aC52MS5Qcm9iZVN0YXR1cxIvCgZjaGVja3MYAiADKAsyHy5nYXRlaG91c2UuaGVhbHRoLnYxLlByb2JlQ2hlY2sibgoKUHJvYmVDaGVjaxIMCgRuYW1lGAEgASgJEjAKBnN0YXR1cxgCIAEoDjIgLmdhdGVob3VzZS5oZWFsdGgudjEuUHJvYmVTdGF0dXMSFAoHbWVzc2FnZRgDIAEoCUgAiAEBQgoKCF9tZXNzYWdlKpUBCgxIZWFsdGhTdGF0dXMSHQoZSEVBTFRIX1NUQVRVU19VTlNQRUNJRklFRBAAEhQKEEhFQUxUSF9TVEFUVVNfT0sQARIaChZIRUFMVEhfU1RBVFVTX0RFR1JBREVEEAISGQoVSEVBTFRIX1NUQVRVU19ET1JNQU5UEAMSGQoVSEVBTFRIX1NUQVRVU19GQUlMSU5HEAQq5AEKD1N1YnN5c3RlbVN0YXR1cxIgChxTVUJTWVNURU1fU1RBVFVTX1VOU1BFQ0lGSUVEEAASHAoYU1VCU1lTVEVNX1NUQVRVU19QRU5ESU5HEAESHAoYU1VCU1lTVEVNX1NUQVRVU19SVU5OSU5HEAISGgoWU1VCU1lTVEVNX1NUQVRVU19SRUFEWRADEhsKF1NVQlNZU1RFTV9TVEFUVVNfRkFJTEVEEAQSHAoYU1VCU1lTVEVNX1NUQVRVU19TS0lQUEVEEAUSHAoYU1VCU1lTVEVNX1NUQVRVU19ET1JNQU5UEAYqWgoLUHJvYmVTdGF0dXMSHAoYUFJPQkVfU1RBVFVTX1VOU1BFQ0lGSUVEEAASEwoPUFJPQkVfU1RBVFVTX09LEAESGAoUUFJPQkVfU1RBVFVTX0ZBSUxJTkcQAjL7BAoNSGVhbHRoU2VydmljZRJ5CglHZXRIZWFsdGgSJS5nYXRlaG91c2UuaGVhbHRoLnYxLkdldEhlYWx0aFJlcXVlc3QaJi5nYXRlaG91c2UuaGVhbHRoLnYxLkdldEhlYWx0aFJlc3BvbnNlIh3wkhoBgtPkkwITYghzbmFwc2hvdBIHL2hlYWx0aBKJAQoOTGlzdFN1YnN5c3RlbXMSKi5nYXRlaG91c2UuaGVhbHRoLnYxLkxpc3RTdWJzeXN0ZW1zUmVxdWVzdBorLmdhdGVob3VzZS5oZWFsdGgudjEuTGlzdFN1YnN5c3RlbXNSZXNwb25zZSIe8JIaAYLT5JMCFBISL2hlYWx0aC9zdWJzeXN0ZW1zEnwKC0dldExpdmVuZXNzEicuZ2F0ZWhvdXNlLmhlYWx0aC52MS5HZXRMaXZlbmVzc1JlcXVlc3QaKC5nYXRlaG91c2UuaGVhbHRoLnYxLkdldExpdmVuZXNzUmVzcG9uc2UiGvCSGgGC0+STAhBiBnJlcG9ydBIGL2xpdmV6EoABCgxHZXRSZWFkaW5lc3MSKC5nYXRlaG91c2UuaGVhbHRoLnYxLkdldFJlYWRpbmVzc1JlcXVlc3QaKS5nYXRlaG91c2UuaGVhbHRoLnYxLkdldFJlYWRpbmVzc1Jlc3BvbnNlIhvwkhoBgtPkkwIRYgZyZXBvcnQSBy9yZWFkeXoSYgoLV2F0Y2hIZWFsdGgSJy5nYXRlaG91c2UuaGVhbHRoLnYxLldhdGNoSGVhbHRoUmVxdWVzdBooLmdhdGVob3VzZS5oZWFsdGgudjEuV2F0Y2hIZWFsdGhSZXNwb25zZTABYgZwcm90bzM", [file_gatehouse_annotations_v1_annotations, file_google_api_annotations]);
 
 /**
  * Asks for the health snapshot.
@@ -55,6 +55,42 @@ export const GetHealthResponseSchema: GenMessage<GetHealthResponse> = /*@__PURE_
   messageDesc(file_gatehouse_health_v1_health, 1);
 
 /**
+ * Asks for the health snapshot and its changes.
+ *
+ * @generated from message gatehouse.health.v1.WatchHealthRequest
+ */
+export type WatchHealthRequest = Message<"gatehouse.health.v1.WatchHealthRequest"> & {
+};
+
+/**
+ * Describes the message gatehouse.health.v1.WatchHealthRequest.
+ * Use `create(WatchHealthRequestSchema)` to create a new message.
+ */
+export const WatchHealthRequestSchema: GenMessage<WatchHealthRequest> = /*@__PURE__*/
+  messageDesc(file_gatehouse_health_v1_health, 2);
+
+/**
+ * One state of the node's health.
+ *
+ * @generated from message gatehouse.health.v1.WatchHealthResponse
+ */
+export type WatchHealthResponse = Message<"gatehouse.health.v1.WatchHealthResponse"> & {
+  /**
+   * The snapshot; always set.
+   *
+   * @generated from field: gatehouse.health.v1.HealthSnapshot snapshot = 1;
+   */
+  snapshot?: HealthSnapshot | undefined;
+};
+
+/**
+ * Describes the message gatehouse.health.v1.WatchHealthResponse.
+ * Use `create(WatchHealthResponseSchema)` to create a new message.
+ */
+export const WatchHealthResponseSchema: GenMessage<WatchHealthResponse> = /*@__PURE__*/
+  messageDesc(file_gatehouse_health_v1_health, 3);
+
+/**
  * Asks for the subsystems.
  *
  * @generated from message gatehouse.health.v1.ListSubsystemsRequest
@@ -67,7 +103,7 @@ export type ListSubsystemsRequest = Message<"gatehouse.health.v1.ListSubsystemsR
  * Use `create(ListSubsystemsRequestSchema)` to create a new message.
  */
 export const ListSubsystemsRequestSchema: GenMessage<ListSubsystemsRequest> = /*@__PURE__*/
-  messageDesc(file_gatehouse_health_v1_health, 2);
+  messageDesc(file_gatehouse_health_v1_health, 4);
 
 /**
  * The slim snapshot.
@@ -95,7 +131,7 @@ export type ListSubsystemsResponse = Message<"gatehouse.health.v1.ListSubsystems
  * Use `create(ListSubsystemsResponseSchema)` to create a new message.
  */
 export const ListSubsystemsResponseSchema: GenMessage<ListSubsystemsResponse> = /*@__PURE__*/
-  messageDesc(file_gatehouse_health_v1_health, 3);
+  messageDesc(file_gatehouse_health_v1_health, 5);
 
 /**
  * Asks whether the process is alive.
@@ -123,7 +159,7 @@ export type GetLivenessRequest = Message<"gatehouse.health.v1.GetLivenessRequest
  * Use `create(GetLivenessRequestSchema)` to create a new message.
  */
 export const GetLivenessRequestSchema: GenMessage<GetLivenessRequest> = /*@__PURE__*/
-  messageDesc(file_gatehouse_health_v1_health, 4);
+  messageDesc(file_gatehouse_health_v1_health, 6);
 
 /**
  * Answers GetLiveness.
@@ -144,7 +180,7 @@ export type GetLivenessResponse = Message<"gatehouse.health.v1.GetLivenessRespon
  * Use `create(GetLivenessResponseSchema)` to create a new message.
  */
 export const GetLivenessResponseSchema: GenMessage<GetLivenessResponse> = /*@__PURE__*/
-  messageDesc(file_gatehouse_health_v1_health, 5);
+  messageDesc(file_gatehouse_health_v1_health, 7);
 
 /**
  * Asks whether the node is ready for traffic.
@@ -172,7 +208,7 @@ export type GetReadinessRequest = Message<"gatehouse.health.v1.GetReadinessReque
  * Use `create(GetReadinessRequestSchema)` to create a new message.
  */
 export const GetReadinessRequestSchema: GenMessage<GetReadinessRequest> = /*@__PURE__*/
-  messageDesc(file_gatehouse_health_v1_health, 6);
+  messageDesc(file_gatehouse_health_v1_health, 8);
 
 /**
  * Answers GetReadiness.
@@ -193,7 +229,7 @@ export type GetReadinessResponse = Message<"gatehouse.health.v1.GetReadinessResp
  * Use `create(GetReadinessResponseSchema)` to create a new message.
  */
 export const GetReadinessResponseSchema: GenMessage<GetReadinessResponse> = /*@__PURE__*/
-  messageDesc(file_gatehouse_health_v1_health, 7);
+  messageDesc(file_gatehouse_health_v1_health, 9);
 
 /**
  * One moment of the node's health.
@@ -293,7 +329,7 @@ export type HealthSnapshot = Message<"gatehouse.health.v1.HealthSnapshot"> & {
  * Use `create(HealthSnapshotSchema)` to create a new message.
  */
 export const HealthSnapshotSchema: GenMessage<HealthSnapshot> = /*@__PURE__*/
-  messageDesc(file_gatehouse_health_v1_health, 8);
+  messageDesc(file_gatehouse_health_v1_health, 10);
 
 /**
  * Boot-step roll-up.
@@ -349,7 +385,7 @@ export type Boot = Message<"gatehouse.health.v1.Boot"> & {
  * Use `create(BootSchema)` to create a new message.
  */
 export const BootSchema: GenMessage<Boot> = /*@__PURE__*/
-  messageDesc(file_gatehouse_health_v1_health, 9);
+  messageDesc(file_gatehouse_health_v1_health, 11);
 
 /**
  * One subsystem of the node.
@@ -413,7 +449,7 @@ export type Subsystem = Message<"gatehouse.health.v1.Subsystem"> & {
  * Use `create(SubsystemSchema)` to create a new message.
  */
 export const SubsystemSchema: GenMessage<Subsystem> = /*@__PURE__*/
-  messageDesc(file_gatehouse_health_v1_health, 10);
+  messageDesc(file_gatehouse_health_v1_health, 12);
 
 /**
  * More about a subsystem's state.
@@ -434,7 +470,7 @@ export type SubsystemExtra = Message<"gatehouse.health.v1.SubsystemExtra"> & {
  * Use `create(SubsystemExtraSchema)` to create a new message.
  */
 export const SubsystemExtraSchema: GenMessage<SubsystemExtra> = /*@__PURE__*/
-  messageDesc(file_gatehouse_health_v1_health, 11);
+  messageDesc(file_gatehouse_health_v1_health, 13);
 
 /**
  * A requested and a bound port.
@@ -469,7 +505,7 @@ export type Port = Message<"gatehouse.health.v1.Port"> & {
  * Use `create(PortSchema)` to create a new message.
  */
 export const PortSchema: GenMessage<Port> = /*@__PURE__*/
-  messageDesc(file_gatehouse_health_v1_health, 12);
+  messageDesc(file_gatehouse_health_v1_health, 14);
 
 /**
  * Main-loop heartbeat.
@@ -511,7 +547,7 @@ export type MainLoop = Message<"gatehouse.health.v1.MainLoop"> & {
  * Use `create(MainLoopSchema)` to create a new message.
  */
 export const MainLoopSchema: GenMessage<MainLoop> = /*@__PURE__*/
-  messageDesc(file_gatehouse_health_v1_health, 13);
+  messageDesc(file_gatehouse_health_v1_health, 15);
 
 /**
  * Process error counters.
@@ -546,7 +582,7 @@ export type ErrorCounters = Message<"gatehouse.health.v1.ErrorCounters"> & {
  * Use `create(ErrorCountersSchema)` to create a new message.
  */
 export const ErrorCountersSchema: GenMessage<ErrorCounters> = /*@__PURE__*/
-  messageDesc(file_gatehouse_health_v1_health, 14);
+  messageDesc(file_gatehouse_health_v1_health, 16);
 
 /**
  * An error that happened.
@@ -581,7 +617,7 @@ export type ErrorEvent = Message<"gatehouse.health.v1.ErrorEvent"> & {
  * Use `create(ErrorEventSchema)` to create a new message.
  */
 export const ErrorEventSchema: GenMessage<ErrorEvent> = /*@__PURE__*/
-  messageDesc(file_gatehouse_health_v1_health, 15);
+  messageDesc(file_gatehouse_health_v1_health, 17);
 
 /**
  * Outcome of a liveness or readiness probe.
@@ -609,7 +645,7 @@ export type ProbeReport = Message<"gatehouse.health.v1.ProbeReport"> & {
  * Use `create(ProbeReportSchema)` to create a new message.
  */
 export const ProbeReportSchema: GenMessage<ProbeReport> = /*@__PURE__*/
-  messageDesc(file_gatehouse_health_v1_health, 16);
+  messageDesc(file_gatehouse_health_v1_health, 18);
 
 /**
  * One check of a probe.
@@ -644,7 +680,7 @@ export type ProbeCheck = Message<"gatehouse.health.v1.ProbeCheck"> & {
  * Use `create(ProbeCheckSchema)` to create a new message.
  */
 export const ProbeCheckSchema: GenMessage<ProbeCheck> = /*@__PURE__*/
-  messageDesc(file_gatehouse_health_v1_health, 17);
+  messageDesc(file_gatehouse_health_v1_health, 19);
 
 /**
  * The roll-up of a health snapshot.
@@ -848,6 +884,19 @@ export const HealthService: GenService<{
     methodKind: "unary";
     input: typeof GetReadinessRequestSchema;
     output: typeof GetReadinessResponseSchema;
+  },
+  /**
+   * The health snapshot now, and again whenever something in it changes. Ages,
+   * uptime and counters that always move are no change. Changes that follow
+   * each other quickly come as one; a slow reader gets the newest. The stream
+   * ends without an error when the node shuts down.
+   *
+   * @generated from rpc gatehouse.health.v1.HealthService.WatchHealth
+   */
+  watchHealth: {
+    methodKind: "server_streaming";
+    input: typeof WatchHealthRequestSchema;
+    output: typeof WatchHealthResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_gatehouse_health_v1_health, 0);

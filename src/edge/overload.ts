@@ -1,0 +1,55 @@
+/**
+ * Refuses new work early when there is too much of it already: more requests under way than the bound, or an event loop
+ * that is late at two looks in a row. What is refused costs little; what was let in is finished.
+ */
+import { Failure } from "../errors.js";
+
+/** When it is too much. */
+export interface OverloadBounds {
+  /** Requests under way. */
+  readonly maxInFlight: number;
+  /** How late the event loop may be, in milliseconds. */
+  readonly maxLagMs: number;
+}
+
+/** Watches the load. */
+export interface Overload {
+  /**
+   * Looks whether another request may come in.
+   *
+   * @throws Failure OVERLOADED
+   */
+  check(inFlight: number): void;
+  /** Ends the watch. */
+  stop(): void;
+}
+
+const lookEveryMs = 100;
+const retryAfterS = 1;
+
+/** Starts the watch. */
+export function createOverload({ maxInFlight, maxLagMs }: OverloadBounds): Overload {
+  let expectedMs = performance.now() + lookEveryMs;
+  let lagMs = 0;
+  let sustainedLagMs = 0;
+  const timer = setInterval(() => {
+    const now = performance.now();
+    const lag = Math.max(0, now - expectedMs);
+    sustainedLagMs = Math.min(lagMs, lag);
+    lagMs = lag;
+    expectedMs = now + lookEveryMs;
+  }, lookEveryMs).unref();
+
+  return {
+    check(inFlight) {
+      if (inFlight >= maxInFlight || sustainedLagMs > maxLagMs) {
+        throw new Failure(
+          "OVERLOADED",
+          `The node has more work than it can do; try again in ${retryAfterS} s.`,
+          retryAfterS,
+        );
+      }
+    },
+    stop: () => clearInterval(timer),
+  };
+}

@@ -1,0 +1,65 @@
+/**
+ * The standard health service of gRPC (`grpc.health.v1`), for load balancers and clients that know it. It names each
+ * subsystem, `readiness`, and "" for the node as a whole; its answers are made of the health snapshot.
+ */
+import { type Health, HealthCheckResponse_ServingStatus as Serving } from "../../gen/health/v1/health_pb.js";
+import { HealthStatus, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { Failure } from "../errors.js";
+import type { Implementation } from "../rpc/service.js";
+import type { HealthFeed } from "./feed.js";
+import type { HealthSnapshot, TakeSnapshot } from "./snapshot.js";
+import { isSubsystemName, subsystemNames } from "./subsystems.js";
+
+/** What the service needs. */
+export interface GrpcHealthParts {
+  readonly takeSnapshot: TakeSnapshot;
+  readonly feed: HealthFeed;
+  /** Whether traffic should be sent to the node. */
+  readonly isReady: (snapshot: HealthSnapshot) => boolean;
+}
+
+const names = ["", "readiness", ...subsystemNames] as const;
+
+/** Builds the service. */
+export function createGrpcHealthService(parts: GrpcHealthParts): Implementation<typeof Health> {
+  function servingStatus(name: string, snapshot: HealthSnapshot): Serving {
+    const isServing = isSubsystemName(name)
+      ? snapshot.subsystems?.[name]?.status === SubsystemStatus.READY
+      : name === ""
+        ? snapshot.status !== HealthStatus.FAILING
+        : parts.isReady(snapshot);
+    return isServing ? Serving.SERVING : Serving.NOT_SERVING;
+  }
+
+  return {
+    async check({ service }) {
+      if (!isKnown(service)) {
+        throw new Failure(
+          "NOT_FOUND",
+          `There is no "${service.slice(0, 80)}"; there are ${names.slice(1).join(", ")}.`,
+        );
+      }
+      return { status: servingStatus(service, await parts.takeSnapshot()) };
+    },
+
+    async list() {
+      const snapshot = await parts.takeSnapshot();
+      return { statuses: Object.fromEntries(names.map((name) => [name, { status: servingStatus(name, snapshot) }])) };
+    },
+
+    async *watch({ service }, { signal }) {
+      let told: Serving | undefined;
+      for await (const snapshot of parts.feed.watch(signal)) {
+        const status = isKnown(service) ? servingStatus(service, snapshot) : Serving.SERVICE_UNKNOWN;
+        if (status !== told) {
+          told = status;
+          yield { status };
+        }
+      }
+    },
+  };
+}
+
+function isKnown(name: string): boolean {
+  return (names as readonly string[]).includes(name);
+}
