@@ -261,7 +261,6 @@ async function boot(
   const rpcPort = await steps.step("rpc", async () => {
     const bound = await bindRpcPort(server, config);
     onStop(() => server.drain(drainMs));
-    onStop(() => feed.close());
     const isAny = bound.requested === 0;
     subsystems.set("rpc", { port: bound.actual, ...(!isAny && { requestedPort: bound.requested }) });
     if (!isAny && bound.actual !== bound.requested) {
@@ -296,6 +295,8 @@ async function boot(
   } else {
     steps.skip("main_loop", whyDormant);
   }
+  // First of all, so that watchers hear that the node takes no more traffic, and not of what is closed after that.
+  onStop(() => feed.close());
   log.info({ public: true }, `Node ${version} "${codename}" is up${dormant ? ", dormant" : ""}`);
 
   return {

@@ -17,6 +17,7 @@ import {
   type UntypedHandleCall,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
+import { on } from "node:events";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
 import { Failure, toFailure } from "../errors.js";
 import { binaryDecoder } from "./binary-decoder.js";
@@ -85,7 +86,7 @@ function handlerOf(served: ServedMethod, parts: GrpcServerParts): UntypedHandleC
         void answerStream(served, call, () => decode(call.request), parts);
     case "bidi_streaming":
       return (call: ServerDuplexStream<Buffer, Buffer>) =>
-        void answerStream(served, call, () => decodeEach(call as AsyncIterable<Buffer>, decode), parts);
+        void answerStream(served, call, () => decodeEach(call, decode), parts);
     case "client_streaming":
       throw new Error(`${served.desc.parent.typeName}.${served.desc.name}: client streaming is not supported.`);
   }
@@ -169,8 +170,13 @@ function requestDecoder(served: ServedMethod): (bytes: Buffer) => object {
   };
 }
 
-async function* decodeEach(chunks: AsyncIterable<Buffer>, decode: (bytes: Buffer) => object): AsyncGenerator<object> {
-  for await (const chunk of chunks) {
+/** By events, since a stream that is iterated over destroys itself at its end, and with it the answer. */
+async function* decodeEach(
+  call: ServerDuplexStream<Buffer, Buffer>,
+  decode: (bytes: Buffer) => object,
+): AsyncGenerator<object> {
+  const chunks = on(call, "data", { close: ["end", "cancelled"], highWaterMark: 16, lowWaterMark: 8 });
+  for await (const [chunk] of chunks as AsyncIterable<[Buffer]>) {
     yield decode(chunk);
   }
 }

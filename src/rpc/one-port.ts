@@ -14,8 +14,12 @@ export interface UndecidedSockets {
   close(): void;
 }
 
+/** Most connections that have not said yet which protocol they speak; beyond, the oldest is closed. */
+export const maxUndecided = 1_000;
+
 /**
- * Makes `server` hand connections that begin with the HTTP/2 preface to `acceptHttp2`.
+ * Makes `server` hand connections that begin with the HTTP/2 preface to `acceptHttp2`. Whoever speaks says so with the
+ * first packet, so a flood of silent connections pushes out none but silent ones.
  *
  * @param decideWithinMs a connection that has not sent enough to decide by then is closed.
  */
@@ -29,6 +33,9 @@ export function splitByPreface(
   server.removeAllListeners("connection");
   server.on("connection", (socket: Socket) => {
     undecided.add(socket);
+    if (undecided.size > maxUndecided) {
+      undecided.values().next().value?.destroy();
+    }
     const timer = setTimeout(() => socket.destroy(), decideWithinMs);
     let seen: Buffer | undefined;
 

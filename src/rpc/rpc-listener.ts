@@ -17,6 +17,11 @@ const keepAliveMs = 60_000;
 /** How long idle connections are kept after the port closed, so that a request already on its way is answered. */
 const lastRequestsWithinMs = 100;
 
+/** Most HTTP/2 connections at a time. */
+const maxHttp2Connections = 1_000;
+/** A client that has sent less than this has opened the connection and asked for nothing. */
+const leastRequestBytes = 120;
+
 /** What the listener serves. */
 export interface RpcListenerParts {
   readonly transcoder: Transcoder;
@@ -55,14 +60,14 @@ export function createRpcListener({ transcoder, webApp, grpcServer }: RpcListene
   );
   server.on("clientError", answerClientError);
 
-  const http2Sockets = new Set<Socket>();
+  const http2Sockets = createHttp2Sockets();
   const injector = grpcServer.createConnectionInjector(ServerCredentials.createInsecure());
   const undecided = splitByPreface(
     server,
     (socket) => {
-      http2Sockets.add(socket);
-      socket.once("close", () => http2Sockets.delete(socket));
-      injector.injectConnection(socket);
+      if (http2Sockets.admit(socket)) {
+        injector.injectConnection(socket);
+      }
     },
     headersWithinMs,
   );
@@ -87,7 +92,7 @@ export function createRpcListener({ transcoder, webApp, grpcServer }: RpcListene
       const giveUp = setTimeout(() => {
         undecided.close();
         server.closeAllConnections();
-        http2Sockets.forEach((socket) => socket.destroy());
+        http2Sockets.destroyAll();
       }, graceMs);
       await closed;
       clearInterval(closeIdle);
@@ -95,6 +100,30 @@ export function createRpcListener({ transcoder, webApp, grpcServer }: RpcListene
       server.close();
       grpcServer.forceShutdown();
     },
+  };
+}
+
+/**
+ * The HTTP/2 connections, bounded: where there are too many, one that has not asked for anything yet makes room, and if
+ * all have, the new one is closed.
+ */
+function createHttp2Sockets() {
+  const sockets = new Set<Socket>();
+  return {
+    admit(socket: Socket): boolean {
+      if (sockets.size >= maxHttp2Connections) {
+        const silent = [...sockets].find(({ bytesRead }) => bytesRead < leastRequestBytes);
+        (silent ?? socket).destroy();
+        if (silent === undefined) {
+          return false;
+        }
+        sockets.delete(silent);
+      }
+      sockets.add(socket);
+      socket.once("close", () => sockets.delete(socket));
+      return true;
+    },
+    destroyAll: () => sockets.forEach((socket) => socket.destroy()),
   };
 }
 

@@ -110,13 +110,18 @@ export function createStorageService(programs: Programs): Implementation<typeof 
   };
 }
 
+const notForYou = "This storage program is not readable for this identity.";
+const howToSign =
+  "This storage program is not readable for anonymous callers. An identity must be signed: send the headers identity, " +
+  "timestamp (ms) and signature, which is Ed25519 over the lower-case hex SHA-256 of <identity>:<timestamp>.";
+
 /** What was found, if it exists and the caller may read it. */
 function admit<T extends { readonly record: ProgramRecord }>(found: T | undefined, { caller }: Call): T {
   if (found === undefined) {
     throw new Failure("NOT_FOUND", "There is no storage program at this address.");
   }
   if (!canRead(found.record.access, caller.identity)) {
-    throw new Failure("PERMISSION_DENIED", "This storage program is not readable for you.");
+    throw new Failure("PERMISSION_DENIED", caller.identity === undefined ? howToSign : notForYou);
   }
   return found;
 }

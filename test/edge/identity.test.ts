@@ -1,0 +1,155 @@
+import anyTest, { type TestFn } from "ava";
+import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import { createIdentify } from "../../src/edge/identity.js";
+import { createCaller } from "../helpers/caller.js";
+import { ask } from "../helpers/plain-client.js";
+import { connectEach, readFailure, type RpcClient, rpcProtocols } from "../helpers/rpc-clients.js";
+import { insertProgram, seedDatabase } from "../helpers/seed.js";
+import { startTestNode, temporaryDirectory, type TestNode } from "../helpers/start-node.js";
+
+interface Context {
+  readonly node: TestNode;
+  readonly trusting: TestNode;
+  readonly clients: Record<string, RpcClient>;
+}
+const test = anyTest as TestFn<Context>;
+
+const owner = createCaller();
+const friend = createCaller();
+const address = `stor-${"1".repeat(40)}`;
+const path = `/storage-program/${address}/field/secret`;
+const closers: (() => unknown)[] = [];
+
+test.before(async (t) => {
+  const teardown = { teardown: (close: () => unknown) => closers.push(close) };
+  const start = async (flags: Record<string, string>): Promise<TestNode> => {
+    const dir = await temporaryDirectory(teardown);
+    await seedDatabase(dir, async (database) => {
+      await insertProgram(database, {
+        address,
+        owner: owner.publicKey,
+        name: "private",
+        mode: "owner",
+        type: "object",
+        data: '{"secret":1}',
+        fields: [["secret", "number", "1"]],
+        createdMs: 1,
+      });
+    });
+    return await startTestNode(teardown, flags, dir);
+  };
+  const node = await start({});
+  Object.assign(t.context, {
+    node,
+    trusting: await start({ "identity-mode": "trusted-header" }),
+    clients: connectEach(node.port),
+  });
+});
+
+test.after.always(async () => {
+  for (const close of closers.reverse()) {
+    await close();
+  }
+});
+
+const cases: readonly (readonly [
+  what: string,
+  headers: () => Record<string, string>,
+  status: number,
+  errorCode?: string,
+])[] = [
+  ["the owner", () => owner.headers(), 200],
+  ["the owner, without prefixes", () => owner.headers({ identity: owner.publicKey.slice(2) }), 200],
+  ["the owner, in upper case", () => owner.headers({ identity: `0x${owner.publicKey.slice(2).toUpperCase()}` }), 200],
+  ["the owner, four minutes ago", () => owner.headers({ timestamp: Date.now() - 240_000 }), 200],
+  ["somebody else", () => friend.headers(), 403, "PERMISSION_DENIED"],
+  ["nobody", () => ({}), 403, "PERMISSION_DENIED"],
+  ["the prefix alone", () => ({ identity: "ed25519:", timestamp: "", signature: "" }), 403, "PERMISSION_DENIED"],
+  ["a claim without a signature", () => ({ identity: `ed25519:${owner.publicKey}` }), 403, "PERMISSION_DENIED"],
+  ["six minutes ago", () => owner.headers({ timestamp: Date.now() - 360_000 }), 401, "INVALID_SIGNATURE"],
+  ["six minutes ahead", () => owner.headers({ timestamp: Date.now() + 360_000 }), 401, "INVALID_SIGNATURE"],
+  ["a timestamp that is none", () => owner.headers({ timestamp: "now" }), 401, "INVALID_SIGNATURE"],
+  ["a timestamp in other digits", () => owner.headers({ timestamp: "1e13" }), 401, "INVALID_SIGNATURE"],
+  ["no timestamp", () => ({ ...owner.headers(), timestamp: "" }), 401, "INVALID_SIGNATURE"],
+  [
+    "a signature of another timestamp",
+    () => ({ ...owner.headers(), timestamp: String(Date.now() + 5) }),
+    401,
+    "INVALID_SIGNATURE",
+  ],
+  [
+    "a signature of another key",
+    () => ({ ...friend.headers(), identity: `ed25519:${owner.publicKey}` }),
+    401,
+    "INVALID_SIGNATURE",
+  ],
+  ["a signature without identity", () => ({ ...owner.headers(), identity: "" }), 401, "INVALID_SIGNATURE"],
+  ["an identity that is none", () => owner.headers({ identity: "ed25519:0x12" }), 401, "INVALID_SIGNATURE"],
+  ["another algorithm", () => owner.headers({ identity: `falcon:${owner.publicKey}` }), 401, "INVALID_SIGNATURE"],
+  [
+    "half a signature",
+    () => ({ ...owner.headers(), signature: owner.headers().signature.slice(0, 66) }),
+    401,
+    "INVALID_SIGNATURE",
+  ],
+  ["a signature that is no hex", () => ({ ...owner.headers(), signature: "z".repeat(128) }), 401, "INVALID_SIGNATURE"],
+  ["a signature of zeros", () => ({ ...owner.headers(), signature: "0".repeat(128) }), 401, "INVALID_SIGNATURE"],
+];
+
+for (const [what, headers, status, errorCode] of cases) {
+  test(`${what}: ${status} (plain)`, async (t) => {
+    const answer = await ask(t.context.node.port, path, { headers: headers() });
+    t.is(answer.status, status, answer.text);
+    t.is((JSON.parse(answer.text) as { errorCode?: string }).errorCode, errorCode);
+  });
+  for (const protocol of rpcProtocols) {
+    test(`${what}: ${errorCode ?? "OK"} (${protocol})`, async (t) => {
+      const call = t.context.clients[protocol]!.call(
+        StorageService.method.getField,
+        { storageAddress: address, field: "secret" },
+        headers(),
+      );
+      if (errorCode === undefined) {
+        t.like(await call, { value: "1" });
+      } else {
+        t.is(readFailure(await t.throwsAsync(call)).reason, errorCode);
+      }
+    });
+  }
+}
+
+test("a wrong signature is 401 on every route, also where nobody asks who calls", async (t) => {
+  const headers = { ...owner.headers(), timestamp: "1" };
+  for (const other of ["/version", "/health", "/nothing", "/", "/storage-program/search?q=a"]) {
+    t.is((await ask(t.context.node.port, other, { headers })).status, 401, other);
+  }
+});
+
+test("a claim that would have been refused is told how to sign", async (t) => {
+  const { text } = await ask(t.context.node.port, path, { headers: { identity: owner.publicKey } });
+  t.regex((JSON.parse(text) as { error: string }).error, /sign/);
+});
+
+test("behind a gateway the identity header is taken at its word", async (t) => {
+  const { port, warnings } = t.context.trusting;
+  t.is((await ask(port, path, { headers: { identity: owner.publicKey } })).status, 200);
+  t.is((await ask(port, path, { headers: { identity: friend.publicKey } })).status, 403);
+  t.is((await ask(port, path)).status, 403);
+  t.is((await ask(port, path, { headers: { identity: "0x1" } })).status, 401);
+  t.regex(warnings.join("\n"), /identity header is believed without a signature/);
+});
+
+test("a signature is verified once, and forgotten when it is stale", (t) => {
+  let now = 1_700_000_000_000;
+  const identify = createIdentify("signed", () => now);
+  const headers = owner.headers({ timestamp: now });
+  const get = (name: string): string | undefined => headers[name];
+  t.is(identify(get), owner.publicKey);
+  const startMs = performance.now();
+  for (let i = 0; i < 10_000; i++) {
+    identify(get);
+  }
+  t.log(`10,000 reads with one signature: ${Math.round(performance.now() - startMs)} ms`);
+  now += 5 * 60_000 + 1;
+  t.throws(() => identify(get), { message: /more than 5 minutes/ });
+});

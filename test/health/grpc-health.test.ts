@@ -1,0 +1,104 @@
+import test from "ava";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createClient } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { Health, HealthCheckResponse_ServingStatus as Serving } from "../../gen/health/v1/health_pb.js";
+import { HealthService, HealthStatus, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { readFailure } from "../helpers/rpc-clients.js";
+import { sampleGenesis, silentPeer, startTestNode, type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+
+async function startMember(t: Teardown) {
+  const dir = await temporaryDirectory(t);
+  await writeFile(join(dir, "peers.json"), JSON.stringify([{ url: silentPeer }]));
+  const node = await startTestNode(t, { genesis: sampleGenesis, peers: join(dir, "peers.json") }, dir);
+  return { node, client: createClient(Health, createGrpcTransport({ baseUrl: node.rpcUrl })) };
+}
+
+test("Check and List follow the registry", async (t) => {
+  const { node, client } = await startMember(t);
+  const statusOf = async (service: string): Promise<Serving> => (await client.check({ service })).status;
+  t.is(await statusOf(""), Serving.SERVING);
+  t.is(await statusOf("readiness"), Serving.SERVING);
+  t.is(await statusOf("chain"), Serving.SERVING);
+  t.is(await statusOf("mcp"), Serving.NOT_SERVING);
+
+  node.subsystems.set("chain", { status: SubsystemStatus.FAILED, error: { message: "the test failed it" } });
+  t.is(await statusOf(""), Serving.NOT_SERVING);
+  t.is(await statusOf("readiness"), Serving.NOT_SERVING);
+  const { statuses } = await client.list({});
+  t.is(Object.keys(statuses).length, 12);
+  t.is(statuses["chain"]!.status, Serving.NOT_SERVING);
+  t.is(statuses["rpc"]!.status, Serving.SERVING);
+
+  const failure = readFailure(await t.throwsAsync(client.check({ service: "nobody" })));
+  t.like(failure, { code: 5, reason: "NOT_FOUND" });
+});
+
+test("Watch tells each change of what it watches, and nothing else", async (t) => {
+  const { node, client } = await startMember(t);
+  const told: Serving[] = [];
+  const ended = (async () => {
+    for await (const { status } of client.watch({ service: "metrics" })) {
+      told.push(status);
+      if (told.length === 1) {
+        node.subsystems.set("omni", { status: SubsystemStatus.READY });
+        node.subsystems.set("metrics", { status: SubsystemStatus.READY });
+      } else if (told.length === 2) {
+        node.subsystems.set("metrics", { status: SubsystemStatus.FAILED, error: { message: "the test failed it" } });
+      } else {
+        void node.stop();
+      }
+    }
+  })();
+  await ended;
+  t.deepEqual(told, [Serving.NOT_SERVING, Serving.SERVING, Serving.NOT_SERVING]);
+});
+
+test("Watch of an unknown name says so, and goes on", async (t) => {
+  const { node, client } = await startMember(t);
+  const told: Serving[] = [];
+  for await (const { status } of client.watch({ service: "nobody" })) {
+    told.push(status);
+    setTimeout(() => void node.stop(), 300);
+  }
+  t.deepEqual(told, [Serving.SERVICE_UNKNOWN]);
+});
+
+const transports = {
+  gRPC: (baseUrl: string) => createGrpcTransport({ baseUrl }),
+  Connect: (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "1.1" }),
+  "gRPC-Web": (baseUrl: string) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }),
+};
+for (const [protocol, transport] of Object.entries(transports)) {
+  test(`WatchHealth tells changes as one, and ends with the node (${protocol})`, async (t) => {
+    const { node } = await startMember(t);
+    const client = createClient(HealthService, transport(node.rpcUrl));
+    const told: string[] = [];
+    for await (const { snapshot } of client.watchHealth({})) {
+      told.push(`${HealthStatus[snapshot!.status]} ${snapshot!.accepting}`);
+      if (told.length === 1) {
+        for (let i = 0; i < 50; i++) {
+          node.subsystems.set("omni", { status: i % 2 === 0 ? SubsystemStatus.READY : SubsystemStatus.FAILED });
+        }
+      } else if (told.length === 2) {
+        void node.stop();
+      }
+    }
+    t.deepEqual(told, ["OK true", "DEGRADED true", "DEGRADED false"]);
+  });
+}
+
+test("watchers who go away leave nothing behind", async (t) => {
+  const { node } = await startMember(t);
+  const client = createClient(HealthService, createConnectTransport({ baseUrl: node.rpcUrl, httpVersion: "1.1" }));
+  for (let i = 0; i < 50; i++) {
+    const gone = new AbortController();
+    const watching = client.watchHealth({}, { signal: gone.signal })[Symbol.asyncIterator]();
+    await watching.next();
+    gone.abort();
+  }
+  const startMs = performance.now();
+  await node.stop();
+  t.true(performance.now() - startMs < 5_000);
+});

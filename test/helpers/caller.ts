@@ -1,0 +1,31 @@
+/** Callers with keys, who sign as the specification says; made of node:crypto alone. */
+import { createHash, generateKeyPairSync, sign } from "node:crypto";
+
+/** The three headers. */
+export interface IdentityHeaders extends Record<string, string> {
+  identity: string;
+  timestamp: string;
+  signature: string;
+}
+
+/** Somebody with a key. */
+export interface TestCaller {
+  /** 0x and 64 lower-case hex digits. */
+  readonly publicKey: string;
+  /** Headers that prove the identity. */
+  headers(options?: { readonly identity?: string; readonly timestamp?: string | number }): IdentityHeaders;
+}
+
+/** A caller with a new key. */
+export function createCaller(): TestCaller {
+  const { publicKey: key, privateKey } = generateKeyPairSync("ed25519");
+  const publicKey = `0x${key.export({ format: "der", type: "spki" }).subarray(-32).toString("hex")}`;
+  return {
+    publicKey,
+    headers({ identity = `ed25519:${publicKey}`, timestamp = Date.now() } = {}) {
+      const digest = createHash("sha256").update(`${identity}:${timestamp}`).digest("hex");
+      const signature = `0x${sign(null, Buffer.from(digest), privateKey).toString("hex")}`;
+      return { identity, timestamp: String(timestamp), signature };
+    },
+  };
+}
