@@ -1,0 +1,106 @@
+import test from "ava";
+import { createServer } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
+import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { createEdge, type EdgeSettings } from "../../src/edge/gate.js";
+import { createOverload } from "../../src/edge/overload.js";
+import { createRpcServer } from "../../src/rpc/rpc-server.js";
+import { serve } from "../../src/rpc/service.js";
+import { ask } from "../helpers/plain-client.js";
+import { connectEach, readFailure, rpcProtocols } from "../helpers/rpc-clients.js";
+import { until } from "../helpers/until.js";
+
+const settings: EdgeSettings = {
+  trustedProxies: [],
+  identityMode: "signed",
+  rateLimitPerMinute: 0,
+  rateLimitExempt: [],
+  onAccess: () => undefined,
+  onUntrustedForwarding: () => undefined,
+};
+
+test("beyond the bound new work is refused in every protocol, and probes are answered", async (t) => {
+  let release = (): void => undefined;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  const edge = createEdge({ ...settings, overload: { maxInFlight: 3, maxLagMs: 60_000 } });
+  t.teardown(() => edge.stop());
+  const slow = async (): Promise<object> => {
+    await released;
+    return {};
+  };
+  const never = (): never => {
+    throw new Error("not called");
+  };
+  const health = {
+    getHealth: () => ({}),
+    listSubsystems: never,
+    getLiveness: never,
+    getReadiness: never,
+    watchHealth: never,
+  };
+  const server = createRpcServer({
+    services: [
+      serve(ZkService, { getMerkleRoot: slow, getMerkleProof: never, getNullifier: never }),
+      serve(HealthService, health),
+    ],
+    gate: edge,
+    onInternalError: (error) => t.fail(String(error)),
+  });
+  const port = await server.listen("127.0.0.1", 0);
+  t.teardown(() => server.drain(100));
+
+  const waiting = [1, 2, 3].map(() => ask(port, "/zk/merkle-root"));
+  await until(() => edge.stats().activeRequests === 3);
+  const refused = await ask(port, "/zk/merkle-root");
+  t.is(refused.status, 503);
+  t.like(JSON.parse(refused.text), { success: false, errorCode: "OVERLOADED", retryAfter: 1 });
+  t.is(refused.headers["retry-after"], "1");
+  const clients = connectEach(port);
+  for (const protocol of rpcProtocols) {
+    const error = await t.throwsAsync(clients[protocol].call(ZkService.method.getMerkleRoot, {}));
+    t.like(readFailure(error), { code: 14, reason: "OVERLOADED" });
+    clients[protocol].close();
+  }
+  t.is((await ask(port, "/health")).status, 200);
+
+  release();
+  t.deepEqual(
+    (await Promise.all(waiting)).map(({ status }) => status),
+    [200, 200, 200],
+  );
+  t.is(edge.stats().activeRequests, 0);
+  t.is((await ask(port, "/zk/merkle-root")).status, 200);
+});
+
+test("an event loop that is late refuses, once it is late twice in a row, and recovers", async (t) => {
+  // Something else that is served meanwhile, so that the loop has turns.
+  const other = createServer().listen(0);
+  t.teardown(() => other.close());
+  const overload = createOverload({ maxInFlight: 1_000_000, maxLagMs: 150 });
+  t.teardown(() => overload.stop());
+  const block = (ms: number): void => {
+    const end = performance.now() + ms;
+    while (performance.now() < end);
+  };
+  const refusals: string[] = [];
+  const look = (): void => {
+    try {
+      overload.check(0);
+      refusals.push("in");
+    } catch {
+      refusals.push("refused");
+    }
+  };
+  for (let i = 0; i < 3; i++) {
+    block(600);
+    await sleep(1);
+    look();
+  }
+  t.is(refusals[0], "in");
+  t.is(refusals.at(-1), "refused");
+  await until(() => {
+    look();
+    return refusals.at(-1) === "in";
+  });
+});
