@@ -29,14 +29,18 @@ export async function measure(server: ServerProcess, load: Load, seconds: number
   return { ...figures, cpuUsPerRequest: (after.cpuUs - before.cpuUs) / requests };
 }
 
-/** GET over HTTP/1.1 with keep-alive. */
-export function httpLoad(path: string): Load {
+/** What is sent; GET without a body when left out. */
+export interface HttpRequest {
+  readonly method?: "GET" | "POST";
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Buffer;
+}
+
+/** Requests over HTTP/1.1 with keep-alive. */
+export function httpLoad(path: string, request: HttpRequest = {}): Load {
   return async (port, seconds) => {
-    const result = await autocannon({
-      url: `http://127.0.0.1:${port}${path}`,
-      connections: concurrency,
-      duration: seconds,
-    });
+    const url = `http://127.0.0.1:${port}${path}`;
+    const result = await autocannon({ url, connections: concurrency, duration: seconds, ...request });
     if (result.errors > 0 || result.non2xx > 0) {
       throw new Error(`${path}: ${result.errors} requests failed, ${result.non2xx} were answered with an error.`);
     }
@@ -51,7 +55,7 @@ export function httpLoad(path: string): Load {
 const sessions = 4;
 
 /** A unary gRPC call with an empty request, over a few HTTP/2 sessions; plain node:http2 costs less than a gRPC client. */
-export function grpcLoad(path: string): Load {
+export function grpcLoad(path: string, headers: Readonly<Record<string, string>> = {}): Load {
   return async (port, seconds) => {
     const clients = Array.from({ length: sessions }, () => connect(`http://127.0.0.1:${port}`));
     await Promise.all(clients.map((client) => once(client, "connect")));
@@ -61,7 +65,7 @@ export function grpcLoad(path: string): Load {
     const caller = async (client: ClientHttp2Session): Promise<void> => {
       while (performance.now() < end) {
         const sent = performance.now();
-        await callEmpty(client, path);
+        await callEmpty(client, path, headers);
         latencies.push(performance.now() - sent);
       }
     };
@@ -80,13 +84,18 @@ export function grpcLoad(path: string): Load {
 const emptyRequest = Buffer.alloc(5);
 
 /** One call; resolves with the bytes of the answer's message. */
-export async function callEmpty(client: ClientHttp2Session, path: string): Promise<Buffer> {
+export async function callEmpty(
+  client: ClientHttp2Session,
+  path: string,
+  metadata: Readonly<Record<string, string>> = {},
+): Promise<Buffer> {
   return await new Promise((resolve, reject) => {
     const stream = client.request({
       ":method": "POST",
       ":path": path,
       "content-type": "application/grpc",
       te: "trailers",
+      ...metadata,
     });
     const chunks: Buffer[] = [];
     let status: unknown;
