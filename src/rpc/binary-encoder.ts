@@ -1,6 +1,8 @@
 /**
  * Compiles a message descriptor to an encoder of the protobuf wire format. It takes what implementations return:
- * literals in which fields may be missing at any depth, or whole messages. It does no reflection per call.
+ * literals in which fields may be missing at any depth, or whole messages. It does no reflection per call. The bytes of a
+ * frozen message, list or map are kept and written again as long as its field has that same value, so whoever freezes a
+ * value freezes all of it.
  */
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
@@ -66,17 +68,12 @@ function compileField(field: DescField): WriteFields {
   const key = field.localName;
   switch (field.fieldKind) {
     case "list":
-      return compileList(field, key);
+      return rememberFrozen(key, compileList(field, key));
     case "map":
-      return compileMap(field, key);
+      return rememberFrozen(key, compileMap(field, key));
     case "message": {
       const write = singular(field, field.number);
-      return (message) => {
-        const value = message[key];
-        if (value !== undefined) {
-          write(value as never);
-        }
-      };
+      return rememberFrozen(key, (message) => write(message[key] as never));
     }
     case "scalar":
     case "enum": {
@@ -90,6 +87,28 @@ function compileField(field: DescField): WriteFields {
       };
     }
   }
+}
+
+/** Writes a field that is set, by `write` or as the bytes that it gave for the same frozen value before. */
+function rememberFrozen(key: string, write: WriteFields): WriteFields {
+  let frozen: unknown;
+  let bytes: Buffer = Buffer.alloc(0);
+  return (message) => {
+    const value = message[key];
+    if (value === undefined) {
+      return;
+    }
+    if (value === frozen) {
+      writer.encoded(bytes);
+      return;
+    }
+    const start = writer.position();
+    write(message);
+    if (Object.isFrozen(value)) {
+      frozen = value;
+      bytes = writer.copyFrom(start);
+    }
+  };
 }
 
 /** Negative zero is a value: its bits are not all zero. */
@@ -107,19 +126,16 @@ function compileList(field: DescField & { fieldKind: "list" }, key: string): Wri
   if (!field.packed) {
     const write = singular(field, field.number);
     return (message) => {
-      const values = message[key] as readonly never[] | undefined;
-      if (values !== undefined) {
-        for (const value of values) {
-          write(value);
-        }
+      for (const value of message[key] as readonly never[]) {
+        write(value);
       }
     };
   }
   const tag = (field.number << 3) | Wire.LengthDelimited;
   const write = scalarWriter(field.scalar ?? ScalarType.INT32);
   return (message) => {
-    const values = message[key] as readonly never[] | undefined;
-    if (values !== undefined && values.length > 0) {
+    const values = message[key] as readonly never[];
+    if (values.length > 0) {
       writer.varint32(tag);
       const start = writer.fork();
       for (const value of values) {
@@ -137,10 +153,7 @@ function compileMap(field: DescField & { fieldKind: "map" }, key: string): Write
   const writeKey = scalarWriter(field.mapKey);
   const writeValue = singular(field, 2);
   return (message) => {
-    const entries = message[key] as Readonly<Record<string, never>> | undefined;
-    if (entries === undefined) {
-      return;
-    }
+    const entries = message[key] as Readonly<Record<string, never>>;
     for (const name of Object.keys(entries)) {
       writer.varint32(tag);
       const start = writer.fork();

@@ -27,6 +27,23 @@ export class BinaryWriter {
     return Buffer.from(this.#buffer.subarray(0, this.#end));
   }
 
+  /** How much is written, to give to {@link copyFrom} later. */
+  position(): number {
+    return this.#end;
+  }
+
+  /** A copy of what was written since a position. */
+  copyFrom(position: number): Buffer {
+    return Buffer.from(this.#buffer.subarray(position, this.#end));
+  }
+
+  /** Bytes that were encoded before, as they are. */
+  encoded(bytes: Buffer): void {
+    this.#ensure(bytes.length);
+    this.#buffer.set(bytes, this.#end);
+    this.#end += bytes.length;
+  }
+
   #ensure(moreBytes: number): void {
     if (this.#end + moreBytes > this.#buffer.length) {
       const larger = Buffer.allocUnsafe(Math.max(2 * this.#buffer.length, this.#end + moreBytes));

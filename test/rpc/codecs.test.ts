@@ -114,6 +114,27 @@ test("a frozen part is written the same each time, and one that may change is ne
   t.is(encode({ boot, ports: {} }), frozen);
 });
 
+test("a frozen part is encoded to the same bytes each time, and one that may change is never stale", (t) => {
+  const encode = binaryEncoder(HealthSnapshotSchema);
+  const decode = (bytes: Uint8Array) => fromBinary(HealthSnapshotSchema, bytes);
+  const ports = { rpc: { requested: 1, actual: 2, drifted: true }, long: { requested: 70_000 } };
+  const boot = { complete: false, current: "x".repeat(300) };
+  encode({ boot, ports });
+  boot.complete = true;
+  t.like(decode(encode({ boot, ports })), { boot: { complete: true } });
+  Object.freeze(boot);
+  Object.freeze(ports);
+  const first = encode({ version: "1", boot, ports });
+  t.deepEqual(encode({ version: "1", boot, ports }), first);
+  t.like(decode(encode({ version: "a longer one", boot, ports })), {
+    version: "a longer one",
+    boot,
+    ports: { long: { requested: 70_000 } },
+  });
+  t.like(decode(encode({ boot: { ...boot, complete: false }, ports: {} })), { boot: { complete: false }, ports: {} });
+  t.deepEqual(encode({ version: "1", boot, ports }), first);
+});
+
 test("JSON text is spliced in untouched", (t) => {
   const data = '{ "a":1.0, "b":12345678901234567890,"c":"\\u0000\\ud800" }';
   t.true(jsonEncoder(GetProgramResponseSchema)({ data }).includes(`"data":${data},"metadata":null`));
