@@ -6,11 +6,12 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { benchBoot } from "./boot.js";
 import { benchCodecs } from "./codecs.js";
+import { benchHostile } from "./hostile.js";
 import type { BenchContext, Row } from "./row.js";
 import { startGatehouse } from "./server-process.js";
 import { benchTransports } from "./transports.js";
 
-const suites = ["transports", "codecs", "boot"] as const;
+const suites = ["transports", "codecs", "boot", "hostile"] as const;
 type Suite = (typeof suites)[number];
 
 const genesis = fileURLToPath(new URL("../../examples/genesis.json", import.meta.url));
@@ -65,6 +66,9 @@ async function run(): Promise<Row[]> {
     if (chosen.includes("codecs")) {
       rows.push(...(await benchCodecs(context)));
     }
+    if (chosen.includes("hostile")) {
+      rows.push(...(await benchHostile(context)));
+    }
   } finally {
     await node.stop();
   }
@@ -81,7 +85,7 @@ function print(rows: readonly Row[]): void {
   for (const { name, baseline, ratio, figures } of rows) {
     const compared = ratio === undefined ? "" : `${ratio.toFixed(2)} of ${baseline ?? "the baseline"}`;
     const details = Object.entries(figures).map(([unit, figure]) => `${unit} ${round(figure)}`);
-    process.stdout.write(`${name.padEnd(18)}  ${compared.padEnd(24)}  ${details.join(", ")}\n`);
+    process.stdout.write(`${name.padEnd(32)}  ${compared.padEnd(24)}  ${details.join(", ")}\n`);
   }
 }
 

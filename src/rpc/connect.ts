@@ -11,6 +11,7 @@ import {
   type HandlerContext,
   type ServiceImpl,
 } from "@connectrpc/connect";
+import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { expressConnectMiddleware } from "@connectrpc/connect-express";
 import type { DescService } from "@bufbuild/protobuf";
 import type { RequestHandler, Response } from "express";
@@ -21,6 +22,8 @@ import { failureDetails } from "./failure-details.js";
 import type { Arrival, Gate } from "./gate.js";
 import { HttpArrival } from "./http-exchange.js";
 import { failureHeaders } from "./http-reply.js";
+import { parseJson } from "./parse-json.js";
+import { maxBodyBytes, readBody } from "./read-body.js";
 import type { Call, ServedMethod, ServedService } from "./service.js";
 import { methodNotAllowed } from "./web-app.js";
 
@@ -30,8 +33,6 @@ export interface ConnectParts {
   readonly gate: Gate;
   /** Hears of every exception that the caller is told nothing about. */
   readonly onInternalError: (error: unknown, requestId: string) => void;
-  /** Most bytes of one request message, after decompression. */
-  readonly maxMessageBytes: number;
 }
 
 /** The request, and the name that it has in the log. */
@@ -54,7 +55,7 @@ export function createConnectHandler(parts: ConnectParts): RequestHandler {
   const handle = expressConnectMiddleware({
     routes: (router) => servable.forEach((service) => register(router, service, parts)),
     grpc: false,
-    readMaxBytes: parts.maxMessageBytes,
+    readMaxBytes: maxBodyBytes,
     contextValues: (request) => {
       const { requestId } = (request as IncomingMessage & { res: Response }).res.locals as { requestId: string };
       return createContextValues().set(exchangeKey, { request, requestId });
@@ -79,8 +80,41 @@ export function createConnectHandler(parts: ConnectParts): RequestHandler {
     for (let i = 0; i < corsHeaders.length; i += 2) {
       response.setHeader(corsHeaders[i]!, corsHeaders[i + 1]!);
     }
-    handle(request, response, next);
+    // The library takes JSON that somebody else has parsed, so its texts pass the same checks as all others.
+    if (/^application\/json\b/.test(request.headers["content-type"] ?? "") && !request.headers["content-encoding"]) {
+      readBody(request, maxBodyBytes)
+        .then(parseObject)
+        .then((body) => {
+          request.body = body;
+          handle(request, response, next);
+        })
+        .catch((error: unknown) => sendConnectError(response, toFailure(error)));
+    } else {
+      handle(request, response, next);
+    }
   };
+}
+
+function parseObject(text: string): object {
+  const body = parseJson(text);
+  if (typeof body !== "object" || body === null || Array.isArray(body)) {
+    throw new Failure("INVALID_REQUEST", "The request body must be a JSON object.");
+  }
+  return body;
+}
+
+/** Answers with an error as Connect has it, for a request that did not get as far as the library. */
+function sendConnectError(response: Response, failure: Failure): void {
+  if (response.headersSent) {
+    return;
+  }
+  const error = toConnectError(failure);
+  const headers = failureHeaders(failure);
+  for (let i = 0; i < headers.length; i += 2) {
+    response.setHeader(headers[i]!, headers[i + 1]!);
+  }
+  response.setHeader("Content-Type", "application/json");
+  response.status(codeToHttpStatus(error.code)).end(errorToJsonBytes(error, undefined));
 }
 
 function register(router: ConnectRouter, { desc, methods }: ServedService, parts: ConnectParts): void {

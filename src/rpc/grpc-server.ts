@@ -36,7 +36,7 @@ export interface GrpcServerParts {
 }
 
 /** Most bytes of one request message, after decompression. */
-export const maxMessageBytes = 4 * 1024 * 1024;
+const maxMessageBytes = 4 * 1024 * 1024;
 
 /** A grpc-js server with every service, not listening yet. */
 export function createGrpcServer(parts: GrpcServerParts): Server {

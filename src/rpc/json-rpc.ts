@@ -3,6 +3,7 @@
  * are the older envelope that existing clients of such networks speak, answered in its own shape.
  */
 import { createJSONRPCErrorResponse, JSONRPCErrorCode, JSONRPCServer, type JSONRPCRequest } from "json-rpc-2.0";
+import { parseJson } from "./parse-json.js";
 
 /** Most requests of one batch. */
 const maxBatch = 100;
@@ -17,7 +18,7 @@ export function createJsonRpcEntry(): JsonRpcEntry {
   return async (body) => {
     let request: unknown;
     try {
-      request = JSON.parse(body);
+      request = parseJson(body);
     } catch {
       return JSON.stringify(createJSONRPCErrorResponse(null, JSONRPCErrorCode.ParseError, "Parse error"));
     }

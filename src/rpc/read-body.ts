@@ -1,6 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import { Failure } from "../errors.js";
 
+/** Most bytes of a request body over HTTP/1.1. */
+export const maxBodyBytes = 1024 * 1024;
+
 /**
  * Reads a request body as UTF-8 text.
  *
@@ -11,6 +14,25 @@ export async function readBody(request: IncomingMessage, maxBytes: number): Prom
   if (Number(request.headers["content-length"] ?? 0) > maxBytes) {
     throw tooLarge(maxBytes);
   }
+  const chunks = await readChunks(request, maxBytes);
+  if (chunks.length > 1) {
+    await takeTurn();
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+let lastTurn: Promise<void> = Promise.resolve();
+
+/**
+ * Large bodies are decoded and parsed one in each turn of the event loop, however many have arrived: what else arrives
+ * waits for one of them, not for all.
+ */
+async function takeTurn(): Promise<void> {
+  lastTurn = lastTurn.then(() => new Promise((resolve) => setImmediate(resolve)));
+  await lastTurn;
+}
+
+async function readChunks(request: IncomingMessage, maxBytes: number): Promise<Buffer[]> {
   return await new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let sizeBytes = 0;
@@ -25,7 +47,7 @@ export async function readBody(request: IncomingMessage, maxBytes: number): Prom
       chunks.push(chunk);
     };
     request.on("data", onData);
-    request.once("end", () => resolve(Buffer.concat(chunks).toString("utf8")));
+    request.once("end", () => resolve(chunks));
     request.once("close", () => reject(new Failure("INVALID_REQUEST", "The request body ended early.")));
   });
 }

@@ -12,6 +12,7 @@ import {
   create,
 } from "@bufbuild/protobuf";
 import { Failure } from "../errors.js";
+import { parseJson } from "./parse-json.js";
 import { enumWords } from "./enum-words.js";
 
 /** Path parameters (in the template's order), raw query string and JSON body text to request message. */
@@ -107,12 +108,7 @@ function decodeQuery(text: string): string {
 }
 
 function parseBody(input: DescMessage, body: string | undefined): object {
-  let json: JsonValue;
-  try {
-    json = JSON.parse(body ?? "") as JsonValue;
-  } catch {
-    throw new Failure("INVALID_REQUEST", "The request body must be a JSON object.");
-  }
+  const json = parseJson(body ?? "") as JsonValue;
   if (typeof json !== "object" || json === null || Array.isArray(json)) {
     throw new Failure("INVALID_REQUEST", "The request body must be a JSON object.");
   }

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import type { Gate } from "./gate.js";
 import { createConnectHandler } from "./connect.js";
-import { createGrpcServer, maxMessageBytes } from "./grpc-server.js";
+import { createGrpcServer } from "./grpc-server.js";
 import { createJsonRpcEntry } from "./json-rpc.js";
 import { createRpcListener, type RpcListener } from "./rpc-listener.js";
 import type { ServedService } from "./service.js";
@@ -27,7 +27,7 @@ export function createRpcServer({ services, gate, onInternalError }: RpcServerPa
   const transcoder = createTranscoder({ services, gate, nextRequestId, onInternalError });
   const webApp = createWebApp({
     gate,
-    connect: createConnectHandler({ services, gate, onInternalError, maxMessageBytes }),
+    connect: createConnectHandler({ services, gate, onInternalError }),
     jsonRpc: createJsonRpcEntry(),
     nextRequestId,
     onInternalError,

@@ -12,13 +12,10 @@ import { HttpArrival, HttpCall } from "./http-exchange.js";
 import { sendFailure, sendJson, splitUrl } from "./http-reply.js";
 import { jsonEncoder, jsonFieldEncoder } from "./json-encoder.js";
 import { parsePathTemplate } from "./path-template.js";
-import { readBody } from "./read-body.js";
+import { maxBodyBytes, readBody } from "./read-body.js";
 import { compileRequestBinder, type RequestBinder } from "./request-binder.js";
 import { createRouteTable, type RouteMatch } from "./route-table.js";
 import type { ServedMethod, ServedService } from "./service.js";
-
-/** Most bytes of a JSON request body. */
-export const maxBodyBytes = 1024 * 1024;
 
 interface Route {
   readonly served: ServedMethod;

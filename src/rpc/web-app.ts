@@ -8,8 +8,7 @@ import type { Admission, Gate } from "./gate.js";
 import { HttpArrival } from "./http-exchange.js";
 import { sendFailure, sendJson, splitUrl } from "./http-reply.js";
 import type { JsonRpcEntry } from "./json-rpc.js";
-import { readBody } from "./read-body.js";
-import { maxBodyBytes } from "./transcoder.js";
+import { maxBodyBytes, readBody } from "./read-body.js";
 
 /** What the application needs. */
 export interface WebAppParts {

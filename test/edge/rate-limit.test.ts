@@ -1,4 +1,10 @@
 import test from "ava";
+import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
+import { Health } from "../../gen/health/v1/health_pb.js";
+import { ask } from "../helpers/plain-client.js";
+import { connectEach, readFailure, rpcProtocols } from "../helpers/rpc-clients.js";
+import { startTestNode } from "../helpers/start-node.js";
 import { createRateLimit } from "../../src/edge/rate-limit.js";
 import { Failure } from "../../src/errors.js";
 
@@ -48,4 +54,35 @@ test("a caller of IPv6 has a whole /64, and is counted as one", (t) => {
 test("what is left is told in headers", (t) => {
   const limit = createRateLimit(60);
   t.deepEqual(limit.count("192.0.2.1"), ["RateLimit-Policy", '"default";q=60;w=60', "RateLimit", '"default";r=59;t=1']);
+});
+
+test("over the limit every protocol says so, when to come back, and goes on answering probes", async (t) => {
+  const { port } = await startTestNode(t, { "rate-limit": "2", "rate-limit-exempt": "" });
+  const first = await ask(port, "/info");
+  t.is(first.status, 200);
+  t.is(first.headers["ratelimit-policy"], '"default";q=2;w=60');
+  t.regex(String(first.headers["ratelimit"]), /^"default";r=1;t=\d+$/);
+  await ask(port, "/nothing");
+
+  const refused = await ask(port, "/info");
+  t.is(refused.status, 429);
+  const body = JSON.parse(refused.text) as { errorCode: string; retryAfter: number };
+  t.is(body.errorCode, "RATE_LIMITED");
+  t.is(refused.headers["retry-after"], String(body.retryAfter));
+  t.regex(String(refused.headers["ratelimit"]), /^"default";r=0;t=\d+$/);
+
+  const clients = connectEach(port);
+  for (const protocol of rpcProtocols) {
+    const error = await t.throwsAsync(clients[protocol].call(InfoService.method.getInfo, {}));
+    const failure = readFailure(error);
+    t.like(failure, { code: 8, reason: "RATE_LIMITED" }, protocol);
+    t.true(failure.retryAfterS! >= 1, protocol);
+    await t.notThrowsAsync(clients[protocol].call(HealthService.method.getHealth, {}));
+    await t.notThrowsAsync(clients[protocol].call(Health.method.check, {}));
+    clients[protocol].close();
+  }
+  for (const probe of ["/health", "/health/subsystems", "/livez", "/readyz", "/version"]) {
+    t.not((await ask(port, probe)).status, 429, probe);
+  }
+  t.like(JSON.parse((await ask(port, "/rate-limit/stats")).text), { errorCode: "RATE_LIMITED" });
 });

@@ -4,7 +4,7 @@ import { anyUnpack } from "@bufbuild/protobuf/wkt";
 import { ConnectError, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import type { ServiceError } from "@grpc/grpc-js";
-import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
+import { ErrorInfoSchema, type RetryInfo, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
 import { connectGrpc } from "./grpc-client.js";
 
@@ -28,6 +28,8 @@ export interface RpcFailure {
   readonly message: string;
   /** Reason of the ErrorInfo detail. */
   readonly reason: string | undefined;
+  /** Seconds of the RetryInfo detail. */
+  readonly retryAfterS: number | undefined;
 }
 
 /** A client for each protocol. */
@@ -70,11 +72,17 @@ function overTransport(transport: Transport): RpcClient {
 export function readFailure(error: unknown): RpcFailure {
   if (error instanceof ConnectError) {
     const [info] = error.findDetails(ErrorInfoSchema);
-    return { code: error.code, message: error.rawMessage, reason: info?.reason };
+    const [retry] = error.findDetails(RetryInfoSchema);
+    return { code: error.code, message: error.rawMessage, reason: info?.reason, retryAfterS: secondsOf(retry) };
   }
   const { code, details, metadata } = error as ServiceError;
   const [packed] = metadata.get("grpc-status-details-bin");
   const status = packed === undefined ? undefined : fromBinary(StatusSchema, Buffer.from(packed as Buffer));
-  const infos = (status?.details ?? []).flatMap((detail) => anyUnpack(detail, ErrorInfoSchema) ?? []);
-  return { code, message: details, reason: infos[0]?.reason };
+  const [info] = (status?.details ?? []).flatMap((detail) => anyUnpack(detail, ErrorInfoSchema) ?? []);
+  const [retry] = (status?.details ?? []).flatMap((detail) => anyUnpack(detail, RetryInfoSchema) ?? []);
+  return { code, message: details, reason: info?.reason, retryAfterS: secondsOf(retry) };
+}
+
+function secondsOf(retry: RetryInfo | undefined): number | undefined {
+  return retry?.retryDelay === undefined ? undefined : Number(retry.retryDelay.seconds);
 }

@@ -346,3 +346,24 @@ test("an identity that is stuffed is refused without harm", async (t) => {
     t.is((JSON.parse(text) as { errorCode: string }).errorCode, "INVALID_SIGNATURE");
   }
 });
+
+test("JSON that Connect cannot use is an error of Connect, with the reason", async (t) => {
+  for (const [body, reason] of [
+    ["[1,2", "INVALID_REQUEST"],
+    ["null", "INVALID_REQUEST"],
+    ["", "INVALID_REQUEST"],
+    ["[".repeat(1_000_000), "INVALID_REQUEST"],
+    [" ".repeat(1_100_000), "PAYLOAD_TOO_LARGE"],
+  ] as const) {
+    const { status, text, headers } = await ask(node.port, getVersion, {
+      method: "POST",
+      body,
+      headers: { "Content-Type": "application/json" },
+    });
+    t.is(status, reason === "PAYLOAD_TOO_LARGE" ? 429 : 400);
+    t.is(headers["content-type"], "application/json");
+    const { code, details } = JSON.parse(text) as { code: string; details: { debug: { reason: string } }[] };
+    t.is(code, reason === "PAYLOAD_TOO_LARGE" ? "resource_exhausted" : "invalid_argument");
+    t.is(details[0]!.debug.reason, reason);
+  }
+});

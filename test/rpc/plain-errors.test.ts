@@ -181,6 +181,14 @@ test("POST / with notifications only is answered with nothing", async (t) => {
   t.is(text, "");
 });
 
+test("JSON that is nothing but brackets is refused by a look at them", async (t) => {
+  const { status, text } = await ask(node.port, "/tlsnotary/verify", { method: "POST", body: "[".repeat(1_000_000) });
+  t.is(status, 400);
+  t.regex(text, /nested deeper than 128 levels/);
+  t.like(JSON.parse((await rpc("[".repeat(1_000_000))).text), { error: { code: -32700 } });
+  t.is((await rpc(`{"jsonrpc":"2.0","id":1,"method":"${'[\\"{'.repeat(200)}"}`)).status, 200);
+});
+
 test(answers, "[null, 7]", [
   { jsonrpc: "2.0", id: null, error: { code: -32600, message: "Invalid Request" } },
   { jsonrpc: "2.0", id: null, error: { code: -32600, message: "Invalid Request" } },

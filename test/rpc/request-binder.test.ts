@@ -72,8 +72,8 @@ test("a repeated limit", refuses, () => search([], "limit=1&limit=1", undefined)
 test("a flag that is none", refuses, () => search([], "exact=yes", undefined), /^exact must be true or false/);
 test("malformed encoding in a query", refuses, () => search([], "q=%ZZ", undefined), /malformed/);
 test("an index that is none", refuses, () => item(["s", "f", "1e1"], "", undefined), /^index must be/);
-test("a body that is no JSON", refuses, () => verify([], "", "{"), /must be a JSON object/);
-test("a missing body", refuses, () => verify([], "", undefined), /must be a JSON object/);
+test("a body that is no JSON", refuses, () => verify([], "", "{"), /is not JSON/);
+test("a missing body", refuses, () => verify([], "", undefined), /is not JSON/);
 test("a body that is a list", refuses, () => verify([], "", "[]"), /must be a JSON object/);
 test(
   "a field of the wrong type",
