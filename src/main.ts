@@ -3,10 +3,13 @@
 import { Command } from "commander";
 import { addDevnet } from "./cli/devnet.js";
 import { addHealth } from "./cli/health.js";
+import { addIdentity } from "./cli/identity.js";
 import { addKeygen } from "./cli/keygen.js";
 import { ExitError } from "./cli/output.js";
 import { addPeers } from "./cli/peers.js";
 import { addStart } from "./cli/start.js";
+import { addStorage } from "./cli/storage.js";
+import { addTx } from "./cli/tx.js";
 import { ConfigError } from "./config.js";
 import { version } from "./version.js";
 
@@ -26,7 +29,7 @@ Exit codes: 0 done, 1 failed, 2 wrong option or configuration, 3 the node cannot
   )
   .exitOverride();
 
-for (const add of [addStart, addDevnet, addKeygen, addHealth, addPeers]) {
+for (const add of [addStart, addDevnet, addKeygen, addHealth, addPeers, addStorage, addTx, addIdentity]) {
   add(program);
 }
 

@@ -5,8 +5,10 @@
 import { SubsystemStatus } from "../gen/gatehouse/health/v1/health_pb.js";
 import { createAttestationService } from "./attestation/service.js";
 import { adoptGenesis, verifyStoredChain } from "./chain/genesis.js";
-import { createChainService } from "./chain/service.js";
-import { type ChainHead, createChainStore } from "./chain/store.js";
+import { type Chain, createChain } from "./chain/chain.js";
+import { startSealer } from "./chain/sealer.js";
+import { createChainService, createConsensusService } from "./chain/service.js";
+import { type ChainHead, type ChainStore, createChainStore } from "./chain/store.js";
 import type { Config } from "./config.js";
 import { openDatabase } from "./db/connect.js";
 import { migrate } from "./db/migrate.js";
@@ -14,6 +16,7 @@ import { createEdge } from "./edge/gate.js";
 import { createBoot } from "./health/boot.js";
 import { createBoundedProbe } from "./health/bounded-probe.js";
 import { messageOf, type ProcessErrors } from "./health/process-errors.js";
+import { execute } from "./execute.js";
 import { createHealthFeed } from "./health/feed.js";
 import { createGrpcHealthService } from "./health/grpc-health.js";
 import { createReadiness } from "./health/probes.js";
@@ -29,8 +32,8 @@ import { createMainLoop, type MainLoop } from "./peers/main-loop.js";
 import { createPeerBook, readPeersFile } from "./peers/peer-book.js";
 import { createRefreshPeers } from "./peers/refresh.js";
 import type { RpcListener } from "./rpc/rpc-listener.js";
-import { createRpcServer } from "./rpc/rpc-server.js";
-import { listServices } from "./services.js";
+import { createInternalServer, createRpcServer } from "./rpc/rpc-server.js";
+import { listInternalServices, listServices } from "./services.js";
 import { createPrograms } from "./storage/programs.js";
 import { createStorageService } from "./storage/service.js";
 import { codename, version } from "./version.js";
@@ -54,6 +57,10 @@ export interface RunningNode {
   /** The registry of subsystems: whoever runs a subsystem reports its state here. */
   readonly subsystems: Subsystems;
   readonly mainLoop: MainLoop;
+  /** The chain: whoever brings blocks hands them in here. */
+  readonly chain: Chain;
+  /** A block from 1 on, as it was signed. */
+  readonly block: ChainStore["block"];
   readonly log: Logger;
   /** Finishes what is under way, for up to ten seconds, and closes everything. */
   stop(): Promise<void>;
@@ -66,6 +73,8 @@ export class StartError extends Error {
 
 /** How long requests under way may take to finish when the node stops. */
 const drainMs = 10_000;
+/** How often a sealing node looks for pending transactions. */
+const sealEveryMs = 250;
 /** How long a peer may take to answer. */
 const peerDeadlineMs = 2_000;
 
@@ -145,10 +154,16 @@ async function boot(
     await migrate(opened);
     return opened;
   });
-  const chain = createChainStore(database);
+  const chainStore = createChainStore(database);
 
-  const genesis = await steps.step("genesis", () => adoptGenesis(chain, config.genesisFile));
-  const head = await bootChain();
+  const genesis = await steps.step("genesis", () => adoptGenesis(chainStore, config.genesisFile));
+  const chain = createChain({
+    store: chainStore,
+    genesis,
+    head: await bootChain(),
+    execute,
+    nowMs: Date.now,
+  });
 
   const peerEntries = await steps.step("peers", () =>
     config.peersFile === undefined ? [] : readPeersFile(config.peersFile),
@@ -180,6 +195,7 @@ async function boot(
     isDormant: () => dormant,
     isAccepting: () => {
       const highest = book.highestBlock();
+      const head = chain.head();
       const isSynced = head !== undefined && (highest === undefined || head.number >= highest);
       return steps.state().complete && !stopping && !dormant && isSynced && !mainLoop.isDead();
     },
@@ -188,7 +204,7 @@ async function boot(
     mainLoop,
     processErrors,
     pendingCount: createBoundedProbe({
-      query: () => chain.pendingCount(),
+      query: () => chainStore.pendingCount(),
       maxAgeMs: 900,
       timeoutMs: 1_000,
       nowMs: () => performance.now(),
@@ -243,7 +259,7 @@ async function boot(
       genesis: () => genesis?.text,
       rateLimit: () => edge.stats(),
     }),
-    chain: createChainService(chain),
+    chain: createChainService(chain, chainStore),
     storage: createStorageService(createPrograms(database)),
     zk: createZkService({ tree: createMerkleTree(database), nullifiers: createNullifiers(database) }),
     attestation: config.tlsnotaryEnabled
@@ -253,19 +269,13 @@ async function boot(
         })
       : undefined,
   });
-  const server = createRpcServer({
-    services,
-    gate: edge,
-    onInternalError: (error, requestId) => log.error({ subsystem: "rpc", requestId, err: error }, "A request failed"),
-  });
+  const onInternalError = (error: unknown, requestId: string): void =>
+    log.error({ subsystem: "rpc", requestId, err: error }, "A request failed");
+  const server = createRpcServer({ services, gate: edge, onInternalError });
   const rpcPort = await steps.step("rpc", async () => {
-    const bound = await bindRpcPort(server, config);
+    const bound = await bindPort(server, config.host, config.rpcPort, config.portDrift, "--rpc-port");
     onStop(() => server.drain(drainMs));
-    const isAny = bound.requested === 0;
-    subsystems.set("rpc", { port: bound.actual, ...(!isAny && { requestedPort: bound.requested }) });
-    if (!isAny && bound.actual !== bound.requested) {
-      warn("rpc", `Port ${bound.requested} is taken; the node listens on ${bound.actual} instead.`);
-    }
+    recordPort("rpc", bound);
     return bound.actual;
   });
   const rpcUrl = `http://${reachableHost(config.host)}:${rpcPort}`;
@@ -286,9 +296,15 @@ async function boot(
       : "TLSNOTARY_ENABLED is not true.",
     config.tlsnotaryEnabled,
   );
-  leaveOut("omni", notProvided, false);
+  const omniPort = await steps.step("omni", () => listenInternally());
   leaveOut("dtr", notProvided, false);
   leaveOut("l2ps", notProvided, false);
+  if (genesis !== undefined && chain.head() !== undefined && isEqual(genesis.authorities, [key.publicKey])) {
+    const sealer = startSealer(chain, key, sealEveryMs, (error) =>
+      log.error({ subsystem: "chain", err: error }, "A block could not be made; it is tried again"),
+    );
+    onStop(() => sealer.stop());
+  }
   if (whyDormant === undefined) {
     await steps.step("main_loop", () => mainLoop.start());
     onStop(() => mainLoop.stop("The node is shutting down."));
@@ -302,13 +318,15 @@ async function boot(
   return {
     rpcUrl,
     publicKey: key.publicKey,
-    ports: { rpc: rpcPort },
+    ports: { rpc: rpcPort, omni: omniPort },
     dormant,
     version,
     versionName: codename,
     warnings,
     subsystems,
     mainLoop,
+    chain,
+    block: (number) => chainStore.block(number),
     log,
     async stop() {
       if (!stopping) {
@@ -319,32 +337,71 @@ async function boot(
     },
   };
 
+  /** The port between nodes: everything on it is signed, and nothing of it is reachable from the public one. */
+  async function listenInternally(): Promise<number> {
+    const gate = createEdge({
+      trustedProxies: [],
+      identityMode: "signed",
+      rateLimitPerMinute: 0,
+      rateLimitExempt: [],
+      onAccess: () => undefined,
+      onUntrustedForwarding: () => undefined,
+    });
+    onStop(() => gate.stop());
+    const internal = createInternalServer({
+      services: listInternalServices({ consensus: createConsensusService(chain) }),
+      gate,
+      onInternalError,
+    });
+    const bound = await bindPort(internal, config.host, config.omniPort, config.portDrift, "--omni-port");
+    onStop(() => internal.drain(drainMs));
+    recordPort("omni", bound);
+    return bound.actual;
+  }
+
+  /** Tells of a port in the registry, and of one that is not the one asked for. */
+  function recordPort(name: SubsystemName, { requested, actual }: BoundPort): void {
+    const isAny = requested === 0;
+    subsystems.set(name, { port: actual, ...(!isAny && { requestedPort: requested }) });
+    if (!isAny && actual !== requested) {
+      warn(name, `Port ${requested} is taken; the node listens on ${actual} instead.`);
+    }
+  }
+
   /** Without a genesis there is no chain yet; with one that does not fit its hash the node runs, and says it fails. */
   async function bootChain(): Promise<ChainHead | undefined> {
     if (genesis === undefined) {
       steps.skip("chain", "There is no genesis block yet; start the node with --genesis FILE.");
       return undefined;
     }
-    return await steps.tryStep("chain", () => verifyStoredChain(chain));
+    return await steps.tryStep("chain", () => verifyStoredChain(chainStore));
   }
 }
 
 const notProvided = "This version of Gatehouse does not provide it.";
 
-async function bindRpcPort(server: RpcListener, config: Config): Promise<BoundPort> {
+async function bindPort(
+  listener: RpcListener,
+  host: string,
+  port: number,
+  drift: Config["portDrift"],
+  option: string,
+): Promise<BoundPort> {
   try {
-    return await listenWithDrift((port) => server.listen(config.host, port), config.rpcPort, config.portDrift);
+    return await listenWithDrift((candidate) => listener.listen(host, candidate), port, drift);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "EADDRINUSE") {
       const remedy =
-        config.portDrift === "deny"
-          ? "; choose another --rpc-port, or --port-drift allow"
-          : ", and so are the ports after it";
-      throw new StartError(`Port ${config.rpcPort} is taken${remedy}.`);
+        drift === "deny" ? `; choose another ${option}, or --port-drift allow` : ", and so are the ports after it";
+      throw new StartError(`Port ${port} is taken${remedy}.`);
     }
-    throw new StartError(`Port ${config.rpcPort} on ${config.host} cannot be bound: ${messageOf(error)}.`);
+    throw new StartError(`Port ${port} on ${host} cannot be bound: ${messageOf(error)}.`);
   }
+}
+
+function isEqual(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((item, i) => item === b[i]);
 }
 
 /** The host under which a listener is reached from this machine, in a URL. */

@@ -1,6 +1,6 @@
 /** The list of what a node serves: every service descriptor with its implementation. All protocols read this list. */
 import { AttestationService } from "../gen/gatehouse/attestation/v1/attestation_pb.js";
-import { ChainService } from "../gen/gatehouse/chain/v1/chain_pb.js";
+import { ChainService, ConsensusService } from "../gen/gatehouse/chain/v1/chain_pb.js";
 import { HealthService } from "../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../gen/gatehouse/info/v1/info_pb.js";
 import { Health } from "../gen/health/v1/health_pb.js";
@@ -38,4 +38,13 @@ export function listServices(implementations: Implementations): ServedService[] 
       : [serve(AttestationService, attestation, { plainReplies: attestationReplies })]),
   ];
   return [...services, ...reflectionServices(services.map(({ desc }) => desc))];
+}
+
+/** What a node serves on its internal port. */
+export function listInternalServices({
+  consensus,
+}: {
+  readonly consensus: Implementation<typeof ConsensusService>;
+}): ServedService[] {
+  return [serve(ConsensusService, consensus)];
 }

@@ -10,6 +10,8 @@ export interface Genesis {
   readonly text: string;
   /** Hash of block 0: 0x and SHA-256 of the text in UTF-8. */
   readonly hash: string;
+  /** Public keys that may make blocks: 0x and 64 lower-case hex digits each. */
+  readonly authorities: readonly string[];
 }
 
 const maxBytes = 16 * 1024 * 1024;
@@ -28,12 +30,12 @@ const genesisFile = z.looseObject({
  */
 export async function adoptGenesis(store: ChainStore, path: string | undefined): Promise<Genesis | undefined> {
   const stored = await store.genesisText();
-  const known = stored === undefined ? undefined : { text: stored, hash: genesisHash(stored) };
+  const known = stored === undefined ? undefined : toGenesis("stored in block 0", stored);
   if (path === undefined) {
     return known;
   }
   const text = await readGenesis(path);
-  const given = { text, hash: genesisHash(text) };
+  const given = toGenesis(path, text);
   if (known !== undefined) {
     if (known.hash !== given.hash) {
       throw new Error(
@@ -43,7 +45,7 @@ export async function adoptGenesis(store: ChainStore, path: string | undefined):
     }
     return known;
   }
-  await store.insertGenesis({ ...given, timestampMs: parseGenesis(path, text).timestamp ?? 0 });
+  await store.insertGenesis({ text, hash: given.hash, timestampMs: parseGenesis(path, text).timestamp ?? 0 });
   return given;
 }
 
@@ -59,6 +61,10 @@ export async function verifyStoredChain(store: ChainStore): Promise<ChainHead> {
     throw new Error("Block 0 in the database does not have the hash of the genesis that it holds.");
   }
   return head;
+}
+
+function toGenesis(path: string, text: string): Genesis {
+  return { text, hash: genesisHash(text), authorities: parseGenesis(path, text).authorities ?? [] };
 }
 
 /** Hash of a genesis: 0x and 64 lower-case hex digits. */

@@ -1,18 +1,82 @@
-/** The chain service. */
-import type { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+/** The chain service, and the consensus service of the internal port. */
+import { type ChainService, type ConsensusService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { Failure } from "../errors.js";
 import type { Implementation } from "../rpc/service.js";
+import type { Chain } from "./chain.js";
 import type { ChainStore } from "./store.js";
+import { describeBlock } from "./transaction.js";
+
+const statuses = {
+  pending: TransactionStatus.PENDING,
+  included: TransactionStatus.INCLUDED,
+  rejected: TransactionStatus.REJECTED,
+} as const;
 
 /** Builds the chain service. */
-export function createChainService(store: Pick<ChainStore, "head">): Implementation<typeof ChainService> {
+export function createChainService(
+  chain: Pick<Chain, "head" | "submit">,
+  store: Pick<ChainStore, "block" | "fate">,
+): Implementation<typeof ChainService> {
   return {
-    async getHead() {
-      const head = await store.head();
+    getHead() {
+      const head = chain.head();
       if (head === undefined) {
         throw new Failure("STATE_NOT_READY", "The node has no genesis block yet; start it with --genesis FILE.");
       }
       return head;
+    },
+
+    async getBlock({ number }) {
+      const stored = number > BigInt(Number.MAX_SAFE_INTEGER) ? undefined : await store.block(number);
+      if (stored === undefined) {
+        throw new Failure(
+          "NOT_FOUND",
+          number === 0n ? "Block 0 is the genesis: GET /genesis." : "There is no such block yet.",
+        );
+      }
+      return { ...stored, ...describeBlock(stored.block) };
+    },
+
+    async *listBlocks({ fromNumber }, { signal }) {
+      const last = chain.head()?.number ?? 0n;
+      for (let number = fromNumber < 1n ? 1n : fromNumber; number <= last && !signal.aborted; number++) {
+        const stored = await store.block(number);
+        if (stored === undefined) {
+          throw new Error(`Block ${number} is missing in the database.`);
+        }
+        yield { block: stored.block };
+      }
+    },
+
+    async submitTransaction({ transaction }) {
+      if (transaction === undefined) {
+        throw new Failure("INVALID_REQUEST", "The request must hold a transaction.");
+      }
+      return { hash: await chain.submit(transaction) };
+    },
+
+    async getTransaction(request) {
+      const hash = /^0x[0-9a-fA-F]{64}$/.test(request.hash) ? request.hash.toLowerCase() : undefined;
+      if (hash === undefined) {
+        throw new Failure("INVALID_REQUEST", "A transaction's hash is 0x and 64 hex digits.");
+      }
+      const fate = await store.fate(hash);
+      if (fate === undefined) {
+        throw new Failure("NOT_FOUND", "The node does not know this transaction.");
+      }
+      return { hash, ...fate, status: statuses[fate.status] };
+    },
+  };
+}
+
+/** Builds the consensus service. */
+export function createConsensusService(chain: Pick<Chain, "apply">): Implementation<typeof ConsensusService> {
+  return {
+    async applyBlock({ block }) {
+      if (block === undefined) {
+        throw new Failure("INVALID_REQUEST", "The request must hold a block.");
+      }
+      return { hash: await chain.apply(block) };
     },
   };
 }

@@ -1,5 +1,9 @@
-/** Blocks and pending transactions in the database. */
+/** Blocks, transactions and the pool of pending ones in the database. */
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import type { Knex } from "knex";
+import { type Block, BlockSchema, type Transaction, TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import type { Database } from "../db/connect.js";
+import type { ReadBlock, ReadTransaction } from "./transaction.js";
 
 /** The newest block. */
 export interface ChainHead {
@@ -11,6 +15,18 @@ export interface ChainHead {
   readonly genesisHash: string;
 }
 
+/** What became of a transaction. */
+export type TransactionFate =
+  | { readonly status: "pending" }
+  | { readonly status: "included"; readonly blockNumber: bigint }
+  | { readonly status: "rejected"; readonly reason: string };
+
+/** How full the pool is. */
+export interface PoolSize {
+  readonly count: number;
+  readonly bytes: number;
+}
+
 /** The stored chain. */
 export interface ChainStore {
   /** The newest block; undefined while there is none. */
@@ -19,9 +35,39 @@ export interface ChainStore {
   genesisText(): Promise<string | undefined>;
   /** Makes block 0. Rejects when there is one. */
   insertGenesis(genesis: { readonly text: string; readonly hash: string; readonly timestampMs: number }): Promise<void>;
+  /** A block from 1 on, as it was signed. */
+  block(number: bigint): Promise<{ readonly hash: string; readonly block: Block } | undefined>;
   /** Number of pending transactions. */
   pendingCount(): Promise<number>;
+  poolSize(): Promise<PoolSize>;
+  /** Puts a transaction into the pool; nothing when it is there already. */
+  insertPending(transaction: ReadTransaction, bytes: Uint8Array, receivedMs: number): Promise<void>;
+  /** The oldest pending transactions. */
+  pending(limit: number): Promise<Transaction[]>;
+  /** What became of a transaction; undefined when nothing is known of it. */
+  fate(hash: string): Promise<TransactionFate | undefined>;
+  /** Largest nonce of the sender in a block; undefined when there is none. */
+  lastNonce(sender: string): Promise<bigint | undefined>;
+  /** Runs `work` in one database transaction: all of its effects, or none when it throws. */
+  write<T>(work: (changes: ChainChanges) => Promise<T>): Promise<T>;
 }
+
+/** Changes inside one database transaction. */
+export interface ChainChanges {
+  /** For the effects of transactions. */
+  readonly db: Knex;
+  /** Runs `work`; when it throws, its effects are gone and those before stay. */
+  attempt<T>(work: (changes: ChainChanges) => Promise<T>): Promise<T>;
+  isIncluded(hash: string): Promise<boolean>;
+  lastNonce(sender: string): Promise<bigint | undefined>;
+  insertTransaction(transaction: ReadTransaction, blockNumber: bigint, position: number): Promise<void>;
+  insertBlock(block: ReadBlock): Promise<void>;
+  /** Takes a transaction out of the pool and remembers why. */
+  reject(hash: string, reason: string, rejectedMs: number): Promise<void>;
+}
+
+/** Most rejected transactions that are remembered. */
+const maxRejected = 10_000;
 
 /** Builds the store. */
 export function createChainStore({ read, write }: Database): ChainStore {
@@ -47,9 +93,110 @@ export function createChainStore({ read, write }: Database): ChainStore {
     async insertGenesis({ text, hash, timestampMs }) {
       await write("blocks").insert({ number: 0, hash, timestamp_ms: timestampMs, genesis: text });
     },
+    async block(number) {
+      const row = (await read("blocks").where("number", Number(number)).first("hash", "header", "signature")) as
+        { hash: string; header: Buffer | null; signature: Buffer | null } | undefined;
+      if (row?.header == null || row.signature === null) {
+        return undefined;
+      }
+      const transactions = (await read("transactions")
+        .where("block_number", Number(number))
+        .orderBy("position")
+        .select("body", "signature")) as { body: Buffer; signature: Buffer }[];
+      const { header, signature } = row;
+      return { hash: row.hash, block: create(BlockSchema, { header, signature, transactions }) };
+    },
     async pendingCount() {
       const [row] = (await read("mempool").count({ count: "*" })) as { count: number | string }[];
       return Number(row?.count ?? 0);
     },
+    async poolSize() {
+      const [row] = (await read("mempool").select(
+        read.raw("count(*) AS count, coalesce(sum(length(bytes)), 0) AS bytes"),
+      )) as unknown as { count: number | string; bytes: number | string }[];
+      return { count: Number(row?.count ?? 0), bytes: Number(row?.bytes ?? 0) };
+    },
+    async insertPending({ hash }, bytes, receivedMs) {
+      await write("mempool")
+        .insert({ hash, bytes: Buffer.from(bytes), received_ms: receivedMs })
+        .onConflict("hash")
+        .ignore();
+    },
+    async pending(limit) {
+      const rows = (await read("mempool").orderBy(["received_ms", "hash"]).limit(limit).select("bytes")) as {
+        bytes: Buffer;
+      }[];
+      return rows.map(({ bytes }) => fromBinary(TransactionSchema, bytes));
+    },
+    async fate(hash) {
+      const included = (await read("transactions").where({ hash }).first("block_number")) as
+        { block_number: number } | undefined;
+      if (included !== undefined) {
+        return { status: "included", blockNumber: BigInt(included.block_number) };
+      }
+      if ((await read("mempool").where({ hash }).first("hash")) !== undefined) {
+        return { status: "pending" };
+      }
+      const rejected = (await read("rejected_transactions").where({ hash }).first("reason")) as
+        { reason: string } | undefined;
+      return rejected && { status: "rejected", reason: rejected.reason };
+    },
+    lastNonce: (sender) => lastNonce(read, sender),
+    write: (work) => write.transaction((transaction) => work(changesIn(transaction))),
   };
+}
+
+function changesIn(db: Knex): ChainChanges {
+  return {
+    db,
+    attempt: (work) => db.transaction((inner) => work(changesIn(inner))),
+    async isIncluded(hash) {
+      return (await db("transactions").where({ hash }).first("hash")) !== undefined;
+    },
+    lastNonce: (sender) => lastNonce(db, sender),
+    async insertTransaction({ hash, body, signed }, blockNumber, position) {
+      await db("transactions").insert({
+        hash,
+        block_number: Number(blockNumber),
+        position,
+        body: Buffer.from(signed.body),
+        signature: Buffer.from(signed.signature),
+      });
+      await db("senders")
+        .insert({ identity: body.sender, nonce: Number(body.nonce) })
+        .onConflict("identity")
+        .merge();
+      await db("mempool").where({ hash }).delete();
+    },
+    async insertBlock({ hash, header, signed }) {
+      await db("blocks").insert({
+        number: Number(header.number),
+        hash,
+        previous_hash: header.previousHash,
+        timestamp_ms: Number(header.timestampMs),
+        header: Buffer.from(signed.header),
+        signature: Buffer.from(signed.signature),
+      });
+    },
+    async reject(hash, reason, rejectedMs) {
+      await db("mempool").where({ hash }).delete();
+      await db("rejected_transactions").insert({ hash, reason, rejected_ms: rejectedMs }).onConflict("hash").merge();
+      const [row] = (await db("rejected_transactions").count({ count: "*" })) as { count: number | string }[];
+      const surplus = Number(row?.count ?? 0) - maxRejected;
+      if (surplus > 0) {
+        const oldest = db("rejected_transactions").orderBy("rejected_ms").limit(surplus).select("hash");
+        await db("rejected_transactions").whereIn("hash", oldest).delete();
+      }
+    },
+  };
+}
+
+async function lastNonce(db: Knex, identity: string): Promise<bigint | undefined> {
+  const row = (await db("senders").where({ identity }).first("nonce")) as { nonce: number | string } | undefined;
+  return row && BigInt(row.nonce);
+}
+
+/** A transaction as the pool keeps it. */
+export function encodeTransaction(transaction: Transaction): Uint8Array {
+  return toBinary(TransactionSchema, transaction);
 }

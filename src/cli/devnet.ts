@@ -1,16 +1,18 @@
 /** `gatehouse devnet`: a network of nodes in one process, to look at. */
 import { type Command, InvalidArgumentError } from "commander";
+import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { loadConfig } from "../config.js";
 import { createProcessErrors, type ProcessErrors, watchProcess } from "../health/process-errors.js";
+import { loadOrCreateNodeKey } from "../info/node-key.js";
 import { type RunningNode, startNode } from "../node.js";
 import { askNode } from "./ask-node.js";
 import { paint, print, table } from "./output.js";
+import { seedSamples } from "./samples.js";
 import { stopOnSignals } from "./signals.js";
 
 interface DevnetFlags {
@@ -23,8 +25,8 @@ interface DevnetFlags {
 
 const firstPort = 53550;
 const maxNodes = 16;
-/** The packaged sample genesis; this file runs as dist/src/cli/devnet.js. */
-const sampleGenesis = fileURLToPath(new URL("../../../examples/genesis.json", import.meta.url));
+/** How often the other nodes are brought the blocks of the first one. */
+const relayEveryMs = 200;
 
 /** Adds the command. */
 export function addDevnet(program: Command): void {
@@ -48,7 +50,9 @@ async function run(flags: DevnetFlags): Promise<void> {
   const directory =
     flags.dataDir === undefined ? await mkdtemp(join(tmpdir(), "gatehouse-devnet-")) : resolve(flags.dataDir);
   const nodes: RunningNode[] = [];
+  let relay: NodeJS.Timeout | undefined;
   const close = async (): Promise<void> => {
+    clearTimeout(relay);
     await Promise.all(nodes.map((node) => node.stop()));
     if (flags.dataDir === undefined) {
       await rm(directory, { recursive: true, force: true });
@@ -57,6 +61,7 @@ async function run(flags: DevnetFlags): Promise<void> {
   try {
     const processErrors = createProcessErrors();
     const ports = await freePorts(flags.nodes, flags.rpcPort);
+    await writeGenesis(directory);
     for (const [i, port] of ports.entries()) {
       const node = await startOne(flags, directory, ports, i, processErrors);
       nodes.push(node);
@@ -69,8 +74,17 @@ async function run(flags: DevnetFlags): Promise<void> {
         print(`${i === 0 ? "\n" : ""}  node ${i + 1} is up on port ${port}`);
       }
     }
+    const relayAgain = (): void => {
+      relay = setTimeout(() => {
+        void relayBlocks(nodes)
+          .catch((error: unknown) => nodes[0]?.log.warn({ err: error }, "Blocks could not be brought to the others"))
+          .finally(relayAgain);
+      }, relayEveryMs);
+    };
+    relayAgain();
     await untilSettled(nodes);
-    print(...(flags.json === true ? [JSON.stringify({ event: "network-ready" })] : await overview(nodes)));
+    const samples = await seedSamples(nodes[0]!.rpcUrl, directory);
+    print(...(flags.json === true ? [JSON.stringify({ event: "network-ready" })] : await overview(nodes, samples)));
   } catch (error) {
     await close();
     throw error;
@@ -85,7 +99,7 @@ async function startOne(
   index: number,
   processErrors: ProcessErrors,
 ): Promise<RunningNode> {
-  const dataDir = join(directory, `node-${index + 1}`);
+  const dataDir = dataDirOf(directory, index);
   const peersFile = join(dataDir, "peers.json");
   const others = ports.filter((_, i) => i !== index);
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
@@ -95,8 +109,9 @@ async function startOne(
       "data-dir": dataDir,
       host: "127.0.0.1",
       "rpc-port": String(ports[index]),
+      "omni-port": "0",
       "port-drift": "deny",
-      genesis: sampleGenesis,
+      genesis: genesisPath(directory),
       peers: peersFile,
       "loop-interval": "1",
       "log-level": flags.logLevel,
@@ -106,6 +121,37 @@ async function startOne(
     cwd: directory,
   });
   return await startNode(config, { processErrors });
+}
+
+function dataDirOf(directory: string, index: number): string {
+  return join(directory, `node-${index + 1}`);
+}
+
+function genesisPath(directory: string): string {
+  return join(directory, "genesis.json");
+}
+
+/** The first node makes the blocks. A network that was kept keeps its genesis. */
+async function writeGenesis(directory: string): Promise<void> {
+  const { publicKey } = await loadOrCreateNodeKey(dataDirOf(directory, 0));
+  const genesis = { name: "devnet", timestamp: Date.now(), authorities: [publicKey] };
+  if (!existsSync(genesisPath(directory))) {
+    await writeFile(genesisPath(directory), `${JSON.stringify(genesis, null, 2)}\n`);
+  }
+}
+
+/** Brings the others the blocks of the first node, as a consensus process would. */
+async function relayBlocks([first, ...others]: readonly RunningNode[]): Promise<void> {
+  for (const other of others) {
+    for (;;) {
+      const next = (other.chain.head()?.number ?? 0n) + 1n;
+      const stored = next <= (first?.chain.head()?.number ?? 0n) ? await first?.block(next) : undefined;
+      if (stored === undefined) {
+        break;
+      }
+      await other.chain.apply(stored.block);
+    }
+  }
 }
 
 /** Nodes learn of each other with their first ticks; a lone node has nobody to wait for. */
@@ -121,7 +167,7 @@ async function untilSettled(nodes: readonly RunningNode[]): Promise<void> {
   }
 }
 
-async function overview(nodes: readonly RunningNode[]): Promise<string[]> {
+async function overview(nodes: readonly RunningNode[], samples: readonly string[]): Promise<string[]> {
   const rows = await Promise.all(
     nodes.map(async ({ rpcUrl, publicKey }, i) => {
       const { status } = JSON.parse((await askNode(rpcUrl, "/health")).text) as { status: string };
@@ -129,13 +175,16 @@ async function overview(nodes: readonly RunningNode[]): Promise<string[]> {
     }),
   );
   const url = nodes[0]!.rpcUrl;
-  const routes = ["/health", "/info", "/peerlist", "/readyz?verbose", "/zk/merkle-root", "/genesis"];
+  const routes = ["/health", "/info", "/peerlist", "/readyz?verbose", "/chain/head", "/zk/merkle-root"];
   return [
     "",
     ...table([["  NODE", "HTTP AND GRPC", "STATUS", "PUBLIC KEY"], ...rows]),
     "",
     "  Try:",
     ...routes.map((route) => `    curl '${url}${route}'`),
+    "",
+    "  Storage programs, made by transactions of Alice:",
+    ...samples.map((line) => `    ${line}`),
     "",
     `  ${paint("dim", "Ctrl-C stops the network.")}`,
     "",

@@ -94,4 +94,32 @@ export const migrations: readonly Migration[] = [
       });
     },
   },
+  {
+    name: "transactions and signed blocks",
+    async up(transaction) {
+      await transaction.schema.alterTable("blocks", (table) => {
+        // As it was signed; block 0 has neither.
+        table.binary("header");
+        table.binary("signature");
+      });
+      await transaction.schema.createTable("transactions", (table) => {
+        table.string("hash", 66).primary();
+        table.bigInteger("block_number").notNullable();
+        table.integer("position").notNullable();
+        table.binary("body").notNullable();
+        table.binary("signature").notNullable();
+        table.unique(["block_number", "position"]);
+      });
+      // Turned away when a block was made; the newest are kept.
+      await transaction.schema.createTable("rejected_transactions", (table) => {
+        table.string("hash", 66).primary();
+        table.text("reason").notNullable();
+        table.bigInteger("rejected_ms").notNullable().index();
+      });
+      await transaction.schema.createTable("senders", (table) => {
+        table.string("identity", 66).primary();
+        table.bigInteger("nonce").notNullable();
+      });
+    },
+  },
 ];

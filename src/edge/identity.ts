@@ -4,7 +4,8 @@
  * verified once and remembered until then; nothing that writes relies on it.
  */
 import { LRUCache } from "lru-cache";
-import { createHash, createPublicKey, type KeyObject, verify } from "node:crypto";
+import { createHash } from "node:crypto";
+import { verifyEd25519 } from "../ed25519.js";
 import { Failure } from "../errors.js";
 
 /** How callers prove their identity. */
@@ -79,7 +80,7 @@ function verifyProof(claim: string, timestamp: string, signature: string, now: n
     throw invalid("The signature must be 0x and 128 hex digits.");
   }
   const digest = createHash("sha256").update(`${claim}:${timestamp}`, "utf8").digest("hex");
-  if (!verify(null, Buffer.from(digest, "utf8"), toPublicKey(key), Buffer.from(bytes, "hex"))) {
+  if (!verifyEd25519(key, Buffer.from(digest, "utf8"), Buffer.from(bytes, "hex"))) {
     throw invalid("The signature does not fit the identity and the timestamp.");
   }
   return { identity: `0x${key}`, timestampMs };
@@ -99,13 +100,6 @@ function isEmpty(claim: string): boolean {
 /** 64 lower-case hex digits; the prefixes `ed25519:` and `0x` are each optional. */
 function parseKey(claim: string): string | undefined {
   return /^(?:ed25519:)?(?:0x)?([0-9a-fA-F]{64})$/.exec(claim)?.[1]?.toLowerCase();
-}
-
-/** What comes before the 32 bytes of an Ed25519 public key in DER (RFC 8410). */
-const derPrefix = Buffer.from("302a300506032b6570032100", "hex");
-
-function toPublicKey(hex: string): KeyObject {
-  return createPublicKey({ key: Buffer.concat([derPrefix, Buffer.from(hex, "hex")]), format: "der", type: "spki" });
 }
 
 function invalid(message: string): Failure {

@@ -62,8 +62,15 @@ export async function createNodeKey(path: string): Promise<NodeKey> {
   return toNodeKey(privateKey);
 }
 
-async function loadNodeKey(path: string): Promise<NodeKey> {
-  const { mode } = await stat(path);
+/**
+ * Loads a key that is there.
+ *
+ * @throws Error with one sentence when the file is missing, is no Ed25519 key, or when others than its owner may read it.
+ */
+export async function loadNodeKey(path: string): Promise<NodeKey> {
+  const { mode } = await stat(path).catch(() => {
+    throw new Error(`There is no key at ${path}; make one with: gatehouse keygen --out ${path}`);
+  });
   if (process.platform !== "win32" && (mode & 0o077) !== 0) {
     throw new Error(`The key ${path} can be read by others than its owner; run: chmod 600 ${path}`);
   }

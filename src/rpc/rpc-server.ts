@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import type { Gate } from "./gate.js";
 import { createConnectHandler } from "./connect.js";
+import { createGrpcListener } from "./grpc-listener.js";
 import { createGrpcServer } from "./grpc-server.js";
 import { createJsonRpcEntry } from "./json-rpc.js";
 import { createRpcListener, type RpcListener } from "./rpc-listener.js";
@@ -35,6 +36,11 @@ export function createRpcServer({ services, gate, onInternalError }: RpcServerPa
   });
   const grpcServer = createGrpcServer({ services, gate, nextRequestId, onInternalError });
   return createRpcListener({ transcoder, webApp, grpcServer });
+}
+
+/** Builds the server of the internal port: gRPC alone. */
+export function createInternalServer({ services, gate, onInternalError }: RpcServerParts): RpcListener {
+  return createGrpcListener(createGrpcServer({ services, gate, nextRequestId: createRequestIds(), onInternalError }));
 }
 
 /** Names for requests: unlike those of another process, and cheap, since most are never looked up. */

@@ -40,6 +40,20 @@ function isReader({ members, permissions }: AccessGroup, identity: string): bool
   return permissions.includes("read") && members.includes(identity);
 }
 
+/** Whether the identity may change what the program holds: the owner, and members of a group with write. */
+export function canWrite(rule: AccessRule, identity: string): boolean {
+  if (identity === rule.owner) {
+    return true;
+  }
+  return (
+    rule.mode !== "owner" &&
+    !rule.blacklisted.includes(identity) &&
+    Object.values(rule.groups).some(
+      ({ members, permissions }) => permissions.includes("write") && members.includes(identity),
+    )
+  );
+}
+
 /**
  * The rule as lists keep it: for each identity that the rule names, beside the owner, whether it is let in (true) or
  * kept out (false). What the mode says of identities that are not named comes on top.

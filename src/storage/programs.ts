@@ -5,10 +5,8 @@
 import type { Knex } from "knex";
 import type { Database } from "../db/connect.js";
 import type { AccessRule } from "./access.js";
+import type { JsonType } from "./document.js";
 import type { Page } from "./paging.js";
-
-/** Type of a JSON value. */
-export type JsonType = "object" | "array" | "string" | "number" | "boolean" | "null";
 
 /** A program, without its document. */
 export interface ProgramRecord {

@@ -12,7 +12,7 @@ import { ask, askJson } from "../helpers/plain-client.js";
 import { runCli, startCli } from "../helpers/run-cli.js";
 import { sampleGenesis, type Teardown, temporaryDirectory } from "../helpers/start-node.js";
 
-const quiet = ["--log-level", "error", "--host", "127.0.0.1"] as const;
+const quiet = ["--log-level", "error", "--host", "127.0.0.1", "--omni-port", "0"] as const;
 
 test("the first line on stdout says where the node listens", async (t) => {
   const dir = await temporaryDirectory(t);
@@ -24,7 +24,7 @@ test("the first line on stdout says where the node listens", async (t) => {
     "0",
     ...quiet,
   ]);
-  t.deepEqual(ready, { event: "ready", rpc: `http://127.0.0.1:${port}`, ports: { rpc: port } });
+  t.deepEqual(ready, { event: "ready", rpc: `http://127.0.0.1:${port}`, ports: { rpc: port, omni: ready.ports.omni } });
   t.is((await ask(port, "/version")).status, 200);
   t.is((await stat(join(dir, "identity.key"))).mode & 0o777, 0o600);
   child.kill("SIGINT");
@@ -73,11 +73,11 @@ test("a taken port drifts to the next free one, and everything says so", async (
   const dir = await temporaryDirectory(t);
   const taken = await takePort(t);
   const { port, stderr } = await startCli(t, [
-    ...["start", "--data-dir", dir, "--rpc-port", String(taken), "--host", "127.0.0.1"],
+    ...["start", "--data-dir", dir, "--rpc-port", String(taken), "--omni-port", "0", "--host", "127.0.0.1"],
   ]);
   t.true(port > taken && port <= taken + 100);
   const health = await askJson<HealthBody>(port, "/health");
-  t.deepEqual(health.ports, { rpc: { requested: taken, actual: port, drifted: true } });
+  t.deepEqual(health.ports.rpc, { requested: taken, actual: port, drifted: true });
   t.like(health.subsystems.rpc, { port, requestedPort: taken });
   t.is(await askJson(port, "/connectionstring"), `http://127.0.0.1:${port}` as never);
   t.regex(stderr(), new RegExp(`Port ${taken} is taken; the node listens on ${port} instead`));

@@ -6,8 +6,27 @@ import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import { type ContractCase, contractCase } from "./case.js";
-import { binary, deleted, empty, exotic, friend, hidden, list, owner, shared, unknown, usedNullifier } from "./data.js";
+import {
+  binary,
+  deleted,
+  empty,
+  exotic,
+  forgedTransaction,
+  friend,
+  hidden,
+  includedHash,
+  list,
+  owner,
+  pendingHash,
+  pendingTransaction,
+  rejectedHash,
+  shared,
+  unknown,
+  usedNonce,
+  usedNullifier,
+} from "./data.js";
 
+const chain = ChainService.method;
 const health = HealthService.method;
 const info = InfoService.method;
 const storage = StorageService.method;
@@ -52,8 +71,6 @@ const infoCases = [
   contractCase(info.getGenesis, "/genesis", "text", {}),
   contractCase(info.getGenesis, "/genesis", "none yet", {}, newcomer),
   contractCase(info.getRateLimitStats, "/rate-limit/stats", "counts", {}),
-  contractCase(ChainService.method.getHead, "/chain/head", "block 0", {}),
-  contractCase(ChainService.method.getHead, "/chain/head", "none yet", {}, newcomer),
 ];
 
 const at = (address: string, rest = ""): string => `/storage-program/${address}${rest}`;
@@ -221,6 +238,42 @@ const attestationCases = [
   verify("empty body", ""),
 ];
 
+const submit = (title: string, transaction: typeof pendingTransaction, more = {}): ContractCase => {
+  const { body, signature } = transaction;
+  const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
+  const json = JSON.stringify({ transaction: { body: base64(body), signature: base64(signature) } });
+  const request = { transaction: { body, signature } };
+  return contractCase(chain.submitTransaction, "/chain/transactions", title, request, { post: json, ...more });
+};
+const ofTransaction = (title: string, hashOf: string): ContractCase =>
+  contractCase(chain.getTransaction, `/chain/transactions/${hashOf}`, title, { hash: hashOf });
+
+// At the end: what is submitted stays pending.
+const chainCases = [
+  contractCase(chain.getHead, "/chain/head", "block 1", {}),
+  contractCase(chain.getHead, "/chain/head", "none yet", {}, newcomer),
+  contractCase(chain.getBlock, "/chain/blocks/1", "with a transaction", { number: 1n }),
+  contractCase(chain.getBlock, "/chain/blocks/0", "the genesis", { number: 0n }),
+  contractCase(chain.getBlock, "/chain/blocks/2", "none yet", { number: 2n }),
+  contractCase(chain.getBlock, "/chain/blocks/18446744073709551615", "beyond", { number: 2n ** 64n - 1n }),
+  contractCase(chain.getBlock, "/chain/blocks/x", "no number", undefined),
+  ofTransaction("included", includedHash),
+  ofTransaction("rejected", rejectedHash),
+  ofTransaction("in upper case", `0x${includedHash.slice(2).toUpperCase()}`),
+  ofTransaction("unknown", `0x${"9".repeat(64)}`),
+  ofTransaction("no hash", "0x12"),
+  submit("pending", pendingTransaction),
+  submit("again", pendingTransaction),
+  ofTransaction("pending", pendingHash),
+  submit("not signed by its sender", forgedTransaction),
+  submit("a nonce that is used", usedNonce),
+  submit("on a node without a chain", pendingTransaction, newcomer),
+  contractCase(chain.submitTransaction, "/chain/transactions", "nothing", {}, { post: "{}" }),
+  contractCase(chain.submitTransaction, "/chain/transactions", "no base64", undefined, {
+    post: '{"transaction":{"body":"%"}}',
+  }),
+];
+
 /** All cases. */
 export const cases: readonly ContractCase[] = [
   ...healthCases,
@@ -228,4 +281,5 @@ export const cases: readonly ContractCase[] = [
   ...storageCases,
   ...zkCases,
   ...attestationCases,
+  ...chainCases,
 ];

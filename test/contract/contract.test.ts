@@ -4,28 +4,26 @@
  */
 import { getOption, type Message } from "@bufbuild/protobuf";
 import anyTest, { type TestFn } from "ava";
-import { createPrivateKey } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { ChainService, ConsensusService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import { catalogue, type Reason } from "../../src/errors.js";
 import { contractServices } from "../helpers/contract-files.js";
+import { genesisOf, openChain, testKey } from "../helpers/chain.js";
 import { until } from "../helpers/until.js";
 import { connectEach, readFailure, type RpcClient, type RpcProtocol, rpcProtocols } from "../helpers/rpc-clients.js";
 import { ask, askJson } from "../helpers/plain-client.js";
 import { referenceJson } from "../helpers/reference-json.js";
 import { insertProgram, insertTree, seedDatabase } from "../helpers/seed.js";
-import { sampleGenesis, silentPeer, startTestNode, temporaryDirectory, type TestNode } from "../helpers/start-node.js";
+import { silentPeer, startTestNode, temporaryDirectory, type TestNode } from "../helpers/start-node.js";
 import type { ContractCase, NodeName } from "./case.js";
 import { cases } from "./cases.js";
-import { leaves, programs, treeBlock, usedNullifier } from "./data.js";
+import { authorities, blockTimeMs, leaves, programs, transactions, treeBlock, usedNullifier } from "./data.js";
 
 type Nodes = Record<NodeName, { readonly node: TestNode; readonly clients: Record<RpcProtocol, RpcClient> }>;
 const test = anyTest as TestFn<Nodes>;
-
-/** PKCS #8 before the 32 bytes of an Ed25519 key. */
-const pkcs8Prefix = Buffer.from("302e020100300506032b657004220420", "hex");
 
 test.before(async (t) => {
   const teardown = { teardown: (close: () => unknown) => closers.push(close) };
@@ -40,9 +38,15 @@ test.before(async (t) => {
         }
         await insertTree(database, leaves, treeBlock);
         await database.write("nullifiers").insert(usedNullifier);
+        const chain = await openChain(database, authorities, () => blockTimeMs);
+        for (const transaction of transactions) {
+          await chain.submit(transaction);
+        }
+        await chain.seal(authorities[0]!);
       });
+      await writeFile(join(dir, "genesis.json"), genesisOf(...authorities));
       await writeFile(join(dir, "peers.json"), JSON.stringify([{ url: silentPeer }]));
-      flags.genesis = sampleGenesis;
+      flags.genesis = "genesis.json";
       flags.peers = "peers.json";
       flags["loop-interval"] = "3600";
     }
@@ -66,10 +70,9 @@ test.after.always(async () => {
 });
 
 async function placeKey(dir: string, seed: number): Promise<void> {
-  const der = Buffer.concat([pkcs8Prefix, Buffer.alloc(32, seed)]);
-  const key = createPrivateKey({ key: der, format: "der", type: "pkcs8" });
+  const { privateKey } = testKey(seed);
   await mkdir(dir, { recursive: true });
-  await writeFile(join(dir, "identity.key"), key.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 });
+  await writeFile(join(dir, "identity.key"), privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 });
 }
 
 /** What differs from run to run, replaced by a word; the types stay visible in what the other tests check. */
@@ -144,17 +147,28 @@ for (const contractCase of cases) {
 }
 
 /** Streams whose first message is what a unary rpc answers. */
-const streams = [{ stream: HealthService.method.watchHealth, unary: HealthService.method.getHealth }];
+const streams = [
+  { stream: HealthService.method.watchHealth, unary: HealthService.method.getHealth, request: {}, part: "snapshot" },
+  {
+    stream: ChainService.method.listBlocks,
+    unary: ChainService.method.getBlock,
+    request: { number: 1n },
+    part: "block",
+  },
+];
 
-for (const { stream, unary } of streams) {
+for (const { stream, unary, request, part } of streams) {
   for (const protocol of rpcProtocols.filter((name) => name !== "gRPC")) {
     test.serial(`${stream.name} begins with what ${unary.name} answers (${protocol})`, async (t) => {
       const client = t.context.member.clients[protocol];
       const ended = new AbortController();
       const [first] = await take(client.stream(stream, {}, ended.signal), 1);
       ended.abort();
-      const answer = await client.call(unary, {});
-      t.is(mask(referenceJson(stream.output, first!)), mask(referenceJson(unary.output, answer)));
+      const answer = await client.call(unary, request);
+      const field = stream.output.fields.find(({ name }) => name === part)!.message!;
+      const json = (message: Message) =>
+        mask(referenceJson(field, (message as unknown as Record<string, Message>)[part]!));
+      t.is(json(first!), json(answer));
     });
   }
 }
@@ -176,7 +190,10 @@ test("every rpc of the contract has a case", async (t) => {
       (method) => `${method.parent.typeName}.${method.name}`,
     ),
   );
-  const methods = (await contractServices()).flatMap((service) => service.methods);
+  // Consensus is served on the internal port alone, over gRPC: test/chain/consensus.test.ts.
+  const methods = (await contractServices())
+    .filter((service) => service !== ConsensusService)
+    .flatMap((service) => service.methods);
   t.true(methods.length > 30);
   t.deepEqual(
     methods.map((method) => `${method.parent.typeName}.${method.name}`).filter((name) => !covered.has(name)),

@@ -1,4 +1,6 @@
 /** What the member node of the contract suite holds. */
+import { sha256 } from "../../src/chain/transaction.js";
+import { createPublic, signTransaction, testKey } from "../helpers/chain.js";
 import type { SeedProgram } from "../helpers/seed.js";
 
 const key = (digit: string): string => `0x${digit.repeat(64)}`;
@@ -113,3 +115,21 @@ export const treeBlock = 12;
 
 /** A used nullifier. */
 export const usedNullifier = { hash: key("d"), block_number: 11, transaction_hash: key("e") };
+
+/** Two, so that no node seals by itself. */
+export const authorities = [testKey(11), testKey(12)] as const;
+export const blockTimeMs = createdMs + 60_000;
+
+const writer = testKey(13);
+
+/** Transactions of block 1, but for the last one, which is rejected; and one that is not handed in yet. */
+export const transactions = [
+  signTransaction(writer, 1, createPublic("written", '{"a":1}')),
+  signTransaction(writer, 2, createPublic("broken", "{")),
+];
+export const includedHash = sha256(transactions[0]!.body);
+export const rejectedHash = sha256(transactions[1]!.body);
+export const pendingTransaction = signTransaction(writer, 3, createPublic("pending", "{}"));
+export const pendingHash = sha256(pendingTransaction.body);
+export const forgedTransaction = { ...pendingTransaction, signature: Buffer.alloc(64) };
+export const usedNonce = signTransaction(writer, 1, createPublic("again", "{}"));

@@ -41,7 +41,7 @@ export async function startTestNode(
   const home = dir ?? (await temporaryDirectory(t));
   const processErrors = createProcessErrors();
   const config = loadConfig({
-    flags: { "data-dir": home, host: "127.0.0.1", "rpc-port": "0", "log-level": "silent", ...flags },
+    flags: { "data-dir": home, host: "127.0.0.1", "rpc-port": "0", "omni-port": "0", "log-level": "silent", ...flags },
     env: {},
     cwd: home,
   });

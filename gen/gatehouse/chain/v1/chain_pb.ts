@@ -4,8 +4,10 @@
 
 // The chain that the node follows.
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Block, BlockHeader, Transaction } from "./block_pb.js";
+import { file_gatehouse_chain_v1_block } from "./block_pb.js";
 import { file_google_api_annotations } from "../../../google/api/annotations_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -13,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file gatehouse/chain/v1/chain.proto.
  */
 export const file_gatehouse_chain_v1_chain: GenFile = /*@__PURE__*/
-  fileDesc("Ch5nYXRlaG91c2UvY2hhaW4vdjEvY2hhaW4ucHJvdG8SEmdhdGVob3VzZS5jaGFpbi52MSIQCg5HZXRIZWFkUmVxdWVzdCJmCg9HZXRIZWFkUmVzcG9uc2USDgoGbnVtYmVyGAEgASgEEgwKBGhhc2gYAiABKAkSHwoMdGltZXN0YW1wX21zGAMgASgDUgl0aW1lc3RhbXASFAoMZ2VuZXNpc19oYXNoGAQgASgJMncKDENoYWluU2VydmljZRJnCgdHZXRIZWFkEiIuZ2F0ZWhvdXNlLmNoYWluLnYxLkdldEhlYWRSZXF1ZXN0GiMuZ2F0ZWhvdXNlLmNoYWluLnYxLkdldEhlYWRSZXNwb25zZSITgtPkkwINEgsvY2hhaW4vaGVhZGIGcHJvdG8z", [file_google_api_annotations]);
+  fileDesc("Ch5nYXRlaG91c2UvY2hhaW4vdjEvY2hhaW4ucHJvdG8SEmdhdGVob3VzZS5jaGFpbi52MSIQCg5HZXRIZWFkUmVxdWVzdCJmCg9HZXRIZWFkUmVzcG9uc2USDgoGbnVtYmVyGAEgASgEEgwKBGhhc2gYAiABKAkSHwoMdGltZXN0YW1wX21zGAMgASgDUgl0aW1lc3RhbXASFAoMZ2VuZXNpc19oYXNoGAQgASgJIiEKD0dldEJsb2NrUmVxdWVzdBIOCgZudW1iZXIYASABKAQilwEKEEdldEJsb2NrUmVzcG9uc2USDAoEaGFzaBgBIAEoCRIvCgZoZWFkZXIYAiABKAsyHy5nYXRlaG91c2UuY2hhaW4udjEuQmxvY2tIZWFkZXISGgoSdHJhbnNhY3Rpb25faGFzaGVzGAMgAygJEigKBWJsb2NrGAQgASgLMhkuZ2F0ZWhvdXNlLmNoYWluLnYxLkJsb2NrIigKEUxpc3RCbG9ja3NSZXF1ZXN0EhMKC2Zyb21fbnVtYmVyGAEgASgEIj4KEkxpc3RCbG9ja3NSZXNwb25zZRIoCgVibG9jaxgBIAEoCzIZLmdhdGVob3VzZS5jaGFpbi52MS5CbG9jayJQChhTdWJtaXRUcmFuc2FjdGlvblJlcXVlc3QSNAoLdHJhbnNhY3Rpb24YASABKAsyHy5nYXRlaG91c2UuY2hhaW4udjEuVHJhbnNhY3Rpb24iKQoZU3VibWl0VHJhbnNhY3Rpb25SZXNwb25zZRIMCgRoYXNoGAEgASgJIiUKFUdldFRyYW5zYWN0aW9uUmVxdWVzdBIMCgRoYXNoGAEgASgJIqkBChZHZXRUcmFuc2FjdGlvblJlc3BvbnNlEgwKBGhhc2gYASABKAkSNQoGc3RhdHVzGAIgASgOMiUuZ2F0ZWhvdXNlLmNoYWluLnYxLlRyYW5zYWN0aW9uU3RhdHVzEhkKDGJsb2NrX251bWJlchgDIAEoBEgAiAEBEhMKBnJlYXNvbhgEIAEoCUgBiAEBQg8KDV9ibG9ja19udW1iZXJCCQoHX3JlYXNvbiI9ChFBcHBseUJsb2NrUmVxdWVzdBIoCgVibG9jaxgBIAEoCzIZLmdhdGVob3VzZS5jaGFpbi52MS5CbG9jayIiChJBcHBseUJsb2NrUmVzcG9uc2USDAoEaGFzaBgBIAEoCSqZAQoRVHJhbnNhY3Rpb25TdGF0dXMSIgoeVFJBTlNBQ1RJT05fU1RBVFVTX1VOU1BFQ0lGSUVEEAASHgoaVFJBTlNBQ1RJT05fU1RBVFVTX1BFTkRJTkcQARIfChtUUkFOU0FDVElPTl9TVEFUVVNfSU5DTFVERUQQAhIfChtUUkFOU0FDVElPTl9TVEFUVVNfUkVKRUNURUQQAzLuBAoMQ2hhaW5TZXJ2aWNlEmcKB0dldEhlYWQSIi5nYXRlaG91c2UuY2hhaW4udjEuR2V0SGVhZFJlcXVlc3QaIy5nYXRlaG91c2UuY2hhaW4udjEuR2V0SGVhZFJlc3BvbnNlIhOC0+STAg0SCy9jaGFpbi9oZWFkEnUKCEdldEJsb2NrEiMuZ2F0ZWhvdXNlLmNoYWluLnYxLkdldEJsb2NrUmVxdWVzdBokLmdhdGVob3VzZS5jaGFpbi52MS5HZXRCbG9ja1Jlc3BvbnNlIh6C0+STAhgSFi9jaGFpbi9ibG9ja3Mve251bWJlcn0SXQoKTGlzdEJsb2NrcxIlLmdhdGVob3VzZS5jaGFpbi52MS5MaXN0QmxvY2tzUmVxdWVzdBomLmdhdGVob3VzZS5jaGFpbi52MS5MaXN0QmxvY2tzUmVzcG9uc2UwARKQAQoRU3VibWl0VHJhbnNhY3Rpb24SLC5nYXRlaG91c2UuY2hhaW4udjEuU3VibWl0VHJhbnNhY3Rpb25SZXF1ZXN0Gi0uZ2F0ZWhvdXNlLmNoYWluLnYxLlN1Ym1pdFRyYW5zYWN0aW9uUmVzcG9uc2UiHoLT5JMCGDoBKiITL2NoYWluL3RyYW5zYWN0aW9ucxKLAQoOR2V0VHJhbnNhY3Rpb24SKS5nYXRlaG91c2UuY2hhaW4udjEuR2V0VHJhbnNhY3Rpb25SZXF1ZXN0GiouZ2F0ZWhvdXNlLmNoYWluLnYxLkdldFRyYW5zYWN0aW9uUmVzcG9uc2UiIoLT5JMCHBIaL2NoYWluL3RyYW5zYWN0aW9ucy97aGFzaH0ybwoQQ29uc2Vuc3VzU2VydmljZRJbCgpBcHBseUJsb2NrEiUuZ2F0ZWhvdXNlLmNoYWluLnYxLkFwcGx5QmxvY2tSZXF1ZXN0GiYuZ2F0ZWhvdXNlLmNoYWluLnYxLkFwcGx5QmxvY2tSZXNwb25zZWIGcHJvdG8z", [file_gatehouse_chain_v1_block, file_google_api_annotations]);
 
 /**
  * Asks for the newest block.
@@ -73,7 +75,300 @@ export const GetHeadResponseSchema: GenMessage<GetHeadResponse> = /*@__PURE__*/
   messageDesc(file_gatehouse_chain_v1_chain, 1);
 
 /**
- * Reads of the chain.
+ * Asks for a block.
+ *
+ * @generated from message gatehouse.chain.v1.GetBlockRequest
+ */
+export type GetBlockRequest = Message<"gatehouse.chain.v1.GetBlockRequest"> & {
+  /**
+   * Its number, from 1.
+   *
+   * @generated from field: uint64 number = 1;
+   */
+  number: bigint;
+};
+
+/**
+ * Describes the message gatehouse.chain.v1.GetBlockRequest.
+ * Use `create(GetBlockRequestSchema)` to create a new message.
+ */
+export const GetBlockRequestSchema: GenMessage<GetBlockRequest> = /*@__PURE__*/
+  messageDesc(file_gatehouse_chain_v1_chain, 2);
+
+/**
+ * A block.
+ *
+ * @generated from message gatehouse.chain.v1.GetBlockResponse
+ */
+export type GetBlockResponse = Message<"gatehouse.chain.v1.GetBlockResponse"> & {
+  /**
+   * Its hash: 0x and 64 lower-case hex digits.
+   *
+   * @generated from field: string hash = 1;
+   */
+  hash: string;
+
+  /**
+   * Its header, in words.
+   *
+   * @generated from field: gatehouse.chain.v1.BlockHeader header = 2;
+   */
+  header?: BlockHeader | undefined;
+
+  /**
+   * Hashes of its transactions, in order.
+   *
+   * @generated from field: repeated string transaction_hashes = 3;
+   */
+  transactionHashes: string[];
+
+  /**
+   * The block as it was signed.
+   *
+   * @generated from field: gatehouse.chain.v1.Block block = 4;
+   */
+  block?: Block | undefined;
+};
+
+/**
+ * Describes the message gatehouse.chain.v1.GetBlockResponse.
+ * Use `create(GetBlockResponseSchema)` to create a new message.
+ */
+export const GetBlockResponseSchema: GenMessage<GetBlockResponse> = /*@__PURE__*/
+  messageDesc(file_gatehouse_chain_v1_chain, 3);
+
+/**
+ * Asks for blocks.
+ *
+ * @generated from message gatehouse.chain.v1.ListBlocksRequest
+ */
+export type ListBlocksRequest = Message<"gatehouse.chain.v1.ListBlocksRequest"> & {
+  /**
+   * Number of the first block, from 1.
+   *
+   * @generated from field: uint64 from_number = 1;
+   */
+  fromNumber: bigint;
+};
+
+/**
+ * Describes the message gatehouse.chain.v1.ListBlocksRequest.
+ * Use `create(ListBlocksRequestSchema)` to create a new message.
+ */
+export const ListBlocksRequestSchema: GenMessage<ListBlocksRequest> = /*@__PURE__*/
+  messageDesc(file_gatehouse_chain_v1_chain, 4);
+
+/**
+ * One block of the stream.
+ *
+ * @generated from message gatehouse.chain.v1.ListBlocksResponse
+ */
+export type ListBlocksResponse = Message<"gatehouse.chain.v1.ListBlocksResponse"> & {
+  /**
+   * The block as it was signed.
+   *
+   * @generated from field: gatehouse.chain.v1.Block block = 1;
+   */
+  block?: Block | undefined;
+};
+
+/**
+ * Describes the message gatehouse.chain.v1.ListBlocksResponse.
+ * Use `create(ListBlocksResponseSchema)` to create a new message.
+ */
+export const ListBlocksResponseSchema: GenMessage<ListBlocksResponse> = /*@__PURE__*/
+  messageDesc(file_gatehouse_chain_v1_chain, 5);
+
+/**
+ * Hands in a transaction.
+ *
+ * @generated from message gatehouse.chain.v1.SubmitTransactionRequest
+ */
+export type SubmitTransactionRequest = Message<"gatehouse.chain.v1.SubmitTransactionRequest"> & {
+  /**
+   * The transaction.
+   *
+   * @generated from field: gatehouse.chain.v1.Transaction transaction = 1;
+   */
+  transaction?: Transaction | undefined;
+};
+
+/**
+ * Describes the message gatehouse.chain.v1.SubmitTransactionRequest.
+ * Use `create(SubmitTransactionRequestSchema)` to create a new message.
+ */
+export const SubmitTransactionRequestSchema: GenMessage<SubmitTransactionRequest> = /*@__PURE__*/
+  messageDesc(file_gatehouse_chain_v1_chain, 6);
+
+/**
+ * The transaction is in the pool, or in a block already.
+ *
+ * @generated from message gatehouse.chain.v1.SubmitTransactionResponse
+ */
+export type SubmitTransactionResponse = Message<"gatehouse.chain.v1.SubmitTransactionResponse"> & {
+  /**
+   * Its hash: 0x and 64 lower-case hex digits.
+   *
+   * @generated from field: string hash = 1;
+   */
+  hash: string;
+};
+
+/**
+ * Describes the message gatehouse.chain.v1.SubmitTransactionResponse.
+ * Use `create(SubmitTransactionResponseSchema)` to create a new message.
+ */
+export const SubmitTransactionResponseSchema: GenMessage<SubmitTransactionResponse> = /*@__PURE__*/
+  messageDesc(file_gatehouse_chain_v1_chain, 7);
+
+/**
+ * Asks for a transaction.
+ *
+ * @generated from message gatehouse.chain.v1.GetTransactionRequest
+ */
+export type GetTransactionRequest = Message<"gatehouse.chain.v1.GetTransactionRequest"> & {
+  /**
+   * Its hash: 0x and 64 hex digits.
+   *
+   * @generated from field: string hash = 1;
+   */
+  hash: string;
+};
+
+/**
+ * Describes the message gatehouse.chain.v1.GetTransactionRequest.
+ * Use `create(GetTransactionRequestSchema)` to create a new message.
+ */
+export const GetTransactionRequestSchema: GenMessage<GetTransactionRequest> = /*@__PURE__*/
+  messageDesc(file_gatehouse_chain_v1_chain, 8);
+
+/**
+ * What became of it.
+ *
+ * @generated from message gatehouse.chain.v1.GetTransactionResponse
+ */
+export type GetTransactionResponse = Message<"gatehouse.chain.v1.GetTransactionResponse"> & {
+  /**
+   * Its hash: 0x and 64 lower-case hex digits.
+   *
+   * @generated from field: string hash = 1;
+   */
+  hash: string;
+
+  /**
+   * Where it is.
+   *
+   * @generated from field: gatehouse.chain.v1.TransactionStatus status = 2;
+   */
+  status: TransactionStatus;
+
+  /**
+   * Number of its block, once it is included.
+   *
+   * @generated from field: optional uint64 block_number = 3;
+   */
+  blockNumber?: bigint | undefined;
+
+  /**
+   * Why it was rejected: a sentence.
+   *
+   * @generated from field: optional string reason = 4;
+   */
+  reason?: string | undefined;
+};
+
+/**
+ * Describes the message gatehouse.chain.v1.GetTransactionResponse.
+ * Use `create(GetTransactionResponseSchema)` to create a new message.
+ */
+export const GetTransactionResponseSchema: GenMessage<GetTransactionResponse> = /*@__PURE__*/
+  messageDesc(file_gatehouse_chain_v1_chain, 9);
+
+/**
+ * Hands in the next block.
+ *
+ * @generated from message gatehouse.chain.v1.ApplyBlockRequest
+ */
+export type ApplyBlockRequest = Message<"gatehouse.chain.v1.ApplyBlockRequest"> & {
+  /**
+   * The block.
+   *
+   * @generated from field: gatehouse.chain.v1.Block block = 1;
+   */
+  block?: Block | undefined;
+};
+
+/**
+ * Describes the message gatehouse.chain.v1.ApplyBlockRequest.
+ * Use `create(ApplyBlockRequestSchema)` to create a new message.
+ */
+export const ApplyBlockRequestSchema: GenMessage<ApplyBlockRequest> = /*@__PURE__*/
+  messageDesc(file_gatehouse_chain_v1_chain, 10);
+
+/**
+ * The block is applied.
+ *
+ * @generated from message gatehouse.chain.v1.ApplyBlockResponse
+ */
+export type ApplyBlockResponse = Message<"gatehouse.chain.v1.ApplyBlockResponse"> & {
+  /**
+   * Its hash: 0x and 64 lower-case hex digits.
+   *
+   * @generated from field: string hash = 1;
+   */
+  hash: string;
+};
+
+/**
+ * Describes the message gatehouse.chain.v1.ApplyBlockResponse.
+ * Use `create(ApplyBlockResponseSchema)` to create a new message.
+ */
+export const ApplyBlockResponseSchema: GenMessage<ApplyBlockResponse> = /*@__PURE__*/
+  messageDesc(file_gatehouse_chain_v1_chain, 11);
+
+/**
+ * Where a transaction is.
+ *
+ * @generated from enum gatehouse.chain.v1.TransactionStatus
+ */
+export enum TransactionStatus {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: TRANSACTION_STATUS_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * In the pool.
+   *
+   * @generated from enum value: TRANSACTION_STATUS_PENDING = 1;
+   */
+  PENDING = 1,
+
+  /**
+   * In a block.
+   *
+   * @generated from enum value: TRANSACTION_STATUS_INCLUDED = 2;
+   */
+  INCLUDED = 2,
+
+  /**
+   * Turned away when a block was made.
+   *
+   * @generated from enum value: TRANSACTION_STATUS_REJECTED = 3;
+   */
+  REJECTED = 3,
+}
+
+/**
+ * Describes the enum gatehouse.chain.v1.TransactionStatus.
+ */
+export const TransactionStatusSchema: GenEnum<TransactionStatus> = /*@__PURE__*/
+  enumDesc(file_gatehouse_chain_v1_chain, 0);
+
+/**
+ * Reads of the chain, and the door for transactions.
  *
  * @generated from service gatehouse.chain.v1.ChainService
  */
@@ -90,6 +385,79 @@ export const ChainService: GenService<{
     input: typeof GetHeadRequestSchema;
     output: typeof GetHeadResponseSchema;
   },
+  /**
+   * A block with its transactions, as it was signed.
+   *
+   * Errors: NOT_FOUND.
+   *
+   * @generated from rpc gatehouse.chain.v1.ChainService.GetBlock
+   */
+  getBlock: {
+    methodKind: "unary";
+    input: typeof GetBlockRequestSchema;
+    output: typeof GetBlockResponseSchema;
+  },
+  /**
+   * Blocks from a number on, in order, up to the newest when the call came.
+   * Block 0 is not among them: it is the genesis.
+   *
+   * @generated from rpc gatehouse.chain.v1.ChainService.ListBlocks
+   */
+  listBlocks: {
+    methodKind: "server_streaming";
+    input: typeof ListBlocksRequestSchema;
+    output: typeof ListBlocksResponseSchema;
+  },
+  /**
+   * Puts a transaction into the pool from which blocks are made. Submitting it
+   * again changes nothing.
+   *
+   * Errors: INVALID_REQUEST when it cannot be read or its nonce is used,
+   * INVALID_SIGNATURE, OVERLOADED when the pool is full.
+   *
+   * @generated from rpc gatehouse.chain.v1.ChainService.SubmitTransaction
+   */
+  submitTransaction: {
+    methodKind: "unary";
+    input: typeof SubmitTransactionRequestSchema;
+    output: typeof SubmitTransactionResponseSchema;
+  },
+  /**
+   * What became of a transaction.
+   *
+   * Errors: NOT_FOUND when the node never saw it, or forgot a rejected one.
+   *
+   * @generated from rpc gatehouse.chain.v1.ChainService.GetTransaction
+   */
+  getTransaction: {
+    methodKind: "unary";
+    input: typeof GetTransactionRequestSchema;
+    output: typeof GetTransactionResponseSchema;
+  },
 }> = /*@__PURE__*/
   serviceDesc(file_gatehouse_chain_v1_chain, 0);
+
+/**
+ * Blocks from the outside, for a consensus process on the same host. Served on
+ * the internal port alone.
+ *
+ * @generated from service gatehouse.chain.v1.ConsensusService
+ */
+export const ConsensusService: GenService<{
+  /**
+   * Applies the next block: all of its effects, or none.
+   *
+   * Errors: INVALID_REQUEST when it is not the next block or one of its
+   * transactions cannot be applied, INVALID_SIGNATURE when no authority signed
+   * it, STATE_NOT_READY while the node has no block 0.
+   *
+   * @generated from rpc gatehouse.chain.v1.ConsensusService.ApplyBlock
+   */
+  applyBlock: {
+    methodKind: "unary";
+    input: typeof ApplyBlockRequestSchema;
+    output: typeof ApplyBlockResponseSchema;
+  },
+}> = /*@__PURE__*/
+  serviceDesc(file_gatehouse_chain_v1_chain, 1);
 

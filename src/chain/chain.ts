@@ -1,0 +1,219 @@
+/**
+ * The chain: the one door through which the state of the node changes. Blocks are applied one after the other, each in
+ * one database transaction: all of its effects, or none.
+ */
+import type { Knex } from "knex";
+import type { Block, Transaction, TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { Failure } from "../errors.js";
+import type { Genesis } from "./genesis.js";
+import { type ChainChanges, type ChainHead, type ChainStore, encodeTransaction } from "./store.js";
+import { type ReadBlock, readBlock, readTransaction, type ReadTransaction, signBlock } from "./transaction.js";
+
+/** Makes the effects of a transaction. Throws a Failure when they cannot be made. */
+export type Execute = (db: Knex, body: TransactionBody, timeMs: number) => Promise<void>;
+
+/** What the chain needs. */
+export interface ChainParts {
+  readonly store: ChainStore;
+  readonly genesis: Genesis | undefined;
+  /** The newest block; undefined when the stored chain cannot be followed. */
+  readonly head: ChainHead | undefined;
+  readonly execute: Execute;
+  readonly nowMs: () => number;
+}
+
+/** The chain. */
+export interface Chain {
+  /** The newest block; undefined while there is none. */
+  head(): ChainHead | undefined;
+  /**
+   * Puts a transaction into the pool and gives its hash.
+   *
+   * @throws Failure INVALID_REQUEST, INVALID_SIGNATURE, OVERLOADED, STATE_NOT_READY
+   */
+  submit(transaction: Transaction): Promise<string>;
+  /**
+   * Applies the next block; one that is applied already changes nothing. Gives its hash.
+   *
+   * @throws Failure INVALID_REQUEST, INVALID_SIGNATURE, STATE_NOT_READY
+   */
+  apply(block: Block): Promise<string>;
+  /**
+   * Makes a block of what is pending, if anything is, and applies it.
+   *
+   * @returns the block; undefined when there was nothing to put into it.
+   */
+  seal(key: SealingKey): Promise<ReadBlock | undefined>;
+}
+
+/** The key of an authority. */
+export interface SealingKey {
+  readonly publicKey: string;
+  sign(bytes: Uint8Array): Uint8Array;
+}
+
+/** Bounds of the pool. */
+const maxPending = 10_000;
+const maxPendingBytes = 64 * 1024 * 1024;
+/** Bounds of a block that this node makes. */
+const maxBlockTransactions = 1_000;
+const maxBlockBytes = 3 * 1024 * 1024;
+/** How far a block may be ahead of this node's clock. */
+const maxAheadMs = 60_000;
+
+/** Builds the chain. */
+export function createChain({ store, genesis, head: storedHead, execute, nowMs }: ChainParts): Chain {
+  let head = storedHead;
+  let last: Promise<unknown> = Promise.resolve();
+
+  /** Blocks are made and applied one at a time. */
+  function inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = last.then(work);
+    last = result.catch(() => undefined);
+    return result;
+  }
+
+  function needHead(): ChainHead {
+    if (head === undefined) {
+      throw new Failure("STATE_NOT_READY", "The node has no chain yet; start it with --genesis FILE.");
+    }
+    return head;
+  }
+
+  async function include(
+    changes: ChainChanges,
+    transaction: ReadTransaction,
+    header: { readonly number: bigint; readonly timestampMs: bigint },
+    position: number,
+  ): Promise<void> {
+    const { hash, body } = transaction;
+    if (await changes.isIncluded(hash)) {
+      throw new Failure("INVALID_REQUEST", "The transaction is in a block already.");
+    }
+    checkNonce(body.nonce, await changes.lastNonce(body.sender));
+    await execute(changes.db, body, Number(header.timestampMs));
+    await changes.insertTransaction(transaction, header.number, position);
+  }
+
+  function follow({ hash, header }: ReadBlock): void {
+    head = { number: header.number, hash, timestampMs: header.timestampMs, genesisHash: needHead().genesisHash };
+  }
+
+  async function applyNext(block: ReadBlock): Promise<void> {
+    const { header } = block;
+    const before = needHead();
+    if (header.number !== before.number + 1n || header.previousHash !== before.hash) {
+      throw new Failure(
+        "INVALID_REQUEST",
+        `The block is not the next one: block ${before.number + 1n} after ${before.hash} is.`,
+      );
+    }
+    if (!genesis!.authorities.includes(header.proposer)) {
+      throw new Failure("INVALID_SIGNATURE", "The block's proposer is no authority of this network.");
+    }
+    if (header.timestampMs < before.timestampMs || Number(header.timestampMs) > nowMs() + maxAheadMs) {
+      throw new Failure("INVALID_REQUEST", "The block's time is before that of the block before, or in the future.");
+    }
+    await store.write(async (changes) => {
+      for (const [position, transaction] of block.transactions.entries()) {
+        await include(changes, transaction, header, position);
+      }
+      await changes.insertBlock(block);
+    });
+    follow(block);
+  }
+
+  return {
+    head: () => head,
+
+    async submit(signed) {
+      needHead();
+      const transaction = readTransaction(signed);
+      const { hash, body } = transaction;
+      const fate = await store.fate(hash);
+      if (fate?.status === "pending" || fate?.status === "included") {
+        return hash;
+      }
+      checkNonce(body.nonce, await store.lastNonce(body.sender));
+      const bytes = encodeTransaction(signed);
+      const pool = await store.poolSize();
+      if (pool.count >= maxPending || pool.bytes + bytes.length > maxPendingBytes) {
+        throw new Failure("OVERLOADED", "The pool of pending transactions is full; try again in 5 s.", 5);
+      }
+      await store.insertPending(transaction, bytes, nowMs());
+      return hash;
+    },
+
+    async apply(signed) {
+      needHead();
+      const block = readBlock(signed);
+      return await inTurn(async () => {
+        if (block.header.number <= needHead().number && (await store.block(block.header.number))?.hash === block.hash) {
+          return block.hash;
+        }
+        await applyNext(block);
+        return block.hash;
+      });
+    },
+
+    seal: (key) =>
+      inTurn(async () => {
+        const before = needHead();
+        const pending = await store.pending(maxBlockTransactions);
+        if (pending.length === 0) {
+          return undefined;
+        }
+        const header = {
+          number: before.number + 1n,
+          previousHash: before.hash,
+          timestampMs: BigInt(Math.max(nowMs(), Number(before.timestampMs))),
+          proposer: key.publicKey,
+        };
+        const block = await store.write(async (changes) => {
+          const included: ReadTransaction[] = [];
+          let sizeBytes = 0;
+          for (const transaction of inNonceOrder(pending.map(readTransaction))) {
+            sizeBytes += transaction.signed.body.length;
+            if (included.length > 0 && sizeBytes > maxBlockBytes) {
+              break;
+            }
+            try {
+              await changes.attempt((inner) => include(inner, transaction, header, included.length));
+              included.push(transaction);
+            } catch (error) {
+              if (!(error instanceof Failure)) {
+                throw error;
+              }
+              await changes.reject(transaction.hash, error.message, nowMs());
+            }
+          }
+          if (included.length === 0) {
+            return undefined;
+          }
+          const made = signBlock(header, included, (bytes) => key.sign(bytes));
+          await changes.insertBlock(made);
+          return made;
+        });
+        if (block !== undefined) {
+          follow(block);
+        }
+        return block;
+      }),
+  };
+}
+
+function checkNonce(nonce: bigint, lastNonce: bigint | undefined): void {
+  if (lastNonce !== undefined && nonce <= lastNonce) {
+    throw new Failure("INVALID_REQUEST", `The nonce ${nonce} is used: the sender's next one is above ${lastNonce}.`);
+  }
+}
+
+/** The order in which they came, but those of one sender by their nonces. */
+function inNonceOrder(transactions: readonly ReadTransaction[]): ReadTransaction[] {
+  const bySender = new Map<string, ReadTransaction[]>();
+  for (const transaction of transactions.toSorted((a, b) => (a.body.nonce < b.body.nonce ? -1 : 1))) {
+    const { sender } = transaction.body;
+    bySender.set(sender, [...(bySender.get(sender) ?? []), transaction]);
+  }
+  return transactions.map(({ body }) => bySender.get(body.sender)!.shift()!);
+}

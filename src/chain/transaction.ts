@@ -1,0 +1,122 @@
+/** Signed transactions and blocks, as they travel and as they are read. */
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { createHash } from "node:crypto";
+import {
+  type Block,
+  type BlockHeader,
+  BlockHeaderSchema,
+  BlockSchema,
+  type Transaction,
+  type TransactionBody,
+  TransactionBodySchema,
+} from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { verifyEd25519 } from "../ed25519.js";
+import { Failure } from "../errors.js";
+
+/** Most bytes of a transaction's body: a document of 1 MiB and what comes with it. */
+export const maxTransactionBytes = 1024 * 1024 + 256 * 1024;
+
+const keyForm = /^0x[0-9a-f]{64}$/;
+
+/** A transaction whose signature was verified. */
+export interface ReadTransaction {
+  /** 0x and 64 lower-case hex digits. */
+  readonly hash: string;
+  readonly body: TransactionBody;
+  readonly signed: Transaction;
+}
+
+/** A block whose signature was verified, and whose transactions are those that it names. */
+export interface ReadBlock {
+  /** 0x and 64 lower-case hex digits. */
+  readonly hash: string;
+  readonly header: BlockHeader;
+  readonly transactions: readonly ReadTransaction[];
+  readonly signed: Block;
+}
+
+/** SHA-256 as 0x and 64 lower-case hex digits. */
+export function sha256(bytes: Uint8Array): string {
+  return `0x${createHash("sha256").update(bytes).digest("hex")}`;
+}
+
+/**
+ * Reads a transaction.
+ *
+ * @throws Failure INVALID_REQUEST when it is malformed, INVALID_SIGNATURE when its sender did not sign it.
+ */
+export function readTransaction(signed: Transaction): ReadTransaction {
+  if (signed.body.length > maxTransactionBytes) {
+    throw new Failure("INVALID_REQUEST", `A transaction must not be larger than ${maxTransactionBytes} bytes.`);
+  }
+  const body = parse("transaction", () => fromBinary(TransactionBodySchema, signed.body));
+  if (!keyForm.test(body.sender)) {
+    throw new Failure("INVALID_REQUEST", "The sender must be 0x and 64 lower-case hex digits.");
+  }
+  if (body.nonce > BigInt(Number.MAX_SAFE_INTEGER)) {
+    throw new Failure("INVALID_REQUEST", "The nonce must not be larger than 2^53 - 1.");
+  }
+  if (body.operation.case === undefined) {
+    throw new Failure(
+      "INVALID_REQUEST",
+      "The transaction says nothing to do, or something that this node does not know.",
+    );
+  }
+  if (!verifyEd25519(body.sender, signed.body, signed.signature)) {
+    throw new Failure("INVALID_SIGNATURE", "The transaction is not signed by its sender.");
+  }
+  return { hash: sha256(signed.body), body, signed };
+}
+
+/**
+ * Reads a block. How it fits to the chain is for the chain to say.
+ *
+ * @throws Failure INVALID_REQUEST, INVALID_SIGNATURE
+ */
+export function readBlock(signed: Block): ReadBlock {
+  const header = parse("block header", () => fromBinary(BlockHeaderSchema, signed.header));
+  if (!keyForm.test(header.proposer) || !verifyEd25519(header.proposer, signed.header, signed.signature)) {
+    throw new Failure("INVALID_SIGNATURE", "The block is not signed by its proposer.");
+  }
+  const transactions = signed.transactions.map(readTransaction);
+  if (header.transactionsHash !== hashOfHashes(transactions)) {
+    throw new Failure("INVALID_REQUEST", "The block does not hold the transactions that its header names.");
+  }
+  return { hash: sha256(signed.header), header, transactions, signed };
+}
+
+/** A block of the database, in words; its signatures were verified when it was applied. */
+export function describeBlock(signed: Block): { readonly header: BlockHeader; readonly transactionHashes: string[] } {
+  return {
+    header: fromBinary(BlockHeaderSchema, signed.header),
+    transactionHashes: signed.transactions.map(({ body }) => sha256(body)),
+  };
+}
+
+/** Makes and signs a block. */
+export function signBlock(
+  header: Pick<BlockHeader, "number" | "previousHash" | "timestampMs" | "proposer">,
+  transactions: readonly ReadTransaction[],
+  sign: (bytes: Uint8Array) => Uint8Array,
+): ReadBlock {
+  const whole = create(BlockHeaderSchema, { ...header, transactionsHash: hashOfHashes(transactions) });
+  const bytes = toBinary(BlockHeaderSchema, whole);
+  const signed = create(BlockSchema, {
+    header: bytes,
+    signature: sign(bytes),
+    transactions: transactions.map((transaction) => transaction.signed),
+  });
+  return { hash: sha256(bytes), header: whole, transactions, signed };
+}
+
+function hashOfHashes(transactions: readonly ReadTransaction[]): string {
+  return sha256(Buffer.from(transactions.map(({ hash }) => hash.slice(2)).join(""), "hex"));
+}
+
+function parse<T>(what: string, read: () => T): T {
+  try {
+    return read();
+  } catch {
+    throw new Failure("INVALID_REQUEST", `The ${what} cannot be read.`);
+  }
+}

@@ -1,0 +1,33 @@
+/** Keys on the command line: to sign transactions, and to say who reads. */
+import type { Command } from "commander";
+import { createHash } from "node:crypto";
+import { resolve } from "node:path";
+import { loadNodeKey, type NodeKey } from "../info/node-key.js";
+import { ExitError } from "./output.js";
+
+/** Adds `--key` to a command. */
+export function addKeyFlag(command: Command, description: string): Command {
+  return command.addOption(command.createOption("--key <FILE>", description).env("GATEHOUSE_KEY"));
+}
+
+/**
+ * The key of a file.
+ *
+ * @throws ExitError with code 2 when there is none.
+ */
+export async function loadKey(path: string | undefined): Promise<NodeKey> {
+  if (path === undefined) {
+    throw new ExitError("--key FILE is needed to sign; make one with: gatehouse keygen --out FILE", 2);
+  }
+  return await loadNodeKey(resolve(path)).catch((error: unknown) => {
+    throw new ExitError(error instanceof Error ? error.message : String(error), 2);
+  });
+}
+
+/** The three headers that prove an identity for the next five minutes. */
+export function identityHeaders(key: NodeKey): Record<"identity" | "timestamp" | "signature", string> {
+  const identity = `ed25519:${key.publicKey}`;
+  const timestamp = String(Date.now());
+  const digest = createHash("sha256").update(`${identity}:${timestamp}`, "utf8").digest("hex");
+  return { identity, timestamp, signature: `0x${key.sign(Buffer.from(digest, "utf8")).toString("hex")}` };
+}

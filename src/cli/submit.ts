@@ -1,0 +1,76 @@
+/** Signs transactions, hands them in and follows them into a block. */
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { setTimeout as sleep } from "node:timers/promises";
+import { TransactionBodySchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import type { StorageOperationSchema } from "../../gen/gatehouse/storage/v1/operation_pb.js";
+import type { NodeKey } from "../info/node-key.js";
+import { askSuccessfully } from "./ask-node.js";
+import { ExitError } from "./output.js";
+
+/** A storage operation as a literal. */
+export type StorageChange = NonNullable<MessageInitShape<typeof StorageOperationSchema>["operation"]>;
+
+/** What became of a transaction, as the node says it. */
+export interface TransactionState {
+  readonly hash: string;
+  readonly status: "pending" | "included" | "rejected";
+  readonly blockNumber: number | null;
+  readonly reason: string | null;
+}
+
+const pollEveryMs = 100;
+const followForMs = 15_000;
+
+/** Signs a change and hands it in; gives its hash. */
+export async function submitChange(
+  node: string,
+  key: NodeKey,
+  operation: StorageChange,
+  nonce: number,
+): Promise<string> {
+  const body = toBinary(
+    TransactionBodySchema,
+    create(TransactionBodySchema, {
+      sender: key.publicKey,
+      nonce: BigInt(nonce),
+      timestampMs: BigInt(Date.now()),
+      operation: { case: "storage", value: { operation } },
+    }),
+  );
+  const text = await askSuccessfully(node, "/chain/transactions", {
+    body: {
+      transaction: { body: Buffer.from(body).toString("base64"), signature: key.sign(body).toString("base64") },
+    },
+  });
+  return (JSON.parse(text) as { hash: string }).hash;
+}
+
+/** Where a transaction is now. */
+export async function transactionState(node: string, hash: string): Promise<TransactionState> {
+  return JSON.parse(await askSuccessfully(node, `/chain/transactions/${encodeURIComponent(hash)}`)) as TransactionState;
+}
+
+/**
+ * Waits until a transaction is in a block.
+ *
+ * @throws ExitError when it is rejected, or still pending after a while.
+ */
+export async function followTransaction(node: string, hash: string): Promise<TransactionState> {
+  const giveUpAtMs = Date.now() + followForMs;
+  for (;;) {
+    const state = await transactionState(node, hash);
+    if (state.status === "rejected") {
+      throw new ExitError(`The transaction ${hash} is rejected: ${state.reason ?? "no reason given"}`, 1);
+    }
+    if (state.status === "included") {
+      return state;
+    }
+    if (Date.now() > giveUpAtMs) {
+      throw new ExitError(
+        `The transaction ${hash} is still pending after ${followForMs / 1000} s; look again with: gatehouse tx status ${hash}`,
+        1,
+      );
+    }
+    await sleep(pollEveryMs);
+  }
+}

@@ -1,0 +1,128 @@
+import test from "ava";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { genesisOf, testKey } from "../helpers/chain.js";
+import { type CliResult, runCli } from "../helpers/run-cli.js";
+import { startTestNode, type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+
+async function setUp(t: Teardown) {
+  const dir = await temporaryDirectory(t);
+  const pem = (seed: number): string => testKey(seed).privateKey.export({ type: "pkcs8", format: "pem" }) as string;
+  await writeFile(join(dir, "genesis.json"), genesisOf(testKey(1)));
+  for (const [name, seed] of [
+    ["identity.key", 1],
+    ["alice.key", 2],
+    ["bob.key", 3],
+  ] as const) {
+    await writeFile(join(dir, name), pem(seed), { mode: 0o600 });
+  }
+  const node = await startTestNode(t, { genesis: "genesis.json" }, dir);
+  const as =
+    (key: string | undefined) =>
+    async (...args: string[]): Promise<CliResult> =>
+      await runCli(args, { env: { GATEHOUSE_NODE: node.rpcUrl, ...(key && { GATEHOUSE_KEY: join(dir, key) }) } });
+  return { dir, node, alice: as("alice.key"), bob: as("bob.key"), nobody: as(undefined) };
+}
+
+test("a program is made, changed and read from the command line", async (t) => {
+  const { alice, nobody } = await setUp(t);
+  const made = await alice(
+    "storage",
+    "create",
+    "notes",
+    "--access",
+    "public",
+    "--data",
+    '{"title":"a","n":1.0,"tags":[]}',
+  );
+  t.is(made.code, 0, made.stderr);
+  const [address = "", second] = made.stdout.split("\n");
+  t.regex(address, /^stor-[0-9a-f]{40}$/);
+  t.regex(second!, /^in block 1: 0x[0-9a-f]{64}$/);
+
+  for (const args of [
+    ["set", address, "title", '"b"'],
+    ["append", address, "tags", "[1.50]"],
+    ["append", address, "tags", "2"],
+    ["set", address, "tags", "null", "--index", "1"],
+    ["delete", address, "n"],
+  ]) {
+    t.is((await alice("storage", ...args)).code, 0);
+  }
+  t.is((await nobody("storage", "get", address)).stdout, '{"title":"b","tags":[[1.50],null]}\n');
+  t.is((await nobody("storage", "get", address, "tags")).stdout, "[[1.50],null]\n");
+  t.regex((await nobody("storage", "search", "NOTE")).stdout, new RegExp(`${address}  notes +json`));
+  t.regex((await nobody("storage", "list", testKey(2).publicKey, "--limit", "1")).stdout, /notes/);
+  t.is((await nobody("storage", "list", testKey(3).publicKey)).stdout, "No programs that you may read.\n");
+
+  t.is((await alice("storage", "delete", address, "tags", "--index", "0")).code, 0);
+  t.is((await alice("storage", "delete", address)).code, 0);
+  const gone = await nobody("storage", "get", address);
+  t.is(gone.code, 1);
+  t.is(gone.stderr, "gatehouse: The node refuses: There is no storage program at this address. (NOT_FOUND)\n");
+});
+
+test("a private program is read with its key, and shared by its rule", async (t) => {
+  const { alice, bob, nobody } = await setUp(t);
+  const { stdout } = await alice("storage", "create", "diary", "--data", '{"pin":1}', "--json");
+  const { storageAddress: address, status } = JSON.parse(stdout) as { storageAddress: string; status: string };
+  t.is(status, "included");
+  t.is((await alice("storage", "get", address, "pin")).stdout, "1\n");
+  t.is((await bob("storage", "get", address, "pin")).code, 1);
+  t.is((await nobody("storage", "get", address, "pin")).code, 1);
+
+  const share = ["--access", "restricted", "--group", `readers:read:${testKey(3).publicKey}`];
+  t.is((await alice("storage", "access", address, ...share)).code, 0);
+  t.is((await bob("storage", "get", address, "pin")).stdout, "1\n");
+  const refused = await bob("storage", "set", address, "pin", "2");
+  t.is(refused.code, 1);
+  t.regex(refused.stderr, /is rejected: The sender may not change this storage program\./);
+  const [hash = ""] = /0x[0-9a-f]{64}/.exec(refused.stderr) ?? [];
+  t.is((await nobody("tx", "status", hash)).stdout, "rejected: The sender may not change this storage program.\n");
+});
+
+test("the headers for curl prove the identity", async (t) => {
+  const { alice, node } = await setUp(t);
+  const { stdout } = await alice("storage", "create", "diary", "--data", '{"pin":1}');
+  const [address] = stdout.split("\n");
+  const { stdout: line } = await alice("identity", "headers");
+  const headers = [...line.matchAll(/-H '([a-z]+): ([^']*)'/g)].map(([, name, value]) => [name!, value!] as const);
+  t.deepEqual(
+    headers.map(([name]) => name),
+    ["identity", "timestamp", "signature"],
+  );
+  const response = await fetch(`${node.rpcUrl}/storage-program/${address}/all`, {
+    headers: Object.fromEntries(headers),
+  });
+  t.is(response.status, 200);
+});
+
+test("bytes and files are taken as they are", async (t) => {
+  const { dir, alice } = await setUp(t);
+  await writeFile(join(dir, "bytes"), Buffer.from([0, 255, 10]));
+  await writeFile(join(dir, "document.json"), '{ "a": 1.0 }\n');
+  const binary = await alice("storage", "create", "b", "--binary", join(dir, "bytes"));
+  t.is((await alice("storage", "get", binary.stdout.split("\n")[0]!)).stdout, '"AP8K"\n');
+  const file = await alice("storage", "create", "f", "--file", join(dir, "document.json"));
+  t.is((await alice("storage", "get", file.stdout.split("\n")[0]!)).stdout, '{ "a": 1.0 }\n\n');
+});
+
+test("what is wrong on the command line is code 2, with a remedy", async (t) => {
+  const { alice, nobody } = await setUp(t);
+  const address = `stor-${"0".repeat(40)}`;
+  for (const [run, args, message] of [
+    [nobody, ["create", "a"], /--key FILE is needed to sign; make one with: gatehouse keygen/],
+    [alice, ["set", address, "a", "text"], /VALUE must be JSON, not text; a text needs quotes: '"text"'/],
+    [alice, ["write", address], /One of --data, --file and --binary is needed/],
+    [alice, ["create", "a", "--data", "1", "--binary", "x"], /One of --data/],
+    [alice, ["create", "a", "--allow", "0x1"], /need an --access/],
+    [alice, ["create", "a", "--access", "restricted", "--group", "team"], /--group must be NAME:read,write:KEY,KEY/],
+    [alice, ["create", "a", "--file", "/nowhere"], /The file \/nowhere cannot be read/],
+    [alice, ["delete", address, "--index", "1"], /--index needs a FIELD/],
+    [alice, ["set", address, "a", "1", "--index", "-1"], /whole number from 0/],
+  ] as const) {
+    const { code, stderr } = await run("storage", ...args);
+    t.is(code, 2, args.join(" "));
+    t.regex(stderr, message);
+  }
+});

@@ -1,0 +1,84 @@
+/** Keys, signed transactions and blocks, made of protobuf-es and node:crypto; and a chain over a bare database. */
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { createPrivateKey, createPublicKey, type KeyObject, sign } from "node:crypto";
+import { type Transaction, TransactionBodySchema, TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { AccessMode } from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import type { StorageOperationSchema } from "../../gen/gatehouse/storage/v1/operation_pb.js";
+import { type Chain, createChain } from "../../src/chain/chain.js";
+import { createChainStore } from "../../src/chain/store.js";
+import { genesisHash } from "../../src/chain/genesis.js";
+import type { Database } from "../../src/db/connect.js";
+import { execute } from "../../src/execute.js";
+
+/** A key that is the same in every run. */
+export interface TestKey {
+  /** 0x and 64 lower-case hex digits. */
+  readonly publicKey: string;
+  readonly privateKey: KeyObject;
+  sign(bytes: Uint8Array): Buffer;
+}
+
+/** PKCS #8 before the 32 bytes of an Ed25519 key. */
+const pkcs8Prefix = Buffer.from("302e020100300506032b657004220420", "hex");
+
+/** The key of a number. */
+export function testKey(seed: number): TestKey {
+  const der = Buffer.concat([pkcs8Prefix, Buffer.alloc(32, seed)]);
+  const privateKey = createPrivateKey({ key: der, format: "der", type: "pkcs8" });
+  const raw = createPublicKey(privateKey).export({ format: "der", type: "spki" }).subarray(-32);
+  return {
+    publicKey: `0x${raw.toString("hex")}`,
+    privateKey,
+    sign: (bytes) => sign(null, bytes, privateKey),
+  };
+}
+
+/** A storage operation as a literal. */
+export type Operation = NonNullable<MessageInitShape<typeof StorageOperationSchema>["operation"]>;
+
+/** Signs a transaction. */
+export function signTransaction(
+  key: TestKey,
+  nonce: number,
+  operation: Operation,
+  sender = key.publicKey,
+): Transaction {
+  const body = toBinary(
+    TransactionBodySchema,
+    create(TransactionBodySchema, {
+      sender,
+      nonce: BigInt(nonce),
+      timestampMs: 1_700_000_000_000n,
+      operation: { case: "storage", value: { operation } },
+    }),
+  );
+  return create(TransactionSchema, { body, signature: key.sign(body) });
+}
+
+/** An operation that makes a public program with this document. */
+export function createPublic(programName: string, json: string): Operation {
+  return {
+    case: "createProgram",
+    value: { programName, data: { data: { case: "json", value: json } }, access: { mode: AccessMode.PUBLIC } },
+  };
+}
+
+/** Text of a genesis with these authorities. */
+export function genesisOf(...keys: readonly TestKey[]): string {
+  return JSON.stringify({ name: "test", authorities: keys.map(({ publicKey }) => publicKey) });
+}
+
+/** A chain over a database that has been migrated and holds nothing, or a chain of this genesis. */
+export async function openChain(
+  database: Database,
+  authorities: readonly TestKey[],
+  nowMs: () => number = Date.now,
+): Promise<Chain> {
+  const store = createChainStore(database);
+  const text = genesisOf(...authorities);
+  const genesis = { text, hash: genesisHash(text), authorities: authorities.map(({ publicKey }) => publicKey) };
+  if ((await store.head()) === undefined) {
+    await store.insertGenesis({ ...genesis, timestampMs: 0 });
+  }
+  return createChain({ store, genesis, head: await store.head(), execute, nowMs });
+}

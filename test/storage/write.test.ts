@@ -1,0 +1,235 @@
+import test from "ava";
+import fc from "fast-check";
+import { join } from "node:path";
+import { AccessMode, AccessPermission } from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import { openDatabase } from "../../src/db/connect.js";
+import { migrate } from "../../src/db/migrate.js";
+import { checkJson, deleteMember, itemsOf, membersOf, setMember } from "../../src/storage/document.js";
+import { createPrograms } from "../../src/storage/programs.js";
+import { programAddress } from "../../src/storage/write.js";
+import { createPublic, type Operation, openChain, signTransaction, type TestKey, testKey } from "../helpers/chain.js";
+import { type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+
+const [authority, alice, bob] = [testKey(1), testKey(2), testKey(3)];
+
+async function open(t: Teardown) {
+  const database = await openDatabase(`sqlite:${join(await temporaryDirectory(t), "a.sqlite")}`);
+  t.teardown(() => database.close());
+  await migrate(database);
+  const chain = await openChain(database, [authority]);
+  const programs = createPrograms(database);
+  let nonce = 0;
+  /** Makes a change through a block; gives why it was rejected, if it was. */
+  async function change(key: TestKey, operation: Operation): Promise<string | undefined> {
+    const hash = await chain.submit(signTransaction(key, ++nonce, operation));
+    await chain.seal(authority);
+    const rejected = (await database.read("rejected_transactions").where({ hash }).first()) as
+      { reason: string } | undefined;
+    return rejected?.reason;
+  }
+  return {
+    database,
+    programs,
+    change,
+    make: async (json: string): Promise<string> => {
+      const why = await change(alice, createPublic("p", json));
+      if (why !== undefined) {
+        throw new Error(why);
+      }
+      return programAddress(alice.publicKey, "p", BigInt(nonce), "");
+    },
+    data: async (address: string): Promise<string | undefined> => (await programs.findWithData(address))?.data,
+  };
+}
+
+const set = (storageAddress: string, field: string, value: string): Operation => ({
+  case: "setField",
+  value: { storageAddress, field, value },
+});
+
+test("a document comes back as it was written", async (t) => {
+  const { make, data } = await open(t);
+  for (const text of [
+    '{"a": 1.0,"b":12345678901234567890, "c":"\\u0000\\ud800", "ключ":{"x":[ ]}}',
+    "[1, 2.50]",
+    '"text"',
+    "null",
+    " {} ",
+    '{"__proto__":1,"constructor":2,"":3,"a.b":4,"a\\"b":5}',
+    `${"[".repeat(64)}${"]".repeat(64)}`,
+    `{"a":"${"x".repeat(1024 * 1024 - 8)}"}`,
+  ]) {
+    t.is(await data(await make(text)), text);
+  }
+});
+
+test("what cannot be a document is refused, and says why", async (t) => {
+  const { change } = await open(t);
+  for (const [text, why] of [
+    ["{", "The document is not JSON."],
+    ["", "The document is not JSON."],
+    ["{a:1}", "The document is not JSON."],
+    ["NaN", "The document is not JSON."],
+    ['{"a":1,"b":2,"a":3}', 'The document has an object with two members named "a".'],
+    ['{"x":[{"a":1,"\\u0061":2}]}', 'The document has an object with two members named "a".'],
+    [`${"[".repeat(65)}${"]".repeat(65)}`, "The document must not be nested deeper than 64 levels."],
+    [`"${"x".repeat(1024 * 1024)}"`, "The document must not be larger than 1048576 bytes."],
+  ] as const) {
+    t.is(await change(alice, createPublic("p", text)), why);
+  }
+});
+
+test("fields and items are changed where they stand, and the rest stays as it was written", async (t) => {
+  const { make, data, change, programs } = await open(t);
+  const address = await make('{ "a" : 1.0 , "list":[ 1.0,{"b":[2]} ], "z": "end" }');
+  const item = (index: number, value: string): Operation => ({
+    case: "setItem",
+    value: { storageAddress: address, field: "list", index, value },
+  });
+  const steps: readonly (readonly [Operation, string])[] = [
+    [set(address, "a", '{"deep":1}'), '{ "a" : {"deep":1} , "list":[ 1.0,{"b":[2]} ], "z": "end" }'],
+    [item(1, "true"), '{ "a" : {"deep":1} , "list":[ 1.0,true ], "z": "end" }'],
+    [
+      { case: "appendItem", value: { storageAddress: address, field: "list", value: '"new"' } },
+      '{ "a" : {"deep":1} , "list":[ 1.0,true,"new" ], "z": "end" }',
+    ],
+    [
+      { case: "deleteItem", value: { storageAddress: address, field: "list", index: 0 } },
+      '{ "a" : {"deep":1} , "list":[ true,"new" ], "z": "end" }',
+    ],
+    [{ case: "deleteField", value: { storageAddress: address, field: "a" } }, '{ "list":[ true,"new" ], "z": "end" }'],
+    [set(address, "__proto__", "1"), '{ "list":[ true,"new" ], "z": "end","__proto__":1 }'],
+    [
+      { case: "deleteField", value: { storageAddress: address, field: "__proto__" } },
+      '{ "list":[ true,"new" ], "z": "end" }',
+    ],
+  ];
+  for (const [operation, expected] of steps) {
+    t.is(await change(alice, operation), undefined);
+    t.is(await data(address), expected);
+    const names = (await programs.findWithFieldNames(address))!.names;
+    t.deepEqual(names, Object.keys(JSON.parse(expected) as object));
+    for (const name of names) {
+      const { field } = (await programs.findWithField(address, name))!;
+      t.deepEqual(JSON.parse(field!.value), (JSON.parse(expected) as Record<string, unknown>)[name]);
+    }
+    t.is((await programs.findWithData(address))!.record.sizeBytes, Buffer.byteLength(expected));
+  }
+});
+
+test("a change that cannot be made says why", async (t) => {
+  const { make, data, change } = await open(t);
+  const address = await make('{"a":1,"list":[1]}');
+  const array = await make("[1]");
+  const field = { storageAddress: address, field: "list" };
+  for (const [operation, why] of [
+    [{ case: "setItem", value: { ...field, index: 1, value: "2" } }, /has 1 items; there is none at 1/],
+    [{ case: "deleteItem", value: { ...field, index: 7 } }, /there is none at 7/],
+    [{ case: "appendItem", value: { storageAddress: address, field: "a", value: "1" } }, /"a" is no array/],
+    [{ case: "appendItem", value: { storageAddress: address, field: "none", value: "1" } }, /no field "none"/],
+    [{ case: "deleteField", value: { storageAddress: address, field: "constructor" } }, /no field "constructor"/],
+    [set(array, "a", "1"), /no object but array/],
+    [set(address, "a", "{"), /The value is not JSON/],
+    [set(address, "a", `"${"x".repeat(1024 * 1024 - 10)}"`), /would be larger than/],
+    [set(address, "a", `${"[".repeat(64)}${"]".repeat(64)}`), /nested deeper than 64/],
+    [set(`stor-${"0".repeat(40)}`, "a", "1"), /no storage program at this address/],
+    [set("nowhere", "a", "1"), /storage address is stor-/],
+    [{ case: undefined }, /says nothing to do/],
+  ] as const) {
+    t.regex((await change(alice, operation as Operation))!, why);
+  }
+  t.is(await data(address), '{"a":1,"list":[1]}');
+});
+
+test("who may write: the owner and groups that write; who may do the rest: the owner", async (t) => {
+  const { make, data, change } = await open(t);
+  const address = await make('{"a":1}');
+  t.regex((await change(bob, set(address, "a", "2")))!, /may not change/);
+  const access = {
+    mode: AccessMode.RESTRICTED,
+    groups: { team: { members: [bob.publicKey], permissions: [AccessPermission.WRITE] } },
+  };
+  const update: Operation = { case: "updateAccess", value: { storageAddress: address, access } };
+  const remove: Operation = { case: "deleteProgram", value: { storageAddress: address } };
+  t.regex((await change(bob, update))!, /Only its owner/);
+  t.is(await change(alice, update), undefined);
+  t.is(await change(bob, set(address, "a", "2")), undefined);
+  t.is(await data(address), '{"a":2}');
+  t.regex((await change(bob, remove))!, /Only its owner/);
+  t.is(
+    await change(alice, {
+      case: "updateAccess",
+      value: { storageAddress: address, access: { ...access, blacklisted: [bob.publicKey] } },
+    }),
+    undefined,
+  );
+  t.regex((await change(bob, set(address, "a", "3")))!, /may not change/);
+  t.is(await change(alice, remove), undefined);
+  t.is(await data(address), undefined);
+  t.regex((await change(alice, set(address, "a", "3")))!, /no storage program/);
+});
+
+test("bytes are kept as base64, and an empty program becomes an object with its first field", async (t) => {
+  const { data, change, make, programs } = await open(t);
+  const address = await make("{}");
+  await change(alice, {
+    case: "writeProgram",
+    value: { storageAddress: address, data: { data: { case: "binary", value: new Uint8Array([0, 255]) } } },
+  });
+  t.is(await data(address), '"AP8="');
+  t.like((await programs.findWithData(address))!.record, { encoding: "binary", type: "binary", sizeBytes: 2 });
+  t.regex((await change(alice, set(address, "a", "1")))!, /no object but binary/);
+  await change(alice, { case: "writeProgram", value: { storageAddress: address } });
+  t.is(await data(address), undefined);
+  t.is(await change(alice, set(address, "a", "1")), undefined);
+  t.is(await data(address), '{"a":1}');
+});
+
+const json = fc.json({ maxDepth: 3 });
+const key = fc.string({ maxLength: 6 });
+const object = fc.uniqueArray(fc.tuple(key, json), { selector: ([name]) => name, maxLength: 6 }).chain((members) =>
+  fc.constantFrom("", " ", "\n  ").map((space) => ({
+    text: `${space}{${space}${members.map(([name, value]) => `${JSON.stringify(name)}${space}:${space}${value}`).join(`${space},${space}`)}${space}}${space}`,
+    names: members.map(([name]) => name),
+  })),
+);
+
+test("any member of any object can be set and taken away", (t) => {
+  fc.assert(
+    fc.property(object, key, json, ({ text, names }, name, value) => {
+      const entries = (json: string) =>
+        membersOf(json).map((m) => [m.name, json.slice(m.valueStart, m.valueEnd)] as const);
+      t.deepEqual(
+        entries(text).map(([own]) => own),
+        names,
+      );
+      const after = setMember(text, name, value);
+      t.notThrows(() => JSON.parse(after) as unknown);
+      const expected = new Map(entries(text)).set(name, value.trim());
+      t.deepEqual(new Map(entries(after)), expected);
+      const without = deleteMember(after, name)!;
+      t.notThrows(() => JSON.parse(without) as unknown);
+      expected.delete(name);
+      t.deepEqual(new Map(entries(without)), expected);
+      t.is(deleteMember(without, name), undefined);
+    }),
+  );
+});
+
+test("the items of any array are found, and duplicates of names anywhere", (t) => {
+  fc.assert(
+    fc.property(fc.array(json), (items) => {
+      const text = `[ ${items.join(" ,\n")} ]`;
+      t.deepEqual(
+        itemsOf(text).map(({ start, end }) => text.slice(start, end)),
+        items.map((item) => item.trim()),
+      );
+    }),
+  );
+  fc.assert(
+    fc.property(json, (text) => {
+      t.notThrows(() => checkJson("It", text));
+      t.throws(() => checkJson("It", `[{"k":1,"x":${text},"k":2}]`), { message: /two members named "k"/ });
+    }),
+  );
+});
