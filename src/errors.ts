@@ -46,6 +46,7 @@ export const catalogue = {
   STATE_NOT_READY: kind(GrpcCode.Unavailable, 503),
   VERIFIER_NOT_RUNNING: kind(GrpcCode.Unavailable, 503),
   OVERLOADED: kind(GrpcCode.Unavailable, 503),
+  DATABASE_UNAVAILABLE: kind(GrpcCode.Unavailable, 503),
 } as const satisfies Record<string, FailureKind>;
 
 /** A reason of the catalogue. */
@@ -69,7 +70,22 @@ export class Failure extends Error {
   }
 }
 
-/** Whatever was thrown, as what the caller may know of it: a {@link Failure} as it is, anything else as an internal error. */
+const databaseTrouble = new WeakSet();
+
+/** Marks an error as one of the database being away, locked or full: whoever asks may try again. */
+export function markDatabaseTrouble(error: object): void {
+  databaseTrouble.add(error);
+}
+
+/**
+ * Whatever was thrown, as what the caller may know of it: a {@link Failure} as it is, trouble with the database as such,
+ * anything else as an internal error.
+ */
 export function toFailure(thrown: unknown): Failure {
-  return thrown instanceof Failure ? thrown : new Failure("INTERNAL_ERROR", "Internal error");
+  if (thrown instanceof Failure) {
+    return thrown;
+  }
+  return typeof thrown === "object" && thrown !== null && databaseTrouble.has(thrown)
+    ? new Failure("DATABASE_UNAVAILABLE", "The node's database does not answer; try again in 5 s.", 5)
+    : new Failure("INTERNAL_ERROR", "Internal error");
 }

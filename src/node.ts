@@ -34,8 +34,10 @@ import { createRefreshPeers } from "./peers/refresh.js";
 import type { RpcListener } from "./rpc/rpc-listener.js";
 import { createInternalServer, createRpcServer } from "./rpc/rpc-server.js";
 import { listInternalServices, listServices } from "./services.js";
+import { createProgramCache } from "./storage/program-cache.js";
 import { createPrograms } from "./storage/programs.js";
 import { createStorageService } from "./storage/service.js";
+import { touchedAddress } from "./storage/write.js";
 import { codename, version } from "./version.js";
 import { createMerkleTree } from "./zk/merkle-tree.js";
 import { createNullifiers } from "./zk/nullifiers.js";
@@ -157,11 +159,20 @@ async function boot(
   const chainStore = createChainStore(database);
 
   const genesis = await steps.step("genesis", () => adoptGenesis(chainStore, config.genesisFile));
+  const programs = createProgramCache(createPrograms(database));
   const chain = createChain({
     store: chainStore,
     genesis,
     head: await bootChain(),
     execute,
+    onApplied: ({ transactions }) => {
+      for (const { body } of transactions) {
+        const address = body.operation.case === "storage" ? touchedAddress(body.operation.value, body) : undefined;
+        if (address !== undefined) {
+          programs.invalidate(address);
+        }
+      }
+    },
     nowMs: Date.now,
   });
 
@@ -260,7 +271,7 @@ async function boot(
       rateLimit: () => edge.stats(),
     }),
     chain: createChainService(chain, chainStore),
-    storage: createStorageService(createPrograms(database)),
+    storage: createStorageService(programs),
     zk: createZkService({ tree: createMerkleTree(database), nullifiers: createNullifiers(database) }),
     attestation: config.tlsnotaryEnabled
       ? createAttestationService({

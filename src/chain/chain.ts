@@ -19,6 +19,8 @@ export interface ChainParts {
   /** The newest block; undefined when the stored chain cannot be followed. */
   readonly head: ChainHead | undefined;
   readonly execute: Execute;
+  /** Hears of a block once it is in the database, before anybody else does. */
+  readonly onApplied: (block: ReadBlock) => void;
   readonly nowMs: () => number;
 }
 
@@ -62,7 +64,7 @@ const maxBlockBytes = 3 * 1024 * 1024;
 const maxAheadMs = 60_000;
 
 /** Builds the chain. */
-export function createChain({ store, genesis, head: storedHead, execute, nowMs }: ChainParts): Chain {
+export function createChain({ store, genesis, head: storedHead, execute, onApplied, nowMs }: ChainParts): Chain {
   let head = storedHead;
   let last: Promise<unknown> = Promise.resolve();
 
@@ -95,7 +97,9 @@ export function createChain({ store, genesis, head: storedHead, execute, nowMs }
     await changes.insertTransaction(transaction, header.number, position);
   }
 
-  function follow({ hash, header }: ReadBlock): void {
+  function follow(block: ReadBlock): void {
+    onApplied(block);
+    const { hash, header } = block;
     head = { number: header.number, hash, timestampMs: header.timestampMs, genesisHash: needHead().genesisHash };
   }
 

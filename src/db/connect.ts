@@ -5,6 +5,7 @@
 import knex, { type Knex } from "knex";
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
+import { markDatabaseTrouble } from "../errors.js";
 import type { Database as SqliteConnection } from "sqlite3";
 
 /** An open database. */
@@ -63,7 +64,20 @@ export async function openDatabase(url: string): Promise<Database> {
   return database;
 }
 
+/** What the engine says when the database is away, locked, full or damaged, and not the query wrong. */
+const troubleCodes = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|CORRUPT|NOTADB)/;
+
 function connect(filename: string, connections: number): Knex {
+  const database = open(filename, connections);
+  database.on("query-error", (error: NodeJS.ErrnoException) => {
+    if (troubleCodes.test(error.code ?? "")) {
+      markDatabaseTrouble(error);
+    }
+  });
+  return database;
+}
+
+function open(filename: string, connections: number): Knex {
   return knex({
     client: "sqlite3",
     connection: { filename },

@@ -31,7 +31,9 @@ export const migrations: readonly Migration[] = [
         table.bigInteger("received_ms").notNullable();
       });
       await transaction.schema.createTable("programs", (table) => {
-        table.string("address", 45).primary();
+        // In the order of creation: what is newest has the highest.
+        table.increments("id");
+        table.string("address", 45).notNullable().unique();
         table.string("owner", 66).notNullable();
         table.text("name").notNullable();
         // The name in one case, folded by the node so that every engine finds the same.
@@ -47,10 +49,17 @@ export const migrations: readonly Migration[] = [
         table.bigInteger("created_ms").notNullable();
         table.bigInteger("updated_ms").notNullable();
         table.boolean("deleted").notNullable().defaultTo(false);
-        table.index(["owner", "created_ms", "address"]);
-        table.index(["created_ms", "address"]);
-        table.index(["name"]);
+        table.index(["owner", "id"]);
+        table.index(["name", "id"]);
       });
+      // Every three characters of a name, so that a search looks at the programs that have them and at no others. Names
+      // never change, and programs are marked as deleted, never removed.
+      await transaction.raw(`CREATE VIRTUAL TABLE program_names USING fts5 (
+        name_folded, content = 'programs', content_rowid = 'id', columnsize = 0, tokenize = 'trigram case_sensitive 1'
+      )`);
+      await transaction.raw(`CREATE TRIGGER program_names_insert AFTER INSERT ON programs BEGIN
+        INSERT INTO program_names (rowid, name_folded) VALUES (new.id, new.name_folded);
+      END`);
       // Apart from programs, so that lists never read past documents. A program that holds nothing has no row.
       await transaction.schema.createTable("program_documents", (table) => {
         table.string("address", 45).primary().references("programs.address");

@@ -55,6 +55,11 @@ export interface Programs {
   search(query: string, exact: boolean, identity: string | undefined, page: Page): Promise<ProgramEntry[]>;
 }
 
+/** From this many characters on the index of names helps. */
+const indexedLength = 3;
+/** What is shorter is looked for among so many of the newest programs: a look at all of them would take too long. */
+const shortQueryPrograms = 50_000;
+
 /** A name in one case, so that every database engine finds the same. */
 export function foldName(name: string): string {
   return name.toLowerCase();
@@ -83,13 +88,10 @@ export function createPrograms({ read }: Pick<Database, "read">): Programs {
     return read("programs")
       .where("deleted", false)
       .where((rule) => whereReadable(rule, identity))
-      .orderBy([
-        { column: "created_ms", order: "desc" },
-        { column: "address", order: "desc" },
-      ])
+      .orderBy("id", "desc")
       .limit(page.limit)
       .offset(page.offset)
-      .select("address", "name", "owner", "encoding", "size_bytes", "created_ms", "updated_ms");
+      .select("address", "programs.name", "owner", "encoding", "size_bytes", "created_ms", "updated_ms");
   }
 
   return {
@@ -138,9 +140,20 @@ export function createPrograms({ read }: Pick<Database, "read">): Programs {
 
     async search(query, exact, identity, page) {
       const named = list(identity, page);
-      const matching = exact
-        ? named.where("name", query)
-        : named.whereRaw("name_folded LIKE ? ESCAPE '!'", [`%${foldName(query).replace(/[%_!]/g, "!$&")}%`]);
+      if (exact) {
+        return toEntries((await named.where("name", query)) as Row[]);
+      }
+      const folded = foldName(query);
+      const matching =
+        Array.from(folded).length < indexedLength
+          ? named
+              .whereRaw("name_folded LIKE ? ESCAPE '!'", [`%${folded.replace(/[%_!]/g, "!$&")}%`])
+              .whereRaw("id > (SELECT max(id) FROM programs) - ?", [shortQueryPrograms])
+          : named
+              .join("program_names", "program_names.rowid", "programs.id")
+              .whereRaw("program_names MATCH ?", [`"${folded.replaceAll('"', '""')}"`])
+              .clearOrder()
+              .orderBy("program_names.rowid", "desc");
       return toEntries((await matching) as Row[]);
     },
   };

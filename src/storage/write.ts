@@ -55,6 +55,21 @@ export function programAddress(owner: string, name: string, nonce: bigint, salt:
   return `stor-${hash.slice(0, 40)}`;
 }
 
+/** Address of the program that an operation makes or changes; undefined when it names none. */
+export function touchedAddress(
+  { operation }: StorageOperation,
+  { sender, nonce }: Pick<OperationContext, "sender" | "nonce">,
+): string | undefined {
+  switch (operation.case) {
+    case undefined:
+      return undefined;
+    case "createProgram":
+      return programAddress(sender, operation.value.programName, nonce, operation.value.salt);
+    default:
+      return operation.value.storageAddress;
+  }
+}
+
 /**
  * Makes one change.
  *

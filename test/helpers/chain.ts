@@ -80,5 +80,5 @@ export async function openChain(
   if ((await store.head()) === undefined) {
     await store.insertGenesis({ ...genesis, timestampMs: 0 });
   }
-  return createChain({ store, genesis, head: await store.head(), execute, nowMs });
+  return createChain({ store, genesis, head: await store.head(), execute, onApplied: () => undefined, nowMs });
 }

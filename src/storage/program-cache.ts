@@ -1,0 +1,113 @@
+/**
+ * Programs that were read lately, in memory. What it keeps is what the database said and no caller's answer: the access
+ * rule comes along, and is asked anew for each read.
+ */
+import { LRUCache } from "lru-cache";
+import type { Field, ProgramRecord, Programs } from "./programs.js";
+
+/** Programs with a cache before them. */
+export interface CachedPrograms extends Programs {
+  /** Forgets what is known of a program, once a change of it is in the database. */
+  invalidate(address: string): void;
+}
+
+/** What is known of one program; a part is undefined until it was asked for. */
+interface Known {
+  readonly record: ProgramRecord;
+  readonly whole?: { readonly data: string | undefined };
+  readonly names?: string[];
+  readonly fields: ReadonlyMap<string, Field | undefined>;
+}
+
+const maxBytes = 64 * 1024 * 1024;
+/** Roughly what an entry costs beside its texts. */
+const entryBytes = 1_000;
+/** Most fields of one program that are kept, so that asking for names that are not there fills no memory. */
+const maxFields = 1_000;
+
+/** Puts a cache before the reads of single programs; lists are always read. */
+export function createProgramCache(programs: Programs): CachedPrograms {
+  const cache = new LRUCache<string, Known>({ maxSize: maxBytes, sizeCalculation: sizeOf });
+  // Raised with each change: what was read before it is not kept.
+  let generation = 0;
+
+  async function read<T extends { readonly record: ProgramRecord }>(
+    address: string,
+    find: () => Promise<T | undefined>,
+    learn: (found: T) => Omit<Known, "record">,
+  ): Promise<T | undefined> {
+    const before = generation;
+    const found = await find();
+    if (found !== undefined && generation === before) {
+      cache.set(address, { ...cache.peek(address), record: found.record, ...learn(found) });
+    }
+    return found;
+  }
+
+  const fieldsOf = (address: string): ReadonlyMap<string, Field | undefined> =>
+    cache.peek(address)?.fields ?? new Map();
+
+  return {
+    async findWithData(address) {
+      const known = cache.get(address);
+      if (known?.whole !== undefined) {
+        return { record: known.record, data: known.whole.data };
+      }
+      return await read(
+        address,
+        () => programs.findWithData(address),
+        ({ data }) => ({ whole: { data }, fields: fieldsOf(address) }),
+      );
+    },
+
+    async findWithFieldNames(address) {
+      const known = cache.get(address);
+      if (known?.names !== undefined) {
+        return { record: known.record, names: known.names };
+      }
+      return await read(
+        address,
+        () => programs.findWithFieldNames(address),
+        ({ names }) => ({ names, fields: fieldsOf(address) }),
+      );
+    },
+
+    async findWithField(address, name) {
+      const known = cache.get(address);
+      if (known?.fields.has(name) === true) {
+        return { record: known.record, field: known.fields.get(name) };
+      }
+      return await read(
+        address,
+        () => programs.findWithField(address, name),
+        ({ field }) => {
+          const fields = fieldsOf(address);
+          return { fields: fields.size < maxFields ? new Map(fields).set(name, field) : new Map([[name, field]]) };
+        },
+      );
+    },
+
+    listByOwner: (owner, identity, page) => programs.listByOwner(owner, identity, page),
+    search: (query, exact, identity, page) => programs.search(query, exact, identity, page),
+
+    invalidate(address) {
+      generation++;
+      cache.delete(address);
+    },
+  };
+}
+
+/** Bytes of the texts, two for each UTF-16 unit at most. */
+function sizeOf({ record, whole, names = [], fields }: Known): number {
+  let units = (record.metadata?.length ?? 0) + (whole?.data?.length ?? 0);
+  for (const name of names) {
+    units += name.length + 20;
+  }
+  for (const [name, field] of fields) {
+    units += name.length + (field?.value.length ?? 0) + 50;
+  }
+  const { allowed, blacklisted, groups } = record.access;
+  const keys =
+    allowed.length + blacklisted.length + Object.values(groups).reduce((sum, g) => sum + g.members.length, 0);
+  return entryBytes + 2 * (units + 80 * keys);
+}

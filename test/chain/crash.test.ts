@@ -1,0 +1,117 @@
+/** What a node survives while it applies blocks: whole blocks only, and nothing lost that was told to be in one. */
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import test from "ava";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { describeBlock, sha256 } from "../../src/chain/transaction.js";
+import { openDatabase } from "../../src/db/connect.js";
+import { createPublic, genesisOf, signTransaction, testKey } from "../helpers/chain.js";
+import { ask } from "../helpers/plain-client.js";
+import { startCli } from "../helpers/run-cli.js";
+import { startTestNode, type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+import { until } from "../helpers/until.js";
+
+const [authority, alice] = [testKey(1), testKey(2)];
+
+async function prepare(t: Teardown): Promise<string> {
+  const dir = await temporaryDirectory(t);
+  await writeFile(join(dir, "genesis.json"), genesisOf(authority));
+  const pem = authority.privateKey.export({ type: "pkcs8", format: "pem" });
+  await writeFile(join(dir, "identity.key"), pem, { mode: 0o600 });
+  return dir;
+}
+
+test("killed in the middle again and again, it has whole blocks only, and everything that it told of", async (t) => {
+  const dir = await prepare(t);
+  const args = ["start", "--data-dir", dir, "--genesis", join(dir, "genesis.json"), "--host", "127.0.0.1"];
+  const told = new Set<string>();
+  let nonce = 0;
+  for (let round = 0; round < 6; round++) {
+    const node = await startCli(t, [...args, "--rpc-port", "0", "--omni-port", "0", "--log-level", "fatal"]);
+    const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc }));
+    for (const hash of told) {
+      t.is((await client.getTransaction({ hash })).status, TransactionStatus.INCLUDED);
+    }
+    const killAt = Date.now() + 500 + round * 130;
+    const submitted: string[] = [];
+    while (Date.now() < killAt) {
+      const batch = Array.from({ length: 20 }, () => {
+        nonce++;
+        return signTransaction(alice, nonce, createPublic(`p${nonce}`, `{"a":"${"x".repeat(2_000)}","n":${nonce}}`));
+      });
+      await Promise.all(batch.map((transaction) => client.submitTransaction({ transaction })));
+      submitted.push(...batch.map(({ body }) => sha256(body)));
+      for (const hash of submitted.slice(-60)) {
+        if ((await client.getTransaction({ hash })).status === TransactionStatus.INCLUDED) {
+          told.add(hash);
+        }
+      }
+    }
+    node.child.kill("SIGKILL");
+    await node.ended;
+  }
+  t.true(told.size > 50, `only ${told.size} were included`);
+
+  const database = await openDatabase(`sqlite:${join(dir, "gatehouse.sqlite")}`);
+  t.teardown(() => database.close());
+  const count = async (table: string): Promise<number> => {
+    const [row] = (await database.read(table).count({ count: "*" })) as { count: number }[];
+    return row!.count;
+  };
+  const included = await count("transactions");
+  t.is(await count("programs"), included);
+  t.is(await count("program_documents"), included);
+  t.is(await count("program_fields"), 2 * included);
+  const [integrity] = (await database.read.raw("PRAGMA integrity_check")) as { integrity_check: string }[];
+  t.is(integrity?.integrity_check, "ok");
+
+  const node = await startTestNode(t, {}, dir);
+  const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
+  let previous = (await client.getHead({})).genesisHash;
+  let transactions = 0;
+  for await (const { block } of client.listBlocks({ fromNumber: 1n })) {
+    const { header, transactionHashes } = describeBlock(block!);
+    t.is(header.previousHash, previous);
+    previous = sha256(block!.header);
+    transactions += transactionHashes.length;
+  }
+  t.true(transactions >= included);
+  t.log(`${transactions} transactions, ${told.size} of them told of before a kill`);
+});
+
+test("while somebody else has locked the database nothing is lost: what is refused says so, and what was pending gets in", async (t) => {
+  const dir = await prepare(t);
+  const node = await startTestNode(t, { genesis: join(dir, "genesis.json") }, dir);
+  const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
+  const first = signTransaction(alice, 1, createPublic("a", "{}"));
+  await client.submitTransaction({ transaction: first });
+
+  const locker = await openDatabase(`sqlite:${join(dir, "gatehouse.sqlite")}`);
+  t.teardown(() => locker.close());
+  const lock = await locker.write.transaction();
+  await lock.raw("UPDATE blocks SET number = number");
+  const second = signTransaction(alice, 2, createPublic("b", "{}"));
+  const refused = await ask(node.port, "/chain/transactions", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({
+      transaction: {
+        body: Buffer.from(second.body).toString("base64"),
+        signature: Buffer.from(second.signature).toString("base64"),
+      },
+    }),
+  });
+  t.is(refused.status, 503);
+  t.like(JSON.parse(refused.text), { errorCode: "DATABASE_UNAVAILABLE", retryAfter: 5 });
+  await lock.rollback();
+
+  await client.submitTransaction({ transaction: second });
+  for (const { body } of [first, second]) {
+    await until(
+      async () => (await client.getTransaction({ hash: sha256(body) })).status === TransactionStatus.INCLUDED,
+    );
+  }
+  t.is((await ask(node.port, "/storage-program/search?q=a")).status, 200);
+});

@@ -1,0 +1,78 @@
+import test from "ava";
+import { createProgramCache } from "../../src/storage/program-cache.js";
+import type { ProgramRecord, Programs } from "../../src/storage/programs.js";
+
+const record = (name: string): ProgramRecord => ({
+  address: "stor-1",
+  name,
+  encoding: "json",
+  type: "object",
+  access: { owner: "0xa", mode: "public", allowed: [], blacklisted: [], groups: {} },
+  metadata: undefined,
+  sizeBytes: 1,
+  createdMs: 1,
+  updatedMs: 1,
+});
+
+/** A repository whose program changes, which counts its reads and can be held up. */
+function createSource() {
+  const state = { version: "1" as string | undefined, reads: 0, hold: Promise.resolve() };
+  const find = async <T extends object>(more: (version: string) => T) => {
+    state.reads++;
+    const { version } = state;
+    await state.hold;
+    return version === undefined ? undefined : { record: record(version), ...more(version) };
+  };
+  const programs: Programs = {
+    findWithData: () => find((version) => ({ data: version })),
+    findWithFieldNames: () => find((version) => ({ names: [version] })),
+    findWithField: (_address, name) =>
+      find((version) => ({ field: name === "a" ? { type: "number" as const, value: version } : undefined })),
+    listByOwner: () => Promise.resolve([]),
+    search: () => Promise.resolve([]),
+  };
+  return { state, programs };
+}
+
+test("what was read is not read again, until it changes", async (t) => {
+  const { state, programs } = createSource();
+  const cache = createProgramCache(programs);
+  for (let i = 0; i < 3; i++) {
+    t.is((await cache.findWithData("stor-1"))!.data, "1");
+    t.deepEqual((await cache.findWithFieldNames("stor-1"))!.names, ["1"]);
+    t.is((await cache.findWithField("stor-1", "a"))!.field!.value, "1");
+    t.is((await cache.findWithField("stor-1", "b"))!.field, undefined);
+  }
+  t.is(state.reads, 4);
+  state.version = "2";
+  cache.invalidate("stor-1");
+  t.is((await cache.findWithData("stor-1"))!.data, "2");
+  t.is((await cache.findWithField("stor-1", "a"))!.field!.value, "2");
+  t.is((await cache.findWithField("stor-1", "a"))!.record.name, "2");
+  state.version = undefined;
+  cache.invalidate("stor-1");
+  t.is(await cache.findWithData("stor-1"), undefined);
+});
+
+test("a read that a change overtakes is not kept", async (t) => {
+  const { state, programs } = createSource();
+  const cache = createProgramCache(programs);
+  let release = (): void => undefined;
+  state.hold = new Promise((resolve) => (release = resolve));
+  const slow = cache.findWithData("stor-1");
+  state.version = "2";
+  cache.invalidate("stor-1");
+  release();
+  t.is((await slow)!.data, "1");
+  t.is((await cache.findWithData("stor-1"))!.data, "2");
+});
+
+test("asking for fields that are not there fills no memory", async (t) => {
+  const { programs } = createSource();
+  const cache = createProgramCache(programs);
+  const before = process.memoryUsage().heapUsed;
+  for (let i = 0; i < 20_000; i++) {
+    await cache.findWithField("stor-1", `field ${i % 5_000}`);
+  }
+  t.true(process.memoryUsage().heapUsed - before < 50 * 1024 ** 2);
+});
