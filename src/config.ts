@@ -93,7 +93,10 @@ export function loadConfig({ flags, env, cwd }: ConfigSources): Config {
     publicUrl: read("public-url"),
     genesisFile: path("genesis"),
     peersFile: path("peers"),
-    databaseUrl: `sqlite:${database === undefined ? join(dataDir, "gatehouse.sqlite") : resolve(cwd, database.slice("sqlite:".length))}`,
+    databaseUrl:
+      database === undefined
+        ? `sqlite:${join(dataDir, "gatehouse.sqlite")}`
+        : database.replace(/^sqlite:(.*)$/s, (_, path: string) => `sqlite:${resolve(cwd, path)}`),
     trustedProxies: read("trusted-proxies"),
     identityMode: read("identity-mode"),
     rateLimitPerMinute: read("rate-limit"),

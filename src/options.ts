@@ -119,8 +119,8 @@ export const options = [
     "database",
     "URL",
     undefined,
-    z.string().regex(/^sqlite:.+/),
-    "sqlite:PATH",
+    z.string().regex(/^(sqlite:.+|postgres(ql)?:\/\/[^\s]+)$/),
+    "sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/NAME",
     "Database; sqlite:<data-dir>/gatehouse.sqlite when not given.",
   ),
   define(

@@ -117,7 +117,11 @@ test(
   { flags: { "trusted-proxies": "10.0.0.0/33" } },
   '--trusted-proxies must be a comma-separated list of addresses and CIDR ranges, not "10.0.0.0/33".',
 );
-test(refuses, { flags: { database: "mysql://x" } }, '--database must be sqlite:PATH, not "mysql://x".');
+test(
+  refuses,
+  { flags: { database: "mysql://x" } },
+  '--database must be sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/NAME, not "mysql://x".',
+);
 test(
   refuses,
   { flags: { "public-url": "http://a:1/path" } },

@@ -1,15 +1,19 @@
 /**
- * Opens the database. The only file that knows which engine stands behind it: sqlite3 is archived upstream, and what
- * replaces it one day changes nothing else.
+ * Opens the database. The only file that opens an engine: SQLite, embedded, whose driver is archived upstream and may be
+ * replaced one day; and PostgreSQL, for many readers over one database.
  */
 import knex, { type Knex } from "knex";
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
-import { markDatabaseTrouble } from "../errors.js";
 import type { Database as SqliteConnection } from "sqlite3";
+import { markDatabaseTrouble } from "../errors.js";
+
+/** The engines. */
+export type Engine = "sqlite" | "postgresql";
 
 /** An open database. */
 export interface Database {
+  readonly engine: Engine;
   /** For reads: several connections, none of which waits for the writer. */
   readonly read: Knex;
   /** For writes: one connection, so that writers queue here and not inside the engine. */
@@ -23,9 +27,58 @@ export class DatabaseError extends Error {
   override readonly name = "DatabaseError";
 }
 
-const readers = 3;
-/** How long a query waits for a free connection: longer than the engine waits for a lock, so that a lock is told of. */
+/** How long a query waits for a free connection: longer than SQLite waits for a lock, so that a lock is told of. */
 const acquireWithinMs = 2_000;
+/** Connections for reads. */
+const sqliteReaders = 3;
+const postgresReaders = 8;
+
+/**
+ * Opens a database; an SQLite file is made if there is none.
+ *
+ * @param url `sqlite:` and a path, or a `postgres://` URL.
+ * @throws DatabaseError
+ */
+export async function openDatabase(url: string): Promise<Database> {
+  return url.startsWith("sqlite:") ? await openSqlite(url.slice("sqlite:".length)) : await openPostgres(url);
+}
+
+/** The rows of a raw query, whatever the engine wraps them in. */
+export function rowsOf<T>(result: unknown): T[] {
+  return Array.isArray(result) ? (result as T[]) : (result as { rows: T[] }).rows;
+}
+
+async function openSqlite(path: string): Promise<Database> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+    throw explainSqlite(path, error);
+  });
+  const connect = (connections: number): Knex =>
+    watchTrouble(
+      knex({
+        client: "sqlite3",
+        connection: { filename: path },
+        useNullAsDefault: true,
+        log: silent,
+        acquireConnectionTimeout: acquireWithinMs,
+        pool: {
+          min: 0,
+          max: connections,
+          idleTimeoutMillis: 3_600_000,
+          afterCreate: (
+            connection: SqliteConnection,
+            done: (error: Error | null, connection: SqliteConnection) => void,
+          ) => {
+            connection.exec(pragmas.join(";"), (error) => done(error, connection));
+          },
+        },
+      }),
+      // Away, locked, full or damaged; not a query that is wrong.
+      (code) => /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|CORRUPT|NOTADB)/.test(code ?? ""),
+    );
+  return await checked("sqlite", connect(sqliteReaders), connect(1), "SELECT 1 FROM sqlite_master LIMIT 1", (error) =>
+    explainSqlite(path, error),
+  );
+}
 
 const pragmas = [
   "PRAGMA busy_timeout = 1500",
@@ -35,75 +88,94 @@ const pragmas = [
   "PRAGMA mmap_size = 268435456",
 ];
 
-/**
- * Opens a database, made if there is none.
- *
- * @param url `sqlite:` and a path.
- * @throws DatabaseError
- */
-export async function openDatabase(url: string): Promise<Database> {
-  const path = url.replace(/^sqlite:/, "");
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 }).catch((error: unknown) => {
-    throw explain(path, error);
-  });
-  const write = connect(path, 1);
-  const read = connect(path, readers);
-  const database = {
-    read,
-    write,
-    close: async () => {
-      await Promise.all([read.destroy(), write.destroy()]);
-    },
-  };
-  try {
-    await write.raw("SELECT 1 FROM sqlite_master LIMIT 1");
-  } catch (error) {
-    await database.close();
-    throw explain(path, error);
-  }
-  return database;
+async function openPostgres(url: string): Promise<Database> {
+  const { default: pg } = await import("pg");
+  // 64-bit integers come as texts by default; every one that is stored fits into a number.
+  pg.types.setTypeParser(pg.types.builtins.INT8, Number);
+  const connect = (connections: number): Knex =>
+    watchTrouble(
+      knex({
+        client: "pg",
+        connection: {
+          connectionString: url,
+          application_name: "gatehouse",
+          connectionTimeoutMillis: acquireWithinMs,
+        },
+        log: silent,
+        acquireConnectionTimeout: acquireWithinMs,
+        pool: { min: 0, max: connections, idleTimeoutMillis: 60_000 },
+      }),
+      // Connection, resources, shutdown, or no word of the server at all; not a query that is wrong.
+      (code) => code === undefined || /^(08|53|57|58|E[A-Z])/.test(code),
+    );
+  return await checked("postgresql", connect(postgresReaders), connect(1), "SELECT 1", (error) =>
+    explainPostgres(url, error),
+  );
 }
 
-/** What the engine says when the database is away, locked, full or damaged, and not the query wrong. */
-const troubleCodes = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|CORRUPT|NOTADB)/;
+async function checked(
+  engine: Engine,
+  read: Knex,
+  write: Knex,
+  question: string,
+  explain: (error: unknown) => DatabaseError,
+): Promise<Database> {
+  const close = async (): Promise<void> => {
+    await Promise.all([read.destroy(), write.destroy()]);
+  };
+  try {
+    await write.raw(question);
+  } catch (error) {
+    await close();
+    throw explain(error);
+  }
+  return { engine, read, write, close };
+}
 
-function connect(filename: string, connections: number): Knex {
-  const database = open(filename, connections);
+/** Marks errors of a database that does not answer, so that callers are told to try again. */
+function watchTrouble(database: Knex, isTrouble: (code: string | undefined) => boolean): Knex {
   database.on("query-error", (error: NodeJS.ErrnoException) => {
-    if (troubleCodes.test(error.code ?? "")) {
+    if (isTrouble(error.code)) {
       markDatabaseTrouble(error);
     }
   });
+  const client = database.client as { acquireConnection: () => Promise<unknown> };
+  const acquire = client.acquireConnection.bind(client);
+  client.acquireConnection = async () => {
+    try {
+      return await acquire();
+    } catch (error) {
+      markDatabaseTrouble(error as Error);
+      throw error;
+    }
+  };
   return database;
 }
 
-function open(filename: string, connections: number): Knex {
-  return knex({
-    client: "sqlite3",
-    connection: { filename },
-    useNullAsDefault: true,
-    // Everything it would print is thrown as well.
-    log: { debug: ignore, warn: ignore, error: ignore, deprecate: ignore },
-    acquireConnectionTimeout: acquireWithinMs,
-    pool: {
-      min: 0,
-      max: connections,
-      idleTimeoutMillis: 3_600_000,
-      afterCreate: (
-        connection: SqliteConnection,
-        done: (error: Error | null, connection: SqliteConnection) => void,
-      ) => {
-        connection.exec(pragmas.join(";"), (error) => done(error, connection));
-      },
-    },
-  });
+const ignore = (): void => undefined;
+/** Everything that knex would print is thrown as well. */
+const silent = { debug: ignore, warn: ignore, error: ignore, deprecate: ignore };
+
+function explainPostgres(url: string, error: unknown): DatabaseError {
+  const { host, pathname } = new URL(url);
+  const { code, message } = error as NodeJS.ErrnoException;
+  const what = `The database ${host}${pathname}`;
+  switch (code) {
+    case "ECONNREFUSED":
+    case "ENOTFOUND":
+    case "ETIMEDOUT":
+      return new DatabaseError(`${what} cannot be reached (${code}); check that PostgreSQL runs there.`);
+    case "28P01":
+    case "28000":
+      return new DatabaseError(`${what} refuses the user or the password in --database.`);
+    case "3D000":
+      return new DatabaseError(`${what} does not exist; make it with: createdb ${pathname.slice(1)}`);
+    default:
+      return new DatabaseError(`${what} cannot be opened: ${code ?? message}.`);
+  }
 }
 
-function ignore(): void {
-  // Nothing to do.
-}
-
-function explain(path: string, error: unknown): DatabaseError {
+function explainSqlite(path: string, error: unknown): DatabaseError {
   const { code } = error as NodeJS.ErrnoException;
   switch (code) {
     case "SQLITE_NOTADB":

@@ -7,8 +7,12 @@ import { migrations } from "./migrations.js";
  *
  * @throws DatabaseError when the database was made by a newer version.
  */
-export async function migrate({ write }: Database): Promise<void> {
+export async function migrate({ engine, write }: Database): Promise<void> {
   await write.transaction(async (transaction) => {
+    if (engine === "postgresql") {
+      // Of several nodes that start at once, one migrates and the others wait.
+      await transaction.raw("SELECT pg_advisory_xact_lock(5355053550)");
+    }
     await transaction.raw(
       "CREATE TABLE IF NOT EXISTS schema_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL)",
     );
@@ -23,7 +27,7 @@ export async function migrate({ write }: Database): Promise<void> {
     }
     for (const [index, migration] of migrations.entries()) {
       if (index >= version) {
-        await migration.up(transaction);
+        await migration.up(transaction, engine);
         await transaction("schema_migrations").insert({ version: index + 1, name: migration.name });
       }
     }

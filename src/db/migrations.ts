@@ -5,18 +5,19 @@
  * a name may hold any character, NUL included, which no text column of PostgreSQL takes as it is.
  */
 import type { Knex } from "knex";
+import type { Engine } from "./connect.js";
 
 /** One step. */
 export interface Migration {
   readonly name: string;
-  readonly up: (transaction: Knex) => Promise<void>;
+  readonly up: (transaction: Knex, engine: Engine) => Promise<void>;
 }
 
 /** All steps, oldest first; the version of the schema is their number. */
 export const migrations: readonly Migration[] = [
   {
     name: "chain, storage programs, commitment tree",
-    async up(transaction) {
+    async up(transaction, engine) {
       await transaction.schema.createTable("blocks", (table) => {
         table.bigInteger("number").primary();
         table.string("hash", 66).notNullable().unique();
@@ -52,14 +53,7 @@ export const migrations: readonly Migration[] = [
         table.index(["owner", "id"]);
         table.index(["name", "id"]);
       });
-      // Every three characters of a name, so that a search looks at the programs that have them and at no others. Names
-      // never change, and programs are marked as deleted, never removed.
-      await transaction.raw(`CREATE VIRTUAL TABLE program_names USING fts5 (
-        name_folded, content = 'programs', content_rowid = 'id', columnsize = 0, tokenize = 'trigram case_sensitive 1'
-      )`);
-      await transaction.raw(`CREATE TRIGGER program_names_insert AFTER INSERT ON programs BEGIN
-        INSERT INTO program_names (rowid, name_folded) VALUES (new.id, new.name_folded);
-      END`);
+      await indexNames(transaction, engine);
       // Apart from programs, so that lists never read past documents. A program that holds nothing has no row.
       await transaction.schema.createTable("program_documents", (table) => {
         table.string("address", 45).primary().references("programs.address");
@@ -132,3 +126,21 @@ export const migrations: readonly Migration[] = [
     },
   },
 ];
+
+/**
+ * Every three characters of a name, so that a search looks at the programs that have them and at no others. Names never
+ * change, and programs are marked as deleted, never removed.
+ */
+async function indexNames(transaction: Knex, engine: Engine): Promise<void> {
+  if (engine === "postgresql") {
+    await transaction.raw("CREATE EXTENSION IF NOT EXISTS pg_trgm");
+    await transaction.raw("CREATE INDEX program_names ON programs USING gin (name_folded gin_trgm_ops)");
+    return;
+  }
+  await transaction.raw(`CREATE VIRTUAL TABLE program_names USING fts5 (
+    name_folded, content = 'programs', content_rowid = 'id', columnsize = 0, tokenize = 'trigram case_sensitive 1'
+  )`);
+  await transaction.raw(`CREATE TRIGGER program_names_insert AFTER INSERT ON programs BEGIN
+    INSERT INTO program_names (rowid, name_folded) VALUES (new.id, new.name_folded);
+  END`);
+}

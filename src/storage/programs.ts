@@ -80,7 +80,7 @@ interface Row {
 }
 
 /** Reads from the database. */
-export function createPrograms({ read }: Pick<Database, "read">): Programs {
+export function createPrograms({ engine, read }: Pick<Database, "engine" | "read">): Programs {
   const byAddress = (address: string): Knex.QueryBuilder =>
     read("programs").where({ "programs.address": address, "programs.deleted": false }).select("programs.*");
 
@@ -92,6 +92,14 @@ export function createPrograms({ read }: Pick<Database, "read">): Programs {
       .limit(page.limit)
       .offset(page.offset)
       .select("address", "programs.name", "owner", "encoding", "size_bytes", "created_ms", "updated_ms");
+  }
+
+  /** PostgreSQL's index needs its own escape character, the backslash; SQLite has none by itself. */
+  function whereContains(programs: Knex.QueryBuilder, text: string): Knex.QueryBuilder {
+    const pattern = `%${text.replace(/[%_\\]/g, "\\$&")}%`;
+    return programs.whereRaw(engine === "postgresql" ? "name_folded LIKE ?" : "name_folded LIKE ? ESCAPE '\\'", [
+      pattern,
+    ]);
   }
 
   return {
@@ -139,22 +147,27 @@ export function createPrograms({ read }: Pick<Database, "read">): Programs {
     },
 
     async search(query, exact, identity, page) {
+      if (query.includes("\0")) {
+        // No name has one, and PostgreSQL takes none.
+        return [];
+      }
       const named = list(identity, page);
       if (exact) {
         return toEntries((await named.where("name", query)) as Row[]);
       }
       const folded = foldName(query);
-      const matching =
-        Array.from(folded).length < indexedLength
-          ? named
-              .whereRaw("name_folded LIKE ? ESCAPE '!'", [`%${folded.replace(/[%_!]/g, "!$&")}%`])
-              .whereRaw("id > (SELECT max(id) FROM programs) - ?", [shortQueryPrograms])
-          : named
-              .join("program_names", "program_names.rowid", "programs.id")
-              .whereRaw("program_names MATCH ?", [`"${folded.replaceAll('"', '""')}"`])
-              .clearOrder()
-              .orderBy("program_names.rowid", "desc");
-      return toEntries((await matching) as Row[]);
+      if (Array.from(folded).length < indexedLength) {
+        void whereContains(named, folded).whereRaw("id > (SELECT max(id) FROM programs) - ?", [shortQueryPrograms]);
+      } else if (engine === "postgresql") {
+        void whereContains(named, folded);
+      } else {
+        void named
+          .join("program_names", "program_names.rowid", "programs.id")
+          .whereRaw("program_names MATCH ?", [`"${folded.replaceAll('"', '""')}"`])
+          .clearOrder()
+          .orderBy("program_names.rowid", "desc");
+      }
+      return toEntries((await named) as Row[]);
     },
   };
 }

@@ -2,7 +2,7 @@
  * The commitment tree in the database: every node that is not empty is stored, so a proof is read and never computed,
  * and a boot has nothing to rebuild. Each read is one query, so that a root, its block and a proof belong together.
  */
-import type { Database } from "../db/connect.js";
+import { type Database, rowsOf } from "../db/connect.js";
 import { emptyNodes, toHex, treeDepth } from "./poseidon.js";
 
 /** A root and when it was. Hashes are 0x and 64 lower-case hex digits. */
@@ -74,7 +74,7 @@ export function createMerkleTree({ read }: Pick<Database, "read">): MerkleTree {
     },
 
     async path(commitment) {
-      const rows = await read.raw<PathRow[]>(pathQuery, [commitment]);
+      const rows = rowsOf<PathRow>(await read.raw(pathQuery, [commitment]));
       const [row] = rows;
       return (
         row && {

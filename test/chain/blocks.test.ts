@@ -1,15 +1,14 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import test from "ava";
-import { join } from "node:path";
 import { type Block, BlockHeaderSchema, BlockSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import type { Chain } from "../../src/chain/chain.js";
 import { type ChainStore, createChainStore } from "../../src/chain/store.js";
 import { describeBlock, sha256 } from "../../src/chain/transaction.js";
-import { type Database, openDatabase } from "../../src/db/connect.js";
-import { migrate } from "../../src/db/migrate.js";
+import type { Database, Engine } from "../../src/db/connect.js";
 import { Failure } from "../../src/errors.js";
 import { createPublic, openChain, signTransaction, type TestKey, testKey } from "../helpers/chain.js";
-import { type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+import { prepareEngines } from "../helpers/databases.js";
+import type { Teardown } from "../helpers/start-node.js";
 
 const [authority, second, alice, bob] = [testKey(1), testKey(2), testKey(3), testKey(4)];
 const now = 1_800_000_000_000;
@@ -20,100 +19,111 @@ interface Fixture {
   readonly chain: Chain;
 }
 
-async function open(t: Teardown, authorities: readonly TestKey[] = [authority]): Promise<Fixture> {
-  const database = await openDatabase(`sqlite:${join(await temporaryDirectory(t), "a.sqlite")}`);
-  t.teardown(() => database.close());
-  await migrate(database);
+const engines = await prepareEngines();
+test.after.always(() => engines.stop());
+
+async function open(t: Teardown, engine: Engine, authorities: readonly TestKey[] = [authority]): Promise<Fixture> {
+  const database = await engines.open(t, engine);
   return { database, store: createChainStore(database), chain: await openChain(database, authorities, () => now) };
 }
 
 const reasonOf = (error: Error | undefined): string | undefined =>
   error instanceof Failure ? error.reason : undefined;
 
-test("a transaction is pending, then in a block, and submitting it again changes nothing", async (t) => {
-  const { chain, store } = await open(t);
-  const transaction = signTransaction(alice, 1, createPublic("a", "{}"));
-  const hash = await chain.submit(transaction);
-  t.is(hash, sha256(transaction.body));
-  t.is(await chain.submit(transaction), hash);
-  t.deepEqual(await store.fate(hash), { status: "pending" });
-  t.is(await store.pendingCount(), 1);
+for (const engine of engines.names) {
+  test(`${engine}: a transaction is pending, then in a block, and submitting it again changes nothing`, async (t) => {
+    const { chain, store } = await open(t, engine);
+    const transaction = signTransaction(alice, 1, createPublic("a", "{}"));
+    const hash = await chain.submit(transaction);
+    t.is(hash, sha256(transaction.body));
+    t.is(await chain.submit(transaction), hash);
+    t.deepEqual(await store.fate(hash), { status: "pending" });
+    t.is(await store.pendingCount(), 1);
 
-  const block = await chain.seal(authority);
-  t.deepEqual(await store.fate(hash), { status: "included", blockNumber: 1n });
-  t.is(await store.pendingCount(), 0);
-  t.is(chain.head()!.hash, block!.hash);
-  t.is(await chain.submit(transaction), hash);
-  t.is(await chain.seal(authority), undefined);
-  t.is(chain.head()!.number, 1n);
-});
+    const block = await chain.seal(authority);
+    t.deepEqual(await store.fate(hash), { status: "included", blockNumber: 1n });
+    t.is(await store.pendingCount(), 0);
+    t.is(chain.head()!.hash, block!.hash);
+    t.is(await chain.submit(transaction), hash);
+    t.is(await chain.seal(authority), undefined);
+    t.is(chain.head()!.number, 1n);
+  });
+}
 
-test("what is wrong with a transaction is told at once", async (t) => {
-  const { chain } = await open(t);
-  const good = signTransaction(alice, 5, createPublic("a", "{}"));
-  const bad: readonly (readonly [string, Parameters<Chain["submit"]>[0]])[] = [
-    ["INVALID_SIGNATURE", { ...good, signature: bob.sign(good.body) }],
-    ["INVALID_SIGNATURE", { ...good, signature: new Uint8Array() }],
-    ["INVALID_SIGNATURE", signTransaction(alice, 6, createPublic("a", "{}"), bob.publicKey)],
-    ["INVALID_REQUEST", { ...good, body: new Uint8Array([0xff]) }],
-    ["INVALID_REQUEST", { ...good, body: new Uint8Array() }],
-    ["INVALID_REQUEST", signTransaction(alice, 6, createPublic("a", "{}"), "0x12")],
-    ["INVALID_REQUEST", signTransaction(alice, 2 ** 60, createPublic("a", "{}"))],
-    ["INVALID_REQUEST", signTransaction(alice, 6, createPublic("a", `"${"x".repeat(1_400_000)}"`))],
-  ];
-  for (const [reason, transaction] of bad) {
-    t.is(reasonOf(await t.throwsAsync(chain.submit(transaction))), reason);
-  }
-  await chain.submit(good);
-  await chain.seal(authority);
-  const used = await t.throwsAsync(chain.submit(signTransaction(alice, 5, createPublic("b", "{}"))));
-  t.regex(used.message, /nonce 5 is used/);
-});
+for (const engine of engines.names) {
+  test(`${engine}: what is wrong with a transaction is told at once`, async (t) => {
+    const { chain } = await open(t, engine);
+    const good = signTransaction(alice, 5, createPublic("a", "{}"));
+    const bad: readonly (readonly [string, Parameters<Chain["submit"]>[0]])[] = [
+      ["INVALID_SIGNATURE", { ...good, signature: bob.sign(good.body) }],
+      ["INVALID_SIGNATURE", { ...good, signature: new Uint8Array() }],
+      ["INVALID_SIGNATURE", signTransaction(alice, 6, createPublic("a", "{}"), bob.publicKey)],
+      ["INVALID_REQUEST", { ...good, body: new Uint8Array([0xff]) }],
+      ["INVALID_REQUEST", { ...good, body: new Uint8Array() }],
+      ["INVALID_REQUEST", signTransaction(alice, 6, createPublic("a", "{}"), "0x12")],
+      ["INVALID_REQUEST", signTransaction(alice, 2 ** 60, createPublic("a", "{}"))],
+      ["INVALID_REQUEST", signTransaction(alice, 6, createPublic("a", `"${"x".repeat(1_400_000)}"`))],
+    ];
+    for (const [reason, transaction] of bad) {
+      t.is(reasonOf(await t.throwsAsync(chain.submit(transaction))), reason);
+    }
+    await chain.submit(good);
+    await chain.seal(authority);
+    const used = await t.throwsAsync(chain.submit(signTransaction(alice, 5, createPublic("b", "{}"))));
+    t.regex(used.message, /nonce 5 is used/);
+  });
+}
 
-test("a transaction whose effects cannot be made is rejected with the reason, and the others are not", async (t) => {
-  const { chain, store, database } = await open(t);
-  const good = await chain.submit(signTransaction(alice, 1, createPublic("a", "{}")));
-  const bad = await chain.submit(signTransaction(alice, 2, createPublic("b", "{")));
-  const last = await chain.submit(signTransaction(alice, 3, createPublic("c", "{}")));
-  const block = await chain.seal(authority);
-  t.deepEqual(describeBlock(block!.signed).transactionHashes, [good, last]);
-  t.deepEqual(await store.fate(bad), { status: "rejected", reason: "The document is not JSON." });
-  t.is(await store.pendingCount(), 0);
-  const programs = (await database.read("programs").orderBy("name").select("name")) as { name: string }[];
-  t.deepEqual(
-    programs.map(({ name }) => name),
-    ["a", "c"],
-  );
-});
+for (const engine of engines.names) {
+  test(`${engine}: a transaction whose effects cannot be made is rejected with the reason, and the others are not`, async (t) => {
+    const { chain, store, database } = await open(t, engine);
+    const good = await chain.submit(signTransaction(alice, 1, createPublic("a", "{}")));
+    const bad = await chain.submit(signTransaction(alice, 2, createPublic("b", "{")));
+    const last = await chain.submit(signTransaction(alice, 3, createPublic("c", "{}")));
+    const block = await chain.seal(authority);
+    t.deepEqual(describeBlock(block!.signed).transactionHashes, [good, last]);
+    t.deepEqual(await store.fate(bad), { status: "rejected", reason: "The document is not JSON." });
+    t.is(await store.pendingCount(), 0);
+    const programs = (await database.read("programs").orderBy("name").select("name")) as { name: string }[];
+    t.deepEqual(
+      programs.map(({ name }) => name),
+      ["a", "c"],
+    );
+  });
+}
 
-test("the transactions of one sender are included in the order of their nonces", async (t) => {
-  const { chain } = await open(t);
-  for (const nonce of [3, 1, 2]) {
-    await chain.submit(signTransaction(alice, nonce, createPublic(`n${nonce}`, "{}")));
-  }
-  const block = await chain.seal(authority);
-  t.deepEqual(
-    block!.transactions.map(({ body }) => body.nonce),
-    [1n, 2n, 3n],
-  );
-});
+for (const engine of engines.names) {
+  test(`${engine}: the transactions of one sender are included in the order of their nonces`, async (t) => {
+    const { chain } = await open(t, engine);
+    for (const nonce of [3, 1, 2]) {
+      await chain.submit(signTransaction(alice, nonce, createPublic(`n${nonce}`, "{}")));
+    }
+    const block = await chain.seal(authority);
+    t.deepEqual(
+      block!.transactions.map(({ body }) => body.nonce),
+      [1n, 2n, 3n],
+    );
+  });
+}
 
-test("the pool is bounded", async (t) => {
-  const { chain } = await open(t);
-  const document = `"${"x".repeat(1_000_000)}"`;
-  const error = await t.throwsAsync(
-    (async () => {
-      for (let nonce = 1; nonce <= 100; nonce++) {
-        await chain.submit(signTransaction(alice, nonce, createPublic("a", document)));
-      }
-    })(),
-  );
-  t.is(reasonOf(error), "OVERLOADED");
-});
+for (const engine of engines.names) {
+  test(`${engine}: the pool is bounded`, async (t) => {
+    const { chain } = await open(t, engine);
+    const document = `"${"x".repeat(1_000_000)}"`;
+    const error = await t.throwsAsync(
+      (async () => {
+        for (let nonce = 1; nonce <= 100; nonce++) {
+          await chain.submit(signTransaction(alice, nonce, createPublic("a", document)));
+        }
+      })(),
+    );
+    t.is(reasonOf(error), "OVERLOADED");
+  });
+}
 
 /** Blocks that another node makes. */
 async function makeBlocks(t: Teardown, count: number, authorities: readonly TestKey[] = [authority]): Promise<Block[]> {
-  const { chain } = await open(t, authorities);
+  const { chain } = await open(t, "sqlite", authorities);
   const blocks: Block[] = [];
   for (let number = 1; number <= count; number++) {
     await chain.submit(signTransaction(alice, number, createPublic(`p${number}`, `{"n":${number}}`)));
@@ -122,19 +132,21 @@ async function makeBlocks(t: Teardown, count: number, authorities: readonly Test
   return blocks;
 }
 
-test("blocks of another node are applied, in order, once", async (t) => {
-  const { chain, store, database } = await open(t);
-  const blocks = await makeBlocks(t, 3);
-  const ahead = await t.throwsAsync(chain.apply(blocks[1]!));
-  t.regex(ahead.message, /not the next one: block 1 after 0x/);
-  for (const block of blocks) {
-    await chain.apply(block);
-  }
-  t.is(await chain.apply(blocks[0]!), sha256(blocks[0]!.header));
-  t.is(chain.head()!.number, 3n);
-  t.deepEqual(toBinary(BlockSchema, (await store.block(2n))!.block), toBinary(BlockSchema, blocks[1]!));
-  t.is(((await database.read("programs")) as unknown[]).length, 3);
-});
+for (const engine of engines.names) {
+  test(`${engine}: blocks of another node are applied, in order, once`, async (t) => {
+    const { chain, store, database } = await open(t, engine);
+    const blocks = await makeBlocks(t, 3);
+    const ahead = await t.throwsAsync(chain.apply(blocks[1]!));
+    t.regex(ahead.message, /not the next one: block 1 after 0x/);
+    for (const block of blocks) {
+      await chain.apply(block);
+    }
+    t.is(await chain.apply(blocks[0]!), sha256(blocks[0]!.header));
+    t.is(chain.head()!.number, 3n);
+    t.deepEqual(toBinary(BlockSchema, (await store.block(2n))!.block), toBinary(BlockSchema, blocks[1]!));
+    t.is(((await database.read("programs")) as unknown[]).length, 3);
+  });
+}
 
 function resign(block: Block, change: object, key: TestKey): Block {
   const header = toBinary(
@@ -144,58 +156,62 @@ function resign(block: Block, change: object, key: TestKey): Block {
   return create(BlockSchema, { header, signature: key.sign(header), transactions: block.transactions });
 }
 
-test("a block that does not fit is refused whole", async (t) => {
-  const { chain, store, database } = await open(t);
-  const [block] = await makeBlocks(t, 1);
-  const stranger = signTransaction(alice, 2, createPublic("x", "{"));
-  const broken = create(BlockSchema, { ...block!, transactions: [...block!.transactions, stranger] });
-  const cases: readonly (readonly [string, RegExp, Block])[] = [
-    ["another proposer", /no authority/, resign(block!, {}, second)],
-    [
-      "another signature",
-      /not signed by its proposer/,
-      create(BlockSchema, { ...block!, signature: alice.sign(block!.header) }),
-    ],
-    ["another number", /not the next one/, resign(block!, { number: 2n }, authority)],
-    ["another past", /not the next one/, resign(block!, { previousHash: sha256(block!.header) }, authority)],
-    ["a time to come", /in the future/, resign(block!, { timestampMs: BigInt(now + 3_600_000) }, authority)],
-    ["other transactions", /does not hold the transactions/, broken],
-    [
-      "a transaction that cannot be applied",
-      /not JSON/,
-      resign(broken, { transactionsHash: hashOf([...block!.transactions, stranger]) }, authority),
-    ],
-    [
-      "a transaction twice",
-      /in a block already/,
-      resign(
-        create(BlockSchema, { ...block!, transactions: [block!.transactions[0]!, block!.transactions[0]!] }),
-        { transactionsHash: hashOf([block!.transactions[0]!, block!.transactions[0]!]) },
-        authority,
-      ),
-    ],
-    ["bytes", /cannot be read/, create(BlockSchema, { header: new Uint8Array([0xff]) })],
-  ];
-  for (const [what, message, bad] of cases) {
-    const error = await t.throwsAsync(chain.apply(bad), undefined, what);
-    t.regex(error.message, message, what);
-    t.true(error instanceof Failure, what);
-  }
-  t.is(chain.head()!.number, 0n);
-  t.deepEqual(await database.read("programs"), []);
-  t.deepEqual(await database.read("transactions"), []);
-  t.is(await store.block(1n), undefined);
-  await chain.apply(block!);
-  t.is(chain.head()!.number, 1n);
-});
+for (const engine of engines.names) {
+  test(`${engine}: a block that does not fit is refused whole`, async (t) => {
+    const { chain, store, database } = await open(t, engine);
+    const [block] = await makeBlocks(t, 1);
+    const stranger = signTransaction(alice, 2, createPublic("x", "{"));
+    const broken = create(BlockSchema, { ...block!, transactions: [...block!.transactions, stranger] });
+    const cases: readonly (readonly [string, RegExp, Block])[] = [
+      ["another proposer", /no authority/, resign(block!, {}, second)],
+      [
+        "another signature",
+        /not signed by its proposer/,
+        create(BlockSchema, { ...block!, signature: alice.sign(block!.header) }),
+      ],
+      ["another number", /not the next one/, resign(block!, { number: 2n }, authority)],
+      ["another past", /not the next one/, resign(block!, { previousHash: sha256(block!.header) }, authority)],
+      ["a time to come", /in the future/, resign(block!, { timestampMs: BigInt(now + 3_600_000) }, authority)],
+      ["other transactions", /does not hold the transactions/, broken],
+      [
+        "a transaction that cannot be applied",
+        /not JSON/,
+        resign(broken, { transactionsHash: hashOf([...block!.transactions, stranger]) }, authority),
+      ],
+      [
+        "a transaction twice",
+        /in a block already/,
+        resign(
+          create(BlockSchema, { ...block!, transactions: [block!.transactions[0]!, block!.transactions[0]!] }),
+          { transactionsHash: hashOf([block!.transactions[0]!, block!.transactions[0]!]) },
+          authority,
+        ),
+      ],
+      ["bytes", /cannot be read/, create(BlockSchema, { header: new Uint8Array([0xff]) })],
+    ];
+    for (const [what, message, bad] of cases) {
+      const error = await t.throwsAsync(chain.apply(bad), undefined, what);
+      t.regex(error.message, message, what);
+      t.true(error instanceof Failure, what);
+    }
+    t.is(chain.head()!.number, 0n);
+    t.deepEqual(await database.read("programs"), []);
+    t.deepEqual(await database.read("transactions"), []);
+    t.is(await store.block(1n), undefined);
+    await chain.apply(block!);
+    t.is(chain.head()!.number, 1n);
+  });
+}
 
 function hashOf(transactions: readonly { readonly body: Uint8Array }[]): string {
   return sha256(Buffer.concat(transactions.map(({ body }) => Buffer.from(sha256(body).slice(2), "hex"))));
 }
 
-test("blocks are applied one after the other, however they are asked for", async (t) => {
-  const { chain } = await open(t);
-  const blocks = await makeBlocks(t, 5);
-  await Promise.all(blocks.map((block) => chain.apply(block)));
-  t.is(chain.head()!.number, 5n);
-});
+for (const engine of engines.names) {
+  test(`${engine}: blocks are applied one after the other, however they are asked for`, async (t) => {
+    const { chain } = await open(t, engine);
+    const blocks = await makeBlocks(t, 5);
+    await Promise.all(blocks.map((block) => chain.apply(block)));
+    t.is(chain.head()!.number, 5n);
+  });
+}

@@ -1,12 +1,12 @@
 import test from "ava";
 import fc from "fast-check";
-import { join } from "node:path";
-import { openDatabase } from "../../src/db/connect.js";
-import { migrate } from "../../src/db/migrate.js";
 import { type AccessRule, canRead } from "../../src/storage/access.js";
 import { createPrograms } from "../../src/storage/programs.js";
 import { insertProgram } from "../helpers/seed.js";
-import { temporaryDirectory } from "../helpers/start-node.js";
+import { prepareEngines } from "../helpers/databases.js";
+
+const engines = await prepareEngines();
+test.after.always(() => engines.stop());
 
 const owner = "0xa";
 const other = "0xb";
@@ -60,46 +60,54 @@ for (const [caller, rule, identity, readable] of table) {
   }
 }
 
-test("lists follow the same rule: random programs and callers", async (t) => {
-  const keys = ["0xa", "0xb", "0xc", "0xd"];
-  const some = fc.uniqueArray(fc.constantFrom(...keys), { maxLength: 3 });
-  const rules = fc.array(
-    fc.record({
-      owner: fc.constantFrom(...keys),
-      mode: fc.constantFrom("public" as const, "owner" as const, "restricted" as const),
-      allowed: some,
-      blacklisted: some,
-      groups: fc.dictionary(
-        fc.string({ minLength: 1, maxLength: 3 }),
-        fc.record({ members: some, permissions: fc.subarray(["read" as const, "write" as const]) }),
-        { maxKeys: 2 },
-      ),
-    }),
-    { minLength: 300, maxLength: 300 },
-  );
-  const [sample] = fc.sample(rules, 1);
-  const database = await openDatabase(`sqlite:${join(await temporaryDirectory(t), "a.sqlite")}`);
-  t.teardown(() => database.close());
-  await migrate(database);
-  const stored = sample!.map((rule, i) => ({ rule, address: `stor-${i.toString(16).padStart(40, "0")}` }));
-  for (const [i, { rule, address }] of stored.entries()) {
-    const { owner: ownerOf, mode, ...access } = rule;
-    await insertProgram(database, { address, owner: ownerOf, mode, access, name: "same", type: "null", createdMs: i });
-  }
-  const programs = createPrograms(database);
-  for (const identity of [undefined, ...keys, "0xe"]) {
-    const readable = stored.filter(({ rule }) => canRead(rule, identity)).map(({ address }) => address);
-    const found = await programs.search("same", true, identity, { limit: 1000, offset: 0 });
-    t.deepEqual(
-      found.map(({ address }) => address),
-      readable.toReversed(),
-      `for ${identity ?? "an anonymous caller"}`,
+for (const engine of engines.names) {
+  test(`${engine}: lists follow the same rule: random programs and callers`, async (t) => {
+    const keys = ["0xa", "0xb", "0xc", "0xd"];
+    const some = fc.uniqueArray(fc.constantFrom(...keys), { maxLength: 3 });
+    const rules = fc.array(
+      fc.record({
+        owner: fc.constantFrom(...keys),
+        mode: fc.constantFrom("public" as const, "owner" as const, "restricted" as const),
+        allowed: some,
+        blacklisted: some,
+        groups: fc.dictionary(
+          fc.string({ minLength: 1, maxLength: 3 }),
+          fc.record({ members: some, permissions: fc.subarray(["read" as const, "write" as const]) }),
+          { maxKeys: 2 },
+        ),
+      }),
+      { minLength: 300, maxLength: 300 },
     );
-    const ofOwner = await programs.listByOwner(owner, identity, { limit: 1000, offset: 0 });
-    const owned = stored.filter(({ rule }) => rule.owner === owner).map(({ address }) => address);
-    t.deepEqual(
-      ofOwner.map(({ address }) => address),
-      readable.filter((address) => owned.includes(address)).toReversed(),
-    );
-  }
-});
+    const [sample] = fc.sample(rules, 1);
+    const database = await engines.open(t, engine);
+    const stored = sample!.map((rule, i) => ({ rule, address: `stor-${i.toString(16).padStart(40, "0")}` }));
+    for (const [i, { rule, address }] of stored.entries()) {
+      const { owner: ownerOf, mode, ...access } = rule;
+      await insertProgram(database, {
+        address,
+        owner: ownerOf,
+        mode,
+        access,
+        name: "same",
+        type: "null",
+        createdMs: i,
+      });
+    }
+    const programs = createPrograms(database);
+    for (const identity of [undefined, ...keys, "0xe"]) {
+      const readable = stored.filter(({ rule }) => canRead(rule, identity)).map(({ address }) => address);
+      const found = await programs.search("same", true, identity, { limit: 1000, offset: 0 });
+      t.deepEqual(
+        found.map(({ address }) => address),
+        readable.toReversed(),
+        `for ${identity ?? "an anonymous caller"}`,
+      );
+      const ofOwner = await programs.listByOwner(owner, identity, { limit: 1000, offset: 0 });
+      const owned = stored.filter(({ rule }) => rule.owner === owner).map(({ address }) => address);
+      t.deepEqual(
+        ofOwner.map(({ address }) => address),
+        readable.filter((address) => owned.includes(address)).toReversed(),
+      );
+    }
+  });
+}

@@ -1,21 +1,21 @@
 import test from "ava";
 import fc from "fast-check";
-import { join } from "node:path";
 import { AccessMode, AccessPermission } from "../../gen/gatehouse/storage/v1/storage_pb.js";
-import { openDatabase } from "../../src/db/connect.js";
-import { migrate } from "../../src/db/migrate.js";
+import type { Engine } from "../../src/db/connect.js";
 import { checkJson, deleteMember, itemsOf, membersOf, setMember } from "../../src/storage/document.js";
 import { createPrograms } from "../../src/storage/programs.js";
 import { programAddress } from "../../src/storage/write.js";
 import { createPublic, type Operation, openChain, signTransaction, type TestKey, testKey } from "../helpers/chain.js";
-import { type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+import { prepareEngines } from "../helpers/databases.js";
+import type { Teardown } from "../helpers/start-node.js";
+
+const engines = await prepareEngines();
+test.after.always(() => engines.stop());
 
 const [authority, alice, bob] = [testKey(1), testKey(2), testKey(3)];
 
-async function open(t: Teardown) {
-  const database = await openDatabase(`sqlite:${join(await temporaryDirectory(t), "a.sqlite")}`);
-  t.teardown(() => database.close());
-  await migrate(database);
+async function open(t: Teardown, engine: Engine) {
+  const database = await engines.open(t, engine);
   const chain = await openChain(database, [authority]);
   const programs = createPrograms(database);
   let nonce = 0;
@@ -47,143 +47,158 @@ const set = (storageAddress: string, field: string, value: string): Operation =>
   value: { storageAddress, field, value },
 });
 
-test("a document comes back as it was written", async (t) => {
-  const { make, data } = await open(t);
-  for (const text of [
-    '{"a": 1.0,"b":12345678901234567890, "c":"\\u0000\\ud800", "ключ":{"x":[ ]}}',
-    "[1, 2.50]",
-    '"text"',
-    "null",
-    " {} ",
-    '{"__proto__":1,"constructor":2,"":3,"a.b":4,"a\\"b":5}',
-    `${"[".repeat(64)}${"]".repeat(64)}`,
-    `{"a":"${"x".repeat(1024 * 1024 - 8)}"}`,
-  ]) {
-    t.is(await data(await make(text)), text);
-  }
-});
-
-test("what cannot be a document is refused, and says why", async (t) => {
-  const { change } = await open(t);
-  for (const [text, why] of [
-    ["{", "The document is not JSON."],
-    ["", "The document is not JSON."],
-    ["{a:1}", "The document is not JSON."],
-    ["NaN", "The document is not JSON."],
-    ['{"a":1,"b":2,"a":3}', 'The document has an object with two members named "a".'],
-    ['{"x":[{"a":1,"\\u0061":2}]}', 'The document has an object with two members named "a".'],
-    [`${"[".repeat(65)}${"]".repeat(65)}`, "The document must not be nested deeper than 64 levels."],
-    [`"${"x".repeat(1024 * 1024)}"`, "The document must not be larger than 1048576 bytes."],
-  ] as const) {
-    t.is(await change(alice, createPublic("p", text)), why);
-  }
-});
-
-test("fields and items are changed where they stand, and the rest stays as it was written", async (t) => {
-  const { make, data, change, programs } = await open(t);
-  const address = await make('{ "a" : 1.0 , "list":[ 1.0,{"b":[2]} ], "z": "end" }');
-  const item = (index: number, value: string): Operation => ({
-    case: "setItem",
-    value: { storageAddress: address, field: "list", index, value },
-  });
-  const steps: readonly (readonly [Operation, string])[] = [
-    [set(address, "a", '{"deep":1}'), '{ "a" : {"deep":1} , "list":[ 1.0,{"b":[2]} ], "z": "end" }'],
-    [item(1, "true"), '{ "a" : {"deep":1} , "list":[ 1.0,true ], "z": "end" }'],
-    [
-      { case: "appendItem", value: { storageAddress: address, field: "list", value: '"new"' } },
-      '{ "a" : {"deep":1} , "list":[ 1.0,true,"new" ], "z": "end" }',
-    ],
-    [
-      { case: "deleteItem", value: { storageAddress: address, field: "list", index: 0 } },
-      '{ "a" : {"deep":1} , "list":[ true,"new" ], "z": "end" }',
-    ],
-    [{ case: "deleteField", value: { storageAddress: address, field: "a" } }, '{ "list":[ true,"new" ], "z": "end" }'],
-    [set(address, "__proto__", "1"), '{ "list":[ true,"new" ], "z": "end","__proto__":1 }'],
-    [
-      { case: "deleteField", value: { storageAddress: address, field: "__proto__" } },
-      '{ "list":[ true,"new" ], "z": "end" }',
-    ],
-  ];
-  for (const [operation, expected] of steps) {
-    t.is(await change(alice, operation), undefined);
-    t.is(await data(address), expected);
-    const names = (await programs.findWithFieldNames(address))!.names;
-    t.deepEqual(names, Object.keys(JSON.parse(expected) as object));
-    for (const name of names) {
-      const { field } = (await programs.findWithField(address, name))!;
-      t.deepEqual(JSON.parse(field!.value), (JSON.parse(expected) as Record<string, unknown>)[name]);
+for (const engine of engines.names) {
+  test(`${engine}: a document comes back as it was written`, async (t) => {
+    const { make, data } = await open(t, engine);
+    for (const text of [
+      '{"a": 1.0,"b":12345678901234567890, "c":"\\u0000\\ud800", "ключ":{"x":[ ]}}',
+      "[1, 2.50]",
+      '"text"',
+      "null",
+      " {} ",
+      '{"__proto__":1,"constructor":2,"":3,"a.b":4,"a\\"b":5}',
+      `${"[".repeat(64)}${"]".repeat(64)}`,
+      `{"a":"${"x".repeat(1024 * 1024 - 8)}"}`,
+    ]) {
+      t.is(await data(await make(text)), text);
     }
-    t.is((await programs.findWithData(address))!.record.sizeBytes, Buffer.byteLength(expected));
-  }
-});
-
-test("a change that cannot be made says why", async (t) => {
-  const { make, data, change } = await open(t);
-  const address = await make('{"a":1,"list":[1]}');
-  const array = await make("[1]");
-  const field = { storageAddress: address, field: "list" };
-  for (const [operation, why] of [
-    [{ case: "setItem", value: { ...field, index: 1, value: "2" } }, /has 1 items; there is none at 1/],
-    [{ case: "deleteItem", value: { ...field, index: 7 } }, /there is none at 7/],
-    [{ case: "appendItem", value: { storageAddress: address, field: "a", value: "1" } }, /"a" is no array/],
-    [{ case: "appendItem", value: { storageAddress: address, field: "none", value: "1" } }, /no field "none"/],
-    [{ case: "deleteField", value: { storageAddress: address, field: "constructor" } }, /no field "constructor"/],
-    [set(array, "a", "1"), /no object but array/],
-    [set(address, "a", "{"), /The value is not JSON/],
-    [set(address, "a", `"${"x".repeat(1024 * 1024 - 10)}"`), /would be larger than/],
-    [set(address, "a", `${"[".repeat(64)}${"]".repeat(64)}`), /nested deeper than 64/],
-    [set(`stor-${"0".repeat(40)}`, "a", "1"), /no storage program at this address/],
-    [set("nowhere", "a", "1"), /storage address is stor-/],
-    [{ case: undefined }, /says nothing to do/],
-  ] as const) {
-    t.regex((await change(alice, operation as Operation))!, why);
-  }
-  t.is(await data(address), '{"a":1,"list":[1]}');
-});
-
-test("who may write: the owner and groups that write; who may do the rest: the owner", async (t) => {
-  const { make, data, change } = await open(t);
-  const address = await make('{"a":1}');
-  t.regex((await change(bob, set(address, "a", "2")))!, /may not change/);
-  const access = {
-    mode: AccessMode.RESTRICTED,
-    groups: { team: { members: [bob.publicKey], permissions: [AccessPermission.WRITE] } },
-  };
-  const update: Operation = { case: "updateAccess", value: { storageAddress: address, access } };
-  const remove: Operation = { case: "deleteProgram", value: { storageAddress: address } };
-  t.regex((await change(bob, update))!, /Only its owner/);
-  t.is(await change(alice, update), undefined);
-  t.is(await change(bob, set(address, "a", "2")), undefined);
-  t.is(await data(address), '{"a":2}');
-  t.regex((await change(bob, remove))!, /Only its owner/);
-  t.is(
-    await change(alice, {
-      case: "updateAccess",
-      value: { storageAddress: address, access: { ...access, blacklisted: [bob.publicKey] } },
-    }),
-    undefined,
-  );
-  t.regex((await change(bob, set(address, "a", "3")))!, /may not change/);
-  t.is(await change(alice, remove), undefined);
-  t.is(await data(address), undefined);
-  t.regex((await change(alice, set(address, "a", "3")))!, /no storage program/);
-});
-
-test("bytes are kept as base64, and an empty program becomes an object with its first field", async (t) => {
-  const { data, change, make, programs } = await open(t);
-  const address = await make("{}");
-  await change(alice, {
-    case: "writeProgram",
-    value: { storageAddress: address, data: { data: { case: "binary", value: new Uint8Array([0, 255]) } } },
   });
-  t.is(await data(address), '"AP8="');
-  t.like((await programs.findWithData(address))!.record, { encoding: "binary", type: "binary", sizeBytes: 2 });
-  t.regex((await change(alice, set(address, "a", "1")))!, /no object but binary/);
-  await change(alice, { case: "writeProgram", value: { storageAddress: address } });
-  t.is(await data(address), undefined);
-  t.is(await change(alice, set(address, "a", "1")), undefined);
-  t.is(await data(address), '{"a":1}');
-});
+}
+
+for (const engine of engines.names) {
+  test(`${engine}: what cannot be a document is refused, and says why`, async (t) => {
+    const { change } = await open(t, engine);
+    for (const [text, why] of [
+      ["{", "The document is not JSON."],
+      ["", "The document is not JSON."],
+      ["{a:1}", "The document is not JSON."],
+      ["NaN", "The document is not JSON."],
+      ['{"a":1,"b":2,"a":3}', 'The document has an object with two members named "a".'],
+      ['{"x":[{"a":1,"\\u0061":2}]}', 'The document has an object with two members named "a".'],
+      [`${"[".repeat(65)}${"]".repeat(65)}`, "The document must not be nested deeper than 64 levels."],
+      [`"${"x".repeat(1024 * 1024)}"`, "The document must not be larger than 1048576 bytes."],
+    ] as const) {
+      t.is(await change(alice, createPublic("p", text)), why);
+    }
+  });
+}
+
+for (const engine of engines.names) {
+  test(`${engine}: fields and items are changed where they stand, and the rest stays as it was written`, async (t) => {
+    const { make, data, change, programs } = await open(t, engine);
+    const address = await make('{ "a" : 1.0 , "list":[ 1.0,{"b":[2]} ], "z": "end" }');
+    const item = (index: number, value: string): Operation => ({
+      case: "setItem",
+      value: { storageAddress: address, field: "list", index, value },
+    });
+    const steps: readonly (readonly [Operation, string])[] = [
+      [set(address, "a", '{"deep":1}'), '{ "a" : {"deep":1} , "list":[ 1.0,{"b":[2]} ], "z": "end" }'],
+      [item(1, "true"), '{ "a" : {"deep":1} , "list":[ 1.0,true ], "z": "end" }'],
+      [
+        { case: "appendItem", value: { storageAddress: address, field: "list", value: '"new"' } },
+        '{ "a" : {"deep":1} , "list":[ 1.0,true,"new" ], "z": "end" }',
+      ],
+      [
+        { case: "deleteItem", value: { storageAddress: address, field: "list", index: 0 } },
+        '{ "a" : {"deep":1} , "list":[ true,"new" ], "z": "end" }',
+      ],
+      [
+        { case: "deleteField", value: { storageAddress: address, field: "a" } },
+        '{ "list":[ true,"new" ], "z": "end" }',
+      ],
+      [set(address, "__proto__", "1"), '{ "list":[ true,"new" ], "z": "end","__proto__":1 }'],
+      [
+        { case: "deleteField", value: { storageAddress: address, field: "__proto__" } },
+        '{ "list":[ true,"new" ], "z": "end" }',
+      ],
+    ];
+    for (const [operation, expected] of steps) {
+      t.is(await change(alice, operation), undefined);
+      t.is(await data(address), expected);
+      const names = (await programs.findWithFieldNames(address))!.names;
+      t.deepEqual(names, Object.keys(JSON.parse(expected) as object));
+      for (const name of names) {
+        const { field } = (await programs.findWithField(address, name))!;
+        t.deepEqual(JSON.parse(field!.value), (JSON.parse(expected) as Record<string, unknown>)[name]);
+      }
+      t.is((await programs.findWithData(address))!.record.sizeBytes, Buffer.byteLength(expected));
+    }
+  });
+}
+
+for (const engine of engines.names) {
+  test(`${engine}: a change that cannot be made says why`, async (t) => {
+    const { make, data, change } = await open(t, engine);
+    const address = await make('{"a":1,"list":[1]}');
+    const array = await make("[1]");
+    const field = { storageAddress: address, field: "list" };
+    for (const [operation, why] of [
+      [{ case: "setItem", value: { ...field, index: 1, value: "2" } }, /has 1 items; there is none at 1/],
+      [{ case: "deleteItem", value: { ...field, index: 7 } }, /there is none at 7/],
+      [{ case: "appendItem", value: { storageAddress: address, field: "a", value: "1" } }, /"a" is no array/],
+      [{ case: "appendItem", value: { storageAddress: address, field: "none", value: "1" } }, /no field "none"/],
+      [{ case: "deleteField", value: { storageAddress: address, field: "constructor" } }, /no field "constructor"/],
+      [set(array, "a", "1"), /no object but array/],
+      [set(address, "a", "{"), /The value is not JSON/],
+      [set(address, "a", `"${"x".repeat(1024 * 1024 - 10)}"`), /would be larger than/],
+      [set(address, "a", `${"[".repeat(64)}${"]".repeat(64)}`), /nested deeper than 64/],
+      [set(`stor-${"0".repeat(40)}`, "a", "1"), /no storage program at this address/],
+      [set("nowhere", "a", "1"), /storage address is stor-/],
+      [{ case: undefined }, /says nothing to do/],
+    ] as const) {
+      t.regex((await change(alice, operation as Operation))!, why);
+    }
+    t.is(await data(address), '{"a":1,"list":[1]}');
+  });
+}
+
+for (const engine of engines.names) {
+  test(`${engine}: who may write: the owner and groups that write; who may do the rest: the owner`, async (t) => {
+    const { make, data, change } = await open(t, engine);
+    const address = await make('{"a":1}');
+    t.regex((await change(bob, set(address, "a", "2")))!, /may not change/);
+    const access = {
+      mode: AccessMode.RESTRICTED,
+      groups: { team: { members: [bob.publicKey], permissions: [AccessPermission.WRITE] } },
+    };
+    const update: Operation = { case: "updateAccess", value: { storageAddress: address, access } };
+    const remove: Operation = { case: "deleteProgram", value: { storageAddress: address } };
+    t.regex((await change(bob, update))!, /Only its owner/);
+    t.is(await change(alice, update), undefined);
+    t.is(await change(bob, set(address, "a", "2")), undefined);
+    t.is(await data(address), '{"a":2}');
+    t.regex((await change(bob, remove))!, /Only its owner/);
+    t.is(
+      await change(alice, {
+        case: "updateAccess",
+        value: { storageAddress: address, access: { ...access, blacklisted: [bob.publicKey] } },
+      }),
+      undefined,
+    );
+    t.regex((await change(bob, set(address, "a", "3")))!, /may not change/);
+    t.is(await change(alice, remove), undefined);
+    t.is(await data(address), undefined);
+    t.regex((await change(alice, set(address, "a", "3")))!, /no storage program/);
+  });
+}
+
+for (const engine of engines.names) {
+  test(`${engine}: bytes are kept as base64, and an empty program becomes an object with its first field`, async (t) => {
+    const { data, change, make, programs } = await open(t, engine);
+    const address = await make("{}");
+    await change(alice, {
+      case: "writeProgram",
+      value: { storageAddress: address, data: { data: { case: "binary", value: new Uint8Array([0, 255]) } } },
+    });
+    t.is(await data(address), '"AP8="');
+    t.like((await programs.findWithData(address))!.record, { encoding: "binary", type: "binary", sizeBytes: 2 });
+    t.regex((await change(alice, set(address, "a", "1")))!, /no object but binary/);
+    await change(alice, { case: "writeProgram", value: { storageAddress: address } });
+    t.is(await data(address), undefined);
+    t.is(await change(alice, set(address, "a", "1")), undefined);
+    t.is(await data(address), '{"a":1}');
+  });
+}
 
 const json = fc.json({ maxDepth: 3 });
 const key = fc.string({ maxLength: 6 });

@@ -1,12 +1,14 @@
 import test from "ava";
-import { join } from "node:path";
 import { poseidon2 } from "poseidon-lite/poseidon2";
-import { openDatabase } from "../../src/db/connect.js";
-import { migrate } from "../../src/db/migrate.js";
+import type { Engine } from "../../src/db/connect.js";
 import { createMerkleTree, type MerklePath } from "../../src/zk/merkle-tree.js";
 import { hashPair, toHex } from "../../src/zk/poseidon.js";
 import { insertTree } from "../helpers/seed.js";
-import { type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+import { prepareEngines } from "../helpers/databases.js";
+import type { Teardown } from "../helpers/start-node.js";
+
+const engines = await prepareEngines();
+test.after.always(() => engines.stop());
 
 /** Verifies a proof as another program would: from the leaf upwards. */
 function fold(leaf: bigint, { siblings, pathIndices }: MerklePath): string {
@@ -17,10 +19,8 @@ function fold(leaf: bigint, { siblings, pathIndices }: MerklePath): string {
   return toHex(root);
 }
 
-async function treeOf(t: Teardown, leaves: readonly bigint[]) {
-  const database = await openDatabase(`sqlite:${join(await temporaryDirectory(t), "a.sqlite")}`);
-  t.teardown(() => database.close());
-  await migrate(database);
+async function treeOf(t: Teardown, engine: Engine, leaves: readonly bigint[]) {
+  const database = await engines.open(t, engine);
   if (leaves.length > 0) {
     await insertTree(database, leaves, 7);
   }
@@ -31,29 +31,31 @@ test("the hash is Poseidon as circomlib has it", (t) => {
   t.is(hashPair(1n, 2n), 7853200120776062878684798364095072458815029376092732009249414926327459813530n);
 });
 
-test("the empty tree has its known root, at block 0", async (t) => {
-  let node = 0n;
-  for (let level = 0; level < 20; level++) {
-    node = poseidon2([node, node]);
-  }
-  const tree = await treeOf(t, []);
-  t.deepEqual(await tree.root(), { root: toHex(node), blockNumber: 0n, leafCount: 0 });
-  t.is(await tree.path(toHex(1n)), undefined);
-});
-
-for (const count of [1, 2, 3, 7, 8, 33]) {
-  test(`the proof of each of ${count} leaves leads to the root`, async (t) => {
-    const leaves = Array.from({ length: count }, (_, i) => BigInt(i + 1) ** 5n);
-    const tree = await treeOf(t, leaves);
-    const { root, blockNumber, leafCount } = await tree.root();
-    t.is(leafCount, count);
-    for (const [leafIndex, leaf] of leaves.entries()) {
-      const path = await tree.path(toHex(leaf));
-      t.like(path, { leafIndex, root, blockNumber });
-      t.is(path!.siblings.length, 20);
-      t.is(fold(leaf, path!), root);
-      t.not(fold(leaf + 1n, path!), root);
+for (const engine of engines.names) {
+  test(`${engine}: the empty tree has its known root, at block 0`, async (t) => {
+    let node = 0n;
+    for (let level = 0; level < 20; level++) {
+      node = poseidon2([node, node]);
     }
-    t.is(await tree.path(toHex(123n)), undefined);
+    const tree = await treeOf(t, engine, []);
+    t.deepEqual(await tree.root(), { root: toHex(node), blockNumber: 0n, leafCount: 0 });
+    t.is(await tree.path(toHex(1n)), undefined);
   });
+
+  for (const count of [1, 2, 3, 7, 8, 33]) {
+    test(`${engine}: the proof of each of ${count} leaves leads to the root`, async (t) => {
+      const leaves = Array.from({ length: count }, (_, i) => BigInt(i + 1) ** 5n);
+      const tree = await treeOf(t, engine, leaves);
+      const { root, blockNumber, leafCount } = await tree.root();
+      t.is(leafCount, count);
+      for (const [leafIndex, leaf] of leaves.entries()) {
+        const path = await tree.path(toHex(leaf));
+        t.like(path, { leafIndex, root, blockNumber });
+        t.is(path!.siblings.length, 20);
+        t.is(fold(leaf, path!), root);
+        t.not(fold(leaf + 1n, path!), root);
+      }
+      t.is(await tree.path(toHex(123n)), undefined);
+    });
+  }
 }

