@@ -28,6 +28,8 @@ export interface Config {
   readonly rateLimitPerMinute: number;
   readonly rateLimitExempt: readonly string[];
   readonly portDrift: "allow" | "deny";
+  /** A reader applies nothing. */
+  readonly role: "writer" | "reader";
   readonly loopIntervalMs: number;
   readonly logLevel: LogLevelName;
   readonly json: boolean;
@@ -102,6 +104,7 @@ export function loadConfig({ flags, env, cwd }: ConfigSources): Config {
     rateLimitPerMinute: read("rate-limit"),
     rateLimitExempt: read("rate-limit-exempt"),
     portDrift: read("port-drift"),
+    role: read("role"),
     loopIntervalMs: Math.round(read<number>("loop-interval") * 1000),
     logLevel: read("log-level"),
     json: read("json"),

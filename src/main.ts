@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /** The command line. One file for each command stands in cli/. */
 import { Command } from "commander";
+import { addBlock } from "./cli/block.js";
 import { addDevnet } from "./cli/devnet.js";
 import { addHealth } from "./cli/health.js";
 import { addIdentity } from "./cli/identity.js";
@@ -29,7 +30,7 @@ Exit codes: 0 done, 1 failed, 2 wrong option or configuration, 3 the node cannot
   )
   .exitOverride();
 
-for (const add of [addStart, addDevnet, addKeygen, addHealth, addPeers, addStorage, addTx, addIdentity]) {
+for (const add of [addStart, addDevnet, addKeygen, addHealth, addPeers, addStorage, addTx, addIdentity, addBlock]) {
   add(program);
 }
 

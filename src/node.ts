@@ -4,6 +4,7 @@
  */
 import { SubsystemStatus } from "../gen/gatehouse/health/v1/health_pb.js";
 import { createAttestationService } from "./attestation/service.js";
+import { followChain } from "./chain/follower.js";
 import { adoptGenesis, verifyStoredChain } from "./chain/genesis.js";
 import { type Chain, createChain } from "./chain/chain.js";
 import { startSealer } from "./chain/sealer.js";
@@ -11,7 +12,7 @@ import { createChainService, createConsensusService } from "./chain/service.js";
 import { type ChainHead, type ChainStore, createChainStore } from "./chain/store.js";
 import type { Config } from "./config.js";
 import { openDatabase } from "./db/connect.js";
-import { migrate } from "./db/migrate.js";
+import { checkSchema, migrate } from "./db/migrate.js";
 import { createEdge } from "./edge/gate.js";
 import { createBoot } from "./health/boot.js";
 import { createBoundedProbe } from "./health/bounded-probe.js";
@@ -75,6 +76,8 @@ export class StartError extends Error {
 
 /** How long requests under way may take to finish when the node stops. */
 const drainMs = 10_000;
+/** How often a reader looks for a new block. */
+const followEveryMs = 500;
 /** How often a sealing node looks for pending transactions. */
 const sealEveryMs = 250;
 /** How long a peer may take to answer. */
@@ -146,6 +149,7 @@ async function boot(
     }
   });
   const steps = createBoot(bootSteps, subsystems);
+  const isReader = config.role === "reader";
   let stopping = false;
 
   const key = await steps.step("identity", () => loadOrCreateNodeKey(config.dataDir));
@@ -153,28 +157,19 @@ async function boot(
   const database = await steps.step("database", async () => {
     const opened = await openDatabase(config.databaseUrl);
     onStop(() => opened.close());
-    await migrate(opened);
+    await (isReader ? checkSchema(opened) : migrate(opened));
     return opened;
   });
   const chainStore = createChainStore(database);
 
-  const genesis = await steps.step("genesis", () => adoptGenesis(chainStore, config.genesisFile));
-  const programs = createProgramCache(createPrograms(database));
-  const chain = createChain({
-    store: chainStore,
-    genesis,
-    head: await bootChain(),
-    execute,
-    onApplied: ({ transactions }) => {
-      for (const { body } of transactions) {
-        const address = body.operation.case === "storage" ? touchedAddress(body.operation.value, body) : undefined;
-        if (address !== undefined) {
-          programs.invalidate(address);
-        }
-      }
-    },
-    nowMs: Date.now,
-  });
+  const genesis = await steps.step("genesis", () =>
+    adoptGenesis(chainStore, isReader ? undefined : config.genesisFile),
+  );
+  const head = await bootChain();
+  const stored = createPrograms(database);
+  // A reader cannot know when somebody else changes a program, so it keeps none.
+  const cache = isReader ? undefined : createProgramCache(stored);
+  const chain = isReader ? followStoredChain() : ownChain();
 
   const peerEntries = await steps.step("peers", () =>
     config.peersFile === undefined ? [] : readPeersFile(config.peersFile),
@@ -271,7 +266,7 @@ async function boot(
       rateLimit: () => edge.stats(),
     }),
     chain: createChainService(chain, chainStore),
-    storage: createStorageService(programs),
+    storage: createStorageService(cache ?? stored),
     zk: createZkService({ tree: createMerkleTree(database), nullifiers: createNullifiers(database) }),
     attestation: config.tlsnotaryEnabled
       ? createAttestationService({
@@ -310,7 +305,12 @@ async function boot(
   const omniPort = await steps.step("omni", () => listenInternally());
   leaveOut("dtr", notProvided, false);
   leaveOut("l2ps", notProvided, false);
-  if (genesis !== undefined && chain.head() !== undefined && isEqual(genesis.authorities, [key.publicKey])) {
+  if (
+    !isReader &&
+    genesis !== undefined &&
+    chain.head() !== undefined &&
+    isEqual(genesis.authorities, [key.publicKey])
+  ) {
     const sealer = startSealer(chain, key, sealEveryMs, (error) =>
       log.error({ subsystem: "chain", err: error }, "A block could not be made; it is tried again"),
     );
@@ -377,6 +377,35 @@ async function boot(
     if (!isAny && actual !== requested) {
       warn(name, `Port ${requested} is taken; the node listens on ${actual} instead.`);
     }
+  }
+
+  function ownChain(): Chain {
+    return createChain({
+      store: chainStore,
+      genesis,
+      head,
+      execute,
+      onApplied: ({ transactions }) => {
+        for (const { body } of transactions) {
+          const address = body.operation.case === "storage" ? touchedAddress(body.operation.value, body) : undefined;
+          if (address !== undefined) {
+            cache?.invalidate(address);
+          }
+        }
+      },
+      nowMs: Date.now,
+    });
+  }
+
+  function followStoredChain(): Chain {
+    if (head === undefined) {
+      throw new StartError("The database holds no chain that can be followed; start the node that writes to it first.");
+    }
+    const follower = followChain(chainStore, head, followEveryMs, (error) =>
+      log.warn({ subsystem: "chain", err: error }, "The newest block cannot be read"),
+    );
+    onStop(() => follower.stop());
+    return follower;
   }
 
   /** Without a genesis there is no chain yet; with one that does not fit its hash the node runs, and says it fails. */

@@ -124,6 +124,14 @@ export const options = [
     "Database; sqlite:<data-dir>/gatehouse.sqlite when not given.",
   ),
   define(
+    "role",
+    "ROLE",
+    "writer",
+    z.literal(["writer", "reader"]),
+    "writer or reader",
+    "A reader serves reads of a database that another node writes, and applies nothing.",
+  ),
+  define(
     "trusted-proxies",
     "CIDRS",
     "",

@@ -1,0 +1,140 @@
+/** `gatehouse block`: the blocks of a node as a file, and back. */
+import { type Client, ConnectError, createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { sizeDelimitedDecodeStream, sizeDelimitedEncode } from "@bufbuild/protobuf/wire";
+import type { Command } from "commander";
+import { createReadStream, existsSync } from "node:fs";
+import { open } from "node:fs/promises";
+import { resolve } from "node:path";
+import { type Block, BlockSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { ChainService, ConsensusService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { describeBlock } from "../chain/transaction.js";
+import { addNodeFlags } from "./ask-node.js";
+import { ExitError, print } from "./output.js";
+import { startProgress } from "./progress.js";
+
+interface Flags {
+  readonly node: string;
+  readonly json?: boolean;
+}
+
+/** Adds the commands. */
+export function addBlock(program: Command): void {
+  const block = program.command("block").description("Move blocks between nodes as files.");
+
+  addNodeFlags(
+    block
+      .command("export <FILE>")
+      .description("Write a node's blocks to a file; a file that has some already is continued.")
+      .addHelpText("after", "\nThe file holds encoded blocks, each after its length as a varint."),
+  ).action(async (file: string, flags: Flags) => {
+    const { exported, number } = await withNode(flags.node, () => exportBlocks(flags.node, resolve(file)));
+    print(
+      flags.json === true
+        ? JSON.stringify({ exported, number })
+        : `${exported} blocks written; ${file} goes to block ${number}.`,
+    );
+  });
+
+  addNodeFlags(
+    block
+      .command("import <FILE>")
+      .description("Apply the blocks of a file to a node, from where it is.")
+      .requiredOption("--omni <URL>", "The node's internal port, such as http://127.0.0.1:53551."),
+  ).action(async (file: string, flags: Flags & { omni: string }) => {
+    const { imported, number } = await withNode(flags.node, () => importBlocks(flags.node, flags.omni, resolve(file)));
+    print(
+      flags.json === true
+        ? JSON.stringify({ imported, number })
+        : `${imported} blocks applied; the node is at block ${number}.`,
+    );
+  });
+}
+
+async function exportBlocks(node: string, path: string): Promise<{ exported: number; number: number }> {
+  const chain = createClient(ChainService, createGrpcTransport({ baseUrl: node }));
+  const { endBytes, number: start } = existsSync(path) ? await lastBlock(path) : { endBytes: 0, number: 0 };
+  const head = Number((await chain.getHead({})).number);
+  const file = await open(path, existsSync(path) ? "r+" : "wx");
+  const progress = startProgress("blocks", head, start);
+  let number = start;
+  let position = endBytes;
+  try {
+    // Half a block, of an export that was interrupted.
+    await file.truncate(endBytes);
+    for await (const { block } of chain.listBlocks({ fromNumber: BigInt(start + 1) })) {
+      const bytes = sizeDelimitedEncode(BlockSchema, block!);
+      await file.write(bytes, 0, bytes.length, position);
+      position += bytes.length;
+      number++;
+      progress.update(number);
+    }
+    await file.sync();
+  } finally {
+    progress.end();
+    await file.close();
+  }
+  return { exported: number - start, number };
+}
+
+/** The last whole block of a file, and where it ends. */
+async function lastBlock(path: string): Promise<{ endBytes: number; number: number }> {
+  let endBytes = 0;
+  let number = 0;
+  try {
+    for await (const block of readBlocks(path)) {
+      endBytes += sizeDelimitedEncode(BlockSchema, block).length;
+      number = numberOf(block);
+    }
+  } catch (error) {
+    if (endBytes === 0 || error instanceof ExitError) {
+      throw new ExitError(`The file ${path} is no file of blocks; name another one.`, 2);
+    }
+  }
+  return { endBytes, number };
+}
+
+async function importBlocks(node: string, omni: string, path: string): Promise<{ imported: number; number: number }> {
+  const chain: Client<typeof ChainService> = createClient(ChainService, createGrpcTransport({ baseUrl: node }));
+  const consensus = createClient(ConsensusService, createGrpcTransport({ baseUrl: omni }));
+  const start = Number((await chain.getHead({})).number);
+  const last = existsSync(path) ? (await lastBlock(path)).number : 0;
+  if (last === 0) {
+    throw new ExitError(`The file ${path} holds no blocks.`, 2);
+  }
+  const progress = startProgress("blocks", last, Math.min(start, last));
+  let imported = 0;
+  try {
+    for await (const block of readBlocks(path)) {
+      const number = numberOf(block);
+      if (number > start) {
+        await consensus.applyBlock({ block });
+        imported++;
+        progress.update(number);
+      }
+    }
+  } finally {
+    progress.end();
+  }
+  return { imported, number: start + imported };
+}
+
+function numberOf(block: Block): number {
+  return Number(describeBlock(block).header.number);
+}
+
+function readBlocks(path: string): AsyncIterable<Block> {
+  return sizeDelimitedDecodeStream(BlockSchema, createReadStream(path));
+}
+
+/** Tells in one sentence what a node says or that it does not answer. */
+async function withNode<T>(node: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof ConnectError) {
+      throw new ExitError(`The node at ${node} refuses, or does not answer: ${error.rawMessage}`, 3);
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,60 @@
+/** Progress of long work on stderr: a bar where somebody looks, a line now and then where nobody does. */
+import { duration, paint } from "./output.js";
+
+/** Progress of work with a known number of steps. */
+export interface Progress {
+  /** Tells how many steps are done. */
+  update(done: number): void;
+  /** Ends the bar. */
+  end(): void;
+}
+
+const width = 24;
+const redrawEveryMs = 100;
+const lineEveryMs = 10_000;
+
+/**
+ * Starts to tell of progress.
+ *
+ * @param unit what is counted, in the plural.
+ * @param start how many steps were done before.
+ */
+export function startProgress(unit: string, total: number, start = 0): Progress {
+  const { stderr } = process;
+  const startMs = performance.now();
+  let drawnMs = -Infinity;
+  let last = start;
+
+  function text(): string {
+    const elapsedS = (performance.now() - startMs) / 1000;
+    const rate = (last - start) / Math.max(elapsedS, 0.001);
+    const left = rate > 0 && last < total ? `, ${duration((total - last) / rate)} left` : "";
+    return `${last} of ${total} ${unit}, ${Math.round(rate)}/s${left}`;
+  }
+
+  function draw(): void {
+    drawnMs = performance.now();
+    if (stderr.isTTY) {
+      const filled = total === 0 ? width : Math.round((width * last) / total);
+      const bar = `${"█".repeat(filled)}${paint("dim", "░".repeat(width - filled))}`;
+      stderr.write(`\r\u001b[K${bar} ${text()}`);
+    } else {
+      stderr.write(`${text()}\n`);
+    }
+  }
+
+  return {
+    update(done) {
+      last = done;
+      if (performance.now() - drawnMs >= (stderr.isTTY ? redrawEveryMs : lineEveryMs)) {
+        draw();
+      }
+    },
+    end() {
+      draw();
+      if (stderr.isTTY) {
+        stderr.write("\n");
+      }
+    },
+  };
+}
