@@ -8,10 +8,11 @@ import { benchBoot } from "./boot.js";
 import { benchCodecs } from "./codecs.js";
 import { benchHostile } from "./hostile.js";
 import type { BenchContext, Row } from "./row.js";
+import { benchStore } from "./store.js";
 import { startGatehouse } from "./server-process.js";
 import { benchTransports } from "./transports.js";
 
-const suites = ["transports", "codecs", "boot", "hostile"] as const;
+const suites = ["transports", "codecs", "boot", "hostile", "store"] as const;
 type Suite = (typeof suites)[number];
 
 const genesis = fileURLToPath(new URL("../../examples/genesis.json", import.meta.url));
@@ -25,11 +26,12 @@ const { args, opts } = (() => {
     .argument("[suites...]", `what to measure: ${suites.join(", ")}`, suites)
     .option("--rounds <NUMBER>", "how often to repeat each measurement; medians are shown", positive, 5)
     .option("--seconds <NUMBER>", "length of one measurement", positive, 2)
+    .option("--programs <NUMBER>", "programs that the suite store loads", positive, 100_000)
     .option("--json", "print the result as JSON")
     .parse();
   return {
     args: command.processedArgs[0] as string[],
-    opts: command.opts<{ rounds: number; seconds: number; json?: boolean }>(),
+    opts: command.opts<{ rounds: number; seconds: number; programs: number; json?: boolean }>(),
   };
 })();
 
@@ -56,6 +58,10 @@ async function run(): Promise<Row[]> {
   const rows: Row[] = [];
   if (chosen.includes("boot")) {
     rows.push(...(await benchBoot(flags, opts.rounds, say)));
+  }
+  if (chosen.includes("store")) {
+    const { programs, rounds, seconds } = opts;
+    rows.push(...(await benchStore({ directory, programs, rounds, seconds, say })));
   }
   const node = await startGatehouse(flags);
   const context: BenchContext = { node, rounds: opts.rounds, seconds: opts.seconds, say };

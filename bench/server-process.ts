@@ -17,7 +17,21 @@ const built = (path: string): string => fileURLToPath(new URL(path, import.meta.
 export async function startGatehouse(args: readonly string[]): Promise<ServerProcess> {
   const child = fork(
     built("../src/main.js"),
-    ["start", "--host", "127.0.0.1", "--rpc-port", "0", "--rate-limit", "0", "--log-level", "warn", "--json", ...args],
+    [
+      "start",
+      "--host",
+      "127.0.0.1",
+      "--rpc-port",
+      "0",
+      "--omni-port",
+      "0",
+      "--rate-limit",
+      "0",
+      "--log-level",
+      "warn",
+      "--json",
+      ...args,
+    ],
     {
       execArgv: ["--import", new URL("report-usage.js", import.meta.url).href],
       stdio: ["ignore", "pipe", "inherit", "ipc"],

@@ -132,9 +132,20 @@ async function checked(
   return { engine, read, write, close };
 }
 
-/** Marks errors of a database that does not answer, so that callers are told to try again. */
+/** knex puts the query with its values before what the engine says: documents must not get into the log that way. */
+function withoutQuery(error: Error): void {
+  const { message, stack = "" } = error;
+  error.message = message.slice(message.lastIndexOf(" - ") + 1).replace(/^- /, "");
+  error.stack = stack.replace(message, () => error.message);
+}
+
+/**
+ * Marks errors of a database that does not answer, so that callers are told to try again, and keeps the values of
+ * queries out of all errors.
+ */
 function watchTrouble(database: Knex, isTrouble: (code: string | undefined) => boolean): Knex {
   database.on("query-error", (error: NodeJS.ErrnoException) => {
+    withoutQuery(error);
     if (isTrouble(error.code)) {
       markDatabaseTrouble(error);
     }

@@ -39,8 +39,8 @@ const maxNameLength = 256;
 const maxMetadataBytes = 16 * 1024;
 const maxIdentities = 1_000;
 const maxGroups = 64;
-/** Rows of one insert: SQLite takes 32,766 values in a statement. */
-const rowsAtOnce = 500;
+/** Rows of one insert: SQLite takes 500 at most the way they are written. */
+const rowsAtOnce = 400;
 
 interface Program {
   readonly address: string;

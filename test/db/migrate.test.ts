@@ -62,3 +62,13 @@ test("a database that another process has locked is refused", async (t) => {
     message: `The database ${file} is locked by another process; stop that process first.`,
   });
 });
+
+test("an error of the engine does not tell the values of its query", async (t) => {
+  const database = await openTestDatabase(t, join(await temporaryDirectory(t), "a.sqlite"));
+  await migrate(database);
+  const row = { hash: "0x1", block_number: 1, transaction_hash: "a secret" };
+  await database.write("nullifiers").insert(row);
+  const error = await t.throwsAsync(database.write("nullifiers").insert(row));
+  t.regex(error.message, /^SQLITE_CONSTRAINT: UNIQUE constraint failed: nullifiers\.hash$/);
+  t.false(String(error.stack).includes("a secret"));
+});

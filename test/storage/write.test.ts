@@ -200,6 +200,21 @@ for (const engine of engines.names) {
   });
 }
 
+for (const engine of engines.names) {
+  test(`${engine}: a document may have thousands of fields, and a rule a thousand readers`, async (t) => {
+    const { make, programs, change } = await open(t, engine);
+    const names = Array.from({ length: 5_000 }, (_, i) => `f${i}`);
+    const address = await make(`{${names.map((name, i) => `"${name}":${i}`).join(",")}}`);
+    t.deepEqual((await programs.findWithFieldNames(address))!.names, names);
+    const allowed = Array.from({ length: 1_000 }, (_, i) => `0x${i.toString(16).padStart(64, "0")}`);
+    const access = { mode: AccessMode.RESTRICTED, allowed };
+    t.is(await change(alice, { case: "updateAccess", value: { storageAddress: address, access } }), undefined);
+    const page = { limit: 10, offset: 0 };
+    t.is((await programs.search("p", true, allowed[999], page)).length, 1);
+    t.is((await programs.search("p", true, bob.publicKey, page)).length, 0);
+  });
+}
+
 const json = fc.json({ maxDepth: 3 });
 const key = fc.string({ maxLength: 6 });
 const object = fc.uniqueArray(fc.tuple(key, json), { selector: ([name]) => name, maxLength: 6 }).chain((members) =>

@@ -1,0 +1,256 @@
+/** Reads of a node that holds many programs, each against a bare server that answers the same bytes. */
+import autocannon from "autocannon";
+import { createHash } from "node:crypto";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { AccessMode } from "../gen/gatehouse/storage/v1/storage_pb.js";
+import { startProgress } from "../src/cli/progress.js";
+import { submitChange } from "../src/cli/submit.js";
+import { openDatabase } from "../src/db/connect.js";
+import { migrate } from "../src/db/migrate.js";
+import { createNodeKey, nodeKeyPath } from "../src/info/node-key.js";
+import { foldName } from "../src/storage/programs.js";
+import { concurrency, httpLoad, type Load, measure, type Measurement } from "./load.js";
+import { probeHealth } from "./prober.js";
+import type { Row } from "./row.js";
+import { type ServerProcess, startBare, startGatehouse } from "./server-process.js";
+import { median } from "./statistics.js";
+
+/** What the benchmark takes. */
+export interface StoreBench {
+  /** An empty directory. */
+  readonly directory: string;
+  /** How many programs. */
+  readonly programs: number;
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly say: (what: string) => void;
+}
+
+const owners = 1_000;
+/** Programs of one insert; their fields must be no more than 500 rows. */
+const batch = 200;
+const words = ["alpha", "bravo", "notes", "guest", "ledger", "vault", "Größe", "ключи", "token", "price"];
+const bigFields = 64;
+
+const addressOf = (i: number): string => `stor-${createHash("sha1").update(String(i)).digest("hex")}`;
+const ownerOf = (i: number): string => `0x${(i % owners).toString(16).padStart(64, "0")}`;
+
+/** Loads the programs, and measures. */
+export async function benchStore(bench: StoreBench): Promise<Row[]> {
+  const { directory, programs, rounds, seconds, say } = bench;
+  const dataDir = join(directory, "store");
+  await mkdir(dataDir, { recursive: true });
+  const key = await createNodeKey(nodeKeyPath(dataDir));
+  const genesis = join(directory, "store-genesis.json");
+  await writeFile(genesis, JSON.stringify({ authorities: [key.publicKey] }));
+  const loadStart = performance.now();
+  const big = await loadPrograms(`sqlite:${join(dataDir, "gatehouse.sqlite")}`, programs);
+  const loadS = (performance.now() - loadStart) / 1000;
+
+  const bootStart = performance.now();
+  const node = await startGatehouse(["--genesis", genesis, "--data-dir", dataDir]);
+  const rows: Row[] = [];
+  try {
+    await fetch(`http://127.0.0.1:${node.port}/health`);
+    const bootMs = performance.now() - bootStart;
+    const base = "/storage-program";
+    const middle = addressOf(Math.floor(programs / 2));
+    const rare = (programs - 7).toString(36);
+    const subjects: (readonly [name: string, path: string, load: Load])[] = [
+      ["program, hot", `${base}/${middle}`, httpLoad(`${base}/${middle}`)],
+      ["program, cold", `${base}/${middle}`, coldLoad(programs)],
+      ["field of a 1 MB document", `${base}/${big}/field/f7`, httpLoad(`${base}/${big}/field/f7`)],
+      ["owner page of 50", `${base}/owner/${ownerOf(1)}`, httpLoad(`${base}/owner/${ownerOf(1)}`)],
+      ["search, many hits", `${base}/search?q=alpha`, httpLoad(`${base}/search?q=alpha`)],
+      ["search, one hit", `${base}/search?q=%20${rare}`, httpLoad(`${base}/search?q=%20${rare}`)],
+      ["search, no hit", `${base}/search?q=zzzzzz`, httpLoad(`${base}/search?q=zzzzzz`)],
+    ];
+    for (const [name, path, load] of subjects) {
+      say(name);
+      rows.push(await compare(name, path, load, node, rounds, seconds));
+    }
+    say("/health while blocks are applied and searches run");
+    rows.push(await healthUnderWork(node, key, Math.max(5, 2 * seconds)));
+    rows.push({
+      name: `with ${programs.toLocaleString("en")} programs`,
+      figures: {
+        "load s": loadS,
+        "boot ms": bootMs,
+        "memory after all MiB": (await node.usage()).rssBytes / 1024 ** 2,
+      },
+    });
+  } finally {
+    await node.stop();
+  }
+  return rows;
+}
+
+/** Writes rows as applied blocks would, but many at a time; gives the address of a document of 1 MB. */
+async function loadPrograms(url: string, count: number): Promise<string> {
+  const database = await openDatabase(url);
+  await migrate(database);
+  const progress = startProgress("programs", count);
+  const insert = async (first: number, texts: readonly string[], fields: readonly (readonly [string, string])[]) => {
+    const rows = texts.map((text, k) => {
+      const i = first + k;
+      const name = `${words[i % words.length]} ${words[(7 * i) % 9]} ${i.toString(36)}`;
+      return {
+        address: addressOf(i),
+        owner: ownerOf(i),
+        name,
+        name_folded: foldName(name),
+        encoding: "json",
+        type: "object",
+        mode: i % 4 === 3 ? "owner" : "public",
+        access: '{"allowed":[],"blacklisted":[],"groups":{}}',
+        size_bytes: text.length,
+        created_ms: i,
+        updated_ms: i,
+      };
+    });
+    await database.write.transaction(async (transaction) => {
+      await transaction("programs").insert(rows);
+      await transaction("program_documents").insert(rows.map(({ address }, k) => ({ address, data: texts[k]! })));
+      await transaction("program_fields").insert(
+        rows.flatMap(({ address }) =>
+          fields.map(([name, value], position) => ({
+            address,
+            name_json: JSON.stringify(name),
+            position,
+            type: "string",
+            value,
+          })),
+        ),
+      );
+    });
+  };
+  const text = '{"title":"A program of many","note":"as small as most of them are"}';
+  const fields = [
+    ["title", '"A program of many"'],
+    ["note", '"as small as most of them are"'],
+  ] as const;
+  try {
+    for (let i = 0; i < count; i += batch) {
+      await insert(
+        i,
+        Array.from({ length: Math.min(batch, count - i) }, () => text),
+        fields,
+      );
+      progress.update(Math.min(count, i + batch));
+    }
+    const value = JSON.stringify("x".repeat(Math.floor(1_000_000 / bigFields) - 10));
+    const bigParts = Array.from({ length: bigFields }, (_, i) => [`f${i}`, value] as const);
+    // An even number, so that it is public.
+    const big = count + (count % 2);
+    await insert(big, [`{${bigParts.map(([name]) => `"${name}":${value}`).join(",")}}`], bigParts);
+    return addressOf(big);
+  } finally {
+    progress.end();
+    await database.close();
+  }
+}
+
+/** Another public program each time. */
+function coldLoad(programs: number): Load {
+  return async (port, seconds) => {
+    const setupRequest = (request: autocannon.Request): autocannon.Request => {
+      const i = Math.floor(Math.random() * programs);
+      return { ...request, path: `/storage-program/${addressOf(i % 4 === 3 ? i - 1 : i)}` };
+    };
+    const result = await autocannon({
+      url: `http://127.0.0.1:${port}`,
+      connections: concurrency,
+      duration: seconds,
+      requests: [{ setupRequest }],
+    });
+    if (result.errors > 0) {
+      throw new Error(`${result.errors} requests failed.`);
+    }
+    return {
+      requests: result.requests.total,
+      requestsPerSecond: result.requests.total / result.duration,
+      p99Ms: result.latency.p99,
+    };
+  };
+}
+
+async function compare(
+  name: string,
+  path: string,
+  load: Load,
+  node: ServerProcess,
+  rounds: number,
+  seconds: number,
+): Promise<Row> {
+  const response = await fetch(`http://127.0.0.1:${node.port}${path}`);
+  const body = new Uint8Array(await response.arrayBuffer());
+  if (!response.ok) {
+    throw new Error(`${path} was answered with ${response.status}.`);
+  }
+  const bare = await startBare("http", { [path]: body });
+  try {
+    const constant = httpLoad(path);
+    await load(node.port, 1);
+    await constant(bare.port, 1);
+    const ours: Measurement[] = [];
+    const theirs: Measurement[] = [];
+    for (let round = 0; round < rounds; round++) {
+      ours.push(await measure(node, load, seconds));
+      theirs.push(await measure(bare, constant, seconds));
+    }
+    const middle = (list: readonly Measurement[], key: keyof Measurement): number => median(list.map((m) => m[key]));
+    return {
+      name,
+      baseline: "bare node:http",
+      ratio: middle(theirs, "cpuUsPerRequest") / middle(ours, "cpuUsPerRequest"),
+      figures: {
+        "requests/s": middle(ours, "requestsPerSecond"),
+        "requests/s ratio": middle(ours, "requestsPerSecond") / middle(theirs, "requestsPerSecond"),
+        "cpu µs/request": middle(ours, "cpuUsPerRequest"),
+        "p99 ms": middle(ours, "p99Ms"),
+      },
+    };
+  } finally {
+    await bare.stop();
+  }
+}
+
+async function healthUnderWork(
+  node: ServerProcess,
+  key: Awaited<ReturnType<typeof createNodeKey>>,
+  seconds: number,
+): Promise<Row> {
+  const url = `http://127.0.0.1:${node.port}`;
+  const end = performance.now() + seconds * 1000;
+  let submitted = 0;
+  const submit = async (): Promise<void> => {
+    while (performance.now() < end) {
+      submitted++;
+      const data = { data: { case: "json" as const, value: JSON.stringify({ n: submitted, text: "x".repeat(500) }) } };
+      const value = { programName: `under work ${submitted}`, data, access: { mode: AccessMode.PUBLIC } };
+      await submitChange(url, key, { case: "createProgram", value }, submitted);
+    }
+  };
+  const search = async (): Promise<void> => {
+    while (performance.now() < end) {
+      await (await fetch(`${url}/storage-program/search?q=zz`)).text();
+      await (await fetch(`${url}/storage-program/search?q=alpha&offset=5000`)).text();
+    }
+  };
+  const [latencies] = await Promise.all([
+    probeHealth({ port: node.port, seconds }),
+    submit(),
+    submit(),
+    search(),
+    search(),
+  ]);
+  return {
+    name: "/health while working",
+    figures: {
+      "p50 ms": latencies[Math.floor(latencies.length / 2)]!,
+      "p99 ms": latencies[Math.floor(latencies.length * 0.99)]!,
+      "transactions/s": submitted / seconds,
+    },
+  };
+}
