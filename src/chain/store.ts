@@ -129,13 +129,14 @@ export function createChainStore({ read, write }: Database): ChainStore {
       return rows.map(({ bytes }) => fromBinary(TransactionSchema, bytes));
     },
     async fate(hash) {
+      // In the order in which it moves: what is gone from one place has arrived at the next one already.
+      if ((await read("mempool").where({ hash }).first("hash")) !== undefined) {
+        return { status: "pending" };
+      }
       const included = (await read("transactions").where({ hash }).first("block_number")) as
         { block_number: number } | undefined;
       if (included !== undefined) {
         return { status: "included", blockNumber: BigInt(included.block_number) };
-      }
-      if ((await read("mempool").where({ hash }).first("hash")) !== undefined) {
-        return { status: "pending" };
       }
       const rejected = (await read("rejected_transactions").where({ hash }).first("reason")) as
         { reason: string } | undefined;

@@ -121,6 +121,21 @@ for (const engine of engines.names) {
   });
 }
 
+for (const engine of engines.names) {
+  test(`${engine}: a transaction is known at every moment of its way into a block`, async (t) => {
+    const { chain, store } = await open(t, engine);
+    for (let nonce = 1; nonce <= 30; nonce++) {
+      const hash = await chain.submit(signTransaction(alice, nonce, createPublic("a", "{}")));
+      const sealed = chain.seal(authority);
+      for (let look = 0; look < 25; look++) {
+        t.not(await store.fate(hash), undefined);
+      }
+      await sealed;
+      t.is((await store.fate(hash))!.status, "included");
+    }
+  });
+}
+
 /** Blocks that another node makes. */
 async function makeBlocks(t: Teardown, count: number, authorities: readonly TestKey[] = [authority]): Promise<Block[]> {
   const { chain } = await open(t, "sqlite", authorities);

@@ -47,7 +47,8 @@ test("a program is made, changed and read from the command line", async (t) => {
     ["set", address, "tags", "null", "--index", "1"],
     ["delete", address, "n"],
   ]) {
-    t.is((await alice("storage", ...args)).code, 0);
+    const { code, stderr } = await alice("storage", ...args);
+    t.is(code, 0, stderr);
   }
   t.is((await nobody("storage", "get", address)).stdout, '{"title":"b","tags":[[1.50],null]}\n');
   t.is((await nobody("storage", "get", address, "tags")).stdout, "[[1.50],null]\n");
