@@ -1,4 +1,6 @@
 /** Binds a port, or the next free one. */
+import { messageOf } from "./health/process-errors.js";
+import { StartError } from "./start-error.js";
 
 /** What a listener got. */
 export interface BoundPort {
@@ -28,5 +30,34 @@ export async function listenWithDrift(
         throw error;
       }
     }
+  }
+}
+
+/** A listener that is not bound yet. */
+interface Listener {
+  listen(host: string, port: number): Promise<number>;
+}
+
+/**
+ * Binds a listener of the node.
+ *
+ * @param option the option that chose the port, for the sentence that says what to do.
+ * @throws StartError
+ */
+export async function bindPort(
+  listener: Listener,
+  { host, portDrift }: { readonly host: string; readonly portDrift: "allow" | "deny" },
+  port: number,
+  option: string,
+): Promise<BoundPort> {
+  try {
+    return await listenWithDrift((candidate) => listener.listen(host, candidate), port, portDrift);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EADDRINUSE") {
+      const remedy =
+        portDrift === "deny" ? `; choose another ${option}, or --port-drift allow` : ", and so are the ports after it";
+      throw new StartError(`Port ${port} is taken${remedy}.`);
+    }
+    throw new StartError(`Port ${port} on ${host} cannot be bound: ${messageOf(error)}.`);
   }
 }

@@ -4,10 +4,8 @@
  */
 import { SubsystemStatus } from "../gen/gatehouse/health/v1/health_pb.js";
 import { createAttestationService } from "./attestation/service.js";
-import { followChain } from "./chain/follower.js";
 import { adoptGenesis, verifyStoredChain } from "./chain/genesis.js";
-import { type Chain, createChain } from "./chain/chain.js";
-import { startSealer } from "./chain/sealer.js";
+import type { Chain } from "./chain/chain.js";
 import { createChainService, createConsensusService } from "./chain/service.js";
 import { type ChainHead, type ChainStore, createChainStore } from "./chain/store.js";
 import type { Config } from "./config.js";
@@ -17,7 +15,6 @@ import { createEdge } from "./edge/gate.js";
 import { createBoot } from "./health/boot.js";
 import { createBoundedProbe } from "./health/bounded-probe.js";
 import { messageOf, type ProcessErrors } from "./health/process-errors.js";
-import { execute } from "./execute.js";
 import { createHealthFeed } from "./health/feed.js";
 import { createGrpcHealthService } from "./health/grpc-health.js";
 import { createReadiness } from "./health/probes.js";
@@ -26,19 +23,17 @@ import { createTakeSnapshot } from "./health/snapshot.js";
 import { createSubsystems, type SubsystemName, type Subsystems } from "./health/subsystems.js";
 import { loadOrCreateNodeKey } from "./info/node-key.js";
 import { createInfoService } from "./info/service.js";
-import { type BoundPort, listenWithDrift } from "./listen-with-drift.js";
+import { bindPort, type BoundPort } from "./listen-with-drift.js";
 import { createLogging, type Logger } from "./log.js";
+import { createNodeChain, sealIfAlone } from "./node-chain.js";
 import { createPeerClient } from "./peers/client.js";
 import { createMainLoop, type MainLoop } from "./peers/main-loop.js";
 import { createPeerBook, readPeersFile } from "./peers/peer-book.js";
 import { createRefreshPeers } from "./peers/refresh.js";
-import type { RpcListener } from "./rpc/rpc-listener.js";
 import { createInternalServer, createRpcServer } from "./rpc/rpc-server.js";
 import { listInternalServices, listServices } from "./services.js";
-import { createProgramCache } from "./storage/program-cache.js";
-import { createPrograms } from "./storage/programs.js";
+import { StartError } from "./start-error.js";
 import { createStorageService } from "./storage/service.js";
-import { touchedAddress } from "./storage/write.js";
 import { codename, version } from "./version.js";
 import { createMerkleTree } from "./zk/merkle-tree.js";
 import { createNullifiers } from "./zk/nullifiers.js";
@@ -69,17 +64,8 @@ export interface RunningNode {
   stop(): Promise<void>;
 }
 
-/** The node cannot start; the message is one sentence that says why and what to do. */
-export class StartError extends Error {
-  override readonly name = "StartError";
-}
-
 /** How long requests under way may take to finish when the node stops. */
 const drainMs = 10_000;
-/** How often a reader looks for a new block. */
-const followEveryMs = 500;
-/** How often a sealing node looks for pending transactions. */
-const sealEveryMs = 250;
 /** How long a peer may take to answer. */
 const peerDeadlineMs = 2_000;
 
@@ -165,11 +151,16 @@ async function boot(
   const genesis = await steps.step("genesis", () =>
     adoptGenesis(chainStore, isReader ? undefined : config.genesisFile),
   );
-  const head = await bootChain();
-  const stored = createPrograms(database);
-  // A reader cannot know when somebody else changes a program, so it keeps none.
-  const cache = isReader ? undefined : createProgramCache(stored);
-  const chain = isReader ? followStoredChain() : ownChain();
+  const chainParts = {
+    role: config.role,
+    database,
+    store: chainStore,
+    genesis,
+    head: await bootChain(),
+    log,
+    onStop,
+  };
+  const { chain, programs } = createNodeChain(chainParts);
 
   const peerEntries = await steps.step("peers", () =>
     config.peersFile === undefined ? [] : readPeersFile(config.peersFile),
@@ -266,7 +257,7 @@ async function boot(
       rateLimit: () => edge.stats(),
     }),
     chain: createChainService(chain, chainStore),
-    storage: createStorageService(cache ?? stored),
+    storage: createStorageService(programs),
     zk: createZkService({ tree: createMerkleTree(database), nullifiers: createNullifiers(database) }),
     attestation: config.tlsnotaryEnabled
       ? createAttestationService({
@@ -279,7 +270,7 @@ async function boot(
     log.error({ subsystem: "rpc", requestId, err: error }, "A request failed");
   const server = createRpcServer({ services, gate: edge, onInternalError });
   const rpcPort = await steps.step("rpc", async () => {
-    const bound = await bindPort(server, config.host, config.rpcPort, config.portDrift, "--rpc-port");
+    const bound = await bindPort(server, config, config.rpcPort, "--rpc-port");
     onStop(() => server.drain(drainMs));
     recordPort("rpc", bound);
     return bound.actual;
@@ -305,17 +296,7 @@ async function boot(
   const omniPort = await steps.step("omni", () => listenInternally());
   leaveOut("dtr", notProvided, false);
   leaveOut("l2ps", notProvided, false);
-  if (
-    !isReader &&
-    genesis !== undefined &&
-    chain.head() !== undefined &&
-    isEqual(genesis.authorities, [key.publicKey])
-  ) {
-    const sealer = startSealer(chain, key, sealEveryMs, (error) =>
-      log.error({ subsystem: "chain", err: error }, "A block could not be made; it is tried again"),
-    );
-    onStop(() => sealer.stop());
-  }
+  sealIfAlone(chainParts, chain, key);
   if (whyDormant === undefined) {
     await steps.step("main_loop", () => mainLoop.start());
     onStop(() => mainLoop.stop("The node is shutting down."));
@@ -364,7 +345,7 @@ async function boot(
       gate,
       onInternalError,
     });
-    const bound = await bindPort(internal, config.host, config.omniPort, config.portDrift, "--omni-port");
+    const bound = await bindPort(internal, config, config.omniPort, "--omni-port");
     onStop(() => internal.drain(drainMs));
     recordPort("omni", bound);
     return bound.actual;
@@ -379,35 +360,6 @@ async function boot(
     }
   }
 
-  function ownChain(): Chain {
-    return createChain({
-      store: chainStore,
-      genesis,
-      head,
-      execute,
-      onApplied: ({ transactions }) => {
-        for (const { body } of transactions) {
-          const address = body.operation.case === "storage" ? touchedAddress(body.operation.value, body) : undefined;
-          if (address !== undefined) {
-            cache?.invalidate(address);
-          }
-        }
-      },
-      nowMs: Date.now,
-    });
-  }
-
-  function followStoredChain(): Chain {
-    if (head === undefined) {
-      throw new StartError("The database holds no chain that can be followed; start the node that writes to it first.");
-    }
-    const follower = followChain(chainStore, head, followEveryMs, (error) =>
-      log.warn({ subsystem: "chain", err: error }, "The newest block cannot be read"),
-    );
-    onStop(() => follower.stop());
-    return follower;
-  }
-
   /** Without a genesis there is no chain yet; with one that does not fit its hash the node runs, and says it fails. */
   async function bootChain(): Promise<ChainHead | undefined> {
     if (genesis === undefined) {
@@ -419,30 +371,6 @@ async function boot(
 }
 
 const notProvided = "This version of Gatehouse does not provide it.";
-
-async function bindPort(
-  listener: RpcListener,
-  host: string,
-  port: number,
-  drift: Config["portDrift"],
-  option: string,
-): Promise<BoundPort> {
-  try {
-    return await listenWithDrift((candidate) => listener.listen(host, candidate), port, drift);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "EADDRINUSE") {
-      const remedy =
-        drift === "deny" ? `; choose another ${option}, or --port-drift allow` : ", and so are the ports after it";
-      throw new StartError(`Port ${port} is taken${remedy}.`);
-    }
-    throw new StartError(`Port ${port} on ${host} cannot be bound: ${messageOf(error)}.`);
-  }
-}
-
-function isEqual(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((item, i) => item === b[i]);
-}
 
 /** The host under which a listener is reached from this machine, in a URL. */
 function reachableHost(host: string): string {

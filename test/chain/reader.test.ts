@@ -4,7 +4,7 @@ import test from "ava";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { StartError } from "../../src/node.js";
+import { StartError } from "../../src/start-error.js";
 import { programAddress } from "../../src/storage/write.js";
 import { createPublic, genesisOf, signTransaction, testKey } from "../helpers/chain.js";
 import { prepareEngines } from "../helpers/databases.js";
