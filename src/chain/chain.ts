@@ -6,7 +6,7 @@ import type { Knex } from "knex";
 import type { Block, Transaction, TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { Failure } from "../errors.js";
 import type { Genesis } from "./genesis.js";
-import { type ChainChanges, type ChainHead, type ChainStore, encodeTransaction } from "./store.js";
+import { type ChainChanges, type ChainHead, type ChainStore, encodeTransaction, type PoolSize } from "./store.js";
 import { type ReadBlock, readBlock, readTransaction, type ReadTransaction, signBlock } from "./transaction.js";
 
 /** Makes the effects of a transaction. Throws a Failure when they cannot be made. */
@@ -67,6 +67,8 @@ const maxAheadMs = 60_000;
 export function createChain({ store, genesis, head: storedHead, execute, onApplied, nowMs }: ChainParts): Chain {
   let head = storedHead;
   let last: Promise<unknown> = Promise.resolve();
+  /** How full the pool is; undefined when it has to be counted. */
+  let pool: PoolSize | undefined;
 
   /** Blocks are made and applied one at a time. */
   function inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -99,6 +101,7 @@ export function createChain({ store, genesis, head: storedHead, execute, onAppli
 
   function follow(block: ReadBlock): void {
     onApplied(block);
+    pool = undefined;
     const { hash, header } = block;
     head = { number: header.number, hash, timestampMs: header.timestampMs, genesisHash: needHead().genesisHash };
   }
@@ -140,10 +143,11 @@ export function createChain({ store, genesis, head: storedHead, execute, onAppli
       }
       checkNonce(body.nonce, await store.lastNonce(body.sender));
       const bytes = encodeTransaction(signed);
-      const pool = await store.poolSize();
+      pool ??= await store.poolSize();
       if (pool.count >= maxPending || pool.bytes + bytes.length > maxPendingBytes) {
         throw new Failure("OVERLOADED", "The pool of pending transactions is full; try again in 5 s.", 5);
       }
+      pool = { count: pool.count + 1, bytes: pool.bytes + bytes.length };
       await store.insertPending(transaction, bytes, nowMs());
       return hash;
     },
@@ -191,6 +195,7 @@ export function createChain({ store, genesis, head: storedHead, execute, onAppli
               await changes.reject(transaction.hash, error.message, nowMs());
             }
           }
+          pool = undefined;
           if (included.length === 0) {
             return undefined;
           }

@@ -5,7 +5,7 @@
 import knex, { type Knex } from "knex";
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { Database as SqliteConnection } from "sqlite3";
+import sqlite3, { type Database as SqliteConnection, type Statement } from "sqlite3";
 import { markDatabaseTrouble } from "../errors.js";
 
 /** The engines. */
@@ -18,9 +18,14 @@ export interface Database {
   readonly read: Knex;
   /** For writes: one connection, so that writers queue here and not inside the engine. */
   readonly write: Knex;
+  /** A query that is read often: compiled once where the engine can. */
+  prepare<Row>(sql: string): PreparedQuery<Row>;
   /** Closes all connections. */
   close(): Promise<void>;
 }
+
+/** Runs a query with values for its question marks. */
+export type PreparedQuery<Row> = (...values: readonly (string | number)[]) => Promise<Row[]>;
 
 /** The database cannot be used; the message is one sentence for the operator. */
 export class DatabaseError extends Error {
@@ -72,12 +77,90 @@ async function openSqlite(path: string): Promise<Database> {
           },
         },
       }),
-      // Away, locked, full or damaged; not a query that is wrong.
-      (code) => /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|CORRUPT|NOTADB)/.test(code ?? ""),
+      isSqliteTrouble,
     );
-  return await checked("sqlite", connect(sqliteReaders), connect(1), "SELECT 1 FROM sqlite_master LIMIT 1", (error) =>
+  const parts = await checked(connect(sqliteReaders), connect(1), "SELECT 1 FROM sqlite_master LIMIT 1", (error) =>
     explainSqlite(path, error),
   );
+  const prepared = createSqliteStatements(path);
+  return {
+    engine: "sqlite",
+    ...parts,
+    prepare: (sql) => prepared.prepare(sql),
+    async close() {
+      await prepared.close();
+      await parts.close();
+    },
+  };
+}
+
+/** Away, locked, full or damaged; not a query that is wrong. */
+function isSqliteTrouble(code: string | undefined): boolean {
+  return /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|CORRUPT|NOTADB)/.test(code ?? "");
+}
+
+/** Statements on a connection of their own, compiled when they are first used; knex compiles every query anew. */
+function createSqliteStatements(path: string) {
+  let connection: Promise<SqliteConnection> | undefined;
+  const statements: Statement[] = [];
+
+  function open(): Promise<SqliteConnection> {
+    connection ??= new Promise<SqliteConnection>((resolve, reject) => {
+      const opened = new sqlite3.Database(path, sqlite3.OPEN_READONLY, (error) => {
+        if (error === null) {
+          opened.exec("PRAGMA busy_timeout = 1500; PRAGMA mmap_size = 268435456", () => resolve(opened));
+        } else {
+          connection = undefined;
+          reject(error);
+        }
+      });
+    });
+    return connection;
+  }
+
+  function settle<T>(resolve: (value: T) => void, reject: (error: Error) => void) {
+    return (error: NodeJS.ErrnoException | null, value: T): void => {
+      if (error === null) {
+        resolve(value);
+        return;
+      }
+      if (isSqliteTrouble(error.code)) {
+        markDatabaseTrouble(error);
+      }
+      reject(error);
+    };
+  }
+
+  return {
+    prepare<Row>(sql: string): PreparedQuery<Row> {
+      let compiled: Promise<Statement> | undefined;
+      const compile = async (): Promise<Statement> => {
+        const opened = await open();
+        return await new Promise((resolve, reject) => {
+          const done = settle<Statement>(resolve, reject);
+          const statement = opened.prepare(sql, (error) => done(error, statement));
+          statements.push(statement);
+        });
+      };
+      return async (...values) => {
+        compiled ??= compile().catch((error: unknown) => {
+          compiled = undefined;
+          throw error;
+        });
+        const statement = await compiled;
+        return await new Promise<Row[]>((resolve, reject) => {
+          statement.all(values, settle<Row[]>(resolve, reject));
+        });
+      };
+    },
+    async close(): Promise<void> {
+      if (connection !== undefined) {
+        const opened = await connection;
+        statements.forEach((statement) => statement.finalize());
+        await new Promise((resolve) => opened.close(resolve));
+      }
+    },
+  };
 }
 
 const pragmas = [
@@ -108,18 +191,23 @@ async function openPostgres(url: string): Promise<Database> {
       // Connection, resources, shutdown, or no word of the server at all; not a query that is wrong.
       (code) => code === undefined || /^(08|53|57|58|E[A-Z])/.test(code),
     );
-  return await checked("postgresql", connect(postgresReaders), connect(1), "SELECT 1", (error) =>
-    explainPostgres(url, error),
-  );
+  const parts = await checked(connect(postgresReaders), connect(1), "SELECT 1", (error) => explainPostgres(url, error));
+  return {
+    engine: "postgresql",
+    ...parts,
+    prepare:
+      <Row>(sql: string): PreparedQuery<Row> =>
+      async (...values) =>
+        rowsOf<Row>(await parts.read.raw(sql, [...values])),
+  };
 }
 
 async function checked(
-  engine: Engine,
   read: Knex,
   write: Knex,
   question: string,
   explain: (error: unknown) => DatabaseError,
-): Promise<Database> {
+): Promise<Pick<Database, "read" | "write" | "close">> {
   const close = async (): Promise<void> => {
     await Promise.all([read.destroy(), write.destroy()]);
   };
@@ -129,7 +217,7 @@ async function checked(
     await close();
     throw explain(error);
   }
-  return { engine, read, write, close };
+  return { read, write, close };
 }
 
 /** knex puts the query with its values before what the engine says: documents must not get into the log that way. */

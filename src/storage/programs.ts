@@ -79,10 +79,23 @@ interface Row {
   readonly updated_ms: number;
 }
 
+const columns =
+  "p.address, p.owner, p.name, p.encoding, p.type, p.mode, p.access, p.metadata, p.size_bytes, p.created_ms, p.updated_ms";
+const byAddress = "WHERE p.address = ? AND NOT p.deleted";
+
 /** Reads from the database. */
-export function createPrograms({ engine, read }: Pick<Database, "engine" | "read">): Programs {
-  const byAddress = (address: string): Knex.QueryBuilder =>
-    read("programs").where({ "programs.address": address, "programs.deleted": false }).select("programs.*");
+export function createPrograms({ engine, read, prepare }: Pick<Database, "engine" | "read" | "prepare">): Programs {
+  const withData = prepare<Row & { data: string | null }>(
+    `SELECT ${columns}, d.data FROM programs p LEFT JOIN program_documents d ON d.address = p.address ${byAddress}`,
+  );
+  const withNames = prepare<Row & { field_name: string | null }>(
+    `SELECT ${columns}, f.name_json AS field_name FROM programs p LEFT JOIN program_fields f ON f.address = p.address
+      ${byAddress} ORDER BY f.position`,
+  );
+  const withField = prepare<Row & { field_type: JsonType | null; field_value: string | null }>(
+    `SELECT ${columns}, f.type AS field_type, f.value AS field_value FROM programs p
+      LEFT JOIN program_fields f ON f.address = p.address AND f.name_json = ? ${byAddress}`,
+  );
 
   function list(identity: string | undefined, page: Page): Knex.QueryBuilder {
     return read("programs")
@@ -104,18 +117,12 @@ export function createPrograms({ engine, read }: Pick<Database, "engine" | "read
 
   return {
     async findWithData(address) {
-      const rows = (await byAddress(address)
-        .leftJoin("program_documents as document", "document.address", "programs.address")
-        .select("document.data")) as (Row & { data: string | null })[];
-      const [row] = rows;
+      const [row] = await withData(address);
       return row && { record: toRecord(row), data: row.data ?? undefined };
     },
 
     async findWithFieldNames(address) {
-      const rows = (await byAddress(address)
-        .leftJoin("program_fields as field", "field.address", "programs.address")
-        .orderBy("field.position")
-        .select("field.name_json as field_name")) as (Row & { field_name: string | null })[];
+      const rows = await withNames(address);
       const [row] = rows;
       return (
         row && {
@@ -126,15 +133,7 @@ export function createPrograms({ engine, read }: Pick<Database, "engine" | "read
     },
 
     async findWithField(address, name) {
-      const rows = (await byAddress(address)
-        .leftJoin("program_fields as field", (join) =>
-          join.on("field.address", "programs.address").andOnVal("field.name_json", JSON.stringify(name)),
-        )
-        .select({ field_type: "field.type", field_value: "field.value" })) as (Row & {
-        field_type: JsonType | null;
-        field_value: string | null;
-      })[];
-      const [row] = rows;
+      const [row] = await withField(JSON.stringify(name), address);
       if (row === undefined) {
         return undefined;
       }
