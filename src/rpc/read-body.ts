@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import { Failure } from "../errors.js";
 
-/** Most bytes of a request body over HTTP/1.1. */
-export const maxBodyBytes = 1024 * 1024;
+/** Most bytes of a request body over HTTP/1.1: room for a transaction with a document of 1 MiB, in base64. */
+export const maxBodyBytes = 2 * 1024 * 1024;
 
 /**
  * Reads a request body as UTF-8 text.

@@ -108,6 +108,15 @@ test("bytes and files are taken as they are", async (t) => {
   t.is((await alice("storage", "get", file.stdout.split("\n")[0]!)).stdout, '{ "a": 1.0 }\n\n');
 });
 
+test("a document of 1 MiB gets in and out", async (t) => {
+  const { dir, alice } = await setUp(t);
+  const text = `{"a":"${"x".repeat(1024 * 1024 - 8)}"}`;
+  await writeFile(join(dir, "large.json"), text);
+  const { stdout, stderr } = await alice("storage", "create", "large", "--file", join(dir, "large.json"));
+  const [address = ""] = stdout.split("\n");
+  t.is((await alice("storage", "get", address)).stdout, `${text}\n`, stderr);
+});
+
 test("what is wrong on the command line is code 2, with a remedy", async (t) => {
   const { alice, nobody } = await setUp(t);
   const address = `stor-${"0".repeat(40)}`;

@@ -55,15 +55,15 @@ test(fails, "/tlsnotary/verify", {}, 405, "METHOD_NOT_ALLOWED");
 test(
   fails,
   "/tlsnotary/verify",
-  { method: "POST", body: Buffer.alloc(1024 * 1024 + 1, "a") },
+  { method: "POST", body: Buffer.alloc(2 * 1024 * 1024 + 1, "a") },
   413,
   "PAYLOAD_TOO_LARGE",
 );
-test(fails, "/", { method: "POST", body: Buffer.alloc(1024 * 1024 + 1, "a") }, 413, "PAYLOAD_TOO_LARGE");
+test(fails, "/", { method: "POST", body: Buffer.alloc(2 * 1024 * 1024 + 1, "a") }, 413, "PAYLOAD_TOO_LARGE");
 test(
   fails,
   "/tlsnotary/verify",
-  { method: "POST", body: Buffer.alloc(1024 * 1024 + 1, "a"), headers: { "Transfer-Encoding": "chunked" } },
+  { method: "POST", body: Buffer.alloc(2 * 1024 * 1024 + 1, "a"), headers: { "Transfer-Encoding": "chunked" } },
   413,
   "PAYLOAD_TOO_LARGE",
 );
