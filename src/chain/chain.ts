@@ -67,7 +67,7 @@ const maxAheadMs = 60_000;
 export function createChain({ store, genesis, head: storedHead, execute, onApplied, nowMs }: ChainParts): Chain {
   let head = storedHead;
   let last: Promise<unknown> = Promise.resolve();
-  /** How full the pool is; undefined when it has to be counted. */
+  /** About how full the pool is; undefined when it has to be counted. */
   let pool: PoolSize | undefined;
 
   /** Blocks are made and applied one at a time. */
@@ -82,6 +82,18 @@ export function createChain({ store, genesis, head: storedHead, execute, onAppli
       throw new Failure("STATE_NOT_READY", "The node has no chain yet; start it with --genesis FILE.");
     }
     return head;
+  }
+
+  /** Nobody is refused by a guess: what was taken and not used, after an insert that failed, is found by counting. */
+  async function takeRoom(bytes: number): Promise<void> {
+    const isFull = ({ count, bytes: held }: PoolSize): boolean => count >= maxPending || held + bytes > maxPendingBytes;
+    if (pool === undefined || isFull(pool)) {
+      pool = await store.poolSize();
+    }
+    if (isFull(pool)) {
+      throw new Failure("OVERLOADED", "The pool of pending transactions is full; try again in 5 s.", 5);
+    }
+    pool = { count: pool.count + 1, bytes: pool.bytes + bytes };
   }
 
   async function include(
@@ -143,11 +155,7 @@ export function createChain({ store, genesis, head: storedHead, execute, onAppli
       }
       checkNonce(body.nonce, await store.lastNonce(body.sender));
       const bytes = encodeTransaction(signed);
-      pool ??= await store.poolSize();
-      if (pool.count >= maxPending || pool.bytes + bytes.length > maxPendingBytes) {
-        throw new Failure("OVERLOADED", "The pool of pending transactions is full; try again in 5 s.", 5);
-      }
-      pool = { count: pool.count + 1, bytes: pool.bytes + bytes.length };
+      await takeRoom(bytes.length);
       await store.insertPending(transaction, bytes, nowMs());
       return hash;
     },

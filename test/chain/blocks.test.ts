@@ -1,11 +1,12 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import test from "ava";
 import { type Block, BlockHeaderSchema, BlockSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import type { Chain } from "../../src/chain/chain.js";
+import { type Chain, createChain } from "../../src/chain/chain.js";
 import { type ChainStore, createChainStore } from "../../src/chain/store.js";
 import { describeBlock, sha256 } from "../../src/chain/transaction.js";
 import type { Database, Engine } from "../../src/db/connect.js";
 import { Failure } from "../../src/errors.js";
+import { execute } from "../../src/execute.js";
 import { createPublic, openChain, signTransaction, type TestKey, testKey } from "../helpers/chain.js";
 import { prepareEngines } from "../helpers/databases.js";
 import type { Teardown } from "../helpers/start-node.js";
@@ -135,6 +136,32 @@ for (const engine of engines.names) {
     }
   });
 }
+
+test("what could not be put into the pool does not fill it", async (t) => {
+  const { store } = await open(t, "sqlite");
+  let isBroken = true;
+  const breaking: ChainStore = {
+    ...store,
+    insertPending: (...parameters) =>
+      isBroken ? Promise.reject(new Error("the disk is full")) : store.insertPending(...parameters),
+  };
+  const chain = createChain({
+    store: breaking,
+    genesis: { text: "", hash: "", authorities: [authority.publicKey] },
+    head: await store.head(),
+    execute,
+    onApplied: () => undefined,
+    nowMs: () => now,
+  });
+  const document = `"${"x".repeat(1_000_000)}"`;
+  for (let nonce = 1; nonce <= 80; nonce++) {
+    await t.throwsAsync(chain.submit(signTransaction(alice, nonce, createPublic("a", document))), {
+      message: "the disk is full",
+    });
+  }
+  isBroken = false;
+  await t.notThrowsAsync(chain.submit(signTransaction(alice, 81, createPublic("a", document))));
+});
 
 /** Blocks that another node makes. */
 async function makeBlocks(t: Teardown, count: number, authorities: readonly TestKey[] = [authority]): Promise<Block[]> {
