@@ -366,7 +366,7 @@ async function boot(
       steps.skip("chain", "There is no genesis block yet; start the node with --genesis FILE.");
       return undefined;
     }
-    return await steps.tryStep("chain", () => verifyStoredChain(chainStore));
+    return await steps.tryStep("chain", () => verifyStoredChain(chainStore, genesis));
   }
 }
 

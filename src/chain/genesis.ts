@@ -1,7 +1,7 @@
 /** The genesis: a JSON file that becomes block 0 once, and that names the network by its hash. */
-import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { z } from "zod";
+import { sha256 } from "../hash.js";
 import type { ChainHead, ChainStore } from "./store.js";
 
 /** The genesis that block 0 holds. */
@@ -12,6 +12,8 @@ export interface Genesis {
   readonly hash: string;
   /** Public keys that may make blocks: 0x and 64 lower-case hex digits each. */
   readonly authorities: readonly string[];
+  /** Time of block 0 in milliseconds since the epoch. */
+  readonly timestampMs: number;
 }
 
 const maxBytes = 16 * 1024 * 1024;
@@ -30,12 +32,11 @@ const genesisFile = z.looseObject({
  */
 export async function adoptGenesis(store: ChainStore, path: string | undefined): Promise<Genesis | undefined> {
   const stored = await store.genesisText();
-  const known = stored === undefined ? undefined : toGenesis("stored in block 0", stored);
+  const known = stored === undefined ? undefined : parseGenesis("stored in block 0", stored);
   if (path === undefined) {
     return known;
   }
-  const text = await readGenesis(path);
-  const given = toGenesis(path, text);
+  const given = parseGenesis(path, await readText(path));
   if (known !== undefined) {
     if (known.hash !== given.hash) {
       throw new Error(
@@ -45,7 +46,7 @@ export async function adoptGenesis(store: ChainStore, path: string | undefined):
     }
     return known;
   }
-  await store.insertGenesis({ text, hash: given.hash, timestampMs: parseGenesis(path, text).timestamp ?? 0 });
+  await store.insertGenesis(given);
   return given;
 }
 
@@ -54,25 +55,15 @@ export async function adoptGenesis(store: ChainStore, path: string | undefined):
  *
  * @throws Error when it has not: the database was changed by something else than a node.
  */
-export async function verifyStoredChain(store: ChainStore): Promise<ChainHead> {
-  const text = await store.genesisText();
+export async function verifyStoredChain(store: ChainStore, genesis: Genesis): Promise<ChainHead> {
   const head = await store.head();
-  if (text === undefined || head === undefined || head.genesisHash !== genesisHash(text)) {
+  if (head?.genesisHash !== genesis.hash) {
     throw new Error("Block 0 in the database does not have the hash of the genesis that it holds.");
   }
   return head;
 }
 
-function toGenesis(path: string, text: string): Genesis {
-  return { text, hash: genesisHash(text), authorities: parseGenesis(path, text).authorities ?? [] };
-}
-
-/** Hash of a genesis: 0x and 64 lower-case hex digits. */
-export function genesisHash(text: string): string {
-  return `0x${createHash("sha256").update(text, "utf8").digest("hex")}`;
-}
-
-async function readGenesis(path: string): Promise<string> {
+async function readText(path: string): Promise<string> {
   let bytes: Buffer;
   try {
     const { size } = await stat(path);
@@ -87,11 +78,10 @@ async function readGenesis(path: string): Promise<string> {
   if (!Buffer.from(text, "utf8").equals(bytes) || text.includes("\0")) {
     throw new Error(`The genesis file ${path} is not UTF-8 text.`);
   }
-  parseGenesis(path, text);
   return text;
 }
 
-function parseGenesis(path: string, text: string): z.infer<typeof genesisFile> {
+function parseGenesis(path: string, text: string): Genesis {
   let json: unknown;
   try {
     json = JSON.parse(text);
@@ -106,5 +96,6 @@ function parseGenesis(path: string, text: string): z.infer<typeof genesisFile> {
       `The genesis file ${path} is not usable${place === "" ? "" : ` at ${place}`}: ${issue?.message ?? "wrong shape"}.`,
     );
   }
-  return parsed.data;
+  const { authorities = [], timestamp = 0 } = parsed.data;
+  return { text, hash: sha256(text), authorities, timestampMs: timestamp };
 }

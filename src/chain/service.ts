@@ -1,6 +1,7 @@
 /** The chain service, and the consensus service of the internal port. */
 import { type ChainService, type ConsensusService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { Failure } from "../errors.js";
+import { normalizeHash } from "../hash.js";
 import type { Implementation } from "../rpc/service.js";
 import type { Chain } from "./chain.js";
 import type { ChainStore } from "./store.js";
@@ -56,10 +57,7 @@ export function createChainService(
     },
 
     async getTransaction(request) {
-      const hash = /^0x[0-9a-fA-F]{64}$/.test(request.hash) ? request.hash.toLowerCase() : undefined;
-      if (hash === undefined) {
-        throw new Failure("INVALID_REQUEST", "A transaction's hash is 0x and 64 hex digits.");
-      }
+      const hash = normalizeHash("A transaction's hash", request.hash);
       const fate = await store.fate(hash);
       if (fate === undefined) {
         throw new Failure("NOT_FOUND", "The node does not know this transaction.");

@@ -1,6 +1,5 @@
 /** Signed transactions and blocks, as they travel and as they are read. */
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { createHash } from "node:crypto";
 import {
   type Block,
   type BlockHeader,
@@ -12,6 +11,7 @@ import {
 } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { verifyEd25519 } from "../ed25519.js";
 import { Failure } from "../errors.js";
+import { sha256 } from "../hash.js";
 
 /** Most bytes of a transaction's body: a document of 1 MiB and what comes with it. */
 export const maxTransactionBytes = 1024 * 1024 + 256 * 1024;
@@ -33,11 +33,6 @@ export interface ReadBlock {
   readonly header: BlockHeader;
   readonly transactions: readonly ReadTransaction[];
   readonly signed: Block;
-}
-
-/** SHA-256 as 0x and 64 lower-case hex digits. */
-export function sha256(bytes: Uint8Array): string {
-  return `0x${createHash("sha256").update(bytes).digest("hex")}`;
 }
 
 /**

@@ -2,7 +2,7 @@
 import type { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import { Failure } from "../errors.js";
 import type { Implementation } from "../rpc/service.js";
-import { normalizeHash } from "./hash.js";
+import { normalizeHash } from "../hash.js";
 import type { MerkleTree } from "./merkle-tree.js";
 import type { Nullifiers } from "./nullifiers.js";
 

@@ -3,7 +3,8 @@ import test from "ava";
 import { type Block, BlockHeaderSchema, BlockSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { type Chain, createChain } from "../../src/chain/chain.js";
 import { type ChainStore, createChainStore } from "../../src/chain/store.js";
-import { describeBlock, sha256 } from "../../src/chain/transaction.js";
+import { describeBlock } from "../../src/chain/transaction.js";
+import { sha256 } from "../../src/hash.js";
 import type { Database, Engine } from "../../src/db/connect.js";
 import { Failure } from "../../src/errors.js";
 import { execute } from "../../src/execute.js";
@@ -147,7 +148,7 @@ test("what could not be put into the pool does not fill it", async (t) => {
   };
   const chain = createChain({
     store: breaking,
-    genesis: { text: "", hash: "", authorities: [authority.publicKey] },
+    genesis: { text: "", hash: "", authorities: [authority.publicKey], timestampMs: 0 },
     head: await store.head(),
     execute,
     onApplied: () => undefined,

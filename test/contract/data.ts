@@ -1,5 +1,5 @@
 /** What the member node of the contract suite holds. */
-import { sha256 } from "../../src/chain/transaction.js";
+import { sha256 } from "../../src/hash.js";
 import { createPublic, signTransaction, testKey } from "../helpers/chain.js";
 import type { SeedProgram } from "../helpers/seed.js";
 

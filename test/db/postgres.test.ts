@@ -5,7 +5,7 @@ import test from "ava";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { sha256 } from "../../src/chain/transaction.js";
+import { sha256 } from "../../src/hash.js";
 import { StartError } from "../../src/start-error.js";
 import { createPublic, genesisOf, signTransaction, testKey } from "../helpers/chain.js";
 import { startPostgres } from "../helpers/databases.js";

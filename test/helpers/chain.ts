@@ -6,9 +6,9 @@ import { AccessMode } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import type { StorageOperationSchema } from "../../gen/gatehouse/storage/v1/operation_pb.js";
 import { type Chain, createChain } from "../../src/chain/chain.js";
 import { createChainStore } from "../../src/chain/store.js";
-import { genesisHash } from "../../src/chain/genesis.js";
 import type { Database } from "../../src/db/connect.js";
 import { execute } from "../../src/execute.js";
+import { sha256 } from "../../src/hash.js";
 
 /** A key that is the same in every run. */
 export interface TestKey {
@@ -76,9 +76,14 @@ export async function openChain(
 ): Promise<Chain> {
   const store = createChainStore(database);
   const text = genesisOf(...authorities);
-  const genesis = { text, hash: genesisHash(text), authorities: authorities.map(({ publicKey }) => publicKey) };
+  const genesis = {
+    text,
+    hash: sha256(text),
+    authorities: authorities.map(({ publicKey }) => publicKey),
+    timestampMs: 0,
+  };
   if ((await store.head()) === undefined) {
-    await store.insertGenesis({ ...genesis, timestampMs: 0 });
+    await store.insertGenesis(genesis);
   }
   return createChain({ store, genesis, head: await store.head(), execute, onApplied: () => undefined, nowMs });
 }
