@@ -1,4 +1,5 @@
 import { Failure } from "../errors.js";
+import { isNestedDeeper } from "../json-depth.js";
 
 /** Deepest nesting of a JSON body. */
 const maxDepth = 128;
@@ -10,7 +11,7 @@ const maxDepth = 128;
  * @throws Failure INVALID_REQUEST
  */
 export function parseJson(text: string): unknown {
-  if (isTooDeep(text)) {
+  if (isNestedDeeper(text, maxDepth)) {
     throw new Failure("INVALID_REQUEST", `The JSON of the request body is nested deeper than ${maxDepth} levels.`);
   }
   try {
@@ -18,32 +19,4 @@ export function parseJson(text: string): unknown {
   } catch {
     throw new Failure("INVALID_REQUEST", "The request body is not JSON.");
   }
-}
-
-/** Looks at brackets outside of strings; how they match is for the parser. */
-function isTooDeep(text: string): boolean {
-  let depth = 0;
-  let isInString = false;
-  for (let i = 0; i < text.length; i++) {
-    switch (text.charCodeAt(i)) {
-      case 0x22: // "
-        isInString = !isInString;
-        break;
-      case 0x5c: // \
-        i++;
-        break;
-      case 0x5b: // [
-      case 0x7b: // {
-        if (!isInString && ++depth > maxDepth) {
-          return true;
-        }
-        break;
-      case 0x5d: // ]
-      case 0x7d: // }
-        if (!isInString) {
-          depth--;
-        }
-    }
-  }
-  return false;
 }

@@ -3,6 +3,7 @@
  * `1.0` stays `1.0`, a number of thirty digits keeps them all, and what a change does not name stays as it is.
  */
 import { Failure } from "../errors.js";
+import { isNestedDeeper } from "../json-depth.js";
 
 /** Most bytes of a document. */
 export const maxDocumentBytes = 1024 * 1024;
@@ -36,37 +37,14 @@ const comma = 0x2c;
  * @returns the item's text; the array's length instead when it has no such item.
  */
 export function sliceItem(array: string, index: number): string | number {
-  let start = array.indexOf("[") + 1;
-  const end = array.lastIndexOf("]");
-  if (array.slice(start, end).trim() === "") {
-    return 0;
-  }
-  let depth = 0;
   let position = 0;
-  for (let i = start; i < end; i++) {
-    switch (array.charCodeAt(i)) {
-      case quote:
-        i = endOfString(array, i);
-        break;
-      case 0x5b: // [
-      case 0x7b: // {
-        depth++;
-        break;
-      case 0x5d: // ]
-      case 0x7d: // }
-        depth--;
-        break;
-      case comma:
-        if (depth === 0) {
-          if (position === index) {
-            return array.slice(start, i).trim();
-          }
-          position++;
-          start = i + 1;
-        }
+  for (const { start, end } of eachItem(array)) {
+    if (position === index) {
+      return array.slice(start, end);
     }
+    position++;
   }
-  return position === index ? array.slice(start, end).trim() : position + 1;
+  return position;
 }
 
 /** Position of the quote that ends the string which starts at `start`; -1 when there is none. */
@@ -107,32 +85,13 @@ export function checkJson(what: string, text: string, maxBytes = maxDocumentByte
 }
 
 /**
- * Checks how deep a text is nested, by its brackets alone, so that the parser never sees what is too deep for it.
+ * Checks how deep a text is nested.
  *
  * @throws Failure INVALID_REQUEST
  */
 export function checkDepth(what: string, text: string): void {
-  let depth = 0;
-  for (let i = 0; i < text.length; i++) {
-    switch (text.charCodeAt(i)) {
-      case quote: {
-        const end = endOfString(text, i);
-        if (end < 0) {
-          return;
-        }
-        i = end;
-        break;
-      }
-      case 0x5b: // [
-      case 0x7b: // {
-        if (++depth > maxDocumentDepth) {
-          throw new Failure("INVALID_REQUEST", `${what} must not be nested deeper than ${maxDocumentDepth} levels.`);
-        }
-        break;
-      case 0x5d: // ]
-      case 0x7d: // }
-        depth--;
-    }
+  if (isNestedDeeper(text, maxDocumentDepth)) {
+    throw new Failure("INVALID_REQUEST", `${what} must not be nested deeper than ${maxDocumentDepth} levels.`);
   }
 }
 
@@ -207,14 +166,16 @@ export function membersOf(object: string): Member[] {
 
 /** The items of an array, in order. */
 export function itemsOf(array: string): Range[] {
-  const items: Range[] = [];
+  return [...eachItem(array)];
+}
+
+function* eachItem(array: string): Generator<Range> {
   let i = skipSpace(array, array.indexOf("[") + 1);
   while (i < array.length && array.charAt(i) !== "]") {
     const end = endOfValue(array, i);
-    items.push({ start: i, end });
+    yield { start: i, end };
     i = nextPart(array, end);
   }
-  return items;
 }
 
 /** The object with this member: its value replaced, or a new one at the end. */
@@ -223,7 +184,12 @@ export function setMember(object: string, name: string, value: string): string {
   const member = members.find((one) => one.name === name);
   return member === undefined
     ? append(object, members.at(-1)?.valueEnd, `${JSON.stringify(name)}:${value}`)
-    : object.slice(0, member.valueStart) + value + object.slice(member.valueEnd);
+    : replaceValue(object, member, value);
+}
+
+/** The object with another value for one of its members. */
+export function replaceValue(object: string, { valueStart, valueEnd }: Member, value: string): string {
+  return object.slice(0, valueStart) + value + object.slice(valueEnd);
 }
 
 /** The object without this member; undefined when it has none. */

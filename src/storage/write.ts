@@ -20,6 +20,7 @@ import {
   maxDocumentBytes,
   membersOf,
   type Range,
+  replaceValue,
   setItem,
   setMember,
   typeOfJson,
@@ -284,7 +285,7 @@ async function changeItems(
     throw new Failure("INVALID_FIELD_TYPE", `The field ${quoted(field)} is no array.`);
   }
   const changed = change(array, itemsOf(array));
-  await writeField(db, program.address, setMember(document, field, changed), field, changed, timeMs);
+  await writeField(db, program.address, replaceValue(document, member, changed), field, changed, timeMs);
 }
 
 function checkIndex(items: readonly Range[], index: number): number {
