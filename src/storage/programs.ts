@@ -65,14 +65,19 @@ export function foldName(name: string): string {
   return name.toLowerCase();
 }
 
-interface Row {
-  readonly address: string;
+/** The columns of a program's row that say who may read. */
+export interface AccessColumns {
   readonly owner: string;
+  readonly mode: AccessRule["mode"];
+  /** JSON text of the rest. */
+  readonly access: string;
+}
+
+interface Row extends AccessColumns {
+  readonly address: string;
   readonly name: string;
   readonly encoding: "json" | "binary";
   readonly type: JsonType | "binary";
-  readonly mode: AccessRule["mode"];
-  readonly access: string;
   readonly metadata: string | null;
   readonly size_bytes: number;
   readonly created_ms: number;
@@ -190,14 +195,18 @@ function whereReadable(rule: Knex.QueryBuilder, identity: string | undefined): v
     .orWhere((named) => void named.where("mode", "restricted").whereExists(listed(true)).whereNotExists(listed(false)));
 }
 
+/** The rule of a program's row. */
+export function toAccessRule({ owner, mode, access }: AccessColumns): AccessRule {
+  return { owner, mode, ...(JSON.parse(access) as Omit<AccessRule, "owner" | "mode">) };
+}
+
 function toRecord(row: Row): ProgramRecord {
-  const { allowed, blacklisted, groups } = JSON.parse(row.access) as Omit<AccessRule, "owner" | "mode">;
   return {
     address: row.address,
     name: row.name,
     encoding: row.encoding,
     type: row.type,
-    access: { owner: row.owner, mode: row.mode, allowed, blacklisted, groups },
+    access: toAccessRule(row),
     metadata: row.metadata ?? undefined,
     sizeBytes: row.size_bytes,
     createdMs: row.created_ms,

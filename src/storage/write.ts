@@ -25,7 +25,7 @@ import {
   setMember,
   typeOfJson,
 } from "./document.js";
-import { foldName } from "./programs.js";
+import { type AccessColumns, foldName, toAccessRule } from "./programs.js";
 
 /** Who acts, and when. */
 export interface OperationContext {
@@ -133,9 +133,13 @@ export async function executeOperation(
       return;
     }
     case "updateAccess": {
-      const program = await loadOwned(db, operation.value.storageAddress, context.sender);
-      await writeAccess(db, program.address, toRule(context.sender, operation.value.access));
-      await db("programs").where({ address: program.address }).update({ updated_ms: context.timeMs });
+      const { address } = await loadOwned(db, operation.value.storageAddress, context.sender);
+      const rule = toRule(context.sender, operation.value.access);
+      await db("programs")
+        .where({ address })
+        .update({ ...accessColumns(rule), updated_ms: context.timeMs });
+      await db("program_readers").where({ address }).delete();
+      await insertReaders(db, address, rule);
       return;
     }
     case "deleteProgram": {
@@ -173,17 +177,14 @@ async function create(db: Knex, operation: CreateProgram, { sender, nonce, timeM
     owner: sender,
     name,
     name_folded: foldName(name),
-    encoding: "json",
-    type: "null",
-    mode: rule.mode,
-    access: "{}",
+    ...dataColumns(data),
+    ...accessColumns(rule),
     metadata,
-    size_bytes: 0,
     created_ms: timeMs,
     updated_ms: timeMs,
   });
-  await writeAccess(db, address, rule);
-  await replaceData(db, address, data, timeMs);
+  await insertReaders(db, address, rule);
+  await insertData(db, address, data);
 }
 
 /** Checked data: a document's text, base64 as a JSON string, or nothing. */
@@ -217,12 +218,17 @@ async function replaceData(db: Knex, address: string, data: CheckedData, timeMs:
   await db("program_documents").where({ address }).delete();
   await db("programs")
     .where({ address })
-    .update({
-      encoding: data?.encoding ?? "json",
-      type: data?.type ?? "null",
-      size_bytes: data?.sizeBytes ?? 0,
-      updated_ms: timeMs,
-    });
+    .update({ ...dataColumns(data), updated_ms: timeMs });
+  await insertData(db, address, data);
+}
+
+/** What a program's own row says of its data. */
+function dataColumns(data: CheckedData) {
+  const { encoding = "json", type = "null", sizeBytes = 0 } = data ?? {};
+  return { encoding, type, size_bytes: sizeBytes };
+}
+
+async function insertData(db: Knex, address: string, data: CheckedData): Promise<void> {
   if (data === undefined) {
     return;
   }
@@ -233,9 +239,13 @@ async function replaceData(db: Knex, address: string, data: CheckedData, timeMs:
       const value = text.slice(valueStart, valueEnd);
       return { address, name_json: JSON.stringify(name), position, type: typeOfJson(value), value };
     });
-    for (let i = 0; i < rows.length; i += rowsAtOnce) {
-      await db("program_fields").insert(rows.slice(i, i + rowsAtOnce));
-    }
+    await insertRows(db, "program_fields", rows);
+  }
+}
+
+async function insertRows(db: Knex, table: string, rows: readonly object[]): Promise<void> {
+  for (let i = 0; i < rows.length; i += rowsAtOnce) {
+    await db(table).insert(rows.slice(i, i + rowsAtOnce));
   }
 }
 
@@ -298,12 +308,11 @@ function checkIndex(items: readonly Range[], index: number): number {
 async function load(db: Knex, storageAddress: string): Promise<Program> {
   const address = checkAddress(storageAddress);
   const row = (await db("programs").where({ address, deleted: false }).first()) as
-    { owner: string; mode: AccessRule["mode"]; access: string; encoding: "json" | "binary"; type: string } | undefined;
+    (AccessColumns & Pick<Program, "encoding" | "type">) | undefined;
   if (row === undefined) {
     throw new Failure("NOT_FOUND", "There is no storage program at this address.");
   }
-  const lists = JSON.parse(row.access) as Omit<AccessRule, "owner" | "mode">;
-  return { address, encoding: row.encoding, type: row.type, access: { owner: row.owner, mode: row.mode, ...lists } };
+  return { address, encoding: row.encoding, type: row.type, access: toAccessRule(row) };
 }
 
 async function loadWritable(db: Knex, address: string, sender: string): Promise<Program> {
@@ -334,16 +343,14 @@ async function readObject(db: Knex, { address, type, encoding }: Program): Promi
   return row.data;
 }
 
-async function writeAccess(db: Knex, address: string, rule: AccessRule): Promise<void> {
-  const { mode, allowed, blacklisted, groups } = rule;
-  await db("programs")
-    .where({ address })
-    .update({ mode, access: JSON.stringify({ allowed, blacklisted, groups }) });
-  await db("program_readers").where({ address }).delete();
+/** What a program's own row says of who may read. */
+function accessColumns({ mode, allowed, blacklisted, groups }: AccessRule) {
+  return { mode, access: JSON.stringify({ allowed, blacklisted, groups }) };
+}
+
+async function insertReaders(db: Knex, address: string, rule: AccessRule): Promise<void> {
   const rows = [...namedReaders(rule)].map(([identity, isAllowed]) => ({ address, identity, allowed: isAllowed }));
-  for (let i = 0; i < rows.length; i += rowsAtOnce) {
-    await db("program_readers").insert(rows.slice(i, i + rowsAtOnce));
-  }
+  await insertRows(db, "program_readers", rows);
 }
 
 const identities = z.array(z.string().regex(/^0x[0-9a-f]{64}$/)).max(maxIdentities);
