@@ -1,6 +1,5 @@
 /** What every request meets first, whatever protocol brings it: address, identity, overload, rate limit, access log. */
-import type { Failure } from "../errors.js";
-import { toFailure } from "../errors.js";
+import { type Failure, toFailure } from "../errors.js";
 import type { Arrival, Gate } from "../rpc/gate.js";
 import { type AccessLine, createAccessLog } from "./access-log.js";
 import { createAddressSet } from "./cidr.js";

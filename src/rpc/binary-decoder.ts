@@ -6,6 +6,7 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { create, ScalarType } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+import { Failure } from "../errors.js";
 
 /** Bytes to message. Throws an Error when the bytes are malformed. */
 export type BinaryDecoder = (bytes: Uint8Array) => object;
@@ -30,6 +31,22 @@ export function binaryDecoder(desc: DescMessage): BinaryDecoder {
   return (bytes) => {
     const reader = new BinaryReader(bytes);
     return readFields(message, create(desc) as unknown as Fields, reader, bytes.length, 1);
+  };
+}
+
+/**
+ * {@link binaryDecoder} of what a caller sent.
+ *
+ * @throws Failure INVALID_REQUEST when the bytes are malformed.
+ */
+export function requestDecoder(desc: DescMessage): BinaryDecoder {
+  const decode = binaryDecoder(desc);
+  return (bytes) => {
+    try {
+      return decode(bytes);
+    } catch {
+      throw new Failure("INVALID_REQUEST", `The request is not a valid ${desc.typeName}.`);
+    }
   };
 }
 

@@ -2,8 +2,8 @@
  * Where the protocols meet the edge. A protocol says who arrived and for which rpc; the edge lets it in or throws the
  * Failure that turns it away. Every protocol asks the same gate, so none can forget a check.
  */
-import type { Failure } from "../errors.js";
-import type { Caller, ServedMethod } from "./service.js";
+import { type Failure, toFailure } from "../errors.js";
+import type { Caller, ServedMethod, ServedService } from "./service.js";
 
 /** What a protocol knows of a request before anything is done for it. */
 export interface Arrival {
@@ -39,4 +39,27 @@ export interface Gate {
   admit(arrival: Arrival): Admission;
   /** Tells that a request which was let in is answered, and with which failure if it failed. Once for each admission. */
   settle(admission: Admission, failure?: Failure): void;
+}
+
+/** What every protocol is built from. */
+export interface ProtocolParts {
+  readonly services: readonly ServedService[];
+  readonly gate: Gate;
+  /** Names a request, for the log and the response. */
+  readonly nextRequestId: () => string;
+  /** Hears of every exception that the caller is told nothing about. */
+  readonly onInternalError: (error: unknown, requestId: string) => void;
+}
+
+/** What the caller is told of whatever was thrown. What has no name of its own in the catalogue is reported first. */
+export function explain(
+  thrown: unknown,
+  requestId: string,
+  { onInternalError }: Pick<ProtocolParts, "onInternalError">,
+): Failure {
+  const failure = toFailure(thrown);
+  if (failure !== thrown) {
+    onInternalError(thrown, requestId);
+  }
+  return failure;
 }

@@ -1,7 +1,7 @@
 /** A port for gRPC alone, which drains. */
 import { type Server as GrpcServer, ServerCredentials } from "@grpc/grpc-js";
-import { type AddressInfo, createServer, type Socket } from "node:net";
-import type { RpcListener } from "./rpc-listener.js";
+import { createServer, type Socket } from "node:net";
+import { listenOn, type RpcListener } from "./listen.js";
 
 /** Builds a listener, not bound yet, for a grpc-js server. */
 export function createGrpcListener(grpcServer: GrpcServer): RpcListener {
@@ -13,14 +13,7 @@ export function createGrpcListener(grpcServer: GrpcServer): RpcListener {
     injector.injectConnection(socket);
   });
   return {
-    listen: (host, port) =>
-      new Promise((resolve, reject) => {
-        server.once("error", reject);
-        server.listen(port, host, () => {
-          server.off("error", reject);
-          resolve((server.address() as AddressInfo).port);
-        });
-      }),
+    listen: (host, port) => listenOn(server, host, port),
     async drain(graceMs) {
       injector.drain(graceMs);
       const giveUp = setTimeout(() => sockets.forEach((socket) => socket.destroy()), graceMs);

@@ -19,27 +19,17 @@ import {
 } from "@grpc/grpc-js";
 import { on } from "node:events";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
-import { Failure, toFailure } from "../errors.js";
-import { binaryDecoder } from "./binary-decoder.js";
+import { requestDecoder } from "./binary-decoder.js";
 import { binaryEncoder } from "./binary-encoder.js";
 import { failureDetails } from "./failure-details.js";
-import type { Admission, Arrival, Gate } from "./gate.js";
-import type { Call, Caller, ServedMethod, ServedService } from "./service.js";
-
-/** What the server needs. */
-export interface GrpcServerParts {
-  readonly services: readonly ServedService[];
-  readonly gate: Gate;
-  readonly nextRequestId: () => string;
-  /** Hears of every exception that the caller is told nothing about. */
-  readonly onInternalError: (error: unknown, requestId: string) => void;
-}
+import { type Admission, type Arrival, explain, type ProtocolParts } from "./gate.js";
+import { type Caller, LazyCall, type ServedMethod } from "./service.js";
 
 /** Most bytes of one request message, after decompression. */
 const maxMessageBytes = 4 * 1024 * 1024;
 
 /** A grpc-js server with every service, not listening yet. */
-export function createGrpcServer(parts: GrpcServerParts): Server {
+export function createGrpcServer(parts: ProtocolParts): Server {
   const server = new Server({
     "grpc.max_receive_message_length": maxMessageBytes,
     "grpc.max_concurrent_streams": 256,
@@ -76,8 +66,8 @@ function definitionOf(method: DescMethod): ServiceDefinition[string] {
   };
 }
 
-function handlerOf(served: ServedMethod, parts: GrpcServerParts): UntypedHandleCall {
-  const decode = requestDecoder(served);
+function handlerOf(served: ServedMethod, parts: ProtocolParts): UntypedHandleCall {
+  const decode = requestDecoder(served.desc.input);
   switch (served.desc.methodKind) {
     case "unary":
       return unaryHandler(served, decode, parts);
@@ -95,7 +85,7 @@ function handlerOf(served: ServedMethod, parts: GrpcServerParts): UntypedHandleC
 function unaryHandler(
   served: ServedMethod,
   decode: (bytes: Buffer) => object,
-  parts: GrpcServerParts,
+  parts: ProtocolParts,
 ): handleUnaryCall<Buffer, Buffer> {
   const { gate } = parts;
   const encode = binaryEncoder(served.desc.output);
@@ -126,7 +116,7 @@ async function answerStream(
   served: ServedMethod,
   call: ServerWritableStream<Buffer, Buffer> | ServerDuplexStream<Buffer, Buffer>,
   request: () => object,
-  parts: GrpcServerParts,
+  parts: ProtocolParts,
 ): Promise<void> {
   const encode = binaryEncoder(served.desc.output);
   const requestId = parts.nextRequestId();
@@ -159,17 +149,6 @@ async function drained(call: NodeJS.EventEmitter): Promise<void> {
   });
 }
 
-function requestDecoder(served: ServedMethod): (bytes: Buffer) => object {
-  const decode = binaryDecoder(served.desc.input);
-  return (bytes) => {
-    try {
-      return decode(bytes);
-    } catch {
-      throw new Failure("INVALID_REQUEST", `The request is not a valid ${served.desc.input.typeName}.`);
-    }
-  };
-}
-
 /** By events, since a stream that is iterated over destroys itself at its end, and with it the answer. */
 async function* decodeEach(
   call: ServerDuplexStream<Buffer, Buffer>,
@@ -186,16 +165,15 @@ function statusOf(
   error: unknown,
   requestId: string,
   admission: Admission | undefined,
-  { gate, onInternalError }: GrpcServerParts,
+  parts: ProtocolParts,
 ): ServerErrorResponse {
-  const failure = toFailure(error);
+  const failure = explain(error, requestId, parts);
+  if (admission !== undefined) {
+    parts.gate.settle(admission, failure);
+  }
   const metadata = new Metadata();
   if (failure !== error) {
-    onInternalError(error, requestId);
     metadata.set("x-request-id", requestId);
-  }
-  if (admission !== undefined) {
-    gate.settle(admission, failure);
   }
   const status = create(StatusSchema, {
     code: failure.kind.grpcCode,
@@ -239,23 +217,19 @@ interface CancellableCall {
   once(event: "cancelled", listener: () => void): unknown;
 }
 
-class GrpcCall implements Call {
-  #signal: AbortSignal | undefined;
-
+class GrpcCall extends LazyCall {
   constructor(
-    readonly caller: Caller,
+    caller: Caller,
     private readonly call: CancellableCall,
-  ) {}
+  ) {
+    super(caller);
+  }
 
-  get signal(): AbortSignal {
-    if (this.#signal === undefined) {
-      const controller = new AbortController();
-      this.#signal = controller.signal;
-      this.call.once("cancelled", () => controller.abort());
-      if (this.call.cancelled) {
-        controller.abort();
-      }
-    }
-    return this.#signal;
+  protected get isGone(): boolean {
+    return this.call.cancelled;
+  }
+
+  protected onGone(listener: () => void): void {
+    this.call.once("cancelled", listener);
   }
 }

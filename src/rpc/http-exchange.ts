@@ -1,7 +1,7 @@
 /** One plain HTTP request, as the gate and the implementations see it. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Arrival } from "./gate.js";
-import type { Call, Caller, ServedMethod } from "./service.js";
+import { type Caller, LazyCall, type ServedMethod } from "./service.js";
 
 /** The request as the gate sees it. */
 export class HttpArrival implements Arrival {
@@ -22,24 +22,20 @@ export class HttpArrival implements Arrival {
   }
 }
 
-/** The call as an implementation sees it. The signal is made when first asked for: most reads never ask. */
-export class HttpCall implements Call {
-  #signal: AbortSignal | undefined;
-
+/** The call as an implementation sees it. */
+export class HttpCall extends LazyCall {
   constructor(
-    readonly caller: Caller,
+    caller: Caller,
     private readonly response: ServerResponse,
-  ) {}
+  ) {
+    super(caller);
+  }
 
-  get signal(): AbortSignal {
-    if (this.#signal === undefined) {
-      const controller = new AbortController();
-      this.#signal = controller.signal;
-      this.response.once("close", () => controller.abort());
-      if (this.response.closed) {
-        controller.abort();
-      }
-    }
-    return this.#signal;
+  protected get isGone(): boolean {
+    return this.response.closed;
+  }
+
+  protected onGone(listener: () => void): void {
+    this.response.once("close", listener);
   }
 }

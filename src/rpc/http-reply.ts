@@ -37,6 +37,11 @@ export function failureHeaders(failure: Failure): readonly string[] {
     : [...failure.headers, "Retry-After", String(failure.retryAfterS)];
 }
 
+/** A flat list of header names and values as pairs. */
+export function headerPairs(list: readonly string[]): [name: string, value: string][] {
+  return Array.from({ length: list.length / 2 }, (_, i) => [list[2 * i]!, list[2 * i + 1]!]);
+}
+
 /** The error body as JSON text. */
 export function failureBody(failure: Failure): string {
   return JSON.stringify({

@@ -4,13 +4,18 @@ import { Failure } from "../errors.js";
 /** Most bytes of a request body over HTTP/1.1: room for a transaction with a document of 1 MiB, in base64. */
 export const maxBodyBytes = 2 * 1024 * 1024;
 
+/** {@link readBytes}, as UTF-8 text. */
+export async function readBody(request: IncomingMessage, maxBytes: number): Promise<string> {
+  return (await readBytes(request, maxBytes)).toString("utf8");
+}
+
 /**
- * Reads a request body as UTF-8 text.
+ * Reads a request body.
  *
  * @throws Failure PAYLOAD_TOO_LARGE as soon as more than `maxBytes` are announced or sent; INVALID_REQUEST when the
  * caller goes away before the end.
  */
-export async function readBody(request: IncomingMessage, maxBytes: number): Promise<string> {
+export async function readBytes(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   if (Number(request.headers["content-length"] ?? 0) > maxBytes) {
     throw tooLarge(maxBytes);
   }
@@ -18,7 +23,7 @@ export async function readBody(request: IncomingMessage, maxBytes: number): Prom
   if (chunks.length > 1) {
     await takeTurn();
   }
-  return Buffer.concat(chunks).toString("utf8");
+  return Buffer.concat(chunks);
 }
 
 let lastTurn: Promise<void> = Promise.resolve();

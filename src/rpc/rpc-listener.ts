@@ -1,11 +1,12 @@
 /** The node's public port: plain HTTP, the Express application and native gRPC behind one listener that drains. */
 import { ServerCredentials, type Server as GrpcServer } from "@grpc/grpc-js";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { Server as NetServer, type AddressInfo, type Socket } from "node:net";
+import { Server as NetServer, type Socket } from "node:net";
 import { answerPreflight } from "../edge/cors.js";
 import { Failure } from "../errors.js";
-import { splitByPreface } from "./one-port.js";
 import { failureBody } from "./http-reply.js";
+import { listenOn, type RpcListener } from "./listen.js";
+import { splitByPreface } from "./one-port.js";
 import type { Transcoder } from "./transcoder.js";
 
 /** How long a client may take for the first bytes, and for the headers, of a request. */
@@ -27,14 +28,6 @@ export interface RpcListenerParts {
   readonly transcoder: Transcoder;
   readonly webApp: (request: IncomingMessage, response: ServerResponse) => void;
   readonly grpcServer: GrpcServer;
-}
-
-/** A listener that is not bound yet. */
-export interface RpcListener {
-  /** Binds the port and gives the one it got. Rejects with the system's error, such as EADDRINUSE. */
-  listen(host: string, port: number): Promise<number>;
-  /** Stops listening, finishes what is under way for up to `graceMs`, and closes every connection. */
-  drain(graceMs: number): Promise<void>;
 }
 
 /** Builds the listener. */
@@ -73,14 +66,7 @@ export function createRpcListener({ transcoder, webApp, grpcServer }: RpcListene
   );
 
   return {
-    listen: (host, port) =>
-      new Promise((resolve, reject) => {
-        server.once("error", reject);
-        server.listen(port, host, () => {
-          server.off("error", reject);
-          resolve((server.address() as AddressInfo).port);
-        });
-      }),
+    listen: (host, port) => listenOn(server, host, port),
     async drain(graceMs) {
       draining = true;
       injector.drain(graceMs);

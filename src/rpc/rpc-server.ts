@@ -1,46 +1,38 @@
 /** All protocols over one list of services: what the node serves on its public port. */
 import { randomBytes } from "node:crypto";
-import type { Gate } from "./gate.js";
 import { createConnectHandler } from "./connect.js";
+import type { ProtocolParts } from "./gate.js";
 import { createGrpcListener } from "./grpc-listener.js";
 import { createGrpcServer } from "./grpc-server.js";
 import { createJsonRpcEntry } from "./json-rpc.js";
-import { createRpcListener, type RpcListener } from "./rpc-listener.js";
-import type { ServedService } from "./service.js";
+import type { RpcListener } from "./listen.js";
+import { createRpcListener } from "./rpc-listener.js";
 import { createTranscoder } from "./transcoder.js";
 import { createWebApp } from "./web-app.js";
 
 /** What the server needs. */
-export interface RpcServerParts {
-  readonly services: readonly ServedService[];
-  readonly gate: Gate;
-  /** Hears of every exception that the caller is told nothing about; the response carries the request's name. */
-  readonly onInternalError: (error: unknown, requestId: string) => void;
-}
+export type RpcServerParts = Omit<ProtocolParts, "nextRequestId">;
 
 /**
  * Builds the server, not listening yet.
  *
  * @throws Error when the annotations contradict each other; it names the rpcs.
  */
-export function createRpcServer({ services, gate, onInternalError }: RpcServerParts): RpcListener {
-  const nextRequestId = createRequestIds();
-  const transcoder = createTranscoder({ services, gate, nextRequestId, onInternalError });
+export function createRpcServer(given: RpcServerParts): RpcListener {
+  const parts = { ...given, nextRequestId: createRequestIds() };
+  const transcoder = createTranscoder(parts);
   const webApp = createWebApp({
-    gate,
-    connect: createConnectHandler({ services, gate, onInternalError }),
+    ...parts,
+    connect: createConnectHandler(parts),
     jsonRpc: createJsonRpcEntry(),
-    nextRequestId,
-    onInternalError,
     methodsOf: (path) => transcoder.methodsOf(path),
   });
-  const grpcServer = createGrpcServer({ services, gate, nextRequestId, onInternalError });
-  return createRpcListener({ transcoder, webApp, grpcServer });
+  return createRpcListener({ transcoder, webApp, grpcServer: createGrpcServer(parts) });
 }
 
 /** Builds the server of the internal port: gRPC alone. */
-export function createInternalServer({ services, gate, onInternalError }: RpcServerParts): RpcListener {
-  return createGrpcListener(createGrpcServer({ services, gate, nextRequestId: createRequestIds(), onInternalError }));
+export function createInternalServer(given: RpcServerParts): RpcListener {
+  return createGrpcListener(createGrpcServer({ ...given, nextRequestId: createRequestIds() }));
 }
 
 /** Names for requests: unlike those of another process, and cheap, since most are never looked up. */

@@ -6,8 +6,7 @@ import { getOption, hasOption } from "@bufbuild/protobuf";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import type { HttpRule } from "../../gen/google/api/http_pb.js";
-import { toFailure } from "../errors.js";
-import type { Admission, Gate } from "./gate.js";
+import { type Admission, explain, type ProtocolParts } from "./gate.js";
 import { HttpArrival, HttpCall } from "./http-exchange.js";
 import { sendFailure, sendJson, splitUrl } from "./http-reply.js";
 import { jsonEncoder, jsonFieldEncoder } from "./json-encoder.js";
@@ -15,23 +14,13 @@ import { parsePathTemplate } from "./path-template.js";
 import { maxBodyBytes, readBody } from "./read-body.js";
 import { compileRequestBinder, type RequestBinder } from "./request-binder.js";
 import { createRouteTable, type RouteMatch } from "./route-table.js";
-import type { ServedMethod, ServedService } from "./service.js";
+import type { ServedMethod } from "./service.js";
 
 interface Route {
   readonly served: ServedMethod;
   readonly bind: RequestBinder;
   readonly encode: (response: object) => string;
   readonly hasBody: boolean;
-}
-
-/** What the transcoder needs. */
-export interface TranscoderParts {
-  readonly services: readonly ServedService[];
-  readonly gate: Gate;
-  /** Names a request; the response carries the name as `X-Request-Id`. */
-  readonly nextRequestId: () => string;
-  /** Hears of every exception that the caller is told nothing about. */
-  readonly onInternalError: (error: unknown, requestId: string) => void;
 }
 
 /** Plain HTTP over the annotated rpcs. */
@@ -51,8 +40,8 @@ export interface Transcoder {
  *
  * @throws Error that names both rpcs when two of them claim the same paths.
  */
-export function createTranscoder(parts: TranscoderParts): Transcoder {
-  const { gate, nextRequestId, onInternalError } = parts;
+export function createTranscoder(parts: ProtocolParts): Transcoder {
+  const { gate, nextRequestId } = parts;
   const routes = createRouteTable<Route>();
   for (const service of parts.services) {
     for (const served of service.methods) {
@@ -130,10 +119,7 @@ export function createTranscoder(parts: TranscoderParts): Transcoder {
     }
 
     function fail(error: unknown): void {
-      const failure = toFailure(error);
-      if (failure !== error) {
-        onInternalError(error, requestId);
-      }
+      const failure = explain(error, requestId, parts);
       if (admission !== undefined) {
         gate.settle(admission, failure);
       }

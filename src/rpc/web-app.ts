@@ -3,21 +3,18 @@
  * everything unknown.
  */
 import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Response } from "express";
-import { Failure, toFailure } from "../errors.js";
-import type { Admission, Gate } from "./gate.js";
+import { Failure } from "../errors.js";
+import { type Admission, explain, type ProtocolParts } from "./gate.js";
 import { HttpArrival } from "./http-exchange.js";
 import { sendFailure, sendJson, splitUrl } from "./http-reply.js";
 import type { JsonRpcEntry } from "./json-rpc.js";
 import { maxBodyBytes, readBody } from "./read-body.js";
 
 /** What the application needs. */
-export interface WebAppParts {
-  readonly gate: Gate;
+export interface WebAppParts extends Omit<ProtocolParts, "services"> {
   /** Serves Connect and gRPC-Web; it asks the gate itself, since it alone knows the rpc. */
   readonly connect: RequestHandler;
   readonly jsonRpc: JsonRpcEntry;
-  readonly nextRequestId: () => string;
-  readonly onInternalError: (error: unknown, requestId: string) => void;
   /** HTTP methods that the compiled routes have at a path. */
   readonly methodsOf: (path: string) => string[];
 }
@@ -34,7 +31,7 @@ function localsOf(response: Response): Locals {
 
 /** Builds the application. */
 export function createWebApp(parts: WebAppParts): Express {
-  const { gate, connect, jsonRpc, nextRequestId, onInternalError, methodsOf } = parts;
+  const { gate, connect, jsonRpc, nextRequestId, methodsOf } = parts;
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
@@ -75,10 +72,7 @@ export function createWebApp(parts: WebAppParts): Express {
 
   const answerError: ErrorRequestHandler = (error: unknown, _request, response, _next) => {
     const { requestId, admission } = localsOf(response);
-    const failure = toFailure(error);
-    if (failure !== error) {
-      onInternalError(error, requestId);
-    }
+    const failure = explain(error, requestId, parts);
     if (admission !== undefined) {
       gate.settle(admission, failure);
     }

@@ -86,3 +86,25 @@ test("over the limit every protocol says so, when to come back, and goes on answ
   }
   t.like(JSON.parse((await ask(port, "/rate-limit/stats")).text), { errorCode: "RATE_LIMITED" });
 });
+
+test("what cannot be decoded is counted and refused like all else, before its body is read", async (t) => {
+  const { port } = await startTestNode(t, { "rate-limit": "2", "rate-limit-exempt": "" });
+  const path = "/gatehouse.info.v1.InfoService/GetInfo";
+  const send = async (contentType: string): Promise<Response> =>
+    fetch(`http://127.0.0.1:${port}${path}`, {
+      method: "POST",
+      headers: { "Content-Type": contentType },
+      body: Buffer.from([0xff, 0xff, 0xff]),
+    });
+  const undecodable = await send("application/proto");
+  t.is(undecodable.status, 400);
+  t.truthy(undecodable.headers.get("ratelimit"));
+  t.is((await send("application/json")).status, 400);
+  for (const contentType of ["application/proto", "application/json"]) {
+    const refused = await send(contentType);
+    t.is(refused.status, 429, contentType);
+    t.truthy(refused.headers.get("retry-after"));
+    t.like(await refused.json(), { code: "resource_exhausted" });
+  }
+  t.is((await ask(port, path)).status, 405);
+});

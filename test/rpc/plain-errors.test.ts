@@ -201,3 +201,14 @@ test("POST / refuses what is no request", async (t) => {
     t.is((JSON.parse(text) as { error: { code: number } }).error.code, -32600, body);
   }
 });
+
+for (const host of ["a b", "[::", "", "a:99999999"]) {
+  test(`Connect answers whatever the host is said to be: "${host}"`, async (t) => {
+    const answer = await ask(node.port, "/gatehouse.info.v1.InfoService/GetVersion", {
+      method: "POST",
+      headers: { "Content-Type": "application/json", Host: host },
+      body: "{}",
+    });
+    t.is(answer.status, 200);
+  });
+}
