@@ -10,11 +10,11 @@ import { openDatabase } from "../src/db/connect.js";
 import { migrate } from "../src/db/migrate.js";
 import { createNodeKey, nodeKeyPath } from "../src/info/node-key.js";
 import { foldName } from "../src/storage/programs.js";
-import { concurrency, httpLoad, type Load, measure, type Measurement } from "./load.js";
+import { compare, httpAnswer } from "./compare.js";
+import { concurrency, httpLoad, type Load } from "./load.js";
 import { probeHealth } from "./prober.js";
 import type { Row } from "./row.js";
-import { type ServerProcess, startBare, startGatehouse } from "./server-process.js";
-import { median } from "./statistics.js";
+import { type ServerProcess, startGatehouse } from "./server-process.js";
 
 /** What the benchmark takes. */
 export interface StoreBench {
@@ -68,7 +68,8 @@ export async function benchStore(bench: StoreBench): Promise<Row[]> {
     ];
     for (const [name, path, load] of subjects) {
       say(name);
-      rows.push(await compare(name, path, load, node, rounds, seconds));
+      const answers = { [path]: await httpAnswer(node.port, path) };
+      rows.push(await compare({ name, kind: "http", answers, load, bareLoad: httpLoad(path) }, node, rounds, seconds));
     }
     say("/health while blocks are applied and searches run");
     rows.push(await healthUnderWork(node, key, Math.max(5, 2 * seconds)));
@@ -173,47 +174,6 @@ function coldLoad(programs: number): Load {
       p99Ms: result.latency.p99,
     };
   };
-}
-
-async function compare(
-  name: string,
-  path: string,
-  load: Load,
-  node: ServerProcess,
-  rounds: number,
-  seconds: number,
-): Promise<Row> {
-  const response = await fetch(`http://127.0.0.1:${node.port}${path}`);
-  const body = new Uint8Array(await response.arrayBuffer());
-  if (!response.ok) {
-    throw new Error(`${path} was answered with ${response.status}.`);
-  }
-  const bare = await startBare("http", { [path]: body });
-  try {
-    const constant = httpLoad(path);
-    await load(node.port, 1);
-    await constant(bare.port, 1);
-    const ours: Measurement[] = [];
-    const theirs: Measurement[] = [];
-    for (let round = 0; round < rounds; round++) {
-      ours.push(await measure(node, load, seconds));
-      theirs.push(await measure(bare, constant, seconds));
-    }
-    const middle = (list: readonly Measurement[], key: keyof Measurement): number => median(list.map((m) => m[key]));
-    return {
-      name,
-      baseline: "bare node:http",
-      ratio: middle(theirs, "cpuUsPerRequest") / middle(ours, "cpuUsPerRequest"),
-      figures: {
-        "requests/s": middle(ours, "requestsPerSecond"),
-        "requests/s ratio": middle(ours, "requestsPerSecond") / middle(theirs, "requestsPerSecond"),
-        "cpu µs/request": middle(ours, "cpuUsPerRequest"),
-        "p99 ms": middle(ours, "p99Ms"),
-      },
-    };
-  } finally {
-    await bare.stop();
-  }
 }
 
 async function healthUnderWork(

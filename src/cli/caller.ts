@@ -1,7 +1,7 @@
 /** Keys on the command line: to sign transactions, and to say who reads. */
 import type { Command } from "commander";
-import { createHash } from "node:crypto";
 import { resolve } from "node:path";
+import { identityMessage } from "../edge/identity.js";
 import { loadNodeKey, type NodeKey } from "../info/node-key.js";
 import { ExitError } from "./output.js";
 
@@ -28,6 +28,5 @@ export async function loadKey(path: string | undefined): Promise<NodeKey> {
 export function identityHeaders(key: NodeKey): Record<"identity" | "timestamp" | "signature", string> {
   const identity = `ed25519:${key.publicKey}`;
   const timestamp = String(Date.now());
-  const digest = createHash("sha256").update(`${identity}:${timestamp}`, "utf8").digest("hex");
-  return { identity, timestamp, signature: `0x${key.sign(Buffer.from(digest, "utf8")).toString("hex")}` };
+  return { identity, timestamp, signature: `0x${key.sign(identityMessage(identity, timestamp)).toString("hex")}` };
 }

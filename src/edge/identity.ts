@@ -65,6 +65,11 @@ function createSignedIdentify(nowMs: () => number): Identify {
   };
 }
 
+/** What a caller signs, and gives with both as it is: the hex digits of a hash, as bytes (specification, 2). */
+export function identityMessage(claim: string, timestamp: string): Buffer {
+  return Buffer.from(createHash("sha256").update(`${claim}:${timestamp}`, "utf8").digest("hex"), "utf8");
+}
+
 function verifyProof(claim: string, timestamp: string, signature: string, now: number) {
   const key = parseKey(claim);
   if (key === undefined) {
@@ -79,8 +84,7 @@ function verifyProof(claim: string, timestamp: string, signature: string, now: n
   if (bytes === undefined) {
     throw invalid("The signature must be 0x and 128 hex digits.");
   }
-  const digest = createHash("sha256").update(`${claim}:${timestamp}`, "utf8").digest("hex");
-  if (!verifyEd25519(key, Buffer.from(digest, "utf8"), Buffer.from(bytes, "hex"))) {
+  if (!verifyEd25519(key, identityMessage(claim, timestamp), Buffer.from(bytes, "hex"))) {
     throw invalid("The signature does not fit the identity and the timestamp.");
   }
   return { identity: `0x${key}`, timestampMs };

@@ -8,7 +8,7 @@ import { BlockSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService, ConsensusService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { openDatabase } from "../../src/db/connect.js";
 import { migrate } from "../../src/db/migrate.js";
-import { createPublic, genesisOf, openChain, signTransaction, testKey } from "../helpers/chain.js";
+import { authorityDirectory, createPublic, genesisOf, openChain, signTransaction, testKey } from "../helpers/chain.js";
 import { ask } from "../helpers/plain-client.js";
 import { readFailure } from "../helpers/rpc-clients.js";
 import { startTestNode, temporaryDirectory } from "../helpers/start-node.js";
@@ -52,11 +52,7 @@ test("a node whose key is the single authority makes blocks; one that shares the
     [[authority], true],
     [[authority, other], false],
   ] as const) {
-    const dir = await temporaryDirectory(t);
-    await writeFile(join(dir, "genesis.json"), genesisOf(...authorities));
-    await writeFile(join(dir, "identity.key"), authority.privateKey.export({ type: "pkcs8", format: "pem" }), {
-      mode: 0o600,
-    });
+    const dir = await authorityDirectory(t, ...authorities);
     const node = await startTestNode(t, { genesis: "genesis.json" }, dir);
     const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
     const { hash } = await client.submitTransaction({

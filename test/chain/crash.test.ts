@@ -2,30 +2,21 @@
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
-import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { describeBlock } from "../../src/chain/transaction.js";
 import { sha256 } from "../../src/hash.js";
 import { openDatabase } from "../../src/db/connect.js";
-import { createPublic, genesisOf, signTransaction, testKey } from "../helpers/chain.js";
+import { authorityDirectory, createPublic, signTransaction, testKey } from "../helpers/chain.js";
 import { ask } from "../helpers/plain-client.js";
 import { startCli } from "../helpers/run-cli.js";
-import { startTestNode, type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+import { startTestNode } from "../helpers/start-node.js";
 import { until } from "../helpers/until.js";
 
 const [authority, alice] = [testKey(1), testKey(2)];
 
-async function prepare(t: Teardown): Promise<string> {
-  const dir = await temporaryDirectory(t);
-  await writeFile(join(dir, "genesis.json"), genesisOf(authority));
-  const pem = authority.privateKey.export({ type: "pkcs8", format: "pem" });
-  await writeFile(join(dir, "identity.key"), pem, { mode: 0o600 });
-  return dir;
-}
-
 test("killed in the middle again and again, it has whole blocks only, and everything that it told of", async (t) => {
-  const dir = await prepare(t);
+  const dir = await authorityDirectory(t, authority);
   const args = ["start", "--data-dir", dir, "--genesis", join(dir, "genesis.json"), "--host", "127.0.0.1"];
   const told = new Set<string>();
   let nonce = 0;
@@ -83,7 +74,7 @@ test("killed in the middle again and again, it has whole blocks only, and everyt
 });
 
 test("while somebody else has locked the database nothing is lost: what is refused says so, and what was pending gets in", async (t) => {
-  const dir = await prepare(t);
+  const dir = await authorityDirectory(t, authority);
   const node = await startTestNode(t, { genesis: join(dir, "genesis.json") }, dir);
   const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
   const first = signTransaction(alice, 1, createPublic("a", "{}"));

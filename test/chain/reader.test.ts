@@ -1,16 +1,14 @@
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { StartError } from "../../src/start-error.js";
 import { programAddress } from "../../src/storage/write.js";
-import { createPublic, genesisOf, signTransaction, testKey } from "../helpers/chain.js";
+import { authorityDirectory, createPublic, genesisOf, signTransaction, testKey } from "../helpers/chain.js";
 import { prepareEngines } from "../helpers/databases.js";
 import { ask } from "../helpers/plain-client.js";
 import { readFailure } from "../helpers/rpc-clients.js";
-import { startTestNode, temporaryDirectory } from "../helpers/start-node.js";
+import { startTestNode } from "../helpers/start-node.js";
 import { until } from "../helpers/until.js";
 
 const engines = await prepareEngines();
@@ -24,11 +22,7 @@ for (const engine of engines.names) {
     const early = await t.throwsAsync(startTestNode(t, { database, role: "reader" }), { instanceOf: StartError });
     t.regex(early.message, /start the node that writes to it first/);
 
-    const dir = await temporaryDirectory(t);
-    await writeFile(join(dir, "genesis.json"), genesisOf(authority));
-    await writeFile(join(dir, "identity.key"), authority.privateKey.export({ type: "pkcs8", format: "pem" }), {
-      mode: 0o600,
-    });
+    const dir = await authorityDirectory(t, authority);
     const writer = await startTestNode(t, { database, genesis: "genesis.json" }, dir);
     const reader = await startTestNode(t, { database, role: "reader" });
     const write = createClient(ChainService, createGrpcTransport({ baseUrl: writer.rpcUrl }));

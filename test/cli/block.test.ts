@@ -4,20 +4,16 @@ import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { createPublic, genesisOf, signTransaction, testKey } from "../helpers/chain.js";
+import { authorityDirectory, createPublic, signTransaction, testKey } from "../helpers/chain.js";
 import { runCli } from "../helpers/run-cli.js";
-import { startTestNode, temporaryDirectory } from "../helpers/start-node.js";
+import { startTestNode } from "../helpers/start-node.js";
 import { until } from "../helpers/until.js";
 
 const [authority, alice] = [testKey(1), testKey(2)];
 
 test("blocks leave a node as a file and enter another; both go on where they stopped", async (t) => {
-  const dir = await temporaryDirectory(t);
+  const dir = await authorityDirectory(t, authority);
   const genesis = join(dir, "genesis.json");
-  await writeFile(genesis, genesisOf(authority));
-  await writeFile(join(dir, "identity.key"), authority.privateKey.export({ type: "pkcs8", format: "pem" }), {
-    mode: 0o600,
-  });
   const source = await startTestNode(t, { genesis }, dir);
   const target = await startTestNode(t, { genesis });
   const chain = createClient(ChainService, createGrpcTransport({ baseUrl: source.rpcUrl }));

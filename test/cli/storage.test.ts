@@ -1,21 +1,14 @@
 import test from "ava";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { genesisOf, testKey } from "../helpers/chain.js";
+import { writeKey, authorityDirectory, testKey } from "../helpers/chain.js";
 import { type CliResult, runCli } from "../helpers/run-cli.js";
-import { startTestNode, type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+import { startTestNode, type Teardown } from "../helpers/start-node.js";
 
 async function setUp(t: Teardown) {
-  const dir = await temporaryDirectory(t);
-  const pem = (seed: number): string => testKey(seed).privateKey.export({ type: "pkcs8", format: "pem" }) as string;
-  await writeFile(join(dir, "genesis.json"), genesisOf(testKey(1)));
-  for (const [name, seed] of [
-    ["identity.key", 1],
-    ["alice.key", 2],
-    ["bob.key", 3],
-  ] as const) {
-    await writeFile(join(dir, name), pem(seed), { mode: 0o600 });
-  }
+  const dir = await authorityDirectory(t, testKey(1));
+  await writeKey(join(dir, "alice.key"), testKey(2));
+  await writeKey(join(dir, "bob.key"), testKey(3));
   const node = await startTestNode(t, { genesis: "genesis.json" }, dir);
   const as =
     (key: string | undefined) =>

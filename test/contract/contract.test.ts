@@ -4,14 +4,14 @@
  */
 import { getOption, type Message } from "@bufbuild/protobuf";
 import anyTest, { type TestFn } from "ava";
-import { mkdir, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { ChainService, ConsensusService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import { catalogue, type Reason } from "../../src/errors.js";
 import { contractServices } from "../helpers/contract-files.js";
-import { genesisOf, openChain, testKey } from "../helpers/chain.js";
+import { writeKey, genesisOf, openChain, testKey } from "../helpers/chain.js";
 import { until } from "../helpers/until.js";
 import { connectEach, readFailure, type RpcClient, type RpcProtocol, rpcProtocols } from "../helpers/rpc-clients.js";
 import { ask, askJson } from "../helpers/plain-client.js";
@@ -29,7 +29,7 @@ test.before(async (t) => {
   const teardown = { teardown: (close: () => unknown) => closers.push(close) };
   for (const name of ["member", "newcomer"] as const) {
     const dir = await temporaryDirectory(teardown);
-    await placeKey(dir, name === "member" ? 1 : 2);
+    await writeKey(join(dir, "identity.key"), testKey(name === "member" ? 1 : 2));
     const flags: Record<string, string | boolean> = { "tlsnotary-enabled": true };
     if (name === "member") {
       await seedDatabase(dir, async (database) => {
@@ -68,12 +68,6 @@ test.after.always(async () => {
     await close();
   }
 });
-
-async function placeKey(dir: string, seed: number): Promise<void> {
-  const { privateKey } = testKey(seed);
-  await mkdir(dir, { recursive: true });
-  await writeFile(join(dir, "identity.key"), privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 });
-}
 
 /** What differs from run to run, replaced by a word; the types stay visible in what the other tests check. */
 function mask(text: string): string {

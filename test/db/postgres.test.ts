@@ -7,22 +7,14 @@ import { join } from "node:path";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { sha256 } from "../../src/hash.js";
 import { StartError } from "../../src/start-error.js";
-import { createPublic, genesisOf, signTransaction, testKey } from "../helpers/chain.js";
+import { authorityDirectory, createPublic, signTransaction, testKey } from "../helpers/chain.js";
 import { startPostgres } from "../helpers/databases.js";
 import { ask, askJson } from "../helpers/plain-client.js";
-import { startTestNode, type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+import { startTestNode } from "../helpers/start-node.js";
 import { until } from "../helpers/until.js";
 
 const [authority, alice] = [testKey(1), testKey(2)];
 const postgres = await startPostgres();
-
-async function prepare(t: Teardown): Promise<string> {
-  const dir = await temporaryDirectory(t);
-  await writeFile(join(dir, "genesis.json"), genesisOf(authority));
-  const pem = authority.privateKey.export({ type: "pkcs8", format: "pem" });
-  await writeFile(join(dir, "identity.key"), pem, { mode: 0o600 });
-  return dir;
-}
 
 test("a database that cannot be used stops the start, and no password is told", async (t) => {
   const { message } = await t.throwsAsync(startTestNode(t, { database: "postgres://user:secret@127.0.0.1:9/name" }), {
@@ -47,7 +39,7 @@ if (typeof postgres === "string") {
   });
 
   test.serial("a server that stops shows as failing, loses nothing, and heals by itself", async (t) => {
-    const dir = await prepare(t);
+    const dir = await authorityDirectory(t, authority);
     const database = await postgres.createDatabase();
     const peers = join(dir, "peers.json");
     await writeFile(peers, '[{"url":"http://127.0.0.1:9"}]');

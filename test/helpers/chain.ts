@@ -1,6 +1,8 @@
 /** Keys, signed transactions and blocks, made of protobuf-es and node:crypto; and a chain over a bare database. */
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { createPrivateKey, createPublicKey, type KeyObject, sign } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { type Transaction, TransactionBodySchema, TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { AccessMode } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import type { StorageOperationSchema } from "../../gen/gatehouse/storage/v1/operation_pb.js";
@@ -9,6 +11,7 @@ import { createChainStore } from "../../src/chain/store.js";
 import type { Database } from "../../src/db/connect.js";
 import { execute } from "../../src/execute.js";
 import { sha256 } from "../../src/hash.js";
+import { type Teardown, temporaryDirectory } from "./start-node.js";
 
 /** A key that is the same in every run. */
 export interface TestKey {
@@ -66,6 +69,22 @@ export function createPublic(programName: string, json: string): Operation {
 /** Text of a genesis with these authorities. */
 export function genesisOf(...keys: readonly TestKey[]): string {
   return JSON.stringify({ name: "test", authorities: keys.map(({ publicKey }) => publicKey) });
+}
+
+/**
+ * A directory as a node's operator would prepare it: `genesis.json` of these authorities, and `identity.key` of the
+ * first one.
+ */
+export async function authorityDirectory(t: Teardown, ...authorities: readonly TestKey[]) {
+  const dir = await temporaryDirectory(t);
+  await writeFile(join(dir, "genesis.json"), genesisOf(...authorities));
+  await writeKey(join(dir, "identity.key"), authorities[0]!);
+  return dir;
+}
+
+/** Writes a key's file. */
+export async function writeKey(path: string, { privateKey }: TestKey): Promise<void> {
+  await writeFile(path, privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 });
 }
 
 /** A chain over a database that has been migrated and holds nothing, or a chain of this genesis. */

@@ -1,4 +1,5 @@
 /** Starts real nodes for tests: port 0, a directory of their own, a database file. */
+import test from "ava";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -30,6 +31,25 @@ export async function temporaryDirectory(t: Teardown): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), "gatehouse-test-"));
   t.teardown(() => rm(dir, { recursive: true, force: true }));
   return dir;
+}
+
+/** Starts a node before the tests of a file, for all of them. */
+export function sharedTestNode(flags: Readonly<Record<string, string | boolean>>): Pick<TestNode, "port"> {
+  let node: TestNode | undefined;
+  const closers: (() => unknown)[] = [];
+  test.before(async () => {
+    node = await startTestNode({ teardown: (close) => closers.push(close) }, flags);
+  });
+  test.after.always(async () => {
+    for (const close of closers.reverse()) {
+      await close();
+    }
+  });
+  return {
+    get port() {
+      return node!.port;
+    },
+  };
 }
 
 /** Starts a node with these flags on top of port 0 on 127.0.0.1; it is stopped after the test. */

@@ -10,20 +10,11 @@ import { http } from "../../gen/google/api/annotations_pb.js";
 import { createCaller } from "../helpers/caller.js";
 import { contractServices } from "../helpers/contract-files.js";
 import { ask, askJson } from "../helpers/plain-client.js";
-import { startTestNode, type TestNode } from "../helpers/start-node.js";
+import { sharedTestNode } from "../helpers/start-node.js";
 import { until } from "../helpers/until.js";
 
 const methods = (await contractServices()).flatMap((service) => service.methods);
-let node: TestNode;
-const closers: (() => unknown)[] = [];
-test.before(async () => {
-  node = await startTestNode({ teardown: (close) => closers.push(close) }, { "tlsnotary-enabled": true });
-});
-test.after.always(async () => {
-  for (const close of closers.reverse()) {
-    await close();
-  }
-});
+const node = sharedTestNode({ "tlsnotary-enabled": true });
 
 const templates = methods
   .filter((method) => hasOption(method, http))

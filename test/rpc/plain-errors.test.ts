@@ -2,18 +2,9 @@
 import test from "ava";
 import { connect } from "node:net";
 import { ask, type PlainRequest, type PlainResponse } from "../helpers/plain-client.js";
-import { startTestNode, type TestNode } from "../helpers/start-node.js";
+import { sharedTestNode } from "../helpers/start-node.js";
 
-let node: TestNode;
-const closers: (() => unknown)[] = [];
-test.before(async () => {
-  node = await startTestNode({ teardown: (close) => closers.push(close) }, { "tlsnotary-enabled": true });
-});
-test.after.always(async () => {
-  for (const close of closers.reverse()) {
-    await close();
-  }
-});
+const node = sharedTestNode({ "tlsnotary-enabled": true });
 
 const fails = test.macro({
   async exec(t, path: string, request: PlainRequest, status: number, errorCode: string) {
