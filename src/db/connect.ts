@@ -18,11 +18,14 @@ export interface Database {
   readonly read: Knex;
   /** For writes: one connection, so that writers queue here and not inside the engine. */
   readonly write: Knex;
-  /** A query that is read often: compiled once where the engine can. */
-  prepare<Row>(sql: string): PreparedQuery<Row>;
+  /** A query that is asked often: compiled once where the engine can. In the lane for points when left out. */
+  prepare<Row>(sql: string, lane?: Lane): PreparedQuery<Row>;
   /** Closes all connections. */
   close(): Promise<void>;
 }
+
+/** Where queries wait for each other: those of a few rows by their keys, and those that may look at many rows. */
+export type Lane = "point" | "list";
 
 /** Runs a query with values for its question marks. */
 export type PreparedQuery<Row> = (...values: readonly (string | number)[]) => Promise<Row[]>;
@@ -35,7 +38,10 @@ export class DatabaseError extends Error {
 /** How long a query waits for a free connection: longer than SQLite waits for a lock, so that a lock is told of. */
 const acquireWithinMs = 2_000;
 /** Connections for reads. */
-const sqliteReaders = 3;
+const sqliteReaders = 2;
+const sqliteLists = 2;
+/** How much of an SQLite file is mapped for reads by key. All of it counts as the node's memory once it was read. */
+const mappedBytes = 64 * 1024 * 1024;
 const postgresReaders = 8;
 
 /**
@@ -82,14 +88,16 @@ async function openSqlite(path: string): Promise<Database> {
   const parts = await checked(connect(sqliteReaders), connect(1), "SELECT 1 FROM sqlite_master LIMIT 1", (error) =>
     explainSqlite(path, error),
   );
-  const prepared = createSqliteStatements(path);
+  const lanes: Record<Lane, SqliteStatements> = {
+    point: createSqliteStatements(path, 1, mappedBytes),
+    list: createSqliteStatements(path, sqliteLists, 0),
+  };
   return {
     engine: "sqlite",
     ...parts,
-    prepare: (sql) => prepared.prepare(sql),
+    prepare: (sql, lane = "point") => lanes[lane].prepare(sql),
     async close() {
-      await prepared.close();
-      await parts.close();
+      await Promise.all([lanes.point.close(), lanes.list.close(), parts.close()]);
     },
   };
 }
@@ -99,77 +107,104 @@ function isSqliteTrouble(code: string | undefined): boolean {
   return /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|CORRUPT|NOTADB)/.test(code ?? "");
 }
 
-/** Statements on a connection of their own, compiled when they are first used; knex compiles every query anew. */
-function createSqliteStatements(path: string) {
-  let connection: Promise<SqliteConnection> | undefined;
-  const statements: Statement[] = [];
+/** Queries that are compiled once on each of their connections; knex compiles every query anew. */
+interface SqliteStatements {
+  prepare<Row>(sql: string): PreparedQuery<Row>;
+  close(): Promise<void>;
+}
 
-  function open(): Promise<SqliteConnection> {
-    connection ??= new Promise<SqliteConnection>((resolve, reject) => {
-      const opened = new sqlite3.Database(path, sqlite3.OPEN_READONLY, (error) => {
-        if (error === null) {
-          opened.exec("PRAGMA busy_timeout = 1500; PRAGMA mmap_size = 268435456", () => resolve(opened));
-        } else {
-          connection = undefined;
-          reject(error);
-        }
-      });
+/** @param mmapBytes - How much of the file is read from the page cache in place. */
+function createSqliteStatements(path: string, connections: number, mmapBytes: number): SqliteStatements {
+  const readers = Array.from({ length: connections }, () => createSqliteReader(path, mmapBytes));
+  return {
+    prepare<Row>(sql: string): PreparedQuery<Row> {
+      return (...values) =>
+        readers
+          .reduce((calmest, reader) => (reader.pending < calmest.pending ? reader : calmest))
+          .all<Row>(sql, values);
+    },
+    async close() {
+      await Promise.all(readers.map((reader) => reader.close()));
+    },
+  };
+}
+
+/** One connection, opened when it is first needed. */
+function createSqliteReader(path: string, mmapBytes: number) {
+  let connection: Promise<SqliteConnection> | undefined;
+  const statements = new Map<string, Promise<Statement>>();
+  let pending = 0;
+
+  async function open(): Promise<SqliteConnection> {
+    const opened = await settled<SqliteConnection>((done) => {
+      const made: SqliteConnection = new sqlite3.Database(path, sqlite3.OPEN_READONLY, (error) => done(error, made));
     });
-    return connection;
+    await settled((done) => opened.exec(`${busyTimeout}; PRAGMA mmap_size = ${mmapBytes}`, done));
+    return opened;
   }
 
-  function settle<T>(resolve: (value: T) => void, reject: (error: Error) => void) {
-    return (error: NodeJS.ErrnoException | null, value: T): void => {
+  /** What failed is tried again by the next who asks. */
+  async function compile(sql: string): Promise<Statement> {
+    connection ??= open().catch((error: unknown) => {
+      connection = undefined;
+      throw error;
+    });
+    const opened = await connection;
+    return await settled<Statement>((done) => {
+      const made: Statement = opened.prepare(sql, (error) => done(error, made));
+    });
+  }
+
+  return {
+    /** Queries under way. */
+    get pending() {
+      return pending;
+    },
+    async all<Row>(sql: string, values: readonly (string | number)[]): Promise<Row[]> {
+      pending++;
+      try {
+        let statement = statements.get(sql);
+        if (statement === undefined) {
+          statement = compile(sql);
+          statement.catch(() => statements.delete(sql));
+          statements.set(sql, statement);
+        }
+        const compiled = await statement;
+        return await settled<Row[]>((done) => compiled.all(values, done));
+      } finally {
+        pending--;
+      }
+    },
+    async close(): Promise<void> {
+      const opened = await connection;
+      if (opened !== undefined) {
+        (await Promise.all(statements.values())).forEach((statement) => statement.finalize());
+        await settled((done) => opened.close(done));
+      }
+    },
+  };
+}
+
+/** A callback's outcome as a promise; trouble of the database is marked. */
+function settled<T = void>(
+  start: (done: (error: NodeJS.ErrnoException | null, value?: T) => void) => void,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    start((error, value) => {
       if (error === null) {
-        resolve(value);
+        resolve(value as T);
         return;
       }
       if (isSqliteTrouble(error.code)) {
         markDatabaseTrouble(error);
       }
       reject(error);
-    };
-  }
-
-  return {
-    prepare<Row>(sql: string): PreparedQuery<Row> {
-      let compiled: Promise<Statement> | undefined;
-      const compile = async (): Promise<Statement> => {
-        const opened = await open();
-        return await new Promise((resolve, reject) => {
-          const done = settle<Statement>(resolve, reject);
-          const statement = opened.prepare(sql, (error) => done(error, statement));
-          statements.push(statement);
-        });
-      };
-      return async (...values) => {
-        compiled ??= compile().catch((error: unknown) => {
-          compiled = undefined;
-          throw error;
-        });
-        const statement = await compiled;
-        return await new Promise<Row[]>((resolve, reject) => {
-          statement.all(values, settle<Row[]>(resolve, reject));
-        });
-      };
-    },
-    async close(): Promise<void> {
-      if (connection !== undefined) {
-        const opened = await connection;
-        statements.forEach((statement) => statement.finalize());
-        await new Promise((resolve) => opened.close(resolve));
-      }
-    },
-  };
+    });
+  });
 }
 
-const pragmas = [
-  "PRAGMA busy_timeout = 1500",
-  "PRAGMA journal_mode = WAL",
-  "PRAGMA synchronous = NORMAL",
-  "PRAGMA foreign_keys = ON",
-  "PRAGMA mmap_size = 268435456",
-];
+const busyTimeout = "PRAGMA busy_timeout = 1500";
+const pragmas = [busyTimeout, "PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", "PRAGMA foreign_keys = ON"];
 
 async function openPostgres(url: string): Promise<Database> {
   const { default: pg } = await import("pg");

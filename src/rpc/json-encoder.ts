@@ -1,9 +1,9 @@
 /**
  * Compiles a message descriptor to an encoder of the plain JSON interface. Its rules are those of docs/json-profile.md:
  * zeros are written, unset is null, 64-bit integers are numbers, enumerations are lower-case words. It takes literals
- * in which fields may be missing at any depth, or whole messages, and does no reflection per call. The text of a frozen
- * message, list or map is kept and written again as long as its field has that same value, so whoever freezes a value
- * freezes all of it.
+ * in which fields may be missing at any depth, or whole messages, and does no reflection per call. What is frozen is
+ * encoded once: the text of a whole message is kept as long as the message, that of a field as long as the field has
+ * that same value. So whoever freezes a value freezes all of it.
  */
 import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
@@ -24,7 +24,18 @@ const compiled = new WeakMap<DescMessage, { encode: EncodeValue }>();
 /** The encoder of a message; compiled once for each descriptor. */
 export function jsonEncoder(desc: DescMessage): JsonEncoder {
   const message = messageEncoder(desc);
-  return (value) => message.encode(value as never);
+  const texts = new WeakMap<object, string>();
+  return (value) => {
+    if (!Object.isFrozen(value)) {
+      return message.encode(value as never);
+    }
+    let text = texts.get(value);
+    if (text === undefined) {
+      text = message.encode(value as never);
+      texts.set(value, text);
+    }
+    return text;
+  };
 }
 
 /** The encoder of one field's value, where that is the whole body (`response_body`). */

@@ -3,7 +3,7 @@
  * rule comes along, and is asked anew for each read.
  */
 import { LRUCache } from "lru-cache";
-import type { Field, ProgramRecord, Programs } from "./programs.js";
+import type { Field, ProgramRecord, Programs, WholeProgram } from "./programs.js";
 
 /** Programs with a cache before them. */
 export interface CachedPrograms extends Programs {
@@ -14,14 +14,14 @@ export interface CachedPrograms extends Programs {
 /** What is known of one program; a part is undefined until it was asked for. */
 interface Known {
   readonly record: ProgramRecord;
-  readonly whole?: { readonly data: string | undefined };
+  readonly whole?: WholeProgram;
   readonly names?: string[];
   readonly fields: ReadonlyMap<string, Field | undefined>;
 }
 
-const maxBytes = 64 * 1024 * 1024;
+const maxBytes = 48 * 1024 * 1024;
 /** Roughly what an entry costs beside its texts. */
-const entryBytes = 1_000;
+const entryBytes = 2_000;
 /** Most fields of one program that are kept, so that asking for names that are not there fills no memory. */
 const maxFields = 1_000;
 
@@ -51,12 +51,12 @@ export function createProgramCache(programs: Programs): CachedPrograms {
     async findWithData(address) {
       const known = cache.get(address);
       if (known?.whole !== undefined) {
-        return { record: known.record, data: known.whole.data };
+        return known.whole;
       }
       return await read(
         address,
         () => programs.findWithData(address),
-        ({ data }) => ({ whole: { data }, fields: fieldsOf(address) }),
+        (whole) => ({ whole, fields: fieldsOf(address) }),
       );
     },
 
@@ -97,9 +97,9 @@ export function createProgramCache(programs: Programs): CachedPrograms {
   };
 }
 
-/** Bytes of the texts, two for each UTF-16 unit at most. */
+/** Bytes of the texts, two for each UTF-16 unit at most. A whole document counts twice: its answer is kept as well. */
 function sizeOf({ record, whole, names = [], fields }: Known): number {
-  let units = (record.metadata?.length ?? 0) + (whole?.data?.length ?? 0);
+  let units = (record.metadata?.length ?? 0) + 2 * (whole?.data?.length ?? 0);
   for (const name of names) {
     units += name.length + 20;
   }

@@ -2,7 +2,7 @@
  * Storage programs in the database. Each read is one query, so that the rule a read is checked against and what it
  * returns are of the same moment.
  */
-import type { Knex } from "knex";
+import { batch } from "../db/batch.js";
 import type { Database } from "../db/connect.js";
 import type { AccessRule } from "./access.js";
 import type { JsonType } from "./document.js";
@@ -23,6 +23,12 @@ export interface ProgramRecord {
   readonly updatedMs: number;
 }
 
+/** A program with its document's JSON text. */
+export interface WholeProgram {
+  readonly record: ProgramRecord;
+  readonly data: string | undefined;
+}
+
 /** A program in a list. */
 export type ProgramEntry = Pick<
   ProgramRecord,
@@ -41,7 +47,7 @@ export interface Field {
 /** Reads of stored programs; undefined for one that does not exist or was deleted. */
 export interface Programs {
   /** With the document's JSON text. */
-  findWithData(address: string): Promise<{ record: ProgramRecord; data: string | undefined } | undefined>;
+  findWithData(address: string): Promise<WholeProgram | undefined>;
   /** With the names of the top-level fields, in the document's order. */
   findWithFieldNames(address: string): Promise<{ record: ProgramRecord; names: string[] } | undefined>;
   /** With one top-level field. */
@@ -59,6 +65,9 @@ export interface Programs {
 const indexedLength = 3;
 /** What is shorter is looked for among so many of the newest programs: a look at all of them would take too long. */
 const shortQueryPrograms = 50_000;
+
+/** Most programs that are read with one query: each may be a document of 1 MiB. */
+const maxBatch = 16;
 
 /** A name in one case, so that every database engine finds the same. */
 export function foldName(name: string): string {
@@ -84,45 +93,78 @@ interface Row extends AccessColumns {
   readonly updated_ms: number;
 }
 
+type EntryRow = Pick<Row, "address" | "name" | "owner" | "encoding" | "size_bytes" | "created_ms" | "updated_ms">;
+
 const columns =
   "p.address, p.owner, p.name, p.encoding, p.type, p.mode, p.access, p.metadata, p.size_bytes, p.created_ms, p.updated_ms";
-const byAddress = "WHERE p.address = ? AND NOT p.deleted";
 
 /** Reads from the database. */
-export function createPrograms({ engine, read, prepare }: Pick<Database, "engine" | "read" | "prepare">): Programs {
-  const withData = prepare<Row & { data: string | null }>(
-    `SELECT ${columns}, d.data FROM programs p LEFT JOIN program_documents d ON d.address = p.address ${byAddress}`,
-  );
+export function createPrograms({ engine, prepare }: Pick<Database, "engine" | "prepare">): Programs {
+  const keys =
+    engine === "postgresql"
+      ? "json_array_elements(CAST(? AS json)) WITH ORDINALITY AS k(value, key)"
+      : "json_each(?) AS k";
+  /** One row at most for each key: a list whose first item is the address. */
+  function prepareBatch<Extra>(extraColumns: string, join: string) {
+    type Found = Row & Extra & { slot: number };
+    const query = prepare<Found>(
+      `SELECT k.key AS slot, ${columns}, ${extraColumns} FROM ${keys} JOIN programs p ON p.address = k.value ->> 0
+        LEFT JOIN ${join} WHERE NOT p.deleted`,
+    );
+    const firstSlot = engine === "postgresql" ? 1 : 0;
+    return batch<readonly string[], Found>(async (wanted) => {
+      const found = new Array<Found | undefined>(wanted.length);
+      for (const row of await query(JSON.stringify(wanted))) {
+        found[row.slot - firstSlot] = row;
+      }
+      return found;
+    }, maxBatch);
+  }
+  const withData = prepareBatch<{ data: string | null }>("d.data", "program_documents d ON d.address = p.address");
   const withNames = prepare<Row & { field_name: string | null }>(
     `SELECT ${columns}, f.name_json AS field_name FROM programs p LEFT JOIN program_fields f ON f.address = p.address
-      ${byAddress} ORDER BY f.position`,
+      WHERE p.address = ? AND NOT p.deleted ORDER BY f.position`,
   );
-  const withField = prepare<Row & { field_type: JsonType | null; field_value: string | null }>(
-    `SELECT ${columns}, f.type AS field_type, f.value AS field_value FROM programs p
-      LEFT JOIN program_fields f ON f.address = p.address AND f.name_json = ? ${byAddress}`,
+  const withField = prepareBatch<{ field_type: JsonType | null; field_value: string | null }>(
+    "f.type AS field_type, f.value AS field_value",
+    "program_fields f ON f.address = p.address AND f.name_json = k.value ->> 1",
   );
 
-  function list(identity: string | undefined, page: Page): Knex.QueryBuilder {
-    return read("programs")
-      .where("deleted", false)
-      .where((rule) => whereReadable(rule, identity))
-      .orderBy("id", "desc")
-      .limit(page.limit)
-      .offset(page.offset)
-      .select("address", "programs.name", "owner", "encoding", "size_bytes", "created_ms", "updated_ms");
+  /** A list of the programs that the caller may read, newest first. */
+  function prepareList(from: string, where: string, id = "p.id") {
+    const text = (readable: string): string =>
+      `SELECT p.address, p.name, p.owner, p.encoding, p.size_bytes, p.created_ms, p.updated_ms
+        FROM ${from} WHERE ${where} AND NOT p.deleted AND ${readable} ORDER BY ${id} DESC LIMIT ? OFFSET ?`;
+    const byAnybody = prepare<EntryRow>(text("p.mode = 'public'"), "list");
+    const byIdentity = prepare<EntryRow>(text(readableByIdentity), "list");
+    return async (value: string, identity: string | undefined, { limit, offset }: Page): Promise<ProgramEntry[]> => {
+      const rows =
+        identity === undefined
+          ? await byAnybody(value, limit, offset)
+          : await byIdentity(value, identity, identity, identity, identity, limit, offset);
+      return rows.map(toEntry);
+    };
   }
-
-  /** PostgreSQL's index needs its own escape character, the backslash; SQLite has none by itself. */
-  function whereContains(programs: Knex.QueryBuilder, text: string): Knex.QueryBuilder {
-    const pattern = `%${text.replace(/[%_\\]/g, "\\$&")}%`;
-    return programs.whereRaw(engine === "postgresql" ? "name_folded LIKE ?" : "name_folded LIKE ? ESCAPE '\\'", [
-      pattern,
-    ]);
-  }
+  // PostgreSQL's index needs the escape character that it has by itself, the backslash; SQLite has none by itself.
+  const isLike = engine === "postgresql" ? "p.name_folded LIKE ?" : "p.name_folded LIKE ? ESCAPE '\\'";
+  const ofOwner = prepareList("programs p", "p.owner = ?");
+  const named = prepareList("programs p", "p.name = ?");
+  const namedLikeLately = prepareList(
+    "programs p",
+    `${isLike} AND p.id > (SELECT max(id) FROM programs) - ${shortQueryPrograms}`,
+  );
+  const namedLike =
+    engine === "postgresql"
+      ? prepareList("programs p", isLike)
+      : prepareList(
+          "program_names JOIN programs p ON p.id = program_names.rowid",
+          "program_names MATCH ?",
+          "program_names.rowid",
+        );
 
   return {
     async findWithData(address) {
-      const [row] = await withData(address);
+      const row = await withData([address]);
       return row && { record: toRecord(row), data: row.data ?? undefined };
     },
 
@@ -138,7 +180,7 @@ export function createPrograms({ engine, read, prepare }: Pick<Database, "engine
     },
 
     async findWithField(address, name) {
-      const [row] = await withField(JSON.stringify(name), address);
+      const row = await withField([address, JSON.stringify(name)]);
       if (row === undefined) {
         return undefined;
       }
@@ -146,54 +188,37 @@ export function createPrograms({ engine, read, prepare }: Pick<Database, "engine
       return { record: toRecord(row), field: type === null || value === null ? undefined : { type, value } };
     },
 
-    async listByOwner(owner, identity, page) {
-      return toEntries((await list(identity, page).where({ owner })) as Row[]);
-    },
+    listByOwner: ofOwner,
 
     async search(query, exact, identity, page) {
       if (query.includes("\0")) {
         // No name has one, and PostgreSQL takes none.
         return [];
       }
-      const named = list(identity, page);
       if (exact) {
-        return toEntries((await named.where("name", query)) as Row[]);
+        return await named(query, identity, page);
       }
       const folded = foldName(query);
       if (Array.from(folded).length < indexedLength) {
-        void whereContains(named, folded).whereRaw("id > (SELECT max(id) FROM programs) - ?", [shortQueryPrograms]);
-      } else if (engine === "postgresql") {
-        void whereContains(named, folded);
-      } else {
-        void named
-          .join("program_names", "program_names.rowid", "programs.id")
-          .whereRaw("program_names MATCH ?", [`"${folded.replaceAll('"', '""')}"`])
-          .clearOrder()
-          .orderBy("program_names.rowid", "desc");
+        return await namedLikeLately(patternOf(folded), identity, page);
       }
-      return toEntries((await named) as Row[]);
+      const isPhrase = engine === "sqlite";
+      return await namedLike(isPhrase ? `"${folded.replaceAll('"', '""')}"` : patternOf(folded), identity, page);
     },
   };
 }
 
-/** The rule of canRead for lists. */
-function whereReadable(rule: Knex.QueryBuilder, identity: string | undefined): void {
-  if (identity === undefined) {
-    void rule.where("mode", "public");
-    return;
-  }
-  const listed = (allowed: boolean) => (query: Knex.QueryBuilder) => {
-    void query
-      .from("program_readers as reader")
-      .select("reader.address")
-      .whereRaw("reader.address = programs.address")
-      .where({ "reader.identity": identity, "reader.allowed": allowed });
-  };
-  void rule
-    .where("owner", identity)
-    .orWhere((open) => void open.where("mode", "public").whereNotExists(listed(false)))
-    .orWhere((named) => void named.where("mode", "restricted").whereExists(listed(true)).whereNotExists(listed(false)));
+/** What LIKE takes to find a text anywhere in a name. */
+function patternOf(text: string): string {
+  return `%${text.replace(/[%_\\]/g, "\\$&")}%`;
 }
+
+const listed = (allowed: boolean): string =>
+  `EXISTS (SELECT 1 FROM program_readers r WHERE r.address = p.address AND r.identity = ? AND r.allowed = ${allowed})`;
+
+/** The rule of canRead for lists; it takes the caller's identity four times. */
+const readableByIdentity = `(p.owner = ? OR (p.mode = 'public' AND NOT ${listed(false)})
+  OR (p.mode = 'restricted' AND ${listed(true)} AND NOT ${listed(false)}))`;
 
 /** The rule of a program's row. */
 export function toAccessRule({ owner, mode, access }: AccessColumns): AccessRule {
@@ -214,8 +239,8 @@ function toRecord(row: Row): ProgramRecord {
   };
 }
 
-function toEntries(rows: Row[]): ProgramEntry[] {
-  return rows.map((row) => ({
+function toEntry(row: EntryRow): ProgramEntry {
+  return {
     address: row.address,
     name: row.name,
     owner: row.owner,
@@ -223,5 +248,5 @@ function toEntries(rows: Row[]): ProgramEntry[] {
     sizeBytes: row.size_bytes,
     createdMs: row.created_ms,
     updatedMs: row.updated_ms,
-  }));
+  };
 }

@@ -14,13 +14,16 @@ import { type AccessRule, canRead } from "./access.js";
 import { checkAddress, normalizeOwner } from "./address.js";
 import { sliceItem } from "./document.js";
 import { toPage } from "./paging.js";
-import type { Field, ProgramEntry, ProgramRecord, Programs } from "./programs.js";
+import type { Field, ProgramEntry, ProgramRecord, Programs, WholeProgram } from "./programs.js";
 
 /** Longest name that can be searched, in UTF-16 units. */
 const maxQueryLength = 256;
 
 /** Builds the storage service. */
 export function createStorageService(programs: Programs): Implementation<typeof StorageService> {
+  // A program that is found again, as the cache gives it, is answered as before.
+  const answers = new WeakMap<WholeProgram, ReturnType<typeof toProgram>>();
+
   async function readField(address: string, name: string, call: Call): Promise<Field | undefined> {
     const { record, field } = admit(await programs.findWithField(checkAddress(address), name), call);
     needObject(record);
@@ -37,21 +40,13 @@ export function createStorageService(programs: Programs): Implementation<typeof 
 
   return {
     async getProgram({ storageAddress }, call) {
-      const { record, data } = admit(await programs.findWithData(checkAddress(storageAddress)), call);
-      return {
-        success: true,
-        storageAddress,
-        owner: record.access.owner,
-        programName: record.name,
-        encoding: encodings[record.encoding],
-        data,
-        metadata: record.metadata,
-        acl: toAccessControl(record.access),
-        storageLocation: StorageLocation.ONCHAIN,
-        sizeBytes: record.sizeBytes,
-        createdAt: timestampFromMs(record.createdMs),
-        updatedAt: timestampFromMs(record.updatedMs),
-      };
+      const found = admit(await programs.findWithData(checkAddress(storageAddress)), call);
+      let answer = answers.get(found);
+      if (answer === undefined) {
+        answer = Object.freeze(toProgram(found));
+        answers.set(found, answer);
+      }
+      return answer;
     },
 
     async getProgramData({ storageAddress }, call) {
@@ -124,6 +119,23 @@ function admit<T extends { readonly record: ProgramRecord }>(found: T | undefine
     throw new Failure("PERMISSION_DENIED", caller.identity === undefined ? howToSign : notForYou);
   }
   return found;
+}
+
+function toProgram({ record, data }: WholeProgram) {
+  return {
+    success: true,
+    storageAddress: record.address,
+    owner: record.access.owner,
+    programName: record.name,
+    encoding: encodings[record.encoding],
+    data,
+    metadata: record.metadata,
+    acl: toAccessControl(record.access),
+    storageLocation: StorageLocation.ONCHAIN,
+    sizeBytes: record.sizeBytes,
+    createdAt: timestampFromMs(record.createdMs),
+    updatedAt: timestampFromMs(record.updatedMs),
+  };
 }
 
 function needObject({ type }: ProgramRecord): void {

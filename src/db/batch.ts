@@ -1,0 +1,45 @@
+/**
+ * Joins reads that would wait for each other: the first goes to the database at once, and those that arrive while it is
+ * under way go together, as one query. What a query costs beside its rows is paid once for all of them.
+ */
+
+/** Reads the rows of keys; the answers stand in the order of the keys, undefined where there is none. */
+export type FindMany<Key, Found> = (keys: readonly Key[]) => Promise<readonly (Found | undefined)[]>;
+
+interface Waiting<Key, Found> {
+  readonly key: Key;
+  readonly resolve: (found: Found | undefined) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** A read of one key. Never more than `maxKeys` are in one query, so that the rows of one do not fill the memory. */
+export function batch<Key, Found>(
+  findMany: FindMany<Key, Found>,
+  maxKeys: number,
+): (key: Key) => Promise<Found | undefined> {
+  let waiting: Waiting<Key, Found>[] = [];
+  let isUnderWay = false;
+
+  async function run(): Promise<void> {
+    isUnderWay = true;
+    while (waiting.length > 0) {
+      const joined = waiting.slice(0, maxKeys);
+      waiting = waiting.slice(maxKeys);
+      try {
+        const found = await findMany(joined.map(({ key }) => key));
+        joined.forEach(({ resolve }, i) => resolve(found[i]));
+      } catch (error) {
+        joined.forEach(({ reject }) => reject(error));
+      }
+    }
+    isUnderWay = false;
+  }
+
+  return (key) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ key, resolve, reject });
+      if (!isUnderWay) {
+        void run();
+      }
+    });
+}
