@@ -7,6 +7,7 @@ import { followChain } from "./chain/follower.js";
 import type { Genesis } from "./chain/genesis.js";
 import { startSealer } from "./chain/sealer.js";
 import type { ChainHead, ChainStore } from "./chain/store.js";
+import { watchWrites } from "./chain/write-watch.js";
 import type { Config } from "./config.js";
 import type { Database } from "./db/connect.js";
 import { execute } from "./execute.js";
@@ -18,6 +19,8 @@ import { touchedAddress } from "./storage/write.js";
 
 /** How often a reader looks for a new block. */
 const followEveryMs = 500;
+/** How often a write is tried while the database takes none. */
+const retryWriteEveryMs = 1_000;
 /** How often a sealing node looks for pending transactions. */
 const sealEveryMs = 250;
 
@@ -29,6 +32,8 @@ export interface NodeChainParts {
   readonly genesis: Genesis | undefined;
   /** The newest block; undefined while there is none. */
   readonly head: ChainHead | undefined;
+  /** Hears when the database takes no more writes (why), and when it does again (undefined). */
+  readonly onWriteTrouble: (trouble: unknown) => void;
   readonly log: Logger;
   readonly onStop: (close: () => unknown) => void;
 }
@@ -49,10 +54,12 @@ export function createNodeChain(parts: NodeChainParts): NodeChain {
   return parts.role === "reader" ? { programs, chain: follow(parts) } : own(parts, programs);
 }
 
-function own({ store, genesis, head }: NodeChainParts, stored: Programs): NodeChain {
+function own({ store, genesis, head, onWriteTrouble, onStop }: NodeChainParts, stored: Programs): NodeChain {
+  const watched = watchWrites({ store, retryEveryMs: retryWriteEveryMs, onChange: onWriteTrouble });
+  onStop(() => watched.stop());
   const programs = createProgramCache(stored);
   const chain = createChain({
-    store,
+    store: watched.store,
     genesis,
     head,
     execute,

@@ -151,12 +151,23 @@ async function boot(
   const genesis = await steps.step("genesis", () =>
     adoptGenesis(chainStore, isReader ? undefined : config.genesisFile),
   );
+  const onWriteTrouble = (trouble: unknown): void => {
+    if (trouble === undefined) {
+      log.info({ subsystem: "chain" }, "The database takes writes again");
+      subsystems.set("chain", { status: SubsystemStatus.READY });
+    } else {
+      const { code = "unknown error" } = trouble as NodeJS.ErrnoException;
+      const message = `The database takes no writes (${code}).`;
+      subsystems.set("chain", { status: SubsystemStatus.FAILED, error: { message, source: "database" } });
+    }
+  };
   const chainParts = {
     role: config.role,
     database,
     store: chainStore,
     genesis,
     head: await bootChain(),
+    onWriteTrouble,
     log,
     onStop,
   };

@@ -1,6 +1,7 @@
 /** Blocks, transactions and the pool of pending ones in the database. */
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { Knex } from "knex";
+import { randomBytes } from "node:crypto";
 import { type Block, BlockSchema, type Transaction, TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import type { Database } from "../db/connect.js";
 import type { ReadBlock, ReadTransaction } from "./transaction.js";
@@ -50,6 +51,8 @@ export interface ChainStore {
   lastNonce(sender: string): Promise<bigint | undefined>;
   /** Runs `work` in one database transaction: all of its effects, or none when it throws. */
   write<T>(work: (changes: ChainChanges) => Promise<T>): Promise<T>;
+  /** Writes as much as a large block does and takes it back. Rejects as that block would. */
+  tryWrite(): Promise<void>;
 }
 
 /** Changes inside one database transaction. */
@@ -68,6 +71,9 @@ export interface ChainChanges {
 
 /** Most rejected transactions that are remembered. */
 const maxRejected = 10_000;
+
+/** How much is written to try whether writes go through: too much for any engine to keep in its memory alone. */
+const triedBytes = 4 * 1024 * 1024;
 
 /** Builds the store. */
 export function createChainStore({ read, write }: Database): ChainStore {
@@ -144,6 +150,19 @@ export function createChainStore({ read, write }: Database): ChainStore {
     },
     lastNonce: (sender) => lastNonce(read, sender),
     write: (work) => write.transaction((transaction) => work(changesIn(transaction))),
+    async tryWrite() {
+      const enough = new Error("There is room.");
+      await write
+        .transaction(async (transaction) => {
+          await transaction("mempool").insert({ hash: "0", bytes: randomBytes(triedBytes), received_ms: 0 });
+          throw enough;
+        })
+        .catch((error: unknown) => {
+          if (error !== enough) {
+            throw error;
+          }
+        });
+    },
   };
 }
 

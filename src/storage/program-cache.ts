@@ -1,5 +1,6 @@
 /**
- * Programs that were read lately, in memory. What it keeps is what the database said and no caller's answer: the access
+ * Programs that are read again and again, in memory. A program is kept from its second read on: whoever reads all of
+ * them once neither fills the memory nor drives out what others need. What it keeps is what the database said and no caller's answer: the access
  * rule comes along, and is asked anew for each read.
  */
 import { LRUCache } from "lru-cache";
@@ -25,9 +26,15 @@ const entryBytes = 2_000;
 /** Most fields of one program that are kept, so that asking for names that are not there fills no memory. */
 const maxFields = 1_000;
 
+/** How many different programs lie between two reads of one before it counts as read for the first time again. */
+const rememberedReads = 20_000;
+
+const noFields: ReadonlyMap<string, Field | undefined> = new Map();
+
 /** Puts a cache before the reads of single programs; lists are always read. */
 export function createProgramCache(programs: Programs): CachedPrograms {
   const cache = new LRUCache<string, Known>({ maxSize: maxBytes, sizeCalculation: sizeOf });
+  const isReadAgain = createMemoryOfReads(rememberedReads);
   // Raised with each change: what was read before it is not kept.
   let generation = 0;
 
@@ -38,14 +45,13 @@ export function createProgramCache(programs: Programs): CachedPrograms {
   ): Promise<T | undefined> {
     const before = generation;
     const found = await find();
-    if (found !== undefined && generation === before) {
+    if (found !== undefined && isReadAgain(address) && generation === before) {
       cache.set(address, { ...cache.peek(address), record: found.record, ...learn(found) });
     }
     return found;
   }
 
-  const fieldsOf = (address: string): ReadonlyMap<string, Field | undefined> =>
-    cache.peek(address)?.fields ?? new Map();
+  const fieldsOf = (address: string): ReadonlyMap<string, Field | undefined> => cache.peek(address)?.fields ?? noFields;
 
   return {
     async findWithData(address) {
@@ -56,7 +62,7 @@ export function createProgramCache(programs: Programs): CachedPrograms {
       return await read(
         address,
         () => programs.findWithData(address),
-        (whole) => ({ whole, fields: fieldsOf(address) }),
+        (whole) => ({ whole: Object.freeze(whole), fields: fieldsOf(address) }),
       );
     },
 
@@ -94,6 +100,22 @@ export function createProgramCache(programs: Programs): CachedPrograms {
       generation++;
       cache.delete(address);
     },
+  };
+}
+
+/** Tells whether an address was asked about before, among at least the last `count` different ones. */
+function createMemoryOfReads(count: number): (address: string) => boolean {
+  let recent = new Set<string>();
+  let older = new Set<string>();
+  return (address) => {
+    if (recent.has(address) || older.has(address)) {
+      return true;
+    }
+    recent.add(address);
+    if (recent.size >= count) {
+      [older, recent] = [recent, new Set()];
+    }
+    return false;
   };
 }
 

@@ -82,52 +82,50 @@ export interface AccessColumns {
   readonly access: string;
 }
 
-interface Row extends AccessColumns {
+interface EntryRow {
   readonly address: string;
   readonly name: string;
+  readonly owner: string;
   readonly encoding: "json" | "binary";
-  readonly type: JsonType | "binary";
-  readonly metadata: string | null;
   readonly size_bytes: number;
   readonly created_ms: number;
   readonly updated_ms: number;
 }
 
-type EntryRow = Pick<Row, "address" | "name" | "owner" | "encoding" | "size_bytes" | "created_ms" | "updated_ms">;
-
-const columns =
-  "p.address, p.owner, p.name, p.encoding, p.type, p.mode, p.access, p.metadata, p.size_bytes, p.created_ms, p.updated_ms";
+/** A record as one column: a driver makes one long text of a row faster than many short ones. */
+interface PackedRow {
+  /** Where its key stands among those that were asked for. */
+  readonly slot: number;
+  /** JSON text of a {@link PackedRecord}. */
+  readonly record: string;
+}
 
 /** Reads from the database. */
 export function createPrograms({ engine, prepare }: Pick<Database, "engine" | "prepare">): Programs {
-  const keys =
-    engine === "postgresql"
-      ? "json_array_elements(CAST(? AS json)) WITH ORDINALITY AS k(value, key)"
-      : "json_each(?) AS k";
+  const sql = engine === "postgresql" ? postgresqlTerms : sqliteTerms;
   /** One row at most for each key: a list whose first item is the address. */
-  function prepareBatch<Extra>(extraColumns: string, join: string) {
-    type Found = Row & Extra & { slot: number };
+  function prepareBatch<Extra>(extraColumns: string, join = "") {
+    type Found = PackedRow & Extra;
     const query = prepare<Found>(
-      `SELECT k.key AS slot, ${columns}, ${extraColumns} FROM ${keys} JOIN programs p ON p.address = k.value ->> 0
-        LEFT JOIN ${join} WHERE NOT p.deleted`,
+      `SELECT ${sql.slot} AS slot, ${sql.record} AS record, ${extraColumns}
+        FROM ${sql.keys} JOIN programs p ON p.address = k.value ->> 0 ${join} WHERE NOT p.deleted`,
     );
-    const firstSlot = engine === "postgresql" ? 1 : 0;
     return batch<readonly string[], Found>(async (wanted) => {
       const found = new Array<Found | undefined>(wanted.length);
       for (const row of await query(JSON.stringify(wanted))) {
-        found[row.slot - firstSlot] = row;
+        found[row.slot] = row;
       }
       return found;
     }, maxBatch);
   }
-  const withData = prepareBatch<{ data: string | null }>("d.data", "program_documents d ON d.address = p.address");
-  const withNames = prepare<Row & { field_name: string | null }>(
-    `SELECT ${columns}, f.name_json AS field_name FROM programs p LEFT JOIN program_fields f ON f.address = p.address
-      WHERE p.address = ? AND NOT p.deleted ORDER BY f.position`,
+  const withData = prepareBatch<{ data: string | null }>(
+    "d.data",
+    "LEFT JOIN program_documents d ON d.address = p.address",
   );
+  const withNames = prepareBatch<{ names: string }>(`${sql.fieldNames} AS names`);
   const withField = prepareBatch<{ field_type: JsonType | null; field_value: string | null }>(
     "f.type AS field_type, f.value AS field_value",
-    "program_fields f ON f.address = p.address AND f.name_json = k.value ->> 1",
+    "LEFT JOIN program_fields f ON f.address = p.address AND f.name_json = k.value ->> 1",
   );
 
   /** A list of the programs that the caller may read, newest first. */
@@ -169,14 +167,8 @@ export function createPrograms({ engine, prepare }: Pick<Database, "engine" | "p
     },
 
     async findWithFieldNames(address) {
-      const rows = await withNames(address);
-      const [row] = rows;
-      return (
-        row && {
-          record: toRecord(row),
-          names: rows.flatMap(({ field_name: name }) => (name === null ? [] : [JSON.parse(name) as string])),
-        }
-      );
+      const row = await withNames([address]);
+      return row && { record: toRecord(row), names: JSON.parse(row.names) as string[] };
     },
 
     async findWithField(address, name) {
@@ -220,22 +212,63 @@ const listed = (allowed: boolean): string =>
 const readableByIdentity = `(p.owner = ? OR (p.mode = 'public' AND NOT ${listed(false)})
   OR (p.mode = 'restricted' AND ${listed(true)} AND NOT ${listed(false)}))`;
 
+/** What the engines say differently. */
+interface SqlTerms {
+  /** The keys of a batch, from their JSON text. */
+  readonly keys: string;
+  readonly slot: string;
+  readonly record: string;
+  /** JSON text of the names of the top-level fields, in the document's order. */
+  readonly fieldNames: string;
+}
+
+const sqliteTerms: SqlTerms = {
+  keys: "json_each(?) AS k",
+  slot: "k.key",
+  record: recordText("json_object", (text) => `json(${text})`),
+  fieldNames: `(SELECT json_group_array(json(f.name_json)) FROM
+    (SELECT name_json FROM program_fields WHERE address = p.address ORDER BY position) f)`,
+};
+
+const postgresqlTerms: SqlTerms = {
+  keys: "json_array_elements(CAST(? AS json)) WITH ORDINALITY AS k(value, key)",
+  slot: "k.key - 1",
+  record: `CAST(${recordText("json_build_object", (text) => `CAST(${text} AS json)`)} AS text)`,
+  fieldNames: `(SELECT CAST(coalesce(json_agg(CAST(f.name_json AS json) ORDER BY f.position), '[]') AS text)
+    FROM program_fields f WHERE f.address = p.address)`,
+};
+
+/** An expression for the JSON text of a {@link PackedRecord}. */
+function recordText(object: string, toJson: (text: string) => string): string {
+  return `${object}('address', p.address, 'name', p.name, 'encoding', p.encoding, 'type', p.type,
+    'owner', p.owner, 'mode', p.mode, 'lists', ${toJson("p.access")}, 'metadata', p.metadata, 'sizeBytes', p.size_bytes, 'createdMs', p.created_ms, 'updatedMs', p.updated_ms)`;
+}
+
 /** The rule of a program's row. */
 export function toAccessRule({ owner, mode, access }: AccessColumns): AccessRule {
   return { owner, mode, ...(JSON.parse(access) as Omit<AccessRule, "owner" | "mode">) };
 }
 
-function toRecord(row: Row): ProgramRecord {
+/** What {@link recordText} gives, parsed. */
+type PackedRecord = Omit<ProgramRecord, "access" | "metadata"> &
+  Pick<AccessRule, "owner" | "mode"> & {
+    readonly lists: Omit<AccessRule, "owner" | "mode">;
+    readonly metadata: string | null;
+  };
+
+function toRecord({ record }: PackedRow): ProgramRecord {
+  const packed = JSON.parse(record) as PackedRecord;
+  const { allowed, blacklisted, groups } = packed.lists;
   return {
-    address: row.address,
-    name: row.name,
-    encoding: row.encoding,
-    type: row.type,
-    access: toAccessRule(row),
-    metadata: row.metadata ?? undefined,
-    sizeBytes: row.size_bytes,
-    createdMs: row.created_ms,
-    updatedMs: row.updated_ms,
+    address: packed.address,
+    name: packed.name,
+    encoding: packed.encoding,
+    type: packed.type,
+    access: { owner: packed.owner, mode: packed.mode, allowed, blacklisted, groups },
+    metadata: packed.metadata ?? undefined,
+    sizeBytes: packed.sizeBytes,
+    createdMs: packed.createdMs,
+    updatedMs: packed.updatedMs,
   };
 }
 

@@ -21,7 +21,7 @@ const maxQueryLength = 256;
 
 /** Builds the storage service. */
 export function createStorageService(programs: Programs): Implementation<typeof StorageService> {
-  // A program that is found again, as the cache gives it, is answered as before.
+  // A program that is kept, and so is frozen, is found again as the same object, and answered as before.
   const answers = new WeakMap<WholeProgram, ReturnType<typeof toProgram>>();
 
   async function readField(address: string, name: string, call: Call): Promise<Field | undefined> {
@@ -43,8 +43,10 @@ export function createStorageService(programs: Programs): Implementation<typeof 
       const found = admit(await programs.findWithData(checkAddress(storageAddress)), call);
       let answer = answers.get(found);
       if (answer === undefined) {
-        answer = Object.freeze(toProgram(found));
-        answers.set(found, answer);
+        answer = toProgram(found);
+        if (Object.isFrozen(found)) {
+          answers.set(found, Object.freeze(answer));
+        }
       }
       return answer;
     },

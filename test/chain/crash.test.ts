@@ -8,7 +8,7 @@ import { describeBlock } from "../../src/chain/transaction.js";
 import { sha256 } from "../../src/hash.js";
 import { openDatabase } from "../../src/db/connect.js";
 import { authorityDirectory, createPublic, signTransaction, testKey } from "../helpers/chain.js";
-import { ask } from "../helpers/plain-client.js";
+import { ask, askJson } from "../helpers/plain-client.js";
 import { startCli } from "../helpers/run-cli.js";
 import { startTestNode } from "../helpers/start-node.js";
 import { until } from "../helpers/until.js";
@@ -83,6 +83,7 @@ test("while somebody else has locked the database nothing is lost: what is refus
   const locker = await openDatabase(`sqlite:${join(dir, "gatehouse.sqlite")}`);
   t.teardown(() => locker.close());
   const lock = await locker.write.transaction();
+  t.teardown(() => lock.rollback());
   await lock.raw("UPDATE blocks SET number = number");
   const second = signTransaction(alice, 2, createPublic("b", "{}"));
   const refused = await ask(node.port, "/chain/transactions", {
@@ -97,7 +98,14 @@ test("while somebody else has locked the database nothing is lost: what is refus
   });
   t.is(refused.status, 503);
   t.like(JSON.parse(refused.text), { errorCode: "DATABASE_UNAVAILABLE", retryAfter: 5 });
+  const failing = await askJson<{ status: string; subsystems: { chain: { lastError: { message: string } } } }>(
+    node.port,
+    "/health",
+  );
+  t.is(failing.status, "failing");
+  t.is(failing.subsystems.chain.lastError.message, "The database takes no writes (SQLITE_BUSY).");
   await lock.rollback();
+  await until(async () => (await ask(node.port, "/health")).status === 200);
 
   await client.submitTransaction({ transaction: second });
   for (const { body } of [first, second]) {

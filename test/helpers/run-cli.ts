@@ -45,13 +45,19 @@ export interface RunningCli {
   readonly ended: Promise<number | null>;
 }
 
-/** Starts a command with `--json` and waits for its first line; it is killed after the test if it still runs. */
+/**
+ * Starts a command with `--json` and waits for its first line; it is killed after the test if it still runs.
+ *
+ * @param wrapper - A command that becomes the one that follows it.
+ */
 export async function startCli(
   t: Teardown,
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  wrapper: readonly string[] = [],
 ): Promise<RunningCli> {
-  const child = spawn(process.execPath, [cliPath, ...args, "--json"], { env: cleanEnvironment(env) });
+  const [command, ...rest] = [...wrapper, process.execPath, cliPath, ...args, "--json"];
+  const child = spawn(command!, rest, { env: cleanEnvironment(env) });
   t.teardown(() => child.kill("SIGKILL"));
   const output = collect(child);
   const ended = once(child, "close").then(([code]) => code as number | null);
