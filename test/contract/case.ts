@@ -1,6 +1,9 @@
 /** What a contract case is: one request, over plain HTTP and as a message. */
 import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
 
+/** Who signs a request; nobody does otherwise. */
+export type CallerName = "owner" | "friend" | "member" | "enemy";
+
 /** The nodes that cases run against. */
 export type NodeName = "member" | "newcomer";
 
@@ -15,6 +18,7 @@ export interface ContractCase {
   readonly path: string;
   readonly httpMethod: "GET" | "POST";
   readonly body: string | undefined;
+  readonly caller: CallerName | undefined;
 }
 
 /** Declares a case. */
@@ -23,7 +27,7 @@ export function contractCase<I extends DescMessage, O extends DescMessage>(
   path: string,
   title: string,
   request: MessageInitShape<I> | undefined,
-  more: { readonly node?: NodeName; readonly post?: string } = {},
+  more: { readonly node?: NodeName; readonly post?: string; readonly caller?: CallerName } = {},
 ): ContractCase {
   return {
     title,
@@ -33,5 +37,6 @@ export function contractCase<I extends DescMessage, O extends DescMessage>(
     path,
     httpMethod: more.post === undefined ? "GET" : "POST",
     body: more.post,
+    caller: more.caller,
   };
 }

@@ -5,7 +5,7 @@ import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
-import { type ContractCase, contractCase } from "./case.js";
+import { type CallerName, type ContractCase, contractCase } from "./case.js";
 import {
   binary,
   deleted,
@@ -75,19 +75,34 @@ const infoCases = [
 
 const at = (address: string, rest = ""): string => `/storage-program/${address}${rest}`;
 
-/** What every route at an address answers when the program cannot be read. */
-const unreadable = ([address, title]: readonly [string, string]): ContractCase[] => [
-  contractCase(storage.getProgram, at(address), title, { storageAddress: address }),
-  contractCase(storage.getProgramData, at(address, "/all"), title, { storageAddress: address }),
-  contractCase(storage.listFields, at(address, "/fields"), title, { storageAddress: address }),
-  contractCase(storage.getField, at(address, "/field/secret"), title, { storageAddress: address, field: "secret" }),
-  contractCase(storage.getFieldItem, at(address, "/field/secret/item/0"), title, {
-    storageAddress: address,
-    field: "secret",
-    index: 0,
-  }),
-  contractCase(storage.hasField, at(address, "/has/secret"), title, { storageAddress: address, field: "secret" }),
-  contractCase(storage.getFieldType, at(address, "/type/secret"), title, { storageAddress: address, field: "secret" }),
+/** What every route at an address answers, whether the caller may read the program or not. */
+const onEveryRoute = ([address, title, caller]: readonly [string, string, CallerName?]): ContractCase[] =>
+  routesAt(address, caller === undefined ? title : `${title}, ${caller}`, caller === undefined ? {} : { caller });
+
+const routesAt = (address: string, title: string, by: { readonly caller?: CallerName }): ContractCase[] => [
+  contractCase(storage.getProgram, at(address), title, { storageAddress: address }, by),
+  contractCase(storage.getProgramData, at(address, "/all"), title, { storageAddress: address }, by),
+  contractCase(storage.listFields, at(address, "/fields"), title, { storageAddress: address }, by),
+  contractCase(storage.getField, at(address, "/field/secret"), title, { storageAddress: address, field: "secret" }, by),
+  contractCase(
+    storage.getFieldItem,
+    at(address, "/field/secret/item/0"),
+    title,
+    {
+      storageAddress: address,
+      field: "secret",
+      index: 0,
+    },
+    by,
+  ),
+  contractCase(storage.hasField, at(address, "/has/secret"), title, { storageAddress: address, field: "secret" }, by),
+  contractCase(
+    storage.getFieldType,
+    at(address, "/type/secret"),
+    title,
+    { storageAddress: address, field: "secret" },
+    by,
+  ),
 ];
 
 const field = (name: string, title = "value"): ContractCase =>
@@ -155,7 +170,27 @@ const storageCases = [
       [unknown, "unknown"],
       ["stor-XYZ", "malformed address"],
     ] as const
-  ).flatMap(unreadable),
+  ).flatMap(onEveryRoute),
+  ...(["owner", "friend", "member", "enemy"] as const).flatMap((caller) => [
+    ...onEveryRoute([shared, "restricted", caller]),
+    ...onEveryRoute([hidden, "owner only", caller]),
+    ...onEveryRoute([deleted, "deleted", caller]),
+    contractCase(
+      storage.getProgramData,
+      at(exotic, "/all"),
+      `public, ${caller}`,
+      { storageAddress: exotic },
+      { caller },
+    ),
+    contractCase(
+      storage.listProgramsByOwner,
+      `/storage-program/owner/${owner}`,
+      `for ${caller}`,
+      { owner },
+      { caller },
+    ),
+    contractCase(storage.searchPrograms, "/storage-program/search?q=d", `for ${caller}`, { query: "d" }, { caller }),
+  ]),
   contractCase(storage.listProgramsByOwner, `/storage-program/owner/${owner}`, "public ones", { owner }),
   contractCase(
     storage.listProgramsByOwner,

@@ -11,6 +11,7 @@ import { ChainService, ConsensusService } from "../../gen/gatehouse/chain/v1/cha
 import { http } from "../../gen/google/api/annotations_pb.js";
 import { catalogue, type Reason } from "../../src/errors.js";
 import { contractServices } from "../helpers/contract-files.js";
+import { callerOf } from "../helpers/caller.js";
 import { writeKey, genesisOf, openChain, testKey } from "../helpers/chain.js";
 import { until } from "../helpers/until.js";
 import { connectEach, readFailure, type RpcClient, type RpcProtocol, rpcProtocols } from "../helpers/rpc-clients.js";
@@ -20,7 +21,7 @@ import { insertProgram, insertTree, seedDatabase } from "../helpers/seed.js";
 import { silentPeer, startTestNode, temporaryDirectory, type TestNode } from "../helpers/start-node.js";
 import type { ContractCase, NodeName } from "./case.js";
 import { cases } from "./cases.js";
-import { authorities, blockTimeMs, leaves, programs, transactions, treeBlock, usedNullifier } from "./data.js";
+import { authorities, blockTimeMs, leaves, people, programs, transactions, treeBlock, usedNullifier } from "./data.js";
 
 type Nodes = Record<NodeName, { readonly node: TestNode; readonly clients: Record<RpcProtocol, RpcClient> }>;
 const test = anyTest as TestFn<Nodes>;
@@ -78,6 +79,11 @@ function mask(text: string): string {
     .replace(/http:\/\/127\.0\.0\.1:\d{4,}/g, "http://127.0.0.1:<port>");
 }
 
+/** The headers of who signs it. */
+function headersOf({ caller }: ContractCase): Record<string, string> {
+  return caller === undefined ? {} : callerOf(people[caller]).headers();
+}
+
 function describe({ node, httpMethod, path, title }: ContractCase): string {
   return `${httpMethod} ${path}: ${title}${node === "member" ? "" : ", on a newcomer"}`;
 }
@@ -100,7 +106,7 @@ const overRpc = test.macro({
     const { method, node, request } = contractCase;
     const plain = await askPlainly(t.context, contractCase);
     try {
-      const response = await t.context[node].clients[protocol].call(method, request!);
+      const response = await t.context[node].clients[protocol].call(method, request!, headersOf(contractCase));
       t.is(mask(bodyOf(contractCase, response)), mask(plain.text));
     } catch (error) {
       const { code, message, reason } = readFailure(error);
@@ -111,10 +117,12 @@ const overRpc = test.macro({
   title: (_, contractCase: ContractCase, protocol: RpcProtocol) => `${describe(contractCase)} (${protocol})`,
 });
 
-function askPlainly(nodes: Nodes, { node, path, httpMethod, body }: ContractCase) {
+function askPlainly(nodes: Nodes, contractCase: ContractCase) {
+  const { node, path, httpMethod, body } = contractCase;
   return ask(nodes[node].node.port, path, {
     method: httpMethod,
-    ...(body !== undefined && { body, headers: { "Content-Type": "application/json" } }),
+    ...(body !== undefined && { body }),
+    headers: { ...(body !== undefined && { "Content-Type": "application/json" }), ...headersOf(contractCase) },
   });
 }
 

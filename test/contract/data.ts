@@ -1,15 +1,25 @@
 /** What the member node of the contract suite holds. */
 import { sha256 } from "../../src/hash.js";
-import { createPublic, signTransaction, testKey } from "../helpers/chain.js";
+import { createPublic, signTransaction, type TestKey, testKey } from "../helpers/chain.js";
 import type { SeedProgram } from "../helpers/seed.js";
+import type { CallerName } from "./case.js";
 
 const key = (digit: string): string => `0x${digit.repeat(64)}`;
 const address = (digit: string): string => `stor-${digit.repeat(40)}`;
 
-/** Public keys. */
-export const owner = key("a");
-export const friend = key("b");
-export const enemy = key("c");
+/** Who signs requests. */
+export const people: Readonly<Record<CallerName, TestKey>> = {
+  owner: testKey(21),
+  friend: testKey(22),
+  member: testKey(23),
+  enemy: testKey(24),
+};
+
+/** Their public keys. */
+export const owner = people.owner.publicKey;
+export const friend = people.friend.publicKey;
+export const member = people.member.publicKey;
+export const enemy = people.enemy.publicKey;
 
 /** Addresses of the programs. */
 export const exotic = address("1");
@@ -62,9 +72,13 @@ export const programs: readonly SeedProgram[] = [
     name: "shared",
     mode: "restricted",
     type: "object",
-    data: '{"secret":1}',
-    fields: [["secret", "number", "1"]],
-    access: { allowed: [friend], groups: { team: { members: [friend], permissions: ["read", "write"] } } },
+    data: '{"secret":[1]}',
+    fields: [["secret", "array", "[1]"]],
+    access: {
+      allowed: [friend, enemy],
+      blacklisted: [enemy],
+      groups: { team: { members: [member], permissions: ["read", "write"] } },
+    },
     createdMs: createdMs + 1,
   },
   {
@@ -73,8 +87,8 @@ export const programs: readonly SeedProgram[] = [
     name: "hidden",
     mode: "owner",
     type: "object",
-    data: '{"secret":2}',
-    fields: [["secret", "number", "2"]],
+    data: '{"secret":[2]}',
+    fields: [["secret", "array", "[2]"]],
     createdMs: createdMs + 2,
   },
   {

@@ -1,5 +1,6 @@
 /** Callers with keys, who sign as the specification says; made of node:crypto alone. */
 import { createHash, generateKeyPairSync, sign } from "node:crypto";
+import type { TestKey } from "./chain.js";
 
 /** The three headers. */
 export interface IdentityHeaders extends Record<string, string> {
@@ -19,12 +20,19 @@ export interface TestCaller {
 /** A caller with a new key. */
 export function createCaller(): TestCaller {
   const { publicKey: key, privateKey } = generateKeyPairSync("ed25519");
-  const publicKey = `0x${key.export({ format: "der", type: "spki" }).subarray(-32).toString("hex")}`;
+  return callerOf({
+    publicKey: `0x${key.export({ format: "der", type: "spki" }).subarray(-32).toString("hex")}`,
+    sign: (bytes) => sign(null, bytes, privateKey),
+  });
+}
+
+/** Who holds this key. */
+export function callerOf({ publicKey, sign }: Pick<TestKey, "publicKey" | "sign">): TestCaller {
   return {
     publicKey,
     headers({ identity = `ed25519:${publicKey}`, timestamp = Date.now() } = {}) {
       const digest = createHash("sha256").update(`${identity}:${timestamp}`).digest("hex");
-      const signature = `0x${sign(null, Buffer.from(digest), privateKey).toString("hex")}`;
+      const signature = `0x${sign(Buffer.from(digest)).toString("hex")}`;
       return { identity, timestamp: String(timestamp), signature };
     },
   };

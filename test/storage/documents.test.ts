@@ -1,0 +1,73 @@
+/** Documents from a client's hand through a block and back, over every protocol: given back as written, or refused. */
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import test from "ava";
+import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import { sha256 } from "../../src/hash.js";
+import { programAddress } from "../../src/storage/write.js";
+import { authorityDirectory, createPublic, signTransaction, testKey } from "../helpers/chain.js";
+import { ask } from "../helpers/plain-client.js";
+import { connectEach, rpcProtocols } from "../helpers/rpc-clients.js";
+import { startTestNode } from "../helpers/start-node.js";
+import { until } from "../helpers/until.js";
+
+const [authority, alice] = [testKey(1), testKey(2)];
+const nested = (levels: number): string => `${"[".repeat(levels)}${"]".repeat(levels)}`;
+const oneMiB = (extra: number): string => `"${"x".repeat(1024 * 1024 - 2 + extra)}"`;
+
+/** Why each is refused; undefined for what is taken. */
+const documents: readonly (readonly [what: string, text: string, why?: RegExp])[] = [
+  ["an array", '[1, 2.50,"three" ]'],
+  ["a string", '"text"'],
+  ["a number with a zero", "1.0"],
+  ["a number beyond 64 bits", "12345678901234567890"],
+  ["null", "null"],
+  ["an empty object", "{ }"],
+  ["an escaped NUL", '{"a":"\\u0000"}'],
+  ["an escaped lone surrogate", '{"\\ud800":"\\udfff"}'],
+  ["1 MiB", oneMiB(0)],
+  ["64 levels", nested(64)],
+  ["more than 1 MiB", oneMiB(1), /larger than 1048576 bytes/],
+  ["65 levels", nested(65), /nested deeper than 64/],
+  ["the same name twice", '{"a":1,"a":2}', /two members named "a"/],
+  ["no JSON", "{a:1}", /is not JSON/],
+  ["nothing", "", /is not JSON/],
+  ["more after its end", "{} {}", /is not JSON/],
+];
+
+test("documents are given back as they were written, or refused with the reason", async (t) => {
+  const node = await startTestNode(t, { genesis: "genesis.json" }, await authorityDirectory(t, authority));
+  const chain = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
+  const clients = connectEach(node.port);
+  t.teardown(() => Object.values(clients).forEach((client) => client.close()));
+  for (const [i, [what, text, why]] of documents.entries()) {
+    const nonce = i + 1;
+    const transaction = signTransaction(alice, nonce, createPublic("document", text));
+    await chain.submitTransaction({ transaction });
+    let fate = await chain.getTransaction({ hash: sha256(transaction.body) });
+    await until(async () => {
+      fate = await chain.getTransaction({ hash: sha256(transaction.body) });
+      return fate.status !== TransactionStatus.PENDING;
+    });
+    if (why !== undefined) {
+      t.is(fate.status, TransactionStatus.REJECTED, what);
+      t.regex(fate.reason ?? "", why, what);
+      continue;
+    }
+    t.is(fate.status, TransactionStatus.INCLUDED, `${what}: ${fate.reason}`);
+    const storageAddress = programAddress(alice.publicKey, "document", BigInt(nonce), "");
+    const whole = await ask(node.port, `/storage-program/${storageAddress}`);
+    t.true(whole.text.includes(`"data":${text},"metadata":`), what);
+    const all = await ask(node.port, `/storage-program/${storageAddress}/all`);
+    t.true(all.text === `{"success":true,"storageAddress":"${storageAddress}","data":${text}}`, what);
+    for (const protocol of rpcProtocols) {
+      const { data } = (await clients[protocol].call(StorageService.method.getProgramData, {
+        storageAddress,
+      })) as never as {
+        data: string;
+      };
+      t.true(data === text, `${what} over ${protocol}`);
+    }
+  }
+});
