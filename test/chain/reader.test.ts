@@ -2,6 +2,7 @@ import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { openDatabase } from "../../src/db/connect.js";
 import { StartError } from "../../src/start-error.js";
 import { programAddress } from "../../src/storage/write.js";
 import { authorityDirectory, createPublic, genesisOf, signTransaction, testKey } from "../helpers/chain.js";
@@ -16,6 +17,18 @@ test.after.always(() => engines.stop());
 
 const [authority, alice] = [testKey(1), testKey(2)];
 
+/** The database for a role that may read and nothing else, where the engine has roles. */
+async function asReader(url: string): Promise<string> {
+  if (!url.startsWith("postgres")) {
+    return url;
+  }
+  const database = await openDatabase(url);
+  await database.write.raw("CREATE ROLE gatehouse_reader LOGIN PASSWORD 'reads'");
+  await database.write.raw("GRANT SELECT ON ALL TABLES IN SCHEMA public TO gatehouse_reader");
+  await database.close();
+  return Object.assign(new URL(url), { username: "gatehouse_reader", password: "reads" }).href;
+}
+
 for (const engine of engines.names) {
   test(`${engine}: a reader serves what another node writes, as soon as it is written, and writes nothing`, async (t) => {
     const database = await engines.createUrl(t, engine);
@@ -24,7 +37,7 @@ for (const engine of engines.names) {
 
     const dir = await authorityDirectory(t, authority);
     const writer = await startTestNode(t, { database, genesis: "genesis.json" }, dir);
-    const reader = await startTestNode(t, { database, role: "reader" });
+    const reader = await startTestNode(t, { database: await asReader(database), role: "reader" });
     const write = createClient(ChainService, createGrpcTransport({ baseUrl: writer.rpcUrl }));
     const read = createClient(ChainService, createGrpcTransport({ baseUrl: reader.rpcUrl }));
     t.is((await ask(reader.port, "/genesis")).text, genesisOf(authority));
