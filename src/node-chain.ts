@@ -1,7 +1,7 @@
 /**
- * The part of the composition root that is about data: a chain over the database, and the programs that its blocks
- * change. A writer applies blocks itself, and so knows when what it keeps in memory is old; a reader keeps nothing.
+ * The part of the composition root that is about data: a chain over the database, and what its blocks change. A writer applies blocks itself, and so knows when what it keeps in memory is old; a reader keeps nothing.
  */
+import type { TransactionBody } from "../gen/gatehouse/chain/v1/block_pb.js";
 import { type Chain, createChain, type SealingKey } from "./chain/chain.js";
 import { followChain } from "./chain/follower.js";
 import type { Genesis } from "./chain/genesis.js";
@@ -10,12 +10,18 @@ import type { ChainHead, ChainStore } from "./chain/store.js";
 import { watchWrites } from "./chain/write-watch.js";
 import type { Config } from "./config.js";
 import type { Database } from "./db/connect.js";
-import { execute } from "./execute.js";
+import { createEffects } from "./effects.js";
 import type { Logger } from "./log.js";
 import { StartError } from "./start-error.js";
 import { createProgramCache } from "./storage/program-cache.js";
 import { createPrograms, type Programs } from "./storage/programs.js";
 import { touchedAddress } from "./storage/write.js";
+import { cacheNullifiers, cacheTree } from "./zk/cache.js";
+import { parseVerificationKey, type VerificationKey } from "./zk/groth16.js";
+import { createMerkleTree, type MerkleTree } from "./zk/merkle-tree.js";
+import { createNullifiers, type Nullifiers } from "./zk/nullifiers.js";
+import { createZkWorkers } from "./zk/workers.js";
+import { createZkChanges } from "./zk/write.js";
 
 /** How often a reader looks for a new block. */
 const followEveryMs = 500;
@@ -38,10 +44,16 @@ export interface NodeChainParts {
   readonly onStop: (close: () => unknown) => void;
 }
 
-/** A chain and the programs that it changes. */
-export interface NodeChain {
-  readonly chain: Chain;
+/** What blocks change, as it is read. */
+export interface NodeData {
   readonly programs: Programs;
+  readonly tree: MerkleTree;
+  readonly nullifiers: Nullifiers;
+}
+
+/** A chain and what its blocks change. */
+export interface NodeChain extends NodeData {
+  readonly chain: Chain;
 }
 
 /**
@@ -50,30 +62,58 @@ export interface NodeChain {
  * @throws StartError for a reader whose database holds no chain.
  */
 export function createNodeChain(parts: NodeChainParts): NodeChain {
-  const programs = createPrograms(parts.database);
-  return parts.role === "reader" ? { programs, chain: follow(parts) } : own(parts, programs);
+  const { database, role } = parts;
+  const stored: NodeData = {
+    programs: createPrograms(database),
+    tree: createMerkleTree(database),
+    nullifiers: createNullifiers(database),
+  };
+  return role === "reader" ? { ...stored, chain: follow(parts) } : own(parts, stored);
 }
 
-function own({ store, genesis, head, onWriteTrouble, onStop }: NodeChainParts, stored: Programs): NodeChain {
+function own(parts: NodeChainParts, stored: NodeData): NodeChain {
+  const { database, store, genesis, head, onWriteTrouble, onStop } = parts;
   const watched = watchWrites({ store, retryEveryMs: retryWriteEveryMs, onChange: onWriteTrouble });
   onStop(() => watched.stop());
-  const programs = createProgramCache(stored);
+  const programs = createProgramCache(stored.programs);
+  const tree = cacheTree(stored.tree);
+  const nullifiers = cacheNullifiers(stored.nullifiers);
+  const workers = createZkWorkers();
+  onStop(() => workers.stop());
+  const zk = createZkChanges({
+    database,
+    workers,
+    verificationKey: genesis && readVerificationKey(genesis.text),
+    authorities: genesis?.authorities ?? [],
+  });
   const chain = createChain({
     store: watched.store,
     genesis,
     head,
-    execute,
-    onApplied: ({ transactions }) => {
+    effects: createEffects(zk),
+    onApplied: ({ header, transactions }) => {
       for (const { body } of transactions) {
-        const address = body.operation.case === "storage" ? touchedAddress(body.operation.value, body) : undefined;
-        if (address !== undefined) {
-          programs.invalidate(address);
-        }
+        forget(body);
+      }
+      if (header.commitmentRoot !== undefined) {
+        tree.grown();
       }
     },
     nowMs: Date.now,
   });
-  return { programs, chain };
+  return { chain, programs, tree, nullifiers };
+
+  function forget(body: TransactionBody): void {
+    const { operation } = body;
+    if (operation.case === "storage") {
+      const address = touchedAddress(operation.value, body);
+      if (address !== undefined) {
+        programs.invalidate(address);
+      }
+    } else if (operation.case === "zk" && operation.value.operation.case === "spendNullifier") {
+      nullifiers.spent(operation.value.operation.value.nullifierHash);
+    }
+  }
 }
 
 function follow({ store, head, log, onStop }: NodeChainParts): Chain {
@@ -95,5 +135,22 @@ export function sealIfAlone({ role, genesis, log, onStop }: NodeChainParts, chai
       log.error({ subsystem: "chain", err: error }, "A block could not be made; it is tried again"),
     );
     onStop(() => sealer.stop());
+  }
+}
+
+/**
+ * The verification key of a genesis, its member `zk.verificationKey`; undefined where there is none.
+ *
+ * @throws StartError when it cannot be used.
+ */
+function readVerificationKey(genesisText: string): VerificationKey | undefined {
+  const { zk } = JSON.parse(genesisText) as { readonly zk?: { readonly verificationKey?: unknown } };
+  if (zk?.verificationKey === undefined) {
+    return undefined;
+  }
+  try {
+    return parseVerificationKey(zk.verificationKey);
+  } catch (error) {
+    throw new StartError(`The genesis cannot be used at zk.verificationKey. ${(error as Error).message}`);
   }
 }

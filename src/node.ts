@@ -35,8 +35,6 @@ import { listInternalServices, listServices } from "./services.js";
 import { StartError } from "./start-error.js";
 import { createStorageService } from "./storage/service.js";
 import { codename, version } from "./version.js";
-import { createMerkleTree } from "./zk/merkle-tree.js";
-import { createNullifiers } from "./zk/nullifiers.js";
 import { createZkService } from "./zk/service.js";
 
 /** A node that booted. */
@@ -171,7 +169,7 @@ async function boot(
     log,
     onStop,
   };
-  const { chain, programs } = createNodeChain(chainParts);
+  const { chain, programs, tree, nullifiers } = createNodeChain(chainParts);
 
   const peerEntries = await steps.step("peers", () =>
     config.peersFile === undefined ? [] : readPeersFile(config.peersFile),
@@ -269,7 +267,7 @@ async function boot(
     }),
     chain: createChainService(chain, chainStore),
     storage: createStorageService(programs),
-    zk: createZkService({ tree: createMerkleTree(database), nullifiers: createNullifiers(database) }),
+    zk: createZkService({ tree, nullifiers }),
     attestation: config.tlsnotaryEnabled
       ? createAttestationService({
           isDormant: () => dormant,

@@ -3,14 +3,32 @@
  * one database transaction: all of its effects, or none.
  */
 import type { Knex } from "knex";
-import type { Block, Transaction, TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import type { Block, BlockHeader, Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { Failure } from "../errors.js";
 import type { Genesis } from "./genesis.js";
 import { type ChainChanges, type ChainHead, type ChainStore, encodeTransaction, type PoolSize } from "./store.js";
 import { type ReadBlock, readBlock, readTransaction, type ReadTransaction, signBlock } from "./transaction.js";
 
-/** Makes the effects of a transaction. Throws a Failure when they cannot be made. */
-export type Execute = (db: Knex, body: TransactionBody, timeMs: number) => Promise<void>;
+/** What transactions do, feature by feature. */
+export interface Effects {
+  /**
+   * Looks at a transaction before it gets into the pool. What passes may still be rejected when its block is made.
+   *
+   * @param blockNumber the block that it can get into at the earliest.
+   * @throws Failure for a transaction that would be rejected now.
+   */
+  check(transaction: ReadTransaction, blockNumber: bigint): Promise<void>;
+  /** Begins a block. */
+  begin(block: { readonly number: bigint; readonly timeMs: number }): BlockEffects;
+}
+
+/** The effects of one block, made inside its database transaction. */
+export interface BlockEffects {
+  /** Makes the effects of a transaction. Throws a Failure when they cannot be made; then none are left. */
+  apply(db: Knex, transaction: ReadTransaction): Promise<void>;
+  /** Ends the block, and gives the root of the commitment tree if the block has changed it. */
+  finish(db: Knex): Promise<string | undefined>;
+}
 
 /** What the chain needs. */
 export interface ChainParts {
@@ -18,7 +36,7 @@ export interface ChainParts {
   readonly genesis: Genesis | undefined;
   /** The newest block; undefined when the stored chain cannot be followed. */
   readonly head: ChainHead | undefined;
-  readonly execute: Execute;
+  readonly effects: Effects;
   /** Hears of a block once it is in the database, before anybody else does. */
   readonly onApplied: (block: ReadBlock) => void;
   readonly nowMs: () => number;
@@ -64,7 +82,7 @@ const maxBlockBytes = 3 * 1024 * 1024;
 const maxAheadMs = 60_000;
 
 /** Builds the chain. */
-export function createChain({ store, genesis, head: storedHead, execute, onApplied, nowMs }: ChainParts): Chain {
+export function createChain({ store, genesis, head: storedHead, effects, onApplied, nowMs }: ChainParts): Chain {
   let head = storedHead;
   let last: Promise<unknown> = Promise.resolve();
   /** About how full the pool is; undefined when it has to be counted. */
@@ -98,8 +116,9 @@ export function createChain({ store, genesis, head: storedHead, execute, onAppli
 
   async function include(
     changes: ChainChanges,
+    block: BlockEffects,
     transaction: ReadTransaction,
-    header: { readonly number: bigint; readonly timestampMs: bigint },
+    number: bigint,
     position: number,
   ): Promise<void> {
     const { hash, body } = transaction;
@@ -107,8 +126,12 @@ export function createChain({ store, genesis, head: storedHead, execute, onAppli
       throw new Failure("INVALID_REQUEST", "The transaction is in a block already.");
     }
     checkNonce(body.nonce, await changes.lastNonce(body.sender));
-    await execute(changes.db, body, Number(header.timestampMs));
-    await changes.insertTransaction(transaction, header.number, position);
+    await block.apply(changes.db, transaction);
+    await changes.insertTransaction(transaction, number, position);
+  }
+
+  function begin({ number, timestampMs }: Pick<BlockHeader, "number" | "timestampMs">): BlockEffects {
+    return effects.begin({ number, timeMs: Number(timestampMs) });
   }
 
   function follow(block: ReadBlock): void {
@@ -134,8 +157,16 @@ export function createChain({ store, genesis, head: storedHead, execute, onAppli
       throw new Failure("INVALID_REQUEST", "The block's time is before that of the block before, or in the future.");
     }
     await store.write(async (changes) => {
+      const begun = begin(header);
       for (const [position, transaction] of block.transactions.entries()) {
-        await include(changes, transaction, header, position);
+        await include(changes, begun, transaction, header.number, position);
+      }
+      const root = await begun.finish(changes.db);
+      if (root !== header.commitmentRoot) {
+        throw new Failure(
+          "INVALID_REQUEST",
+          `The block says that the commitment tree's root becomes ${header.commitmentRoot ?? "no other"}; here it becomes ${root ?? "no other"}.`,
+        );
       }
       await changes.insertBlock(block);
     });
@@ -154,6 +185,7 @@ export function createChain({ store, genesis, head: storedHead, execute, onAppli
         return hash;
       }
       checkNonce(body.nonce, await store.lastNonce(body.sender));
+      await effects.check(transaction, needHead().number + 1n);
       const bytes = encodeTransaction(signed);
       await takeRoom(bytes.length);
       await store.insertPending(transaction, bytes, nowMs());
@@ -186,6 +218,7 @@ export function createChain({ store, genesis, head: storedHead, execute, onAppli
           proposer: key.publicKey,
         };
         const block = await store.write(async (changes) => {
+          const begun = begin(header);
           const included: ReadTransaction[] = [];
           let sizeBytes = 0;
           for (const transaction of inNonceOrder(pending.map(readTransaction))) {
@@ -194,7 +227,7 @@ export function createChain({ store, genesis, head: storedHead, execute, onAppli
               break;
             }
             try {
-              await changes.attempt((inner) => include(inner, transaction, header, included.length));
+              await changes.attempt((inner) => include(inner, begun, transaction, header.number, included.length));
               included.push(transaction);
             } catch (error) {
               if (!(error instanceof Failure)) {
@@ -207,7 +240,8 @@ export function createChain({ store, genesis, head: storedHead, execute, onAppli
           if (included.length === 0) {
             return undefined;
           }
-          const made = signBlock(header, included, (bytes) => key.sign(bytes));
+          const commitmentRoot = await begun.finish(changes.db);
+          const made = signBlock({ ...header, commitmentRoot }, included, (bytes) => key.sign(bytes));
           await changes.insertBlock(made);
           return made;
         });

@@ -90,7 +90,7 @@ export function describeBlock(signed: Block): { readonly header: BlockHeader; re
 
 /** Makes and signs a block. */
 export function signBlock(
-  header: Pick<BlockHeader, "number" | "previousHash" | "timestampMs" | "proposer">,
+  header: Pick<BlockHeader, "number" | "previousHash" | "timestampMs" | "proposer" | "commitmentRoot">,
   transactions: readonly ReadTransaction[],
   sign: (bytes: Uint8Array) => Uint8Array,
 ): ReadBlock {

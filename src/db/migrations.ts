@@ -125,6 +125,38 @@ export const migrations: readonly Migration[] = [
       });
     },
   },
+  {
+    name: "a commitment tree that grows",
+    async up(transaction, engine) {
+      // Nothing could be in them so far: no transaction led there.
+      for (const table of ["merkle_nodes", "merkle_roots", "commitments"]) {
+        await transaction.schema.dropTable(table);
+      }
+      await transaction.raw(
+        engine === "postgresql"
+          ? "CREATE TABLE commitments (commitment bytea PRIMARY KEY, leaf_index integer NOT NULL)"
+          : "CREATE TABLE commitments (commitment BLOB PRIMARY KEY, leaf_index INTEGER NOT NULL) WITHOUT ROWID",
+      );
+      // The complete nodes, leaves among them: level * 2^21 + position.
+      await transaction.schema.createTable("merkle_nodes", (table) => {
+        table.integer("id").primary();
+        table.binary("hash").notNullable();
+      });
+      await transaction.schema.createTable("merkle_roots", (table) => {
+        table.bigInteger("block_number").primary();
+        table.string("root", 66).notNullable().unique();
+        table.integer("leaf_count").notNullable();
+        // The nodes above both leaves and empty places, levels 1 to 19, 32 bytes each; zeros where there is none.
+        table.binary("edge").notNullable();
+      });
+      await transaction("merkle_roots").insert({
+        block_number: 0,
+        root: "0x2134e76ac5d21aab186c2be1dd8f84ee880a1e46eaf712f9d371b6df22191f3e",
+        leaf_count: 0,
+        edge: Buffer.alloc(19 * 32),
+      });
+    },
+  },
 ];
 
 /**

@@ -9,6 +9,7 @@ import {
   ValueType,
 } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { Failure } from "../errors.js";
+import { answerOnce } from "../read-cache.js";
 import type { Call, Implementation } from "../rpc/service.js";
 import { type AccessRule, canRead } from "./access.js";
 import { checkAddress, normalizeOwner } from "./address.js";
@@ -21,8 +22,7 @@ const maxQueryLength = 256;
 
 /** Builds the storage service. */
 export function createStorageService(programs: Programs): Implementation<typeof StorageService> {
-  // A program that is kept, and so is frozen, is found again as the same object, and answered as before.
-  const answers = new WeakMap<WholeProgram, ReturnType<typeof toProgram>>();
+  const programAnswer = answerOnce(toProgram);
 
   async function readField(address: string, name: string, call: Call): Promise<Field | undefined> {
     const { record, field } = admit(await programs.findWithField(checkAddress(address), name), call);
@@ -40,15 +40,7 @@ export function createStorageService(programs: Programs): Implementation<typeof 
 
   return {
     async getProgram({ storageAddress }, call) {
-      const found = admit(await programs.findWithData(checkAddress(storageAddress)), call);
-      let answer = answers.get(found);
-      if (answer === undefined) {
-        answer = toProgram(found);
-        if (Object.isFrozen(found)) {
-          answers.set(found, Object.freeze(answer));
-        }
-      }
-      return answer;
+      return programAnswer(admit(await programs.findWithData(checkAddress(storageAddress)), call));
     },
 
     async getProgramData({ storageAddress }, call) {

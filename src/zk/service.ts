@@ -1,10 +1,11 @@
-/** The zero-knowledge service: the commitment tree and the used nullifiers. */
+/** The zero-knowledge service: the commitment tree and the spent nullifiers. */
 import type { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import { Failure } from "../errors.js";
-import type { Implementation } from "../rpc/service.js";
 import { normalizeHash } from "../hash.js";
-import type { MerkleTree } from "./merkle-tree.js";
-import type { Nullifiers } from "./nullifiers.js";
+import { answerOnce } from "../read-cache.js";
+import type { Implementation } from "../rpc/service.js";
+import { knownBlocks, type MerklePath, type MerkleRoot, type MerkleTree } from "./merkle-tree.js";
+import type { Nullifiers, NullifierSearch } from "./nullifiers.js";
 
 /** What the service reads. */
 export interface ZkServiceParts {
@@ -12,38 +13,64 @@ export interface ZkServiceParts {
   readonly nullifiers: Nullifiers;
 }
 
+const missing = {
+  commitment: "The commitment is not in the tree.",
+  root: `No such root was current after one of the last ${knownBlocks} blocks.`,
+  "commitment under this root": "The commitment is in the tree, but came after this root.",
+} as const;
+
 /** Builds the service. */
 export function createZkService({ tree, nullifiers }: ZkServiceParts): Implementation<typeof ZkService> {
+  const rootAnswer = answerOnce(({ root, blockNumber, leafCount }: MerkleRoot) => ({
+    rootHash: root,
+    blockNumber,
+    leafCount,
+  }));
+  const pathAnswer = answerOnce(toProof);
+  const nullifierAnswer = answerOnce(({ hash, use }: NullifierSearch) => ({
+    used: use !== undefined,
+    nullifierHash: hash,
+    ...use,
+  }));
+
   return {
-    async getMerkleRoot() {
-      const { root, blockNumber, leafCount } = await tree.root();
-      return { rootHash: root, blockNumber, leafCount };
+    async getMerkleRoot({ block }) {
+      const found = block === undefined ? await tree.root() : await tree.rootAfter(block);
+      if (found === undefined) {
+        throw new Failure(
+          "NOT_FOUND",
+          `Roots are known after each of the last ${knownBlocks} blocks; block ${block} is none of them.`,
+        );
+      }
+      return rootAnswer(found);
     },
 
     async getMerkleProof(request) {
       const commitment = normalizeHash("A commitment", request.commitment);
-      const path = await tree.path(commitment);
-      if (path === undefined) {
-        throw new Failure("NOT_FOUND", "The commitment is not in the tree.");
+      const root = request.root === undefined ? undefined : normalizeHash("A root", request.root);
+      const search = await tree.path(commitment, root);
+      if (search.missing !== undefined) {
+        throw new Failure("NOT_FOUND", missing[search.missing]);
       }
-      const { leafIndex, siblings, pathIndices, root, blockNumber } = path;
-      return {
-        commitment,
-        proof: {
-          siblings: siblings.map((hash) => ({ hashes: [hash] })),
-          pathIndices,
-          root,
-          leaf: commitment,
-          leafIndex,
-        },
-        blockNumber,
-      };
+      return pathAnswer(search);
     },
 
-    async getNullifier(request) {
-      const nullifierHash = normalizeHash("A nullifier hash", request.nullifierHash);
-      const use = await nullifiers.find(nullifierHash);
-      return use === undefined ? { used: false, nullifierHash } : { used: true, nullifierHash, ...use };
+    async getNullifier({ nullifierHash }) {
+      return nullifierAnswer(await nullifiers.find(normalizeHash("A nullifier hash", nullifierHash)));
     },
+  };
+}
+
+function toProof({ commitment, leafIndex, siblings, pathIndices, root, blockNumber }: MerklePath) {
+  return {
+    commitment,
+    proof: {
+      siblings: siblings.map((hash) => ({ hashes: [hash] })),
+      pathIndices,
+      root,
+      leaf: commitment,
+      leafIndex,
+    },
+    blockNumber,
   };
 }

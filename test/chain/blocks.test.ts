@@ -7,8 +7,7 @@ import { describeBlock } from "../../src/chain/transaction.js";
 import { sha256 } from "../../src/hash.js";
 import type { Database, Engine } from "../../src/db/connect.js";
 import { Failure } from "../../src/errors.js";
-import { execute } from "../../src/execute.js";
-import { createPublic, openChain, signTransaction, type TestKey, testKey } from "../helpers/chain.js";
+import { createPublic, effectsOn, openChain, signTransaction, type TestKey, testKey } from "../helpers/chain.js";
 import { prepareEngines } from "../helpers/databases.js";
 import type { Teardown } from "../helpers/start-node.js";
 
@@ -139,7 +138,7 @@ for (const engine of engines.names) {
 }
 
 test("what could not be put into the pool does not fill it", async (t) => {
-  const { store } = await open(t, "sqlite");
+  const { store, database } = await open(t, "sqlite");
   let isBroken = true;
   const breaking: ChainStore = {
     ...store,
@@ -150,7 +149,7 @@ test("what could not be put into the pool does not fill it", async (t) => {
     store: breaking,
     genesis: { text: "", hash: "", authorities: [authority.publicKey], timestampMs: 0 },
     head: await store.head(),
-    execute,
+    effects: effectsOn(database, [authority.publicKey]),
     onApplied: () => undefined,
     nowMs: () => now,
   });

@@ -5,6 +5,8 @@ import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
+import { IMT } from "@zk-kit/imt";
+import { poseidon2 } from "poseidon-lite/poseidon2";
 import { type CallerName, type ContractCase, contractCase } from "./case.js";
 import {
   binary,
@@ -15,15 +17,17 @@ import {
   friend,
   hidden,
   includedHash,
+  lastBlock,
+  leaves,
   list,
   owner,
   pendingHash,
   pendingTransaction,
   rejectedHash,
   shared,
+  spentNullifier,
   unknown,
   usedNonce,
-  usedNullifier,
 } from "./data.js";
 
 const chain = ChainService.method;
@@ -34,7 +38,6 @@ const zk = ZkService.method;
 const attestation = AttestationService.method;
 
 const newcomer = { node: "newcomer" } as const;
-const hash = (leaf: bigint): string => `0x${leaf.toString(16).padStart(64, "0")}`;
 
 const healthCases = [
   contractCase(health.getHealth, "/health", "ok", {}),
@@ -229,27 +232,66 @@ const storageCases = [
   contractCase(storage.searchPrograms, "/storage-program/search?q=%FF", "malformed encoding", undefined),
 ];
 
+const ofLeaf = (title: string, commitment: string, root?: string): ContractCase =>
+  contractCase(
+    zk.getMerkleProof,
+    `/zk/merkle/proof/${encodeURIComponent(commitment)}${root === undefined ? "" : `?root=${root}`}`,
+    title,
+    { commitment, root },
+  );
+const ofNullifier = (title: string, nullifierHash: string): ContractCase =>
+  contractCase(zk.getNullifier, `/zk/nullifier/${encodeURIComponent(nullifierHash)}`, title, { nullifierHash });
+const rootAfter = (title: string, block: bigint): ContractCase =>
+  contractCase(zk.getMerkleRoot, `/zk/merkle-root?block=${block}`, title, { block });
+
+const upper = (hash: string): string => `0x${hash.slice(2).toUpperCase()}`;
+const [firstLeaf, secondLeaf, lastLeaf] = leaves;
+const noLeaf = `0x${"4".padStart(64, "0")}`;
+/** Each way in which a hash can be malformed. */
+const malformed = [
+  ["without 0x", firstLeaf.slice(2)],
+  ["too short", firstLeaf.slice(0, -1)],
+  ["too long", `${firstLeaf}0`],
+  ["no hex", `${firstLeaf.slice(0, -1)}g`],
+  ["an upper-case X", `0X${firstLeaf.slice(2)}`],
+  ["a space after it", `${firstLeaf} `],
+] as const;
+/** Poseidon(1, 2) and so on, by another implementation: the roots after blocks 1 and 2. */
+const [rootOfOne, rootOfTwo] = [1, 2].map((count) => {
+  const tree = new IMT(poseidon2, 20, 0n, 2, leaves.slice(0, count).map(BigInt));
+  return `0x${BigInt(tree.root).toString(16).padStart(64, "0")}`;
+}) as [string, string];
+
 const zkCases = [
   contractCase(zk.getMerkleRoot, "/zk/merkle-root", "three leaves", {}),
   contractCase(zk.getMerkleRoot, "/zk/merkle-root", "empty tree", {}, newcomer),
-  contractCase(zk.getMerkleProof, `/zk/merkle/proof/${hash(1n)}`, "first leaf", { commitment: hash(1n) }),
-  contractCase(
-    zk.getMerkleProof,
-    `/zk/merkle/proof/0x${hash(0xabcn).slice(2).toUpperCase()}`,
-    "last leaf, upper case",
-    {
-      commitment: `0x${hash(0xabcn).slice(2).toUpperCase()}`,
-    },
-  ),
-  contractCase(zk.getMerkleProof, `/zk/merkle/proof/${hash(4n)}`, "unknown", { commitment: hash(4n) }),
-  contractCase(zk.getMerkleProof, `/zk/merkle/proof/${hash(1n).slice(2)}`, "without 0x", {
-    commitment: hash(1n).slice(2),
-  }),
-  contractCase(zk.getNullifier, `/zk/nullifier/${usedNullifier.hash.toUpperCase().replace("0X", "0x")}`, "used", {
-    nullifierHash: usedNullifier.hash,
-  }),
-  contractCase(zk.getNullifier, `/zk/nullifier/${hash(1n)}`, "unused", { nullifierHash: hash(1n) }),
-  contractCase(zk.getNullifier, `/zk/nullifier/${hash(1n)}0`, "too long", { nullifierHash: `${hash(1n)}0` }),
+  rootAfter("before the last leaf", BigInt(lastBlock - 1)),
+  rootAfter("after the newest block", BigInt(lastBlock)),
+  rootAfter("the oldest that is known", BigInt(lastBlock - 255)),
+  rootAfter("too old", BigInt(lastBlock - 256)),
+  rootAfter("the genesis", 0n),
+  rootAfter("not there yet", BigInt(lastBlock + 1)),
+  rootAfter("beyond", 2n ** 64n - 1n),
+  contractCase(zk.getMerkleRoot, "/zk/merkle-root?block=x", "no number", undefined),
+  contractCase(zk.getMerkleRoot, "/zk/merkle-root?block=1&block=2", "twice", undefined),
+  contractCase(zk.getMerkleProof, `/zk/merkle/proof/${firstLeaf}`, "empty tree", { commitment: firstLeaf }, newcomer),
+  ofLeaf("first leaf", firstLeaf),
+  ofLeaf("second leaf", secondLeaf),
+  ofLeaf("last leaf", lastLeaf),
+  ofLeaf("last leaf, upper case", upper(lastLeaf)),
+  ofLeaf("unknown", noLeaf),
+  ofLeaf("first leaf under an older root", firstLeaf, rootOfTwo),
+  ofLeaf("first leaf under an older root, upper case", firstLeaf, upper(rootOfTwo)),
+  ofLeaf("first leaf under a root that is too old", firstLeaf, rootOfOne),
+  ofLeaf("last leaf under a root before it", lastLeaf, rootOfTwo),
+  ofLeaf("unknown under an older root", noLeaf, rootOfTwo),
+  ofLeaf("first leaf under no root", firstLeaf, noLeaf),
+  ...malformed.map(([title, hash]) => ofLeaf(title, hash)),
+  ofLeaf("malformed root", firstLeaf, "0x12"),
+  ofNullifier("spent", spentNullifier),
+  ofNullifier("spent, upper case", upper(spentNullifier)),
+  ofNullifier("unspent", `0x${"9".repeat(64)}`),
+  ...malformed.map(([title, hash]) => ofNullifier(title, hash)),
 ];
 
 const verify = (title: string, body: string, attested?: string): ContractCase =>
@@ -285,11 +327,12 @@ const ofTransaction = (title: string, hashOf: string): ContractCase =>
 
 // At the end: what is submitted stays pending.
 const chainCases = [
-  contractCase(chain.getHead, "/chain/head", "block 1", {}),
+  contractCase(chain.getHead, "/chain/head", "the newest block", {}),
   contractCase(chain.getHead, "/chain/head", "none yet", {}, newcomer),
   contractCase(chain.getBlock, "/chain/blocks/1", "with a transaction", { number: 1n }),
   contractCase(chain.getBlock, "/chain/blocks/0", "the genesis", { number: 0n }),
-  contractCase(chain.getBlock, "/chain/blocks/2", "none yet", { number: 2n }),
+  contractCase(chain.getBlock, "/chain/blocks/2", "with a commitment root", { number: 2n }),
+  contractCase(chain.getBlock, `/chain/blocks/${lastBlock + 1}`, "none yet", { number: BigInt(lastBlock + 1) }),
   contractCase(chain.getBlock, "/chain/blocks/18446744073709551615", "beyond", { number: 2n ** 64n - 1n }),
   contractCase(chain.getBlock, "/chain/blocks/x", "no number", undefined),
   ofTransaction("included", includedHash),

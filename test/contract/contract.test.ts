@@ -17,11 +17,11 @@ import { until } from "../helpers/until.js";
 import { connectEach, readFailure, type RpcClient, type RpcProtocol, rpcProtocols } from "../helpers/rpc-clients.js";
 import { ask, askJson } from "../helpers/plain-client.js";
 import { referenceJson } from "../helpers/reference-json.js";
-import { insertProgram, insertTree, seedDatabase } from "../helpers/seed.js";
+import { insertProgram, seedDatabase } from "../helpers/seed.js";
 import { silentPeer, startTestNode, temporaryDirectory, type TestNode } from "../helpers/start-node.js";
 import type { ContractCase, NodeName } from "./case.js";
 import { cases } from "./cases.js";
-import { authorities, blockTimeMs, leaves, people, programs, transactions, treeBlock, usedNullifier } from "./data.js";
+import { authorities, blocks, blockTimeMs, people, programs } from "./data.js";
 
 type Nodes = Record<NodeName, { readonly node: TestNode; readonly clients: Record<RpcProtocol, RpcClient> }>;
 const test = anyTest as TestFn<Nodes>;
@@ -37,13 +37,13 @@ test.before(async (t) => {
         for (const program of programs) {
           await insertProgram(database, program);
         }
-        await insertTree(database, leaves, treeBlock);
-        await database.write("nullifiers").insert(usedNullifier);
         const chain = await openChain(database, authorities, () => blockTimeMs);
-        for (const transaction of transactions) {
-          await chain.submit(transaction);
+        for (const transactions of blocks) {
+          for (const transaction of transactions) {
+            await chain.submit(transaction);
+          }
+          await chain.seal(authorities[0]);
         }
-        await chain.seal(authorities[0]!);
       });
       await writeFile(join(dir, "genesis.json"), genesisOf(...authorities));
       await writeFile(join(dir, "peers.json"), JSON.stringify([{ url: silentPeer }]));

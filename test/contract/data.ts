@@ -1,6 +1,6 @@
 /** What the member node of the contract suite holds. */
 import { sha256 } from "../../src/hash.js";
-import { createPublic, signTransaction, type TestKey, testKey } from "../helpers/chain.js";
+import { commit, createPublic, signTransaction, signZk, spend, type TestKey, testKey } from "../helpers/chain.js";
 import type { SeedProgram } from "../helpers/seed.js";
 import type { CallerName } from "./case.js";
 
@@ -123,26 +123,36 @@ export const programs: readonly SeedProgram[] = [
   { address: empty, owner: friend, name: "EXOTIC", mode: "public", type: "null", createdMs: createdMs + 6 },
 ];
 
-/** The tree's leaves, and the block that its root belongs to. */
-export const leaves: readonly bigint[] = [1n, 2n, 0xabcn];
-export const treeBlock = 12;
-
-/** A used nullifier. */
-export const usedNullifier = { hash: key("d"), block_number: 11, transaction_hash: key("e") };
-
 /** Two, so that no node seals by itself. */
 export const authorities = [testKey(11), testKey(12)] as const;
 export const blockTimeMs = createdMs + 60_000;
 
 const writer = testKey(13);
 
-/** Transactions of block 1, but for the last one, which is rejected; and one that is not handed in yet. */
-export const transactions = [
-  signTransaction(writer, 1, createPublic("written", '{"a":1}')),
-  signTransaction(writer, 2, createPublic("broken", "{")),
+const written = signTransaction(writer, 1, createPublic("written", '{"a":1}'));
+const broken = signTransaction(writer, 2, createPublic("broken", "{"));
+export const includedHash = sha256(written.body);
+export const rejectedHash = sha256(broken.body);
+
+const element = (value: bigint): string => `0x${value.toString(16).padStart(64, "0")}`;
+/** The tree's leaves. */
+export const leaves = [1n, 2n, 0xabcn].map(element) as [string, string, string];
+/** A nullifier that block 3 spends. */
+export const spentNullifier = key("d");
+const committer = testKey(14);
+
+/**
+ * The transactions of the blocks from 1 on; one of block 1 is rejected. There are so many blocks that the root after the
+ * first one is not known any more, while that after the second one, which holds until the last, is.
+ */
+export const blocks = [
+  [written, broken, signZk(committer, 1, commit(leaves[0]))],
+  [signZk(committer, 2, commit(leaves[1]))],
+  [signZk(authorities[0], 1, spend(spentNullifier))],
+  ...Array.from({ length: 258 }, (_, i) => [signZk(authorities[0], i + 2, spend(element(BigInt(i))))]),
+  [signZk(committer, 3, commit(leaves[2]))],
 ];
-export const includedHash = sha256(transactions[0]!.body);
-export const rejectedHash = sha256(transactions[1]!.body);
+export const lastBlock = blocks.length;
 export const pendingTransaction = signTransaction(writer, 3, createPublic("pending", "{}"));
 export const pendingHash = sha256(pendingTransaction.body);
 export const forgedTransaction = { ...pendingTransaction, signature: Buffer.alloc(64) };

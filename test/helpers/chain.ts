@@ -5,12 +5,17 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Transaction, TransactionBodySchema, TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { AccessMode } from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import type { ZkOperationSchema } from "../../gen/gatehouse/zk/v1/operation_pb.js";
 import type { StorageOperationSchema } from "../../gen/gatehouse/storage/v1/operation_pb.js";
-import { type Chain, createChain } from "../../src/chain/chain.js";
+import { type Chain, createChain, type Effects } from "../../src/chain/chain.js";
 import { createChainStore } from "../../src/chain/store.js";
 import type { Database } from "../../src/db/connect.js";
-import { execute } from "../../src/execute.js";
+import { createEffects } from "../../src/effects.js";
 import { sha256 } from "../../src/hash.js";
+import { fold } from "../../src/zk/fold.js";
+import { type VerificationKey, verifyGroth16 } from "../../src/zk/groth16.js";
+import type { ZkWorkers } from "../../src/zk/workers.js";
+import { createZkChanges } from "../../src/zk/write.js";
 import { type Teardown, temporaryDirectory } from "./start-node.js";
 
 /** A key that is the same in every run. */
@@ -36,6 +41,9 @@ export function testKey(seed: number): TestKey {
   };
 }
 
+/** An operation on the commitment tree or a nullifier as a literal. */
+export type ZkChange = NonNullable<MessageInitShape<typeof ZkOperationSchema>["operation"]>;
+
 /** A storage operation as a literal. */
 export type Operation = NonNullable<MessageInitShape<typeof StorageOperationSchema>["operation"]>;
 
@@ -46,13 +54,37 @@ export function signTransaction(
   operation: Operation,
   sender = key.publicKey,
 ): Transaction {
+  return signOperation(key, nonce, { case: "storage", value: { operation } }, sender);
+}
+
+/** Signs a transaction that changes the commitment tree or a nullifier. */
+export function signZk(key: TestKey, nonce: number, operation: ZkChange): Transaction {
+  return signOperation(key, nonce, { case: "zk", value: { operation } }, key.publicKey);
+}
+
+/** Adds a commitment. */
+export function commit(commitment: string): ZkChange {
+  return { case: "addCommitment", value: { commitment } };
+}
+
+/** Spends a nullifier without a proof. */
+export function spend(nullifierHash: string): ZkChange {
+  return { case: "spendNullifier", value: { nullifierHash } };
+}
+
+function signOperation(
+  key: TestKey,
+  nonce: number,
+  operation: NonNullable<MessageInitShape<typeof TransactionBodySchema>["operation"]>,
+  sender: string,
+): Transaction {
   const body = toBinary(
     TransactionBodySchema,
     create(TransactionBodySchema, {
       sender,
       nonce: BigInt(nonce),
       timestampMs: 1_700_000_000_000n,
-      operation: { case: "storage", value: { operation } },
+      operation,
     }),
   );
   return create(TransactionSchema, { body, signature: key.sign(body) });
@@ -92,6 +124,7 @@ export async function openChain(
   database: Database,
   authorities: readonly TestKey[],
   nowMs: () => number = Date.now,
+  verificationKey?: VerificationKey,
 ): Promise<Chain> {
   const store = createChainStore(database);
   const text = genesisOf(...authorities);
@@ -104,5 +137,22 @@ export async function openChain(
   if ((await store.head()) === undefined) {
     await store.insertGenesis(genesis);
   }
-  return createChain({ store, genesis, head: await store.head(), execute, onApplied: () => undefined, nowMs });
+  const effects = effectsOn(database, genesis.authorities, verificationKey);
+  return createChain({ store, genesis, head: await store.head(), effects, onApplied: () => undefined, nowMs });
 }
+
+/** The effects of all features on a database, in this thread. */
+export function effectsOn(
+  database: Database,
+  authorities: readonly string[],
+  verificationKey?: VerificationKey,
+): Effects {
+  return createEffects(createZkChanges({ database, workers: inlineWorkers, verificationKey, authorities }));
+}
+
+/** The long arithmetic without threads. */
+export const inlineWorkers: ZkWorkers = {
+  foldAll: (tasks) => Promise.resolve(tasks.map(fold)),
+  verify: (task) => Promise.resolve(verifyGroth16(task)),
+  stop: () => Promise.resolve(),
+};

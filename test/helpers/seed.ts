@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { type Database, openDatabase } from "../../src/db/connect.js";
 import { migrate } from "../../src/db/migrate.js";
 import { type AccessRule, namedReaders } from "../../src/storage/access.js";
-import { hashPair, emptyNodes, toHex, treeDepth } from "../../src/zk/poseidon.js";
+import { appendLeaves } from "../../src/zk/merkle-tree.js";
+import { inlineWorkers } from "./chain.js";
 
 /** Opens the database of a node's directory, which no node uses yet, and closes it afterwards. */
 export async function seedDatabase(dir: string, fill: (database: Database) => Promise<void>): Promise<void> {
@@ -63,21 +64,12 @@ export async function insertProgram({ write }: Database, program: SeedProgram): 
   }
 }
 
-/** Stores a tree of these leaves, every node of it, as of a block. */
-export async function insertTree({ write }: Database, leaves: readonly bigint[], blockNumber: number): Promise<void> {
-  let level = [...leaves];
-  for (const [position, leaf] of leaves.entries()) {
-    await write("commitments").insert({ commitment: toHex(leaf), leaf_index: position });
-  }
-  for (let depth = 0; depth <= treeDepth; depth++) {
-    for (const [position, hash] of level.entries()) {
-      await write("merkle_nodes").insert({ level: depth, position, hash: Buffer.from(toHex(hash).slice(2), "hex") });
-    }
-    if (depth < treeDepth) {
-      level = Array.from({ length: Math.ceil(level.length / 2) }, (_, i) =>
-        hashPair(level[2 * i]!, level[2 * i + 1] ?? emptyNodes[depth]!),
-      );
-    }
-  }
-  await write("merkle_roots").insert({ block_number: blockNumber, root: toHex(level[0]!), leaf_count: leaves.length });
+/** Adds leaves to the tree, as a block would. */
+export async function insertLeaves(
+  { engine, write }: Database,
+  leaves: readonly bigint[],
+  blockNumber: number,
+): Promise<void> {
+  const { foldAll } = inlineWorkers;
+  await write.transaction((db) => appendLeaves(db, engine, { leaves, blockNumber: BigInt(blockNumber), foldAll }));
 }

@@ -1,17 +1,18 @@
+import { IMT } from "@zk-kit/imt";
 import test from "ava";
 import { poseidon2 } from "poseidon-lite/poseidon2";
-import type { Engine } from "../../src/db/connect.js";
-import { createMerkleTree, type MerklePath } from "../../src/zk/merkle-tree.js";
-import { hashPair, toHex } from "../../src/zk/poseidon.js";
-import { insertTree } from "../helpers/seed.js";
+import { type Database, type Engine } from "../../src/db/connect.js";
+import { createMerkleTree, isKnownRoot, type MerklePath, type MerkleTree } from "../../src/zk/merkle-tree.js";
+import { fieldOrder, toHex } from "../../src/zk/poseidon.js";
 import { prepareEngines } from "../helpers/databases.js";
+import { insertLeaves } from "../helpers/seed.js";
 import type { Teardown } from "../helpers/start-node.js";
 
 const engines = await prepareEngines();
 test.after.always(() => engines.stop());
 
-/** Verifies a proof as another program would: from the leaf upwards. */
-function fold(leaf: bigint, { siblings, pathIndices }: MerklePath): string {
+/** Leads a leaf to a root as another program would. */
+function foldPath(leaf: bigint, { siblings, pathIndices }: MerklePath): string {
   const root = siblings.reduce((node, sibling, level) => {
     const pair = [node, BigInt(sibling)];
     return poseidon2(pathIndices[level] === 0 ? pair : pair.reverse());
@@ -19,43 +20,156 @@ function fold(leaf: bigint, { siblings, pathIndices }: MerklePath): string {
   return toHex(root);
 }
 
-async function treeOf(t: Teardown, engine: Engine, leaves: readonly bigint[]) {
-  const database = await engines.open(t, engine);
-  if (leaves.length > 0) {
-    await insertTree(database, leaves, 7);
-  }
-  return createMerkleTree(database);
+interface Fixture {
+  readonly database: Database;
+  readonly tree: MerkleTree;
+  /** Another implementation with the same leaves. */
+  readonly other: IMT;
+  readonly leaves: bigint[];
+  /** Adds so many leaves as the next block. */
+  readonly grow: (count: number) => Promise<void>;
+  /** The next block adds none. */
+  readonly pass: (blocks: number) => Promise<void>;
 }
 
-test("the hash is Poseidon as circomlib has it", (t) => {
-  t.is(hashPair(1n, 2n), 7853200120776062878684798364095072458815029376092732009249414926327459813530n);
-});
+async function open(t: Teardown, engine: Engine): Promise<Fixture> {
+  const database = await engines.open(t, engine);
+  const other = new IMT(poseidon2, 20, 0n, 2);
+  const leaves: bigint[] = [];
+  let block = -1;
+  const pass = async (blocks: number): Promise<void> => {
+    for (let i = 0; i < blocks; i++) {
+      block++;
+      await database.write("blocks").insert({ number: block, hash: String(block), timestamp_ms: 0 });
+    }
+  };
+  await pass(1);
+  return {
+    database,
+    tree: createMerkleTree(database),
+    other,
+    leaves,
+    pass,
+    grow: async (count) => {
+      const added = Array.from({ length: count }, (_, i) => BigInt(leaves.length + i + 1) ** 41n % fieldOrder);
+      await pass(1);
+      await insertLeaves(database, added, block);
+      added.forEach((leaf) => other.insert(leaf));
+      leaves.push(...added);
+    },
+  };
+}
+
+async function pathOf(tree: MerkleTree, leaf: bigint, root?: string): Promise<MerklePath> {
+  const search = await tree.path(toHex(leaf), root);
+  if (search.missing !== undefined) {
+    throw new Error(`missing: ${search.missing}`);
+  }
+  return search;
+}
 
 for (const engine of engines.names) {
   test(`${engine}: the empty tree has its known root, at block 0`, async (t) => {
-    let node = 0n;
-    for (let level = 0; level < 20; level++) {
-      node = poseidon2([node, node]);
-    }
-    const tree = await treeOf(t, engine, []);
-    t.deepEqual(await tree.root(), { root: toHex(node), blockNumber: 0n, leafCount: 0 });
-    t.is(await tree.path(toHex(1n)), undefined);
+    const { tree, other } = await open(t, engine);
+    t.deepEqual(await tree.root(), { root: toHex(other.root as bigint), blockNumber: 0n, leafCount: 0 });
+    t.deepEqual(await tree.path(toHex(1n), undefined), { missing: "commitment" });
   });
 
-  for (const count of [1, 2, 3, 7, 8, 33]) {
-    test(`${engine}: the proof of each of ${count} leaves leads to the root`, async (t) => {
-      const leaves = Array.from({ length: count }, (_, i) => BigInt(i + 1) ** 5n);
-      const tree = await treeOf(t, engine, leaves);
-      const { root, blockNumber, leafCount } = await tree.root();
-      t.is(leafCount, count);
-      for (const [leafIndex, leaf] of leaves.entries()) {
-        const path = await tree.path(toHex(leaf));
-        t.like(path, { leafIndex, root, blockNumber });
-        t.is(path!.siblings.length, 20);
-        t.is(fold(leaf, path!), root);
-        t.not(fold(leaf + 1n, path!), root);
+  test(`${engine}: batches of any size give the tree that zk-kit gives, and its proofs`, async (t) => {
+    const { tree, other, leaves, grow } = await open(t, engine);
+    let seed = 7;
+    const random = (bound: number): number => (seed = (seed * 48_271) % 2_147_483_647) % bound;
+    for (const count of [1, 1, 2, 3, 1, 70, ...Array.from({ length: 12 }, () => 1 + random(40))]) {
+      await grow(count);
+      const { root, leafCount } = await tree.root();
+      t.is(root, toHex(other.root as bigint));
+      t.is(leafCount, leaves.length);
+      for (const index of [0, leaves.length - 1, random(leaves.length), random(leaves.length)]) {
+        const path = await pathOf(tree, leaves[index]!);
+        const expected = other.createProof(index);
+        t.deepEqual(
+          [path.root, path.leafIndex, path.siblings, path.pathIndices],
+          [root, index, expected.siblings.map(([sibling]) => toHex(sibling as bigint)), expected.pathIndices],
+        );
+        t.is(foldPath(leaves[index]!, path), root);
       }
-      t.is(await tree.path(toHex(123n)), undefined);
-    });
-  }
+    }
+  });
+
+  test(`${engine}: a proof leads to no root when its leaf or any sibling is another one`, async (t) => {
+    const { tree, leaves, grow } = await open(t, engine);
+    await grow(11);
+    const path = await pathOf(tree, leaves[6]!);
+    t.is(foldPath(leaves[6]!, path), path.root);
+    t.not(foldPath(leaves[5]!, path), path.root);
+    for (let level = 0; level < 20; level++) {
+      const siblings = path.siblings.with(level, toHex(BigInt(path.siblings[level]!) ^ 1n));
+      t.not(foldPath(leaves[6]!, { ...path, siblings }), path.root);
+    }
+  });
+
+  test(`${engine}: leaves prove themselves under every root since they came, for 256 blocks`, async (t) => {
+    const { database, tree, leaves, grow, pass } = await open(t, engine);
+    const roots: string[] = [];
+    for (const count of [1, 4, 3, 1, 9]) {
+      await grow(count);
+      roots.push((await tree.root()).root);
+    }
+    for (const [i, root] of roots.entries()) {
+      const block = BigInt(i + 1);
+      const after = (await tree.rootAfter(block))!;
+      t.like(after, { root, blockNumber: block });
+      for (const [index, leaf] of leaves.entries()) {
+        if (index < after.leafCount) {
+          const path = await pathOf(tree, leaf, root);
+          t.like(path, { leafIndex: index, root, blockNumber: block });
+          t.is(foldPath(leaf, path), root);
+        } else {
+          t.deepEqual(await tree.path(toHex(leaf), root), { missing: "commitment under this root" });
+        }
+      }
+    }
+    t.is(await tree.rootAfter(6n), undefined);
+
+    // The first root holds until block 2: it is known while block 1 is among the last 256.
+    await pass(251);
+    t.truthy(await tree.rootAfter(1n));
+    t.is((await pathOf(tree, leaves[0]!, roots[0]!)).root, roots[0]!);
+    await pass(1);
+    t.is(await tree.rootAfter(1n), undefined);
+    t.deepEqual(await tree.path(toHex(leaves[0]!), roots[0]), { missing: "root" });
+    t.is((await pathOf(tree, leaves[0]!, roots[1]!)).root, roots[1]!);
+    // For the next block, 258, that which was current after one of the 256 before it is known: blocks 2 to 257.
+    t.false(await isKnownRoot(database.read, engine, roots[0]!, 258n));
+    t.true(await isKnownRoot(database.read, engine, roots[1]!, 258n));
+
+    await grow(1);
+    const kept = (await database.read("merkle_roots").count({ count: "*" })) as { count: number }[];
+    t.is(kept[0]!.count, 4, "rows of roots that are not known any more are gone");
+    t.is((await pathOf(tree, leaves[0]!, roots[2]!)).root, roots[2]!);
+  });
 }
+
+test("a large block is folded in pieces, in other threads, and gives the same tree", async (t) => {
+  const { createZkWorkers } = await import("../../src/zk/workers.js");
+  const { growTree, edgeOf, peaksAfter } = await import("../../src/zk/fold.js");
+  const workers = createZkWorkers();
+  t.teardown(() => workers.stop());
+  const leaves = Array.from({ length: 5_000 }, (_, i) => BigInt(i + 1));
+  const other = new IMT(poseidon2, 20, 0n, 2, leaves);
+  let peaks = {};
+  let count = 0;
+  // Begins and ends inside of pieces.
+  for (const size of [3, 4_500, 497]) {
+    const runs = await growTree(count, leaves.slice(count, count + size), peaks, workers.foldAll);
+    count += size;
+    peaks = peaksAfter(count, peaks, runs);
+  }
+  t.is(edgeOf(count, peaks)[20], other.root as bigint);
+});
+
+test("a full tree has a root, and no edge", async (t) => {
+  const { edgeOf } = await import("../../src/zk/fold.js");
+  t.deepEqual(edgeOf(2 ** 20, { 20: 5n }), new Array(21).fill(undefined));
+  t.pass();
+});

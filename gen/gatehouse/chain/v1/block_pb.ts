@@ -9,13 +9,15 @@ import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { StorageOperation } from "../../storage/v1/operation_pb.js";
 import { file_gatehouse_storage_v1_operation } from "../../storage/v1/operation_pb.js";
+import type { ZkOperation } from "../../zk/v1/operation_pb.js";
+import { file_gatehouse_zk_v1_operation } from "../../zk/v1/operation_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file gatehouse/chain/v1/block.proto.
  */
 export const file_gatehouse_chain_v1_block: GenFile = /*@__PURE__*/
-  fileDesc("Ch5nYXRlaG91c2UvY2hhaW4vdjEvYmxvY2sucHJvdG8SEmdhdGVob3VzZS5jaGFpbi52MSIuCgtUcmFuc2FjdGlvbhIMCgRib2R5GAEgASgMEhEKCXNpZ25hdHVyZRgCIAEoDCKOAQoPVHJhbnNhY3Rpb25Cb2R5Eg4KBnNlbmRlchgBIAEoCRINCgVub25jZRgCIAEoBBIUCgx0aW1lc3RhbXBfbXMYAyABKAMSOQoHc3RvcmFnZRgKIAEoCzImLmdhdGVob3VzZS5zdG9yYWdlLnYxLlN0b3JhZ2VPcGVyYXRpb25IAEILCglvcGVyYXRpb24iYQoFQmxvY2sSDgoGaGVhZGVyGAEgASgMEhEKCXNpZ25hdHVyZRgCIAEoDBI1Cgx0cmFuc2FjdGlvbnMYAyADKAsyHy5nYXRlaG91c2UuY2hhaW4udjEuVHJhbnNhY3Rpb24itAEKC0Jsb2NrSGVhZGVyEg4KBm51bWJlchgBIAEoBBIVCg1wcmV2aW91c19oYXNoGAIgASgJEh8KDHRpbWVzdGFtcF9tcxgDIAEoA1IJdGltZXN0YW1wEhkKEXRyYW5zYWN0aW9uc19oYXNoGAQgASgJEhAKCHByb3Bvc2VyGAUgASgJEhwKD2NvbW1pdG1lbnRfcm9vdBgGIAEoCUgAiAEBQhIKEF9jb21taXRtZW50X3Jvb3RiBnByb3RvMw", [file_gatehouse_storage_v1_operation]);
+  fileDesc("Ch5nYXRlaG91c2UvY2hhaW4vdjEvYmxvY2sucHJvdG8SEmdhdGVob3VzZS5jaGFpbi52MSIuCgtUcmFuc2FjdGlvbhIMCgRib2R5GAEgASgMEhEKCXNpZ25hdHVyZRgCIAEoDCK6AQoPVHJhbnNhY3Rpb25Cb2R5Eg4KBnNlbmRlchgBIAEoCRINCgVub25jZRgCIAEoBBIUCgx0aW1lc3RhbXBfbXMYAyABKAMSOQoHc3RvcmFnZRgKIAEoCzImLmdhdGVob3VzZS5zdG9yYWdlLnYxLlN0b3JhZ2VPcGVyYXRpb25IABIqCgJ6axgLIAEoCzIcLmdhdGVob3VzZS56ay52MS5aa09wZXJhdGlvbkgAQgsKCW9wZXJhdGlvbiJhCgVCbG9jaxIOCgZoZWFkZXIYASABKAwSEQoJc2lnbmF0dXJlGAIgASgMEjUKDHRyYW5zYWN0aW9ucxgDIAMoCzIfLmdhdGVob3VzZS5jaGFpbi52MS5UcmFuc2FjdGlvbiK0AQoLQmxvY2tIZWFkZXISDgoGbnVtYmVyGAEgASgEEhUKDXByZXZpb3VzX2hhc2gYAiABKAkSHwoMdGltZXN0YW1wX21zGAMgASgDUgl0aW1lc3RhbXASGQoRdHJhbnNhY3Rpb25zX2hhc2gYBCABKAkSEAoIcHJvcG9zZXIYBSABKAkSHAoPY29tbWl0bWVudF9yb290GAYgASgJSACIAQFCEgoQX2NvbW1pdG1lbnRfcm9vdGIGcHJvdG8z", [file_gatehouse_storage_v1_operation, file_gatehouse_zk_v1_operation]);
 
 /**
  * A signed transaction. Its hash is SHA-256 of body.
@@ -86,6 +88,14 @@ export type TransactionBody = Message<"gatehouse.chain.v1.TransactionBody"> & {
      */
     value: StorageOperation;
     case: "storage";
+  } | {
+    /**
+     * A change of the commitment tree or the nullifiers.
+     *
+     * @generated from field: gatehouse.zk.v1.ZkOperation zk = 11;
+     */
+    value: ZkOperation;
+    case: "zk";
   } | { case: undefined; value?: undefined };
 };
 

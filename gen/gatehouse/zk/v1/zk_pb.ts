@@ -5,6 +5,10 @@
 // The commitment tree and the nullifiers. The tree is binary, of depth 20,
 // hashed with Poseidon (circomlib parameters, BN254, two inputs); an empty
 // leaf is 0. Hashes are 0x and 64 lower-case hex digits.
+//
+// A proof holds for one root, and a block may change the root at any time. So
+// the roots of the last 256 blocks stay known: a proof that was asked for, made
+// into a zero-knowledge proof and sent in is still good when it arrives.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -16,14 +20,20 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file gatehouse/zk/v1/zk.proto.
  */
 export const file_gatehouse_zk_v1_zk: GenFile = /*@__PURE__*/
-  fileDesc("ChhnYXRlaG91c2UvemsvdjEvemsucHJvdG8SD2dhdGVob3VzZS56ay52MSIWChRHZXRNZXJrbGVSb290UmVxdWVzdCJUChVHZXRNZXJrbGVSb290UmVzcG9uc2USEQoJcm9vdF9oYXNoGAEgASgJEhQKDGJsb2NrX251bWJlchgCIAEoBBISCgpsZWFmX2NvdW50GAMgASgNIisKFUdldE1lcmtsZVByb29mUmVxdWVzdBISCgpjb21taXRtZW50GAEgASgJIm8KFkdldE1lcmtsZVByb29mUmVzcG9uc2USEgoKY29tbWl0bWVudBgBIAEoCRIrCgVwcm9vZhgCIAEoCzIcLmdhdGVob3VzZS56ay52MS5NZXJrbGVQcm9vZhIUCgxibG9ja19udW1iZXIYAyABKAQigAEKC01lcmtsZVByb29mEisKCHNpYmxpbmdzGAEgAygLMhkuZ2F0ZWhvdXNlLnprLnYxLlNpYmxpbmdzEhQKDHBhdGhfaW5kaWNlcxgCIAMoDRIMCgRyb290GAMgASgJEgwKBGxlYWYYBCABKAkSEgoKbGVhZl9pbmRleBgFIAEoDSIgCghTaWJsaW5ncxIOCgZoYXNoZXMYASADKAk6BPCSGgEiLQoTR2V0TnVsbGlmaWVyUmVxdWVzdBIWCg5udWxsaWZpZXJfaGFzaBgBIAEoCSKoAQoUR2V0TnVsbGlmaWVyUmVzcG9uc2USDAoEdXNlZBgBIAEoCBIWCg5udWxsaWZpZXJfaGFzaBgCIAEoCRIfCgxibG9ja19udW1iZXIYAyABKARCBPiSGgFIAIgBARIjChB0cmFuc2FjdGlvbl9oYXNoGAQgASgJQgT4khoBSAGIAQFCDwoNX2Jsb2NrX251bWJlckITChFfdHJhbnNhY3Rpb25faGFzaDKVAwoJWmtTZXJ2aWNlEncKDUdldE1lcmtsZVJvb3QSJS5nYXRlaG91c2UuemsudjEuR2V0TWVya2xlUm9vdFJlcXVlc3QaJi5nYXRlaG91c2UuemsudjEuR2V0TWVya2xlUm9vdFJlc3BvbnNlIheC0+STAhESDy96ay9tZXJrbGUtcm9vdBKIAQoOR2V0TWVya2xlUHJvb2YSJi5nYXRlaG91c2UuemsudjEuR2V0TWVya2xlUHJvb2ZSZXF1ZXN0GicuZ2F0ZWhvdXNlLnprLnYxLkdldE1lcmtsZVByb29mUmVzcG9uc2UiJYLT5JMCHxIdL3prL21lcmtsZS9wcm9vZi97Y29tbWl0bWVudH0SgwEKDEdldE51bGxpZmllchIkLmdhdGVob3VzZS56ay52MS5HZXROdWxsaWZpZXJSZXF1ZXN0GiUuZ2F0ZWhvdXNlLnprLnYxLkdldE51bGxpZmllclJlc3BvbnNlIiaC0+STAiASHi96ay9udWxsaWZpZXIve251bGxpZmllcl9oYXNofWIGcHJvdG8z", [file_gatehouse_annotations_v1_annotations, file_google_api_annotations]);
+  fileDesc("ChhnYXRlaG91c2UvemsvdjEvemsucHJvdG8SD2dhdGVob3VzZS56ay52MSI0ChRHZXRNZXJrbGVSb290UmVxdWVzdBISCgVibG9jaxgBIAEoBEgAiAEBQggKBl9ibG9jayJUChVHZXRNZXJrbGVSb290UmVzcG9uc2USEQoJcm9vdF9oYXNoGAEgASgJEhQKDGJsb2NrX251bWJlchgCIAEoBBISCgpsZWFmX2NvdW50GAMgASgNIkcKFUdldE1lcmtsZVByb29mUmVxdWVzdBISCgpjb21taXRtZW50GAEgASgJEhEKBHJvb3QYAiABKAlIAIgBAUIHCgVfcm9vdCJvChZHZXRNZXJrbGVQcm9vZlJlc3BvbnNlEhIKCmNvbW1pdG1lbnQYASABKAkSKwoFcHJvb2YYAiABKAsyHC5nYXRlaG91c2UuemsudjEuTWVya2xlUHJvb2YSFAoMYmxvY2tfbnVtYmVyGAMgASgEIoABCgtNZXJrbGVQcm9vZhIrCghzaWJsaW5ncxgBIAMoCzIZLmdhdGVob3VzZS56ay52MS5TaWJsaW5ncxIUCgxwYXRoX2luZGljZXMYAiADKA0SDAoEcm9vdBgDIAEoCRIMCgRsZWFmGAQgASgJEhIKCmxlYWZfaW5kZXgYBSABKA0iIAoIU2libGluZ3MSDgoGaGFzaGVzGAEgAygJOgTwkhoBIi0KE0dldE51bGxpZmllclJlcXVlc3QSFgoObnVsbGlmaWVyX2hhc2gYASABKAkiqAEKFEdldE51bGxpZmllclJlc3BvbnNlEgwKBHVzZWQYASABKAgSFgoObnVsbGlmaWVyX2hhc2gYAiABKAkSHwoMYmxvY2tfbnVtYmVyGAMgASgEQgT4khoBSACIAQESIwoQdHJhbnNhY3Rpb25faGFzaBgEIAEoCUIE+JIaAUgBiAEBQg8KDV9ibG9ja19udW1iZXJCEwoRX3RyYW5zYWN0aW9uX2hhc2gylQMKCVprU2VydmljZRJ3Cg1HZXRNZXJrbGVSb290EiUuZ2F0ZWhvdXNlLnprLnYxLkdldE1lcmtsZVJvb3RSZXF1ZXN0GiYuZ2F0ZWhvdXNlLnprLnYxLkdldE1lcmtsZVJvb3RSZXNwb25zZSIXgtPkkwIREg8vemsvbWVya2xlLXJvb3QSiAEKDkdldE1lcmtsZVByb29mEiYuZ2F0ZWhvdXNlLnprLnYxLkdldE1lcmtsZVByb29mUmVxdWVzdBonLmdhdGVob3VzZS56ay52MS5HZXRNZXJrbGVQcm9vZlJlc3BvbnNlIiWC0+STAh8SHS96ay9tZXJrbGUvcHJvb2Yve2NvbW1pdG1lbnR9EoMBCgxHZXROdWxsaWZpZXISJC5nYXRlaG91c2UuemsudjEuR2V0TnVsbGlmaWVyUmVxdWVzdBolLmdhdGVob3VzZS56ay52MS5HZXROdWxsaWZpZXJSZXNwb25zZSImgtPkkwIgEh4vemsvbnVsbGlmaWVyL3tudWxsaWZpZXJfaGFzaH1iBnByb3RvMw", [file_gatehouse_annotations_v1_annotations, file_google_api_annotations]);
 
 /**
- * Asks for the current root.
+ * Asks for a root.
  *
  * @generated from message gatehouse.zk.v1.GetMerkleRootRequest
  */
 export type GetMerkleRootRequest = Message<"gatehouse.zk.v1.GetMerkleRootRequest"> & {
+  /**
+   * The root as it was after this block; the current one when unset.
+   *
+   * @generated from field: optional uint64 block = 1;
+   */
+  block?: bigint | undefined;
 };
 
 /**
@@ -34,7 +44,7 @@ export const GetMerkleRootRequestSchema: GenMessage<GetMerkleRootRequest> = /*@_
   messageDesc(file_gatehouse_zk_v1_zk, 0);
 
 /**
- * The current root.
+ * A root.
  *
  * @generated from message gatehouse.zk.v1.GetMerkleRootResponse
  */
@@ -47,7 +57,7 @@ export type GetMerkleRootResponse = Message<"gatehouse.zk.v1.GetMerkleRootRespon
   rootHash: string;
 
   /**
-   * Block number of the root.
+   * Number of the block that made this root.
    *
    * @generated from field: uint64 block_number = 2;
    */
@@ -80,6 +90,14 @@ export type GetMerkleProofRequest = Message<"gatehouse.zk.v1.GetMerkleProofReque
    * @generated from field: string commitment = 1;
    */
   commitment: string;
+
+  /**
+   * Root that the proof is to lead to, 0x and 64 hex digits in either case; the
+   * current one when unset.
+   *
+   * @generated from field: optional string root = 2;
+   */
+  root?: string | undefined;
 };
 
 /**
@@ -110,7 +128,7 @@ export type GetMerkleProofResponse = Message<"gatehouse.zk.v1.GetMerkleProofResp
   proof?: MerkleProof | undefined;
 
   /**
-   * Block number of the proof's root.
+   * Number of the block that made the proof's root.
    *
    * @generated from field: uint64 block_number = 3;
    */
@@ -266,7 +284,10 @@ export const GetNullifierResponseSchema: GenMessage<GetNullifierResponse> = /*@_
  */
 export const ZkService: GenService<{
   /**
-   * The current root of the commitment tree.
+   * The root of the commitment tree: the current one, or the one after a block.
+   *
+   * Errors: NOT_FOUND for a block that is not there yet, or that is older than
+   * the last 256.
    *
    * @generated from rpc gatehouse.zk.v1.ZkService.GetMerkleRoot
    */
@@ -276,10 +297,12 @@ export const ZkService: GenService<{
     output: typeof GetMerkleRootResponseSchema;
   },
   /**
-   * Proof that a commitment is in the tree.
+   * Proof that a commitment is in the tree, for the current root or one of the
+   * last 256 blocks.
    *
-   * Errors: INVALID_REQUEST for a malformed commitment; NOT_FOUND for one that
-   * is not in the tree.
+   * Errors: INVALID_REQUEST for a malformed commitment or root; NOT_FOUND for a
+   * commitment that is not in the tree, or was not yet under that root, and for
+   * a root that is none of the last 256 blocks.
    *
    * @generated from rpc gatehouse.zk.v1.ZkService.GetMerkleProof
    */

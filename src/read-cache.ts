@@ -1,0 +1,61 @@
+/** What the database said lately, in memory, where somebody tells when it may say something else. */
+import { LRUCache } from "lru-cache";
+
+/** Reads with a memory. */
+export interface ReadCache<Found extends object> {
+  /** At once what is remembered, otherwise a promise of what is found. */
+  read(key: string): Found | Promise<Found>;
+  /** Forgets one key, or everything, once a change of it is in the database. */
+  forget(key?: string): void;
+}
+
+/** Remembers what was found for up to `max` keys, and freezes it. */
+export function createReadCache<Found extends object>(
+  find: (key: string) => Promise<Found>,
+  max: number,
+): ReadCache<Found> {
+  const cache = new LRUCache<string, Found>({ max });
+  // Raised with each change: what was read before it is not kept.
+  let generation = 0;
+
+  async function look(key: string): Promise<Found> {
+    const before = generation;
+    const found = await find(key);
+    if (generation === before) {
+      cache.set(key, Object.freeze(found));
+    }
+    return found;
+  }
+
+  return {
+    read: (key) => cache.get(key) ?? look(key),
+    forget(key) {
+      generation++;
+      if (key === undefined) {
+        cache.clear();
+      } else {
+        cache.delete(key);
+      }
+    },
+  };
+}
+
+/**
+ * Makes answers of values. A frozen value is one that a cache keeps, and so is found again as the same object: its
+ * answer is made once, and frozen as well, so that it is also encoded once.
+ */
+export function answerOnce<Value extends object, Answer extends object>(
+  make: (value: Value) => Answer,
+): (value: Value) => Answer {
+  const answers = new WeakMap<Value, Answer>();
+  return (value) => {
+    let answer = answers.get(value);
+    if (answer === undefined) {
+      answer = make(value);
+      if (Object.isFrozen(value)) {
+        answers.set(value, Object.freeze(answer));
+      }
+    }
+    return answer;
+  };
+}

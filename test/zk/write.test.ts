@@ -1,0 +1,159 @@
+/** Commitments and nullifiers through blocks. */
+import { IMT } from "@zk-kit/imt";
+import test from "ava";
+import { poseidon2 } from "poseidon-lite/poseidon2";
+import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { createChainStore } from "../../src/chain/store.js";
+import { readTransaction, signBlock } from "../../src/chain/transaction.js";
+import type { Engine } from "../../src/db/connect.js";
+import type { Failure } from "../../src/errors.js";
+import { parseVerificationKey, type VerificationKey } from "../../src/zk/groth16.js";
+import { createMerkleTree } from "../../src/zk/merkle-tree.js";
+import { createNullifiers } from "../../src/zk/nullifiers.js";
+import { fieldOrder, toHex } from "../../src/zk/poseidon.js";
+import { commit, openChain, signZk, spend, testKey, type ZkChange } from "../helpers/chain.js";
+import { prepareEngines } from "../helpers/databases.js";
+import { proveAnything, verificationKeyJson } from "../helpers/groth16.js";
+import type { Teardown } from "../helpers/start-node.js";
+
+const engines = await prepareEngines();
+test.after.always(() => engines.stop());
+
+const [authority, alice, bob] = [testKey(1), testKey(2), testKey(3)];
+const nullifier = toHex(77n);
+
+async function open(t: Teardown, engine: Engine, verificationKey?: VerificationKey) {
+  const database = await engines.open(t, engine);
+  const chain = await openChain(database, [authority], Date.now, verificationKey);
+  const store = createChainStore(database);
+  let nonce = 0;
+  const sign = (change: ZkChange, key = alice): Transaction => signZk(key, ++nonce, change);
+  return {
+    chain,
+    store,
+    sign,
+    tree: createMerkleTree(database),
+    nullifiers: createNullifiers(database),
+    /** Why it is refused at the door. */
+    refusal: async (change: ZkChange, key = alice): Promise<readonly [reason: string, message: string]> => {
+      try {
+        await chain.submit(sign(change, key));
+        return ["taken", ""];
+      } catch (error) {
+        return [(error as Failure).reason, (error as Failure).message];
+      }
+    },
+  };
+}
+
+const key = parseVerificationKey(verificationKeyJson);
+
+for (const engine of engines.names) {
+  test(`${engine}: commitments of a block become leaves in their order, and the block says the root`, async (t) => {
+    const { chain, sign, tree, refusal } = await open(t, engine);
+    const other = new IMT(poseidon2, 20, 0n, 2);
+    for (const batch of [[5n], [6n, 1n, fieldOrder - 1n], [9n]]) {
+      for (const leaf of batch) {
+        await chain.submit(sign(commit(toHex(leaf))));
+        other.insert(leaf);
+      }
+      const block = await chain.seal(authority);
+      t.is(block!.header.commitmentRoot, toHex(other.root as bigint));
+      t.like(await tree.root(), { root: block!.header.commitmentRoot, blockNumber: block!.header.number });
+    }
+    t.like(await tree.path(toHex(1n), undefined), { leafIndex: 2 });
+
+    t.deepEqual(await refusal(commit(toHex(6n))), ["ALREADY_EXISTS", "The commitment is in the tree already."]);
+    t.is((await refusal(commit(toHex(0n))))[0], "INVALID_REQUEST");
+    t.is((await refusal(commit(toHex(fieldOrder))))[0], "INVALID_REQUEST");
+    t.is((await refusal(commit("0x12")))[0], "INVALID_REQUEST");
+    t.is((await refusal(commit(toHex(0xabn).toUpperCase().replace("0X", "0x"))))[0], "INVALID_REQUEST");
+  });
+
+  test(`${engine}: of two equal commitments in one block one gets in`, async (t) => {
+    const { chain, store, sign, tree } = await open(t, engine);
+    const hashes = [await chain.submit(sign(commit(toHex(5n)))), await chain.submit(sign(commit(toHex(5n)), bob))];
+    const block = await chain.seal(authority);
+    t.is(block!.transactions.length, 1);
+    t.is((await tree.root()).leafCount, 1);
+    const fates = await Promise.all(hashes.map((hash) => store.fate(hash)));
+    t.deepEqual(fates.map((fate) => fate!.status).sort(), ["included", "rejected"]);
+    t.like(
+      fates.find((fate) => fate!.status === "rejected"),
+      { reason: "The commitment is in the tree already." },
+    );
+  });
+
+  test(`${engine}: a block whose root is another one is refused, and nothing of it stays`, async (t) => {
+    const { chain, sign, tree } = await open(t, engine);
+    const before = chain.head()!;
+    const make = (commitmentRoot: string | undefined, transactions: Transaction[]) =>
+      signBlock(
+        {
+          number: before.number + 1n,
+          previousHash: before.hash,
+          timestampMs: before.timestampMs + 1n,
+          proposer: authority.publicKey,
+          commitmentRoot,
+        },
+        transactions.map(readTransaction),
+        (bytes) => authority.sign(bytes),
+      ).signed;
+    const transaction = sign(commit(toHex(5n)));
+    const right = new IMT(poseidon2, 20, 0n, 2, [5n]).root as bigint;
+    for (const wrong of [undefined, toHex(right + 1n)]) {
+      await t.throwsAsync(chain.apply(make(wrong, [transaction])), { message: /the commitment tree's root becomes/ });
+      t.is((await tree.root()).leafCount, 0);
+    }
+    const spending = signZk(authority, 1, spend(nullifier));
+    await t.throwsAsync(chain.apply(make(toHex(right), [spending])), { message: /here it becomes no other/ });
+    await chain.apply(make(toHex(right), [transaction]));
+    t.like(await tree.root(), { root: toHex(right), leafCount: 1, blockNumber: 1n });
+  });
+
+  test(`${engine}: without a verification key an authority spends, once, and nobody else`, async (t) => {
+    const { chain, store, sign, nullifiers, refusal } = await open(t, engine);
+    t.is((await refusal(spend(nullifier)))[0], "PERMISSION_DENIED");
+    const twice = [
+      await chain.submit(sign(spend(nullifier), authority)),
+      await chain.submit(sign(spend(nullifier), authority)),
+    ];
+    await chain.seal(authority);
+    t.deepEqual(await Promise.all(twice.map((hash) => store.fate(hash))), [
+      { status: "included", blockNumber: 1n },
+      { status: "rejected", reason: "The nullifier is spent already, in block 1." },
+    ]);
+    t.deepEqual((await nullifiers.find(nullifier)).use, { blockNumber: 1n, transactionHash: twice[0] });
+    t.deepEqual(await refusal(spend(nullifier), authority), [
+      "ALREADY_EXISTS",
+      "The nullifier is spent already, in block 1.",
+    ]);
+    t.is((await nullifiers.find(toHex(78n))).use, undefined);
+  });
+
+  test(`${engine}: with a verification key the proof decides, whoever sends it`, async (t) => {
+    const { chain, sign, tree, nullifiers, refusal } = await open(t, engine, key);
+    await chain.submit(sign(commit(toHex(5n))));
+    await chain.seal(authority);
+    const { root } = await tree.root();
+    const proof = proveAnything([BigInt(nullifier), BigInt(root)]);
+    const spending = (more: object): ZkChange => ({
+      case: "spendNullifier",
+      value: { nullifierHash: nullifier, root, proof, ...more },
+    });
+    t.is((await refusal(spending({ proof: undefined }), authority))[0], "INVALID_PROOF");
+    t.is((await refusal(spending({ nullifierHash: toHex(78n) })))[0], "INVALID_PROOF");
+    t.is((await refusal(spending({ proof: { ...proof, c: proof.a } })))[0], "INVALID_PROOF");
+    t.regex((await refusal(spending({ root: toHex(1n) })))[1], /current after none of the last 256 blocks/);
+    t.is((await refusal(spending({ nullifierHash: toHex(fieldOrder) })))[0], "INVALID_REQUEST");
+    t.is((await refusal(spending({ root: "0x1" })))[0], "INVALID_REQUEST");
+
+    // A leaf that comes in between changes the root, and the proof is still good.
+    await chain.submit(sign(commit(toHex(6n))));
+    await chain.seal(authority);
+    await chain.submit(sign(spending({}), bob));
+    await chain.seal(authority);
+    t.like((await nullifiers.find(nullifier)).use, { blockNumber: 3n });
+    t.is((await refusal(spending({})))[0], "ALREADY_EXISTS");
+  });
+}
