@@ -189,7 +189,12 @@ async function healthUnderWork(
       submitted++;
       const data = { data: { case: "json" as const, value: JSON.stringify({ n: submitted, text: "x".repeat(500) }) } };
       const value = { programName: `under work ${submitted}`, data, access: { mode: AccessMode.PUBLIC } };
-      await submitChange(url, key, { case: "createProgram", value }, submitted);
+      await submitChange(
+        url,
+        key,
+        { case: "storage", value: { operation: { case: "createProgram", value } } },
+        submitted,
+      );
     }
   };
   const search = async (): Promise<void> => {

@@ -11,6 +11,7 @@ import { addPeers } from "./cli/peers.js";
 import { addStart } from "./cli/start.js";
 import { addStorage } from "./cli/storage.js";
 import { addTx } from "./cli/tx.js";
+import { addZk } from "./cli/zk.js";
 import { ConfigError } from "./config.js";
 import { version } from "./version.js";
 
@@ -30,7 +31,18 @@ Exit codes: 0 done, 1 failed, 2 wrong option or configuration, 3 the node cannot
   )
   .exitOverride();
 
-for (const add of [addStart, addDevnet, addKeygen, addHealth, addPeers, addStorage, addTx, addIdentity, addBlock]) {
+for (const add of [
+  addStart,
+  addDevnet,
+  addKeygen,
+  addHealth,
+  addPeers,
+  addStorage,
+  addTx,
+  addZk,
+  addIdentity,
+  addBlock,
+]) {
   add(program);
 }
 

@@ -12,7 +12,7 @@ import { loadOrCreateNodeKey } from "../info/node-key.js";
 import { type RunningNode, startNode } from "../node.js";
 import { askNode } from "./ask-node.js";
 import { paint, print, table } from "./output.js";
-import { seedSamples } from "./samples.js";
+import { type SampleSection, seedSamples } from "./samples.js";
 import { stopOnSignals } from "./signals.js";
 
 interface DevnetFlags {
@@ -83,7 +83,8 @@ async function run(flags: DevnetFlags): Promise<void> {
     };
     relayAgain();
     await untilSettled(nodes);
-    const samples = await seedSamples(nodes[0]!.rpcUrl, directory);
+    const authority = await loadOrCreateNodeKey(dataDirOf(directory, 0));
+    const samples = await seedSamples(nodes[0]!.rpcUrl, directory, authority);
     print(...(flags.json === true ? [JSON.stringify({ event: "network-ready" })] : await overview(nodes, samples)));
   } catch (error) {
     await close();
@@ -167,7 +168,7 @@ async function untilSettled(nodes: readonly RunningNode[]): Promise<void> {
   }
 }
 
-async function overview(nodes: readonly RunningNode[], samples: readonly string[]): Promise<string[]> {
+async function overview(nodes: readonly RunningNode[], samples: readonly SampleSection[]): Promise<string[]> {
   const rows = await Promise.all(
     nodes.map(async ({ rpcUrl, publicKey }, i) => {
       const { status } = JSON.parse((await askNode(rpcUrl, "/health")).text) as { status: string };
@@ -175,7 +176,7 @@ async function overview(nodes: readonly RunningNode[], samples: readonly string[
     }),
   );
   const url = nodes[0]!.rpcUrl;
-  const routes = ["/health", "/info", "/peerlist", "/readyz?verbose", "/chain/head", "/zk/merkle-root"];
+  const routes = ["/health", "/info", "/peerlist", "/readyz?verbose", "/chain/head"];
   return [
     "",
     ...table([["  NODE", "HTTP AND GRPC", "STATUS", "PUBLIC KEY"], ...rows]),
@@ -183,9 +184,7 @@ async function overview(nodes: readonly RunningNode[], samples: readonly string[
     "  Try:",
     ...routes.map((route) => `    curl '${url}${route}'`),
     "",
-    "  Storage programs, made by transactions of Alice:",
-    ...samples.map((line) => `    ${line}`),
-    "",
+    ...samples.flatMap(({ title, lines }) => [`  ${title}`, ...lines.map((line) => `    ${line}`), ""]),
     `  ${paint("dim", "Ctrl-C stops the network.")}`,
     "",
   ];

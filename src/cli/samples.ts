@@ -1,8 +1,12 @@
-/** The storage programs of a new devnet: a public, a shared and a private one, made by real transactions. */
-import { AccessMode, AccessPermission } from "../../gen/gatehouse/storage/v1/storage_pb.js";
-import { loadOrCreateNodeKey } from "../info/node-key.js";
-import { programAddress } from "../storage/write.js";
+/**
+ * What a new devnet holds, all of it made by real transactions: a public, a shared and a private storage program, three
+ * commitments and a spent nullifier.
+ */
 import { join } from "node:path";
+import { AccessMode, AccessPermission } from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import { loadOrCreateNodeKey, type NodeKey } from "../info/node-key.js";
+import { programAddress } from "../storage/write.js";
+import { toHex } from "../zk/poseidon.js";
 import { askSuccessfully } from "./ask-node.js";
 import { identityHeaders } from "./caller.js";
 import { followTransaction, submitChange } from "./submit.js";
@@ -11,47 +15,35 @@ const guestbook = '{"title": "Guestbook", "entries": ["Ann was here", "so was Bo
 const team = '{"topic": "Roadmap", "votes": {"ann": 3, "bob": 2}}';
 const diary = '{"pin": 1234, "today": "Nobody reads this but me."}';
 
+const programNames = ["guestbook", "team", "diary"] as const;
+const commitments = [101n, 102n, 103n].map(toHex);
+const nullifier = toHex(7n);
+
+/** curl lines under a heading. */
+export interface SampleSection {
+  readonly title: string;
+  readonly lines: readonly string[];
+}
+
 /**
- * Makes the programs, unless a network that was kept has them already.
+ * Makes the samples, unless a network that was kept has them already.
  *
+ * @param authority key of the genesis's authority, which alone may spend a nullifier without a proof.
  * @returns curl lines, one for each route.
  */
-export async function seedSamples(node: string, directory: string): Promise<string[]> {
+export async function seedSamples(node: string, directory: string, authority: NodeKey): Promise<SampleSection[]> {
   const alice = await loadOrCreateNodeKey(join(directory, "alice"));
   const bob = await loadOrCreateNodeKey(join(directory, "bob"));
-  const programs = [
-    { name: "guestbook", json: guestbook, access: { mode: AccessMode.PUBLIC } },
-    {
-      name: "team",
-      json: team,
-      access: {
-        mode: AccessMode.RESTRICTED,
-        groups: {
-          editors: { members: [bob.publicKey], permissions: [AccessPermission.READ, AccessPermission.WRITE] },
-        },
-      },
-    },
-    { name: "diary", json: diary, access: { mode: AccessMode.OWNER } },
-  ];
-  // The nonces of the samples, so that their addresses are known when they are there already.
-  const known = await askSuccessfully(node, `/storage-program/owner/${alice.publicKey}`);
-  if (!known.includes("guestbook")) {
-    const hashes: string[] = [];
-    for (const [i, { name, json, access }] of programs.entries()) {
-      const value = { programName: name, data: { data: { case: "json" as const, value: json } }, access };
-      hashes.push(await submitChange(node, alice, { case: "createProgram", value }, i + 1));
-    }
-    await Promise.all(hashes.map((hash) => followTransaction(node, hash)));
-  }
-  const [open, shared, secret] = programs.map(({ name }, i) => {
-    const address = programAddress(alice.publicKey, name, BigInt(i + 1), "");
-    return `${node}/storage-program/${address}`;
-  }) as [string, string, string];
+  const first = await seedPrograms(node, alice, bob);
+  await seedZk(node, alice, authority, first);
+  const [open, shared, secret] = programNames.map(
+    (name, i) => `${node}/storage-program/${programAddress(alice.publicKey, name, BigInt(i + 1), "")}`,
+  ) as [string, string, string];
   const signedBy = (key: typeof alice): string =>
     Object.entries(identityHeaders(key))
       .map(([header, value]) => `-H '${header}: ${value}'`)
       .join(" ");
-  return [
+  const programs = [
     `curl '${open}'`,
     `curl '${open}/all'`,
     `curl '${open}/fields'`,
@@ -64,4 +56,58 @@ export async function seedSamples(node: string, directory: string): Promise<stri
     `curl ${signedBy(bob)} '${shared}/all'`,
     `curl ${signedBy(alice)} '${secret}/all'`,
   ];
+  const zk = [
+    `curl '${node}/zk/merkle-root'`,
+    `curl '${node}/zk/merkle/proof/${commitments[1]}'`,
+    `curl '${node}/zk/nullifier/${nullifier}'`,
+  ];
+  return [
+    { title: "Storage programs, made by transactions of Alice:", lines: programs },
+    { title: "Commitments of hers, and a spent nullifier:", lines: zk },
+  ];
+}
+
+/** Makes the programs; gives the next nonce of Alice. */
+async function seedPrograms(node: string, alice: NodeKey, bob: NodeKey): Promise<number> {
+  const programs = [
+    { name: programNames[0], json: guestbook, access: { mode: AccessMode.PUBLIC } },
+    {
+      name: programNames[1],
+      json: team,
+      access: {
+        mode: AccessMode.RESTRICTED,
+        groups: {
+          editors: { members: [bob.publicKey], permissions: [AccessPermission.READ, AccessPermission.WRITE] },
+        },
+      },
+    },
+    { name: programNames[2], json: diary, access: { mode: AccessMode.OWNER } },
+  ];
+  // The nonces of the samples, so that their addresses are known when they are there already.
+  const known = await askSuccessfully(node, `/storage-program/owner/${alice.publicKey}`);
+  if (!known.includes("guestbook")) {
+    const hashes: string[] = [];
+    for (const [i, { name, json, access }] of programs.entries()) {
+      const value = { programName: name, data: { data: { case: "json" as const, value: json } }, access };
+      const operation = { case: "createProgram" as const, value };
+      hashes.push(await submitChange(node, alice, { case: "storage", value: { operation } }, i + 1));
+    }
+    await Promise.all(hashes.map((hash) => followTransaction(node, hash)));
+  }
+  return programs.length + 1;
+}
+
+async function seedZk(node: string, alice: NodeKey, authority: NodeKey, firstNonce: number): Promise<void> {
+  const { leafCount } = JSON.parse(await askSuccessfully(node, "/zk/merkle-root")) as { leafCount: number };
+  if (leafCount > 0) {
+    return;
+  }
+  const hashes: string[] = [];
+  for (const [i, commitment] of commitments.entries()) {
+    const operation = { case: "addCommitment" as const, value: { commitment } };
+    hashes.push(await submitChange(node, alice, { case: "zk", value: { operation } }, firstNonce + i));
+  }
+  const operation = { case: "spendNullifier" as const, value: { nullifierHash: nullifier } };
+  hashes.push(await submitChange(node, authority, { case: "zk", value: { operation } }, 1));
+  await Promise.all(hashes.map((hash) => followTransaction(node, hash)));
 }

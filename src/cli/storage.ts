@@ -8,15 +8,8 @@ import { type AccessControlSchema, AccessMode, AccessPermission } from "../../ge
 import { programAddress } from "../storage/write.js";
 import { addNodeFlags, askSuccessfully } from "./ask-node.js";
 import { addKeyFlag, identityHeaders, loadKey } from "./caller.js";
-import { ExitError, paint, print, table } from "./output.js";
-import { followTransaction, type StorageChange, submitChange } from "./submit.js";
-
-interface CommonFlags {
-  readonly node: string;
-  readonly key?: string;
-  readonly json?: boolean;
-  readonly wait: boolean;
-}
+import { ExitError, print, table } from "./output.js";
+import { addChangeFlags, type ChangeFlags, type StorageChange, submitAndReport } from "./submit.js";
 
 interface DataFlags {
   readonly data?: string;
@@ -31,7 +24,7 @@ interface AccessFlags {
   readonly group?: string[];
 }
 
-type PageFlags = CommonFlags & { readonly limit?: string; readonly offset?: string; readonly exact?: boolean };
+type PageFlags = ChangeFlags & { readonly limit?: string; readonly offset?: string; readonly exact?: boolean };
 
 /** Adds the commands. */
 export function addStorage(program: Command): void {
@@ -55,7 +48,7 @@ Examples:
     .option("--metadata <JSON>", "A JSON object to keep with it.")
     .option("--salt <TEXT>", "Part of its address.", "")
     .action(
-      async (name: string, flags: CommonFlags & DataFlags & AccessFlags & { metadata?: string; salt: string }) => {
+      async (name: string, flags: ChangeFlags & DataFlags & AccessFlags & { metadata?: string; salt: string }) => {
         const { metadata, salt } = flags;
         const key = await loadKey(flags.key);
         const nonce = Date.now();
@@ -72,7 +65,7 @@ Examples:
     );
 
   changing(storage, "write <ADDRESS>", "Replace what a program holds.", withData).action(
-    async (address: string, flags: CommonFlags & DataFlags) => {
+    async (address: string, flags: ChangeFlags & DataFlags) => {
       await change(
         flags,
         { case: "writeProgram", value: { storageAddress: address, data: await readData(flags, true) } },
@@ -83,7 +76,7 @@ Examples:
 
   changing(storage, "set <ADDRESS> <FIELD> <VALUE>", "Give a field a value (JSON).")
     .option("--index <NUMBER>", "Replace this item of the field's array instead.", wholeNumber)
-    .action(async (address: string, field: string, value: string, flags: CommonFlags & { index?: number }) => {
+    .action(async (address: string, field: string, value: string, flags: ChangeFlags & { index?: number }) => {
       checkValue(value);
       const place = { storageAddress: address, field, value };
       await change(
@@ -96,7 +89,7 @@ Examples:
     });
 
   changing(storage, "append <ADDRESS> <FIELD> <VALUE>", "Add an item (JSON) to the end of a field's array.").action(
-    async (address: string, field: string, value: string, flags: CommonFlags) => {
+    async (address: string, field: string, value: string, flags: ChangeFlags) => {
       checkValue(value);
       await change(flags, { case: "appendItem", value: { storageAddress: address, field, value } }, address);
     },
@@ -104,12 +97,12 @@ Examples:
 
   changing(storage, "delete <ADDRESS> [FIELD]", "Delete a program, or a field, or an item of a field's array.")
     .option("--index <NUMBER>", "Delete this item of the field's array.", wholeNumber)
-    .action(async (address: string, field: string | undefined, flags: CommonFlags & { index?: number }) => {
+    .action(async (address: string, field: string | undefined, flags: ChangeFlags & { index?: number }) => {
       await change(flags, deletion(address, field, flags.index), address);
     });
 
   changing(storage, "access <ADDRESS>", "Replace the rule of who may read and write.", withAccess).action(
-    async (address: string, flags: CommonFlags & AccessFlags) => {
+    async (address: string, flags: ChangeFlags & AccessFlags) => {
       const access = toAccess(flags);
       if (access === undefined) {
         throw new ExitError("--access public, owner or restricted is needed.", 2);
@@ -119,7 +112,7 @@ Examples:
   );
 
   reading(storage, "get <ADDRESS> [FIELD]", "Print a program's data, or one field of it.").action(
-    async (address: string, field: string | undefined, flags: CommonFlags) => {
+    async (address: string, field: string | undefined, flags: ChangeFlags) => {
       const path = `/storage-program/${encodeURIComponent(address)}`;
       const text = await read(
         flags,
@@ -144,9 +137,7 @@ Examples:
 }
 
 function changing(storage: Command, usage: string, description: string, ...more: ((c: Command) => Command)[]): Command {
-  const command = storage.command(usage).description(description).option("--no-wait", "Do not wait for the block.");
-  addNodeFlags(addKeyFlag(command, "The key that signs."));
-  return more.reduce((built, add) => add(built), command);
+  return more.reduce((built, add) => add(built), addChangeFlags(storage.command(usage).description(description)));
 }
 
 function reading(storage: Command, usage: string, description: string): Command {
@@ -251,22 +242,16 @@ function checkValue(value: string): void {
 }
 
 async function change(
-  flags: CommonFlags,
+  flags: ChangeFlags,
   operation: StorageChange,
-  address: string,
-  nonce = Date.now(),
+  storageAddress: string,
+  nonce?: number,
 ): Promise<void> {
-  const { node, json, wait } = flags;
-  const hash = await submitChange(node, await loadKey(flags.key), operation, nonce);
-  const state = wait ? await followTransaction(node, hash) : undefined;
-  if (json === true) {
-    print(JSON.stringify({ storageAddress: address, ...(state ?? { hash, status: "pending" }) }));
-  } else {
-    print(address, paint("dim", state === undefined ? `pending: ${hash}` : `in block ${state.blockNumber}: ${hash}`));
-  }
+  const whole = { case: "storage" as const, value: { operation } };
+  await submitAndReport(flags, whole, storageAddress, { storageAddress }, nonce);
 }
 
-async function read(flags: CommonFlags, path: string): Promise<string> {
+async function read(flags: ChangeFlags, path: string): Promise<string> {
   const headers = flags.key === undefined ? {} : identityHeaders(await loadKey(flags.key));
   return await askSuccessfully(flags.node, path, { headers });
 }

@@ -4,8 +4,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { TransactionBodySchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import type { StorageOperationSchema } from "../../gen/gatehouse/storage/v1/operation_pb.js";
 import type { NodeKey } from "../info/node-key.js";
-import { askSuccessfully } from "./ask-node.js";
-import { ExitError } from "./output.js";
+import type { Command } from "commander";
+import { addNodeFlags, askSuccessfully } from "./ask-node.js";
+import { addKeyFlag, loadKey } from "./caller.js";
+import { ExitError, paint, print } from "./output.js";
+
+/** What a transaction does, as a literal. */
+export type Change = NonNullable<MessageInitShape<typeof TransactionBodySchema>["operation"]>;
 
 /** A storage operation as a literal. */
 export type StorageChange = NonNullable<MessageInitShape<typeof StorageOperationSchema>["operation"]>;
@@ -22,19 +27,14 @@ const pollEveryMs = 100;
 const followForMs = 15_000;
 
 /** Signs a change and hands it in; gives its hash. */
-export async function submitChange(
-  node: string,
-  key: NodeKey,
-  operation: StorageChange,
-  nonce: number,
-): Promise<string> {
+export async function submitChange(node: string, key: NodeKey, operation: Change, nonce: number): Promise<string> {
   const body = toBinary(
     TransactionBodySchema,
     create(TransactionBodySchema, {
       sender: key.publicKey,
       nonce: BigInt(nonce),
       timestampMs: BigInt(Date.now()),
-      operation: { case: "storage", value: { operation } },
+      operation,
     }),
   );
   const text = await askSuccessfully(node, "/chain/transactions", {
@@ -43,6 +43,43 @@ export async function submitChange(
     },
   });
   return (JSON.parse(text) as { hash: string }).hash;
+}
+
+/** Flags of the commands that change something. */
+export interface ChangeFlags {
+  readonly node: string;
+  readonly key?: string;
+  readonly json?: boolean;
+  readonly wait: boolean;
+}
+
+/** Adds {@link ChangeFlags} to a command. */
+export function addChangeFlags(command: Command): Command {
+  command.option("--no-wait", "Do not wait for the block.");
+  return addNodeFlags(addKeyFlag(command, "The key that signs."));
+}
+
+/**
+ * Signs a change, hands it in, waits for its block unless told not to, and says what became of it.
+ *
+ * @param subject what was changed, for people.
+ * @param members the same with its name, for machines.
+ */
+export async function submitAndReport(
+  flags: ChangeFlags,
+  operation: Change,
+  subject: string,
+  members: object,
+  nonce = Date.now(),
+): Promise<void> {
+  const { node, json, wait } = flags;
+  const hash = await submitChange(node, await loadKey(flags.key), operation, nonce);
+  const state = wait ? await followTransaction(node, hash) : undefined;
+  if (json === true) {
+    print(JSON.stringify({ ...members, ...(state ?? { hash, status: "pending" }) }));
+  } else {
+    print(subject, paint("dim", state === undefined ? `pending: ${hash}` : `in block ${state.blockNumber}: ${hash}`));
+  }
 }
 
 /** Where a transaction is now. */

@@ -118,3 +118,11 @@ export function peaksAfter(leafCount: number, before: Peaks, runs: readonly Node
   }
   return peaks;
 }
+
+/** The root that a path leads a leaf to. */
+export function rootOfPath(leaf: bigint, siblings: readonly bigint[], pathIndices: readonly number[]): bigint {
+  return siblings.reduce(
+    (node, sibling, level) => (pathIndices[level] === 0 ? hashPair(node, sibling) : hashPair(sibling, node)),
+    leaf,
+  );
+}

@@ -1,0 +1,87 @@
+/** A root, its block and its proofs belong together: while blocks are applied, and after every kill. */
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { fromBinary } from "@bufbuild/protobuf";
+import { IMT } from "@zk-kit/imt";
+import test from "ava";
+import { join } from "node:path";
+import { poseidon2 } from "poseidon-lite/poseidon2";
+import { TransactionBodySchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { describeBlock } from "../../src/chain/transaction.js";
+import { authorityDirectory, commit, signZk, testKey } from "../helpers/chain.js";
+import { ask, askJson } from "../helpers/plain-client.js";
+import { startCli } from "../helpers/run-cli.js";
+import { startTestNode } from "../helpers/start-node.js";
+
+const [authority, alice] = [testKey(1), testKey(2)];
+const element = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;
+
+interface Proof {
+  readonly proof: { siblings: [string][]; pathIndices: number[]; root: string; leaf: string };
+  readonly blockNumber: number;
+}
+
+function leadsToItsRoot({ proof }: Proof): boolean {
+  const root = proof.siblings.reduce((node, [sibling], level) => {
+    const pair = [node, BigInt(sibling)];
+    return poseidon2(proof.pathIndices[level] === 0 ? pair : pair.reverse());
+  }, BigInt(proof.leaf));
+  return root === BigInt(proof.root);
+}
+
+test("while blocks are applied, and across kill -9, what is read belongs together", async (t) => {
+  const dir = await authorityDirectory(t, authority);
+  const args = ["start", "--data-dir", dir, "--genesis", join(dir, "genesis.json"), "--host", "127.0.0.1"];
+  const seen = new Map<number, string>();
+  let leaf = 0;
+  let proofs = 0;
+  for (let round = 0; round < 4; round++) {
+    const node = await startCli(t, [...args, "--rpc-port", "0", "--omni-port", "0", "--log-level", "fatal"]);
+    const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc }));
+    const killAt = Date.now() + 900 + round * 170;
+    const write = async (): Promise<void> => {
+      while (Date.now() < killAt) {
+        leaf++;
+        await client.submitTransaction({ transaction: signZk(alice, leaf, commit(element(leaf))) });
+      }
+    };
+    const read = async (): Promise<void> => {
+      while (Date.now() < killAt) {
+        const root = await askJson<{ rootHash: string; blockNumber: number }>(node.port, "/zk/merkle-root");
+        seen.set(root.blockNumber, root.rootHash);
+        const { status, text } = await ask(node.port, `/zk/merkle/proof/${element(1 + (proofs % leaf))}`);
+        if (status === 200) {
+          const proof = JSON.parse(text) as Proof;
+          t.true(leadsToItsRoot(proof));
+          t.is(seen.get(proof.blockNumber) ?? proof.proof.root, proof.proof.root);
+          seen.set(proof.blockNumber, proof.proof.root);
+          proofs++;
+        }
+      }
+    };
+    await Promise.all([write(), read(), read()]);
+    node.child.kill("SIGKILL");
+    await node.ended;
+  }
+  t.true(proofs > 20, `only ${proofs} proofs`);
+  t.true(seen.size > 3, `only ${seen.size} roots`);
+
+  const node = await startTestNode(t, {}, dir);
+  const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
+  const leaves: bigint[] = [];
+  for await (const { block } of client.listBlocks({ fromNumber: 1n })) {
+    const { header } = describeBlock(block!);
+    for (const { body } of block!.transactions) {
+      const { operation } = fromBinary(TransactionBodySchema, body);
+      if (operation.case === "zk" && operation.value.operation.case === "addCommitment") {
+        leaves.push(BigInt(operation.value.operation.value.commitment));
+      }
+    }
+    t.is(seen.get(Number(header.number)) ?? header.commitmentRoot, header.commitmentRoot);
+  }
+  const { rootHash, leafCount } = await askJson<{ rootHash: string; leafCount: number }>(node.port, "/zk/merkle-root");
+  t.is(leafCount, leaves.length);
+  t.is(BigInt(rootHash), new IMT(poseidon2, 20, 0n, 2, leaves).root as bigint);
+  t.log(`${leaves.length} leaves, ${seen.size} roots seen, ${proofs} proofs`);
+});
