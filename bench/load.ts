@@ -29,6 +29,30 @@ export async function measure(server: ServerProcess, load: Load, seconds: number
   return { ...figures, cpuUsPerRequest: (after.cpuUs - before.cpuUs) / requests };
 }
 
+/** GETs of other paths each time, over HTTP/1.1 with keep-alive. */
+export function randomLoad(path: () => string): Load {
+  return async (port, seconds) => {
+    const result = await autocannon({
+      url: `http://127.0.0.1:${port}`,
+      connections: concurrency,
+      duration: seconds,
+      requests: [{ setupRequest: (request) => ({ ...request, path: path() }) }],
+    });
+    return figuresOf("random paths", result);
+  };
+}
+
+function figuresOf(path: string, result: autocannon.Result): Awaited<ReturnType<Load>> {
+  if (result.errors > 0 || result.non2xx > 0) {
+    throw new Error(`${path}: ${result.errors} requests failed, ${result.non2xx} were answered with an error.`);
+  }
+  return {
+    requests: result.requests.total,
+    requestsPerSecond: result.requests.total / result.duration,
+    p99Ms: result.latency.p99,
+  };
+}
+
 /** What is sent; GET without a body when left out. */
 export interface HttpRequest {
   readonly method?: "GET" | "POST";
@@ -41,14 +65,7 @@ export function httpLoad(path: string, request: HttpRequest = {}): Load {
   return async (port, seconds) => {
     const url = `http://127.0.0.1:${port}${path}`;
     const result = await autocannon({ url, connections: concurrency, duration: seconds, ...request });
-    if (result.errors > 0 || result.non2xx > 0) {
-      throw new Error(`${path}: ${result.errors} requests failed, ${result.non2xx} were answered with an error.`);
-    }
-    return {
-      requests: result.requests.total,
-      requestsPerSecond: result.requests.total / result.duration,
-      p99Ms: result.latency.p99,
-    };
+    return figuresOf(path, result);
   };
 }
 

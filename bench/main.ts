@@ -10,9 +10,10 @@ import { benchHostile } from "./hostile.js";
 import type { BenchContext, Row } from "./row.js";
 import { benchStore } from "./store.js";
 import { startGatehouse } from "./server-process.js";
+import { benchTree } from "./tree.js";
 import { benchTransports } from "./transports.js";
 
-const suites = ["transports", "codecs", "boot", "hostile", "store"] as const;
+const suites = ["transports", "codecs", "boot", "hostile", "store", "tree"] as const;
 type Suite = (typeof suites)[number];
 
 const genesis = fileURLToPath(new URL("../../examples/genesis.json", import.meta.url));
@@ -27,11 +28,12 @@ const { args, opts } = (() => {
     .option("--rounds <NUMBER>", "how often to repeat each measurement; medians are shown", positive, 5)
     .option("--seconds <NUMBER>", "length of one measurement", positive, 2)
     .option("--programs <NUMBER>", "programs that the suite store loads", positive, 100_000)
+    .option("--leaves <NUMBER>", "leaves that the suite tree loads", positive, 100_000)
     .option("--json", "print the result as JSON")
     .parse();
   return {
     args: command.processedArgs[0] as string[],
-    opts: command.opts<{ rounds: number; seconds: number; programs: number; json?: boolean }>(),
+    opts: command.opts<{ rounds: number; seconds: number; programs: number; leaves: number; json?: boolean }>(),
   };
 })();
 
@@ -62,6 +64,10 @@ async function run(): Promise<Row[]> {
   if (chosen.includes("store")) {
     const { programs, rounds, seconds } = opts;
     rows.push(...(await benchStore({ directory, programs, rounds, seconds, say })));
+  }
+  if (chosen.includes("tree")) {
+    const { leaves, rounds, seconds } = opts;
+    rows.push(...(await benchTree({ directory, leaves, rounds, seconds, say })));
   }
   const node = await startGatehouse(flags);
   const context: BenchContext = { node, rounds: opts.rounds, seconds: opts.seconds, say };

@@ -7,6 +7,8 @@ import type { Usage } from "./report-usage.js";
 /** A server under load. */
 export interface ServerProcess {
   readonly port: number;
+  /** The internal port of a node. */
+  readonly omniPort?: number;
   usage(): Promise<Usage>;
   stop(): Promise<void>;
 }
@@ -38,8 +40,8 @@ export async function startGatehouse(args: readonly string[]): Promise<ServerPro
     },
   );
   const line = await firstLine(child);
-  const { ports } = JSON.parse(line) as { readonly ports: { readonly rpc: number } };
-  return handle(child, ports.rpc);
+  const { ports } = JSON.parse(line) as { readonly ports: { readonly rpc: number; readonly omni: number } };
+  return { ...handle(child, ports.rpc), omniPort: ports.omni };
 }
 
 /** Starts a bare server that answers each key with its bytes. */

@@ -1,5 +1,4 @@
 /** Reads of a node that holds many programs, each against a bare server that answers the same bytes. */
-import autocannon from "autocannon";
 import { createHash } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,7 +10,7 @@ import { migrate } from "../src/db/migrate.js";
 import { createNodeKey, nodeKeyPath } from "../src/info/node-key.js";
 import { foldName } from "../src/storage/programs.js";
 import { compare, httpAnswer } from "./compare.js";
-import { concurrency, httpLoad, type Load } from "./load.js";
+import { httpLoad, type Load, randomLoad } from "./load.js";
 import { probeHealth } from "./prober.js";
 import type { Row } from "./row.js";
 import { type ServerProcess, startGatehouse } from "./server-process.js";
@@ -59,7 +58,7 @@ export async function benchStore(bench: StoreBench): Promise<Row[]> {
     const rare = (programs - 7).toString(36);
     const subjects: (readonly [name: string, path: string, load: Load])[] = [
       ["program, hot", `${base}/${middle}`, httpLoad(`${base}/${middle}`)],
-      ["program, cold", `${base}/${middle}`, coldLoad(programs)],
+      ["program, cold", `${base}/${middle}`, randomLoad(() => randomProgram(programs))],
       ["field of a 1 MB document", `${base}/${big}/field/f7`, httpLoad(`${base}/${big}/field/f7`)],
       ["owner page of 50", `${base}/owner/${ownerOf(1)}`, httpLoad(`${base}/owner/${ownerOf(1)}`)],
       ["search, many hits", `${base}/search?q=alpha`, httpLoad(`${base}/search?q=alpha`)],
@@ -153,27 +152,10 @@ async function loadPrograms(url: string, count: number): Promise<string> {
 }
 
 /** Another public program each time. */
-function coldLoad(programs: number): Load {
-  return async (port, seconds) => {
-    const setupRequest = (request: autocannon.Request): autocannon.Request => {
-      const i = Math.floor(Math.random() * programs);
-      return { ...request, path: `/storage-program/${addressOf(i % 4 === 3 ? i - 1 : i)}` };
-    };
-    const result = await autocannon({
-      url: `http://127.0.0.1:${port}`,
-      connections: concurrency,
-      duration: seconds,
-      requests: [{ setupRequest }],
-    });
-    if (result.errors > 0) {
-      throw new Error(`${result.errors} requests failed.`);
-    }
-    return {
-      requests: result.requests.total,
-      requestsPerSecond: result.requests.total / result.duration,
-      p99Ms: result.latency.p99,
-    };
-  };
+/** Any program that anybody may read. */
+function randomProgram(programs: number): string {
+  const i = Math.floor(Math.random() * programs);
+  return `/storage-program/${addressOf(i % 4 === 3 ? i - 1 : i)}`;
 }
 
 async function healthUnderWork(

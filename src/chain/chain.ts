@@ -7,7 +7,14 @@ import type { Block, BlockHeader, Transaction } from "../../gen/gatehouse/chain/
 import { Failure } from "../errors.js";
 import type { Genesis } from "./genesis.js";
 import { type ChainChanges, type ChainHead, type ChainStore, encodeTransaction, type PoolSize } from "./store.js";
-import { type ReadBlock, readBlock, readTransaction, type ReadTransaction, signBlock } from "./transaction.js";
+import {
+  type ReadBlock,
+  readBlock,
+  readTransaction,
+  type ReadTransaction,
+  readTransactions,
+  signBlock,
+} from "./transaction.js";
 
 /** What transactions do, feature by feature. */
 export interface Effects {
@@ -114,22 +121,6 @@ export function createChain({ store, genesis, head: storedHead, effects, onAppli
     pool = { count: pool.count + 1, bytes: pool.bytes + bytes };
   }
 
-  async function include(
-    changes: ChainChanges,
-    block: BlockEffects,
-    transaction: ReadTransaction,
-    number: bigint,
-    position: number,
-  ): Promise<void> {
-    const { hash, body } = transaction;
-    if (await changes.isIncluded(hash)) {
-      throw new Failure("INVALID_REQUEST", "The transaction is in a block already.");
-    }
-    checkNonce(body.nonce, await changes.lastNonce(body.sender));
-    await block.apply(changes.db, transaction);
-    await changes.insertTransaction(transaction, number, position);
-  }
-
   function begin({ number, timestampMs }: Pick<BlockHeader, "number" | "timestampMs">): BlockEffects {
     return effects.begin({ number, timeMs: Number(timestampMs) });
   }
@@ -158,9 +149,11 @@ export function createChain({ store, genesis, head: storedHead, effects, onAppli
     }
     await store.write(async (changes) => {
       const begun = begin(header);
-      for (const [position, transaction] of block.transactions.entries()) {
-        await include(changes, begun, transaction, header.number, position);
+      const known = await learn(changes, block.transactions);
+      for (const transaction of block.transactions) {
+        await include(changes.db, begun, known, transaction);
       }
+      await changes.insertTransactions(block.transactions, header.number);
       const root = await begun.finish(changes.db);
       if (root !== header.commitmentRoot) {
         throw new Failure(
@@ -194,7 +187,7 @@ export function createChain({ store, genesis, head: storedHead, effects, onAppli
 
     async apply(signed) {
       needHead();
-      const block = readBlock(signed);
+      const block = await readBlock(signed);
       return await inTurn(async () => {
         if (block.header.number <= needHead().number && (await store.block(block.header.number))?.hash === block.hash) {
           return block.hash;
@@ -221,13 +214,15 @@ export function createChain({ store, genesis, head: storedHead, effects, onAppli
           const begun = begin(header);
           const included: ReadTransaction[] = [];
           let sizeBytes = 0;
-          for (const transaction of inNonceOrder(pending.map(readTransaction))) {
+          const transactions = inNonceOrder(await readTransactions(pending));
+          const known = await learn(changes, transactions);
+          for (const transaction of transactions) {
             sizeBytes += transaction.signed.body.length;
             if (included.length > 0 && sizeBytes > maxBlockBytes) {
               break;
             }
             try {
-              await changes.attempt((inner) => include(inner, begun, transaction, header.number, included.length));
+              await changes.attempt((inner) => include(inner.db, begun, known, transaction));
               included.push(transaction);
             } catch (error) {
               if (!(error instanceof Failure)) {
@@ -240,6 +235,7 @@ export function createChain({ store, genesis, head: storedHead, effects, onAppli
           if (included.length === 0) {
             return undefined;
           }
+          await changes.insertTransactions(included, header.number);
           const commitmentRoot = await begun.finish(changes.db);
           const made = signBlock({ ...header, commitmentRoot }, included, (bytes) => key.sign(bytes));
           await changes.insertBlock(made);
@@ -251,6 +247,38 @@ export function createChain({ store, genesis, head: storedHead, effects, onAppli
         return block;
       }),
   };
+}
+
+/** What transactions have to fit to: those before them, in the chain and in their own block. */
+interface Known {
+  /** Hashes of those that are in a block. */
+  readonly included: Set<string>;
+  /** By sender, the largest nonce. */
+  readonly nonces: Map<string, bigint>;
+}
+
+async function learn(changes: ChainChanges, transactions: readonly ReadTransaction[]): Promise<Known> {
+  return {
+    included: await changes.included(transactions.map(({ hash }) => hash)),
+    nonces: await changes.lastNonces([...new Set(transactions.map(({ body }) => body.sender))]),
+  };
+}
+
+/** Makes the effects of the next transaction of a block. Throws a Failure when it does not fit; then nothing changed. */
+async function include(
+  db: Knex,
+  block: BlockEffects,
+  { included, nonces }: Known,
+  transaction: ReadTransaction,
+): Promise<void> {
+  const { hash, body } = transaction;
+  if (included.has(hash)) {
+    throw new Failure("INVALID_REQUEST", "The transaction is in a block already.");
+  }
+  checkNonce(body.nonce, nonces.get(body.sender));
+  await block.apply(db, transaction);
+  included.add(hash);
+  nonces.set(body.sender, body.nonce);
 }
 
 function checkNonce(nonce: bigint, lastNonce: bigint | undefined): void {

@@ -61,14 +61,19 @@ export interface ChainChanges {
   readonly db: Knex;
   /** Runs `work`; when it throws, its effects are gone and those before stay. */
   attempt<T>(work: (changes: ChainChanges) => Promise<T>): Promise<T>;
-  isIncluded(hash: string): Promise<boolean>;
-  lastNonce(sender: string): Promise<bigint | undefined>;
-  insertTransaction(transaction: ReadTransaction, blockNumber: bigint, position: number): Promise<void>;
+  /** Which of these transactions are in a block. */
+  included(hashes: readonly string[]): Promise<Set<string>>;
+  /** Largest nonce in a block of each of these senders that has one. */
+  lastNonces(senders: readonly string[]): Promise<Map<string, bigint>>;
+  /** Puts transactions into a block, in their order, and takes them out of the pool. */
+  insertTransactions(transactions: readonly ReadTransaction[], blockNumber: bigint): Promise<void>;
   insertBlock(block: ReadBlock): Promise<void>;
   /** Takes a transaction out of the pool and remembers why. */
   reject(hash: string, reason: string, rejectedMs: number): Promise<void>;
 }
 
+/** Most rows of one statement. */
+const chunk = 400;
 /** Most rejected transactions that are remembered. */
 const maxRejected = 10_000;
 
@@ -170,23 +175,41 @@ function changesIn(db: Knex): ChainChanges {
   return {
     db,
     attempt: (work) => db.transaction((inner) => work(changesIn(inner))),
-    async isIncluded(hash) {
-      return (await db("transactions").where({ hash }).first("hash")) !== undefined;
+    async included(hashes) {
+      const found = new Set<string>();
+      for (const some of inChunks(hashes)) {
+        const rows = (await db("transactions").whereIn("hash", some).select("hash")) as { hash: string }[];
+        rows.forEach(({ hash }) => found.add(hash));
+      }
+      return found;
     },
-    lastNonce: (sender) => lastNonce(db, sender),
-    async insertTransaction({ hash, body, signed }, blockNumber, position) {
-      await db("transactions").insert({
+    async lastNonces(senders) {
+      const nonces = new Map<string, bigint>();
+      for (const some of inChunks(senders)) {
+        const rows = (await db("senders").whereIn("identity", some).select("identity", "nonce")) as SenderRow[];
+        rows.forEach(({ identity, nonce }) => nonces.set(identity, BigInt(nonce)));
+      }
+      return nonces;
+    },
+    async insertTransactions(transactions, blockNumber) {
+      const rows = transactions.map(({ hash, signed }, position) => ({
         hash,
         block_number: Number(blockNumber),
         position,
         body: Buffer.from(signed.body),
         signature: Buffer.from(signed.signature),
-      });
-      await db("senders")
-        .insert({ identity: body.sender, nonce: Number(body.nonce) })
-        .onConflict("identity")
-        .merge();
-      await db("mempool").where({ hash }).delete();
+      }));
+      for (const some of inChunks(rows)) {
+        await db("transactions").insert(some);
+      }
+      // The last one of each sender has its largest nonce.
+      const nonces = new Map(transactions.map(({ body }) => [body.sender, Number(body.nonce)]));
+      for (const some of inChunks([...nonces].map(([identity, nonce]) => ({ identity, nonce })))) {
+        await db("senders").insert(some).onConflict("identity").merge();
+      }
+      for (const some of inChunks(transactions.map(({ hash }) => hash))) {
+        await db("mempool").whereIn("hash", some).delete();
+      }
     },
     async insertBlock({ hash, header, signed }) {
       await db("blocks").insert({
@@ -209,6 +232,16 @@ function changesIn(db: Knex): ChainChanges {
       }
     },
   };
+}
+
+interface SenderRow {
+  readonly identity: string;
+  readonly nonce: number | string;
+}
+
+/** Pieces that every engine takes in one statement. */
+function inChunks<T>(items: readonly T[]): T[][] {
+  return Array.from({ length: Math.ceil(items.length / chunk) }, (_, i) => items.slice(i * chunk, (i + 1) * chunk));
 }
 
 async function lastNonce(db: Knex, identity: string): Promise<bigint | undefined> {

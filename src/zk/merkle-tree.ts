@@ -270,7 +270,7 @@ export async function appendLeaves(
 }
 
 /** On each level with an odd number of complete nodes, the last of these. */
-async function readPeaks(db: Knex, leafCount: number): Promise<Peaks> {
+export async function readPeaks(db: Knex, leafCount: number): Promise<Peaks> {
   const ids = new Map<number, number>();
   for (let level = 0; level <= treeDepth; level++) {
     const complete = Math.floor(leafCount / 2 ** level);

@@ -1,0 +1,228 @@
+/** The commitment tree with many leaves: its growth and its proofs, beside bare servers and beside zk-kit's tree. */
+import { create, toBinary } from "@bufbuild/protobuf";
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { IMT } from "@zk-kit/imt";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { poseidon2 } from "poseidon-lite/poseidon2";
+import { TransactionBodySchema, TransactionSchema } from "../gen/gatehouse/chain/v1/block_pb.js";
+import { ChainService, ConsensusService } from "../gen/gatehouse/chain/v1/chain_pb.js";
+import { readTransactions, signBlock } from "../src/chain/transaction.js";
+import { startProgress } from "../src/cli/progress.js";
+import { type Database, openDatabase } from "../src/db/connect.js";
+import { migrate } from "../src/db/migrate.js";
+import { createNodeKey, type NodeKey } from "../src/info/node-key.js";
+import { edgeOf, growTree, type Peaks, peaksAfter } from "../src/zk/fold.js";
+import { appendLeaves, maxLeaves, readPeaks } from "../src/zk/merkle-tree.js";
+import { fieldOrder, toHex, treeDepth } from "../src/zk/poseidon.js";
+import { createZkWorkers, type ZkWorkers } from "../src/zk/workers.js";
+import { compare, httpAnswer } from "./compare.js";
+import { httpLoad, type Load, randomLoad } from "./load.js";
+import { probeHealth } from "./prober.js";
+import type { Row } from "./row.js";
+import { type ServerProcess, startGatehouse } from "./server-process.js";
+import { median } from "./statistics.js";
+
+/** What the benchmark takes. */
+export interface TreeBench {
+  /** An empty directory. */
+  readonly directory: string;
+  /** How many leaves; a little room is needed above them. */
+  readonly leaves: number;
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly say: (what: string) => void;
+}
+
+const loadedAtOnce = 10_000;
+const largeBlock = 10_000;
+const nullifiers = 100_000;
+
+/** Elements that look like hashes. */
+const leafOf = (i: number): bigint => (BigInt(i + 1) ** 23n * 1_000_003n) % fieldOrder;
+
+/** Loads the leaves, and measures. */
+export async function benchTree(bench: TreeBench): Promise<Row[]> {
+  const { directory, rounds, seconds, say } = bench;
+  const leaves = Math.min(bench.leaves, maxLeaves - 5 * largeBlock);
+  const dataDir = join(directory, "tree");
+  await mkdir(dataDir, { recursive: true });
+  const key = await createNodeKey(join(directory, "authority.key"));
+  const genesis = join(directory, "tree-genesis.json");
+  // Two authorities, so that the node makes no blocks of its own.
+  await writeFile(genesis, JSON.stringify({ authorities: [key.publicKey, `0x${"0".repeat(64)}`] }));
+  const workers = createZkWorkers();
+  const grown = await growInDatabase(`sqlite:${join(dataDir, "gatehouse.sqlite")}`, leaves, workers, say);
+
+  const bootStart = performance.now();
+  const node = await startGatehouse(["--genesis", genesis, "--data-dir", dataDir]);
+  try {
+    await fetch(`http://127.0.0.1:${node.port}/health`);
+    const bootMs = performance.now() - bootStart;
+    const proofOf = (i: number): string => `/zk/merkle/proof/${toHex(leafOf(i))}`;
+    const randomIndex = (count: number): number => Math.floor(Math.random() * count);
+    const spent = `/zk/nullifier/${toHex(leafOf(7))}`;
+    const subjects: (readonly [name: string, path: string, load: Load])[] = [
+      ["root", "/zk/merkle-root", httpLoad("/zk/merkle-root")],
+      ["proof, hot", proofOf(leaves >> 1), httpLoad(proofOf(leaves >> 1))],
+      ["proof, cold", proofOf(leaves >> 1), randomLoad(() => proofOf(randomIndex(leaves)))],
+      ["nullifier, hot", spent, httpLoad(spent)],
+      ["nullifier, cold", spent, randomLoad(() => `/zk/nullifier/${toHex(leafOf(randomIndex(2 * nullifiers)))}`)],
+    ];
+    const rows = [...grown.rows];
+    for (const [name, path, load] of subjects) {
+      say(name);
+      const answers = { [path]: await httpAnswer(node.port, path) };
+      rows.push(await compare({ name, kind: "http", answers, load, bareLoad: httpLoad(path) }, node, rounds, seconds));
+    }
+    say("a block of 10,000 commitments, and /health meanwhile");
+    rows.push(await applyLargeBlock(node, key, grown.leafCount, grown.peaks, workers));
+    rows.push({
+      name: `with ${leaves.toLocaleString("en")} leaves`,
+      figures: {
+        "load s": grown.loadS,
+        "boot ms": bootMs,
+        "memory after all MiB": (await node.usage()).rssBytes / 1024 ** 2,
+      },
+    });
+    return rows;
+  } finally {
+    await node.stop();
+    await workers.stop();
+  }
+}
+
+async function growInDatabase(url: string, leaves: number, workers: ZkWorkers, say: TreeBench["say"]) {
+  const database = await openDatabase(url);
+  await migrate(database);
+  let block = 0;
+  let leafCount = 0;
+  const append = async (count: number): Promise<number> => {
+    const added = Array.from({ length: count }, (_, i) => leafOf(leafCount + i));
+    const start = performance.now();
+    block++;
+    await database.write.transaction((db) =>
+      appendLeaves(db, database.engine, { leaves: added, blockNumber: BigInt(block), foldAll: workers.foldAll }),
+    );
+    leafCount += count;
+    return (performance.now() - start) / 1000;
+  };
+
+  const loadStart = performance.now();
+  const progress = startProgress("leaves", leaves);
+  while (leafCount < leaves) {
+    await append(Math.min(loadedAtOnce, leaves - leafCount));
+    progress.update(leafCount);
+  }
+  progress.end();
+  const loadS = (performance.now() - loadStart) / 1000;
+
+  const rows: Row[] = [];
+  for (const [count, times] of [
+    [1, 50],
+    [100, 10],
+    [largeBlock, 3],
+  ] as const) {
+    say(`append ${count}`);
+    const ours: number[] = [];
+    for (let i = 0; i < times; i++) {
+      ours.push(await append(count));
+    }
+    const theirs = zkKitSeconds(count);
+    rows.push({
+      name: `append ${count.toLocaleString("en")}`,
+      baseline: "zk-kit's tree",
+      ratio: theirs / median(ours),
+      figures: { s: median(ours), "leaves/s": count / median(ours), "zk-kit s": theirs },
+    });
+  }
+  await insertNullifiers(database);
+  const peaks = await readPeaks(database.write, leafCount);
+  // As if the genesis had them all: the first block is still to come.
+  await database.write("merkle_roots").where("block_number", "<", block).delete();
+  await database.write("merkle_roots").update({ block_number: 0 });
+  await database.close();
+  return { rows, loadS, leafCount, peaks };
+}
+
+/** The same work by another implementation, in memory: one by one, or at once where that is faster for it. */
+function zkKitSeconds(count: number): number {
+  const leaves = Array.from({ length: count }, (_, i) => leafOf(i));
+  const tree = count < 1_000 ? new IMT(poseidon2, treeDepth, 0n, 2) : undefined;
+  const start = performance.now();
+  if (tree === undefined) {
+    new IMT(poseidon2, treeDepth, 0n, 2, leaves);
+  } else {
+    leaves.forEach((leaf) => tree.insert(leaf));
+  }
+  return (performance.now() - start) / 1000;
+}
+
+async function insertNullifiers({ write }: Database): Promise<void> {
+  for (let i = 0; i < nullifiers; i += 400) {
+    const rows = Array.from({ length: 400 }, (_, k) => ({
+      hash: toHex(leafOf(i + k)),
+      block_number: 0,
+      transaction_hash: toHex(0n),
+    }));
+    await write("nullifiers").insert(rows);
+  }
+}
+
+async function applyLargeBlock(
+  node: ServerProcess,
+  key: NodeKey,
+  leafCount: number,
+  peaks: Peaks,
+  workers: ZkWorkers,
+): Promise<Row> {
+  const chain = createClient(ChainService, createGrpcTransport({ baseUrl: `http://127.0.0.1:${node.port}` }));
+  const consensus = createClient(
+    ConsensusService,
+    createGrpcTransport({ baseUrl: `http://127.0.0.1:${node.omniPort}` }),
+  );
+  const added = Array.from({ length: largeBlock }, (_, i) => leafOf(leafCount + i));
+  const signed = added.map((leaf, i) => {
+    const operation = { case: "addCommitment" as const, value: { commitment: toHex(leaf) } };
+    const body = toBinary(
+      TransactionBodySchema,
+      create(TransactionBodySchema, {
+        sender: key.publicKey,
+        nonce: BigInt(i + 1),
+        operation: { case: "zk", value: { operation } },
+      }),
+    );
+    return create(TransactionSchema, { body, signature: key.sign(body) });
+  });
+  const after = leafCount + largeBlock;
+  const runs = await growTree(leafCount, added, peaks, workers.foldAll);
+  const head = await chain.getHead({});
+  const block = signBlock(
+    {
+      number: head.number + 1n,
+      previousHash: head.hash,
+      timestampMs: BigInt(Date.now()),
+      proposer: key.publicKey,
+      commitmentRoot: toHex(edgeOf(after, peaksAfter(after, peaks, runs))[treeDepth]!),
+    },
+    await readTransactions(signed),
+    (bytes) => key.sign(bytes),
+  );
+  await sleep(500);
+  const start = performance.now();
+  const [latencies, applyS] = await Promise.all([
+    probeHealth({ port: node.port, seconds: 6 }),
+    consensus.applyBlock({ block: block.signed }).then(() => (performance.now() - start) / 1000),
+  ]);
+  return {
+    name: "a block of 10,000 transactions",
+    figures: {
+      "apply s": applyS,
+      "transactions/s": largeBlock / applyS,
+      "/health p50 ms": latencies[Math.floor(latencies.length / 2)]!,
+      "/health p99 ms": latencies[Math.floor(latencies.length * 0.99)]!,
+    },
+  };
+}
