@@ -42,7 +42,7 @@ export function fold({ run, top, peaks }: FoldTask): NodeRun[] {
   return runs;
 }
 
-/** Levels that are folded in one piece: a chunk has 2^11 leaves, a fifth of a second of work. */
+/** Levels that are folded in one piece: a chunk has 2^11 leaves, a tenth of a second of work. */
 const chunkLevels = 11;
 
 /** Runs tasks, all at the same time where it can. */

@@ -14,8 +14,8 @@ export interface ZkWorkers {
   stop(): Promise<void>;
 }
 
-/** Up to so many leaves are folded at once, without a thread: a hundredth of a second. */
-const inlineLeaves = 64;
+/** Up to so many leaves are folded at once, without a thread: some milliseconds. */
+const inlineLeaves = 128;
 /** Most proofs that wait to be verified. */
 const maxWaiting = 64;
 const idleMs = 30_000;
