@@ -9,19 +9,42 @@ export interface ReadCache<Found extends object> {
   forget(key?: string): void;
 }
 
-/** Remembers what was found for up to `max` keys, and freezes it. */
+/** How many different keys lie between two reads of one before it counts as read for the first time again. */
+const rememberedReads = 20_000;
+
+/**
+ * Tells whether a key was asked about before. What is read once only is not worth keeping: it would fill the memory and
+ * drive out what is read again and again.
+ */
+export function createMemoryOfReads(): (key: string) => boolean {
+  let recent = new Set<string>();
+  let older = new Set<string>();
+  return (key) => {
+    if (recent.has(key) || older.has(key)) {
+      return true;
+    }
+    recent.add(key);
+    if (recent.size >= rememberedReads) {
+      [older, recent] = [recent, new Set()];
+    }
+    return false;
+  };
+}
+
+/** Remembers what was found for up to `max` keys, from their second read on, and freezes it. */
 export function createReadCache<Found extends object>(
   find: (key: string) => Promise<Found>,
   max: number,
 ): ReadCache<Found> {
   const cache = new LRUCache<string, Found>({ max });
+  const isReadAgain = createMemoryOfReads();
   // Raised with each change: what was read before it is not kept.
   let generation = 0;
 
   async function look(key: string): Promise<Found> {
     const before = generation;
     const found = await find(key);
-    if (generation === before) {
+    if (isReadAgain(key) && generation === before) {
       cache.set(key, Object.freeze(found));
     }
     return found;

@@ -41,7 +41,7 @@ const acquireWithinMs = 2_000;
 const sqliteReaders = 2;
 const sqliteLists = 2;
 /** How much of an SQLite file is mapped for reads by key. All of it counts as the node's memory once it was read. */
-const mappedBytes = 64 * 1024 * 1024;
+const mappedBytes = 32 * 1024 * 1024;
 const postgresReaders = 8;
 
 /**

@@ -4,6 +4,7 @@
  * rule comes along, and is asked anew for each read.
  */
 import { LRUCache } from "lru-cache";
+import { createMemoryOfReads } from "../read-cache.js";
 import type { Field, ProgramRecord, Programs, WholeProgram } from "./programs.js";
 
 /** Programs with a cache before them. */
@@ -26,15 +27,12 @@ const entryBytes = 2_000;
 /** Most fields of one program that are kept, so that asking for names that are not there fills no memory. */
 const maxFields = 1_000;
 
-/** How many different programs lie between two reads of one before it counts as read for the first time again. */
-const rememberedReads = 20_000;
-
 const noFields: ReadonlyMap<string, Field | undefined> = new Map();
 
 /** Puts a cache before the reads of single programs; lists are always read. */
 export function createProgramCache(programs: Programs): CachedPrograms {
   const cache = new LRUCache<string, Known>({ maxSize: maxBytes, sizeCalculation: sizeOf });
-  const isReadAgain = createMemoryOfReads(rememberedReads);
+  const isReadAgain = createMemoryOfReads();
   // Raised with each change: what was read before it is not kept.
   let generation = 0;
 
@@ -100,22 +98,6 @@ export function createProgramCache(programs: Programs): CachedPrograms {
       generation++;
       cache.delete(address);
     },
-  };
-}
-
-/** Tells whether an address was asked about before, among at least the last `count` different ones. */
-function createMemoryOfReads(count: number): (address: string) => boolean {
-  let recent = new Set<string>();
-  let older = new Set<string>();
-  return (address) => {
-    if (recent.has(address) || older.has(address)) {
-      return true;
-    }
-    recent.add(address);
-    if (recent.size >= count) {
-      [older, recent] = [recent, new Set()];
-    }
-    return false;
   };
 }
 

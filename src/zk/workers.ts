@@ -18,7 +18,7 @@ export interface ZkWorkers {
 const inlineLeaves = 128;
 /** Most proofs that wait to be verified. */
 const maxWaiting = 64;
-const idleMs = 30_000;
+const idleMs = 5_000;
 const maxThreads = Math.max(1, Math.min(4, availableParallelism()));
 
 /** Builds the pool; it has no thread until one is needed. */
