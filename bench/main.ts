@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { benchAttestation } from "./attestation.js";
 import { benchBoot } from "./boot.js";
 import { benchCodecs } from "./codecs.js";
 import { benchHostile } from "./hostile.js";
@@ -13,7 +14,7 @@ import { startGatehouse } from "./server-process.js";
 import { benchTree } from "./tree.js";
 import { benchTransports } from "./transports.js";
 
-const suites = ["transports", "codecs", "boot", "hostile", "store", "tree"] as const;
+const suites = ["transports", "codecs", "boot", "hostile", "store", "tree", "attestation"] as const;
 type Suite = (typeof suites)[number];
 
 const genesis = fileURLToPath(new URL("../../examples/genesis.json", import.meta.url));
@@ -68,6 +69,10 @@ async function run(): Promise<Row[]> {
   if (chosen.includes("tree")) {
     const { leaves, rounds, seconds } = opts;
     rows.push(...(await benchTree({ directory, leaves, rounds, seconds, say })));
+  }
+  if (chosen.includes("attestation")) {
+    const { rounds, seconds } = opts;
+    rows.push(...(await benchAttestation({ directory, rounds, seconds, say })));
   }
   const node = await startGatehouse(flags);
   const context: BenchContext = { node, rounds: opts.rounds, seconds: opts.seconds, say };

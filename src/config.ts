@@ -34,6 +34,13 @@ export interface Config {
   readonly logLevel: LogLevelName;
   readonly json: boolean;
   readonly tlsnotaryEnabled: boolean;
+  /** `1:hex` of each. */
+  readonly notaryKeys: readonly string[];
+  /** 0 for any age. */
+  readonly attestationMaxAgeS: number;
+  /** Any when empty. */
+  readonly attestationServers: readonly string[];
+  readonly notaryUrl: string | undefined;
 }
 
 /** A wrong setting; the message is one sentence that names the option, its source and what is allowed. */
@@ -109,6 +116,10 @@ export function loadConfig({ flags, env, cwd }: ConfigSources): Config {
     logLevel: read("log-level"),
     json: read("json"),
     tlsnotaryEnabled: read("tlsnotary-enabled"),
+    notaryKeys: read("notary-keys"),
+    attestationMaxAgeS: read("attestation-max-age"),
+    attestationServers: read("attestation-servers"),
+    notaryUrl: read("notary-url"),
   };
 }
 

@@ -48,6 +48,7 @@ export const catalogue = {
   INTERNAL_ERROR: kind(GrpcCode.Internal, 500),
   STATE_NOT_READY: kind(GrpcCode.Unavailable, 503),
   VERIFIER_NOT_RUNNING: kind(GrpcCode.Unavailable, 503),
+  BUSY: kind(GrpcCode.Unavailable, 503),
   OVERLOADED: kind(GrpcCode.Unavailable, 503),
   DATABASE_UNAVAILABLE: kind(GrpcCode.Unavailable, 503),
 } as const satisfies Record<string, FailureKind>;

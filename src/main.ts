@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /** The command line. One file for each command stands in cli/. */
 import { Command } from "commander";
+import { addAttest } from "./cli/attest.js";
 import { addBlock } from "./cli/block.js";
 import { addDevnet } from "./cli/devnet.js";
 import { addHealth } from "./cli/health.js";
@@ -40,6 +41,7 @@ for (const add of [
   addStorage,
   addTx,
   addZk,
+  addAttest,
   addIdentity,
   addBlock,
 ]) {

@@ -3,7 +3,9 @@
  * here; nothing reaches for another part by itself.
  */
 import { SubsystemStatus } from "../gen/gatehouse/health/v1/health_pb.js";
+import { watchNotary, type WatchedNotary } from "./attestation/notary.js";
 import { createAttestationService } from "./attestation/service.js";
+import { startVerifier, type Verifier } from "./attestation/verifier.js";
 import { adoptGenesis, verifyStoredChain } from "./chain/genesis.js";
 import type { Chain } from "./chain/chain.js";
 import { createChainService, createConsensusService } from "./chain/service.js";
@@ -246,6 +248,8 @@ async function boot(
   const readiness = createReadiness({ isMainLoopDead: () => mainLoop.isDead(), isStopping: () => stopping });
   const feed = createHealthFeed(takeSnapshot);
   let connectionString = "";
+  let verifier: Verifier | undefined;
+  let notary: WatchedNotary | undefined;
   const services = listServices({
     health: createHealthService({ takeSnapshot, feed, isMainLoopDead: () => mainLoop.isDead(), readiness }),
     grpcHealth: createGrpcHealthService({
@@ -270,8 +274,11 @@ async function boot(
     zk: createZkService({ tree, nullifiers }),
     attestation: config.tlsnotaryEnabled
       ? createAttestationService({
-          isDormant: () => dormant,
-          whyNotRunning: () => subsystems.get("tlsnotary").extra?.reason ?? "The verifier is not running.",
+          verifier: () => verifier,
+          whyLeftOut: () => subsystems.get("tlsnotary").extra?.reason ?? "The node is still booting.",
+          notary: () => notary,
+          policy: { maxAgeS: config.attestationMaxAgeS, servers: config.attestationServers },
+          nowMs: Date.now,
         })
       : undefined,
   });
@@ -295,13 +302,12 @@ async function boot(
   leaveOut("metrics", notProvided, false);
   leaveOut("signaling", whyDormant ?? notProvided, false);
   leaveOut("mcp", whyDormant ?? notProvided, false);
-  leaveOut(
-    "tlsnotary",
-    config.tlsnotaryEnabled
-      ? (whyDormant ?? "This version of Gatehouse has no verifier.")
-      : "TLSNOTARY_ENABLED is not true.",
-    config.tlsnotaryEnabled,
-  );
+  if (config.tlsnotaryEnabled && whyDormant === undefined) {
+    await steps.tryStep("tlsnotary", startAttestation);
+  } else {
+    const reason = config.tlsnotaryEnabled ? whyDormant! : "TLSNOTARY_ENABLED is not true.";
+    leaveOut("tlsnotary", reason, config.tlsnotaryEnabled);
+  }
   const omniPort = await steps.step("omni", () => listenInternally());
   leaveOut("dtr", notProvided, false);
   leaveOut("l2ps", notProvided, false);
@@ -337,6 +343,41 @@ async function boot(
       }
     },
   };
+
+  /** Attestations are verified in a thread of their own; one that fails degrades the node, and is started again. */
+  async function startAttestation(): Promise<void> {
+    if (config.notaryKeys.length === 0) {
+      warn("tlsnotary", "--notary-keys names no notary, so no attestation is believed.");
+    }
+    const started = startVerifier({
+      notaryKeys: config.notaryKeys,
+      onProblem: (error) => log.error({ subsystem: "tlsnotary", err: error }, "The verifier could not be started"),
+      onState: (state) => {
+        if (state.status === "failed") {
+          const error = { message: `The verifier failed: ${state.why}.`, source: "tlsnotary" };
+          subsystems.set("tlsnotary", { status: SubsystemStatus.FAILED, error });
+        } else if (state.status === "running") {
+          subsystems.set("tlsnotary", { status: SubsystemStatus.READY });
+        }
+      },
+    });
+    verifier = started;
+    onStop(() => started.stop());
+    if (config.notaryUrl !== undefined) {
+      const watched = watchNotary(config.notaryUrl, ({ answers }) =>
+        log[answers ? "info" : "warn"](
+          { subsystem: "tlsnotary" },
+          `The notary ${answers ? "answers" : "does not answer"}`,
+        ),
+      );
+      notary = watched;
+      onStop(() => watched.stop());
+    }
+    await started.started;
+    if (started.state.status === "failed") {
+      throw new Error(started.state.why);
+    }
+  }
 
   /** The port between nodes: everything on it is signed, and nothing of it is reachable from the public one. */
   async function listenInternally(): Promise<number> {

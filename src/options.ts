@@ -193,4 +193,36 @@ export const options = [
     // The specification names this variable.
     env: "TLSNOTARY_ENABLED",
   },
+  define(
+    "notary-keys",
+    "KEYS",
+    "",
+    list(z.string().regex(/^1:[0-9a-f]{66}$/)),
+    "a comma-separated list of keys such as 1:02ab…, 1 (secp256k1) and 66 lower-case hex digits",
+    "Notaries whose attestations are believed; none verifies without.",
+  ),
+  define(
+    "attestation-max-age",
+    "SECONDS",
+    "0",
+    wholeNumber(1_000_000_000),
+    "a whole number of seconds from 0 (any age)",
+    "Oldest connection that an attestation may be of.",
+  ),
+  define(
+    "attestation-servers",
+    "NAMES",
+    "",
+    list(z.string().regex(/^[a-z0-9.-]{1,253}$/)),
+    "a comma-separated list of host names in lower case",
+    "Servers that an attestation may be of; any when empty.",
+  ),
+  define(
+    "notary-url",
+    "URL",
+    undefined,
+    webAddress,
+    "a URL such as http://127.0.0.1:7047",
+    "A notary server of one's own, to be watched and shown.",
+  ),
 ] as const satisfies readonly Option[];

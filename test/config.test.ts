@@ -31,6 +31,10 @@ test("nothing given: defaults", (t) => {
     logLevel: "info",
     json: false,
     tlsnotaryEnabled: false,
+    notaryKeys: [],
+    attestationMaxAgeS: 0,
+    attestationServers: [],
+    notaryUrl: undefined,
   });
 });
 
@@ -56,6 +60,10 @@ test("every option can be a flag, a variable and a key of the file", async (t) =
     "log-level": ["silent", "logLevel", "silent"],
     json: ["true", "json", true],
     "tlsnotary-enabled": ["true", "tlsnotaryEnabled", true],
+    "notary-keys": [`1:02${"a".repeat(64)}`, "notaryKeys", [`1:02${"a".repeat(64)}`]],
+    "attestation-max-age": ["60", "attestationMaxAgeS", 60],
+    "attestation-servers": ["a.example, b.example", "attestationServers", ["a.example", "b.example"]],
+    "notary-url": ["http://127.0.0.1:7047", "notaryUrl", "http://127.0.0.1:7047"],
   };
   t.deepEqual(
     Object.keys(values),

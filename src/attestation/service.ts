@@ -1,31 +1,75 @@
-/** The attestation service. It reports the state of the `tlsnotary` subsystem; without a verifier it verifies nothing. */
+/** The attestation service. Health and info say how the verifier is. */
 import { type AttestationService, AttestationStatus } from "../../gen/gatehouse/attestation/v1/attestation_pb.js";
 import { Failure } from "../errors.js";
 import type { Implementation, PlainReplies } from "../rpc/service.js";
+import { readPresentation } from "./input.js";
+import type { WatchedNotary } from "./notary.js";
+import { type AttestationPolicy, checkPolicy } from "./policy.js";
+import type { Verifier } from "./verifier.js";
 
 /** What the service needs. */
 export interface AttestationServiceParts {
-  readonly isDormant: () => boolean;
-  /** Why the verifier does not run. */
-  readonly whyNotRunning: () => string;
+  /** Undefined while the node leaves it out. */
+  readonly verifier: () => Pick<Verifier, "state" | "verify"> | undefined;
+  /** Why it is left out. */
+  readonly whyLeftOut: () => string;
+  readonly policy: AttestationPolicy;
+  /** The operator's own notary, if there is one. */
+  readonly notary: () => WatchedNotary | undefined;
+  readonly nowMs: () => number;
 }
 
 /** Builds the attestation service. */
 export function createAttestationService(parts: AttestationServiceParts): Implementation<typeof AttestationService> {
+  const { verifier, whyLeftOut, policy, notary, nowMs } = parts;
+
+  function problem(): string | undefined {
+    const state = verifier()?.state;
+    switch (state?.status) {
+      case undefined:
+        return whyLeftOut();
+      case "running":
+        return notary()?.state.answers === false ? "The node's own notary does not answer." : undefined;
+      case "failed":
+        return `The verifier failed: ${state.why}.`;
+      default:
+        return `The verifier is ${state!.status}.`;
+    }
+  }
+
   return {
-    getAttestationHealth: () => ({
-      status: parts.isDormant() ? AttestationStatus.DISABLED : AttestationStatus.UNHEALTHY,
-      service: "tlsnotary",
-      initialized: false,
-      serverRunning: false,
-      error: parts.whyNotRunning(),
-    }),
-    getAttestationInfo: () => ({ enabled: true, running: false }),
-    verifyAttestation(request) {
-      if (request.attestation === "") {
-        throw new Failure("INVALID_REQUEST", "attestation is required: the attestation, base64-encoded.");
+    getAttestationHealth() {
+      const running = verifier();
+      const error = problem();
+      const unwell = running === undefined ? AttestationStatus.DISABLED : AttestationStatus.UNHEALTHY;
+      return {
+        status: error === undefined ? AttestationStatus.HEALTHY : unwell,
+        service: "tlsnotary",
+        initialized: running !== undefined && running.state.status !== "failed",
+        serverRunning: running?.state.status === "running",
+        error,
+      };
+    },
+    getAttestationInfo() {
+      const own = notary();
+      return {
+        enabled: true,
+        port: own?.port,
+        publicKey: own?.state.publicKey,
+        running: verifier()?.state.status === "running",
+        notaryAnswers: own?.state.answers,
+      };
+    },
+    async verifyAttestation({ attestation }) {
+      const bytes = readPresentation(attestation);
+      const running = verifier();
+      if (running === undefined) {
+        throw new Failure("VERIFIER_NOT_RUNNING", `No attestation can be verified. ${whyLeftOut()}`);
       }
-      throw new Failure("VERIFIER_NOT_RUNNING", `No attestation can be verified. ${parts.whyNotRunning()}`);
+      const presentation = await running.verify(bytes);
+      checkPolicy(presentation, policy, nowMs());
+      const { connectionTimeS, ...rest } = presentation;
+      return { success: true, connectionTimeS: BigInt(connectionTimeS), ...rest };
     },
   };
 }

@@ -7,6 +7,7 @@ import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import { IMT } from "@zk-kit/imt";
 import { poseidon2 } from "poseidon-lite/poseidon2";
+import { buildPresentation } from "../helpers/presentation.js";
 import { type CallerName, type ContractCase, contractCase } from "./case.js";
 import {
   binary,
@@ -303,11 +304,40 @@ const verify = (title: string, body: string, attested?: string): ContractCase =>
     { post: body },
   );
 
+const presentation = buildPresentation();
+const inBase64 = presentation.toString("base64");
+const verified = (title: string, attested: string): ContractCase =>
+  verify(title, JSON.stringify({ attestation: attested }), attested);
+const asJson = (version: string): string =>
+  JSON.stringify({ version, data: presentation.toString("hex"), meta: { notaryUrl: "not believed" } });
+const altered = Buffer.from(presentation);
+altered[400]! ^= 1;
+
 const attestationCases = [
-  contractCase(attestation.getAttestationHealth, "/tlsnotary/health", "no verifier", {}),
+  contractCase(attestation.getAttestationHealth, "/tlsnotary/health", "healthy", {}),
   contractCase(attestation.getAttestationHealth, "/tlsnotary/health", "dormant", {}, newcomer),
-  contractCase(attestation.getAttestationInfo, "/tlsnotary/info", "not running", {}),
-  verify("no verifier", '{"attestation":"AAAA"}', "AAAA"),
+  contractCase(attestation.getAttestationInfo, "/tlsnotary/info", "running", {}),
+  contractCase(attestation.getAttestationInfo, "/tlsnotary/info", "dormant", {}, newcomer),
+  verified("base64", inBase64),
+  verified("hex", presentation.toString("hex")),
+  verified("JSON of browser clients", asJson("0.1.0-alpha.12")),
+  verified("JSON in base64", Buffer.from(asJson("0.1.0-alpha.11")).toString("base64")),
+  verified("a version that is not supported", asJson("0.1.0-alpha.7")),
+  verified("a byte behind the end", Buffer.concat([presentation, Buffer.from([0])]).toString("base64")),
+  verified("altered", altered.toString("base64")),
+  verified("too large", Buffer.alloc(512 * 1024 + 1, 1).toString("base64")),
+  verified("nothing that is known", "%%%"),
+  verified("noise", "AAAA"),
+  contractCase(
+    attestation.verifyAttestation,
+    "/tlsnotary/verify",
+    "dormant",
+    { attestation: inBase64 },
+    {
+      post: JSON.stringify({ attestation: inBase64 }),
+      ...newcomer,
+    },
+  ),
   verify("missing", "{}", ""),
   verify("wrong type", '{"attestation":7}'),
   verify("not JSON", "{"),

@@ -16,6 +16,7 @@ import { writeKey, genesisOf, openChain, testKey } from "../helpers/chain.js";
 import { until } from "../helpers/until.js";
 import { connectEach, readFailure, type RpcClient, type RpcProtocol, rpcProtocols } from "../helpers/rpc-clients.js";
 import { ask, askJson } from "../helpers/plain-client.js";
+import { notaryKey } from "../helpers/presentation.js";
 import { referenceJson } from "../helpers/reference-json.js";
 import { insertProgram, seedDatabase } from "../helpers/seed.js";
 import { silentPeer, startTestNode, temporaryDirectory, type TestNode } from "../helpers/start-node.js";
@@ -31,7 +32,10 @@ test.before(async (t) => {
   for (const name of ["member", "newcomer"] as const) {
     const dir = await temporaryDirectory(teardown);
     await writeKey(join(dir, "identity.key"), testKey(name === "member" ? 1 : 2));
-    const flags: Record<string, string | boolean> = { "tlsnotary-enabled": true };
+    const flags: Record<string, string | boolean> = {
+      "tlsnotary-enabled": true,
+      "notary-keys": notaryKey,
+    };
     if (name === "member") {
       await seedDatabase(dir, async (database) => {
         for (const program of programs) {

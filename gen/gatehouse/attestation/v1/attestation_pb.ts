@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file gatehouse/attestation/v1/attestation.proto.
  */
 export const file_gatehouse_attestation_v1_attestation: GenFile = /*@__PURE__*/
-  fileDesc("CipnYXRlaG91c2UvYXR0ZXN0YXRpb24vdjEvYXR0ZXN0YXRpb24ucHJvdG8SGGdhdGVob3VzZS5hdHRlc3RhdGlvbi52MSIdChtHZXRBdHRlc3RhdGlvbkhlYWx0aFJlcXVlc3QivQEKHEdldEF0dGVzdGF0aW9uSGVhbHRoUmVzcG9uc2USOwoGc3RhdHVzGAEgASgOMisuZ2F0ZWhvdXNlLmF0dGVzdGF0aW9uLnYxLkF0dGVzdGF0aW9uU3RhdHVzEg8KB3NlcnZpY2UYAiABKAkSEwoLaW5pdGlhbGl6ZWQYAyABKAgSFgoOc2VydmVyX3J1bm5pbmcYBCABKAgSGAoFZXJyb3IYBSABKAlCBPiSGgFIAIgBAUIICgZfZXJyb3IiGwoZR2V0QXR0ZXN0YXRpb25JbmZvUmVxdWVzdCKCAQoaR2V0QXR0ZXN0YXRpb25JbmZvUmVzcG9uc2USDwoHZW5hYmxlZBgBIAEoCBIRCgRwb3J0GAIgASgNSACIAQESFwoKcHVibGljX2tleRgDIAEoCUgBiAEBEg8KB3J1bm5pbmcYBCABKAhCBwoFX3BvcnRCDQoLX3B1YmxpY19rZXkiLwoYVmVyaWZ5QXR0ZXN0YXRpb25SZXF1ZXN0EhMKC2F0dGVzdGF0aW9uGAEgASgJIsUCChlWZXJpZnlBdHRlc3RhdGlvblJlc3BvbnNlEg8KB3N1Y2Nlc3MYASABKAgSGAoLc2VydmVyX25hbWUYAiABKAlIAIgBARIpChFjb25uZWN0aW9uX3RpbWVfcxgDIAEoBFIOY29ubmVjdGlvblRpbWUSEwoLc2VudF9sZW5ndGgYBCABKA0SEwoLcmVjdl9sZW5ndGgYBSABKA0SEgoKbm90YXJ5X2tleRgGIAEoCRIWCg5hdHRlc3RhdGlvbl9pZBgHIAEoCRI1CgRzZW50GAggAygLMicuZ2F0ZWhvdXNlLmF0dGVzdGF0aW9uLnYxLlJldmVhbGVkUmFuZ2USNQoEcmVjdhgJIAMoCzInLmdhdGVob3VzZS5hdHRlc3RhdGlvbi52MS5SZXZlYWxlZFJhbmdlQg4KDF9zZXJ2ZXJfbmFtZSI5Cg1SZXZlYWxlZFJhbmdlEg0KBXN0YXJ0GAEgASgNEgsKA2VuZBgCIAEoDRIMCgR0ZXh0GAMgASgJKpoBChFBdHRlc3RhdGlvblN0YXR1cxIiCh5BVFRFU1RBVElPTl9TVEFUVVNfVU5TUEVDSUZJRUQQABIeChpBVFRFU1RBVElPTl9TVEFUVVNfSEVBTFRIWRABEiAKHEFUVEVTVEFUSU9OX1NUQVRVU19VTkhFQUxUSFkQAhIfChtBVFRFU1RBVElPTl9TVEFUVVNfRElTQUJMRUQQAzLvAwoSQXR0ZXN0YXRpb25TZXJ2aWNlEqABChRHZXRBdHRlc3RhdGlvbkhlYWx0aBI1LmdhdGVob3VzZS5hdHRlc3RhdGlvbi52MS5HZXRBdHRlc3RhdGlvbkhlYWx0aFJlcXVlc3QaNi5nYXRlaG91c2UuYXR0ZXN0YXRpb24udjEuR2V0QXR0ZXN0YXRpb25IZWFsdGhSZXNwb25zZSIZgtPkkwITEhEvdGxzbm90YXJ5L2hlYWx0aBKYAQoSR2V0QXR0ZXN0YXRpb25JbmZvEjMuZ2F0ZWhvdXNlLmF0dGVzdGF0aW9uLnYxLkdldEF0dGVzdGF0aW9uSW5mb1JlcXVlc3QaNC5nYXRlaG91c2UuYXR0ZXN0YXRpb24udjEuR2V0QXR0ZXN0YXRpb25JbmZvUmVzcG9uc2UiF4LT5JMCERIPL3Rsc25vdGFyeS9pbmZvEpoBChFWZXJpZnlBdHRlc3RhdGlvbhIyLmdhdGVob3VzZS5hdHRlc3RhdGlvbi52MS5WZXJpZnlBdHRlc3RhdGlvblJlcXVlc3QaMy5nYXRlaG91c2UuYXR0ZXN0YXRpb24udjEuVmVyaWZ5QXR0ZXN0YXRpb25SZXNwb25zZSIcgtPkkwIWOgEqIhEvdGxzbm90YXJ5L3ZlcmlmeWIGcHJvdG8z", [file_gatehouse_annotations_v1_annotations, file_google_api_annotations]);
+  fileDesc("CipnYXRlaG91c2UvYXR0ZXN0YXRpb24vdjEvYXR0ZXN0YXRpb24ucHJvdG8SGGdhdGVob3VzZS5hdHRlc3RhdGlvbi52MSIdChtHZXRBdHRlc3RhdGlvbkhlYWx0aFJlcXVlc3QivQEKHEdldEF0dGVzdGF0aW9uSGVhbHRoUmVzcG9uc2USOwoGc3RhdHVzGAEgASgOMisuZ2F0ZWhvdXNlLmF0dGVzdGF0aW9uLnYxLkF0dGVzdGF0aW9uU3RhdHVzEg8KB3NlcnZpY2UYAiABKAkSEwoLaW5pdGlhbGl6ZWQYAyABKAgSFgoOc2VydmVyX3J1bm5pbmcYBCABKAgSGAoFZXJyb3IYBSABKAlCBPiSGgFIAIgBAUIICgZfZXJyb3IiGwoZR2V0QXR0ZXN0YXRpb25JbmZvUmVxdWVzdCK4AQoaR2V0QXR0ZXN0YXRpb25JbmZvUmVzcG9uc2USDwoHZW5hYmxlZBgBIAEoCBIRCgRwb3J0GAIgASgNSACIAQESFwoKcHVibGljX2tleRgDIAEoCUgBiAEBEg8KB3J1bm5pbmcYBCABKAgSIQoObm90YXJ5X2Fuc3dlcnMYBSABKAhCBPiSGgFIAogBAUIHCgVfcG9ydEINCgtfcHVibGljX2tleUIRCg9fbm90YXJ5X2Fuc3dlcnMiLwoYVmVyaWZ5QXR0ZXN0YXRpb25SZXF1ZXN0EhMKC2F0dGVzdGF0aW9uGAEgASgJIsUCChlWZXJpZnlBdHRlc3RhdGlvblJlc3BvbnNlEg8KB3N1Y2Nlc3MYASABKAgSGAoLc2VydmVyX25hbWUYAiABKAlIAIgBARIpChFjb25uZWN0aW9uX3RpbWVfcxgDIAEoBFIOY29ubmVjdGlvblRpbWUSEwoLc2VudF9sZW5ndGgYBCABKA0SEwoLcmVjdl9sZW5ndGgYBSABKA0SEgoKbm90YXJ5X2tleRgGIAEoCRIWCg5hdHRlc3RhdGlvbl9pZBgHIAEoCRI1CgRzZW50GAggAygLMicuZ2F0ZWhvdXNlLmF0dGVzdGF0aW9uLnYxLlJldmVhbGVkUmFuZ2USNQoEcmVjdhgJIAMoCzInLmdhdGVob3VzZS5hdHRlc3RhdGlvbi52MS5SZXZlYWxlZFJhbmdlQg4KDF9zZXJ2ZXJfbmFtZSI5Cg1SZXZlYWxlZFJhbmdlEg0KBXN0YXJ0GAEgASgNEgsKA2VuZBgCIAEoDRIMCgR0ZXh0GAMgASgJKpoBChFBdHRlc3RhdGlvblN0YXR1cxIiCh5BVFRFU1RBVElPTl9TVEFUVVNfVU5TUEVDSUZJRUQQABIeChpBVFRFU1RBVElPTl9TVEFUVVNfSEVBTFRIWRABEiAKHEFUVEVTVEFUSU9OX1NUQVRVU19VTkhFQUxUSFkQAhIfChtBVFRFU1RBVElPTl9TVEFUVVNfRElTQUJMRUQQAzLvAwoSQXR0ZXN0YXRpb25TZXJ2aWNlEqABChRHZXRBdHRlc3RhdGlvbkhlYWx0aBI1LmdhdGVob3VzZS5hdHRlc3RhdGlvbi52MS5HZXRBdHRlc3RhdGlvbkhlYWx0aFJlcXVlc3QaNi5nYXRlaG91c2UuYXR0ZXN0YXRpb24udjEuR2V0QXR0ZXN0YXRpb25IZWFsdGhSZXNwb25zZSIZgtPkkwITEhEvdGxzbm90YXJ5L2hlYWx0aBKYAQoSR2V0QXR0ZXN0YXRpb25JbmZvEjMuZ2F0ZWhvdXNlLmF0dGVzdGF0aW9uLnYxLkdldEF0dGVzdGF0aW9uSW5mb1JlcXVlc3QaNC5nYXRlaG91c2UuYXR0ZXN0YXRpb24udjEuR2V0QXR0ZXN0YXRpb25JbmZvUmVzcG9uc2UiF4LT5JMCERIPL3Rsc25vdGFyeS9pbmZvEpoBChFWZXJpZnlBdHRlc3RhdGlvbhIyLmdhdGVob3VzZS5hdHRlc3RhdGlvbi52MS5WZXJpZnlBdHRlc3RhdGlvblJlcXVlc3QaMy5nYXRlaG91c2UuYXR0ZXN0YXRpb24udjEuVmVyaWZ5QXR0ZXN0YXRpb25SZXNwb25zZSIcgtPkkwIWOgEqIhEvdGxzbm90YXJ5L3ZlcmlmeWIGcHJvdG8z", [file_gatehouse_annotations_v1_annotations, file_google_api_annotations]);
 
 /**
  * Asks for the health of the service.
@@ -117,7 +117,8 @@ export type GetAttestationInfoResponse = Message<"gatehouse.attestation.v1.GetAt
   port?: number | undefined;
 
   /**
-   * Public key of the node's own notary; unset when it has none.
+   * Public key of the node's own notary, as notary keys are configured; unset
+   * when it has none, or has not told it yet.
    *
    * @generated from field: optional string public_key = 3;
    */
@@ -129,6 +130,13 @@ export type GetAttestationInfoResponse = Message<"gatehouse.attestation.v1.GetAt
    * @generated from field: bool running = 4;
    */
   running: boolean;
+
+  /**
+   * The node's own notary answers; absent when it has none.
+   *
+   * @generated from field: optional bool notary_answers = 5;
+   */
+  notaryAnswers?: boolean | undefined;
 };
 
 /**
@@ -145,7 +153,8 @@ export const GetAttestationInfoResponseSchema: GenMessage<GetAttestationInfoResp
  */
 export type VerifyAttestationRequest = Message<"gatehouse.attestation.v1.VerifyAttestationRequest"> & {
   /**
-   * The attestation, base64-encoded.
+   * The attestation: base64 of the presentation in bincode, base64 of the JSON
+   * that browser clients make of it, that JSON itself, or hex.
    *
    * @generated from field: string attestation = 1;
    */
@@ -345,7 +354,9 @@ export const AttestationService: GenService<{
    * Verifies an attestation.
    *
    * Errors: INVALID_REQUEST for a missing attestation; INVALID_ATTESTATION for
-   * one that does not verify; VERIFIER_NOT_RUNNING.
+   * one that does not verify, whose notary is not trusted, or that the node's
+   * policy rejects; PAYLOAD_TOO_LARGE above 512 KiB; BUSY when too many wait or
+   * it takes too long; VERIFIER_NOT_RUNNING.
    *
    * @generated from rpc gatehouse.attestation.v1.AttestationService.VerifyAttestation
    */

@@ -1,0 +1,121 @@
+/** Verifications of a node, beside the bare calls of the library. */
+import autocannon from "autocannon";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { buildPresentation, notaryKey } from "../test/helpers/presentation.js";
+import { probeHealth } from "./prober.js";
+import type { Row } from "./row.js";
+import { startGatehouse } from "./server-process.js";
+import { median } from "./statistics.js";
+
+/** What the benchmark takes. */
+export interface AttestationBench {
+  /** An empty directory. */
+  readonly directory: string;
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly say: (what: string) => void;
+}
+
+/** In flight at a time: one verifies, and the next ones wait, none is turned away. */
+const concurrency = 8;
+
+/** Measures a small presentation and one of 100 kB. */
+export async function benchAttestation({ directory, rounds, seconds, say }: AttestationBench): Promise<Row[]> {
+  const dataDir = join(directory, "attestation");
+  await mkdir(dataDir, { recursive: true });
+  const peers = join(directory, "attestation-peers.json");
+  await writeFile(peers, JSON.stringify([{ url: "http://127.0.0.1:9" }]));
+  const node = await startGatehouse([
+    ...["--data-dir", dataDir, "--peers", peers],
+    ...["--tlsnotary-enabled", "--notary-keys", notaryKey],
+  ]);
+  const rows: Row[] = [];
+  try {
+    for (const [name, presentation] of [
+      ["verify, 750 bytes", buildPresentation()],
+      ["verify, 100 kB", buildPresentation({ recv: "x".repeat(100_000), revealRecv: [[0, 100_000]] })],
+    ] as const) {
+      say(name);
+      const ours: number[] = [];
+      const theirs: number[] = [];
+      let last: autocannon.Result | undefined;
+      for (let round = 0; round < rounds; round++) {
+        last = await load(node.port, presentation, seconds);
+        ours.push(last.requests.total / last.duration);
+        theirs.push(await bareRate(presentation, seconds));
+      }
+      rows.push({
+        name,
+        baseline: "the bare call",
+        ratio: median(ours) / median(theirs),
+        figures: {
+          "verifications/s": median(ours),
+          "bare/s": median(theirs),
+          "p50 ms": last!.latency.p50,
+          "p99 ms": last!.latency.p99,
+        },
+      });
+    }
+    say("/health meanwhile");
+    const [latencies] = await Promise.all([
+      probeHealth({ port: node.port, seconds }),
+      load(node.port, buildPresentation(), seconds),
+    ]);
+    rows.push({
+      name: "/health while verifying",
+      figures: {
+        "p50 ms": latencies[Math.floor(latencies.length / 2)]!,
+        "p99 ms": latencies[Math.floor(latencies.length * 0.99)]!,
+        "memory MiB": (await node.usage()).rssBytes / 1024 ** 2,
+      },
+    });
+  } finally {
+    await node.stop();
+  }
+  return rows;
+}
+
+async function load(port: number, presentation: Buffer, seconds: number): Promise<autocannon.Result> {
+  const result = await autocannon({
+    url: `http://127.0.0.1:${port}/tlsnotary/verify`,
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ attestation: presentation.toString("base64") }),
+    connections: concurrency,
+    duration: seconds,
+  });
+  if (result.errors > 0 || result.non2xx > 0) {
+    throw new Error(`${result.errors} requests failed, ${result.non2xx} were answered with an error.`);
+  }
+  return result;
+}
+
+/** The library's own calls, one after the other, in this thread, without anything around them. */
+async function bareRate(presentation: Buffer, seconds: number): Promise<number> {
+  const { Presentation } = await (library ??= loadLibrary());
+  const verifyOne = (): void => {
+    const read = Presentation.deserialize(presentation);
+    read.verifying_key();
+    read.verify();
+  };
+  verifyOne();
+  const start = performance.now();
+  let done = 0;
+  while (performance.now() - start < seconds * 1000) {
+    verifyOne();
+    done++;
+  }
+  return (done / (performance.now() - start)) * 1000;
+}
+
+let library: ReturnType<typeof loadLibrary> | undefined;
+
+async function loadLibrary() {
+  Object.assign(globalThis, { self: { addEventListener: () => undefined, postMessage: () => undefined } });
+  const loaded = await import("tlsn-wasm");
+  const path = createRequire(import.meta.url).resolve("tlsn-wasm/tlsn_wasm_bg.wasm");
+  loaded.initSync({ module: await readFile(path) } as never);
+  return loaded;
+}

@@ -1,0 +1,73 @@
+/** An attestation as callers hand it in. */
+import { Failure } from "../errors.js";
+import { isNestedDeeper } from "../json-depth.js";
+
+/** Most bytes of a presentation. */
+export const maxPresentationBytes = 512 * 1024;
+
+/** Versions of TLSNotary whose presentations are understood. */
+export const supportedVersions = ["0.1.0-alpha.11", "0.1.0-alpha.12"] as const;
+
+/** Deepest nesting of the JSON form; parsing a megabyte of brackets would take a tenth of a second. */
+const maxDepth = 16;
+
+const hexForm = /^(?:[0-9a-fA-F]{2})+$/;
+const base64Form = /^[A-Za-z0-9+/_-]+={0,2}$/;
+
+/**
+ * The presentation in bincode, from any form in which it is handed in: base64 of it, hex of it, or, plain or in base64,
+ * the JSON that browser clients produce, `{version, data, meta}` with hex in `data`. What `meta` says is not believed.
+ *
+ * @throws Failure INVALID_REQUEST, INVALID_ATTESTATION, PAYLOAD_TOO_LARGE
+ */
+export function readPresentation(attestation: string): Uint8Array {
+  const text = attestation.trim();
+  if (text === "") {
+    throw new Failure("INVALID_REQUEST", "attestation is required: the attestation, base64-encoded.");
+  }
+  if (text.startsWith("{")) {
+    return readJson(text);
+  }
+  if (hexForm.test(text)) {
+    return checkSize(Buffer.from(text, "hex"));
+  }
+  if (!base64Form.test(text)) {
+    throw new Failure(
+      "INVALID_ATTESTATION",
+      "The attestation is refused. It is neither base64, hex nor the JSON {version, data, meta}.",
+    );
+  }
+  const bytes = Buffer.from(text, "base64");
+  return bytes[0] === 0x7b ? readJson(bytes.toString("utf8")) : checkSize(bytes);
+}
+
+function readJson(text: string): Uint8Array {
+  if (isNestedDeeper(text, maxDepth)) {
+    throw new Failure("INVALID_ATTESTATION", "The attestation is refused. Its JSON is nested too deep.");
+  }
+  let json: { readonly version?: unknown; readonly data?: unknown };
+  try {
+    json = JSON.parse(text) as typeof json;
+  } catch {
+    throw new Failure("INVALID_ATTESTATION", "The attestation is refused. It begins like JSON and is none.");
+  }
+  const { version, data } = json;
+  if (typeof version !== "string" || !(supportedVersions as readonly string[]).includes(version)) {
+    const given = typeof version === "string" ? `version ${JSON.stringify(version.slice(0, 40))}` : "no version";
+    throw new Failure(
+      "INVALID_ATTESTATION",
+      `The attestation is refused. It has ${given}; supported are ${supportedVersions.join(" and ")}.`,
+    );
+  }
+  if (typeof data !== "string" || !hexForm.test(data)) {
+    throw new Failure("INVALID_ATTESTATION", "The attestation is refused. Its data is not hex.");
+  }
+  return checkSize(Buffer.from(data, "hex"));
+}
+
+function checkSize(bytes: Buffer): Uint8Array {
+  if (bytes.length > maxPresentationBytes) {
+    throw new Failure("PAYLOAD_TOO_LARGE", `An attestation must not be larger than ${maxPresentationBytes} bytes.`);
+  }
+  return bytes;
+}

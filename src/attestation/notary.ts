@@ -1,0 +1,97 @@
+/** A notary of the operator's own: asked now and then whether it answers, and for its public key. */
+import { createPublicKey } from "node:crypto";
+
+/** What is known of the notary. */
+export interface NotaryState {
+  readonly answers: boolean;
+  /** `1:hex` where the key is one of secp256k1, otherwise as the notary gives it; undefined until it was told. */
+  readonly publicKey: string | undefined;
+}
+
+/** A notary that is watched. */
+export interface WatchedNotary {
+  readonly state: NotaryState;
+  /** Port of its URL. */
+  readonly port: number;
+  stop(): void;
+}
+
+const askEveryMs = 15_000;
+const answerWithinMs = 2_000;
+/** Most bytes of an answer; it has a few hundred. */
+const maxAnswerBytes = 64 * 1024;
+
+/** Asks the notary at once and then again and again. */
+export function watchNotary(url: string, onChange: (state: NotaryState) => void): WatchedNotary {
+  const { port, protocol } = new URL(url);
+  let state: NotaryState = { answers: false, publicKey: undefined };
+  let timer: NodeJS.Timeout | undefined;
+  let isStopped = false;
+
+  async function ask(): Promise<void> {
+    const publicKey = await fetchKey(url).catch(() => undefined);
+    if (isStopped) {
+      return;
+    }
+    const next: NotaryState = { answers: publicKey !== undefined, publicKey: publicKey ?? state.publicKey };
+    const changed = next.answers !== state.answers || next.publicKey !== state.publicKey;
+    state = next;
+    if (changed) {
+      onChange(state);
+    }
+    timer = setTimeout(() => void ask(), askEveryMs);
+  }
+
+  void ask();
+  return {
+    get state() {
+      return state;
+    },
+    port: Number(port || (protocol === "https:" ? 443 : 80)),
+    stop() {
+      isStopped = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** The key that `/info` tells. Rejects when there is none. */
+async function fetchKey(url: string): Promise<string> {
+  const response = await fetch(new URL("info", url.endsWith("/") ? url : `${url}/`), {
+    signal: AbortSignal.timeout(answerWithinMs),
+    redirect: "error",
+  });
+  const text = await readText(response);
+  const { publicKey } = JSON.parse(text) as { readonly publicKey?: unknown };
+  if (!response.ok || typeof publicKey !== "string") {
+    throw new Error("no key");
+  }
+  return describeKey(publicKey);
+}
+
+async function readText({ body }: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size > maxAnswerBytes) {
+      throw new Error("too large");
+    }
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+/** A PEM key of secp256k1 in the form that `--notary-keys` takes. */
+function describeKey(text: string): string {
+  try {
+    const { crv, x, y } = createPublicKey(text).export({ format: "jwk" });
+    if (crv === "secp256k1" && x !== undefined && y !== undefined) {
+      const isOdd = Buffer.from(y, "base64url").at(-1)! % 2 === 1;
+      return `1:${isOdd ? "03" : "02"}${Buffer.from(x, "base64url").toString("hex").padStart(64, "0")}`;
+    }
+  } catch {
+    // Not PEM: shown as it is.
+  }
+  return text.slice(0, 1_000);
+}

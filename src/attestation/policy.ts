@@ -1,0 +1,43 @@
+/** What an attestation must be beyond valid. */
+import { Failure } from "../errors.js";
+import type { VerifiedPresentation } from "./presentation.js";
+
+/** The policy of a node. */
+export interface AttestationPolicy {
+  /** Oldest connection that is accepted, in seconds; 0 for any. */
+  readonly maxAgeS: number;
+  /** Names of servers that are accepted, in lower case; none for any. */
+  readonly servers: readonly string[];
+}
+
+/** How far a connection may be ahead of the node's clock. */
+const maxAheadS = 300;
+
+/**
+ * Checks a verified presentation.
+ *
+ * @throws Failure INVALID_ATTESTATION that names the policy.
+ */
+export function checkPolicy(
+  { connectionTimeS, serverName }: VerifiedPresentation,
+  { maxAgeS, servers }: AttestationPolicy,
+  nowMs: number,
+): void {
+  const ageS = Math.floor(nowMs / 1000) - connectionTimeS;
+  if (ageS < -maxAheadS) {
+    throw refuse("Its connection is in the future, by the clock of this node.");
+  }
+  if (maxAgeS > 0 && ageS > maxAgeS) {
+    throw refuse(`Its connection is ${ageS} s old; at most ${maxAgeS} s are accepted (--attestation-max-age).`);
+  }
+  if (servers.length > 0 && serverName === undefined) {
+    throw refuse("It carries no server name, and only named servers are accepted (--attestation-servers).");
+  }
+  if (servers.length > 0 && !servers.includes(serverName!.toLowerCase())) {
+    throw refuse(`Its server ${JSON.stringify(serverName)} is not accepted (--attestation-servers).`);
+  }
+}
+
+function refuse(why: string): Failure {
+  return new Failure("INVALID_ATTESTATION", `The attestation is refused. ${why}`);
+}

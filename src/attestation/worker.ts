@@ -1,0 +1,119 @@
+/**
+ * The thread that verifies presentations. It has the compiled module, a memory that cannot grow beyond its cap, no
+ * environment, and the list of trusted notary keys, which are looked at before anything costly is done.
+ */
+import { parentPort, workerData } from "node:worker_threads";
+import type { Revealed, Verdict, VerifiedPresentation } from "./presentation.js";
+
+/** What the thread is started with. */
+export interface WorkerSetup {
+  readonly module: unknown;
+  /** `algorithm:hex` of each. */
+  readonly notaryKeys: readonly string[];
+}
+
+/** One presentation to verify. */
+export interface WorkerTask {
+  readonly id: number;
+  readonly bytes: Uint8Array;
+}
+
+/** The answer to a {@link WorkerTask}, and before the first one, that the thread is ready. */
+export type WorkerReply = { readonly ready: true } | { readonly id: number; readonly verdict: Verdict };
+
+/** Most WebAssembly memory, in pages of 64 KiB. A forged length would take as much as there is. */
+const maxPages = 1_024;
+const initialPages = 99;
+
+interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+const { module, notaryKeys } = workerData as WorkerSetup;
+const trusted = new Set(notaryKeys);
+
+// The library's code for browsers listens on the global object of a web worker, for threads that are never started.
+Object.assign(globalThis, { self: { addEventListener: () => undefined, postMessage: () => undefined } });
+const { initSync, Presentation } = await import("tlsn-wasm");
+const { Memory, RuntimeError } = (globalThis as unknown as { WebAssembly: WasmGlobals }).WebAssembly;
+initSync({ module, memory: new Memory({ initial: initialPages, maximum: maxPages, shared: true }) } as never);
+
+interface WasmGlobals {
+  readonly Memory: new (descriptor: { initial: number; maximum: number; shared: boolean }) => object;
+  readonly RuntimeError: new () => Error;
+}
+
+parentPort!.on("message", ({ id, bytes }: WorkerTask) => reply({ id, verdict: verify(bytes) }));
+reply({ ready: true });
+
+function reply(message: WorkerReply): void {
+  parentPort!.postMessage(message);
+}
+
+function verify(bytes: Uint8Array): Verdict {
+  try {
+    return { presentation: read(bytes) };
+  } catch (error) {
+    // A trap leaves the instance in a state that nobody knows; so does a memory that could not grow.
+    const trapped = error instanceof RuntimeError || error instanceof RangeError;
+    return { refused: trapped ? "It is malformed." : explain(error), trapped };
+  }
+}
+
+function read(bytes: Uint8Array): VerifiedPresentation {
+  const presentation = Presentation.deserialize(bytes);
+  const key = presentation.verifying_key();
+  const notaryKey = `${key.alg}:${Buffer.from(key.data).toString("hex")}`;
+  if (!trusted.has(notaryKey)) {
+    presentation.free();
+    throw new Refusal(`Its notary ${notaryKey} is not trusted here (--notary-keys).`);
+  }
+  if (isPresentation(bytes.subarray(0, -1))) {
+    presentation.free();
+    throw new Refusal("It has bytes behind its end.");
+  }
+  const { server_name: serverName, connection_info: connection, transcript, attestation } = presentation.verify();
+  const { header } = attestation as unknown as { readonly header: { readonly id: number[] } };
+  const { sent, recv } = connection.transcript_length;
+  return {
+    serverName,
+    connectionTimeS: connection.time,
+    sentLength: sent,
+    recvLength: recv,
+    notaryKey,
+    attestationId: Buffer.from(header.id).toString("hex"),
+    sent: transcript === undefined ? [] : reveal(transcript.sent, transcript.sent_authed),
+    recv: transcript === undefined ? [] : reveal(transcript.recv, transcript.recv_authed),
+  };
+}
+
+/** The library passes over what comes after a presentation: then there is one without the last byte too. */
+function isPresentation(bytes: Uint8Array): boolean {
+  try {
+    Presentation.deserialize(bytes).free();
+    return true;
+  } catch (error) {
+    if (error instanceof RuntimeError) {
+      throw error;
+    }
+    return false;
+  }
+}
+
+/** Each authenticated range by itself: what lies between two of them is hidden, and joins nothing. */
+function reveal(bytes: readonly number[], ranges: readonly Range[]): Revealed[] {
+  return ranges.map(({ start, end }) => ({
+    start,
+    end,
+    text: Buffer.from(bytes.slice(start, end)).toString("utf8"),
+  }));
+}
+
+/** A reason of this node's own. */
+class Refusal extends Error {}
+
+function explain(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return error instanceof Refusal ? message : `It does not verify: ${message.slice(0, 300)}.`;
+}

@@ -1,0 +1,119 @@
+/** Attestations as callers of a running node see them. */
+import test from "ava";
+import { generateKeyPairSync } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { buildPresentation, notaryKey } from "../helpers/presentation.js";
+import { ask, askJson } from "../helpers/plain-client.js";
+import { silentPeer, startTestNode, type Teardown, temporaryDirectory, type TestNode } from "../helpers/start-node.js";
+import { until } from "../helpers/until.js";
+
+async function start(t: Teardown, flags: Readonly<Record<string, string | boolean>> = {}): Promise<TestNode> {
+  const dir = await temporaryDirectory(t);
+  await writeFile(join(dir, "peers.json"), JSON.stringify([{ url: silentPeer }]));
+  const all = { "tlsnotary-enabled": true, "notary-keys": notaryKey, peers: join(dir, "peers.json"), ...flags };
+  return await startTestNode(t, all, dir);
+}
+
+const attestation = buildPresentation().toString("base64");
+const verify = (port: number, text: string) =>
+  ask(port, "/tlsnotary/verify", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ attestation: text }),
+  });
+
+interface Subsystem {
+  readonly subsystems: Readonly<Record<string, { readonly status: string; readonly enabled: boolean }>>;
+}
+
+test("the subsystem is ready with the verifier, and skipped where the node is dormant or does not want it", async (t) => {
+  const state = async ({ port }: TestNode) => (await askJson<Subsystem>(port, "/health")).subsystems["tlsnotary"];
+  t.like(await state(await start(t)), { status: "ready", enabled: true });
+  t.like(await state(await startTestNode(t, { "tlsnotary-enabled": true })), { status: "skipped", enabled: true });
+  const without = await start(t, { "tlsnotary-enabled": false });
+  t.like(await state(without), { status: "skipped", enabled: false });
+  t.is((await ask(without.port, "/tlsnotary/health")).status, 404);
+});
+
+test("without a trusted notary the node says so at boot, and believes nobody", async (t) => {
+  const node = await start(t, { "notary-keys": "" });
+  t.deepEqual(node.warnings, ["--notary-keys names no notary, so no attestation is believed."]);
+  const { status, text } = await verify(node.port, attestation);
+  t.is(status, 400);
+  t.regex(text, /is not trusted here/);
+});
+
+test("the policy of the node holds", async (t) => {
+  const old = await verify((await start(t, { "attestation-max-age": "60" })).port, attestation);
+  t.is(old.status, 400);
+  t.regex(old.text, /--attestation-max-age/);
+  const unnamed = await verify((await start(t, { "attestation-servers": "api.example" })).port, attestation);
+  t.is(unnamed.status, 400);
+  t.regex(unnamed.text, /--attestation-servers/);
+});
+
+test("a thousand at once: each is answered, /health goes on, and the next one verifies", async (t) => {
+  const { port } = await start(t);
+  const noise = Buffer.alloc(300_000, 7).toString("base64");
+  const answers = Array.from({ length: 1_000 }, async (_, i) => {
+    const answer = await verify(port, i % 10 === 0 ? noise : attestation);
+    return [answer.status, answer.headers["retry-after"]] as const;
+  });
+  let probes = 0;
+  let isDone = false;
+  const probing = (async () => {
+    const goesOn = (): boolean => !isDone;
+    while (goesOn()) {
+      t.is((await ask(port, "/health")).status, 200);
+      probes++;
+    }
+  })();
+  const statuses = await Promise.all(answers);
+  isDone = true;
+  await probing;
+  t.true(statuses.every(([status]) => [200, 400, 503].includes(status)));
+  t.true(statuses.every(([status, retryAfter]) => status !== 503 || Number(retryAfter) > 0));
+  t.true(statuses.some(([status]) => status === 200));
+  t.true(probes > 0);
+  t.is((await verify(port, attestation)).status, 200);
+});
+
+test("a notary of one's own is shown with its key, and health follows it", async (t) => {
+  const { publicKey } = generateKeyPairSync("ec", { namedCurve: "secp256k1" });
+  let isUp = true;
+  // The notary itself is a server of another project; what it tells at /info is all that is asked of it.
+  const notary = createServer((request, response) => {
+    if (!isUp) {
+      response.destroy();
+    } else if (request.url === "/info") {
+      response.end(
+        JSON.stringify({ version: "0.1.0-alpha.12", publicKey: publicKey.export({ type: "spki", format: "pem" }) }),
+      );
+    } else {
+      response.writeHead(404).end();
+    }
+  });
+  await new Promise<void>((resolve) => notary.listen(0, "127.0.0.1", resolve));
+  t.teardown(() => notary.close());
+  const { port: notaryPort } = notary.address() as AddressInfo;
+  const up = await start(t, { "notary-url": `http://127.0.0.1:${notaryPort}` });
+  await until(async () => (await ask(up.port, "/tlsnotary/health")).status === 200);
+  const info = await askJson<{ publicKey: string }>(up.port, "/tlsnotary/info");
+  t.like(info, { enabled: true, running: true, port: notaryPort, notaryAnswers: true });
+  t.regex(info.publicKey, /^1:0[23][0-9a-f]{64}$/);
+
+  isUp = false;
+  const down = await start(t, { "notary-url": `http://127.0.0.1:${notaryPort}` });
+  const health = await ask(down.port, "/tlsnotary/health");
+  t.is(health.status, 503);
+  t.like(JSON.parse(health.text), {
+    status: "unhealthy",
+    serverRunning: true,
+    error: "The node's own notary does not answer.",
+  });
+  t.like(await askJson(down.port, "/tlsnotary/info"), { port: notaryPort, publicKey: null, notaryAnswers: false });
+  t.is((await verify(down.port, attestation)).status, 200, "others' attestations verify all the same");
+});

@@ -1,0 +1,216 @@
+import test from "ava";
+import { randomBytes } from "node:crypto";
+import { copyFile } from "node:fs/promises";
+import { join } from "node:path";
+import { checkPolicy } from "../../src/attestation/policy.js";
+import type { VerifiedPresentation } from "../../src/attestation/presentation.js";
+import { startVerifier, type Verifier, type VerifierParts } from "../../src/attestation/verifier.js";
+import { Failure } from "../../src/errors.js";
+import { buildPresentation, notaryKey } from "../helpers/presentation.js";
+import { type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+import { until } from "../helpers/until.js";
+
+async function start(t: Teardown, more: Partial<VerifierParts> = {}): Promise<Verifier> {
+  const verifier = startVerifier({
+    notaryKeys: [notaryKey],
+    onState: () => undefined,
+    onProblem: () => undefined,
+    ...more,
+  });
+  t.teardown(() => verifier.stop());
+  await verifier.started;
+  return verifier;
+}
+
+/** What a presentation gives, or why it is refused. */
+async function outcome(verifier: Verifier, bytes: Uint8Array): Promise<VerifiedPresentation | Failure> {
+  try {
+    return await verifier.verify(bytes);
+  } catch (error) {
+    if (error instanceof Failure) {
+      return error;
+    }
+    throw error;
+  }
+}
+
+const good = buildPresentation();
+
+test("what a presentation reveals is given range by range, hidden bytes are not", async (t) => {
+  const verifier = await start(t);
+  t.is(verifier.state.status, "running");
+  const presentation = await verifier.verify(
+    buildPresentation({
+      sent: "GET / with a secret",
+      recv: "a:1,b:2,c:ünï",
+      revealSent: [],
+      revealRecv: [
+        [0, 3],
+        [8, 15],
+      ],
+    }),
+  );
+  t.deepEqual(presentation, {
+    serverName: undefined,
+    connectionTimeS: 1_767_225_600,
+    sentLength: 19,
+    recvLength: 15,
+    notaryKey,
+    attestationId: "09".repeat(16),
+    sent: [],
+    recv: [
+      { start: 0, end: 3, text: "a:1" },
+      { start: 8, end: 15, text: "c:ünï" },
+    ],
+  });
+});
+
+test("a notary that is not trusted is named, and nothing more is done", async (t) => {
+  for (const notaryKeys of [[], [`1:03${"a".repeat(64)}`]]) {
+    const verifier = await start(t, { notaryKeys });
+    const failure = await t.throwsAsync(verifier.verify(good), { instanceOf: Failure });
+    t.is(failure.reason, "INVALID_ATTESTATION");
+    t.is(failure.message, `The attestation is refused. Its notary ${notaryKey} is not trusted here (--notary-keys).`);
+  }
+});
+
+test("each policy says that it was the one", (t) => {
+  const presentation: VerifiedPresentation = {
+    serverName: "API.example",
+    connectionTimeS: 1_000,
+    sentLength: 0,
+    recvLength: 0,
+    notaryKey,
+    attestationId: "",
+    sent: [],
+    recv: [],
+  };
+  const any = { maxAgeS: 0, servers: [] };
+  const check = (change: object, policy: object, nowS: number) => () =>
+    checkPolicy({ ...presentation, ...change }, { ...any, ...policy }, nowS * 1000);
+  t.notThrows(check({}, {}, 1e9));
+  t.notThrows(check({}, { maxAgeS: 60, servers: ["api.example"] }, 1_060));
+  t.throws(check({}, { maxAgeS: 60 }, 1_061), { message: /61 s old; at most 60 s .*--attestation-max-age/ });
+  t.throws(check({}, {}, 600), { message: /in the future/ });
+  t.throws(check({}, { servers: ["other.example"] }, 1_000), { message: /"API.example" .*--attestation-servers/ });
+  t.throws(check({ serverName: undefined }, { servers: ["api.example"] }, 1_000), {
+    message: /carries no server name/,
+  });
+});
+
+test("no bit of a presentation may be another one, unless it changes nothing that is reported", async (t) => {
+  t.timeout(120_000);
+  const verifier = await start(t);
+  const expected = await verifier.verify(good);
+  const unnoticed: number[] = [];
+  for (let i = 0; i < good.length; i++) {
+    for (let bit = 0; bit < 8; bit++) {
+      const altered = Buffer.from(good);
+      altered[i]! ^= 1 << bit;
+      const result = await outcome(verifier, altered);
+      if (!(result instanceof Failure)) {
+        t.deepEqual(result, expected, `byte ${i}, bit ${bit}`);
+        unnoticed.push(i);
+      }
+    }
+  }
+  t.log(
+    `${good.length} bytes; altered without notice, and without a change: ${[...new Set(unnoticed)].join(", ") || "none"}`,
+  );
+  t.true(new Set(unnoticed).size < 10);
+  t.deepEqual(await verifier.verify(good), expected);
+});
+
+test("whatever comes in, the next valid one verifies", async (t) => {
+  t.timeout(120_000);
+  const verifier = await start(t);
+  const expected = await verifier.verify(good);
+  const before = process.memoryUsage.rss();
+  const u64 = (value: bigint): Buffer => {
+    const bytes = Buffer.alloc(8);
+    bytes.writeBigUInt64LE(value);
+    return bytes;
+  };
+  const attacks: Buffer[] = [
+    Buffer.alloc(0),
+    randomBytes(512 * 1024),
+    Buffer.alloc(512 * 1024, 0xff),
+    Buffer.alloc(512 * 1024),
+  ];
+  for (let length = 0; length < good.length; length += 7) {
+    attacks.push(good.subarray(0, length));
+  }
+  // Every eight bytes as a length that is forged.
+  for (let at = 0; at + 8 <= good.length; at += 5) {
+    for (const length of [2n ** 31n, 2n ** 62n, 1_000_000n, 60_000_000n]) {
+      attacks.push(Buffer.concat([good.subarray(0, at), u64(length), good.subarray(at + 8)]));
+    }
+  }
+  let largest = 0;
+  for (const attack of attacks) {
+    const result = await outcome(verifier, attack);
+    t.true(result instanceof Failure);
+    largest = Math.max(largest, process.memoryUsage.rss());
+  }
+  t.deepEqual(await verifier.verify(good), expected);
+  t.log(`${attacks.length} attacks; memory grew by up to ${Math.round((largest - before) / 1024 ** 2)} MiB`);
+  // 64 MiB of WebAssembly memory and 72 MiB of heap are the thread's, and 100 MiB are for everything else.
+  t.true(largest - before < (64 + 72 + 100) * 1024 ** 2);
+});
+
+test("a thousand at once: a queue full is answered, the others are told to come back", async (t) => {
+  const verifier = await start(t);
+  const results = await Promise.all(Array.from({ length: 1_000 }, () => outcome(verifier, good)));
+  const busy = results.filter((result) => result instanceof Failure);
+  t.true(busy.every(({ reason, retryAfterS }) => reason === "BUSY" && retryAfterS === 5));
+  t.is(results.length - busy.length, 66);
+  t.like(await verifier.verify(good), { attestationId: "09".repeat(16) });
+});
+
+test("a thread that ends in the middle is replaced, and only what it was at is lost", async (t) => {
+  const states: string[] = [];
+  const verifier = await start(t, { onState: ({ status }) => states.push(status) });
+  const results = Promise.all(Array.from({ length: 20 }, () => outcome(verifier, good)));
+  void verifier.thread!.terminate();
+  const failures = (await results).filter((result) => result instanceof Failure);
+  t.true(failures.length <= 1);
+  t.true(failures.every(({ reason }) => reason === "BUSY"));
+  t.like(await verifier.verify(good), { notaryKey });
+  t.deepEqual(states, ["running"]);
+});
+
+test("what takes too long is given up, and what comes after it is answered", async (t) => {
+  const verifier = await start(t, { timeoutMs: 30 });
+  const large = buildPresentation({ recv: "x".repeat(500_000), revealRecv: [[0, 500_000]] });
+  const failure = await t.throwsAsync(verifier.verify(large), { instanceOf: Failure });
+  t.is(failure.reason, "BUSY");
+  t.regex(failure.message, /longer than 0.03 s/);
+  await until(async () => !((await outcome(verifier, good)) instanceof Failure));
+});
+
+test("a verifier that cannot start says why, refuses at once, and starts as soon as it can", async (t) => {
+  const library = join(await temporaryDirectory(t), "library.wasm");
+  const states: string[] = [];
+  const problems: (string | undefined)[] = [];
+  const verifier = await start(t, {
+    library,
+    onState: ({ status }) => states.push(status),
+    onProblem: (error) => problems.push((error as NodeJS.ErrnoException).code),
+  });
+  t.is(verifier.state.status, "failed");
+  const failure = await t.throwsAsync(verifier.verify(good), { instanceOf: Failure });
+  t.is(failure.reason, "VERIFIER_NOT_RUNNING");
+  t.is(failure.message, "No attestation can be verified: its library cannot be loaded.");
+  t.deepEqual(problems, ["ENOENT"]);
+  await copyFile("node_modules/tlsn-wasm/tlsn_wasm_bg.wasm", library);
+  await until(() => verifier.state.status === "running");
+  t.like(await verifier.verify(good), { notaryKey });
+  t.deepEqual(states, ["failed", "running"]);
+});
+
+test("a verifier that was stopped says so", async (t) => {
+  const verifier = await start(t);
+  await verifier.stop();
+  const failure = await t.throwsAsync(verifier.verify(good), { instanceOf: Failure });
+  t.is(failure.reason, "VERIFIER_NOT_RUNNING");
+});
