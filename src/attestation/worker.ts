@@ -3,6 +3,7 @@
  * environment, and the list of trusted notary keys, which are looked at before anything costly is done.
  */
 import { parentPort, workerData } from "node:worker_threads";
+import type { Presentation as PresentationType } from "tlsn-wasm";
 import type { Revealed, Verdict, VerifiedPresentation } from "./presentation.js";
 
 /** What the thread is started with. */
@@ -30,6 +31,8 @@ interface Range {
   readonly end: number;
 }
 
+// Nobody reads the stacks of this thread's errors, and most presentations cost one.
+Error.stackTraceLimit = 0;
 const { module, notaryKeys } = workerData as WorkerSetup;
 const trusted = new Set(notaryKeys);
 
@@ -63,17 +66,24 @@ function verify(bytes: Uint8Array): Verdict {
 
 function read(bytes: Uint8Array): VerifiedPresentation {
   const presentation = Presentation.deserialize(bytes);
-  const key = presentation.verifying_key();
-  const notaryKey = `${key.alg}:${Buffer.from(key.data).toString("hex")}`;
-  if (!trusted.has(notaryKey)) {
+  try {
+    const key = presentation.verifying_key();
+    const notaryKey = `${key.alg}:${Buffer.from(key.data).toString("hex")}`;
+    if (!trusted.has(notaryKey)) {
+      throw new Refusal(`Its notary ${notaryKey} is not trusted here (--notary-keys).`);
+    }
+    if (isPresentation(bytes.subarray(0, -1))) {
+      throw new Refusal("It has bytes behind its end.");
+    }
+    return describe(presentation.verify(), notaryKey);
+  } finally {
+    // Verifying does not free it, and the garbage collector knows nothing of the library's memory.
     presentation.free();
-    throw new Refusal(`Its notary ${notaryKey} is not trusted here (--notary-keys).`);
   }
-  if (isPresentation(bytes.subarray(0, -1))) {
-    presentation.free();
-    throw new Refusal("It has bytes behind its end.");
-  }
-  const { server_name: serverName, connection_info: connection, transcript, attestation } = presentation.verify();
+}
+
+function describe(output: ReturnType<PresentationType["verify"]>, notaryKey: string): VerifiedPresentation {
+  const { server_name: serverName, connection_info: connection, transcript, attestation } = output;
   const { header } = attestation as unknown as { readonly header: { readonly id: number[] } };
   const { sent, recv } = connection.transcript_length;
   return {
@@ -103,11 +113,8 @@ function isPresentation(bytes: Uint8Array): boolean {
 
 /** Each authenticated range by itself: what lies between two of them is hidden, and joins nothing. */
 function reveal(bytes: readonly number[], ranges: readonly Range[]): Revealed[] {
-  return ranges.map(({ start, end }) => ({
-    start,
-    end,
-    text: Buffer.from(bytes.slice(start, end)).toString("utf8"),
-  }));
+  const all = Buffer.from(new Uint8Array(bytes).buffer);
+  return ranges.map(({ start, end }) => ({ start, end, text: all.toString("utf8", start, end) }));
 }
 
 /** A reason of this node's own. */

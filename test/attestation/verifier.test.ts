@@ -158,6 +158,20 @@ test("whatever comes in, the next valid one verifies", async (t) => {
   t.true(largest - before < (64 + 72 + 100) * 1024 ** 2);
 });
 
+test("what was verified leaves nothing behind: more of it than the memory holds verifies in one thread", async (t) => {
+  t.timeout(120_000);
+  const verifier = await start(t);
+  const { thread } = verifier;
+  const large = buildPresentation({ recv: "x".repeat(400_000), revealRecv: [[0, 400_000]] });
+  const altered = Buffer.from(large);
+  altered[large.length - 1]! ^= 1;
+  for (let i = 0; i < 100; i++) {
+    t.false((await outcome(verifier, large)) instanceof Failure, `number ${i}`);
+    t.true((await outcome(verifier, altered)) instanceof Failure);
+  }
+  t.is(verifier.thread, thread);
+});
+
 test("a thousand at once: a queue full is answered, the others are told to come back", async (t) => {
   const verifier = await start(t);
   const results = await Promise.all(Array.from({ length: 1_000 }, () => outcome(verifier, good)));
