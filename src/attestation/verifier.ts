@@ -73,7 +73,7 @@ export function startVerifier(parts: VerifierParts): Verifier {
   let lastId = 0;
   let retryMs = firstRetryMs;
   let timer: NodeJS.Timeout | undefined;
-  let module: unknown;
+  let module: WebAssembly.Module | undefined;
 
   function move(next: VerifierState): void {
     if (state.status !== "stopped") {
@@ -84,8 +84,9 @@ export function startVerifier(parts: VerifierParts): Verifier {
 
   async function start(): Promise<void> {
     try {
-      module ??= await compileLibrary(library);
-      await startThread();
+      // Compiled once; each thread makes an instance of its own of it.
+      module ??= await WebAssembly.compile(await readFile(library));
+      await startThread(module);
       retryMs = firstRetryMs;
       if (state.status !== "running") {
         move({ status: "running" });
@@ -107,8 +108,8 @@ export function startVerifier(parts: VerifierParts): Verifier {
     retryMs = Math.min(2 * retryMs, lastRetryMs);
   }
 
-  async function startThread(): Promise<void> {
-    const setup: WorkerSetup = { module, notaryKeys };
+  async function startThread(compiled: WebAssembly.Module): Promise<void> {
+    const setup: WorkerSetup = { module: compiled, notaryKeys };
     const made = new Worker(new URL("worker.js", import.meta.url), {
       workerData: setup,
       env: {},
@@ -234,14 +235,6 @@ export function startVerifier(parts: VerifierParts): Verifier {
       await old?.terminate();
     },
   };
-}
-
-/** Compiled once, off the event loop; each thread makes an instance of its own of it. */
-async function compileLibrary(path: string): Promise<unknown> {
-  const { WebAssembly } = globalThis as unknown as {
-    readonly WebAssembly: { readonly compile: (bytes: Uint8Array) => Promise<unknown> };
-  };
-  return await WebAssembly.compile(await readFile(path));
 }
 
 function busy(why: string): Failure {

@@ -8,7 +8,7 @@ import type { Revealed, Verdict, VerifiedPresentation } from "./presentation.js"
 
 /** What the thread is started with. */
 export interface WorkerSetup {
-  readonly module: unknown;
+  readonly module: WebAssembly.Module;
   /** `algorithm:hex` of each. */
   readonly notaryKeys: readonly string[];
 }
@@ -39,13 +39,8 @@ const trusted = new Set(notaryKeys);
 // The library's code for browsers listens on the global object of a web worker, for threads that are never started.
 Object.assign(globalThis, { self: { addEventListener: () => undefined, postMessage: () => undefined } });
 const { initSync, Presentation } = await import("tlsn-wasm");
-const { Memory, RuntimeError } = (globalThis as unknown as { WebAssembly: WasmGlobals }).WebAssembly;
-initSync({ module, memory: new Memory({ initial: initialPages, maximum: maxPages, shared: true }) } as never);
-
-interface WasmGlobals {
-  readonly Memory: new (descriptor: { initial: number; maximum: number; shared: boolean }) => object;
-  readonly RuntimeError: new () => Error;
-}
+const memory = new WebAssembly.Memory({ initial: initialPages, maximum: maxPages, shared: true });
+initSync({ module, memory } as never);
 
 parentPort!.on("message", ({ id, bytes }: WorkerTask) => reply({ id, verdict: verify(bytes) }));
 reply({ ready: true });
@@ -59,7 +54,7 @@ function verify(bytes: Uint8Array): Verdict {
     return { presentation: read(bytes) };
   } catch (error) {
     // A trap leaves the instance in a state that nobody knows; so does a memory that could not grow.
-    const trapped = error instanceof RuntimeError || error instanceof RangeError;
+    const trapped = error instanceof WebAssembly.RuntimeError || error instanceof RangeError;
     return { refused: trapped ? "It is malformed." : explain(error), trapped };
   }
 }
@@ -104,7 +99,7 @@ function isPresentation(bytes: Uint8Array): boolean {
     Presentation.deserialize(bytes).free();
     return true;
   } catch (error) {
-    if (error instanceof RuntimeError) {
+    if (error instanceof WebAssembly.RuntimeError) {
       throw error;
     }
     return false;
