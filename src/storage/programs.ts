@@ -2,8 +2,8 @@
  * Storage programs in the database. Each read is one query, so that the rule a read is checked against and what it
  * returns are of the same moment.
  */
-import { batch } from "../db/batch.js";
-import type { Database } from "../db/connect.js";
+import { prepareBatch } from "../db/batch.js";
+import type { Database, Engine } from "../db/connect.js";
 import type { AccessRule } from "./access.js";
 import type { JsonType } from "./document.js";
 import type { Page } from "./paging.js";
@@ -66,20 +66,9 @@ const indexedLength = 3;
 /** What is shorter is looked for among so many of the newest programs: a look at all of them would take too long. */
 const shortQueryPrograms = 50_000;
 
-/** Most programs that are read with one query: each may be a document of 1 MiB. */
-const maxBatch = 16;
-
 /** A name in one case, so that every database engine finds the same. */
 export function foldName(name: string): string {
   return name.toLowerCase();
-}
-
-/** The columns of a program's row that say who may read. */
-export interface AccessColumns {
-  readonly owner: string;
-  readonly mode: AccessRule["mode"];
-  /** JSON text of the rest. */
-  readonly access: string;
 }
 
 interface EntryRow {
@@ -101,29 +90,23 @@ interface PackedRow {
 }
 
 /** Reads from the database. */
-export function createPrograms({ engine, prepare }: Pick<Database, "engine" | "prepare">): Programs {
-  const sql = engine === "postgresql" ? postgresqlTerms : sqliteTerms;
-  /** One row at most for each key: a list whose first item is the address. */
-  function prepareBatch<Extra>(extraColumns: string, join = "") {
-    type Found = PackedRow & Extra;
-    const query = prepare<Found>(
-      `SELECT ${sql.slot} AS slot, ${sql.record} AS record, ${extraColumns}
-        FROM ${sql.keys} JOIN programs p ON p.address = k.value ->> 0 ${join} WHERE NOT p.deleted`,
+export function createPrograms(database: Pick<Database, "engine" | "prepare">): Programs {
+  const { engine, prepare } = database;
+  const sql = terms[engine];
+  /** A program, and more, by a key: a list whose first item is the address. */
+  function prepareRecord<Extra>(extraColumns: string, join = "") {
+    return prepareBatch<PackedRow & Extra>(
+      database,
+      ({ table, slot }) => `SELECT ${slot} AS slot, ${sql.record} AS record, ${extraColumns}
+        FROM ${table} JOIN programs p ON p.address = k.value ->> 0 ${join} WHERE NOT p.deleted`,
     );
-    return batch<readonly string[], Found>(async (wanted) => {
-      const found = new Array<Found | undefined>(wanted.length);
-      for (const row of await query(JSON.stringify(wanted))) {
-        found[row.slot] = row;
-      }
-      return found;
-    }, maxBatch);
   }
-  const withData = prepareBatch<{ data: string | null }>(
+  const withData = prepareRecord<{ data: string | null }>(
     "d.data",
     "LEFT JOIN program_documents d ON d.address = p.address",
   );
-  const withNames = prepareBatch<{ names: string }>(`${sql.fieldNames} AS names`);
-  const withField = prepareBatch<{ field_type: JsonType | null; field_value: string | null }>(
+  const withNames = prepareRecord<{ names: string }>(`${sql.fieldNames} AS names`);
+  const withField = prepareRecord<{ field_type: JsonType | null; field_value: string | null }>(
     "f.type AS field_type, f.value AS field_value",
     "LEFT JOIN program_fields f ON f.address = p.address AND f.name_json = k.value ->> 1",
   );
@@ -214,39 +197,28 @@ const readableByIdentity = `(p.owner = ? OR (p.mode = 'public' AND NOT ${listed(
 
 /** What the engines say differently. */
 interface SqlTerms {
-  /** The keys of a batch, from their JSON text. */
-  readonly keys: string;
-  readonly slot: string;
   readonly record: string;
   /** JSON text of the names of the top-level fields, in the document's order. */
   readonly fieldNames: string;
 }
 
-const sqliteTerms: SqlTerms = {
-  keys: "json_each(?) AS k",
-  slot: "k.key",
-  record: recordText("json_object", (text) => `json(${text})`),
-  fieldNames: `(SELECT json_group_array(json(f.name_json)) FROM
-    (SELECT name_json FROM program_fields WHERE address = p.address ORDER BY position) f)`,
-};
-
-const postgresqlTerms: SqlTerms = {
-  keys: "json_array_elements(CAST(? AS json)) WITH ORDINALITY AS k(value, key)",
-  slot: "k.key - 1",
-  record: `CAST(${recordText("json_build_object", (text) => `CAST(${text} AS json)`)} AS text)`,
-  fieldNames: `(SELECT CAST(coalesce(json_agg(CAST(f.name_json AS json) ORDER BY f.position), '[]') AS text)
-    FROM program_fields f WHERE f.address = p.address)`,
+const terms: Readonly<Record<Engine, SqlTerms>> = {
+  sqlite: {
+    record: recordText("json_object", (text) => `json(${text})`),
+    fieldNames: `(SELECT json_group_array(json(f.name_json)) FROM
+      (SELECT name_json FROM program_fields WHERE address = p.address ORDER BY position) f)`,
+  },
+  postgresql: {
+    record: `CAST(${recordText("json_build_object", (text) => `CAST(${text} AS json)`)} AS text)`,
+    fieldNames: `(SELECT CAST(coalesce(json_agg(CAST(f.name_json AS json) ORDER BY f.position), '[]') AS text)
+      FROM program_fields f WHERE f.address = p.address)`,
+  },
 };
 
 /** An expression for the JSON text of a {@link PackedRecord}. */
 function recordText(object: string, toJson: (text: string) => string): string {
   return `${object}('address', p.address, 'name', p.name, 'encoding', p.encoding, 'type', p.type,
     'owner', p.owner, 'mode', p.mode, 'lists', ${toJson("p.access")}, 'metadata', p.metadata, 'sizeBytes', p.size_bytes, 'createdMs', p.created_ms, 'updatedMs', p.updated_ms)`;
-}
-
-/** The rule of a program's row. */
-export function toAccessRule({ owner, mode, access }: AccessColumns): AccessRule {
-  return { owner, mode, ...(JSON.parse(access) as Omit<AccessRule, "owner" | "mode">) };
 }
 
 /** What {@link recordText} gives, parsed. */

@@ -25,7 +25,7 @@ import {
   setMember,
   typeOfJson,
 } from "./document.js";
-import { type AccessColumns, foldName, toAccessRule } from "./programs.js";
+import { foldName } from "./programs.js";
 
 /** Who acts, and when. */
 export interface OperationContext {
@@ -305,6 +305,14 @@ function checkIndex(items: readonly Range[], index: number): number {
   return index;
 }
 
+/** The columns of a program's row that say who may read. */
+interface AccessColumns {
+  readonly owner: string;
+  readonly mode: AccessRule["mode"];
+  /** JSON text of the rest. */
+  readonly access: string;
+}
+
 async function load(db: Knex, storageAddress: string): Promise<Program> {
   const address = checkAddress(storageAddress);
   const row = (await db("programs").where({ address, deleted: false }).first()) as
@@ -312,7 +320,9 @@ async function load(db: Knex, storageAddress: string): Promise<Program> {
   if (row === undefined) {
     throw new Failure("NOT_FOUND", "There is no storage program at this address.");
   }
-  return { address, encoding: row.encoding, type: row.type, access: toAccessRule(row) };
+  const { owner, mode, encoding, type } = row;
+  const lists = JSON.parse(row.access) as Omit<AccessRule, "owner" | "mode">;
+  return { address, encoding, type, access: { owner, mode, ...lists } };
 }
 
 async function loadWritable(db: Knex, address: string, sender: string): Promise<Program> {

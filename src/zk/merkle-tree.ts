@@ -4,7 +4,7 @@
  * a boot has nothing to rebuild.
  */
 import type { Knex } from "knex";
-import { batch } from "../db/batch.js";
+import { listTables, prepareBatch } from "../db/batch.js";
 import { type Database, type Engine, rowsOf } from "../db/connect.js";
 import { edgeOf, type FoldAll, growTree, type NodeRun, type Peaks, peaksAfter } from "./fold.js";
 import { emptyNodes, toHex, treeDepth } from "./poseidon.js";
@@ -53,25 +53,16 @@ const emptySiblings = emptyNodes.slice(0, treeDepth).map(toHex);
 const hashBytes = 32;
 /** Positions of a level; a node's id is its level times this plus its position. */
 const levelSize = 2 ** (treeDepth + 1);
-/** Most paths that are read with one query. */
-const maxBatch = 16;
-
 const nodeId = (level: number, position: number): number => level * levelSize + position;
 
 /** What the engines say differently. */
 const terms = {
   sqlite: {
-    keys: "json_each(?) AS k",
-    slot: "k.key",
-    text: "k.value",
     bytes: (hex: string) => `unhex(${hex})`,
     nodes: "group_concat(l.level || ':' || lower(hex(n.hash)))",
     greatest: "max",
   },
   postgresql: {
-    keys: "json_array_elements(CAST(? AS json)) WITH ORDINALITY AS k(value, key)",
-    slot: "k.key - 1",
-    text: "k.value #>> '{}'",
     bytes: (hex: string) => `decode(${hex}, 'hex')`,
     nodes: "string_agg(l.level || ':' || encode(n.hash, 'hex'), ',')",
     greatest: "greatest",
@@ -102,8 +93,9 @@ interface PathRow {
 }
 
 /** Reads from the database. */
-export function createMerkleTree({ engine, prepare }: Pick<Database, "engine" | "prepare">): MerkleTree {
-  const { keys, slot, bytes, nodes } = terms[engine];
+export function createMerkleTree(database: Pick<Database, "engine" | "prepare">): MerkleTree {
+  const { engine, prepare } = database;
+  const { bytes, nodes } = terms[engine];
   const newest = prepare<RootRow>(
     "SELECT root, block_number, leaf_count FROM merkle_roots ORDER BY block_number DESC LIMIT 1",
   );
@@ -115,26 +107,19 @@ export function createMerkleTree({ engine, prepare }: Pick<Database, "engine" | 
       ORDER BY block_number DESC LIMIT 1`,
   );
   const levels = Array.from({ length: treeDepth }, (_, level) => `(${level})`).join(", ");
-  const paths = prepare<PathRow>(
-    `WITH l(level) AS (VALUES ${levels})
+  const findPath = prepareBatch<PathRow>(
+    database,
+    ({ table, slot }) => `WITH l(level) AS (VALUES ${levels})
       SELECT ${slot} AS slot, c.leaf_index, r.root, r.block_number, r.leaf_count, r.edge,
         (SELECT ${nodes} FROM l JOIN merkle_nodes n
           ON n.id = l.level * ${levelSize} + (c.leaf_index >> l.level) + 1 - 2 * ((c.leaf_index >> l.level) & 1)) AS nodes
-      FROM ${keys}
+      FROM ${table}
       LEFT JOIN commitments c ON c.commitment = ${bytes("k.value ->> 0")}
       LEFT JOIN merkle_roots r ON r.block_number = CASE WHEN k.value ->> 1 = ''
         THEN (SELECT max(block_number) FROM merkle_roots)
         ELSE (SELECT block_number FROM merkle_roots
           WHERE root = k.value ->> 1 AND block_number >= ${oldestKnownIn(engine)}) END`,
   );
-  const findPath = batch<readonly [commitment: string, root: string], PathRow>(async (wanted) => {
-    const found = new Array<PathRow | undefined>(wanted.length);
-    for (const row of await paths(JSON.stringify(wanted))) {
-      found[row.slot] = row;
-    }
-    return found;
-  }, maxBatch);
-
   return {
     async root() {
       const [row] = await newest();
@@ -243,10 +228,11 @@ export async function appendLeaves(
   const before = await countLeaves(db);
   const peaks = await readPeaks(db, before);
   const runs = await growTree(before, leaves, peaks, foldAll);
-  const { bytes, keys, slot, text } = terms[engine];
+  const { bytes } = terms[engine];
+  const { table, slot, text } = listTables[engine];
   const insert = async (into: string, values: string, run: NodeRun): Promise<void> => {
     const hashes = JSON.stringify(run.hashes.map((hash) => toHex(hash).slice(2)));
-    await db.raw(`INSERT INTO ${into} SELECT ${values} FROM ${keys}`, [hashes]);
+    await db.raw(`INSERT INTO ${into} SELECT ${values} FROM ${table}`, [hashes]);
   };
   const hash = bytes(text);
   await insert("commitments (commitment, leaf_index)", `${hash}, ${before} + ${slot}`, runs[0]!);
