@@ -96,9 +96,9 @@ export function edgeOf(leafCount: number, peaks: Peaks): (bigint | undefined)[] 
     const below = edge[level];
     const isOdd = Math.floor(leafCount / 2 ** level) % 2 === 1;
     if (isOdd) {
-      edge.push(hashPair(peaks[level]!, below ?? emptyNodes[level]!));
+      edge.push(hashPair(peaks[level]!, below ?? emptyNodes()[level]!));
     } else {
-      edge.push(below === undefined ? undefined : hashPair(below, emptyNodes[level]!));
+      edge.push(below === undefined ? undefined : hashPair(below, emptyNodes()[level]!));
     }
   }
   return edge;

@@ -49,7 +49,6 @@ export const knownBlocks = 256;
 /** Most leaves. */
 export const maxLeaves = 2 ** treeDepth;
 
-const emptySiblings = emptyNodes.slice(0, treeDepth).map(toHex);
 const hashBytes = 32;
 /** Positions of a level; a node's id is its level times this plus its position. */
 const levelSize = 2 ** (treeDepth + 1);
@@ -96,6 +95,8 @@ interface PathRow {
 export function createMerkleTree(database: Pick<Database, "engine" | "prepare">): MerkleTree {
   const { engine, prepare } = database;
   const { bytes, nodes } = terms[engine];
+  // Here, while the node boots: nobody who asks for a path waits for the hash to be compiled.
+  const emptySiblings = emptyNodes().slice(0, treeDepth).map(toHex);
   const newest = prepare<RootRow>(
     "SELECT root, block_number, leaf_count FROM merkle_roots ORDER BY block_number DESC LIMIT 1",
   );
@@ -143,7 +144,7 @@ export function createMerkleTree(database: Pick<Database, "engine" | "prepare">)
       if (row.leaf_index >= row.leaf_count) {
         return { missing: "commitment under this root" };
       }
-      return { commitment, ...toPath(row, row.leaf_index, row.root) };
+      return { commitment, ...toPath(row, row.leaf_index, row.root, emptySiblings) };
     },
   };
 }
@@ -156,6 +157,7 @@ function toPath(
   { leaf_count: leafCount, edge, nodes, block_number }: PathRow,
   leafIndex: number,
   root: string,
+  emptySiblings: readonly string[],
 ): Omit<MerklePath, "commitment"> {
   const stored = new Map<number, string>();
   for (const node of nodes?.split(",") ?? []) {

@@ -31,10 +31,12 @@ interface FullRound {
 }
 
 const [left, right] = [1, 2];
-const program = compileProgram();
+/** Compiled when the first hash is wanted: most commands never want one. */
+let program: FieldProgram | undefined;
 
 /** Hash of a node from its children. */
 export function hashPair(leftChild: bigint, rightChild: bigint): bigint {
+  program ??= compileProgram();
   return program.run(
     new Map([
       [0, 0n],
@@ -136,11 +138,19 @@ function factorRounds() {
   };
 }
 
+let empty: readonly bigint[] | undefined;
+
 /** By level from the leaves (0) to the root (20): the node above nothing but empty leaves. */
-export const emptyNodes: readonly bigint[] = Array.from({ length: treeDepth }).reduce<bigint[]>(
-  (levels) => [...levels, hashPair(levels.at(-1)!, levels.at(-1)!)],
-  [0n],
-);
+export function emptyNodes(): readonly bigint[] {
+  if (empty === undefined) {
+    const nodes = [0n];
+    while (nodes.length <= treeDepth) {
+      nodes.push(hashPair(nodes.at(-1)!, nodes.at(-1)!));
+    }
+    empty = nodes;
+  }
+  return empty;
+}
 
 /** A field element as 0x and 64 lower-case hex digits. */
 export function toHex(element: bigint): string {
