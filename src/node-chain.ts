@@ -5,13 +5,13 @@ import type { TransactionBody } from "../gen/gatehouse/chain/v1/block_pb.js";
 import { type Chain, createChain, type SealingKey } from "./chain/chain.js";
 import { followChain } from "./chain/follower.js";
 import type { Genesis } from "./chain/genesis.js";
-import { startSealer } from "./chain/sealer.js";
 import type { ChainHead, ChainStore } from "./chain/store.js";
 import { watchWrites } from "./chain/write-watch.js";
 import type { Config } from "./config.js";
 import type { Database } from "./db/connect.js";
 import { createEffects } from "./effects.js";
 import type { Logger } from "./log.js";
+import { repeat } from "./repeat.js";
 import { StartError } from "./start-error.js";
 import { createProgramCache } from "./storage/program-cache.js";
 import { createPrograms, type Programs } from "./storage/programs.js";
@@ -131,8 +131,10 @@ function follow({ store, head, log, onStop }: NodeChainParts): Chain {
 export function sealIfAlone({ role, genesis, log, onStop }: NodeChainParts, chain: Chain, key: SealingKey): void {
   const [authority, ...others] = genesis?.authorities ?? [];
   if (role === "writer" && chain.head() !== undefined && authority === key.publicKey && others.length === 0) {
-    const sealer = startSealer(chain, key, sealEveryMs, (error) =>
-      log.error({ subsystem: "chain", err: error }, "A block could not be made; it is tried again"),
+    const sealer = repeat(
+      () => chain.seal(key),
+      sealEveryMs,
+      (error) => log.error({ subsystem: "chain", err: error }, "A block could not be made; it is tried again"),
     );
     onStop(() => sealer.stop());
   }

@@ -1,5 +1,6 @@
 /** A notary of the operator's own: asked now and then whether it answers, and for its public key. */
 import { createPublicKey } from "node:crypto";
+import { type Repetition, repeat } from "../repeat.js";
 
 /** What is known of the notary. */
 export interface NotaryState {
@@ -9,11 +10,10 @@ export interface NotaryState {
 }
 
 /** A notary that is watched. */
-export interface WatchedNotary {
+export interface WatchedNotary extends Repetition {
   readonly state: NotaryState;
   /** Port of its URL. */
   readonly port: number;
-  stop(): void;
 }
 
 const askEveryMs = 15_000;
@@ -25,40 +25,40 @@ const maxAnswerBytes = 64 * 1024;
 export function watchNotary(url: string, onChange: (state: NotaryState) => void): WatchedNotary {
   const { port, protocol } = new URL(url);
   let state: NotaryState = { answers: false, publicKey: undefined };
-  let timer: NodeJS.Timeout | undefined;
-  let isStopped = false;
-
-  async function ask(): Promise<void> {
-    const publicKey = await fetchKey(url).catch(() => undefined);
-    if (isStopped) {
-      return;
-    }
-    const next: NotaryState = { answers: publicKey !== undefined, publicKey: publicKey ?? state.publicKey };
-    const changed = next.answers !== state.answers || next.publicKey !== state.publicKey;
-    state = next;
-    if (changed) {
-      onChange(state);
-    }
-    timer = setTimeout(() => void ask(), askEveryMs);
-  }
-
-  void ask();
+  const stopped = new AbortController();
+  const asking = repeat(
+    async () => {
+      const publicKey = await fetchKey(url, stopped.signal).catch(() => undefined);
+      if (stopped.signal.aborted) {
+        return;
+      }
+      const next: NotaryState = { answers: publicKey !== undefined, publicKey: publicKey ?? state.publicKey };
+      const changed = next.answers !== state.answers || next.publicKey !== state.publicKey;
+      state = next;
+      if (changed) {
+        onChange(state);
+      }
+    },
+    askEveryMs,
+    () => undefined,
+    0,
+  );
   return {
     get state() {
       return state;
     },
     port: Number(port || (protocol === "https:" ? 443 : 80)),
-    stop() {
-      isStopped = true;
-      clearTimeout(timer);
+    async stop() {
+      stopped.abort();
+      await asking.stop();
     },
   };
 }
 
 /** The key that `/info` tells. Rejects when there is none. */
-async function fetchKey(url: string): Promise<string> {
+async function fetchKey(url: string, signal: AbortSignal): Promise<string> {
   const response = await fetch(new URL("info", url.endsWith("/") ? url : `${url}/`), {
-    signal: AbortSignal.timeout(answerWithinMs),
+    signal: AbortSignal.any([signal, AbortSignal.timeout(answerWithinMs)]),
     redirect: "error",
   });
   const text = await readText(response);

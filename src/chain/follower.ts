@@ -1,13 +1,11 @@
 /** The chain of a node that only reads: somebody else applies the blocks, to the same database. */
 import { Failure } from "../errors.js";
+import { type Repetition, repeat } from "../repeat.js";
 import type { Chain } from "./chain.js";
 import type { ChainHead, ChainStore } from "./store.js";
 
 /** A chain that follows the database. */
-export interface Follower extends Chain {
-  /** Ends the looks at the database. */
-  stop(): void;
-}
+export interface Follower extends Chain, Repetition {}
 
 /**
  * Follows the newest block of the database.
@@ -21,24 +19,13 @@ export function followChain(
   onError: (error: unknown) => void,
 ): Follower {
   let head: ChainHead = first;
-  let timer: NodeJS.Timeout | undefined;
-  let isStopped = false;
-
-  function lookLater(): void {
-    if (!isStopped) {
-      timer = setTimeout(() => {
-        store
-          .head()
-          .then((newest) => {
-            head = newest ?? head;
-          })
-          .catch(onError)
-          .finally(lookLater);
-      }, lookEveryMs);
-    }
-  }
-  lookLater();
-
+  const looks = repeat(
+    async () => {
+      head = (await store.head()) ?? head;
+    },
+    lookEveryMs,
+    onError,
+  );
   const refuse = (): Promise<never> =>
     Promise.reject(new Failure("STATE_NOT_READY", "This node only reads; hand it to the node that writes."));
   return {
@@ -46,9 +33,6 @@ export function followChain(
     submit: refuse,
     apply: refuse,
     seal: refuse,
-    stop() {
-      isStopped = true;
-      clearTimeout(timer);
-    },
+    stop: () => looks.stop(),
   };
 }

@@ -10,6 +10,7 @@ import { loadConfig } from "../config.js";
 import { createProcessErrors, type ProcessErrors, watchProcess } from "../health/process-errors.js";
 import { loadOrCreateNodeKey } from "../info/node-key.js";
 import { type RunningNode, startNode } from "../node.js";
+import { type Repetition, repeat } from "../repeat.js";
 import { askNode } from "./ask-node.js";
 import { paint, print, table } from "./output.js";
 import { type SampleSection, seedSamples } from "./samples.js";
@@ -50,9 +51,9 @@ async function run(flags: DevnetFlags): Promise<void> {
   const directory =
     flags.dataDir === undefined ? await mkdtemp(join(tmpdir(), "gatehouse-devnet-")) : resolve(flags.dataDir);
   const nodes: RunningNode[] = [];
-  let relay: NodeJS.Timeout | undefined;
+  let relay: Repetition | undefined;
   const close = async (): Promise<void> => {
-    clearTimeout(relay);
+    await relay?.stop();
     await Promise.all(nodes.map((node) => node.stop()));
     if (flags.dataDir === undefined) {
       await rm(directory, { recursive: true, force: true });
@@ -74,14 +75,11 @@ async function run(flags: DevnetFlags): Promise<void> {
         print(`${i === 0 ? "\n" : ""}  node ${i + 1} is up on port ${port}`);
       }
     }
-    const relayAgain = (): void => {
-      relay = setTimeout(() => {
-        void relayBlocks(nodes)
-          .catch((error: unknown) => nodes[0]?.log.warn({ err: error }, "Blocks could not be brought to the others"))
-          .finally(relayAgain);
-      }, relayEveryMs);
-    };
-    relayAgain();
+    relay = repeat(
+      () => relayBlocks(nodes),
+      relayEveryMs,
+      (error) => nodes[0]?.log.warn({ err: error }, "Blocks could not be brought to the others"),
+    );
     await untilSettled(nodes);
     const authority = await loadOrCreateNodeKey(dataDirOf(directory, 0));
     const samples = await seedSamples(nodes[0]!.rpcUrl, directory, authority);
