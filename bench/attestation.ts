@@ -5,24 +5,15 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { buildPresentation, notaryKey } from "../test/helpers/presentation.js";
 import { probeHealth } from "./prober.js";
-import type { Row } from "./row.js";
+import type { OwnNodeBench, Row } from "./row.js";
 import { startGatehouse } from "./server-process.js";
-import { median } from "./statistics.js";
-
-/** What the benchmark takes. */
-export interface AttestationBench {
-  /** An empty directory. */
-  readonly directory: string;
-  readonly rounds: number;
-  readonly seconds: number;
-  readonly say: (what: string) => void;
-}
+import { latencyFigures, median } from "./statistics.js";
 
 /** In flight at a time: one verifies, and the next ones wait, none is turned away. */
 const concurrency = 8;
 
 /** Measures a small presentation and one of 100 kB. */
-export async function benchAttestation({ directory, rounds, seconds, say }: AttestationBench): Promise<Row[]> {
+export async function benchAttestation({ directory, rounds, seconds, say }: OwnNodeBench): Promise<Row[]> {
   const dataDir = join(directory, "attestation");
   await mkdir(dataDir, { recursive: true });
   const peers = join(directory, "attestation-peers.json");
@@ -70,8 +61,7 @@ export async function benchAttestation({ directory, rounds, seconds, say }: Atte
       rows.push({
         name,
         figures: {
-          "p50 ms": latencies[Math.floor(latencies.length / 2)]!,
-          "p99 ms": latencies[Math.floor(latencies.length * 0.99)]!,
+          ...latencyFigures(latencies),
           "memory MiB": (await node.usage()).rssBytes / 1024 ** 2,
         },
       });

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { probeHealth } from "./prober.js";
 import type { BenchContext, Row } from "./row.js";
+import { latencyFigures } from "./statistics.js";
 
 const getVersion = "/gatehouse.info.v1.InfoService/GetVersion";
 const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
@@ -84,8 +85,7 @@ export async function benchHostile({ node, seconds, say }: BenchContext): Promis
     rows.push({
       name,
       figures: {
-        "/health p50 ms": latencies[Math.floor(latencies.length / 2)]!,
-        "/health p99 ms": latencies[Math.floor(latencies.length * 0.99)]!,
+        ...latencyFigures(latencies, "/health "),
         "memory before MiB": before / 1024 ** 2,
         "after MiB": after / 1024 ** 2,
       },

@@ -3,6 +3,7 @@ import autocannon from "autocannon";
 import { once } from "node:events";
 import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from "node:http2";
 import type { ServerProcess } from "./server-process.js";
+import { percentile } from "./statistics.js";
 
 /** One measurement. */
 export interface Measurement {
@@ -93,7 +94,7 @@ export function grpcLoad(path: string, headers: Readonly<Record<string, string>>
     return {
       requests: latencies.length,
       requestsPerSecond: latencies.length / elapsed,
-      p99Ms: latencies[Math.floor(latencies.length * 0.99)] ?? NaN,
+      p99Ms: percentile(latencies, 0.99),
     };
   };
 }

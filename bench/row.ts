@@ -12,14 +12,24 @@ export interface Row {
   readonly figures: Readonly<Record<string, number>>;
 }
 
-/** What a benchmark gets. */
-export interface BenchContext {
-  /** A running node with the sample genesis and one peer. */
-  readonly node: ServerProcess;
+/** What every benchmark gets. */
+export interface BenchSettings {
   /** How often each measurement is repeated; medians are shown. */
   readonly rounds: number;
   /** Length of one measurement. */
   readonly seconds: number;
   /** Tells of progress. */
   readonly say: (what: string) => void;
+}
+
+/** What a benchmark of a running node gets. */
+export interface BenchContext extends BenchSettings {
+  /** With the sample genesis and one peer. */
+  readonly node: ServerProcess;
+}
+
+/** What a benchmark gets that makes a node of its own. */
+export interface OwnNodeBench extends BenchSettings {
+  /** An empty directory. */
+  readonly directory: string;
 }

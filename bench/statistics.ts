@@ -4,3 +4,13 @@ export function median(figures: readonly number[]): number {
   const middle = Math.floor(sorted.length / 2);
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
+
+/** The figure below which a part of them lies: 0.99 for the 99th percentile. They are given in ascending order. */
+export function percentile(ascending: readonly number[], part: number): number {
+  return ascending[Math.floor(ascending.length * part)] ?? NaN;
+}
+
+/** The usual two of latencies in milliseconds, in ascending order. */
+export function latencyFigures(ascending: readonly number[], of = ""): Record<string, number> {
+  return { [`${of}p50 ms`]: percentile(ascending, 0.5), [`${of}p99 ms`]: percentile(ascending, 0.99) };
+}

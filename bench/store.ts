@@ -12,18 +12,14 @@ import { foldName } from "../src/storage/programs.js";
 import { compare, httpAnswer } from "./compare.js";
 import { httpLoad, type Load, randomLoad } from "./load.js";
 import { probeHealth } from "./prober.js";
-import type { Row } from "./row.js";
+import type { OwnNodeBench, Row } from "./row.js";
 import { type ServerProcess, startGatehouse } from "./server-process.js";
+import { latencyFigures } from "./statistics.js";
 
 /** What the benchmark takes. */
-export interface StoreBench {
-  /** An empty directory. */
-  readonly directory: string;
+export interface StoreBench extends OwnNodeBench {
   /** How many programs. */
   readonly programs: number;
-  readonly rounds: number;
-  readonly seconds: number;
-  readonly say: (what: string) => void;
 }
 
 const owners = 1_000;
@@ -195,8 +191,7 @@ async function healthUnderWork(
   return {
     name: "/health while working",
     figures: {
-      "p50 ms": latencies[Math.floor(latencies.length / 2)]!,
-      "p99 ms": latencies[Math.floor(latencies.length * 0.99)]!,
+      ...latencyFigures(latencies),
       "transactions/s": submitted / seconds,
     },
   };

@@ -21,19 +21,14 @@ import { createZkWorkers, type ZkWorkers } from "../src/zk/workers.js";
 import { compare, httpAnswer } from "./compare.js";
 import { httpLoad, type Load, randomLoad } from "./load.js";
 import { probeHealth } from "./prober.js";
-import type { Row } from "./row.js";
+import type { OwnNodeBench, Row } from "./row.js";
 import { type ServerProcess, startGatehouse } from "./server-process.js";
-import { median } from "./statistics.js";
+import { latencyFigures, median } from "./statistics.js";
 
 /** What the benchmark takes. */
-export interface TreeBench {
-  /** An empty directory. */
-  readonly directory: string;
+export interface TreeBench extends OwnNodeBench {
   /** How many leaves; a little room is needed above them. */
   readonly leaves: number;
-  readonly rounds: number;
-  readonly seconds: number;
-  readonly say: (what: string) => void;
 }
 
 const loadedAtOnce = 10_000;
@@ -221,8 +216,7 @@ async function applyLargeBlock(
     figures: {
       "apply s": applyS,
       "transactions/s": largeBlock / applyS,
-      "/health p50 ms": latencies[Math.floor(latencies.length / 2)]!,
-      "/health p99 ms": latencies[Math.floor(latencies.length * 0.99)]!,
+      ...latencyFigures(latencies, "/health "),
     },
   };
 }
