@@ -16,7 +16,7 @@ const rememberedReads = 20_000;
  * Tells whether a key was asked about before. What is read once only is not worth keeping: it would fill the memory and
  * drive out what is read again and again.
  */
-export function createMemoryOfReads(): (key: string) => boolean {
+function createMemoryOfReads(): (key: string) => boolean {
   let recent = new Set<string>();
   let older = new Set<string>();
   return (key) => {
@@ -31,29 +31,50 @@ export function createMemoryOfReads(): (key: string) => boolean {
   };
 }
 
+/** Decides what is kept of what was read. */
+export interface Keeper {
+  /** Finds, and hands to `keep` what was read again and is there, unless a change came in between. */
+  find<Found>(key: string, find: () => Promise<Found>, keep: (found: NonNullable<Found>) => void): Promise<Found>;
+  /** Tells that something changed: what is being read now is not kept. */
+  changed(): void;
+}
+
+/** The rule of every cache before the database. */
+export function createKeeper(): Keeper {
+  const isReadAgain = createMemoryOfReads();
+  let generation = 0;
+  return {
+    async find(key, find, keep) {
+      const before = generation;
+      const found = await find();
+      if (found !== undefined && found !== null && isReadAgain(key) && generation === before) {
+        keep(found);
+      }
+      return found;
+    },
+    changed() {
+      generation++;
+    },
+  };
+}
+
 /** Remembers what was found for up to `max` keys, from their second read on, and freezes it. */
 export function createReadCache<Found extends object>(
   find: (key: string) => Promise<Found>,
   max: number,
 ): ReadCache<Found> {
   const cache = new LRUCache<string, Found>({ max });
-  const isReadAgain = createMemoryOfReads();
-  // Raised with each change: what was read before it is not kept.
-  let generation = 0;
-
-  async function look(key: string): Promise<Found> {
-    const before = generation;
-    const found = await find(key);
-    if (isReadAgain(key) && generation === before) {
-      cache.set(key, Object.freeze(found));
-    }
-    return found;
-  }
-
+  const keeper = createKeeper();
   return {
-    read: (key) => cache.get(key) ?? look(key),
+    read: (key) =>
+      cache.get(key) ??
+      keeper.find(
+        key,
+        () => find(key),
+        (found) => cache.set(key, Object.freeze(found)),
+      ),
     forget(key) {
-      generation++;
+      keeper.changed();
       if (key === undefined) {
         cache.clear();
       } else {

@@ -4,7 +4,7 @@
  * rule comes along, and is asked anew for each read.
  */
 import { LRUCache } from "lru-cache";
-import { createMemoryOfReads } from "../read-cache.js";
+import { createKeeper } from "../read-cache.js";
 import type { Field, ProgramRecord, Programs, WholeProgram } from "./programs.js";
 
 /** Programs with a cache before them. */
@@ -32,21 +32,16 @@ const noFields: ReadonlyMap<string, Field | undefined> = new Map();
 /** Puts a cache before the reads of single programs; lists are always read. */
 export function createProgramCache(programs: Programs): CachedPrograms {
   const cache = new LRUCache<string, Known>({ maxSize: maxBytes, sizeCalculation: sizeOf });
-  const isReadAgain = createMemoryOfReads();
-  // Raised with each change: what was read before it is not kept.
-  let generation = 0;
+  const keeper = createKeeper();
 
   async function read<T extends { readonly record: ProgramRecord }>(
     address: string,
     find: () => Promise<T | undefined>,
     learn: (found: T) => Omit<Known, "record">,
   ): Promise<T | undefined> {
-    const before = generation;
-    const found = await find();
-    if (found !== undefined && isReadAgain(address) && generation === before) {
-      cache.set(address, { ...cache.peek(address), record: found.record, ...learn(found) });
-    }
-    return found;
+    return await keeper.find(address, find, (found) =>
+      cache.set(address, { ...cache.peek(address), record: found.record, ...learn(found) }),
+    );
   }
 
   const fieldsOf = (address: string): ReadonlyMap<string, Field | undefined> => cache.peek(address)?.fields ?? noFields;
@@ -95,7 +90,7 @@ export function createProgramCache(programs: Programs): CachedPrograms {
     search: (query, exact, identity, page) => programs.search(query, exact, identity, page),
 
     invalidate(address) {
-      generation++;
+      keeper.changed();
       cache.delete(address);
     },
   };
