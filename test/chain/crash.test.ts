@@ -9,7 +9,7 @@ import { sha256 } from "../../src/hash.js";
 import { openDatabase } from "../../src/db/connect.js";
 import { authorityDirectory, createPublic, signTransaction, testKey } from "../helpers/chain.js";
 import { ask, askJson } from "../helpers/plain-client.js";
-import { startCli } from "../helpers/run-cli.js";
+import { startNodeProcess } from "../helpers/run-cli.js";
 import { startTestNode } from "../helpers/start-node.js";
 import { until } from "../helpers/until.js";
 
@@ -17,11 +17,10 @@ const [authority, alice] = [testKey(1), testKey(2)];
 
 test("killed in the middle again and again, it has whole blocks only, and everything that it told of", async (t) => {
   const dir = await authorityDirectory(t, authority);
-  const args = ["start", "--data-dir", dir, "--genesis", join(dir, "genesis.json"), "--host", "127.0.0.1"];
   const told = new Set<string>();
   let nonce = 0;
   for (let round = 0; round < 6; round++) {
-    const node = await startCli(t, [...args, "--rpc-port", "0", "--omni-port", "0", "--log-level", "fatal"]);
+    const node = await startNodeProcess(t, dir, ["--genesis", join(dir, "genesis.json")]);
     const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc }));
     for (const hash of told) {
       t.is((await client.getTransaction({ hash })).status, TransactionStatus.INCLUDED);

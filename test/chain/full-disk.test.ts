@@ -2,47 +2,30 @@
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
-import { spawnSync } from "node:child_process";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { sha256 } from "../../src/hash.js";
 import { authorityDirectory, createPublic, signTransaction, testKey } from "../helpers/chain.js";
+import { afterMounting, whyNotMounted } from "../helpers/mounts.js";
 import { ask, askJson } from "../helpers/plain-client.js";
 import { readFailure } from "../helpers/rpc-clients.js";
-import { startCli } from "../helpers/run-cli.js";
+import { startNodeProcess } from "../helpers/run-cli.js";
 import { until } from "../helpers/until.js";
 
 const [authority, alice] = [testKey(1), testKey(2)];
-const inNamespace = ["--user", "--map-root-user", "--mount"];
-const probe = spawnSync("unshare", [...inNamespace, "mount", "-t", "tmpfs", "tmpfs", "/mnt"], { encoding: "utf8" });
+const why = whyNotMounted("mount -t tmpfs tmpfs /mnt");
 
-if (probe.status !== 0) {
-  const why = (probe.error?.message ?? probe.stderr).trim();
+if (why !== undefined) {
   test(`a full disk is not tried: no file system can be mounted here (${why})`, (t) => t.pass());
 } else {
   test("a full disk shows as failing, loses nothing, and heals when there is room again", async (t) => {
     const dir = await authorityDirectory(t, authority);
     const disk = join(dir, "disk");
     await mkdir(disk);
-    const script = `mount -t tmpfs -o size=48m tmpfs ${disk} && head -c 42000000 /dev/zero > ${disk}/ballast && exec "$@"`;
-    const flags = ["start", "--data-dir", dir, "--genesis", join(dir, "genesis.json"), "--log-level", "fatal"];
-    const node = await startCli(
-      t,
-      [
-        ...flags,
-        "--database",
-        `sqlite:${disk}/node.sqlite`,
-        "--host",
-        "127.0.0.1",
-        "--rpc-port",
-        "0",
-        "--omni-port",
-        "0",
-      ],
-      {},
-      ["unshare", ...inNamespace, "sh", "-c", script, "sh"],
-    );
+    const mount = `mount -t tmpfs -o size=48m tmpfs ${disk} && head -c 42000000 /dev/zero > ${disk}/ballast`;
+    const flags = ["--genesis", join(dir, "genesis.json"), "--database", `sqlite:${disk}/node.sqlite`];
+    const node = await startNodeProcess(t, dir, flags, afterMounting(mount));
     const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc }));
     const document = JSON.stringify({ text: "x".repeat(400_000) });
     const told: string[] = [];

@@ -74,6 +74,17 @@ export async function startCli(
   return { child, ready, port: ready.ports.rpc ?? 0, ended, ...output };
 }
 
+/** Starts a node as a process of its own, on free ports of 127.0.0.1, that logs nothing but its end. */
+export async function startNodeProcess(
+  t: Teardown,
+  dir: string,
+  flags: readonly string[],
+  wrapper: readonly string[] = [],
+): Promise<RunningCli> {
+  const args = ["start", "--data-dir", dir, "--host", "127.0.0.1", "--rpc-port", "0", "--omni-port", "0"];
+  return await startCli(t, [...args, "--log-level", "fatal", ...flags], {}, wrapper);
+}
+
 function collect(child: ChildProcess): { readonly stdout: () => string; readonly stderr: () => string } {
   let stdout = "";
   let stderr = "";

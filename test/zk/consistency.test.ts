@@ -11,7 +11,7 @@ import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { describeBlock } from "../../src/chain/transaction.js";
 import { authorityDirectory, commit, signZk, testKey } from "../helpers/chain.js";
 import { ask, askJson } from "../helpers/plain-client.js";
-import { startCli } from "../helpers/run-cli.js";
+import { startNodeProcess } from "../helpers/run-cli.js";
 import { startTestNode } from "../helpers/start-node.js";
 
 const [authority, alice] = [testKey(1), testKey(2)];
@@ -32,12 +32,11 @@ function leadsToItsRoot({ proof }: Proof): boolean {
 
 test("while blocks are applied, and across kill -9, what is read belongs together", async (t) => {
   const dir = await authorityDirectory(t, authority);
-  const args = ["start", "--data-dir", dir, "--genesis", join(dir, "genesis.json"), "--host", "127.0.0.1"];
   const seen = new Map<number, string>();
   let leaf = 0;
   let proofs = 0;
   for (let round = 0; round < 4; round++) {
-    const node = await startCli(t, [...args, "--rpc-port", "0", "--omni-port", "0", "--log-level", "fatal"]);
+    const node = await startNodeProcess(t, dir, ["--genesis", join(dir, "genesis.json")]);
     const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc }));
     const killAt = Date.now() + 900 + round * 170;
     const write = async (): Promise<void> => {
