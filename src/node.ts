@@ -3,9 +3,6 @@
  * here; nothing reaches for another part by itself.
  */
 import { SubsystemStatus } from "../gen/gatehouse/health/v1/health_pb.js";
-import { watchNotary, type WatchedNotary } from "./attestation/notary.js";
-import { createAttestationService } from "./attestation/service.js";
-import { startVerifier, type Verifier } from "./attestation/verifier.js";
 import { adoptGenesis, verifyStoredChain } from "./chain/genesis.js";
 import type { Chain } from "./chain/chain.js";
 import { createChainService, createConsensusService } from "./chain/service.js";
@@ -27,6 +24,7 @@ import { loadOrCreateNodeKey } from "./info/node-key.js";
 import { createInfoService } from "./info/service.js";
 import { bindPort, type BoundPort } from "./listen-with-drift.js";
 import { createLogging, type Logger } from "./log.js";
+import { createNodeAttestation } from "./node-attestation.js";
 import { createNodeChain, sealIfAlone } from "./node-chain.js";
 import { createPeerClient } from "./peers/client.js";
 import { createMainLoop, type MainLoop } from "./peers/main-loop.js";
@@ -248,8 +246,13 @@ async function boot(
   const readiness = createReadiness({ isMainLoopDead: () => mainLoop.isDead(), isStopping: () => stopping });
   const feed = createHealthFeed(takeSnapshot);
   let connectionString = "";
-  let verifier: Verifier | undefined;
-  let notary: WatchedNotary | undefined;
+  const attestation = createNodeAttestation({
+    config,
+    subsystems,
+    log,
+    warn: (message) => warn("tlsnotary", message),
+    onStop,
+  });
   const services = listServices({
     health: createHealthService({ takeSnapshot, feed, isMainLoopDead: () => mainLoop.isDead(), readiness }),
     grpcHealth: createGrpcHealthService({
@@ -272,15 +275,7 @@ async function boot(
     chain: createChainService(chain, chainStore),
     storage: createStorageService(programs),
     zk: createZkService({ tree, nullifiers }),
-    attestation: config.tlsnotaryEnabled
-      ? createAttestationService({
-          verifier: () => verifier,
-          whyLeftOut: () => subsystems.get("tlsnotary").extra?.reason ?? "The node is still booting.",
-          notary: () => notary,
-          policy: { maxAgeS: config.attestationMaxAgeS, servers: config.attestationServers },
-          nowMs: Date.now,
-        })
-      : undefined,
+    attestation: config.tlsnotaryEnabled ? attestation.service : undefined,
   });
   const onInternalError = (error: unknown, requestId: string): void =>
     log.error({ subsystem: "rpc", requestId, err: error }, "A request failed");
@@ -303,7 +298,7 @@ async function boot(
   leaveOut("signaling", whyDormant ?? notProvided, false);
   leaveOut("mcp", whyDormant ?? notProvided, false);
   if (config.tlsnotaryEnabled && whyDormant === undefined) {
-    await steps.tryStep("tlsnotary", startAttestation);
+    await steps.tryStep("tlsnotary", () => attestation.start());
   } else {
     const reason = config.tlsnotaryEnabled ? whyDormant! : "TLSNOTARY_ENABLED is not true.";
     leaveOut("tlsnotary", reason, config.tlsnotaryEnabled);
@@ -343,41 +338,6 @@ async function boot(
       }
     },
   };
-
-  /** Attestations are verified in a thread of their own; one that fails degrades the node, and is started again. */
-  async function startAttestation(): Promise<void> {
-    if (config.notaryKeys.length === 0) {
-      warn("tlsnotary", "--notary-keys names no notary, so no attestation is believed.");
-    }
-    const started = startVerifier({
-      notaryKeys: config.notaryKeys,
-      onProblem: (error) => log.error({ subsystem: "tlsnotary", err: error }, "The verifier could not be started"),
-      onState: (state) => {
-        if (state.status === "failed") {
-          const error = { message: `The verifier failed: ${state.why}.`, source: "tlsnotary" };
-          subsystems.set("tlsnotary", { status: SubsystemStatus.FAILED, error });
-        } else if (state.status === "running") {
-          subsystems.set("tlsnotary", { status: SubsystemStatus.READY });
-        }
-      },
-    });
-    verifier = started;
-    onStop(() => started.stop());
-    if (config.notaryUrl !== undefined) {
-      const watched = watchNotary(config.notaryUrl, ({ answers }) =>
-        log[answers ? "info" : "warn"](
-          { subsystem: "tlsnotary" },
-          `The notary ${answers ? "answers" : "does not answer"}`,
-        ),
-      );
-      notary = watched;
-      onStop(() => watched.stop());
-    }
-    await started.started;
-    if (started.state.status === "failed") {
-      throw new Error(started.state.why);
-    }
-  }
 
   /** The port between nodes: everything on it is signed, and nothing of it is reachable from the public one. */
   async function listenInternally(): Promise<number> {
