@@ -20,6 +20,16 @@ export interface Config {
   readonly publicUrl: string | undefined;
   readonly genesisFile: string | undefined;
   readonly peersFile: string | undefined;
+  /** scheme://host:port, or undefined to make it. */
+  readonly omniUrl: string | undefined;
+  readonly omniTls: boolean;
+  readonly allowPrivatePeers: boolean;
+  /** Both or neither. */
+  readonly tlsCertFile: string | undefined;
+  readonly tlsKeyFile: string | undefined;
+  readonly controlSocket: string;
+  /** Undefined for none. */
+  readonly controlPort: number | undefined;
   /** `sqlite:` and an absolute path. */
   readonly databaseUrl: string;
   readonly trustedProxies: readonly string[];
@@ -85,13 +95,19 @@ export function loadConfig({ flags, env, cwd }: ConfigSources): Config {
     }
     return file.values.has(option.name) ? [file.values.get(option.name), file.path] : [option.fallback, "default"];
   };
-  const path = (name: "data-dir" | "genesis" | "peers"): string | undefined => {
+  const path = (
+    name: "data-dir" | "genesis" | "peers" | "tls-cert" | "tls-key" | "control-socket",
+  ): string | undefined => {
     const value = read<string | undefined>(name);
     return value === undefined ? undefined : resolve(cwd, value);
   };
 
   const dataDir = path("data-dir")!;
   const database = read<string | undefined>("database");
+  const tls = { tlsCertFile: path("tls-cert"), tlsKeyFile: path("tls-key") };
+  if ((tls.tlsCertFile === undefined) !== (tls.tlsKeyFile === undefined)) {
+    throw new ConfigError("--tls-cert and --tls-key must be given together.");
+  }
   return {
     dataDir,
     host: read("host"),
@@ -102,6 +118,12 @@ export function loadConfig({ flags, env, cwd }: ConfigSources): Config {
     publicUrl: read("public-url"),
     genesisFile: path("genesis"),
     peersFile: path("peers"),
+    omniUrl: read("omni-url"),
+    omniTls: read("omni-tls") === "on",
+    allowPrivatePeers: read("allow-private-peers"),
+    ...tls,
+    controlSocket: path("control-socket") ?? join(dataDir, "control.sock"),
+    controlPort: read("control-port"),
     databaseUrl:
       database === undefined
         ? `sqlite:${join(dataDir, "gatehouse.sqlite")}`

@@ -35,7 +35,7 @@ export async function listenWithDrift(
 
 /** A listener that is not bound yet. */
 interface Listener {
-  listen(host: string, port: number): Promise<number>;
+  listen(address: { readonly host: string; readonly port: number }): Promise<number>;
 }
 
 /**
@@ -51,7 +51,7 @@ export async function bindPort(
   option: string,
 ): Promise<BoundPort> {
   try {
-    return await listenWithDrift((candidate) => listener.listen(host, candidate), port, portDrift);
+    return await listenWithDrift((candidate) => listener.listen({ host, port: candidate }), port, portDrift);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EADDRINUSE") {
       const remedy =

@@ -9,6 +9,7 @@ import { addIdentity } from "./cli/identity.js";
 import { addKeygen } from "./cli/keygen.js";
 import { ExitError } from "./cli/output.js";
 import { addPeers } from "./cli/peers.js";
+import { addReport } from "./cli/report.js";
 import { addStart } from "./cli/start.js";
 import { addStorage } from "./cli/storage.js";
 import { addTx } from "./cli/tx.js";
@@ -38,6 +39,7 @@ for (const add of [
   addKeygen,
   addHealth,
   addPeers,
+  addReport,
   addStorage,
   addTx,
   addZk,

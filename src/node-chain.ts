@@ -40,6 +40,8 @@ export interface NodeChainParts {
   readonly head: ChainHead | undefined;
   /** Hears when the database takes no more writes (why), and when it does again (undefined). */
   readonly onWriteTrouble: (trouble: unknown) => void;
+  /** Hears of a block once it is applied. */
+  readonly onBlock: () => void;
   readonly log: Logger;
   readonly onStop: (close: () => unknown) => void;
 }
@@ -72,7 +74,7 @@ export function createNodeChain(parts: NodeChainParts): NodeChain {
 }
 
 function own(parts: NodeChainParts, stored: NodeData): NodeChain {
-  const { database, store, genesis, head, onWriteTrouble, onStop } = parts;
+  const { database, store, genesis, head, onWriteTrouble, onBlock, onStop } = parts;
   const watched = watchWrites({ store, retryEveryMs: retryWriteEveryMs, onChange: onWriteTrouble });
   onStop(() => watched.stop());
   const programs = createProgramCache(stored.programs);
@@ -98,6 +100,7 @@ function own(parts: NodeChainParts, stored: NodeData): NodeChain {
       if (header.commitmentRoot !== undefined) {
         tree.grown();
       }
+      onBlock();
     },
     nowMs: Date.now,
   });
@@ -127,12 +130,22 @@ function follow({ store, head, log, onStop }: NodeChainParts): Chain {
   return follower;
 }
 
-/** Makes blocks from now on, if this node alone may: its key is the genesis's single authority. */
-export function sealIfAlone({ role, genesis, log, onStop }: NodeChainParts, chain: Chain, key: SealingKey): void {
+/**
+ * Makes blocks from now on, if this node alone may: its key is the genesis's single authority.
+ *
+ * @param isSynced none is made before the node knows what its peers have: a block of its own may be among it, which it
+ *   has forgotten.
+ */
+export function sealIfAlone(
+  { role, genesis, log, onStop }: NodeChainParts,
+  chain: Chain,
+  key: SealingKey,
+  isSynced: () => boolean,
+): void {
   const [authority, ...others] = genesis?.authorities ?? [];
   if (role === "writer" && chain.head() !== undefined && authority === key.publicKey && others.length === 0) {
     const sealer = repeat(
-      () => chain.seal(key),
+      async () => (isSynced() ? await chain.seal(key) : undefined),
       sealEveryMs,
       (error) => log.error({ subsystem: "chain", err: error }, "A block could not be made; it is tried again"),
     );

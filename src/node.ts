@@ -2,12 +2,17 @@
  * The composition root: configuration in, a running node out. Parts are made in boot order and handed to each other
  * here; nothing reaches for another part by itself.
  */
+import { readFile } from "node:fs/promises";
+import { createSecureContext } from "node:tls";
+import { PeerOrigin } from "../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../gen/gatehouse/health/v1/health_pb.js";
+import type { TlsCredentials } from "./certificate.js";
 import { adoptGenesis, verifyStoredChain } from "./chain/genesis.js";
 import type { Chain } from "./chain/chain.js";
 import { createChainService, createConsensusService } from "./chain/service.js";
-import { type ChainHead, type ChainStore, createChainStore } from "./chain/store.js";
+import { type ChainHead, createChainStore } from "./chain/store.js";
 import type { Config } from "./config.js";
+import { createControl, type Report, type ReportedName, type ShownEntry } from "./control/service.js";
 import { openDatabase } from "./db/connect.js";
 import { checkSchema, migrate } from "./db/migrate.js";
 import { createEdge } from "./edge/gate.js";
@@ -19,19 +24,21 @@ import { createGrpcHealthService } from "./health/grpc-health.js";
 import { createReadiness } from "./health/probes.js";
 import { createHealthService } from "./health/service.js";
 import { createTakeSnapshot } from "./health/snapshot.js";
+import { shareSubsystem } from "./health/shared-subsystem.js";
 import { createSubsystems, type SubsystemName, type Subsystems } from "./health/subsystems.js";
 import { loadOrCreateNodeKey } from "./info/node-key.js";
 import { createInfoService } from "./info/service.js";
 import { bindPort, type BoundPort } from "./listen-with-drift.js";
 import { createLogging, type Logger } from "./log.js";
 import { createNodeAttestation } from "./node-attestation.js";
-import { createNodeChain, sealIfAlone } from "./node-chain.js";
-import { createPeerClient } from "./peers/client.js";
-import { createMainLoop, type MainLoop } from "./peers/main-loop.js";
-import { createPeerBook, readPeersFile } from "./peers/peer-book.js";
-import { createRefreshPeers } from "./peers/refresh.js";
-import { createInternalServer, createRpcServer } from "./rpc/rpc-server.js";
-import { listInternalServices, listServices } from "./services.js";
+import { createNodeChain, type NodeChainParts, sealIfAlone } from "./node-chain.js";
+import { listenForControl } from "./node-control.js";
+import { createNodeNetwork } from "./node-network.js";
+import type { MainLoop } from "./peers/main-loop.js";
+import type { BookEntry } from "./peers/peer.js";
+import type { SyncProgress } from "./peers/sync.js";
+import { createGrpcOnlyServer, createRpcServer } from "./rpc/rpc-server.js";
+import { listControlServices, listInternalServices, listServices } from "./services.js";
 import { StartError } from "./start-error.js";
 import { createStorageService } from "./storage/service.js";
 import { codename, version } from "./version.js";
@@ -39,12 +46,13 @@ import { createZkService } from "./zk/service.js";
 
 /** A node that booted. */
 export interface RunningNode {
-  /** http://host:port of the RPC port, as reached from this machine. */
+  /** Scheme, host and port of the RPC port, as reached from this machine. */
   readonly rpcUrl: string;
   /** 0x and 64 lower-case hex digits. */
   readonly publicKey: string;
   /** Bound port by subsystem name. */
   readonly ports: Readonly<Record<string, number>>;
+  /** Whether it knew no peers when it had booted. */
   readonly dormant: boolean;
   readonly version: string;
   readonly versionName: string;
@@ -55,8 +63,8 @@ export interface RunningNode {
   readonly mainLoop: MainLoop;
   /** The chain: whoever brings blocks hands them in here. */
   readonly chain: Chain;
-  /** A block from 1 on, as it was signed. */
-  readonly block: ChainStore["block"];
+  /** How far it is behind its peers, while it catches up. */
+  syncProgress(): SyncProgress | undefined;
   readonly log: Logger;
   /** Finishes what is under way, for up to ten seconds, and closes everything. */
   stop(): Promise<void>;
@@ -64,8 +72,6 @@ export interface RunningNode {
 
 /** How long requests under way may take to finish when the node stops. */
 const drainMs = 10_000;
-/** How long a peer may take to answer. */
-const peerDeadlineMs = 2_000;
 
 /** The boot steps, in order. The names of subsystems move those subsystems. */
 const bootSteps = [
@@ -74,6 +80,7 @@ const bootSteps = [
   "genesis",
   "chain",
   "peers",
+  "control",
   "rpc",
   "metrics",
   "signaling",
@@ -128,7 +135,7 @@ async function boot(
     } else {
       log[status === SubsystemStatus.READY ? "info" : "debug"](
         { subsystem: name },
-        `${name} ${word}${extra === undefined ? "" : `: ${extra.reason}`}`,
+        `${name} ${word}${extra?.reason === undefined ? "" : `: ${extra.reason}`}`,
       );
     }
   });
@@ -149,62 +156,63 @@ async function boot(
   const genesis = await steps.step("genesis", () =>
     adoptGenesis(chainStore, isReader ? undefined : config.genesisFile),
   );
+  const sharedChain = shareSubsystem(subsystems, "chain");
   const onWriteTrouble = (trouble: unknown): void => {
     if (trouble === undefined) {
       log.info({ subsystem: "chain" }, "The database takes writes again");
-      subsystems.set("chain", { status: SubsystemStatus.READY });
+      sharedChain.tell("database", undefined);
     } else {
       const { code = "unknown error" } = trouble as NodeJS.ErrnoException;
-      const message = `The database takes no writes (${code}).`;
-      subsystems.set("chain", { status: SubsystemStatus.FAILED, error: { message, source: "database" } });
+      sharedChain.tell("database", `The database takes no writes (${code}).`);
     }
   };
-  const chainParts = {
+  const chainParts: NodeChainParts = {
     role: config.role,
     database,
     store: chainStore,
     genesis,
     head: await bootChain(),
     onWriteTrouble,
+    onBlock: () => network.onBlock(),
     log,
     onStop,
   };
   const { chain, programs, tree, nullifiers } = createNodeChain(chainParts);
 
-  const peerEntries = await steps.step("peers", () =>
-    config.peersFile === undefined ? [] : readPeersFile(config.peersFile),
+  const addresses = { connectionString: "", omniUrl: "" };
+  let dormant = false;
+  let isBooted = false;
+  let consensus: SubsystemStatus | undefined;
+  const isAccepting = (): boolean =>
+    steps.state().complete && !stopping && network.isSynced() && !network.mainLoop.isDead();
+  const network = await steps.step("peers", () =>
+    createNodeNetwork({
+      config,
+      database,
+      store: chainStore,
+      chain,
+      genesis,
+      key,
+      subsystems,
+      log,
+      connectionString: () => addresses.connectionString,
+      omniUrl: () => addresses.omniUrl,
+      isAccepting,
+      isStopping: () => stopping,
+      hasConsensus: () => consensus === SubsystemStatus.READY,
+      onVerified: () => void wake(),
+      onStop,
+    }),
   );
-  const dormant = peerEntries.length === 0;
-  const book = createPeerBook(peerEntries, () => genesis?.hash, Date.now);
-  const peerClient = createPeerClient();
-  onStop(() => peerClient.close());
-
-  const mainLoop = createMainLoop({
-    intervalMs: config.loopIntervalMs,
-    tickDeadlineMs: 2 * peerDeadlineMs,
-    tasks: [createRefreshPeers(book, peerClient, peerDeadlineMs)],
-    nowMs: Date.now,
-    onTaskError: (task, error) => log.error({ subsystem: "main_loop", task, err: error }, `Task ${task} failed`),
-    onLife: (death) => {
-      if (death === undefined) {
-        subsystems.set("main_loop", { status: SubsystemStatus.READY });
-      } else if (!stopping) {
-        subsystems.set("main_loop", { status: SubsystemStatus.FAILED, error: { message: death, source: "main_loop" } });
-      }
-    },
-  });
+  dormant = network.book.isEmpty();
+  const { mainLoop } = network;
 
   const takeSnapshot = createTakeSnapshot({
     version,
     versionName: codename,
     uptimeS: () => process.uptime(),
     isDormant: () => dormant,
-    isAccepting: () => {
-      const highest = book.highestBlock();
-      const head = chain.head();
-      const isSynced = head !== undefined && (highest === undefined || head.number >= highest);
-      return steps.state().complete && !stopping && !dormant && isSynced && !mainLoop.isDead();
-    },
+    isAccepting,
     boot: steps,
     subsystems,
     mainLoop,
@@ -245,7 +253,6 @@ async function boot(
   }
   const readiness = createReadiness({ isMainLoopDead: () => mainLoop.isDead(), isStopping: () => stopping });
   const feed = createHealthFeed(takeSnapshot);
-  let connectionString = "";
   const attestation = createNodeAttestation({
     config,
     subsystems,
@@ -253,6 +260,7 @@ async function boot(
     warn: (message) => warn("tlsnotary", message),
     onStop,
   });
+  const chainService = createChainService({ head: () => chain.head(), submit: network.submit }, chainStore);
   const services = listServices({
     health: createHealthService({ takeSnapshot, feed, isMainLoopDead: () => mainLoop.isDead(), readiness }),
     grpcHealth: createGrpcHealthService({
@@ -264,30 +272,53 @@ async function boot(
       version,
       versionName: codename,
       publicKey: key.publicKey,
-      connectionString: () => connectionString,
-      peers: () => book.list(),
+      connectionString: () => addresses.connectionString,
+      peers: () => network.book.list(),
       publicLines,
       diagnosticLines,
       mcp: () => ({ enabled: false, running: false }),
       genesis: () => genesis?.text,
       rateLimit: () => edge.stats(),
     }),
-    chain: createChainService(chain, chainStore),
+    chain: chainService,
     storage: createStorageService(programs),
     zk: createZkService({ tree, nullifiers }),
     attestation: config.tlsnotaryEnabled ? attestation.service : undefined,
   });
   const onInternalError = (error: unknown, requestId: string): void =>
     log.error({ subsystem: "rpc", requestId, err: error }, "A request failed");
-  const server = createRpcServer({ services, gate: edge, onInternalError });
+  const control = createControl({
+    nowMs: Date.now,
+    onReport: takeReport,
+    async addPeer(endpoint, identity) {
+      const added = await network.addPeer(endpoint, identity);
+      log.info({ subsystem: "omni" }, `The operator added the peer ${added}`);
+      await wake();
+      return showEntry(network.book.get(added)!);
+    },
+    removePeer: (endpoint) => network.removePeer(endpoint),
+    listBook: () => network.book.entries().map(showEntry),
+  });
+  onStop(() => control.stop());
+  const controlPort = await steps.step("control", () =>
+    listenForControl({
+      config,
+      services: listControlServices({ control: control.service, consensus: createConsensusService(chain) }),
+      onInternalError,
+      drainMs,
+      onStop,
+    }),
+  );
+
   const rpcPort = await steps.step("rpc", async () => {
+    const server = createRpcServer({ services, gate: edge, onInternalError }, await readTls(config));
     const bound = await bindPort(server, config, config.rpcPort, "--rpc-port");
     onStop(() => server.drain(drainMs));
     recordPort("rpc", bound);
     return bound.actual;
   });
-  const rpcUrl = `http://${reachableHost(config.host)}:${rpcPort}`;
-  connectionString = config.publicUrl ?? rpcUrl;
+  const rpcUrl = `${config.tlsCertFile === undefined ? "http" : "https"}://${reachableHost(config.host)}:${rpcPort}`;
+  addresses.connectionString = config.publicUrl ?? rpcUrl;
 
   const whyDormant = dormant ? "The node is dormant: it has no peers." : undefined;
   const leaveOut = (name: SubsystemName, reason: string, enabled: boolean): void => {
@@ -295,32 +326,41 @@ async function boot(
     steps.skip(name, reason);
   };
   leaveOut("metrics", notProvided, false);
-  leaveOut("signaling", whyDormant ?? notProvided, false);
+  leaveOut("signaling", whyDormant ?? notReported, false);
   leaveOut("mcp", whyDormant ?? notProvided, false);
+  const startAttestation = (): Promise<void> => attestation.start();
   if (config.tlsnotaryEnabled && whyDormant === undefined) {
-    await steps.tryStep("tlsnotary", () => attestation.start());
+    await steps.tryStep("tlsnotary", startAttestation);
   } else {
     const reason = config.tlsnotaryEnabled ? whyDormant! : "TLSNOTARY_ENABLED is not true.";
     leaveOut("tlsnotary", reason, config.tlsnotaryEnabled);
   }
   const omniPort = await steps.step("omni", () => listenInternally());
-  leaveOut("dtr", notProvided, false);
-  leaveOut("l2ps", notProvided, false);
-  sealIfAlone(chainParts, chain, key);
+  const scheme = config.omniTls ? "https" : "http";
+  addresses.omniUrl =
+    config.omniUrl ?? `${scheme}://${new URL(addresses.connectionString).hostname}:${omniPort}`;
   if (whyDormant === undefined) {
-    await steps.step("main_loop", () => mainLoop.start());
-    onStop(() => mainLoop.stop("The node is shutting down."));
+    await steps.step("dtr", () => undefined);
+  } else {
+    steps.skip("dtr", whyDormant);
+  }
+  leaveOut("l2ps", notReported, false);
+  sealIfAlone(chainParts, chain, key, network.isSynced);
+  if (whyDormant === undefined) {
+    await steps.step("main_loop", () => network.start());
   } else {
     steps.skip("main_loop", whyDormant);
   }
   // First of all, so that watchers hear that the node takes no more traffic, and not of what is closed after that.
   onStop(() => feed.close());
+  isBooted = true;
+  void wake();
   log.info({ public: true }, `Node ${version} "${codename}" is up${dormant ? ", dormant" : ""}`);
 
   return {
     rpcUrl,
     publicKey: key.publicKey,
-    ports: { rpc: rpcPort, omni: omniPort },
+    ports: { rpc: rpcPort, omni: omniPort, ...(controlPort !== undefined && { control: controlPort }) },
     dormant,
     version,
     versionName: codename,
@@ -328,7 +368,7 @@ async function boot(
     subsystems,
     mainLoop,
     chain,
-    block: (number) => chainStore.block(number),
+    syncProgress: () => network.syncProgress(),
     log,
     async stop() {
       if (!stopping) {
@@ -339,22 +379,58 @@ async function boot(
     },
   };
 
-  /** The port between nodes: everything on it is signed, and nothing of it is reachable from the public one. */
+  /** Leaves dormancy: takes the boot steps that were left out. */
+  async function wake(): Promise<void> {
+    if (!dormant || !isBooted || stopping || network.book.isEmpty()) {
+      return;
+    }
+    dormant = false;
+    log.info({ public: true }, "The node has a peer and leaves dormancy");
+    for (const name of ["signaling", "l2ps"] as const) {
+      if (subsystems.get(name).status === SubsystemStatus.SKIPPED) {
+        subsystems.set(name, { extra: { reason: notReported } });
+      }
+    }
+    subsystems.set("mcp", { extra: { reason: notProvided } });
+    if (config.tlsnotaryEnabled) {
+      await steps.makeUp("tlsnotary", startAttestation);
+    }
+    await steps.makeUp("dtr", () => undefined);
+    await steps.makeUp("main_loop", () => network.start());
+    log.info({ public: true }, "The node is awake");
+  }
+
+  /** Another process tells of a subsystem; the consensus, of its part in the chain. */
+  function takeReport(name: ReportedName, { status, port, requestedPort, error }: Report): void {
+    if (name === "chain") {
+      consensus = status;
+      sharedChain.tell("consensus", status === SubsystemStatus.FAILED ? error : undefined);
+      return;
+    }
+    subsystems.set(name, {
+      enabled: true,
+      status,
+      ...(port !== undefined && { port }),
+      ...(requestedPort !== undefined && { requestedPort }),
+      ...(status === SubsystemStatus.FAILED && error !== undefined && { error: { message: error, source: "report" } }),
+    });
+  }
+
+  /** The port between nodes: both ends of a connection prove who they are. */
   async function listenInternally(): Promise<number> {
     const gate = createEdge({
       trustedProxies: [],
       identityMode: "signed",
-      rateLimitPerMinute: 0,
-      rateLimitExempt: [],
+      rateLimitPerMinute: config.rateLimitPerMinute,
+      rateLimitExempt: config.rateLimitExempt,
       onAccess: () => undefined,
       onUntrustedForwarding: () => undefined,
     });
     onStop(() => gate.stop());
-    const internal = createInternalServer({
-      services: listInternalServices({ consensus: createConsensusService(chain) }),
-      gate,
-      onInternalError,
-    });
+    const internal = createGrpcOnlyServer(
+      { services: listInternalServices({ peer: network.service, chain: chainService }), gate, onInternalError },
+      config.omniTls ? key.tlsCredentials() : undefined,
+    );
     const bound = await bindPort(internal, config, config.omniPort, "--omni-port");
     onStop(() => internal.drain(drainMs));
     recordPort("omni", bound);
@@ -381,6 +457,50 @@ async function boot(
 }
 
 const notProvided = "This version of Gatehouse does not provide it.";
+const notReported = "Another process runs it, and none has reported it to the control service.";
+
+/**
+ * The certificate of the public port; undefined for cleartext.
+ *
+ * @throws StartError when the files do not hold one and its key.
+ */
+async function readTls({ tlsCertFile, tlsKeyFile }: Config): Promise<TlsCredentials | undefined> {
+  if (tlsCertFile === undefined || tlsKeyFile === undefined) {
+    return undefined;
+  }
+  try {
+    const [cert, key] = await Promise.all([readFile(tlsCertFile, "utf8"), readFile(tlsKeyFile, "utf8")]);
+    createSecureContext({ cert, key });
+    return { cert, key };
+  } catch (error) {
+    throw new StartError(
+      `--tls-cert ${tlsCertFile} and --tls-key ${tlsKeyFile} are not a certificate and its key: ${messageOf(error)}.`,
+    );
+  }
+}
+
+const origins = {
+  file: PeerOrigin.FILE,
+  operator: PeerOrigin.OPERATOR,
+  hello: PeerOrigin.HELLO,
+  gossip: PeerOrigin.GOSSIP,
+} as const;
+
+function showEntry(entry: BookEntry): ShownEntry {
+  return {
+    endpoint: entry.endpoint,
+    origin: origins[entry.origin],
+    identity: entry.identity ?? entry.expectedIdentity ?? "",
+    connectionString: entry.connectionString ?? "",
+    verified: entry.verifiedMs !== undefined,
+    online: entry.online,
+    block: entry.head?.number,
+    lastSeenMs: entry.lastSeenMs === undefined ? undefined : BigInt(entry.lastSeenMs),
+    failures: entry.failures,
+    nextTryMs: entry.nextTryMs === 0 ? undefined : BigInt(Math.round(entry.nextTryMs)),
+    message: entry.message,
+  };
+}
 
 /** The host under which a listener is reached from this machine, in a URL. */
 function reachableHost(host: string): string {

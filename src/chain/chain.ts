@@ -126,10 +126,12 @@ export function createChain({ store, genesis, head: storedHead, effects, onAppli
   }
 
   function follow(block: ReadBlock): void {
-    onApplied(block);
+    const { hash, header, signed } = block;
+    const { genesisHash } = needHead();
+    const { number, timestampMs } = header;
     pool = undefined;
-    const { hash, header } = block;
-    head = { number: header.number, hash, timestampMs: header.timestampMs, genesisHash: needHead().genesisHash };
+    head = { number, hash, timestampMs, genesisHash, header: signed.header, signature: signed.signature };
+    onApplied(block);
   }
 
   async function applyNext(block: ReadBlock): Promise<void> {

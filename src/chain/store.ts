@@ -14,13 +14,24 @@ export interface ChainHead {
   readonly timestampMs: bigint;
   /** Hash of block 0. */
   readonly genesisHash: string;
+  /** As its proposer signed it; both empty for block 0. */
+  readonly header: Uint8Array;
+  readonly signature: Uint8Array;
 }
+
+const noBytes = new Uint8Array();
 
 /** What became of a transaction. */
 export type TransactionFate =
   | { readonly status: "pending" }
   | { readonly status: "included"; readonly blockNumber: bigint }
   | { readonly status: "rejected"; readonly reason: string };
+
+/** A transaction of the pool. */
+export interface PendingTransaction {
+  readonly hash: string;
+  readonly transaction: Transaction;
+}
 
 /** How full the pool is. */
 export interface PoolSize {
@@ -45,6 +56,12 @@ export interface ChainStore {
   insertPending(transaction: ReadTransaction, bytes: Uint8Array, receivedMs: number): Promise<void>;
   /** The oldest pending transactions. */
   pending(limit: number): Promise<Transaction[]>;
+  /** The oldest pending transactions that were not handed on since then, milliseconds since the epoch. */
+  pendingToRelay(relayedBeforeMs: number, limit: number): Promise<PendingTransaction[]>;
+  /** Remembers that transactions were handed on. */
+  markRelayed(hashes: readonly string[], relayedMs: number): Promise<void>;
+  /** Hashes of pending transactions that came before then, milliseconds since the epoch. */
+  pendingSince(receivedBeforeMs: number, limit: number): Promise<string[]>;
   /** What became of a transaction; undefined when nothing is known of it. */
   fate(hash: string): Promise<TransactionFate | undefined>;
   /** Largest nonce of the sender in a block; undefined when there is none. */
@@ -93,9 +110,19 @@ export function createChainStore({ read, write }: Database): ChainStore {
           hash: "head.hash",
           timestampMs: "head.timestamp_ms",
           genesisHash: "genesis.hash",
-        })) as { number: number; hash: string; timestampMs: number; genesisHash: string }[];
+          header: "head.header",
+          signature: "head.signature",
+        })) as HeadRow[];
       const [row] = rows;
-      return row && { ...row, number: BigInt(row.number), timestampMs: BigInt(row.timestampMs) };
+      return (
+        row && {
+          ...row,
+          number: BigInt(row.number),
+          timestampMs: BigInt(row.timestampMs),
+          header: row.header ?? noBytes,
+          signature: row.signature ?? noBytes,
+        }
+      );
     },
     async genesisText() {
       const row = await read<{ number: number; genesis: string }>("blocks").where("number", 0).first("genesis");
@@ -138,6 +165,27 @@ export function createChainStore({ read, write }: Database): ChainStore {
         bytes: Buffer;
       }[];
       return rows.map(({ bytes }) => fromBinary(TransactionSchema, bytes));
+    },
+    async pendingToRelay(relayedBeforeMs, limit) {
+      const rows = (await read("mempool")
+        .where("relayed_ms", "<", relayedBeforeMs)
+        .orderBy(["relayed_ms", "received_ms", "hash"])
+        .limit(limit)
+        .select("hash", "bytes")) as { hash: string; bytes: Buffer }[];
+      return rows.map(({ hash, bytes }) => ({ hash, transaction: fromBinary(TransactionSchema, bytes) }));
+    },
+    async markRelayed(hashes, relayedMs) {
+      for (const some of inChunks(hashes)) {
+        await write("mempool").whereIn("hash", some).update({ relayed_ms: relayedMs });
+      }
+    },
+    async pendingSince(receivedBeforeMs, limit) {
+      const rows = (await read("mempool")
+        .where("received_ms", "<", receivedBeforeMs)
+        .orderBy("received_ms")
+        .limit(limit)
+        .select("hash")) as { hash: string }[];
+      return rows.map(({ hash }) => hash);
     },
     async fate(hash) {
       // In the order in which it moves: what is gone from one place has arrived at the next one already.
@@ -232,6 +280,15 @@ function changesIn(db: Knex): ChainChanges {
       }
     },
   };
+}
+
+interface HeadRow {
+  readonly number: number;
+  readonly hash: string;
+  readonly timestampMs: number;
+  readonly genesisHash: string;
+  readonly header: Buffer | null;
+  readonly signature: Buffer | null;
 }
 
 interface SenderRow {

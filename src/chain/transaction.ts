@@ -73,15 +73,25 @@ export function readTransactions(signed: readonly Transaction[]): Promise<ReadTr
 }
 
 /**
+ * Reads the header of a block. Whether its proposer is an authority is for the chain to say.
+ *
+ * @throws Failure INVALID_REQUEST, INVALID_SIGNATURE
+ */
+export function readHeader(signed: Pick<Block, "header" | "signature">): BlockHeader {
+  const header = parse("block header", () => fromBinary(BlockHeaderSchema, signed.header));
+  if (!keyForm.test(header.proposer) || !verifyEd25519(header.proposer, signed.header, signed.signature)) {
+    throw new Failure("INVALID_SIGNATURE", "The block is not signed by its proposer.");
+  }
+  return header;
+}
+
+/**
  * Reads a block. How it fits to the chain is for the chain to say.
  *
  * @throws Failure INVALID_REQUEST, INVALID_SIGNATURE
  */
 export async function readBlock(signed: Block): Promise<ReadBlock> {
-  const header = parse("block header", () => fromBinary(BlockHeaderSchema, signed.header));
-  if (!keyForm.test(header.proposer) || !verifyEd25519(header.proposer, signed.header, signed.signature)) {
-    throw new Failure("INVALID_SIGNATURE", "The block is not signed by its proposer.");
-  }
+  const header = readHeader(signed);
   const transactions = await readTransactions(signed.transactions);
   if (header.transactionsHash !== hashOfHashes(transactions)) {
     throw new Failure("INVALID_REQUEST", "The block does not hold the transactions that its header names.");

@@ -10,6 +10,7 @@ import { type Block, BlockSchema } from "../../gen/gatehouse/chain/v1/block_pb.j
 import { ChainService, ConsensusService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { describeBlock } from "../chain/transaction.js";
 import { addNodeFlags } from "./ask-node.js";
+import { addControlFlags, type ControlFlags, withControl } from "./control.js";
 import { ExitError, print } from "./output.js";
 import { startProgress } from "./progress.js";
 
@@ -36,13 +37,11 @@ export function addBlock(program: Command): void {
     );
   });
 
-  addNodeFlags(
-    block
-      .command("import <FILE>")
-      .description("Apply the blocks of a file to a node, from where it is.")
-      .requiredOption("--omni <URL>", "The node's internal port, such as http://127.0.0.1:53551."),
-  ).action(async (file: string, flags: Flags & { omni: string }) => {
-    const { imported, number } = await withNode(flags.node, () => importBlocks(flags.node, flags.omni, resolve(file)));
+  addControlFlags(
+    addNodeFlags(block.command("import <FILE>"))
+      .description("Apply the blocks of a file to a node of this machine, from where it is."),
+  ).action(async (file: string, flags: Flags & ControlFlags) => {
+    const { imported, number } = await withNode(flags.node, () => importBlocks(flags, resolve(file)));
     print(
       flags.json === true
         ? JSON.stringify({ imported, number })
@@ -94,9 +93,8 @@ async function lastBlock(path: string): Promise<{ endBytes: number; number: numb
   return { endBytes, number };
 }
 
-async function importBlocks(node: string, omni: string, path: string): Promise<{ imported: number; number: number }> {
-  const chain: Client<typeof ChainService> = createClient(ChainService, createGrpcTransport({ baseUrl: node }));
-  const consensus = createClient(ConsensusService, createGrpcTransport({ baseUrl: omni }));
+async function importBlocks(flags: Flags & ControlFlags, path: string): Promise<{ imported: number; number: number }> {
+  const chain: Client<typeof ChainService> = createClient(ChainService, createGrpcTransport({ baseUrl: flags.node }));
   const start = Number((await chain.getHead({})).number);
   const last = existsSync(path) ? (await lastBlock(path)).number : 0;
   if (last === 0) {
@@ -105,14 +103,17 @@ async function importBlocks(node: string, omni: string, path: string): Promise<{
   const progress = startProgress("blocks", last, Math.min(start, last));
   let imported = 0;
   try {
-    for await (const block of readBlocks(path)) {
-      const number = numberOf(block);
-      if (number > start) {
-        await consensus.applyBlock({ block });
-        imported++;
-        progress.update(number);
+    await withControl(flags, async (transport) => {
+      const consensus = createClient(ConsensusService, transport);
+      for await (const block of readBlocks(path)) {
+        const number = numberOf(block);
+        if (number > start) {
+          await consensus.applyBlock({ block });
+          imported++;
+          progress.update(number);
+        }
       }
-    }
+    });
   } finally {
     progress.end();
   }

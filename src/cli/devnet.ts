@@ -10,8 +10,9 @@ import { loadConfig } from "../config.js";
 import { createProcessErrors, type ProcessErrors, watchProcess } from "../health/process-errors.js";
 import { loadOrCreateNodeKey } from "../info/node-key.js";
 import { type RunningNode, startNode } from "../node.js";
-import { type Repetition, repeat } from "../repeat.js";
+import type { Repetition } from "../repeat.js";
 import { askNode } from "./ask-node.js";
+import { keepDrawing } from "./live.js";
 import { paint, print, table } from "./output.js";
 import { type SampleSection, seedSamples } from "./samples.js";
 import { stopOnSignals } from "./signals.js";
@@ -26,8 +27,8 @@ interface DevnetFlags {
 
 const firstPort = 53550;
 const maxNodes = 16;
-/** How often the other nodes are brought the blocks of the first one. */
-const relayEveryMs = 200;
+/** How often the table of a terminal is drawn anew. */
+const drawEveryMs = 1_000;
 
 /** Adds the command. */
 export function addDevnet(program: Command): void {
@@ -51,9 +52,9 @@ async function run(flags: DevnetFlags): Promise<void> {
   const directory =
     flags.dataDir === undefined ? await mkdtemp(join(tmpdir(), "gatehouse-devnet-")) : resolve(flags.dataDir);
   const nodes: RunningNode[] = [];
-  let relay: Repetition | undefined;
+  let live: Repetition | undefined;
   const close = async (): Promise<void> => {
-    await relay?.stop();
+    await live?.stop();
     await Promise.all(nodes.map((node) => node.stop()));
     if (flags.dataDir === undefined) {
       await rm(directory, { recursive: true, force: true });
@@ -61,10 +62,11 @@ async function run(flags: DevnetFlags): Promise<void> {
   };
   try {
     const processErrors = createProcessErrors();
-    const ports = await freePorts(flags.nodes, flags.rpcPort);
+    const ports = await freePorts(2 * flags.nodes, flags.rpcPort);
+    const plan: Plan = { directory, rpcPorts: ports.slice(0, flags.nodes), omniPorts: ports.slice(flags.nodes) };
     await writeGenesis(directory);
-    for (const [i, port] of ports.entries()) {
-      const node = await startOne(flags, directory, ports, i, processErrors);
+    for (const [i, port] of plan.rpcPorts.entries()) {
+      const node = await startOne(flags, plan, i, processErrors);
       nodes.push(node);
       if (i === 0) {
         watchProcess(processErrors, node.log);
@@ -75,15 +77,16 @@ async function run(flags: DevnetFlags): Promise<void> {
         print(`${i === 0 ? "\n" : ""}  node ${i + 1} is up on port ${port}`);
       }
     }
-    relay = repeat(
-      () => relayBlocks(nodes),
-      relayEveryMs,
-      (error) => nodes[0]?.log.warn({ err: error }, "Blocks could not be brought to the others"),
-    );
     await untilSettled(nodes);
     const authority = await loadOrCreateNodeKey(dataDirOf(directory, 0));
     const samples = await seedSamples(nodes[0]!.rpcUrl, directory, authority);
-    print(...(flags.json === true ? [JSON.stringify({ event: "network-ready" })] : await overview(nodes, samples)));
+    await untilSettled(nodes);
+    if (flags.json === true) {
+      print(JSON.stringify({ event: "network-ready" }));
+    } else {
+      print(...overview(nodes[0]!.rpcUrl, samples));
+      live = await keepDrawing(() => networkTable(nodes), drawEveryMs);
+    }
   } catch (error) {
     await close();
     throw error;
@@ -91,24 +94,32 @@ async function run(flags: DevnetFlags): Promise<void> {
   await stopOnSignals(close);
 }
 
+/** Where the nodes are to be. */
+interface Plan {
+  readonly directory: string;
+  readonly rpcPorts: readonly number[];
+  readonly omniPorts: readonly number[];
+}
+
+/** All know the first node, and find each other by it; the first one knows the second. */
 async function startOne(
   flags: DevnetFlags,
-  directory: string,
-  ports: readonly number[],
+  { directory, rpcPorts, omniPorts }: Plan,
   index: number,
   processErrors: ProcessErrors,
 ): Promise<RunningNode> {
   const dataDir = dataDirOf(directory, index);
   const peersFile = join(dataDir, "peers.json");
-  const others = ports.filter((_, i) => i !== index);
+  const seed = omniPorts[index === 0 ? 1 : 0];
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  await writeFile(peersFile, JSON.stringify(others.map((port) => ({ url: `http://127.0.0.1:${port}` }))));
+  await writeFile(peersFile, JSON.stringify(seed === undefined ? [] : [{ url: `https://127.0.0.1:${seed}` }]));
   const config = loadConfig({
     flags: {
       "data-dir": dataDir,
       host: "127.0.0.1",
-      "rpc-port": String(ports[index]),
-      "omni-port": "0",
+      "rpc-port": String(rpcPorts[index]),
+      "omni-port": String(omniPorts[index]),
+      "allow-private-peers": true,
       "port-drift": "deny",
       genesis: genesisPath(directory),
       peers: peersFile,
@@ -139,45 +150,23 @@ async function writeGenesis(directory: string): Promise<void> {
   }
 }
 
-/** Brings the others the blocks of the first node, as a consensus process would. */
-async function relayBlocks([first, ...others]: readonly RunningNode[]): Promise<void> {
-  for (const other of others) {
-    for (;;) {
-      const next = (other.chain.head()?.number ?? 0n) + 1n;
-      const stored = next <= (first?.chain.head()?.number ?? 0n) ? await first?.block(next) : undefined;
-      if (stored === undefined) {
-        break;
-      }
-      await other.chain.apply(stored.block);
-    }
-  }
-}
-
 /** Nodes learn of each other with their first ticks; a lone node has nobody to wait for. */
 async function untilSettled(nodes: readonly RunningNode[]): Promise<void> {
   const giveUpAtMs = Date.now() + 10_000;
   while (Date.now() < giveUpAtMs) {
     const peerLists = await Promise.all(nodes.map(({ rpcUrl }) => askNode(rpcUrl, "/peerlist")));
     const peers = peerLists.flatMap(({ text }) => JSON.parse(text) as { status: { ready: boolean } }[]);
-    if (peers.every(({ status }) => status.ready)) {
+    const isComplete = peerLists.every(({ text }) => (JSON.parse(text) as unknown[]).length === nodes.length - 1);
+    if (isComplete && peers.every(({ status }) => status.ready)) {
       return;
     }
     await sleep(100);
   }
 }
 
-async function overview(nodes: readonly RunningNode[], samples: readonly SampleSection[]): Promise<string[]> {
-  const rows = await Promise.all(
-    nodes.map(async ({ rpcUrl, publicKey }, i) => {
-      const { status } = JSON.parse((await askNode(rpcUrl, "/health")).text) as { status: string };
-      return [`  ${i + 1}`, rpcUrl, paint(status === "ok" ? "green" : "yellow", status), publicKey];
-    }),
-  );
-  const url = nodes[0]!.rpcUrl;
+function overview(url: string, samples: readonly SampleSection[]): string[] {
   const routes = ["/health", "/info", "/peerlist", "/readyz?verbose", "/chain/head"];
   return [
-    "",
-    ...table([["  NODE", "HTTP AND GRPC", "STATUS", "PUBLIC KEY"], ...rows]),
     "",
     "  Try:",
     ...routes.map((route) => `    curl '${url}${route}'`),
@@ -186,6 +175,27 @@ async function overview(nodes: readonly RunningNode[], samples: readonly SampleS
     `  ${paint("dim", "Ctrl-C stops the network.")}`,
     "",
   ];
+}
+
+/** How the nodes are at this moment. */
+async function networkTable(nodes: readonly RunningNode[]): Promise<string[]> {
+  const rows = await Promise.all(
+    nodes.map(async ({ rpcUrl, publicKey }, i) => {
+      const [health, head, peers] = (await Promise.all(
+        ["/health", "/chain/head", "/peerlist"].map(async (path) => JSON.parse((await askNode(rpcUrl, path)).text)),
+      )) as [{ status: string; accepting: boolean }, { number: number }, { status: { ready: boolean } }[]];
+      return [
+        `  ${i + 1}`,
+        rpcUrl,
+        paint(health.status === "ok" ? "green" : "yellow", health.status),
+        health.accepting ? "yes" : paint("yellow", "no"),
+        String(head.number),
+        `${peers.filter(({ status }) => status.ready).length} of ${nodes.length - 1}`,
+        `${publicKey.slice(0, 10)}…${publicKey.slice(-4)}`,
+      ];
+    }),
+  );
+  return [...table([["  NODE", "HTTP AND GRPC", "STATUS", "ACCEPTING", "BLOCK", "PEERS", "PUBLIC KEY"], ...rows]), ""];
 }
 
 async function freePorts(count: number, first: number): Promise<number[]> {

@@ -1,6 +1,9 @@
-/** `gatehouse peers`: shows whom a running node knows. */
+/** `gatehouse peers`: whom a running node knows, and whom it should. */
+import { createClient } from "@connectrpc/connect";
 import type { Command } from "commander";
+import { type BookEntry, ControlService, PeerOrigin } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { addNodeFlags, askNode } from "./ask-node.js";
+import { addControlFlags, type ControlFlags, withControl } from "./control.js";
 import { duration, paint, print, table } from "./output.js";
 
 interface PeerBody {
@@ -11,35 +14,110 @@ interface PeerBody {
   status: { online: boolean; timestamp: number | null; ready: boolean };
 }
 
-/** Adds the command. */
+interface BookFlags extends ControlFlags {
+  readonly json?: boolean;
+}
+
+/** Adds the commands. */
 export function addPeers(program: Command): void {
-  addNodeFlags(program.command("peers"))
-    .description("Show whom a running node knows.")
+  const peers = program.command("peers").description("Show whom a running node knows, and change it.");
+
+  addNodeFlags(peers.command("list", { isDefault: true }))
+    .description("Show the peers that a running node knows.")
     .action(async (flags: { node: string; json?: boolean }) => {
       const { text } = await askNode(flags.node, "/peerlist");
       print(...(flags.json === true ? [text] : describe(JSON.parse(text) as PeerBody[])));
+    });
+
+  addControlFlags(peers.command("add <URL>"))
+    .description("Add a peer by the address of its internal port; a dormant node wakes.")
+    .option("--identity <KEY>", "The key that it must prove; any when not given.")
+    .option("--json", "Print JSON.")
+    .addHelpText("after", "\nExample:\n  gatehouse peers add https://node.example:53551")
+    .action(async (endpoint: string, flags: BookFlags & { identity?: string }) => {
+      const { entry } = await withControl(flags, (transport) =>
+        createClient(ControlService, transport).addPeer({ endpoint, identity: flags.identity }),
+      );
+      print(...(flags.json === true ? [JSON.stringify(toJson(entry!))] : describeBook([entry!])));
+    });
+
+  addControlFlags(peers.command("remove <URL>"))
+    .description("Forget a peer.")
+    .option("--json", "Print JSON.")
+    .action(async (endpoint: string, flags: BookFlags) => {
+      await withControl(flags, (transport) => createClient(ControlService, transport).removePeer({ endpoint }));
+      print(flags.json === true ? JSON.stringify({ removed: endpoint }) : `${endpoint} is forgotten.`);
+    });
+
+  addControlFlags(peers.command("book"))
+    .description("Show the whole address book, hearsay included.")
+    .option("--json", "Print JSON.")
+    .action(async (flags: BookFlags) => {
+      const { entries } = await withControl(flags, (transport) => createClient(ControlService, transport).listBook({}));
+      print(...(flags.json === true ? [JSON.stringify(entries.map(toJson))] : describeBook(entries)));
     });
 }
 
 function describe(peers: readonly PeerBody[]): string[] {
   if (peers.length === 0) {
-    return ["The node knows no peers; start it with --peers FILE."];
+    return ["The node knows no peers; start it with --peers FILE, or add one: gatehouse peers add URL"];
   }
   return table([
     ["PEER", "IDENTITY", "STATE", "BLOCK", "LAST SEEN", "VERIFIED"],
     ...peers.map((peer) => [
       peer.connection.string,
-      peer.identity === "" ? "unknown" : `${peer.identity.slice(0, 10)}…${peer.identity.slice(-4)}`,
+      shortKey(peer.identity),
       peer.status.ready
         ? paint("green", "ready")
         : peer.status.online
           ? paint("yellow", "online")
           : paint("red", "offline"),
       peer.sync.block === null ? "" : String(peer.sync.block),
-      peer.status.timestamp === null
-        ? "never"
-        : `${duration(Math.max(0, Date.now() - peer.status.timestamp) / 1000)} ago`,
-      peer.verification.status ? "yes" : `no: ${peer.verification.message ?? ""}`,
+      ago(peer.status.timestamp ?? undefined),
+      [peer.verification.status ? "yes" : "no", peer.verification.message ?? ""].filter(Boolean).join(": "),
     ]),
   ]);
+}
+
+function describeBook(entries: readonly BookEntry[]): string[] {
+  return table([
+    ["ENDPOINT", "NAMED BY", "IDENTITY", "STATE", "BLOCK", "LAST SEEN", "FAILURES", ""],
+    ...entries.map((entry) => [
+      entry.endpoint,
+      originOf(entry),
+      shortKey(entry.identity),
+      entry.online
+        ? paint(entry.verified ? "green" : "yellow", "online")
+        : entry.verified || entry.failures > 0
+          ? paint("red", "offline")
+          : "not asked",
+      entry.block === undefined ? "" : String(entry.block),
+      ago(entry.lastSeenMs === undefined ? undefined : Number(entry.lastSeenMs)),
+      String(entry.failures),
+      entry.message ?? "",
+    ]),
+  ]);
+}
+
+function toJson(entry: BookEntry): object {
+  const { $typeName: _, origin: __, block, lastSeenMs, nextTryMs, ...rest } = entry;
+  return {
+    ...rest,
+    origin: originOf(entry),
+    block: block === undefined ? null : Number(block),
+    lastSeen: lastSeenMs === undefined ? null : Number(lastSeenMs),
+    nextTry: nextTryMs === undefined ? null : Number(nextTryMs),
+  };
+}
+
+function originOf({ origin }: BookEntry): string {
+  return PeerOrigin[origin].toLowerCase();
+}
+
+function shortKey(identity: string): string {
+  return identity === "" ? "unknown" : `${identity.slice(0, 10)}…${identity.slice(-4)}`;
+}
+
+function ago(timeMs: number | undefined): string {
+  return timeMs === undefined ? "never" : `${duration(Math.max(0, Date.now() - timeMs) / 1000)} ago`;
 }

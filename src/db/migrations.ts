@@ -157,6 +157,31 @@ export const migrations: readonly Migration[] = [
       });
     },
   },
+  {
+    name: "peers, and transactions that are handed on",
+    async up(transaction) {
+      await transaction.schema.createTable("peers", (table) => {
+        // The order in which the node heard of them.
+        table.increments("id");
+        table.string("endpoint", 300).notNullable().unique();
+        table.string("origin", 8).notNullable();
+        // The key that it proved, or the one that the operator expects of it.
+        table.string("identity", 66);
+        table.string("expected_identity", 66);
+        table.string("connection_string", 300);
+        table.bigInteger("verified_ms");
+        table.bigInteger("last_seen_ms");
+        table.integer("failures").notNullable();
+        table.bigInteger("next_try_ms").notNullable();
+      });
+      await transaction.schema.alterTable("mempool", (table) => {
+        table.bigInteger("relayed_ms").notNullable().defaultTo(0);
+      });
+      await transaction.schema.alterTable("mempool", (table) => {
+        table.index(["relayed_ms", "received_ms"]);
+      });
+    },
+  },
 ];
 
 /**

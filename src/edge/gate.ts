@@ -90,7 +90,7 @@ export function createEdge(settings: EdgeSettings): Edge {
             headers = rateLimit.count(address);
           }
         }
-        const identity = identify((name) => arrival.header(name));
+        const identity = arrival.provenIdentity ?? identify((name) => arrival.header(name));
         activeRequests++;
         return { arrival, startMs, caller: { address, identity }, headers };
       } catch (error) {

@@ -12,6 +12,8 @@ export interface Boot {
   tryStep<T>(name: string, run: () => T | Promise<T>): Promise<T | undefined>;
   /** Leaves a step out. */
   skip(name: string, reason: string): void;
+  /** Takes a step that was left out, after the boot; otherwise as {@link tryStep}. */
+  makeUp<T>(name: string, run: () => T | Promise<T>): Promise<T | undefined>;
   /** How far the boot is, as the contract shows it. The same object until something changes, frozen. */
   state(): BootState;
 }
@@ -21,6 +23,7 @@ type BootState = MessageInitShape<typeof BootSchema> & { readonly complete: bool
 /** A boot of the given steps, none taken. */
 export function createBoot(names: readonly string[], subsystems: Subsystems): Boot {
   const counts = { ready: 0, failed: 0, skipped: 0 };
+  const skipped = new Set<string>();
   let taken = 0;
   let state = describe(undefined);
 
@@ -39,6 +42,10 @@ export function createBoot(names: readonly string[], subsystems: Subsystems): Bo
     if (names[taken] !== name) {
       throw new Error(`Boot step ${name} is out of order; ${names[taken] ?? "none"} was announced.`);
     }
+    start(name);
+  }
+
+  function start(name: string): void {
     state = describe(name);
     move(name, SubsystemStatus.RUNNING);
   }
@@ -60,6 +67,10 @@ export function createBoot(names: readonly string[], subsystems: Subsystems): Bo
 
   async function step<T>(name: string, run: () => T | Promise<T>): Promise<T> {
     begin(name);
+    return await take(name, run);
+  }
+
+  async function take<T>(name: string, run: () => T | Promise<T>): Promise<T> {
     try {
       const result = await run();
       end(name, "ready");
@@ -79,9 +90,19 @@ export function createBoot(names: readonly string[], subsystems: Subsystems): Bo
     skip(name, reason) {
       begin(name);
       end(name, "skipped");
+      skipped.add(name);
       if (isSubsystemName(name)) {
-        subsystems.set(name, { status: SubsystemStatus.SKIPPED, reason });
+        subsystems.set(name, { status: SubsystemStatus.SKIPPED, extra: { reason } });
       }
+    },
+    async makeUp(name, run) {
+      if (!skipped.delete(name)) {
+        throw new Error(`Boot step ${name} was not left out, so it cannot be made up for.`);
+      }
+      counts.skipped--;
+      taken--;
+      start(name);
+      return await take(name, run).catch(() => undefined);
     },
     state: () => state,
   };

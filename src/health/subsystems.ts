@@ -1,5 +1,6 @@
 /** The one registry of the node's subsystems. Whatever reports their state reads it from here. */
-import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { type SubsystemExtraSchema, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import type { ErrorEvent } from "./process-errors.js";
 
 /** The subsystems of the specification, in the order in which they are listed. */
@@ -34,9 +35,12 @@ export interface SubsystemChange {
   readonly enabled?: boolean;
   /** What went wrong; kept until the next error. */
   readonly error?: { readonly message: string; readonly source?: string };
-  /** Why it is skipped; gone with the next status. */
-  readonly reason?: string;
+  /** More about it, member by member; all of it is gone with the next status. */
+  readonly extra?: SubsystemExtra;
 }
+
+/** More about a subsystem, with the fields of the contract's `SubsystemExtra` message. */
+export type SubsystemExtra = Readonly<Omit<MessageInitShape<typeof SubsystemExtraSchema>, "$typeName">>;
 
 /** A subsystem, with the fields of the contract's `Subsystem` message. */
 export interface SubsystemState {
@@ -46,7 +50,7 @@ export interface SubsystemState {
   readonly requestedPort: number | undefined;
   readonly lastError: ErrorEvent | undefined;
   readonly enabled: boolean;
-  readonly extra: { readonly reason: string } | undefined;
+  readonly extra: SubsystemExtra | undefined;
 }
 
 const untouched: SubsystemState = Object.freeze({
@@ -86,7 +90,7 @@ export function createSubsystems(
     all: () => states,
     set(name, change) {
       const before = states[name];
-      const { status = before.status, port, requestedPort, enabled, error, reason } = change;
+      const { status = before.status, port, requestedPort, enabled, error, extra } = change;
       const moved = status !== before.status;
       const after: SubsystemState = Object.freeze({
         ...before,
@@ -99,7 +103,7 @@ export function createSubsystems(
           error === undefined
             ? before.lastError
             : Object.freeze({ atMs: BigInt(nowMs()), source: undefined, ...error }),
-        extra: reason === undefined ? (moved ? undefined : before.extra) : Object.freeze({ reason }),
+        extra: mergeExtra(moved ? undefined : before.extra, extra),
       });
       states = Object.freeze({ ...states, [name]: after });
       if (moved) {
@@ -107,4 +111,12 @@ export function createSubsystems(
       }
     },
   };
+}
+
+function mergeExtra(before: SubsystemExtra | undefined, change: SubsystemExtra | undefined): SubsystemExtra | undefined {
+  if (change === undefined) {
+    return before;
+  }
+  const after: SubsystemExtra = { ...before, ...change };
+  return Object.values(after).some((value) => value !== undefined) ? Object.freeze(after) : undefined;
 }

@@ -3,13 +3,16 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject,
 import { existsSync } from "node:fs";
 import { link, mkdir, open, readFile, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { createCertificate, type TlsCredentials } from "../certificate.js";
 
-/** A key that signs. The private part cannot be read from it. */
+/** A key that signs. */
 export interface NodeKey {
   /** 0x and 64 lower-case hex digits. */
   readonly publicKey: string;
   /** 64 bytes: the Ed25519 signature. */
   sign(bytes: Uint8Array): Buffer;
+  /** For TLS, which signs by itself: the only way in which the private part leaves. */
+  tlsCredentials(): TlsCredentials;
 }
 
 /** Path of the key in a data directory. */
@@ -93,5 +96,6 @@ function toNodeKey(privateKey: KeyObject): NodeKey {
   return {
     publicKey: `0x${Buffer.from(x ?? "", "base64url").toString("hex")}`,
     sign: (bytes) => sign(null, bytes, privateKey),
+    tlsCredentials: () => createCertificate(privateKey),
   };
 }

@@ -15,6 +15,8 @@ export interface Arrival {
   readonly remoteAddress: string;
   /** A request header (or gRPC metadata entry) by lower-case name; several of a name are joined with commas. */
   header(name: string): string | undefined;
+  /** The identity that the other end proved by TLS; undefined where it did not have to. */
+  readonly provenIdentity?: string | undefined;
   /** The rpc asked for; undefined where the request named none that exists. */
   readonly method: ServedMethod | undefined;
 }

@@ -22,14 +22,19 @@ import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
 import { requestDecoder } from "./binary-decoder.js";
 import { binaryEncoder } from "./binary-encoder.js";
 import { failureDetails } from "./failure-details.js";
+import type { ProvenIdentities } from "./grpc-listener.js";
 import { type Admission, type Arrival, explain, type ProtocolParts } from "./gate.js";
 import { type Caller, LazyCall, type ServedMethod } from "./service.js";
 
 /** Most bytes of one request message, after decompression. */
 const maxMessageBytes = 4 * 1024 * 1024;
 
-/** A grpc-js server with every service, not listening yet. */
-export function createGrpcServer(parts: ProtocolParts): Server {
+/**
+ * A grpc-js server with every service, not listening yet.
+ *
+ * @param identities what the other ends of connections have proved by TLS.
+ */
+export function createGrpcServer(parts: ProtocolParts, identities: ProvenIdentities = new Map()): Server {
   const server = new Server({
     "grpc.max_receive_message_length": maxMessageBytes,
     "grpc.max_concurrent_streams": 256,
@@ -40,17 +45,20 @@ export function createGrpcServer(parts: ProtocolParts): Server {
     // Its bookkeeping costs every call a little and nobody reads it.
     "grpc.enable_channelz": 0,
   });
+  const grpcParts = { ...parts, identities };
   for (const service of parts.services) {
     const definition: Record<string, ServiceDefinition[string]> = {};
     const handlers: UntypedServiceImplementation = {};
     for (const method of service.methods) {
       definition[method.desc.localName] = definitionOf(method.desc);
-      handlers[method.desc.localName] = handlerOf(method, parts);
+      handlers[method.desc.localName] = handlerOf(method, grpcParts);
     }
     server.addService(definition, handlers);
   }
   return server;
 }
+
+type GrpcParts = ProtocolParts & { readonly identities: ProvenIdentities };
 
 const pass = (bytes: Buffer): Buffer => bytes;
 
@@ -66,7 +74,7 @@ function definitionOf(method: DescMethod): ServiceDefinition[string] {
   };
 }
 
-function handlerOf(served: ServedMethod, parts: ProtocolParts): UntypedHandleCall {
+function handlerOf(served: ServedMethod, parts: GrpcParts): UntypedHandleCall {
   const decode = requestDecoder(served.desc.input);
   switch (served.desc.methodKind) {
     case "unary":
@@ -85,7 +93,7 @@ function handlerOf(served: ServedMethod, parts: ProtocolParts): UntypedHandleCal
 function unaryHandler(
   served: ServedMethod,
   decode: (bytes: Buffer) => object,
-  parts: ProtocolParts,
+  parts: GrpcParts,
 ): handleUnaryCall<Buffer, Buffer> {
   const { gate } = parts;
   const encode = binaryEncoder(served.desc.output);
@@ -99,7 +107,7 @@ function unaryHandler(
     };
     const fail = (error: unknown): void => callback(statusOf(error, requestId, admission, parts));
     try {
-      admission = gate.admit(new GrpcArrival(requestId, call.getPeer(), call.metadata, served));
+      admission = gate.admit(new GrpcArrival(requestId, call.getPeer(), call.metadata, served, parts.identities));
       const answer = served.invoke(decode(call.request), new GrpcCall(admission.caller, call));
       if (answer instanceof Promise) {
         answer.then(reply).catch(fail);
@@ -116,13 +124,15 @@ async function answerStream(
   served: ServedMethod,
   call: ServerWritableStream<Buffer, Buffer> | ServerDuplexStream<Buffer, Buffer>,
   request: () => object,
-  parts: ProtocolParts,
+  parts: GrpcParts,
 ): Promise<void> {
   const encode = binaryEncoder(served.desc.output);
   const requestId = parts.nextRequestId();
   let admission: Admission | undefined;
   try {
-    admission = parts.gate.admit(new GrpcArrival(requestId, call.getPeer(), call.metadata, served));
+    admission = parts.gate.admit(
+      new GrpcArrival(requestId, call.getPeer(), call.metadata, served, parts.identities),
+    );
     const messages = served.invoke(request(), new GrpcCall(admission.caller, call)) as AsyncIterable<object>;
     for await (const message of messages) {
       if (call.cancelled) {
@@ -199,7 +209,12 @@ class GrpcArrival implements Arrival {
     private readonly peer: string,
     private readonly metadata: Metadata,
     readonly method: ServedMethod,
+    private readonly identities: ProvenIdentities,
   ) {}
+
+  get provenIdentity(): string | undefined {
+    return this.identities.get(this.peer);
+  }
 
   /** grpc-js gives `address:port`, IPv6 without brackets. */
   get remoteAddress(): string {

@@ -1,21 +1,27 @@
-/** The binding of ports. */
-import type { AddressInfo, Server } from "node:net";
+/** The binding of ports and sockets. */
+import type { AddressInfo, ListenOptions, Server } from "node:net";
+
+/** Where to listen: a port on a host, or the path of a Unix socket. */
+export type ListenAddress = { readonly host: string; readonly port: number } | { readonly path: string };
 
 /** A listener that is not bound yet. */
 export interface RpcListener {
-  /** Binds the port and gives the one it got. Rejects with the system's error, such as EADDRINUSE. */
-  listen(host: string, port: number): Promise<number>;
+  /**
+   * Binds the address and gives the port it got, 0 for a Unix socket. Rejects with the system's error, such as
+   * EADDRINUSE.
+   */
+  listen(address: ListenAddress): Promise<number>;
   /** Stops listening, finishes what is under way for up to `graceMs`, and closes every connection. */
   drain(graceMs: number): Promise<void>;
 }
 
 /** {@link RpcListener.listen} of a server of `node:net`. */
-export function listenOn(server: Server, host: string, port: number): Promise<number> {
+export function listenOn(server: Server, address: ListenAddress): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    server.listen(port, host, () => {
+    server.listen(address as ListenOptions, () => {
       server.off("error", reject);
-      resolve((server.address() as AddressInfo).port);
+      resolve("path" in address ? 0 : (server.address() as AddressInfo).port);
     });
   });
 }

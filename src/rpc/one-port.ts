@@ -21,17 +21,19 @@ export const maxUndecided = 1_000;
  * Makes `server` hand connections that begin with the HTTP/2 preface to `acceptHttp2`. Whoever speaks says so with the
  * first packet, so a flood of silent connections pushes out none but silent ones.
  *
+ * @param event what the server calls a connection that is ready to be read: over TLS, one that is secure.
  * @param decideWithinMs a connection that has not sent enough to decide by then is closed.
  */
 export function splitByPreface(
   server: HttpServer,
+  event: "connection" | "secureConnection",
   acceptHttp2: (socket: Socket) => void,
   decideWithinMs: number,
 ): UndecidedSockets {
-  const acceptHttp1 = server.listeners("connection") as ((socket: Socket) => void)[];
+  const acceptHttp1 = server.listeners(event) as ((socket: Socket) => void)[];
   const undecided = new Set<Socket>();
-  server.removeAllListeners("connection");
-  server.on("connection", (socket: Socket) => {
+  server.removeAllListeners(event);
+  server.on(event, (socket: Socket) => {
     undecided.add(socket);
     if (undecided.size > maxUndecided) {
       undecided.values().next().value?.destroy();

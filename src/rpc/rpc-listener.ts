@@ -1,10 +1,13 @@
 /** The node's public port: plain HTTP, the Express application and native gRPC behind one listener that drains. */
 import { ServerCredentials, type Server as GrpcServer } from "@grpc/grpc-js";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener, type ServerOptions, type ServerResponse } from "node:http";
+import { createServer as createHttpsServer } from "node:https";
 import { Server as NetServer, type Socket } from "node:net";
+import type { TlsCredentials } from "../certificate.js";
 import { answerPreflight } from "../edge/cors.js";
 import { Failure } from "../errors.js";
 import { failureBody } from "./http-reply.js";
+import { createHttp2Sockets } from "./http2-sockets.js";
 import { listenOn, type RpcListener } from "./listen.js";
 import { splitByPreface } from "./one-port.js";
 import type { Transcoder } from "./transcoder.js";
@@ -18,45 +21,35 @@ const keepAliveMs = 60_000;
 /** How long idle connections are kept after the port closed, so that a request already on its way is answered. */
 const lastRequestsWithinMs = 100;
 
-/** Most HTTP/2 connections at a time. */
-const maxHttp2Connections = 1_000;
-/** A client that has sent less than this has opened the connection and asked for nothing. */
-const leastRequestBytes = 120;
-
 /** What the listener serves. */
 export interface RpcListenerParts {
   readonly transcoder: Transcoder;
   readonly webApp: (request: IncomingMessage, response: ServerResponse) => void;
   readonly grpcServer: GrpcServer;
+  /** Undefined for cleartext. */
+  readonly tls: TlsCredentials | undefined;
 }
 
 /** Builds the listener. */
-export function createRpcListener({ transcoder, webApp, grpcServer }: RpcListenerParts): RpcListener {
+export function createRpcListener({ transcoder, webApp, grpcServer, tls }: RpcListenerParts): RpcListener {
   let draining = false;
-  const server = createServer(
-    {
-      headersTimeout: headersWithinMs,
-      requestTimeout: requestWithinMs,
-      keepAliveTimeout: keepAliveMs,
-      connectionsCheckingInterval: 2_000,
-    },
-    (request, response) => {
-      if (draining) {
-        response.shouldKeepAlive = false;
-      }
-      if (request.method === "OPTIONS") {
-        answerPreflight(response);
-      } else {
-        transcoder.handle(request, response, () => webApp(request, response));
-      }
-    },
-  );
+  const server = createWebServer(tls, (request, response) => {
+    if (draining) {
+      response.shouldKeepAlive = false;
+    }
+    if (request.method === "OPTIONS") {
+      answerPreflight(response);
+    } else {
+      transcoder.handle(request, response, () => webApp(request, response));
+    }
+  });
   server.on("clientError", answerClientError);
 
   const http2Sockets = createHttp2Sockets();
   const injector = grpcServer.createConnectionInjector(ServerCredentials.createInsecure());
   const undecided = splitByPreface(
     server,
+    tls === undefined ? "connection" : "secureConnection",
     (socket) => {
       if (http2Sockets.admit(socket)) {
         injector.injectConnection(socket);
@@ -66,7 +59,7 @@ export function createRpcListener({ transcoder, webApp, grpcServer }: RpcListene
   );
 
   return {
-    listen: (host, port) => listenOn(server, host, port),
+    listen: (address) => listenOn(server, address),
     async drain(graceMs) {
       draining = true;
       injector.drain(graceMs);
@@ -89,28 +82,20 @@ export function createRpcListener({ transcoder, webApp, grpcServer }: RpcListene
   };
 }
 
-/**
- * The HTTP/2 connections, bounded: where there are too many, one that has not asked for anything yet makes room, and if
- * all have, the new one is closed.
- */
-function createHttp2Sockets() {
-  const sockets = new Set<Socket>();
-  return {
-    admit(socket: Socket): boolean {
-      if (sockets.size >= maxHttp2Connections) {
-        const silent = [...sockets].find(({ bytesRead }) => bytesRead < leastRequestBytes);
-        (silent ?? socket).destroy();
-        if (silent === undefined) {
-          return false;
-        }
-        sockets.delete(silent);
-      }
-      sockets.add(socket);
-      socket.once("close", () => sockets.delete(socket));
-      return true;
-    },
-    destroyAll: () => sockets.forEach((socket) => socket.destroy()),
+/** Over TLS the client says by ALPN which protocol it speaks; HTTP/2 is found by its preface all the same. */
+function createWebServer(tls: TlsCredentials | undefined, listener: RequestListener): ReturnType<typeof createServer> {
+  const options: ServerOptions = {
+    headersTimeout: headersWithinMs,
+    requestTimeout: requestWithinMs,
+    keepAliveTimeout: keepAliveMs,
+    connectionsCheckingInterval: 2_000,
   };
+  return tls === undefined
+    ? createServer(options, listener)
+    : createHttpsServer(
+        { ...options, ...tls, ALPNProtocols: ["h2", "http/1.1"], handshakeTimeout: headersWithinMs },
+        listener,
+      );
 }
 
 /** Answers what the HTTP parser could not read, in the one error body, where the socket still takes an answer. */

@@ -2,7 +2,8 @@
 import { randomBytes } from "node:crypto";
 import { createConnectHandler } from "./connect.js";
 import type { ProtocolParts } from "./gate.js";
-import { createGrpcListener } from "./grpc-listener.js";
+import type { TlsCredentials } from "../certificate.js";
+import { createGrpcListener, createMutualTlsListener, type ProvenIdentities } from "./grpc-listener.js";
 import { createGrpcServer } from "./grpc-server.js";
 import { createJsonRpcEntry } from "./json-rpc.js";
 import type { RpcListener } from "./listen.js";
@@ -16,9 +17,10 @@ export type RpcServerParts = Omit<ProtocolParts, "nextRequestId">;
 /**
  * Builds the server, not listening yet.
  *
+ * @param tls with it, the port speaks TLS and nothing else.
  * @throws Error when the annotations contradict each other; it names the rpcs.
  */
-export function createRpcServer(given: RpcServerParts): RpcListener {
+export function createRpcServer(given: RpcServerParts, tls?: TlsCredentials): RpcListener {
   const parts = { ...given, nextRequestId: createRequestIds() };
   const transcoder = createTranscoder(parts);
   const webApp = createWebApp({
@@ -27,12 +29,21 @@ export function createRpcServer(given: RpcServerParts): RpcListener {
     jsonRpc: createJsonRpcEntry(),
     methodsOf: (path) => transcoder.methodsOf(path),
   });
-  return createRpcListener({ transcoder, webApp, grpcServer: createGrpcServer(parts) });
+  return createRpcListener({ transcoder, webApp, grpcServer: createGrpcServer(parts), tls });
 }
 
-/** Builds the server of the internal port: gRPC alone. */
-export function createInternalServer(given: RpcServerParts): RpcListener {
-  return createGrpcListener(createGrpcServer({ ...given, nextRequestId: createRequestIds() }));
+/**
+ * Builds a server for gRPC alone.
+ *
+ * @param tls with it, both ends prove their identities by TLS, and callers have theirs.
+ */
+export function createGrpcOnlyServer(given: RpcServerParts, tls?: TlsCredentials): RpcListener {
+  const parts = { ...given, nextRequestId: createRequestIds() };
+  if (tls === undefined) {
+    return createGrpcListener(createGrpcServer(parts));
+  }
+  const identities: ProvenIdentities = new Map();
+  return createMutualTlsListener(createGrpcServer(parts, identities), tls, identities);
 }
 
 /** Names for requests: unlike those of another process, and cheap, since most are never looked up. */

@@ -47,7 +47,7 @@ test("beyond the bound new work is refused in every protocol, and probes are ans
     gate: edge,
     onInternalError: (error) => t.fail(String(error)),
   });
-  const port = await server.listen("127.0.0.1", 0);
+  const port = await server.listen({ host: "127.0.0.1", port: 0 });
   t.teardown(() => server.drain(100));
 
   const waiting = [1, 2, 3].map(() => ask(port, "/zk/merkle-root"));

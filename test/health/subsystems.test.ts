@@ -29,7 +29,7 @@ test("since moves with a real transition only", (t) => {
 
 test("a reason goes with the status that it explains; the last error stays", (t) => {
   const { subsystems } = setUp();
-  subsystems.set("mcp", { status: SubsystemStatus.SKIPPED, reason: "dormant" });
+  subsystems.set("mcp", { status: SubsystemStatus.SKIPPED, extra: { reason: "dormant" } });
   subsystems.set("mcp", { requestedPort: 3001 });
   t.deepEqual(subsystems.get("mcp").extra, { reason: "dormant" });
   subsystems.set("mcp", { status: SubsystemStatus.FAILED, error: { message: "boom", source: "mcp" } });

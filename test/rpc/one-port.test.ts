@@ -13,6 +13,7 @@ async function listen(t: { teardown(fn: () => unknown): void }, decideWithinMs =
   const http2: string[] = [];
   splitByPreface(
     server,
+    "connection",
     (socket) =>
       socket.on("data", (bytes: Buffer) => {
         http2.push(bytes.toString("latin1"));

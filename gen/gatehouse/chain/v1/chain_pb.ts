@@ -438,8 +438,8 @@ export const ChainService: GenService<{
   serviceDesc(file_gatehouse_chain_v1_chain, 0);
 
 /**
- * Blocks from the outside, for a consensus process on the same host. Served on
- * the internal port alone.
+ * Blocks from the outside, for a consensus process on the same host. Served
+ * where the control service is.
  *
  * @generated from service gatehouse.chain.v1.ConsensusService
  */

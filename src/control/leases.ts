@@ -1,0 +1,34 @@
+/** Reports of other processes that hold for a while: who does not report again in time has failed. */
+
+/** Reports under lease. */
+export interface Leases {
+  /**
+   * Begins or renews a lease.
+   *
+   * @returns milliseconds since the epoch when it runs out.
+   */
+  renew(name: string, seconds: number): number;
+  stop(): void;
+}
+
+/**
+ * Builds the leases.
+ *
+ * @param onExpired hears of a lease that ran out, once.
+ */
+export function createLeases(nowMs: () => number, onExpired: (name: string, seconds: number) => void): Leases {
+  const timers = new Map<string, NodeJS.Timeout>();
+  return {
+    renew(name, seconds) {
+      clearTimeout(timers.get(name));
+      timers.set(
+        name,
+        setTimeout(() => onExpired(name, seconds), seconds * 1000),
+      );
+      return nowMs() + seconds * 1000;
+    },
+    stop() {
+      timers.forEach((timer) => clearTimeout(timer));
+    },
+  };
+}

@@ -1,0 +1,97 @@
+/** The control service: what the other processes of the node, and its operator, may say. */
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { BookEntrySchema, ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
+import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { Failure } from "../errors.js";
+import type { Implementation } from "../rpc/service.js";
+import { createLeases } from "./leases.js";
+
+/** Subsystems that other processes run; chain is the consensus's part in it. */
+export const reportedNames = ["signaling", "l2ps", "chain"] as const;
+
+/** Name of a subsystem that another process runs. */
+export type ReportedName = (typeof reportedNames)[number];
+
+/** What a process reports. */
+export interface Report {
+  readonly status: SubsystemStatus;
+  readonly port: number | undefined;
+  readonly requestedPort: number | undefined;
+  readonly error: string | undefined;
+}
+
+/** An entry of the address book, as it is shown. */
+export type ShownEntry = MessageInitShape<typeof BookEntrySchema>;
+
+/** What the service needs. */
+export interface ControlParts {
+  readonly nowMs: () => number;
+  /** Takes a report; one of a lease that ran out is a failure. */
+  readonly onReport: (name: ReportedName, report: Report) => void;
+  /** Adds a peer and asks it. Throws a Failure when it is none. */
+  readonly addPeer: (endpoint: string, identity: string | undefined) => Promise<ShownEntry>;
+  /** Forgets a peer; false when it is unknown. */
+  readonly removePeer: (endpoint: string) => Promise<boolean>;
+  readonly listBook: () => ShownEntry[];
+}
+
+/** The service, and its end. */
+export interface Control {
+  readonly service: Implementation<typeof ControlService>;
+  stop(): void;
+}
+
+const reportedStatuses = [SubsystemStatus.RUNNING, SubsystemStatus.READY, SubsystemStatus.FAILED];
+const longestLeaseS = 3_600;
+const maxErrorLength = 500;
+
+/** Builds the service. */
+export function createControl({ nowMs, onReport, addPeer, removePeer, listBook }: ControlParts): Control {
+  const leases = createLeases(nowMs, (name, seconds) =>
+    onReport(name as ReportedName, {
+      status: SubsystemStatus.FAILED,
+      port: undefined,
+      requestedPort: undefined,
+      error: `Its lease ran out: the process that runs it has not reported for ${seconds} s.`,
+    }),
+  );
+
+  return {
+    service: {
+      reportSubsystem({ name, status, port, requestedPort, error, leaseS }) {
+        if (!isReportedName(name)) {
+          throw new Failure("INVALID_REQUEST", `Other processes report ${reportedNames.join(", ")}, and nothing else.`);
+        }
+        if (!reportedStatuses.includes(status)) {
+          throw new Failure("INVALID_REQUEST", "The status must be running, ready or failed.");
+        }
+        if (leaseS < 1 || leaseS > longestLeaseS) {
+          throw new Failure("INVALID_REQUEST", `The lease must be 1 to ${longestLeaseS} seconds.`);
+        }
+        if ([port, requestedPort].some((given) => given !== undefined && (given < 1 || given > 65_535))) {
+          throw new Failure("INVALID_REQUEST", "A port must be 1 to 65535.");
+        }
+        if (status === SubsystemStatus.FAILED && (error === undefined || error === "")) {
+          throw new Failure("INVALID_REQUEST", "A failure must say what went wrong.");
+        }
+        onReport(name, { status, port, requestedPort, error: error?.slice(0, maxErrorLength) });
+        return { leaseUntilMs: BigInt(leases.renew(name, leaseS)) };
+      },
+      async addPeer({ endpoint, identity }) {
+        return { entry: await addPeer(endpoint, identity) };
+      },
+      async removePeer({ endpoint }) {
+        if (!(await removePeer(endpoint))) {
+          throw new Failure("NOT_FOUND", "The node does not know this peer.");
+        }
+        return {};
+      },
+      listBook: () => ({ entries: listBook() }),
+    },
+    stop: () => leases.stop(),
+  };
+}
+
+function isReportedName(name: string): name is ReportedName {
+  return (reportedNames as readonly string[]).includes(name);
+}

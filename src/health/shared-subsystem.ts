@@ -1,0 +1,30 @@
+/** A subsystem of which several parties tell: it is ready while all of them are well, and failed while one is not. */
+import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import type { SubsystemName, Subsystems } from "./subsystems.js";
+
+/** A subsystem that several tell of. */
+export interface SharedSubsystem {
+  /** A party is in trouble (why), or well again (undefined). */
+  tell(party: string, trouble: string | undefined): void;
+}
+
+/** Shares a subsystem. */
+export function shareSubsystem(subsystems: Subsystems, name: SubsystemName): SharedSubsystem {
+  const troubles = new Map<string, string>();
+  return {
+    tell(party, trouble) {
+      if (trouble === undefined) {
+        troubles.delete(party);
+      } else {
+        troubles.set(party, trouble);
+      }
+      const [first] = troubles;
+      if (first === undefined) {
+        subsystems.set(name, { status: SubsystemStatus.READY });
+      } else {
+        const [source, message] = first;
+        subsystems.set(name, { status: SubsystemStatus.FAILED, error: { message, source } });
+      }
+    },
+  };
+}

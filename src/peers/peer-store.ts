@@ -1,0 +1,76 @@
+/** The address book in the database. */
+import type { Database } from "../db/connect.js";
+import type { PeerOrigin, StoredPeer } from "./peer.js";
+import type { BookChanges } from "./peer-book.js";
+
+/** The stored book. */
+export interface PeerStore {
+  /** All peers, in the order in which the node heard of them. */
+  load(): Promise<StoredPeer[]>;
+  /** Stores changes, all or none. */
+  save(changes: BookChanges): Promise<void>;
+}
+
+interface PeerRow {
+  readonly endpoint: string;
+  readonly origin: string;
+  readonly identity: string | null;
+  readonly expected_identity: string | null;
+  readonly connection_string: string | null;
+  readonly verified_ms: number | null;
+  readonly last_seen_ms: number | null;
+  readonly failures: number;
+  readonly next_try_ms: number;
+}
+
+/** Most rows of one statement. */
+const chunk = 80;
+
+/** Builds the store. */
+export function createPeerStore({ read, write }: Pick<Database, "read" | "write">): PeerStore {
+  return {
+    async load() {
+      const rows = (await read("peers").orderBy("id").select("*")) as PeerRow[];
+      return rows.map((row) => ({
+        endpoint: row.endpoint,
+        origin: row.origin as PeerOrigin,
+        identity: row.identity ?? undefined,
+        expectedIdentity: row.expected_identity ?? undefined,
+        connectionString: row.connection_string ?? undefined,
+        verifiedMs: row.verified_ms ?? undefined,
+        lastSeenMs: row.last_seen_ms ?? undefined,
+        failures: row.failures,
+        nextTryMs: row.next_try_ms,
+      }));
+    },
+    async save({ saved, removed }) {
+      await write.transaction(async (transaction) => {
+        for (let i = 0; i < removed.length; i += chunk) {
+          await transaction("peers")
+            .whereIn("endpoint", removed.slice(i, i + chunk))
+            .delete();
+        }
+        for (let i = 0; i < saved.length; i += chunk) {
+          await transaction("peers")
+            .insert(saved.slice(i, i + chunk).map(toRow))
+            .onConflict("endpoint")
+            .merge();
+        }
+      });
+    },
+  };
+}
+
+function toRow(peer: StoredPeer): PeerRow {
+  return {
+    endpoint: peer.endpoint,
+    origin: peer.origin,
+    identity: peer.identity ?? null,
+    expected_identity: peer.expectedIdentity ?? null,
+    connection_string: peer.connectionString ?? null,
+    verified_ms: peer.verifiedMs ?? null,
+    last_seen_ms: peer.lastSeenMs ?? null,
+    failures: peer.failures,
+    next_try_ms: Math.round(peer.nextTryMs),
+  };
+}

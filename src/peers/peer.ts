@@ -1,0 +1,146 @@
+/** A peer as the address book has it, and as everybody is shown it. */
+import type { Head, ReadStatus } from "./introduction.js";
+
+/** Who named a peer: the file of --peers, the operator, itself, or another peer. */
+export type PeerOrigin = "file" | "operator" | "hello" | "gossip";
+
+/** A peer, with the fields of the contract's `Peer` message. */
+export interface Peer {
+  readonly connection: { readonly connectionString: string };
+  readonly identity: string;
+  readonly verification: {
+    readonly status: boolean;
+    readonly message?: string | undefined;
+    readonly timestampMs?: bigint | undefined;
+  };
+  readonly sync: {
+    readonly status: boolean;
+    readonly block?: bigint | undefined;
+    readonly blockHash?: string | undefined;
+  };
+  readonly status: { readonly online: boolean; readonly timestampMs?: bigint | undefined; readonly ready: boolean };
+}
+
+/** What is kept of a peer over restarts. */
+export interface StoredPeer {
+  /** Where nodes reach it, which names it: scheme://host:port. */
+  readonly endpoint: string;
+  readonly origin: PeerOrigin;
+  /** The key that it proved: 0x and 64 lower-case hex digits. */
+  readonly identity: string | undefined;
+  /** The key that the operator wants it to prove. */
+  readonly expectedIdentity: string | undefined;
+  /** Where clients reach it. */
+  readonly connectionString: string | undefined;
+  /** When it last proved its identity; undefined when it did not, or no longer does. */
+  readonly verifiedMs: number | undefined;
+  readonly lastSeenMs: number | undefined;
+  /** Calls that failed since then. */
+  readonly failures: number;
+  /** It is not asked before. */
+  readonly nextTryMs: number;
+}
+
+/** An entry. */
+export interface BookEntry extends StoredPeer {
+  /** The endpoint that it names itself by; another one where the operator knows a better way. */
+  readonly announced: string;
+  /** The last call to it succeeded. */
+  readonly online: boolean;
+  readonly accepting: boolean;
+  readonly head: Head | undefined;
+  /** It introduced itself since this process began, and nothing has gone wrong since. */
+  readonly introduced: boolean;
+  /** Why it is not verified, or not followed. */
+  readonly message: string | undefined;
+  /** Until then its blocks are not wanted, and what it says of its chain does not count. */
+  readonly distrustedUntilMs: number;
+  /** How often it was distrusted. */
+  readonly offences: number;
+  readonly lastAskedMs: number;
+}
+
+/** A peer that nothing is known of. */
+export const blank: StoredPeer = {
+  endpoint: "",
+  origin: "gossip",
+  identity: undefined,
+  expectedIdentity: undefined,
+  connectionString: undefined,
+  verifiedMs: undefined,
+  lastSeenMs: undefined,
+  failures: 0,
+  nextTryMs: 0,
+};
+
+/** The entry of a peer that was not asked since this process began. */
+export function entryOf(peer: StoredPeer): BookEntry {
+  return Object.freeze({
+    ...peer,
+    announced: peer.endpoint,
+    online: false,
+    accepting: false,
+    head: undefined,
+    introduced: false,
+    message: undefined,
+    distrustedUntilMs: 0,
+    offences: 0,
+    lastAskedMs: 0,
+  });
+}
+
+/** What changes when a peer has answered. */
+export function seen({ head, accepting }: ReadStatus, now: number) {
+  return { head, accepting, online: true, lastSeenMs: now, failures: 0, nextTryMs: 0 };
+}
+
+/** The operator named it. */
+export const isOperators = ({ origin }: StoredPeer): boolean => origin === "file" || origin === "operator";
+/** It was neither named by the operator nor verified. */
+export const isStranger = (entry: StoredPeer): boolean => !isOperators(entry) && entry.verifiedMs === undefined;
+/** Others told of it, and that is all. */
+export const isHearsay = (entry: StoredPeer): boolean => entry.origin === "gossip" && entry.verifiedMs === undefined;
+
+/** Addresses that nobody has asked yet are of no interest to anybody else. */
+export function isShown(entry: BookEntry): boolean {
+  return !isHearsay(entry) || entry.message !== undefined;
+}
+
+const shownPeers = new WeakMap<BookEntry, Peer>();
+
+/** The peer as it is shown; of an entry that did not change, always the same. */
+export function toPeer(entry: BookEntry): Peer {
+  let peer = shownPeers.get(entry);
+  if (peer === undefined) {
+    peer = showPeer(entry);
+    shownPeers.set(entry, peer);
+  }
+  return peer;
+}
+
+function showPeer(entry: BookEntry): Peer {
+  const { endpoint, identity, expectedIdentity, connectionString, verifiedMs, lastSeenMs, online, accepting } = entry;
+  const isVerified = verifiedMs !== undefined;
+  return deepFreeze({
+    connection: { connectionString: connectionString ?? endpoint },
+    identity: identity ?? expectedIdentity ?? "",
+    verification: {
+      status: isVerified,
+      message: entry.message ?? (isVerified ? undefined : "The peer has not answered yet."),
+      timestampMs: verifiedMs === undefined ? undefined : BigInt(verifiedMs),
+    },
+    sync: { status: accepting, block: entry.head?.number, blockHash: entry.head?.hash },
+    status: {
+      online,
+      timestampMs: lastSeenMs === undefined ? undefined : BigInt(lastSeenMs),
+      ready: online && accepting && isVerified && entry.message === undefined,
+    },
+  });
+}
+
+function deepFreeze(peer: Peer): Peer {
+  for (const part of [peer.connection, peer.verification, peer.sync, peer.status]) {
+    Object.freeze(part);
+  }
+  return Object.freeze(peer);
+}

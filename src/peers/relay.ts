@@ -1,0 +1,154 @@
+/**
+ * Hands transactions on to where blocks are made: to an authority where one is online, otherwise to other peers, which
+ * hand them on in their turn. The pool is the queue, so that nothing that was taken is lost; a transaction is handed on
+ * once, again when nothing has come of it, and given up when it is too old.
+ */
+import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import type { RelayOutcome } from "../../gen/gatehouse/peer/v1/peer_pb.js";
+import { PeerCallError } from "./client.js";
+import type { BookEntry } from "./peer.js";
+import type { PeerBook } from "./peer-book.js";
+
+/** The pool, as far as it is handed on. */
+export interface RelayPool {
+  /** The oldest transactions that were not handed on since then. */
+  pendingToRelay(
+    relayedBeforeMs: number,
+    limit: number,
+  ): Promise<readonly { readonly hash: string; readonly transaction: Transaction }[]>;
+  markRelayed(hashes: readonly string[], relayedMs: number): Promise<void>;
+  /** Hashes of transactions that came before then. */
+  pendingSince(receivedBeforeMs: number, limit: number): Promise<readonly string[]>;
+  /** Takes a transaction out and remembers why. */
+  reject(hash: string, reason: string): Promise<void>;
+}
+
+/** What it needs. */
+export interface RelayParts {
+  readonly pool: RelayPool;
+  readonly book: Pick<PeerBook, "believed">;
+  readonly authorities: readonly string[];
+  /** Hands transactions to a peer, and gives one outcome for each. Throws a PeerCallError. */
+  readonly send: (endpoint: string, transactions: readonly Transaction[]) => Promise<readonly RelayOutcome[]>;
+  readonly nowMs: () => number;
+  readonly onError: (error: unknown) => void;
+}
+
+/** The relay. */
+export interface Relay {
+  /** There is somebody to hand transactions to. */
+  isPossible(): boolean;
+  /** Hands on what is waiting, unless it is at it already. */
+  kick(): void;
+  /** Ends, after what is under way. */
+  stop(): Promise<void>;
+}
+
+/** Most transactions that are handed on at once. */
+export const maxRelayed = 100;
+/** A transaction of which nothing came is handed on again after this. */
+const againAfterMs = 15_000;
+/** And given up after this. */
+export const expiresAfterMs = 600_000;
+/** Most bytes that are handed on at once. */
+const maxBytes = 3 * 1024 * 1024;
+/** Most peers that are tried in one go. */
+const maxTargets = 3;
+
+type Pending = Awaited<ReturnType<RelayPool["pendingToRelay"]>>;
+
+/** Builds it. */
+export function createRelay({ pool, book, authorities, send, nowMs, onError }: RelayParts): Relay {
+  let underWay: Promise<void> | undefined;
+  let isWanted = false;
+  let isStopped = false;
+
+  const isAuthority = ({ identity = "" }: BookEntry): boolean => authorities.includes(identity);
+
+  /** Authorities first; chance among equals. */
+  function targets(): BookEntry[] {
+    return book
+      .believed()
+      .map((entry) => ({ entry, rank: (isAuthority(entry) ? 0 : 1) + Math.random() / 2 }))
+      .sort((a, b) => a.rank - b.rank)
+      .slice(0, maxTargets)
+      .map(({ entry }) => entry);
+  }
+
+  async function handOn(): Promise<void> {
+    do {
+      isWanted = false;
+      await expire();
+      let waiting: Pending;
+      do {
+        waiting = fitting(await pool.pendingToRelay(nowMs() - againAfterMs, maxRelayed));
+      } while (waiting.length > 0 && !isStopped && (await handOnSome(waiting)));
+    } while (isWanted && !isStopped);
+  }
+
+  /** False when nobody takes them now. */
+  async function handOnSome(waiting: Pending): Promise<boolean> {
+    for (const target of targets()) {
+      try {
+        const outcomes = await send(
+          target.endpoint,
+          waiting.map(({ transaction }) => transaction),
+        );
+        if (await record(waiting, outcomes, isAuthority(target))) {
+          return true;
+        }
+      } catch (error) {
+        if (!(error instanceof PeerCallError)) {
+          throw error;
+        }
+      }
+    }
+    return false;
+  }
+
+  /** False when nothing came of it. Only an authority's word that a transaction is rejected is the last one. */
+  async function record(waiting: Pending, outcomes: readonly RelayOutcome[], isFinal: boolean): Promise<boolean> {
+    const taken: string[] = [];
+    let rejected = 0;
+    for (const [i, { hash }] of waiting.entries()) {
+      const { status = TransactionStatus.UNSPECIFIED, reason = "" } = outcomes[i] ?? {};
+      if (status === TransactionStatus.REJECTED && isFinal) {
+        await pool.reject(hash, reason);
+        rejected++;
+      } else if (status === TransactionStatus.PENDING || status === TransactionStatus.INCLUDED) {
+        taken.push(hash);
+      }
+    }
+    await pool.markRelayed(taken, nowMs());
+    return taken.length + rejected > 0;
+  }
+
+  async function expire(): Promise<void> {
+    for (const hash of await pool.pendingSince(nowMs() - expiresAfterMs, maxRelayed)) {
+      await pool.reject(hash, `It was in no block ${expiresAfterMs / 60_000} minutes after it was submitted.`);
+    }
+  }
+
+  return {
+    isPossible: () => book.believed().length > 0,
+    kick() {
+      isWanted = true;
+      if (underWay === undefined && !isStopped) {
+        underWay = handOn()
+          .catch(onError)
+          .finally(() => (underWay = undefined));
+      }
+    },
+    async stop() {
+      isStopped = true;
+      await underWay;
+    },
+  };
+}
+
+/** As many as go at once: the first one in any case. */
+function fitting(waiting: Pending): Pending {
+  let bytes = 0;
+  return waiting.filter(({ transaction }, i) => (bytes += transaction.body.length) <= maxBytes || i === 0);
+}
