@@ -17,7 +17,8 @@ const tag = { integer: 0x02, bits: 0x03, oid: 0x06, utf8: 0x0c, sequence: 0x30, 
 function der(type: number, ...contents: readonly Uint8Array[]): Buffer {
   const content = Buffer.concat(contents);
   const { length } = content;
-  const prefix = length < 0x80 ? [type, length] : length < 0x100 ? [type, 0x81, length] : [type, 0x82, length >> 8, length & 0xff];
+  const prefix =
+    length < 0x80 ? [type, length] : length < 0x100 ? [type, 0x81, length] : [type, 0x82, length >> 8, length & 0xff];
   return Buffer.concat([Buffer.from(prefix), content]);
 }
 

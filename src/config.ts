@@ -24,7 +24,7 @@ export interface Config {
   readonly omniUrl: string | undefined;
   readonly omniTls: boolean;
   readonly allowPrivatePeers: boolean;
-  /** Both or neither. */
+  /** Of use only with the other. */
   readonly tlsCertFile: string | undefined;
   readonly tlsKeyFile: string | undefined;
   readonly controlSocket: string;
@@ -104,10 +104,6 @@ export function loadConfig({ flags, env, cwd }: ConfigSources): Config {
 
   const dataDir = path("data-dir")!;
   const database = read<string | undefined>("database");
-  const tls = { tlsCertFile: path("tls-cert"), tlsKeyFile: path("tls-key") };
-  if ((tls.tlsCertFile === undefined) !== (tls.tlsKeyFile === undefined)) {
-    throw new ConfigError("--tls-cert and --tls-key must be given together.");
-  }
   return {
     dataDir,
     host: read("host"),
@@ -121,7 +117,8 @@ export function loadConfig({ flags, env, cwd }: ConfigSources): Config {
     omniUrl: read("omni-url"),
     omniTls: read("omni-tls") === "on",
     allowPrivatePeers: read("allow-private-peers"),
-    ...tls,
+    tlsCertFile: path("tls-cert"),
+    tlsKeyFile: path("tls-key"),
     controlSocket: path("control-socket") ?? join(dataDir, "control.sock"),
     controlPort: read("control-port"),
     databaseUrl:

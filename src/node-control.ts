@@ -21,6 +21,9 @@ export interface NodeControlParts {
   readonly onStop: (close: () => unknown) => void;
 }
 
+/** What every system takes; a longer one is cut without a word by some. */
+const longestSocketPath = 103;
+
 /** Path of the token in a data directory. */
 export function controlTokenPath(dataDir: string): string {
   return join(dataDir, "control.token");
@@ -35,6 +38,11 @@ export function controlTokenPath(dataDir: string): string {
 export async function listenForControl(parts: NodeControlParts): Promise<number | undefined> {
   const { config, services, onInternalError, drainMs, onStop } = parts;
   const { controlSocket, controlPort, dataDir } = config;
+  if (Buffer.byteLength(controlSocket) > longestSocketPath) {
+    throw new StartError(
+      `The path ${controlSocket} is too long for a socket; name a shorter one with --control-socket.`,
+    );
+  }
   await clearSocket(controlSocket);
   const overSocket = createGrpcOnlyServer({ services, gate: createOpenGate(), onInternalError });
   await bind(overSocket, { path: controlSocket }, controlSocket);
@@ -50,17 +58,15 @@ export async function listenForControl(parts: NodeControlParts): Promise<number 
   return port;
 }
 
-async function bind(listener: RpcListener, address: Parameters<RpcListener["listen"]>[0], name: string): Promise<number> {
+async function bind(
+  listener: RpcListener,
+  address: Parameters<RpcListener["listen"]>[0],
+  name: string,
+): Promise<number> {
   try {
     return await listener.listen(address);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    const isTooLong = "path" in address && (code === "EINVAL" || code === "ENAMETOOLONG");
-    throw new StartError(
-      isTooLong
-        ? `The path ${name} is too long for a socket; name a shorter one with --control-socket.`
-        : `The control service cannot listen on ${name}: ${messageOf(error)}.`,
-    );
+    throw new StartError(`The control service cannot listen on ${name}: ${messageOf(error)}.`);
   }
 }
 

@@ -64,7 +64,7 @@ export interface NodeNetworkParts {
   readonly omniUrl: () => string;
   readonly isAccepting: () => boolean;
   readonly isStopping: () => boolean;
-  /** A process beside this one makes blocks of what is pending. */
+  /** A process beside this one brings the blocks, and says that all is well with it. */
   readonly hasConsensus: () => boolean;
   /** Hears when a peer has proved who it is. */
   readonly onVerified: () => void;
@@ -169,7 +169,8 @@ export async function createNodeNetwork(parts: NodeNetworkParts): Promise<NodeNe
     nowMs: Date.now,
     onError: (error) => onTaskError("sync", error),
     onEnd: announce,
-    onLeft: (endpoint, reason) => log.warn({ subsystem: "main_loop", endpoint }, `Left the peer ${endpoint}: ${reason}`),
+    onLeft: (endpoint, reason) =>
+      log.warn({ subsystem: "main_loop", endpoint }, `Left the peer ${endpoint}: ${reason}`),
   });
   const relay = createRelay({
     pool: {
@@ -313,7 +314,7 @@ export async function createNodeNetwork(parts: NodeNetworkParts): Promise<NodeNe
       if (number === undefined || sync.isActive() || !hasAsked) {
         return false;
       }
-      return target === undefined ? isSoleAuthority : number >= target;
+      return target === undefined ? isSoleAuthority || parts.hasConsensus() : number >= target;
     },
     submit,
     onBlock() {
@@ -382,4 +383,3 @@ function createSaver(
     return saved;
   };
 }
-

@@ -337,8 +337,7 @@ async function boot(
   }
   const omniPort = await steps.step("omni", () => listenInternally());
   const scheme = config.omniTls ? "https" : "http";
-  addresses.omniUrl =
-    config.omniUrl ?? `${scheme}://${new URL(addresses.connectionString).hostname}:${omniPort}`;
+  addresses.omniUrl = config.omniUrl ?? `${scheme}://${new URL(addresses.connectionString).hostname}:${omniPort}`;
   if (whyDormant === undefined) {
     await steps.step("dtr", () => undefined);
   } else {
@@ -465,8 +464,11 @@ const notReported = "Another process runs it, and none has reported it to the co
  * @throws StartError when the files do not hold one and its key.
  */
 async function readTls({ tlsCertFile, tlsKeyFile }: Config): Promise<TlsCredentials | undefined> {
-  if (tlsCertFile === undefined || tlsKeyFile === undefined) {
+  if (tlsCertFile === undefined && tlsKeyFile === undefined) {
     return undefined;
+  }
+  if (tlsCertFile === undefined || tlsKeyFile === undefined) {
+    throw new StartError("--tls-cert and --tls-key must be given together.");
   }
   try {
     const [cert, key] = await Promise.all([readFile(tlsCertFile, "utf8"), readFile(tlsKeyFile, "utf8")]);

@@ -1,10 +1,8 @@
 import test from "ava";
 import { readFile } from "node:fs/promises";
 import { options } from "../src/options.js";
+import { startMember } from "./helpers/chain.js";
 import { ask } from "./helpers/plain-client.js";
-import { sampleGenesis, silentPeer, startTestNode, temporaryDirectory } from "./helpers/start-node.js";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 
 const readme = await readFile("README.md", "utf8");
 
@@ -29,9 +27,7 @@ test("the README's table has every option as the help has it", (t) => {
 });
 
 test("every curl line of the README is answered by a node", async (t) => {
-  const dir = await temporaryDirectory(t);
-  await writeFile(join(dir, "peers.json"), JSON.stringify([{ url: silentPeer }]));
-  const { port } = await startTestNode(t, { genesis: sampleGenesis, peers: join(dir, "peers.json") }, dir);
+  const { port } = await startMember(t);
   const paths = [...readme.matchAll(/^\$ curl '?http:\/\/127\.0\.0\.1:53550(\/[^\s']*)/gm)].map(([, path]) => path!);
   t.true(paths.length >= 5);
   for (const path of paths) {

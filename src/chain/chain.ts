@@ -94,6 +94,7 @@ export function createChain({ store, genesis, head: storedHead, effects, onAppli
   let last: Promise<unknown> = Promise.resolve();
   /** About how full the pool is; undefined when it has to be counted. */
   let pool: PoolSize | undefined;
+  let lastReceivedMs = 0;
 
   /** Blocks are made and applied one at a time. */
   function inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -183,7 +184,9 @@ export function createChain({ store, genesis, head: storedHead, effects, onAppli
       await effects.check(transaction, needHead().number + 1n);
       const bytes = encodeTransaction(signed);
       await takeRoom(bytes.length);
-      await store.insertPending(transaction, bytes, nowMs());
+      // No two alike, so that they are handed on in the order in which they came.
+      lastReceivedMs = Math.max(nowMs(), lastReceivedMs + 1);
+      await store.insertPending(transaction, bytes, lastReceivedMs);
       return hash;
     },
 

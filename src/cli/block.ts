@@ -38,8 +38,9 @@ export function addBlock(program: Command): void {
   });
 
   addControlFlags(
-    addNodeFlags(block.command("import <FILE>"))
-      .description("Apply the blocks of a file to a node of this machine, from where it is."),
+    addNodeFlags(block.command("import <FILE>")).description(
+      "Apply the blocks of a file to a node of this machine, from where it is.",
+    ),
   ).action(async (file: string, flags: Flags & ControlFlags) => {
     const { imported, number } = await withNode(flags.node, () => importBlocks(flags, resolve(file)));
     print(

@@ -24,7 +24,10 @@ export function addControlFlags(command: Command): Command {
     )
     .addOption(
       command
-        .createOption("--control <ADDRESS>", "Its control service: a socket's path, or host:port; made from --data-dir.")
+        .createOption(
+          "--control <ADDRESS>",
+          "Its control service: a socket's path, or host:port; made from --data-dir.",
+        )
         .env("GATEHOUSE_CONTROL"),
     );
 }
@@ -43,7 +46,7 @@ export async function withControl<T>(flags: ControlFlags, work: (transport: Tran
     if (!(error instanceof ConnectError)) {
       throw error;
     }
-    if (error.code === Code.Unavailable && error.details.length === 0) {
+    if (isUnreachable(error)) {
       throw new ExitError(
         `No node answers at ${address}: ${error.rawMessage}. Name its --data-dir; the node must run on this machine.`,
         3,
@@ -51,6 +54,11 @@ export async function withControl<T>(flags: ControlFlags, work: (transport: Tran
     }
     throw new ExitError(`The node refuses: ${error.rawMessage}`, 1);
   }
+}
+
+/** No answer of a node: those of its own carry details. */
+function isUnreachable({ code, cause, details }: ConnectError): boolean {
+  return details.length === 0 && (code === Code.Unavailable || (cause instanceof Error && "errno" in cause));
 }
 
 function overSocket(path: string): Transport {

@@ -51,7 +51,11 @@ Examples:
         }),
       );
       const until = new Date(Number(leaseUntilMs)).toISOString();
-      print(flags.json === true ? JSON.stringify({ leaseUntil: Number(leaseUntilMs) }) : `${name} is ${word} until ${until}.`);
+      print(
+        flags.json === true
+          ? JSON.stringify({ leaseUntil: Number(leaseUntilMs) })
+          : `${name} is ${word} until ${until}.`,
+      );
     });
 }
 

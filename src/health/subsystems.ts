@@ -113,7 +113,10 @@ export function createSubsystems(
   };
 }
 
-function mergeExtra(before: SubsystemExtra | undefined, change: SubsystemExtra | undefined): SubsystemExtra | undefined {
+function mergeExtra(
+  before: SubsystemExtra | undefined,
+  change: SubsystemExtra | undefined,
+): SubsystemExtra | undefined {
   if (change === undefined) {
     return before;
   }

@@ -284,7 +284,8 @@ class Proof extends ChannelCredentials {
     return {
       connect: async (socket) => ({ socket: await this.shakeHands(socket), secure: true }),
       waitForReady: () => Promise.resolve(),
-      getCallCredentials: () => callCredentials ?? credentials.createFromMetadataGenerator((_, done) => done(null, new Metadata())),
+      getCallCredentials: () =>
+        callCredentials ?? credentials.createFromMetadataGenerator((_, done) => done(null, new Metadata())),
       destroy: ignore,
     };
   }

@@ -41,9 +41,15 @@ const never = new BlockList();
 
 /** Loopback, private, shared, benchmarking, and IPv6 ranges that carry IPv4 addresses. */
 const privateRanges = new BlockList();
-["127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15"].forEach(
-  (range) => v4(privateRanges, range),
-);
+[
+  "127.0.0.0/8",
+  "10.0.0.0/8",
+  "172.16.0.0/12",
+  "192.168.0.0/16",
+  "100.64.0.0/10",
+  "192.0.0.0/24",
+  "198.18.0.0/15",
+].forEach((range) => v4(privateRanges, range));
 ["::1/128", "fc00::/7", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32"].forEach((range) =>
   v6(privateRanges, range),
 );

@@ -137,7 +137,11 @@ export function createPeerBook({ ownIdentity, stored, intervalMs, nowMs }: PeerB
   }
 
   /** Makes room among entries of a kind; false when all of them are to be kept. */
-  function makeRoom(most: number, isKind: (entry: BookEntry) => boolean, mayGo: (entry: BookEntry) => boolean): boolean {
+  function makeRoom(
+    most: number,
+    isKind: (entry: BookEntry) => boolean,
+    mayGo: (entry: BookEntry) => boolean,
+  ): boolean {
     const kind = [...entries.values()].filter(isKind);
     if (kind.length < most) {
       return true;
@@ -155,7 +159,11 @@ export function createPeerBook({ ownIdentity, stored, intervalMs, nowMs }: PeerB
         return makeRoom(maxHearsay, isHearsay, ({ failures, message }) => failures > 0 || message !== undefined);
       case "hello":
         return (
-          makeRoom(maxUnverified, (entry) => isStranger(entry) && !isHearsay(entry), () => true) &&
+          makeRoom(
+            maxUnverified,
+            (entry) => isStranger(entry) && !isHearsay(entry),
+            () => true,
+          ) &&
           makeRoom(
             maxKnown,
             (entry) => !isOperators(entry) && !isHearsay(entry),
@@ -228,7 +236,11 @@ export function createPeerBook({ ownIdentity, stored, intervalMs, nowMs }: PeerB
       for (const entry of entries.values()) {
         if (isStranger(entry) && entry.failures >= hearsayTries) {
           forget(entry.endpoint);
-        } else if (isStranger(entry) && entry.message !== undefined && now - entry.lastAskedMs > forgetStrangersAfterMs) {
+        } else if (
+          isStranger(entry) &&
+          entry.message !== undefined &&
+          now - entry.lastAskedMs > forgetStrangersAfterMs
+        ) {
           forget(entry.endpoint);
         } else if (entry.nextTryMs <= now && now - entry.lastAskedMs >= intervalMs / 2) {
           due.push(entry);
@@ -262,7 +274,12 @@ export function createPeerBook({ ownIdentity, stored, intervalMs, nowMs }: PeerB
         const moved = entries.get(holder)!;
         if (isOperators(moved)) {
           release(moved);
-          put({ ...moved, verifiedMs: undefined, introduced: false, message: `Its identity has moved to ${endpoint}.` });
+          put({
+            ...moved,
+            verifiedMs: undefined,
+            introduced: false,
+            message: `Its identity has moved to ${endpoint}.`,
+          });
         } else {
           forget(holder);
         }

@@ -48,7 +48,7 @@ export interface Relay {
 /** Most transactions that are handed on at once. */
 export const maxRelayed = 100;
 /** A transaction of which nothing came is handed on again after this. */
-const againAfterMs = 15_000;
+const againAfterMs = 5_000;
 /** And given up after this. */
 export const expiresAfterMs = 600_000;
 /** Most bytes that are handed on at once. */

@@ -13,8 +13,7 @@ import { maxRelayed } from "./relay.js";
 
 /** What became of a transaction that was handed on. */
 export type RelayFate =
-  | { readonly status: "pending" | "included" }
-  | { readonly status: "rejected"; readonly reason: string };
+  { readonly status: "pending" | "included" } | { readonly status: "rejected"; readonly reason: string };
 
 /** What the service needs. */
 export interface PeerServiceParts {

@@ -131,7 +131,9 @@ export function createSync(parts: SyncParts): Sync {
           return leave(endpoint, `It sent no block for ${stallMs / 1000} s.`);
         }
         if (next.done === true) {
-          return chain.head()! >= promised || leave(endpoint, `It has not sent block ${promised}, which it said it has.`);
+          return (
+            chain.head()! >= promised || leave(endpoint, `It has not sent block ${promised}, which it said it has.`)
+          );
         }
         await applyOf(next.value);
         meter.count();

@@ -130,9 +130,7 @@ async function answerStream(
   const requestId = parts.nextRequestId();
   let admission: Admission | undefined;
   try {
-    admission = parts.gate.admit(
-      new GrpcArrival(requestId, call.getPeer(), call.metadata, served, parts.identities),
-    );
+    admission = parts.gate.admit(new GrpcArrival(requestId, call.getPeer(), call.metadata, served, parts.identities));
     const messages = served.invoke(request(), new GrpcCall(admission.caller, call)) as AsyncIterable<object>;
     for await (const message of messages) {
       if (call.cancelled) {

@@ -1,6 +1,12 @@
 /** The node's public port: plain HTTP, the Express application and native gRPC behind one listener that drains. */
 import { ServerCredentials, type Server as GrpcServer } from "@grpc/grpc-js";
-import { createServer, type IncomingMessage, type RequestListener, type ServerOptions, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerOptions,
+  type ServerResponse,
+} from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import { Server as NetServer, type Socket } from "node:net";
 import type { TlsCredentials } from "../certificate.js";

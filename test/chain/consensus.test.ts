@@ -15,14 +15,11 @@ import { startTestNode, temporaryDirectory } from "../helpers/start-node.js";
 
 const [authority, other, alice] = [testKey(1), testKey(2), testKey(3)];
 
-test("blocks come in on the internal port alone", async (t) => {
+test("blocks come in by the control service alone", async (t) => {
   const dir = await temporaryDirectory(t);
   await writeFile(join(dir, "genesis.json"), genesisOf(authority, other));
   const node = await startTestNode(t, { genesis: "genesis.json" }, dir);
-  const internal = createClient(
-    ConsensusService,
-    createGrpcTransport({ baseUrl: `http://127.0.0.1:${node.ports.omni}` }),
-  );
+  const internal = createClient(ConsensusService, node.control);
   const open = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
 
   const database = await openDatabase(`sqlite:${join(await temporaryDirectory(t), "a.sqlite")}`);

@@ -25,9 +25,8 @@ test("blocks leave a node as a file and enter another; both go on where they sto
   };
   const file = join(dir, "blocks");
   const exportTo = (...more: string[]) => runCli(["block", "export", file, "--node", source.rpcUrl, ...more]);
-  const omni = `http://127.0.0.1:${target.ports.omni}`;
   const importFrom = (...more: string[]) =>
-    runCli(["block", "import", file, "--node", target.rpcUrl, "--omni", omni, ...more]);
+    runCli(["block", "import", file, "--node", target.rpcUrl, "--data-dir", target.dir, ...more]);
 
   await addBlocks(1, 3);
   t.is((await exportTo()).stdout, `3 blocks written; ${file} goes to block 3.\n`);

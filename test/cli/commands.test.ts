@@ -1,13 +1,13 @@
 /** The commands beside start: help, keygen, health, peers, devnet. */
 import test from "ava";
-import { readFile, stat, writeFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { createPrivateKey, createPublicKey } from "node:crypto";
-import { join } from "node:path";
 import { ask } from "../helpers/plain-client.js";
 import { healthShape } from "../helpers/health-shape.js";
 import { until } from "../helpers/until.js";
+import { startMember } from "../helpers/chain.js";
 import { runCli, startCli } from "../helpers/run-cli.js";
-import { sampleGenesis, silentPeer, startTestNode, temporaryDirectory } from "../helpers/start-node.js";
+import { startTestNode, temporaryDirectory } from "../helpers/start-node.js";
 import { options } from "../../src/options.js";
 
 test("help teaches: every command, every option with its variable and default", async (t) => {
@@ -56,9 +56,7 @@ test("keygen makes a key once, for its owner only, and prints the public key alo
 });
 
 test("health and peers show a running node, for people and for machines", async (t) => {
-  const dir = await temporaryDirectory(t);
-  await writeFile(join(dir, "peers.json"), JSON.stringify([{ url: silentPeer }]));
-  const { rpcUrl, mainLoop } = await startTestNode(t, { genesis: sampleGenesis, peers: "peers.json" }, dir);
+  const { rpcUrl, mainLoop } = await startMember(t);
   const people = await runCli(["health", "--node", rpcUrl]);
   t.is(people.code, 0);
   t.regex(people.stdout, /^ok {3}0\.1\.0 "Barbican", up /);
@@ -68,7 +66,7 @@ test("health and peers show a running node, for people and for machines", async 
   t.is(healthShape.parse(JSON.parse(machines.stdout)).status, "ok");
   const peers = await runCli(["peers"], { env: { GATEHOUSE_NODE: rpcUrl } });
   t.is(peers.code, 0);
-  t.regex(peers.stdout, /http:\/\/127\.0\.0\.1:9 +unknown +offline +never/);
+  t.regex(peers.stdout, /https:\/\/127\.0\.0\.1:9 +unknown +offline +never/);
   t.is((JSON.parse((await runCli(["peers", "--node", rpcUrl, "--json"])).stdout) as unknown[]).length, 1);
   await mainLoop.stop("the test ended it");
   const failing = await runCli(["health", "--node", rpcUrl]);

@@ -42,7 +42,7 @@ if (typeof postgres === "string") {
     const dir = await authorityDirectory(t, authority);
     const database = await postgres.createDatabase();
     const peers = join(dir, "peers.json");
-    await writeFile(peers, '[{"url":"http://127.0.0.1:9"}]');
+    await writeFile(peers, '[{"url":"https://127.0.0.1:9"}]');
     const node = await startTestNode(t, { genesis: "genesis.json", database, peers, "loop-interval": "0.2" }, dir);
     const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
     const submit = async (nonce: number): Promise<string> => {

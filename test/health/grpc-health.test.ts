@@ -1,22 +1,19 @@
 import test from "ava";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { Health, HealthCheckResponse_ServingStatus as Serving } from "../../gen/health/v1/health_pb.js";
 import { HealthService, HealthStatus, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { readFailure } from "../helpers/rpc-clients.js";
-import { sampleGenesis, silentPeer, startTestNode, type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+import { startMember } from "../helpers/chain.js";
+import type { Teardown } from "../helpers/start-node.js";
 
-async function startMember(t: Teardown) {
-  const dir = await temporaryDirectory(t);
-  await writeFile(join(dir, "peers.json"), JSON.stringify([{ url: silentPeer }]));
-  const node = await startTestNode(t, { genesis: sampleGenesis, peers: join(dir, "peers.json") }, dir);
+async function start(t: Teardown) {
+  const node = await startMember(t);
   return { node, client: createClient(Health, createGrpcTransport({ baseUrl: node.rpcUrl })) };
 }
 
 test("Check and List follow the registry", async (t) => {
-  const { node, client } = await startMember(t);
+  const { node, client } = await start(t);
   const statusOf = async (service: string): Promise<Serving> => (await client.check({ service })).status;
   t.is(await statusOf(""), Serving.SERVING);
   t.is(await statusOf("readiness"), Serving.SERVING);
@@ -36,7 +33,7 @@ test("Check and List follow the registry", async (t) => {
 });
 
 test("Watch tells each change of what it watches, and nothing else", async (t) => {
-  const { node, client } = await startMember(t);
+  const { node, client } = await start(t);
   const told: Serving[] = [];
   const ended = (async () => {
     for await (const { status } of client.watch({ service: "metrics" })) {
@@ -56,7 +53,7 @@ test("Watch tells each change of what it watches, and nothing else", async (t) =
 });
 
 test("Watch of an unknown name says so, and goes on", async (t) => {
-  const { node, client } = await startMember(t);
+  const { node, client } = await start(t);
   const told: Serving[] = [];
   for await (const { status } of client.watch({ service: "nobody" })) {
     told.push(status);
@@ -72,7 +69,7 @@ const transports = {
 };
 for (const [protocol, transport] of Object.entries(transports)) {
   test(`WatchHealth tells changes as one, and ends with the node (${protocol})`, async (t) => {
-    const { node } = await startMember(t);
+    const { node } = await start(t);
     const client = createClient(HealthService, transport(node.rpcUrl));
     const told: string[] = [];
     for await (const { snapshot } of client.watchHealth({})) {
@@ -90,7 +87,7 @@ for (const [protocol, transport] of Object.entries(transports)) {
 }
 
 test("watchers who go away leave nothing behind", async (t) => {
-  const { node } = await startMember(t);
+  const { node } = await start(t);
   const client = createClient(HealthService, createConnectTransport({ baseUrl: node.rpcUrl, httpVersion: "1.1" }));
   for (let i = 0; i < 50; i++) {
     const gone = new AbortController();

@@ -3,20 +3,13 @@ import test from "ava";
 import knex from "knex";
 import { execFileSync } from "node:child_process";
 import { closeSync, open, openSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { type HealthBody, healthShape, subsystemsShape } from "../helpers/health-shape.js";
+import { startMember } from "../helpers/chain.js";
 import { ask } from "../helpers/plain-client.js";
-import { sampleGenesis, silentPeer, startTestNode, type Teardown, temporaryDirectory } from "../helpers/start-node.js";
-
-/** Starts a node that has a genesis and a peer. */
-async function startMember(t: Teardown, dir?: string) {
-  const home = dir ?? (await temporaryDirectory(t));
-  await writeFile(join(home, "peers.json"), JSON.stringify([{ url: silentPeer }]));
-  return await startTestNode(t, { genesis: sampleGenesis, peers: "peers.json", "loop-interval": "0.1" }, home);
-}
+import { sampleGenesis, startTestNode, temporaryDirectory } from "../helpers/start-node.js";
 
 async function health(port: number): Promise<{ status: number; dormantHeader: string | undefined; body: HealthBody }> {
   const [whole, slim] = [await ask(port, "/health"), await ask(port, "/health/subsystems")];

@@ -16,7 +16,9 @@ import { fold } from "../../src/zk/fold.js";
 import { type VerificationKey, verifyGroth16 } from "../../src/zk/groth16.js";
 import type { ZkWorkers } from "../../src/zk/workers.js";
 import { createZkChanges } from "../../src/zk/write.js";
-import { type Teardown, temporaryDirectory } from "./start-node.js";
+import { askJson } from "./plain-client.js";
+import { silentPeer, startTestNode, type Teardown, temporaryDirectory, type TestNode } from "./start-node.js";
+import { until } from "./until.js";
 
 /** A key that is the same in every run. */
 export interface TestKey {
@@ -112,6 +114,22 @@ export async function authorityDirectory(t: Teardown, ...authorities: readonly T
   await writeFile(join(dir, "genesis.json"), genesisOf(...authorities));
   await writeKey(join(dir, "identity.key"), authorities[0]!);
   return dir;
+}
+
+/**
+ * Starts a node that takes part by itself: it makes the blocks, and the one peer it knows never answers. Resolves when
+ * it is accepting.
+ */
+export async function startMember(
+  t: Teardown,
+  flags: Readonly<Record<string, string | boolean>> = {},
+): Promise<TestNode> {
+  const dir = await authorityDirectory(t, testKey(1));
+  await writeFile(join(dir, "peers.json"), JSON.stringify([{ url: silentPeer }]));
+  const own = { genesis: "genesis.json", peers: "peers.json", "loop-interval": "0.1" };
+  const node = await startTestNode(t, { ...own, ...flags }, dir);
+  await until(async () => (await askJson<{ accepting: boolean }>(node.port, "/health")).accepting);
+  return node;
 }
 
 /** Writes a key's file. */

@@ -1,6 +1,9 @@
 /** Starts real nodes for tests: port 0, a directory of their own, a database file. */
+import type { Transport } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
 import { mkdtemp, rm } from "node:fs/promises";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { loadConfig } from "../../src/config.js";
@@ -16,7 +19,7 @@ export interface Teardown {
 export const sampleGenesis = resolve("examples/genesis.json");
 
 /** A peer that never answers: port 9 is nobody's. */
-export const silentPeer = "http://127.0.0.1:9";
+export const silentPeer = "https://127.0.0.1:9";
 
 /** A running node. */
 export interface TestNode extends RunningNode {
@@ -24,6 +27,8 @@ export interface TestNode extends RunningNode {
   readonly port: number;
   readonly databaseFile: string;
   readonly processErrors: ProcessErrors;
+  /** Of its control service. */
+  readonly control: Transport;
 }
 
 /** A directory that is gone after the test. */
@@ -73,5 +78,14 @@ export async function startTestNode(
     port: node.ports.rpc!,
     databaseFile: config.databaseUrl.replace(/^sqlite:/, ""),
     processErrors,
+    control: controlTransport(join(home, "control.sock")),
   };
+}
+
+/** A control service's socket for clients of Connect. */
+export function controlTransport(path: string): Transport {
+  return createGrpcTransport({
+    baseUrl: "http://localhost",
+    nodeOptions: { createConnection: () => connect(path) },
+  });
 }

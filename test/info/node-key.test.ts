@@ -1,6 +1,7 @@
 import test from "ava";
 import { generateKeyPairSync, verify, createPublicKey } from "node:crypto";
 import { chmod, readdir, stat, writeFile } from "node:fs/promises";
+import { inspect } from "node:util";
 import { join } from "node:path";
 import { createNodeKey, loadOrCreateNodeKey, nodeKeyPath } from "../../src/info/node-key.js";
 import { temporaryDirectory } from "../helpers/start-node.js";
@@ -31,7 +32,8 @@ test("it signs as Ed25519 does", async (t) => {
 
 test("nothing about the private part can be seen on it", async (t) => {
   const key = await loadOrCreateNodeKey(await temporaryDirectory(t));
-  t.deepEqual(Object.keys(key).sort(), ["publicKey", "sign"]);
+  t.deepEqual(Object.keys(key).sort(), ["publicKey", "sign", "tlsCredentials"]);
+  t.notRegex(`${inspect(key, { depth: null, showHidden: true })}${JSON.stringify(key)}`, /PRIVATE|KeyObject/);
 });
 
 test("a key that others may read is refused, with the remedy", async (t) => {

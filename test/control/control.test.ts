@@ -1,0 +1,92 @@
+/** Other processes of the node: what they report, for how long it holds, and who may talk to it. */
+import { createClient } from "@connectrpc/connect";
+import test from "ava";
+import { mkdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
+import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { startMember } from "../helpers/chain.js";
+import type { HealthBody } from "../helpers/health-shape.js";
+import { askJson } from "../helpers/plain-client.js";
+import { readFailure } from "../helpers/rpc-clients.js";
+import { runCli } from "../helpers/run-cli.js";
+import { startTestNode, temporaryDirectory, type TestNode } from "../helpers/start-node.js";
+import { until } from "../helpers/until.js";
+
+const health = (node: TestNode): Promise<HealthBody> => askJson<HealthBody>(node.port, "/health");
+
+test("a report shows with port and drift; a lease that runs out is a failure, the next report heals", async (t) => {
+  const node = await startMember(t);
+  t.like((await health(node)).subsystems["signaling"], { status: "skipped", enabled: false });
+  const report = (...args: string[]) => runCli(["report", ...args, "--data-dir", node.dir]);
+  const first = await report("signaling", "ready", "--port", "3006", "--requested-port", "3005", "--lease", "2");
+  t.is(first.code, 0, first.stderr);
+  t.regex(first.stdout, /^signaling is ready until \d{4}-/);
+  const ready = await health(node);
+  t.like(ready.subsystems["signaling"], { status: "ready", enabled: true, port: 3006, requestedPort: 3005, lastError: null });
+  t.deepEqual(ready.ports["signaling"], { requested: 3005, actual: 3006, drifted: true });
+  t.is(ready.status, "ok");
+
+  await until(async () => (await health(node)).subsystems["signaling"]!.status === "failed");
+  const expired = await health(node);
+  t.is(expired.status, "degraded");
+  t.regex((expired.subsystems["signaling"]!.lastError as { message: string }).message, /has not reported for 2 s/);
+  await report("signaling", "ready", "--lease", "60");
+  t.is((await health(node)).status, "ok");
+  t.is((await health(node)).subsystems["signaling"]!.port, 3006);
+});
+
+test("an external consensus that fails, or goes silent, fails the chain, and heals it", async (t) => {
+  const node = await startMember(t);
+  const control = createClient(ControlService, node.control);
+  await control.reportSubsystem({ name: "chain", status: SubsystemStatus.FAILED, error: "no quorum", leaseS: 60 });
+  const failing = await health(node);
+  t.like(failing, { status: "failing" });
+  t.like(failing.subsystems["chain"], { status: "failed", lastError: { message: "no quorum", source: "consensus" } });
+  await control.reportSubsystem({ name: "chain", status: SubsystemStatus.READY, leaseS: 1 });
+  t.is((await health(node)).status, "ok");
+  await until(async () => (await health(node)).status === "failing");
+});
+
+test("reports that make no sense are refused with the reason", async (t) => {
+  const node = await startMember(t);
+  const control = createClient(ControlService, node.control);
+  const whole = { name: "l2ps", status: SubsystemStatus.READY, leaseS: 60 };
+  const cases = [
+    [{ ...whole, name: "rpc" }, /signaling, l2ps, chain, and nothing else/],
+    [{ ...whole, name: "__proto__" }, /and nothing else/],
+    [{ ...whole, status: SubsystemStatus.SKIPPED }, /running, ready or failed/],
+    [{ ...whole, status: 99 as SubsystemStatus }, /running, ready or failed/],
+    [{ ...whole, leaseS: 0 }, /1 to 3600 seconds/],
+    [{ ...whole, leaseS: 3601 }, /1 to 3600 seconds/],
+    [{ ...whole, port: 70_000 }, /1 to 65535/],
+    [{ ...whole, status: SubsystemStatus.FAILED }, /must say what went wrong/],
+  ] as const;
+  for (const [report, reason] of cases) {
+    const failure = readFailure(await t.throwsAsync(control.reportSubsystem(report)));
+    t.is(failure.reason, "INVALID_REQUEST");
+    t.regex(failure.message, reason);
+  }
+  t.is((await health(node)).subsystems["l2ps"]!.status, "skipped");
+});
+
+test("the socket and the token are the owner's alone; a second node in the same directory is refused", async (t) => {
+  const dir = await temporaryDirectory(t);
+  const node = await startTestNode(t, { "control-port": "0" }, dir);
+  for (const name of ["control.sock", "control.token"]) {
+    t.is((await stat(join(dir, name))).mode & 0o777, 0o600, name);
+  }
+  await t.throwsAsync(startTestNode(t, {}, dir), { message: /Another node runs with .*control\.sock; stop it/ });
+  t.is((await health(node)).status, "dormant");
+  await node.stop();
+  // And after it has gone the directory is free.
+  await startTestNode(t, {}, dir);
+});
+
+test("a path that is too long for a socket is told of, with the remedy", async (t) => {
+  const dir = join(await temporaryDirectory(t), "d".repeat(120));
+  await mkdir(dir);
+  await t.throwsAsync(startTestNode(t, {}, dir), { message: /too long for a socket; name a shorter one with --control-socket/ });
+  const node = await startTestNode(t, { "control-socket": join(await temporaryDirectory(t), "s") }, dir);
+  t.is((await health(node)).status, "dormant");
+});

@@ -1,0 +1,184 @@
+/** Strangers who say Hello with something wrong in it: each is told what, and shown as unverified. */
+import test from "ava";
+import type { ServiceError } from "@grpc/grpc-js";
+import { execFileSync } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { connect } from "node:tls";
+import { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
+import { createPublic, signTransaction, testKey } from "../helpers/chain.js";
+import {
+  connectStranger,
+  endpointOf,
+  networkOf,
+  peersOf,
+  signIntroduction,
+  startMemberOf,
+  startOddPeer,
+} from "../helpers/network.js";
+import { temporaryDirectory } from "../helpers/start-node.js";
+import { until } from "../helpers/until.js";
+
+const authority = testKey(1);
+const [mine, theirs, other] = [testKey(7), testKey(8), testKey(9)];
+const { genesis, genesisHash } = networkOf(authority);
+/** Where nobody listens. */
+const nowhere = "https://127.0.0.1:9";
+
+async function refusal(promise: Promise<unknown>): Promise<string> {
+  try {
+    await promise;
+    return "not refused";
+  } catch (error) {
+    const { code, details } = error as ServiceError;
+    return `${code}: ${details}`;
+  }
+}
+
+test("what is wrong with a Hello is told, and shown", async (t) => {
+  const node = await startMemberOf(t, { key: authority, genesis });
+  const stranger = connectStranger(t, node.ports["omni"]!, mine);
+  const port = (n: number): string => `https://127.0.0.1:${n}`;
+  const cases: readonly (readonly [string, Parameters<typeof stranger.hello>[0], RegExp, boolean])[] = [
+    ["forged", { endpoint: port(1), genesisHash, signer: theirs }, /^16: .*not signed by the identity/, false],
+    [
+      "somebody else's identity, which somebody else signed",
+      { endpoint: port(2), genesisHash, signer: theirs, identity: theirs.publicKey },
+      /^16: The identity is not that of the TLS connection/,
+      true,
+    ],
+    ["another network", { endpoint: port(3), genesisHash: `0x${"1".repeat(64)}` }, /^7: .*another network/, true],
+    [
+      "a challenge that was never given",
+      { endpoint: port(4), genesisHash, challenge: new Uint8Array(40) },
+      /^16: The challenge is not one/,
+      true,
+    ],
+    [
+      "a head that nobody signed",
+      { endpoint: port(5), genesisHash, status: { headHeader: new Uint8Array([8, 1]), headSignature: new Uint8Array(64) } },
+      /^16: The block is not signed by its proposer/,
+      true,
+    ],
+    ["no port", { endpoint: "https://127.0.0.1:0", genesisHash }, /^3: .* is not of the form/, false],
+    ["a path", { endpoint: "https://127.0.0.1:6/x", genesisHash }, /^3: .* is not of the form/, false],
+    ["no URL", { endpoint: "127.0.0.1:6", genesisHash }, /^3: .* is not of the form/, false],
+    ["cleartext", { endpoint: "http://127.0.0.1:6", genesisHash }, /^3: .* must begin with https/, false],
+    ["the node's own address", { endpoint: endpointOf(node), genesisHash }, /^3: .*this node's own address/, false],
+    ["cloud metadata", { endpoint: "https://169.254.169.254:80", genesisHash }, /^3: .*nodes never call/, false],
+    ["the same in other words", { endpoint: "https://[::ffff:a9fe:a9fe]:80", genesisHash }, /^3: .*nodes never call/, false],
+    [
+      "a connection string that is none",
+      { endpoint: port(7), genesisHash, connectionString: "javascript:alert(1)" },
+      /^3: .* is not of the form/,
+      true,
+    ],
+  ];
+  for (const [what, said, expected, isShown] of cases) {
+    const told = await refusal(stranger.hello(said));
+    t.regex(told, expected, what);
+    const shown = (await peersOf(node)).find(({ connection }) => connection.string === said.endpoint);
+    t.is(shown !== undefined, isShown, what);
+    if (shown !== undefined) {
+      t.like(shown, { verification: { status: false }, status: { online: false, ready: false } }, what);
+      t.true(told.endsWith(`: ${shown.verification.message}`), what);
+    }
+  }
+  t.regex(await refusal(stranger.call(PeerService.method.hello, { challenge: new Uint8Array(16) })), /^3: There is no introduction/);
+  t.regex(await refusal(stranger.call(PeerService.method.hello, {})), /^3: The challenge must have/);
+});
+
+test("a Hello that was heard is of no use to anybody else, or twice", async (t) => {
+  const node = await startMemberOf(t, { key: authority, genesis });
+  const owner = connectStranger(t, node.ports["omni"]!, mine);
+  const { challenge } = await owner.call(PeerService.method.getChallenge, {});
+  const introduction = signIntroduction(mine, {
+    challenge,
+    identity: mine.publicKey,
+    genesisHash,
+    connectionString: "http://127.0.0.1:1",
+    endpoint: nowhere,
+    status: {},
+  });
+  const request = { introduction, challenge: new Uint8Array(32) };
+  await owner.call(PeerService.method.hello, request);
+  t.regex(await refusal(owner.call(PeerService.method.hello, request)), /^16: The challenge is not one/);
+  const thief = connectStranger(t, node.ports["omni"]!, theirs);
+  t.regex(await refusal(thief.call(PeerService.method.hello, request)), /^16: /);
+  // Whoever says Hello is verified only where it is found.
+  const shown = (await peersOf(node)).find(({ connection }) => connection.string === nowhere);
+  t.like(shown, { verification: { status: false }, status: { online: false } });
+});
+
+test("an identity that a live endpoint holds is refused elsewhere", async (t) => {
+  const node = await startMemberOf(t, { key: authority, genesis });
+  const holder = await startMemberOf(t, { key: mine, genesis, seeds: [endpointOf(node)] });
+  await until(async () => (await peersOf(node))[0]?.verification.status === true);
+  const thief = connectStranger(t, node.ports["omni"]!, mine);
+  t.regex(await refusal(thief.hello({ endpoint: nowhere, genesisHash })), /^7: Its identity is held by https/);
+  t.is((await peersOf(node)).find(({ identity }) => identity === mine.publicKey)!.connection.string, holder.rpcUrl);
+  // One that has moved is let in once nobody answers at the old place.
+  await holder.stop();
+  await until(async () => !(await peersOf(node))[0]!.status.online);
+  const moved = await startMemberOf(t, { key: mine, genesis, seeds: [endpointOf(node)] });
+  await until(async () => (await peersOf(node)).some(({ connection, status }) => connection.string === moved.rpcUrl && status.online));
+  t.is((await peersOf(node)).filter(({ identity }) => identity === mine.publicKey).length, 1);
+});
+
+test("what answers at an endpoint must prove to be who it says", async (t) => {
+  const cases = [
+    [{ introduce: (said: object) => ({ ...said, challenge: new Uint8Array(32) }) }, /was not made for this node/],
+    [{ introduce: (said: object) => ({ ...said, identity: theirs.publicKey }) }, /not signed by the identity/],
+    [{ introduce: (said: object) => ({ ...said, status: undefined }) }, /does not say how far it is/],
+    [{ status: () => ({ headHeader: new Uint8Array([8, 9]), headSignature: new Uint8Array(64) }) }, /not signed by its proposer/],
+    [{ introduce: (said: object) => ({ ...said, endpoint: "nonsense" }) }, /is not of the form/],
+  ] as const;
+  const odd = await Promise.all(cases.map(([changes], i) => startOddPeer(t, { key: testKey(40 + i), genesisHash, ...changes })));
+  const node = await startMemberOf(t, { key: authority, genesis, seeds: odd.map(({ endpoint }) => endpoint) });
+  for (const [i, [, reason]] of cases.entries()) {
+    await until(async () => reason.test((await peersOf(node))[i]?.verification.message ?? ""));
+    t.false((await peersOf(node))[i]!.verification.status);
+  }
+});
+
+test("who shows no certificate, or one with another kind of key, is turned away before a word is said", async (t) => {
+  const node = await startMemberOf(t, { key: authority, genesis });
+  const dir = await temporaryDirectory(t);
+  const files = ["-keyout", join(dir, "key.pem"), "-out", join(dir, "cert.pem")];
+  execFileSync("openssl", ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=a", ...files], { stdio: "ignore" });
+  const other = { cert: await readFile(join(dir, "cert.pem")), key: await readFile(join(dir, "key.pem")) };
+  for (const credentials of [{}, other]) {
+    const socket = connect({ host: "127.0.0.1", port: node.ports["omni"]!, rejectUnauthorized: false, ALPNProtocols: ["h2"], ...credentials });
+    const received = await new Promise<number>((resolve) => {
+      socket.on("error", () => undefined).on("close", () => resolve(socket.bytesRead));
+      socket.resume();
+    });
+    t.is(received, 0);
+  }
+});
+
+test("private addresses are refused unless the operator allows them; an operator's own word is enough", async (t) => {
+  const node = await startMemberOf(t, { key: authority, genesis, flags: { "allow-private-peers": false } });
+  const stranger = connectStranger(t, node.ports["omni"]!, mine);
+  for (const endpoint of ["https://127.0.0.1:1", "https://10.1.2.3:1", "https://localhost:1", "https://[::1]:1", "https://0x7f.1:1"]) {
+    t.regex(await refusal(stranger.hello({ endpoint, genesisHash })), /^3: .* is a loopback or private address/, endpoint);
+  }
+  t.deepEqual(await peersOf(node), []);
+  const second = await startMemberOf(t, {
+    key: theirs,
+    genesis,
+    seeds: [endpointOf(node)],
+    flags: { "allow-private-peers": false },
+  });
+  await until(async () => /refuses this node: .*loopback or private/.test((await peersOf(second))[0]?.verification.message ?? ""));
+});
+
+test("transactions are taken from verified peers alone, and not too many at once", async (t) => {
+  const node = await startMemberOf(t, { key: authority, genesis });
+  const stranger = connectStranger(t, node.ports["omni"]!, mine);
+  const transaction = signTransaction(other, 1, createPublic("a", "{}"));
+  const relay = (count: number) =>
+    stranger.call(PeerService.method.relayTransactions, { transactions: Array.from({ length: count }, () => transaction) });
+  t.regex(await refusal(relay(1)), /^7: Transactions are taken from verified peers/);
+  t.regex(await refusal(relay(101)), /^3: At most 100/);
+});

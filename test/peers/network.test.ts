@@ -1,0 +1,128 @@
+/** Nodes that know each other: who they are, whether they answer, what they say of each other. */
+import test from "ava";
+import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
+import { join } from "node:path";
+import { testKey } from "../helpers/chain.js";
+import { endpointOf, networkOf, peersOf, startMemberOf } from "../helpers/network.js";
+import { askJson } from "../helpers/plain-client.js";
+import { startTestNode, temporaryDirectory } from "../helpers/start-node.js";
+import { until } from "../helpers/until.js";
+
+const { genesis } = networkOf(testKey(1));
+
+test("two nodes verify each other, and see each other go", async (t) => {
+  const first = await startMemberOf(t, { key: testKey(1), genesis });
+  const second = await startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(first)] });
+  for (const [node, other] of [
+    [first, second],
+    [second, first],
+  ] as const) {
+    await until(async () => (await peersOf(node))[0]?.status.ready === true);
+    const [seen] = await peersOf(node);
+    t.is(seen!.connection.string, other.rpcUrl);
+    t.is(seen!.identity, other.publicKey);
+    t.true(seen!.verification.status);
+    t.is(seen!.verification.message, null);
+    t.true(Math.abs(Date.now() - seen!.verification.timestamp!) < 10_000);
+    t.like(seen!.sync, { status: true, block: 0 });
+    t.regex(seen!.sync.block_hash!, /^0x[0-9a-f]{64}$/);
+    const before = seen!.status.timestamp!;
+    await until(async () => (await peersOf(node))[0]!.status.timestamp! > before);
+  }
+  await first.stop();
+  await until(async () => !(await peersOf(second))[0]!.status.online);
+  const [gone] = await peersOf(second);
+  t.like(gone, { identity: first.publicKey, status: { ready: false }, sync: { status: false, block: 0 } });
+  t.true(gone!.verification.status);
+  // Nobody is left who knows how far the chain is.
+  t.false((await askJson<{ accepting: boolean }>(second.port, "/health")).accepting);
+});
+
+test("a peer of another network, with another key than expected, or the node itself, is refused with the reason", async (t) => {
+  const foreign = await startMemberOf(t, { key: testKey(3), genesis: '{"name":"other"}' });
+  const impostor = await startMemberOf(t, { key: testKey(4), genesis });
+  const [omni] = await freePorts(1);
+  const expected = `0x${"1".repeat(64)}`;
+  const node = await startMemberOf(t, {
+    key: testKey(1),
+    genesis,
+    seeds: [
+      endpointOf(foreign),
+      { url: endpointOf(impostor), identity: expected },
+      `https://127.0.0.1:${omni}`,
+      `https://localhost:${omni}`,
+    ],
+    flags: { "omni-port": String(omni) },
+  });
+  const reasons = [/another network/, new RegExp(`proved to be ${impostor.publicKey}`), /this node itself/, /this node itself/];
+  for (const [i, reason] of reasons.entries()) {
+    await until(async () => reason.test((await peersOf(node))[i]?.verification.message ?? ""));
+    t.like((await peersOf(node))[i], { verification: { status: false, timestamp: null }, status: { ready: false } });
+  }
+  t.is((await peersOf(node))[1]!.identity, expected);
+});
+
+test("a peer that takes the connection and says nothing holds up neither the others nor the loop", async (t) => {
+  const silent = createServer((socket) => t.teardown(() => socket.destroy())).listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  t.teardown(() => silent.close());
+  const peer = await startMemberOf(t, { key: testKey(1), genesis });
+  const silentUrl = `https://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  const node = await startMemberOf(t, { key: testKey(2), genesis, seeds: [silentUrl, endpointOf(peer)] });
+  await until(async () => (await peersOf(node))[1]!.status.online);
+  t.like((await peersOf(node))[0], { status: { online: false }, identity: "" });
+  await until(async () => (await askJson<{ accepting: boolean }>(node.port, "/health")).accepting);
+  t.is((await askJson<{ status: string }>(node.port, "/health")).status, "ok");
+});
+
+test("peers outlive a restart, and those of the file are what the file says", async (t) => {
+  const first = await startMemberOf(t, { key: testKey(1), genesis });
+  const second = await startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(first)] });
+  await until(async () => (await peersOf(second))[0]!.verification.status);
+  const { verification } = (await peersOf(second))[0]!;
+  await second.stop();
+  const again = await startMemberOf(t, { key: testKey(2), genesis, seeds: [], dir: second.dir });
+  t.false(again.dormant);
+  const [kept] = await peersOf(again);
+  t.is(kept!.identity, first.publicKey);
+  t.true(kept!.verification.timestamp! >= verification.timestamp!);
+  await until(async () => (await peersOf(again))[0]!.status.ready);
+});
+
+test("without TLS between nodes they verify each other by Hello alone; schemes do not mix", async (t) => {
+  const flags = { "omni-tls": "off" };
+  const first = await startMemberOf(t, { key: testKey(1), genesis, flags });
+  const url = endpointOf(first).replace("https", "http");
+  const second = await startMemberOf(t, { key: testKey(2), genesis, seeds: [url], flags });
+  await until(async () => (await peersOf(first))[0]?.status.ready === true);
+  await until(async () => (await peersOf(second))[0]?.status.ready === true);
+  const { message } = await t.throwsAsync(startMemberOf(t, { key: testKey(3), genesis, seeds: [url] }));
+  t.regex(message, /must begin with https:\/\//);
+});
+
+const refused: readonly (readonly [string, string, RegExp])[] = [
+  ["no JSON", "[", /cannot be read: /],
+  ["no array", "{}", /must hold a JSON array of /],
+  ["a path in a URL", '[{"url":"https://a:1/x"}]', /look at entry 0\.url/],
+  ["an unknown key", '[{"url":"https://a:1"},{"url":"https://b:1","name":"b"}]', /look at entry 1/],
+  ["an identity that is none", '[{"url":"https://a:1","identity":"0x1"}]', /look at entry 0\.identity/],
+];
+for (const [what, content, expected] of refused) {
+  test(`a peers file with ${what} stops the start`, async (t) => {
+    const peers = join(await temporaryDirectory(t), "peers.json");
+    await writeFile(peers, content);
+    const { message } = await t.throwsAsync(startTestNode(t, { peers }));
+    t.regex(message, expected);
+    t.true(message.startsWith(`The peers file ${peers} `));
+  });
+}
+
+async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
+  await Promise.all(servers.map((server) => once(server, "listening")));
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}

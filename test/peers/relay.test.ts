@@ -1,0 +1,213 @@
+/** Transactions that are submitted anywhere and reach the authority. */
+import test from "ava";
+import { type Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import type { BookEntry } from "../../src/peers/peer.js";
+import { createRelay, expiresAfterMs, type RelayPool } from "../../src/peers/relay.js";
+import { createPublic, signTransaction, testKey } from "../helpers/chain.js";
+import { connectGrpc, type TestGrpcClient } from "../helpers/grpc-client.js";
+import { endpointOf, headOf, networkOf, peersOf, startMemberOf } from "../helpers/network.js";
+import { askJson } from "../helpers/plain-client.js";
+import { readFailure } from "../helpers/rpc-clients.js";
+import type { Teardown, TestNode } from "../helpers/start-node.js";
+import { until } from "../helpers/until.js";
+
+const authority = testKey(1);
+const alice = testKey(90);
+const { genesis } = networkOf(authority);
+
+function clientOf(t: Teardown, node: TestNode): TestGrpcClient {
+  const client = connectGrpc(node.port);
+  t.teardown(() => client.close());
+  return client;
+}
+
+async function submit(client: TestGrpcClient, nonce: number): Promise<string> {
+  const transaction = signTransaction(alice, nonce, createPublic(`p${nonce}`, "{}"));
+  return (await client.call(ChainService.method.submitTransaction, { transaction })).hash;
+}
+
+const statusOf = async (client: TestGrpcClient, hash: string) =>
+  await client.call(ChainService.method.getTransaction, { hash });
+
+const isReady = async (node: TestNode): Promise<boolean> => (await peersOf(node)).some(({ status }) => status.ready);
+
+async function subsystem(node: TestNode, name: string): Promise<{ status: string; lastError: { message: string } | null }> {
+  const { subsystems } = await askJson<{ subsystems: Record<string, { status: string; lastError: { message: string } | null }> }>(
+    node.port,
+    "/health",
+  );
+  return subsystems[name]!;
+}
+
+test("over a chain of nodes a transaction gets to the authority, once, and its block comes back", async (t) => {
+  const maker = await startMemberOf(t, { key: authority, genesis });
+  const middle = await startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(maker)] });
+  await until(() => isReady(middle));
+  const far = await startMemberOf(t, { key: testKey(3), genesis, seeds: [endpointOf(middle)] });
+  await until(() => isReady(far));
+  const client = clientOf(t, far);
+  const hashes: string[] = [];
+  for (let nonce = 1; nonce <= 20; nonce++) {
+    hashes.push(await submit(client, nonce));
+  }
+  for (const hash of hashes) {
+    await until(async () => (await statusOf(client, hash)).status === TransactionStatus.INCLUDED);
+  }
+  for (const node of [maker, middle, far]) {
+    await until(async () => (await askJson<{ mempool_size: number }>(node.port, "/health")).mempool_size === 0);
+    t.is((await askJson<{ count: number }>(node.port, "/storage-program/search?q=p&limit=200")).count, 20);
+  }
+  t.is((await subsystem(far, "dtr")).status, "ready");
+  t.is((await headOf(far)).hash, (await headOf(maker)).hash);
+});
+
+test("what the authority rejects is rejected where it was submitted, with the reason", async (t) => {
+  const maker = await startMemberOf(t, { key: authority, genesis });
+  const node = await startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(maker)] });
+  await until(() => isReady(node));
+  const client = clientOf(t, node);
+  // Of two with one nonce, submitted at two nodes before a block is made, the authority takes one.
+  const [one, two] = ["a", "b"].map((name) => signTransaction(alice, 1, createPublic(name, "{}")));
+  const first = await clientOf(t, maker).call(ChainService.method.submitTransaction, { transaction: one! });
+  const second = await client.call(ChainService.method.submitTransaction, { transaction: two! });
+  await until(async () => (await statusOf(client, second.hash)).status !== TransactionStatus.PENDING);
+  await until(async () => (await statusOf(clientOf(t, maker), first.hash)).status !== TransactionStatus.PENDING);
+  const fates = [await statusOf(clientOf(t, maker), first.hash), await statusOf(client, second.hash)];
+  t.deepEqual(fates.map(({ status }) => status).sort(), [TransactionStatus.INCLUDED, TransactionStatus.REJECTED]);
+  t.regex(fates.find(({ status }) => status === TransactionStatus.REJECTED)!.reason ?? "", /nonce 1 is used/);
+});
+
+test("a node that can hand nothing on says so, and takes it again when it can", async (t) => {
+  const maker = await startMemberOf(t, { key: authority, genesis });
+  const node = await startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(maker)] });
+  await until(() => isReady(node));
+  const client = clientOf(t, node);
+  await maker.stop();
+  await until(async () => (await subsystem(node, "dtr")).status === "failed");
+  t.regex((await subsystem(node, "dtr")).lastError!.message, /No verified peer is online/);
+  t.is((await askJson<{ status: string }>(node.port, "/health")).status, "degraded");
+  const refused = readFailure(await t.throwsAsync(submit(client, 1)));
+  t.like(refused, { reason: "RELAY_UNAVAILABLE", code: 14 });
+  t.is((await askJson<{ mempool_size: number }>(node.port, "/health")).mempool_size, 0);
+  await startMemberOf(t, {
+    key: authority,
+    genesis,
+    dir: maker.dir,
+    flags: { "omni-port": String(maker.ports["omni"]), "port-drift": "deny" },
+  });
+  await until(async () => (await subsystem(node, "dtr")).status === "ready");
+  const hash = await submit(client, 1);
+  await until(async () => (await statusOf(client, hash)).status === TransactionStatus.INCLUDED);
+});
+
+test("what was taken is handed on after a restart, when the authority is there again", async (t) => {
+  const maker = await startMemberOf(t, { key: authority, genesis });
+  const middle = await startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(maker)] });
+  const node = await startMemberOf(t, { key: testKey(3), genesis, seeds: [endpointOf(middle)] });
+  await until(async () => (await peersOf(node)).filter(({ status }) => status.ready).length === 2);
+  await until(async () => (await peersOf(middle)).filter(({ status }) => status.ready).length === 2);
+  await maker.stop();
+  await until(async () => (await peersOf(middle)).some(({ status }) => !status.online));
+  await until(async () => (await peersOf(node)).some(({ status }) => !status.online));
+  const hash = await submit(clientOf(t, node), 1);
+  t.is((await statusOf(clientOf(t, node), hash)).status, TransactionStatus.PENDING);
+  await node.stop();
+  await middle.stop();
+  const again = await startMemberOf(t, { key: authority, genesis, dir: maker.dir });
+  const later = await startMemberOf(t, { key: testKey(3), genesis, dir: node.dir, seeds: [endpointOf(again)] });
+  // It is handed on again a while after it was handed to somebody who could do nothing with it.
+  t.timeout(60_000);
+  const client = clientOf(t, later);
+  const begunMs = Date.now();
+  while ((await statusOf(client, hash)).status !== TransactionStatus.INCLUDED) {
+    t.true(Date.now() - begunMs < 40_000);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+});
+
+/** A pool in memory, for the clock to be ours. */
+function poolOf(received: Record<string, number>) {
+  const relayed = new Map<string, number>();
+  const rejected = new Map<string, string>();
+  const waiting = (): string[] => Object.keys(received).filter((hash) => !rejected.has(hash));
+  const pool: RelayPool = {
+    pendingToRelay: (beforeMs, limit) =>
+      Promise.resolve(
+        waiting()
+          .filter((hash) => (relayed.get(hash) ?? 0) < beforeMs)
+          .slice(0, limit)
+          .map((hash) => ({ hash, transaction: { body: new Uint8Array(), hash } as unknown as Transaction })),
+      ),
+    pendingSince: (beforeMs) => Promise.resolve(waiting().filter((hash) => received[hash]! < beforeMs)),
+    markRelayed: (hashes, nowMs) => {
+      hashes.forEach((hash) => relayed.set(hash, nowMs));
+      return Promise.resolve();
+    },
+    reject: (hash, reason) => {
+      rejected.set(hash, reason);
+      return Promise.resolve();
+    },
+  };
+  return { pool, rejected };
+}
+
+const believed = (...identities: string[]): (() => BookEntry[]) => {
+  const entries = identities.map((identity) => ({ endpoint: identity, identity }) as unknown as BookEntry);
+  return () => entries;
+};
+
+test("it is handed on once, again when nothing came of it, and given up in the end", async (t) => {
+  let nowMs = 1_000_000;
+  const sent: string[][] = [];
+  const { pool, rejected } = poolOf({ a: nowMs, b: nowMs });
+  const relay = createRelay({
+    pool,
+    book: { believed: believed("other", "authority") },
+    authorities: ["authority"],
+    send: (endpoint, transactions) => {
+      sent.push([endpoint, ...transactions.map((transaction) => (transaction as unknown as { hash: string }).hash)]);
+      return Promise.resolve(transactions.map(() => ({ status: TransactionStatus.PENDING, reason: "" }) as never));
+    },
+    nowMs: () => nowMs,
+    onError: (error) => t.fail(String(error)),
+  });
+  const kick = async (): Promise<void> => {
+    relay.kick();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  };
+  await kick();
+  await kick();
+  t.deepEqual(sent, [["authority", "a", "b"]]);
+  nowMs += 6_000;
+  await kick();
+  t.is(sent.length, 2);
+  nowMs += expiresAfterMs;
+  await kick();
+  t.is(sent.length, 2);
+  t.deepEqual([...rejected.keys()], ["a", "b"]);
+  t.regex(rejected.get("a")!, /in no block 10 minutes after/);
+  await relay.stop();
+});
+
+test("only an authority's word that it is rejected is the last one", async (t) => {
+  const answers = { status: TransactionStatus.REJECTED, reason: "no" } as never;
+  for (const [peer, isFinal] of [
+    ["other", false],
+    ["authority", true],
+  ] as const) {
+    const { pool, rejected } = poolOf({ a: Date.now() });
+    const relay = createRelay({
+      pool,
+      book: { believed: believed(peer) },
+      authorities: ["authority"],
+      send: () => Promise.resolve([answers]),
+      nowMs: Date.now,
+      onError: (error) => t.fail(String(error)),
+    });
+    relay.kick();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await relay.stop();
+    t.is(rejected.has("a"), isFinal, peer);
+  }
+});

@@ -1,0 +1,200 @@
+/** A node that catches up: from peers that do as they should, and from those that do not. */
+import { create } from "@bufbuild/protobuf";
+import { createClient } from "@connectrpc/connect";
+import test from "ava";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Block, BlockSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { ChainService, ConsensusService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
+import { signBlock } from "../../src/chain/transaction.js";
+import { createPublic, signTransaction, testKey } from "../helpers/chain.js";
+import { connectGrpc } from "../helpers/grpc-client.js";
+import {
+  endpointOf,
+  headOf,
+  makeBlocks,
+  networkOf,
+  peersOf,
+  startMemberOf,
+  startOddPeer,
+  statusAt,
+} from "../helpers/network.js";
+import { askJson } from "../helpers/plain-client.js";
+import type { Teardown, TestNode } from "../helpers/start-node.js";
+import { until } from "../helpers/until.js";
+
+const authority = testKey(1);
+const { genesis, genesisHash } = networkOf(authority);
+
+interface Health {
+  readonly accepting: boolean;
+  readonly subsystems: {
+    readonly main_loop: { readonly extra?: { readonly sync?: Record<string, unknown> } };
+  };
+}
+
+const health = (node: TestNode): Promise<Health> => askJson<Health>(node.port, "/health");
+
+/** A node that is no authority, with blocks applied as a consensus process would. */
+async function startWith(t: Teardown, seed: number, blocks: readonly Block[], seeds: readonly string[] = []): Promise<TestNode> {
+  const node = await startMemberOf(t, { key: testKey(seed), genesis, seeds });
+  const consensus = createClient(ConsensusService, node.control);
+  for (const block of blocks) {
+    await consensus.applyBlock({ block });
+  }
+  return node;
+}
+
+test("blocks of a peer are followed to its head; accepting is true only then", async (t) => {
+  const blocks = await makeBlocks(t, authority, 60);
+  const source = await startWith(t, 2, blocks);
+  const node = await startMemberOf(t, { key: testKey(3), genesis, seeds: [endpointOf(source)] });
+  const seen: boolean[] = [];
+  await until(async () => {
+    const [{ accepting }, { number }] = [await health(node), await headOf(node)];
+    if (accepting) {
+      seen.push(number === 60);
+    }
+    return accepting;
+  });
+  t.deepEqual(seen, [true]);
+  t.is((await headOf(node)).hash, (await headOf(source)).hash);
+  t.is((await askJson<{ count: number }>(node.port, "/storage-program/search?q=program&limit=200")).count, 60);
+});
+
+test("a new block is told of at once, not with the next tick", async (t) => {
+  const blocks = await makeBlocks(t, authority, 3);
+  const slow = { "loop-interval": "3600" };
+  const source = await startMemberOf(t, { key: testKey(2), genesis, flags: slow });
+  const node = await startMemberOf(t, { key: testKey(3), genesis, seeds: [endpointOf(source)], flags: slow });
+  await until(async () => (await peersOf(source))[0]?.verification.status === true);
+  const consensus = createClient(ConsensusService, source.control);
+  for (const [i, block] of blocks.entries()) {
+    await consensus.applyBlock({ block });
+    await until(async () => (await headOf(node)).number === i + 1);
+  }
+  // And the one that told knows that it was heard.
+  await until(async () => (await peersOf(source))[0]!.sync.block === 3);
+  t.is((await headOf(node)).hash, (await headOf(source)).hash);
+});
+
+const good = (blocks: readonly Block[]) => async (from: bigint, send: (block: Block | undefined) => Promise<void>) => {
+  for (const block of blocks.slice(Number(from) - 1)) {
+    await send(block);
+  }
+};
+
+test("whatever a peer sends instead of the next block, it is left and the next one is followed", async (t) => {
+  const blocks = await makeBlocks(t, authority, 20);
+  const last = blocks.at(-1)!;
+  const forge = (block: Block): Block => create(BlockSchema, { ...block, signature: new Uint8Array(64) });
+  // The authority itself signed it, so that it is a head to believe in, and its root is wrong.
+  const badRoot = signBlock(
+    {
+      number: 1n,
+      previousHash: genesisHash,
+      timestampMs: BigInt(Date.now()),
+      proposer: authority.publicKey,
+      commitmentRoot: `0x${"1".repeat(64)}`,
+    },
+    [],
+    (bytes) => authority.sign(bytes),
+  ).signed;
+  const bad: Record<string, (from: bigint, send: (block: Block | undefined) => Promise<void>) => Promise<void>> = {
+    "a bad signature": async (from, send) => send(forge(blocks[Number(from) - 1]!)),
+    "a bad root": async (_, send) => send(badRoot),
+    "a gap": async (from, send) => send(blocks[Number(from)]!),
+    "no block": async (_, send) => send(undefined),
+    "nothing, and an end": async () => undefined,
+    "one block again and again": async (from, send) => {
+      for (;;) {
+        await send(blocks[Number(from)]!);
+      }
+    },
+    "old blocks without end": async (_, send) => {
+      for (let i = 0; ; i++) {
+        await send(i === 0 ? blocks[0] : badRoot);
+      }
+    },
+  };
+  for (const [what, stream] of Object.entries(bad)) {
+    const liar = await startOddPeer(t, { key: testKey(50), genesisHash, status: () => statusAt(last), blocks: stream });
+    const node = await startMemberOf(t, { key: testKey(3), genesis, seeds: [liar.endpoint] });
+    await until(async () => /It (sent a block that cannot be applied|has not sent block 20)/.test((await peersOf(node))[0]?.verification.message ?? ""));
+    t.true((await peersOf(node))[0]!.verification.status, what);
+    t.false((await peersOf(node))[0]!.status.ready, what);
+    const { number } = await headOf(node);
+    t.true(number <= 1, what);
+    t.false((await health(node)).accepting, what);
+    // It is not asked again for a while, however often it says how far it is.
+    const { calls } = liar;
+    await sleep(600);
+    t.is(liar.calls, calls, what);
+
+    const honest = await startOddPeer(t, { key: testKey(51), genesisHash, status: () => statusAt(last), blocks: good(blocks) });
+    await addPeer(node, honest.endpoint);
+    await until(async () => (await headOf(node)).number === 20);
+    await until(async () => (await health(node)).accepting);
+    await node.stop();
+  }
+});
+
+async function addPeer(node: TestNode, endpoint: string): Promise<void> {
+  await createClient(ControlService, node.control).addPeer({ endpoint });
+}
+
+test("a peer that stalls is left, and progress is told meanwhile", async (t) => {
+  t.timeout(60_000);
+  const blocks = await makeBlocks(t, authority, 10);
+  const last = blocks.at(-1)!;
+  const slow = await startOddPeer(t, {
+    key: testKey(50),
+    genesisHash,
+    status: () => statusAt(last),
+    async blocks(from, send) {
+      await send(blocks[Number(from) - 1]);
+      await sleep(60_000, undefined, { ref: false });
+    },
+  });
+  const node = await startMemberOf(t, { key: testKey(3), genesis, seeds: [slow.endpoint] });
+  await until(async () => (await headOf(node)).number === 1);
+  await until(async () => (await health(node)).subsystems.main_loop.extra?.sync !== undefined);
+  const { sync } = (await health(node)).subsystems.main_loop.extra!;
+  t.like(sync, { block: 1, targetBlock: 10, peer: slow.endpoint });
+  t.is(typeof sync!["blocks_per_s"], "number");
+  t.false((await health(node)).accepting);
+  const honest = await startOddPeer(t, { key: testKey(51), genesisHash, status: () => statusAt(last), blocks: good(blocks) });
+  await addPeer(node, honest.endpoint);
+  const begunMs = Date.now();
+  while ((await headOf(node)).number < 10) {
+    t.true(Date.now() - begunMs < 30_000);
+    await sleep(100);
+  }
+  await until(async () => (await health(node)).subsystems.main_loop.extra === undefined);
+  t.regex((await peersOf(node))[0]!.verification.message ?? "", /It sent no block for 10 s/);
+});
+
+test("a head that no authority has signed moves nobody", async (t) => {
+  const [block] = await makeBlocks(t, testKey(60), 1);
+  const boaster = await startOddPeer(t, { key: testKey(50), genesisHash, status: () => statusAt(block) });
+  const node = await startMemberOf(t, { key: authority, genesis, seeds: [boaster.endpoint] });
+  await until(async () => /signed by no authority/.test((await peersOf(node))[0]?.verification.message ?? ""));
+  await until(async () => (await health(node)).accepting);
+  t.is((await peersOf(node))[0]!.sync.block, null);
+});
+
+test("an authority that lost its newest blocks takes them back from its peers before it makes any", async (t) => {
+  const blocks = await makeBlocks(t, authority, 5);
+  const keeper = await startWith(t, 2, blocks);
+  const reborn = await startMemberOf(t, { key: authority, genesis, seeds: [endpointOf(keeper)] });
+  const client = connectGrpc(reborn.port);
+  t.teardown(() => client.close());
+  await client.call(ChainService.method.submitTransaction, {
+    transaction: signTransaction(testKey(98), 1, createPublic("new", "{}")),
+  });
+  await until(async () => (await headOf(reborn)).number === 6);
+  await until(async () => (await headOf(keeper)).number === 6);
+  t.is((await headOf(keeper)).hash, (await headOf(reborn)).hash);
+  const fifth = await askJson<{ hash: string }>(reborn.port, "/chain/blocks/5");
+  t.is(fifth.hash, (await askJson<{ hash: string }>(keeper.port, "/chain/blocks/5")).hash);
+});
