@@ -33,6 +33,9 @@ export interface PendingTransaction {
   readonly transaction: Transaction;
 }
 
+/** Whom transactions are handed to. */
+export type RelayTarget = "authority" | "peer";
+
 /** How full the pool is. */
 export interface PoolSize {
   readonly count: number;
@@ -56,10 +59,10 @@ export interface ChainStore {
   insertPending(transaction: ReadTransaction, bytes: Uint8Array, receivedMs: number): Promise<void>;
   /** The oldest pending transactions. */
   pending(limit: number): Promise<Transaction[]>;
-  /** The oldest pending transactions that were not handed on since then, milliseconds since the epoch. */
-  pendingToRelay(relayedBeforeMs: number, limit: number): Promise<PendingTransaction[]>;
+  /** The oldest pending transactions that were not handed to such a node since then, milliseconds since the epoch. */
+  pendingToRelay(to: RelayTarget, relayedBeforeMs: number, limit: number): Promise<PendingTransaction[]>;
   /** Remembers that transactions were handed on. */
-  markRelayed(hashes: readonly string[], relayedMs: number): Promise<void>;
+  markRelayed(to: RelayTarget, hashes: readonly string[], relayedMs: number): Promise<void>;
   /** Hashes of pending transactions that came before then, milliseconds since the epoch. */
   pendingSince(receivedBeforeMs: number, limit: number): Promise<string[]>;
   /** What became of a transaction; undefined when nothing is known of it. */
@@ -166,17 +169,19 @@ export function createChainStore({ read, write }: Database): ChainStore {
       }[];
       return rows.map(({ bytes }) => fromBinary(TransactionSchema, bytes));
     },
-    async pendingToRelay(relayedBeforeMs, limit) {
+    async pendingToRelay(to, relayedBeforeMs, limit) {
       const rows = (await read("mempool")
-        .where("relayed_ms", "<", relayedBeforeMs)
-        .orderBy(["relayed_ms", "received_ms", "hash"])
+        .where(`${to}_ms`, "<", relayedBeforeMs)
+        .orderBy(["received_ms", "hash"])
         .limit(limit)
         .select("hash", "bytes")) as { hash: string; bytes: Buffer }[];
       return rows.map(({ hash, bytes }) => ({ hash, transaction: fromBinary(TransactionSchema, bytes) }));
     },
-    async markRelayed(hashes, relayedMs) {
+    async markRelayed(to, hashes, relayedMs) {
       for (const some of inChunks(hashes)) {
-        await write("mempool").whereIn("hash", some).update({ relayed_ms: relayedMs });
+        await write("mempool")
+          .whereIn("hash", some)
+          .update({ [`${to}_ms`]: relayedMs });
       }
     },
     async pendingSince(receivedBeforeMs, limit) {

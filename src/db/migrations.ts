@@ -175,10 +175,12 @@ export const migrations: readonly Migration[] = [
         table.bigInteger("next_try_ms").notNullable();
       });
       await transaction.schema.alterTable("mempool", (table) => {
-        table.bigInteger("relayed_ms").notNullable().defaultTo(0);
+        // When it was last handed to an authority, and to a peer that is none.
+        table.bigInteger("authority_ms").notNullable().defaultTo(0);
+        table.bigInteger("peer_ms").notNullable().defaultTo(0);
       });
       await transaction.schema.alterTable("mempool", (table) => {
-        table.index(["relayed_ms", "received_ms"]);
+        table.index(["received_ms", "hash"]);
       });
     },
   },

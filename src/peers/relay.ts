@@ -10,14 +10,18 @@ import { PeerCallError } from "./client.js";
 import type { BookEntry } from "./peer.js";
 import type { PeerBook } from "./peer-book.js";
 
+/** Whom transactions are handed to. */
+export type RelayTarget = "authority" | "peer";
+
 /** The pool, as far as it is handed on. */
 export interface RelayPool {
-  /** The oldest transactions that were not handed on since then. */
+  /** The oldest transactions that were not handed to such a node since then, in the order in which they came. */
   pendingToRelay(
+    to: RelayTarget,
     relayedBeforeMs: number,
     limit: number,
   ): Promise<readonly { readonly hash: string; readonly transaction: Transaction }[]>;
-  markRelayed(hashes: readonly string[], relayedMs: number): Promise<void>;
+  markRelayed(to: RelayTarget, hashes: readonly string[], relayedMs: number): Promise<void>;
   /** Hashes of transactions that came before then. */
   pendingSince(receivedBeforeMs: number, limit: number): Promise<readonly string[]>;
   /** Takes a transaction out and remembers why. */
@@ -66,61 +70,69 @@ export function createRelay({ pool, book, authorities, send, nowMs, onError }: R
 
   const isAuthority = ({ identity = "" }: BookEntry): boolean => authorities.includes(identity);
 
-  /** Authorities first; chance among equals. */
-  function targets(): BookEntry[] {
+  /** Some of the peers that are authorities, or are not, by chance. */
+  function targets(to: RelayTarget): string[] {
     return book
       .believed()
-      .map((entry) => ({ entry, rank: (isAuthority(entry) ? 0 : 1) + Math.random() / 2 }))
-      .sort((a, b) => a.rank - b.rank)
+      .filter((entry) => isAuthority(entry) === (to === "authority"))
+      .map(({ endpoint }) => ({ endpoint, chance: Math.random() }))
+      .sort((a, b) => a.chance - b.chance)
       .slice(0, maxTargets)
-      .map(({ entry }) => entry);
+      .map(({ endpoint }) => endpoint);
   }
 
   async function handOn(): Promise<void> {
     do {
       isWanted = false;
       await expire();
-      let waiting: Pending;
-      do {
-        waiting = fitting(await pool.pendingToRelay(nowMs() - againAfterMs, maxRelayed));
-      } while (waiting.length > 0 && !isStopped && (await handOnSome(waiting)));
+      // What only others have had so far goes to an authority as soon as there is one, in its order.
+      if (!(await handOnTo("authority"))) {
+        await handOnTo("peer");
+      }
     } while (isWanted && !isStopped);
   }
 
-  /** False when nobody takes them now. */
-  async function handOnSome(waiting: Pending): Promise<boolean> {
-    for (const target of targets()) {
-      try {
-        const outcomes = await send(
-          target.endpoint,
-          waiting.map(({ transaction }) => transaction),
-        );
-        if (await record(waiting, outcomes, isAuthority(target))) {
-          return true;
-        }
-      } catch (error) {
-        if (!(error instanceof PeerCallError)) {
-          throw error;
-        }
+  /** Hands on all that waits. False when nobody takes it now. */
+  async function handOnTo(to: RelayTarget): Promise<boolean> {
+    const endpoints = targets(to);
+    while (endpoints.length > 0 && !isStopped) {
+      const waiting = fitting(await pool.pendingToRelay(to, nowMs() - againAfterMs, maxRelayed));
+      if (waiting.length === 0) {
+        return true;
+      }
+      if (!(await handOver(to, endpoints[0]!, waiting))) {
+        endpoints.shift();
       }
     }
     return false;
   }
 
   /** False when nothing came of it. Only an authority's word that a transaction is rejected is the last one. */
-  async function record(waiting: Pending, outcomes: readonly RelayOutcome[], isFinal: boolean): Promise<boolean> {
+  async function handOver(to: RelayTarget, endpoint: string, waiting: Pending): Promise<boolean> {
     const taken: string[] = [];
     let rejected = 0;
+    let outcomes: readonly RelayOutcome[];
+    try {
+      outcomes = await send(
+        endpoint,
+        waiting.map(({ transaction }) => transaction),
+      );
+    } catch (error) {
+      if (error instanceof PeerCallError) {
+        return false;
+      }
+      throw error;
+    }
     for (const [i, { hash }] of waiting.entries()) {
       const { status = TransactionStatus.UNSPECIFIED, reason = "" } = outcomes[i] ?? {};
-      if (status === TransactionStatus.REJECTED && isFinal) {
+      if (status === TransactionStatus.REJECTED && to === "authority") {
         await pool.reject(hash, reason);
         rejected++;
       } else if (status === TransactionStatus.PENDING || status === TransactionStatus.INCLUDED) {
         taken.push(hash);
       }
     }
-    await pool.markRelayed(taken, nowMs());
+    await pool.markRelayed(to, taken, nowMs());
     return taken.length + rejected > 0;
   }
 

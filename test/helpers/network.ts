@@ -101,18 +101,23 @@ export function networkOf(...authorities: readonly TestKey[]) {
   return { genesis, genesisHash: sha256(genesis) };
 }
 
-/** Blocks of a chain that this authority makes, one transaction in each. */
-export async function makeBlocks(t: Teardown, authority: TestKey, count: number, author = testKey(99)): Promise<Block[]> {
-  const database = await openDatabase(`sqlite:${join(await temporaryDirectory(t), "blocks.sqlite")}`);
-  t.teardown(() => database.close());
+/** Fills a node's database with blocks that this authority makes, one transaction in each. */
+export async function seedBlocks(file: string, authority: TestKey, count: number): Promise<Block[]> {
+  const database = await openDatabase(`sqlite:${file}`);
   await migrate(database);
   const chain = await openChain(database, [authority]);
   const blocks: Block[] = [];
   for (let nonce = 1; nonce <= count; nonce++) {
-    await chain.submit(signTransaction(author, nonce, createPublic(`program ${nonce}`, `{"n":${nonce}}`)));
+    await chain.submit(signTransaction(testKey(99), nonce, createPublic(`program ${nonce}`, `{"n":${nonce}}`)));
     blocks.push((await chain.seal(authority))!.signed);
   }
+  await database.close();
   return blocks;
+}
+
+/** Blocks of a chain that this authority makes. */
+export async function makeBlocks(t: Teardown, authority: TestKey, count: number): Promise<Block[]> {
+  return await seedBlocks(join(await temporaryDirectory(t), "blocks.sqlite"), authority, count);
 }
 
 /** The status of a node whose newest block this is. */

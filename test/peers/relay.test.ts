@@ -132,7 +132,7 @@ function poolOf(received: Record<string, number>) {
   const rejected = new Map<string, string>();
   const waiting = (): string[] => Object.keys(received).filter((hash) => !rejected.has(hash));
   const pool: RelayPool = {
-    pendingToRelay: (beforeMs, limit) =>
+    pendingToRelay: (_, beforeMs, limit) =>
       Promise.resolve(
         waiting()
           .filter((hash) => (relayed.get(hash) ?? 0) < beforeMs)
@@ -140,7 +140,7 @@ function poolOf(received: Record<string, number>) {
           .map((hash) => ({ hash, transaction: { body: new Uint8Array(), hash } as unknown as Transaction })),
       ),
     pendingSince: (beforeMs) => Promise.resolve(waiting().filter((hash) => received[hash]! < beforeMs)),
-    markRelayed: (hashes, nowMs) => {
+    markRelayed: (_, hashes, nowMs) => {
       hashes.forEach((hash) => relayed.set(hash, nowMs));
       return Promise.resolve();
     },

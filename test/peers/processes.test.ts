@@ -1,0 +1,181 @@
+/** Five nodes, each a process of its own, from one address: they find each other, follow, and come back from anything. */
+import test from "ava";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { createPublic, signTransaction, testKey } from "../helpers/chain.js";
+import { connectGrpc } from "../helpers/grpc-client.js";
+import { endpointOf, headOf, networkOf, type NodeProcess, peersOf, seedBlocks, startProcessOf } from "../helpers/network.js";
+import { askJson } from "../helpers/plain-client.js";
+import { type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+
+const authority = testKey(1);
+const { genesis } = networkOf(authority);
+
+/** Waits longer than tests in one process do: five nodes share two cores here. */
+async function eventually(what: string, condition: () => Promise<boolean>): Promise<void> {
+  const deadlineMs = Date.now() + 60_000;
+  while (!(await condition().catch(() => false))) {
+    if (Date.now() > deadlineMs) {
+      throw new Error(`Not within a minute: ${what}`);
+    }
+    await sleep(50);
+  }
+}
+
+/** A node that can be killed and started again where it was. */
+class Member {
+  node!: NodeProcess;
+  private ports: Record<string, string> = {};
+  private dir: string | undefined;
+
+  constructor(
+    private readonly t: Teardown,
+    private readonly seed: number,
+    private readonly seeds: () => readonly string[],
+  ) {}
+
+  async start(dir?: string): Promise<void> {
+    const flags = { ...this.ports };
+    this.node = await startProcessOf(this.t, {
+      key: testKey(this.seed),
+      genesis,
+      seeds: this.seeds(),
+      flags,
+      ...((dir ?? this.dir) !== undefined && { dir: (dir ?? this.dir)! }),
+    });
+    this.dir = this.node.dir;
+    this.ports = {
+      "rpc-port": String(this.node.ports["rpc"]),
+      "omni-port": String(this.node.ports["omni"]),
+      "port-drift": "deny",
+    };
+  }
+
+  async kill(): Promise<void> {
+    this.node.child.kill("SIGKILL");
+    await this.node.ended;
+  }
+}
+
+interface Health {
+  readonly accepting: boolean;
+  readonly status: string;
+}
+
+const accepting = async ({ node }: Member): Promise<boolean> =>
+  (await askJson<Health>(node.port, "/health")).accepting;
+
+async function headsOf(members: readonly Member[]): Promise<{ number: number; hash: string }[]> {
+  return await Promise.all(members.map(({ node }) => headOf(node)));
+}
+
+async function isEven(members: readonly Member[], least: number): Promise<boolean> {
+  const heads = await headsOf(members);
+  return heads.every(({ number, hash }) => number >= least && hash === heads[0]!.hash);
+}
+
+/** Every block is there once, and each holds on to the one before. */
+async function checkChain(t: { is(a: unknown, b: unknown, message?: string): void }, { node }: Member): Promise<void> {
+  const { number } = await headOf(node);
+  let previous: string | undefined;
+  for (let n = 1; n <= number; n++) {
+    const { hash, header } = await askJson<{ hash: string; header: { number: number; previousHash: string } }>(
+      node.port,
+      `/chain/blocks/${n}`,
+    );
+    t.is(header.number, n);
+    if (previous !== undefined) {
+      t.is(header.previousHash, previous);
+    }
+    previous = hash;
+  }
+}
+
+test("five nodes from one address; 500 blocks for one that comes late; any of them killed, and back", async (t) => {
+  t.timeout(300_000);
+  const seedAddress = (): string[] => (members[0]!.node === undefined ? [] : [endpointOf(members[0]!.node)]);
+  const members: Member[] = [1, 2, 3, 4, 5].map((seed, i) => new Member(t, seed, () => (i === 0 ? [] : seedAddress())));
+  const [maker, second, third, fourth, late] = members as [Member, Member, Member, Member, Member];
+  const early = [maker, second, third, fourth];
+
+  // The authority has 500 blocks.
+  const dir = await temporaryDirectory(t);
+  await seedBlocks(join(dir, "gatehouse.sqlite"), authority, 500);
+  await maker.start(dir);
+  for (const member of [second, third, fourth]) {
+    await member.start();
+  }
+  for (const { node } of early) {
+    await eventually("all know each other", async () => {
+      const peers = await peersOf(node);
+      return peers.length === 3 && peers.every(({ verification, status }) => verification.status && status.online);
+    });
+  }
+  await eventually("all have 500 blocks", () => isEven(early, 500));
+
+  // One that comes late is killed on its way, twice, and its source as well.
+  await late.start();
+  const seen: number[] = [];
+  await eventually("it has begun", async () => (await headOf(late.node)).number > 20);
+  if (await accepting(late)) {
+    seen.push((await headOf(late.node)).number);
+  }
+  await late.kill();
+  await late.start();
+  const resumed = (await headOf(late.node)).number;
+  t.true(resumed > 20 && resumed <= 500, `resumed at ${resumed}`);
+  t.log(`killed in mid-sync, it went on at block ${resumed}`);
+  const source = (await askJson<{ subsystems: Record<string, { extra?: { sync?: { peer: string | null } } }> }>(
+    late.node.port,
+    "/health",
+  )).subsystems["main_loop"]?.extra?.sync?.peer;
+  const killed = early.find(({ node }) => endpointOf(node) === source) ?? second;
+  await killed.kill();
+  await eventually("it has caught up without its source", async () => {
+    const [isAccepting, { number }] = [await accepting(late), await headOf(late.node)];
+    if (isAccepting) {
+      seen.push(number);
+    }
+    return number === 500 && isAccepting;
+  });
+  t.true(seen.every((number) => number === 500), `accepting at ${seen.join()}`);
+  await killed.start();
+  await eventually("all know each other again", async () => {
+    const lists = await Promise.all(members.map(({ node }) => peersOf(node)));
+    return lists.every((peers) => peers.length === 4 && peers.every(({ status }) => status.ready));
+  });
+
+  // The authority is killed while it makes blocks; what was submitted anywhere is in a block, once.
+  const alice = testKey(90);
+  const client = connectGrpc(fourth.node.port);
+  t.teardown(() => client.close());
+  const submit = async (nonce: number): Promise<void> => {
+    const transaction = signTransaction(alice, nonce, createPublic(`after ${nonce}`, "{}"));
+    await eventually("a transaction is taken", async () => {
+      await client.call(ChainService.method.submitTransaction, { transaction });
+      return true;
+    });
+  };
+  for (let nonce = 1; nonce <= 10; nonce++) {
+    await submit(nonce);
+  }
+  await maker.kill();
+  await submit(11);
+  await third.kill();
+  await maker.start();
+  await third.start();
+  await submit(12);
+  await eventually("every transaction is in a block", async () => {
+    const { count } = await askJson<{ count: number }>(fourth.node.port, "/storage-program/search?q=after&limit=200");
+    return count === 12;
+  });
+  await eventually("all heads are equal", () => isEven(members, 501));
+  for (const member of members) {
+    await eventually("all are accepting", () => accepting(member));
+    const { count } = await askJson<{ count: number }>(member.node.port, "/storage-program/search?q=after&limit=200");
+    t.is(count, 12);
+  }
+  await checkChain(t, late);
+  await checkChain(t, maker);
+});
