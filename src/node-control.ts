@@ -118,8 +118,8 @@ async function loadOrCreateToken(path: string): Promise<string> {
   const draft = `${path}.${randomBytes(4).toString("hex")}`;
   try {
     await writeFile(draft, randomBytes(32).toString("hex"), { mode: 0o600, flag: "wx" });
-    await link(draft, path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== "EEXIST") {
+    await link(draft, path).catch((error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") {
         throw error;
       }
     });

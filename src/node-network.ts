@@ -78,9 +78,9 @@ export interface NodeNetwork {
   /** Serves other nodes. */
   readonly service: ReturnType<typeof createPeerService>;
   /** It is at the head of its verified peers, and not on its way there. */
-  isSynced(): boolean;
+  readonly isSynced: () => boolean;
   /** Puts a transaction into the pool, and hands it on where others make the blocks. */
-  submit(transaction: Transaction): Promise<string>;
+  readonly submit: (transaction: Transaction) => Promise<string>;
   /** Hears that the chain has a new block. */
   onBlock(): void;
   /** Begins the loop, and whatever goes with it. */

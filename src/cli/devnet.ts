@@ -182,7 +182,9 @@ async function networkTable(nodes: readonly RunningNode[]): Promise<string[]> {
   const rows = await Promise.all(
     nodes.map(async ({ rpcUrl, publicKey }, i) => {
       const [health, head, peers] = (await Promise.all(
-        ["/health", "/chain/head", "/peerlist"].map(async (path) => JSON.parse((await askNode(rpcUrl, path)).text)),
+        ["/health", "/chain/head", "/peerlist"].map(
+          async (path) => JSON.parse((await askNode(rpcUrl, path)).text) as unknown,
+        ),
       )) as [{ status: string; accepting: boolean }, { number: number }, { status: { ready: boolean } }[]];
       return [
         `  ${i + 1}`,

@@ -121,5 +121,5 @@ function mergeExtra(
     return before;
   }
   const after: SubsystemExtra = { ...before, ...change };
-  return Object.values(after).some((value) => value !== undefined) ? Object.freeze(after) : undefined;
+  return Object.values(after).some((value: unknown) => value !== undefined) ? Object.freeze(after) : undefined;
 }

@@ -8,6 +8,7 @@ import {
   type Introduction,
   IntroductionSchema,
   type SignedIntroduction,
+  type SignedIntroductionSchema,
   type Status,
 } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { verifyEd25519 } from "../ed25519.js";
@@ -43,7 +44,7 @@ export interface IntroductionKey {
 export function introduce(
   key: IntroductionKey,
   said: Omit<MessageInitShape<typeof IntroductionSchema>, "identity">,
-): MessageInitShape<typeof import("../../gen/gatehouse/peer/v1/peer_pb.js").SignedIntroductionSchema> {
+): MessageInitShape<typeof SignedIntroductionSchema> {
   const introduction = toBinary(
     IntroductionSchema,
     create(IntroductionSchema, { ...said, identity: key.publicKey } as MessageInitShape<typeof IntroductionSchema>),

@@ -82,14 +82,11 @@ export function createRelay({ pool, book, authorities, send, nowMs, onError }: R
   }
 
   async function handOn(): Promise<void> {
-    do {
-      isWanted = false;
-      await expire();
-      // What only others have had so far goes to an authority as soon as there is one, in its order.
-      if (!(await handOnTo("authority"))) {
-        await handOnTo("peer");
-      }
-    } while (isWanted && !isStopped);
+    await expire();
+    // What only others have had so far goes to an authority as soon as there is one, in its order.
+    if (!(await handOnTo("authority"))) {
+      await handOnTo("peer");
+    }
   }
 
   /** Hands on all that waits. False when nobody takes it now. */
@@ -142,16 +139,25 @@ export function createRelay({ pool, book, authorities, send, nowMs, onError }: R
     }
   }
 
+  /** What comes in meanwhile is looked for when that is done. */
+  function kick(): void {
+    isWanted = true;
+    if (underWay === undefined && !isStopped) {
+      isWanted = false;
+      underWay = handOn()
+        .catch(onError)
+        .finally(() => {
+          underWay = undefined;
+          if (isWanted) {
+            kick();
+          }
+        });
+    }
+  }
+
   return {
     isPossible: () => book.believed().length > 0,
-    kick() {
-      isWanted = true;
-      if (underWay === undefined && !isStopped) {
-        underWay = handOn()
-          .catch(onError)
-          .finally(() => (underWay = undefined));
-      }
-    },
+    kick,
     async stop() {
       isStopped = true;
       await underWay;

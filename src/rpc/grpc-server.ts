@@ -29,12 +29,16 @@ import { type Caller, LazyCall, type ServedMethod } from "./service.js";
 /** Most bytes of one request message, after decompression. */
 const maxMessageBytes = 4 * 1024 * 1024;
 
-/**
- * A grpc-js server with every service, not listening yet.
- *
- * @param identities what the other ends of connections have proved by TLS.
- */
-export function createGrpcServer(parts: ProtocolParts, identities: ProvenIdentities = new Map()): Server {
+/** What connections say of callers. */
+export interface GrpcCallers {
+  /** What the other ends of connections have proved by TLS. */
+  readonly identities?: ProvenIdentities;
+  /** Header by which calls that were carried here tell the caller's address. */
+  readonly addressHeader?: string;
+}
+
+/** A grpc-js server with every service, not listening yet. */
+export function createGrpcServer(parts: ProtocolParts, callers: GrpcCallers = {}): Server {
   const server = new Server({
     "grpc.max_receive_message_length": maxMessageBytes,
     "grpc.max_concurrent_streams": 256,
@@ -45,7 +49,7 @@ export function createGrpcServer(parts: ProtocolParts, identities: ProvenIdentit
     // Its bookkeeping costs every call a little and nobody reads it.
     "grpc.enable_channelz": 0,
   });
-  const grpcParts = { ...parts, identities };
+  const grpcParts = { ...parts, callers };
   for (const service of parts.services) {
     const definition: Record<string, ServiceDefinition[string]> = {};
     const handlers: UntypedServiceImplementation = {};
@@ -58,7 +62,7 @@ export function createGrpcServer(parts: ProtocolParts, identities: ProvenIdentit
   return server;
 }
 
-type GrpcParts = ProtocolParts & { readonly identities: ProvenIdentities };
+type GrpcParts = ProtocolParts & { readonly callers: GrpcCallers };
 
 const pass = (bytes: Buffer): Buffer => bytes;
 
@@ -107,7 +111,7 @@ function unaryHandler(
     };
     const fail = (error: unknown): void => callback(statusOf(error, requestId, admission, parts));
     try {
-      admission = gate.admit(new GrpcArrival(requestId, call.getPeer(), call.metadata, served, parts.identities));
+      admission = gate.admit(new GrpcArrival(requestId, call.getPeer(), call.metadata, served, parts.callers));
       const answer = served.invoke(decode(call.request), new GrpcCall(admission.caller, call));
       if (answer instanceof Promise) {
         answer.then(reply).catch(fail);
@@ -130,7 +134,7 @@ async function answerStream(
   const requestId = parts.nextRequestId();
   let admission: Admission | undefined;
   try {
-    admission = parts.gate.admit(new GrpcArrival(requestId, call.getPeer(), call.metadata, served, parts.identities));
+    admission = parts.gate.admit(new GrpcArrival(requestId, call.getPeer(), call.metadata, served, parts.callers));
     const messages = served.invoke(request(), new GrpcCall(admission.caller, call)) as AsyncIterable<object>;
     for await (const message of messages) {
       if (call.cancelled) {
@@ -207,15 +211,20 @@ class GrpcArrival implements Arrival {
     private readonly peer: string,
     private readonly metadata: Metadata,
     readonly method: ServedMethod,
-    private readonly identities: ProvenIdentities,
+    private readonly callers: GrpcCallers,
   ) {}
 
   get provenIdentity(): string | undefined {
-    return this.identities.get(this.peer);
+    return this.callers.identities?.get(this.peer);
   }
 
-  /** grpc-js gives `address:port`, IPv6 without brackets. */
+  /** grpc-js gives `address:port`, IPv6 without brackets; of a connection in memory it knows nothing. */
   get remoteAddress(): string {
+    const { addressHeader } = this.callers;
+    const carried = addressHeader === undefined ? undefined : this.header(addressHeader);
+    if (carried !== undefined) {
+      return carried;
+    }
     return this.peer.slice(0, Math.max(0, this.peer.lastIndexOf(":")));
   }
 

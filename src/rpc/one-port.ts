@@ -5,6 +5,7 @@
  */
 import type { Server as HttpServer } from "node:http";
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
@@ -29,9 +30,10 @@ export function splitByPreface(
   event: "connection" | "secureConnection",
   acceptHttp2: (socket: Socket) => void,
   decideWithinMs: number,
-): UndecidedSockets {
-  const acceptHttp1 = server.listeners(event) as ((socket: Socket) => void)[];
+): { readonly undecided: UndecidedSockets; readonly acceptHttp1: (socket: Duplex) => void } {
+  const http1Listeners = server.listeners(event) as ((socket: Duplex) => void)[];
   const undecided = new Set<Socket>();
+  const acceptHttp1 = (socket: Duplex): void => http1Listeners.forEach((accept) => accept.call(server, socket));
   server.removeAllListeners(event);
   server.on(event, (socket: Socket) => {
     undecided.add(socket);
@@ -66,19 +68,11 @@ export function splitByPreface(
       if (matches) {
         acceptHttp2(socket);
       } else {
-        for (const accept of acceptHttp1) {
-          accept.call(server, socket);
-        }
+        acceptHttp1(socket);
       }
     };
     socket.on("readable", look).on("close", release).on("end", giveUp).on("error", giveUp);
   });
 
-  return {
-    close: () => {
-      for (const socket of undecided) {
-        socket.destroy();
-      }
-    },
-  };
+  return { undecided: { close: () => undecided.forEach((socket) => socket.destroy()) }, acceptHttp1 };
 }

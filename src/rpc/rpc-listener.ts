@@ -13,6 +13,7 @@ import type { TlsCredentials } from "../certificate.js";
 import { answerPreflight } from "../edge/cors.js";
 import { Failure } from "../errors.js";
 import { failureBody } from "./http-reply.js";
+import { createHttp2Front } from "./http2-front.js";
 import { createHttp2Sockets } from "./http2-sockets.js";
 import { listenOn, type RpcListener } from "./listen.js";
 import { splitByPreface } from "./one-port.js";
@@ -32,12 +33,15 @@ export interface RpcListenerParts {
   readonly transcoder: Transcoder;
   readonly webApp: (request: IncomingMessage, response: ServerResponse) => void;
   readonly grpcServer: GrpcServer;
+  /** Header by which calls that were carried to the gRPC server tell it the caller's address. */
+  readonly addressHeader: string;
   /** Undefined for cleartext. */
   readonly tls: TlsCredentials | undefined;
 }
 
 /** Builds the listener. */
-export function createRpcListener({ transcoder, webApp, grpcServer, tls }: RpcListenerParts): RpcListener {
+export function createRpcListener(parts: RpcListenerParts): RpcListener {
+  const { transcoder, webApp, grpcServer, tls, addressHeader } = parts;
   let draining = false;
   const server = createWebServer(tls, (request, response) => {
     if (draining) {
@@ -53,21 +57,32 @@ export function createRpcListener({ transcoder, webApp, grpcServer, tls }: RpcLi
 
   const http2Sockets = createHttp2Sockets();
   const injector = grpcServer.createConnectionInjector(ServerCredentials.createInsecure());
-  const undecided = splitByPreface(
+  const { undecided, acceptHttp1 } = splitByPreface(
     server,
     tls === undefined ? "connection" : "secureConnection",
     (socket) => {
-      if (http2Sockets.admit(socket)) {
+      if (!http2Sockets.admit(socket)) {
+        return;
+      }
+      if (speaksHttp1.has(socket)) {
+        front.accept(socket);
+      } else {
         injector.injectConnection(socket);
       }
     },
     headersWithinMs,
   );
+  const front = createHttp2Front({
+    acceptHttp1,
+    acceptGrpc: (socket) => injector.injectConnection(socket),
+    addressHeader,
+  });
 
   return {
     listen: (address) => listenOn(server, address),
     async drain(graceMs) {
       draining = true;
+      front.drain();
       injector.drain(graceMs);
       // http.Server's own close() would cut idle connections on which a request may be arriving at this moment.
       const closed = new Promise<void>((resolve) => {
@@ -88,7 +103,10 @@ export function createRpcListener({ transcoder, webApp, grpcServer, tls }: RpcLi
   };
 }
 
-/** Over TLS the client says by ALPN which protocol it speaks; HTTP/2 is found by its preface all the same. */
+/** Connections of clients that offered HTTP/1.1 beside HTTP/2. */
+const speaksHttp1 = new WeakSet<Socket>();
+
+/** Over TLS the client says by ALPN which protocols it speaks; HTTP/2 is found by its preface all the same. */
 function createWebServer(tls: TlsCredentials | undefined, listener: RequestListener): ReturnType<typeof createServer> {
   const options: ServerOptions = {
     headersTimeout: headersWithinMs,
@@ -99,7 +117,7 @@ function createWebServer(tls: TlsCredentials | undefined, listener: RequestListe
   return tls === undefined
     ? createServer(options, listener)
     : createHttpsServer(
-        { ...options, ...tls, ALPNProtocols: ["h2", "http/1.1"], handshakeTimeout: headersWithinMs },
+        { ...options, ...tls, ALPNCallback: chooseProtocol, handshakeTimeout: headersWithinMs },
         listener,
       );
 }
@@ -127,4 +145,11 @@ function clientFailure(code: string | undefined): Failure {
     default:
       return new Failure("INVALID_REQUEST", "The request is not valid HTTP.");
   }
+}
+
+function chooseProtocol(this: Socket, { protocols }: { readonly protocols: string[] }): string | undefined {
+  if (protocols.includes("http/1.1")) {
+    speaksHttp1.add(this);
+  }
+  return ["h2", "http/1.1"].find((protocol) => protocols.includes(protocol));
 }

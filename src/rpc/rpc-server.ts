@@ -29,7 +29,9 @@ export function createRpcServer(given: RpcServerParts, tls?: TlsCredentials): Rp
     jsonRpc: createJsonRpcEntry(),
     methodsOf: (path) => transcoder.methodsOf(path),
   });
-  return createRpcListener({ transcoder, webApp, grpcServer: createGrpcServer(parts), tls });
+  const addressHeader = `x-caller-${randomBytes(16).toString("hex")}`;
+  const grpcServer = createGrpcServer(parts, { addressHeader });
+  return createRpcListener({ transcoder, webApp, grpcServer, addressHeader, tls });
 }
 
 /**
@@ -43,7 +45,7 @@ export function createGrpcOnlyServer(given: RpcServerParts, tls?: TlsCredentials
     return createGrpcListener(createGrpcServer(parts));
   }
   const identities: ProvenIdentities = new Map();
-  return createMutualTlsListener(createGrpcServer(parts, identities), tls, identities);
+  return createMutualTlsListener(createGrpcServer(parts, { identities }), tls, identities);
 }
 
 /** Names for requests: unlike those of another process, and cheap, since most are never looked up. */

@@ -23,7 +23,13 @@ test("a report shows with port and drift; a lease that runs out is a failure, th
   t.is(first.code, 0, first.stderr);
   t.regex(first.stdout, /^signaling is ready until \d{4}-/);
   const ready = await health(node);
-  t.like(ready.subsystems["signaling"], { status: "ready", enabled: true, port: 3006, requestedPort: 3005, lastError: null });
+  t.like(ready.subsystems["signaling"], {
+    status: "ready",
+    enabled: true,
+    port: 3006,
+    requestedPort: 3005,
+    lastError: null,
+  });
   t.deepEqual(ready.ports["signaling"], { requested: 3005, actual: 3006, drifted: true });
   t.is(ready.status, "ok");
 
@@ -56,7 +62,7 @@ test("reports that make no sense are refused with the reason", async (t) => {
     [{ ...whole, name: "rpc" }, /signaling, l2ps, chain, and nothing else/],
     [{ ...whole, name: "__proto__" }, /and nothing else/],
     [{ ...whole, status: SubsystemStatus.SKIPPED }, /running, ready or failed/],
-    [{ ...whole, status: 99 as SubsystemStatus }, /running, ready or failed/],
+    [{ ...whole, status: SubsystemStatus.UNSPECIFIED }, /running, ready or failed/],
     [{ ...whole, leaseS: 0 }, /1 to 3600 seconds/],
     [{ ...whole, leaseS: 3601 }, /1 to 3600 seconds/],
     [{ ...whole, port: 70_000 }, /1 to 65535/],
@@ -86,7 +92,9 @@ test("the socket and the token are the owner's alone; a second node in the same 
 test("a path that is too long for a socket is told of, with the remedy", async (t) => {
   const dir = join(await temporaryDirectory(t), "d".repeat(120));
   await mkdir(dir);
-  await t.throwsAsync(startTestNode(t, {}, dir), { message: /too long for a socket; name a shorter one with --control-socket/ });
+  await t.throwsAsync(startTestNode(t, {}, dir), {
+    message: /too long for a socket; name a shorter one with --control-socket/,
+  });
   const node = await startTestNode(t, { "control-socket": join(await temporaryDirectory(t), "s") }, dir);
   t.is((await health(node)).status, "dormant");
 });

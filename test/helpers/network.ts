@@ -6,7 +6,11 @@ import { randomBytes } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Block } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import { ChainService, ListBlocksRequestSchema, ListBlocksResponseSchema } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import {
+  ChainService,
+  ListBlocksRequestSchema,
+  ListBlocksResponseSchema,
+} from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import {
   GetChallengeResponseSchema,
   ExchangeStatusResponseSchema,
@@ -30,7 +34,11 @@ import { startTestNode, type Teardown, temporaryDirectory, type TestNode } from 
 export interface PeerJson {
   readonly connection: { readonly string: string };
   readonly identity: string;
-  readonly verification: { readonly status: boolean; readonly message: string | null; readonly timestamp: number | null };
+  readonly verification: {
+    readonly status: boolean;
+    readonly message: string | null;
+    readonly timestamp: number | null;
+  };
   readonly sync: { readonly status: boolean; readonly block: number | null; readonly block_hash: string | null };
   readonly status: { readonly online: boolean; readonly timestamp: number | null; readonly ready: boolean };
 }
@@ -65,8 +73,17 @@ async function prepare(t: Teardown, { key, genesis, seeds, flags, dir }: Network
   await writeFile(join(home, "genesis.json"), genesis);
   await writeKey(join(home, "identity.key"), key);
   const peers = join(home, "peers.json");
-  await writeFile(peers, JSON.stringify((seeds ?? []).map((seed) => (typeof seed === "string" ? { url: seed } : seed))));
-  const all = { genesis: join(home, "genesis.json"), peers, "loop-interval": "0.2", "allow-private-peers": true, ...flags };
+  await writeFile(
+    peers,
+    JSON.stringify((seeds ?? []).map((seed) => (typeof seed === "string" ? { url: seed } : seed))),
+  );
+  const all = {
+    genesis: join(home, "genesis.json"),
+    peers,
+    "loop-interval": "0.2",
+    "allow-private-peers": true,
+    ...flags,
+  };
   return { home, all };
 }
 
@@ -90,7 +107,9 @@ export interface NodeProcess extends RunningCli {
 /** Starts a node of a network as a process of its own. */
 export async function startProcessOf(t: Teardown, node: NetworkNode): Promise<NodeProcess> {
   const { home, all } = await prepare(t, node);
-  const flags = Object.entries(all).flatMap(([name, value]) => (value === true ? [`--${name}`] : [`--${name}`, String(value)]));
+  const flags = Object.entries(all).flatMap(([name, value]) =>
+    value === true ? [`--${name}`] : [`--${name}`, String(value)],
+  );
   const running = await startNodeProcess(t, home, flags);
   return { ...running, dir: home, ports: running.ready.ports };
 }
@@ -177,7 +196,15 @@ export function connectStranger(t: Teardown, port: number, key: TestKey): Strang
     });
   return {
     call,
-    async hello({ endpoint, genesisHash, signer = key, identity = key.publicKey, challenge, connectionString, status }) {
+    async hello({
+      endpoint,
+      genesisHash,
+      signer = key,
+      identity = key.publicKey,
+      challenge,
+      connectionString,
+      status,
+    }) {
       const { challenge: fresh } = await call(PeerService.method.getChallenge, {});
       return await call(PeerService.method.hello, {
         challenge: randomBytes(32),
@@ -205,7 +232,9 @@ export interface OddPeer {
   readonly blocks?: (fromNumber: bigint, send: (block: Block | undefined) => Promise<void>) => Promise<void>;
   readonly peers?: readonly MessageInitShape<typeof KnownPeerSchema>[];
   /** Changes its introduction. */
-  readonly introduce?: (said: MessageInitShape<typeof IntroductionSchema>) => MessageInitShape<typeof IntroductionSchema>;
+  readonly introduce?: (
+    said: MessageInitShape<typeof IntroductionSchema>,
+  ) => MessageInitShape<typeof IntroductionSchema>;
 }
 
 /** Serves an odd peer over TLS and gives its endpoint. */

@@ -85,7 +85,9 @@ test("latency, broken connections, a partition and its healing end in equal head
   const across = wires.flatMap((row, from) => row.filter((_, to) => from < 2 !== to < 2));
   across.forEach((wire) => (wire.isSilent = true));
   await eventually("the halves lose sight of each other", async () => {
-    const online = await Promise.all(nodes.map(async (node) => (await peersOf(node)).filter(({ status }) => status.online).length));
+    const online = await Promise.all(
+      nodes.map(async (node) => (await peersOf(node)).filter(({ status }) => status.online).length),
+    );
     return online.every((seen) => seen === 1);
   });
   const before = await headOf(nodes[2]!);
@@ -101,6 +103,9 @@ test("latency, broken connections, a partition and its healing end in equal head
   await eventually("it heals", settled);
   t.is(await included(nodes[3]!), 28);
   for (const node of nodes) {
-    await eventually("all are accepting", async () => (await askJson<{ accepting: boolean }>(node.port, "/health")).accepting);
+    await eventually(
+      "all are accepting",
+      async () => (await askJson<{ accepting: boolean }>(node.port, "/health")).accepting,
+    );
   }
 });

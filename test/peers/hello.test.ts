@@ -56,7 +56,11 @@ test("what is wrong with a Hello is told, and shown", async (t) => {
     ],
     [
       "a head that nobody signed",
-      { endpoint: port(5), genesisHash, status: { headHeader: new Uint8Array([8, 1]), headSignature: new Uint8Array(64) } },
+      {
+        endpoint: port(5),
+        genesisHash,
+        status: { headHeader: new Uint8Array([8, 1]), headSignature: new Uint8Array(64) },
+      },
       /^16: The block is not signed by its proposer/,
       true,
     ],
@@ -66,7 +70,12 @@ test("what is wrong with a Hello is told, and shown", async (t) => {
     ["cleartext", { endpoint: "http://127.0.0.1:6", genesisHash }, /^3: .* must begin with https/, false],
     ["the node's own address", { endpoint: endpointOf(node), genesisHash }, /^3: .*this node's own address/, false],
     ["cloud metadata", { endpoint: "https://169.254.169.254:80", genesisHash }, /^3: .*nodes never call/, false],
-    ["the same in other words", { endpoint: "https://[::ffff:a9fe:a9fe]:80", genesisHash }, /^3: .*nodes never call/, false],
+    [
+      "the same in other words",
+      { endpoint: "https://[::ffff:a9fe:a9fe]:80", genesisHash },
+      /^3: .*nodes never call/,
+      false,
+    ],
     [
       "a connection string that is none",
       { endpoint: port(7), genesisHash, connectionString: "javascript:alert(1)" },
@@ -84,7 +93,10 @@ test("what is wrong with a Hello is told, and shown", async (t) => {
       t.true(told.endsWith(`: ${shown.verification.message}`), what);
     }
   }
-  t.regex(await refusal(stranger.call(PeerService.method.hello, { challenge: new Uint8Array(16) })), /^3: There is no introduction/);
+  t.regex(
+    await refusal(stranger.call(PeerService.method.hello, { challenge: new Uint8Array(16) })),
+    /^3: There is no introduction/,
+  );
   t.regex(await refusal(stranger.call(PeerService.method.hello, {})), /^3: The challenge must have/);
 });
 
@@ -121,7 +133,9 @@ test("an identity that a live endpoint holds is refused elsewhere", async (t) =>
   await holder.stop();
   await until(async () => !(await peersOf(node))[0]!.status.online);
   const moved = await startMemberOf(t, { key: mine, genesis, seeds: [endpointOf(node)] });
-  await until(async () => (await peersOf(node)).some(({ connection, status }) => connection.string === moved.rpcUrl && status.online));
+  await until(async () =>
+    (await peersOf(node)).some(({ connection, status }) => connection.string === moved.rpcUrl && status.online),
+  );
   t.is((await peersOf(node)).filter(({ identity }) => identity === mine.publicKey).length, 1);
 });
 
@@ -130,10 +144,15 @@ test("what answers at an endpoint must prove to be who it says", async (t) => {
     [{ introduce: (said: object) => ({ ...said, challenge: new Uint8Array(32) }) }, /was not made for this node/],
     [{ introduce: (said: object) => ({ ...said, identity: theirs.publicKey }) }, /not signed by the identity/],
     [{ introduce: (said: object) => ({ ...said, status: undefined }) }, /does not say how far it is/],
-    [{ status: () => ({ headHeader: new Uint8Array([8, 9]), headSignature: new Uint8Array(64) }) }, /not signed by its proposer/],
+    [
+      { status: () => ({ headHeader: new Uint8Array([8, 9]), headSignature: new Uint8Array(64) }) },
+      /not signed by its proposer/,
+    ],
     [{ introduce: (said: object) => ({ ...said, endpoint: "nonsense" }) }, /is not of the form/],
   ] as const;
-  const odd = await Promise.all(cases.map(([changes], i) => startOddPeer(t, { key: testKey(40 + i), genesisHash, ...changes })));
+  const odd = await Promise.all(
+    cases.map(([changes], i) => startOddPeer(t, { key: testKey(40 + i), genesisHash, ...changes })),
+  );
   const node = await startMemberOf(t, { key: authority, genesis, seeds: odd.map(({ endpoint }) => endpoint) });
   for (const [i, [, reason]] of cases.entries()) {
     await until(async () => reason.test((await peersOf(node))[i]?.verification.message ?? ""));
@@ -145,10 +164,20 @@ test("who shows no certificate, or one with another kind of key, is turned away 
   const node = await startMemberOf(t, { key: authority, genesis });
   const dir = await temporaryDirectory(t);
   const files = ["-keyout", join(dir, "key.pem"), "-out", join(dir, "cert.pem")];
-  execFileSync("openssl", ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=a", ...files], { stdio: "ignore" });
+  execFileSync(
+    "openssl",
+    ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=a", ...files],
+    { stdio: "ignore" },
+  );
   const other = { cert: await readFile(join(dir, "cert.pem")), key: await readFile(join(dir, "key.pem")) };
   for (const credentials of [{}, other]) {
-    const socket = connect({ host: "127.0.0.1", port: node.ports["omni"]!, rejectUnauthorized: false, ALPNProtocols: ["h2"], ...credentials });
+    const socket = connect({
+      host: "127.0.0.1",
+      port: node.ports["omni"]!,
+      rejectUnauthorized: false,
+      ALPNProtocols: ["h2"],
+      ...credentials,
+    });
     const received = await new Promise<number>((resolve) => {
       socket.on("error", () => undefined).on("close", () => resolve(socket.bytesRead));
       socket.resume();
@@ -160,8 +189,18 @@ test("who shows no certificate, or one with another kind of key, is turned away 
 test("private addresses are refused unless the operator allows them; an operator's own word is enough", async (t) => {
   const node = await startMemberOf(t, { key: authority, genesis, flags: { "allow-private-peers": false } });
   const stranger = connectStranger(t, node.ports["omni"]!, mine);
-  for (const endpoint of ["https://127.0.0.1:1", "https://10.1.2.3:1", "https://localhost:1", "https://[::1]:1", "https://0x7f.1:1"]) {
-    t.regex(await refusal(stranger.hello({ endpoint, genesisHash })), /^3: .* is a loopback or private address/, endpoint);
+  for (const endpoint of [
+    "https://127.0.0.1:1",
+    "https://10.1.2.3:1",
+    "https://localhost:1",
+    "https://[::1]:1",
+    "https://0x7f.1:1",
+  ]) {
+    t.regex(
+      await refusal(stranger.hello({ endpoint, genesisHash })),
+      /^3: .* is a loopback or private address/,
+      endpoint,
+    );
   }
   t.deepEqual(await peersOf(node), []);
   const second = await startMemberOf(t, {
@@ -170,7 +209,9 @@ test("private addresses are refused unless the operator allows them; an operator
     seeds: [endpointOf(node)],
     flags: { "allow-private-peers": false },
   });
-  await until(async () => /refuses this node: .*loopback or private/.test((await peersOf(second))[0]?.verification.message ?? ""));
+  await until(async () =>
+    /refuses this node: .*loopback or private/.test((await peersOf(second))[0]?.verification.message ?? ""),
+  );
 });
 
 test("transactions are taken from verified peers alone, and not too many at once", async (t) => {
@@ -178,7 +219,9 @@ test("transactions are taken from verified peers alone, and not too many at once
   const stranger = connectStranger(t, node.ports["omni"]!, mine);
   const transaction = signTransaction(other, 1, createPublic("a", "{}"));
   const relay = (count: number) =>
-    stranger.call(PeerService.method.relayTransactions, { transactions: Array.from({ length: count }, () => transaction) });
+    stranger.call(PeerService.method.relayTransactions, {
+      transactions: Array.from({ length: count }, () => transaction),
+    });
   t.regex(await refusal(relay(1)), /^7: Transactions are taken from verified peers/);
   t.regex(await refusal(relay(101)), /^3: At most 100/);
 });

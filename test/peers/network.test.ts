@@ -56,7 +56,12 @@ test("a peer of another network, with another key than expected, or the node its
     ],
     flags: { "omni-port": String(omni) },
   });
-  const reasons = [/another network/, new RegExp(`proved to be ${impostor.publicKey}`), /this node itself/, /this node itself/];
+  const reasons = [
+    /another network/,
+    new RegExp(`proved to be ${impostor.publicKey}`),
+    /this node itself/,
+    /this node itself/,
+  ];
   for (const [i, reason] of reasons.entries()) {
     await until(async () => reason.test((await peersOf(node))[i]?.verification.message ?? ""));
     t.like((await peersOf(node))[i], { verification: { status: false, timestamp: null }, status: { ready: false } });

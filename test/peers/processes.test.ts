@@ -5,7 +5,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { createPublic, signTransaction, testKey } from "../helpers/chain.js";
 import { connectGrpc } from "../helpers/grpc-client.js";
-import { endpointOf, headOf, networkOf, type NodeProcess, peersOf, seedBlocks, startProcessOf } from "../helpers/network.js";
+import {
+  endpointOf,
+  headOf,
+  networkOf,
+  type NodeProcess,
+  peersOf,
+  seedBlocks,
+  startProcessOf,
+} from "../helpers/network.js";
 import { askJson } from "../helpers/plain-client.js";
 import { type Teardown, temporaryDirectory } from "../helpers/start-node.js";
 
@@ -63,8 +71,7 @@ interface Health {
   readonly status: string;
 }
 
-const accepting = async ({ node }: Member): Promise<boolean> =>
-  (await askJson<Health>(node.port, "/health")).accepting;
+const accepting = async ({ node }: Member): Promise<boolean> => (await askJson<Health>(node.port, "/health")).accepting;
 
 async function headsOf(members: readonly Member[]): Promise<{ number: number; hash: string }[]> {
   return await Promise.all(members.map(({ node }) => headOf(node)));
@@ -94,8 +101,9 @@ async function checkChain(t: { is(a: unknown, b: unknown, message?: string): voi
 
 test("five nodes from one address; 500 blocks for one that comes late; any of them killed, and back", async (t) => {
   t.timeout(300_000);
-  const seedAddress = (): string[] => (members[0]!.node === undefined ? [] : [endpointOf(members[0]!.node)]);
-  const members: Member[] = [1, 2, 3, 4, 5].map((seed, i) => new Member(t, seed, () => (i === 0 ? [] : seedAddress())));
+  const members: Member[] = [1, 2, 3, 4, 5].map(
+    (seed, i) => new Member(t, seed, () => (i === 0 ? [] : [endpointOf(members[0]!.node)])),
+  );
   const [maker, second, third, fourth, late] = members as [Member, Member, Member, Member, Member];
   const early = [maker, second, third, fourth];
 
@@ -126,10 +134,12 @@ test("five nodes from one address; 500 blocks for one that comes late; any of th
   const resumed = (await headOf(late.node)).number;
   t.true(resumed > 20 && resumed <= 500, `resumed at ${resumed}`);
   t.log(`killed in mid-sync, it went on at block ${resumed}`);
-  const source = (await askJson<{ subsystems: Record<string, { extra?: { sync?: { peer: string | null } } }> }>(
-    late.node.port,
-    "/health",
-  )).subsystems["main_loop"]?.extra?.sync?.peer;
+  const source = (
+    await askJson<{ subsystems: Record<string, { extra?: { sync?: { peer: string | null } } }> }>(
+      late.node.port,
+      "/health",
+    )
+  ).subsystems["main_loop"]?.extra?.sync?.peer;
   const killed = early.find(({ node }) => endpointOf(node) === source) ?? second;
   await killed.kill();
   await eventually("it has caught up without its source", async () => {
@@ -139,7 +149,10 @@ test("five nodes from one address; 500 blocks for one that comes late; any of th
     }
     return number === 500 && isAccepting;
   });
-  t.true(seen.every((number) => number === 500), `accepting at ${seen.join()}`);
+  t.true(
+    seen.every((number) => number === 500),
+    `accepting at ${seen.join()}`,
+  );
   await killed.start();
   await eventually("all know each other again", async () => {
     const lists = await Promise.all(members.map(({ node }) => peersOf(node)));

@@ -32,11 +32,13 @@ const statusOf = async (client: TestGrpcClient, hash: string) =>
 
 const isReady = async (node: TestNode): Promise<boolean> => (await peersOf(node)).some(({ status }) => status.ready);
 
-async function subsystem(node: TestNode, name: string): Promise<{ status: string; lastError: { message: string } | null }> {
-  const { subsystems } = await askJson<{ subsystems: Record<string, { status: string; lastError: { message: string } | null }> }>(
-    node.port,
-    "/health",
-  );
+async function subsystem(
+  node: TestNode,
+  name: string,
+): Promise<{ status: string; lastError: { message: string } | null }> {
+  const { subsystems } = await askJson<{
+    subsystems: Record<string, { status: string; lastError: { message: string } | null }>;
+  }>(node.port, "/health");
   return subsystems[name]!;
 }
 

@@ -36,7 +36,12 @@ interface Health {
 const health = (node: TestNode): Promise<Health> => askJson<Health>(node.port, "/health");
 
 /** A node that is no authority, with blocks applied as a consensus process would. */
-async function startWith(t: Teardown, seed: number, blocks: readonly Block[], seeds: readonly string[] = []): Promise<TestNode> {
+async function startWith(
+  t: Teardown,
+  seed: number,
+  blocks: readonly Block[],
+  seeds: readonly string[] = [],
+): Promise<TestNode> {
   const node = await startMemberOf(t, { key: testKey(seed), genesis, seeds });
   const consensus = createClient(ConsensusService, node.control);
   for (const block of blocks) {
@@ -105,7 +110,7 @@ test("whatever a peer sends instead of the next block, it is left and the next o
     "a bad root": async (_, send) => send(badRoot),
     "a gap": async (from, send) => send(blocks[Number(from)]!),
     "no block": async (_, send) => send(undefined),
-    "nothing, and an end": async () => undefined,
+    "nothing, and an end": () => Promise.resolve(),
     "one block again and again": async (from, send) => {
       for (;;) {
         await send(blocks[Number(from)]!);
@@ -120,7 +125,11 @@ test("whatever a peer sends instead of the next block, it is left and the next o
   for (const [what, stream] of Object.entries(bad)) {
     const liar = await startOddPeer(t, { key: testKey(50), genesisHash, status: () => statusAt(last), blocks: stream });
     const node = await startMemberOf(t, { key: testKey(3), genesis, seeds: [liar.endpoint] });
-    await until(async () => /It (sent a block that cannot be applied|has not sent block 20)/.test((await peersOf(node))[0]?.verification.message ?? ""));
+    await until(async () =>
+      /It (sent a block that cannot be applied|has not sent block 20)/.test(
+        (await peersOf(node))[0]?.verification.message ?? "",
+      ),
+    );
     t.true((await peersOf(node))[0]!.verification.status, what);
     t.false((await peersOf(node))[0]!.status.ready, what);
     const { number } = await headOf(node);
@@ -131,7 +140,12 @@ test("whatever a peer sends instead of the next block, it is left and the next o
     await sleep(600);
     t.is(liar.calls, calls, what);
 
-    const honest = await startOddPeer(t, { key: testKey(51), genesisHash, status: () => statusAt(last), blocks: good(blocks) });
+    const honest = await startOddPeer(t, {
+      key: testKey(51),
+      genesisHash,
+      status: () => statusAt(last),
+      blocks: good(blocks),
+    });
     await addPeer(node, honest.endpoint);
     await until(async () => (await headOf(node)).number === 20);
     await until(async () => (await health(node)).accepting);
@@ -163,7 +177,12 @@ test("a peer that stalls is left, and progress is told meanwhile", async (t) => 
   t.like(sync, { block: 1, targetBlock: 10, peer: slow.endpoint });
   t.is(typeof sync!["blocks_per_s"], "number");
   t.false((await health(node)).accepting);
-  const honest = await startOddPeer(t, { key: testKey(51), genesisHash, status: () => statusAt(last), blocks: good(blocks) });
+  const honest = await startOddPeer(t, {
+    key: testKey(51),
+    genesisHash,
+    status: () => statusAt(last),
+    blocks: good(blocks),
+  });
   await addPeer(node, honest.endpoint);
   const begunMs = Date.now();
   while ((await headOf(node)).number < 10) {

@@ -79,8 +79,17 @@ test("the operator adds a peer, sees the book, and removes it", async (t) => {
   // Over the port as well, with the token.
   const control = ["--control", `127.0.0.1:${node.ports["control"]}`, "--data-dir", node.dir];
   const book = await runCli(["peers", "book", "--json", ...control]);
-  t.like((JSON.parse(book.stdout) as object[])[0], { endpoint: url, origin: "operator", verified: true, online: true, block: 0 });
-  const open = createClient(ControlService, createGrpcTransport({ baseUrl: `http://127.0.0.1:${node.ports["control"]}` }));
+  t.like((JSON.parse(book.stdout) as object[])[0], {
+    endpoint: url,
+    origin: "operator",
+    verified: true,
+    online: true,
+    block: 0,
+  });
+  const open = createClient(
+    ControlService,
+    createGrpcTransport({ baseUrl: `http://127.0.0.1:${node.ports["control"]}` }),
+  );
   await t.throwsAsync(open.listBook({}), { message: /\[unauthenticated\] The header authorization must be/ });
 
   for (const [args, code, message] of [

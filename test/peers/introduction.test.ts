@@ -1,0 +1,29 @@
+import test from "ava";
+import { createChallenges } from "../../src/peers/introduction.js";
+
+test("a challenge is good for half a minute and for once, and only if it is ours", (t) => {
+  let nowMs = 1_000_000;
+  const challenges = createChallenges(() => nowMs);
+  const one = challenges.make();
+  challenges.spend(one);
+  t.throws(() => challenges.spend(one), { message: /not one that this node gave/ });
+  const late = challenges.make();
+  nowMs += 30_001;
+  t.throws(() => challenges.spend(late), { message: /not one that this node gave/ });
+  const forged = challenges.make();
+  forged[30]! ^= 1;
+  t.throws(() => challenges.spend(forged));
+  t.throws(() => challenges.spend(createChallenges(() => nowMs).make()));
+  t.throws(() => challenges.spend(new Uint8Array()));
+});
+
+test("what is remembered of used challenges is bounded, and forgotten in time", (t) => {
+  let nowMs = 1_000_000;
+  const challenges = createChallenges(() => nowMs);
+  for (let i = 0; i < 10_000; i++) {
+    challenges.spend(challenges.make());
+  }
+  t.throws(() => challenges.spend(challenges.make()), { message: /Too many nodes/ });
+  nowMs += 30_001;
+  t.notThrows(() => challenges.spend(challenges.make()));
+});

@@ -1,0 +1,166 @@
+/** The address book: what it believes, what it forgets, and how much it holds. */
+import test from "ava";
+import type { ReadStatus } from "../../src/peers/introduction.js";
+import { createPeerBook } from "../../src/peers/peer-book.js";
+
+const status: ReadStatus = { head: { number: 3n, hash: "0x3" }, accepting: true };
+const identity = (n: number): string => `0x${n.toString(16).padStart(64, "0")}`;
+const endpoint = (n: number): string => `https://198.51.100.1:${n}`;
+
+function setUp() {
+  const clock = { nowMs: 1_000_000 };
+  const book = createPeerBook({ ownIdentity: identity(0), stored: [], intervalMs: 1_000, nowMs: () => clock.nowMs });
+  const prove = (n: number, as = identity(n), announced = endpoint(n)) =>
+    book.recordProof(endpoint(n), { identity: as, connectionString: `http://198.51.100.1:${n}`, announced, status });
+  return { clock, book, prove };
+}
+
+test("10,000 addresses that others tell of leave the book bounded, unseen, and asked a few at a time", (t) => {
+  const { clock, book } = setUp();
+  for (let n = 1; n <= 10_000; n++) {
+    book.hear(endpoint(n), "gossip");
+  }
+  t.is(book.entries().length, 1_000);
+  t.deepEqual(book.list(), []);
+  t.true(book.isEmpty());
+  t.is(book.due(100).length, 8);
+  // Those that never answer make room, and are forgotten.
+  for (let tick = 0; tick < 2_000; tick++) {
+    clock.nowMs += 30_000;
+    book.due(100).forEach((asked) => book.recordFailure(asked));
+  }
+  t.deepEqual(book.entries(), []);
+});
+
+test("those who name themselves and are not verified push out each other, and nobody else", (t) => {
+  const { book, prove } = setUp();
+  book.hear(endpoint(1), "hello");
+  t.is(prove(1), undefined);
+  book.hear(endpoint(2), "file");
+  for (let n = 10; n < 1_000; n++) {
+    book.hear(endpoint(n), "hello");
+  }
+  t.is(book.entries().length, 66);
+  t.truthy(book.get(endpoint(1)));
+  t.truthy(book.get(endpoint(2)));
+});
+
+test("a thousand verified peers stay; another one has no room until one was not seen for a day", (t) => {
+  const { clock, book, prove } = setUp();
+  for (let n = 1; n <= 1_000; n++) {
+    book.hear(endpoint(n), "hello");
+    prove(n);
+  }
+  t.false(book.hear(endpoint(2_000), "hello"));
+  t.true(book.hear(endpoint(2_001), "operator"));
+  clock.nowMs += 25 * 3_600_000;
+  for (let n = 2; n <= 1_000; n++) {
+    book.recordStatus(endpoint(n), status);
+  }
+  t.true(book.hear(endpoint(2_000), "hello"));
+  t.is(book.get(endpoint(1)), undefined);
+});
+
+test("of many peers each has its turn, the longest not asked first", (t) => {
+  const { clock, book } = setUp();
+  for (let n = 1; n <= 250; n++) {
+    book.hear(endpoint(n), "file");
+  }
+  const asked = new Set<string>();
+  for (let tick = 0; tick < 3; tick++) {
+    const due = book.due(100);
+    t.true(due.length <= 100);
+    due.forEach((one) => {
+      asked.add(one);
+      book.recordStatus(one, status);
+    });
+    clock.nowMs += 1_000;
+  }
+  t.is(asked.size, 250);
+});
+
+test("a peer that fails is left alone for longer and longer, and believed again when it answers", (t) => {
+  const { clock, book, prove } = setUp();
+  book.hear(endpoint(1), "file");
+  prove(1);
+  t.is(book.believed().length, 1);
+  const pauses: number[] = [];
+  for (let i = 0; i < 10; i++) {
+    book.recordFailure(endpoint(1));
+    pauses.push(book.get(endpoint(1))!.nextTryMs - clock.nowMs);
+    t.deepEqual(book.due(10), []);
+    clock.nowMs += 60_001;
+    t.deepEqual(book.due(10), [endpoint(1)]);
+  }
+  pauses.forEach((pauseMs, i) => {
+    const fullMs = Math.min(60_000, 1_000 * 2 ** i);
+    t.true(pauseMs >= fullMs / 2 && pauseMs <= fullMs, `${pauseMs}`);
+  });
+  t.deepEqual(book.believed(), []);
+  t.is(book.list()[0]!.status.online, false);
+  prove(1);
+  t.like(book.list()[0], { status: { online: true, ready: true }, verification: { status: true, message: undefined } });
+});
+
+test("an identity is at one place: refused elsewhere while that answers, moved when it does not", (t) => {
+  const { book, prove } = setUp();
+  book.hear(endpoint(1), "hello");
+  book.hear(endpoint(2), "hello");
+  prove(1, identity(7));
+  t.regex(prove(2, identity(7)) ?? "", /held by https:\/\/198\.51\.100\.1:1, which answers/);
+  t.is(book.verified(identity(7))!.endpoint, endpoint(1));
+  book.recordFailure(endpoint(1));
+  book.hear(endpoint(2), "hello");
+  t.is(prove(2, identity(7)), undefined);
+  t.is(book.verified(identity(7))!.endpoint, endpoint(2));
+  t.is(book.get(endpoint(1)), undefined);
+});
+
+test("itself, an unexpected key, and one that names itself differently are refused; an operator knows better", (t) => {
+  const { book, prove } = setUp();
+  book.hear(endpoint(1), "file", identity(9));
+  t.regex(prove(1) ?? "", /not the identity expected of it/);
+  book.hear(endpoint(2), "gossip");
+  t.regex(prove(2, identity(0)) ?? "", /this node itself/);
+  book.hear(endpoint(3), "gossip");
+  t.regex(prove(3, identity(3), endpoint(4)) ?? "", /names itself https:\/\/198\.51\.100\.1:4/);
+  book.hear(endpoint(5), "operator");
+  t.is(prove(5, identity(5), endpoint(6)), undefined);
+  t.deepEqual(book.sample(10, ""), [{ endpoint: endpoint(6), identity: identity(5) }]);
+});
+
+test("who sent what he should not have is not believed for a while, longer each time", (t) => {
+  const { clock, book, prove } = setUp();
+  book.hear(endpoint(1), "file");
+  prove(1);
+  for (const minutes of [1, 2, 4]) {
+    book.distrust(endpoint(1), "It lied.");
+    book.recordStatus(endpoint(1), status);
+    t.deepEqual(book.believed(), []);
+    t.like(book.list()[0], { verification: { status: true, message: "It lied." }, status: { ready: false } });
+    clock.nowMs += minutes * 60_000 - 1;
+    t.deepEqual(book.believed(), []);
+    clock.nowMs += 1;
+    t.is(book.believed().length, 1);
+  }
+  book.recordStatus(endpoint(1), status);
+  t.like(book.list()[0], { verification: { message: undefined }, status: { ready: true } });
+});
+
+test("only what matters is stored: not every answer", (t) => {
+  const { clock, book, prove } = setUp();
+  book.hear(endpoint(1), "file");
+  prove(1);
+  t.is(book.takeChanges().saved.length, 1);
+  clock.nowMs += 1_000;
+  book.recordStatus(endpoint(1), status);
+  t.deepEqual(book.takeChanges(), { saved: [], removed: [] });
+  clock.nowMs += 400_000;
+  book.recordStatus(endpoint(1), status);
+  const changes = book.takeChanges();
+  t.is(changes.saved.length, 1);
+  book.returnChanges(changes);
+  t.is(book.takeChanges().saved.length, 1);
+  book.forget(endpoint(1));
+  t.deepEqual(book.takeChanges(), { saved: [], removed: [endpoint(1)] });
+});
