@@ -17,7 +17,7 @@ export async function benchAttestation({ directory, rounds, seconds, say }: OwnN
   const dataDir = join(directory, "attestation");
   await mkdir(dataDir, { recursive: true });
   const peers = join(directory, "attestation-peers.json");
-  await writeFile(peers, JSON.stringify([{ url: "http://127.0.0.1:9" }]));
+  await writeFile(peers, JSON.stringify([{ url: "https://127.0.0.1:9" }]));
   const node = await startGatehouse([
     ...["--data-dir", dataDir, "--peers", peers],
     ...["--tlsnotary-enabled", "--notary-keys", notaryKey],

@@ -1,20 +1,22 @@
 /** Measures a node against bare baselines in one run, and prints ratios: `npm run bench`, `npm run bench -- --help`. */
 import { Command, InvalidArgumentError } from "commander";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { sha256 } from "../src/hash.js";
 import { benchAttestation } from "./attestation.js";
 import { benchBoot } from "./boot.js";
 import { benchCodecs } from "./codecs.js";
 import { benchHostile } from "./hostile.js";
+import { benchNetwork } from "./network.js";
 import type { BenchContext, Row } from "./row.js";
 import { benchStore } from "./store.js";
 import { startGatehouse } from "./server-process.js";
 import { benchTree } from "./tree.js";
 import { benchTransports } from "./transports.js";
 
-const suites = ["transports", "codecs", "boot", "hostile", "store", "tree", "attestation"] as const;
+const suites = ["transports", "codecs", "boot", "hostile", "store", "tree", "attestation", "network"] as const;
 type Suite = (typeof suites)[number];
 
 const genesis = fileURLToPath(new URL("../../examples/genesis.json", import.meta.url));
@@ -30,11 +32,19 @@ const { args, opts } = (() => {
     .option("--seconds <NUMBER>", "length of one measurement", positive, 2)
     .option("--programs <NUMBER>", "programs that the suite store loads", positive, 100_000)
     .option("--leaves <NUMBER>", "leaves that the suite tree loads", positive, 100_000)
+    .option("--blocks <NUMBER>", "blocks that the suite network follows", positive, 1_000)
     .option("--json", "print the result as JSON")
     .parse();
   return {
     args: command.processedArgs[0] as string[],
-    opts: command.opts<{ rounds: number; seconds: number; programs: number; leaves: number; json?: boolean }>(),
+    opts: command.opts<{
+      rounds: number;
+      seconds: number;
+      programs: number;
+      leaves: number;
+      blocks: number;
+      json?: boolean;
+    }>(),
   };
 })();
 
@@ -56,7 +66,7 @@ try {
 async function run(): Promise<Row[]> {
   const peers = join(directory, "peers.json");
   // A peer that refuses: the main loop runs, and nothing else takes part in the measurement.
-  await writeFile(peers, JSON.stringify([{ url: "http://127.0.0.1:9" }]));
+  await writeFile(peers, JSON.stringify([{ url: "https://127.0.0.1:9" }]));
   const flags = ["--genesis", genesis, "--peers", peers, "--data-dir", join(directory, "data")];
   const rows: Row[] = [];
   if (chosen.includes("boot")) {
@@ -74,7 +84,12 @@ async function run(): Promise<Row[]> {
     const { rounds, seconds } = opts;
     rows.push(...(await benchAttestation({ directory, rounds, seconds, say })));
   }
-  const node = await startGatehouse(flags);
+  if (chosen.includes("network")) {
+    const { blocks, rounds, seconds } = opts;
+    rows.push(...(await benchNetwork({ directory, blocks, rounds, seconds, say })));
+  }
+  const dataDir = join(directory, "data");
+  const node = await startGatehouse([...flags, "--allow-private-peers"]);
   const context: BenchContext = { node, rounds: opts.rounds, seconds: opts.seconds, say };
   try {
     if (chosen.includes("transports")) {
@@ -84,7 +99,7 @@ async function run(): Promise<Row[]> {
       rows.push(...(await benchCodecs(context)));
     }
     if (chosen.includes("hostile")) {
-      rows.push(...(await benchHostile(context)));
+      rows.push(...(await benchHostile({ ...context, dataDir, genesisHash: sha256(await readFile(genesis)) })));
     }
   } finally {
     await node.stop();

@@ -22,6 +22,7 @@ import { compare, httpAnswer } from "./compare.js";
 import { httpLoad, type Load, randomLoad } from "./load.js";
 import { probeHealth } from "./prober.js";
 import type { OwnNodeBench, Row } from "./row.js";
+import { controlOf } from "./control.js";
 import { type ServerProcess, startGatehouse } from "./server-process.js";
 import { latencyFigures, median } from "./statistics.js";
 
@@ -73,7 +74,7 @@ export async function benchTree(bench: TreeBench): Promise<Row[]> {
       rows.push(await compare({ name, kind: "http", answers, load, bareLoad: httpLoad(path) }, node, rounds, seconds));
     }
     say("a block of 10,000 commitments, and /health meanwhile");
-    rows.push(await applyLargeBlock(node, key, grown.leafCount, grown.peaks, workers));
+    rows.push(await applyLargeBlock(node, dataDir, key, grown.leafCount, grown.peaks, workers));
     rows.push({
       name: `with ${leaves.toLocaleString("en")} leaves`,
       figures: {
@@ -168,16 +169,14 @@ async function insertNullifiers({ write }: Database): Promise<void> {
 
 async function applyLargeBlock(
   node: ServerProcess,
+  dataDir: string,
   key: NodeKey,
   leafCount: number,
   peaks: Peaks,
   workers: ZkWorkers,
 ): Promise<Row> {
   const chain = createClient(ChainService, createGrpcTransport({ baseUrl: `http://127.0.0.1:${node.port}` }));
-  const consensus = createClient(
-    ConsensusService,
-    createGrpcTransport({ baseUrl: `http://127.0.0.1:${node.omniPort}` }),
-  );
+  const consensus = createClient(ConsensusService, controlOf(dataDir));
   const added = Array.from({ length: largeBlock }, (_, i) => leafOf(leafCount + i));
   const signed = added.map((leaf, i) => {
     const operation = { case: "addCommitment" as const, value: { commitment: toHex(leaf) } };

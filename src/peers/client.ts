@@ -73,7 +73,7 @@ export interface PeerClientParts {
 }
 
 /** Most connections that are kept. */
-const maxConnections = 128;
+const maxConnections = 1_024;
 /** Most bytes of a message: a block and what comes with it. */
 const maxMessageBytes = 8 * 1024 * 1024;
 

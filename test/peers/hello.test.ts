@@ -7,15 +7,8 @@ import { join } from "node:path";
 import { connect } from "node:tls";
 import { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { createPublic, signTransaction, testKey } from "../helpers/chain.js";
-import {
-  connectStranger,
-  endpointOf,
-  networkOf,
-  peersOf,
-  signIntroduction,
-  startMemberOf,
-  startOddPeer,
-} from "../helpers/network.js";
+import { endpointOf, networkOf, peersOf, startMemberOf } from "../helpers/network.js";
+import { connectStranger, signIntroduction, startOddPeer } from "../helpers/odd-peer.js";
 import { temporaryDirectory } from "../helpers/start-node.js";
 import { until } from "../helpers/until.js";
 

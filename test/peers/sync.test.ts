@@ -9,16 +9,8 @@ import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { signBlock } from "../../src/chain/transaction.js";
 import { createPublic, signTransaction, testKey } from "../helpers/chain.js";
 import { connectGrpc } from "../helpers/grpc-client.js";
-import {
-  endpointOf,
-  headOf,
-  makeBlocks,
-  networkOf,
-  peersOf,
-  startMemberOf,
-  startOddPeer,
-  statusAt,
-} from "../helpers/network.js";
+import { endpointOf, headOf, makeBlocks, networkOf, peersOf, startMemberOf, statusAt } from "../helpers/network.js";
+import { startOddPeer } from "../helpers/odd-peer.js";
 import { askJson } from "../helpers/plain-client.js";
 import type { Teardown, TestNode } from "../helpers/start-node.js";
 import { until } from "../helpers/until.js";
