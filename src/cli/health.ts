@@ -24,11 +24,18 @@ interface HealthBody {
   errors: { uncaught_total: number; unhandled_rejection_total: number };
 }
 
+interface SyncBody {
+  block: number;
+  targetBlock: number;
+  blocks_per_s: number;
+  left_s: number | null;
+}
+
 interface SubsystemBody {
   status: string;
   since: number | null;
   lastError: { message: string } | null;
-  extra?: { reason?: string };
+  extra?: { reason?: string; sync?: SyncBody };
 }
 
 /** Adds the command. */
@@ -89,10 +96,19 @@ function describe(health: HealthBody): string[] {
         paint(subsystemColours[state.status] ?? "dim", state.status),
         portOf(health, name),
         state.since === null ? "" : `${duration(Math.max(0, Date.now() - state.since) / 1000)} ago`,
-        state.extra?.reason ?? state.lastError?.message ?? "",
+        describeExtra(state),
       ]),
     ]),
   ];
+}
+
+function describeExtra({ extra, lastError }: SubsystemBody): string {
+  if (extra?.sync !== undefined) {
+    const { block, targetBlock, blocks_per_s: rate, left_s: leftS } = extra.sync;
+    const left = leftS === null ? "" : `, ${duration(leftS)} left`;
+    return paint("yellow", `catching up: block ${block} of ${targetBlock}, ${rate}/s${left}`);
+  }
+  return extra?.reason ?? lastError?.message ?? "";
 }
 
 function portOf(health: HealthBody, name: string): string {

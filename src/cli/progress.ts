@@ -3,8 +3,8 @@ import { duration, paint } from "./output.js";
 
 /** Progress of work with a known number of steps. */
 export interface Progress {
-  /** Tells how many steps are done. */
-  update(done: number): void;
+  /** Tells how many steps are done, and of how many, where that has changed. */
+  update(done: number, total?: number): void;
   /** Ends the bar. */
   end(): void;
 }
@@ -17,10 +17,12 @@ const lineEveryMs = 10_000;
  * Starts to tell of progress.
  *
  * @param unit what is counted, in the plural.
+ * @param firstTotal how many steps there are.
  * @param start how many steps were done before.
  */
-export function startProgress(unit: string, total: number, start = 0): Progress {
+export function startProgress(unit: string, firstTotal: number, start = 0): Progress {
   const { stderr } = process;
+  let total = firstTotal;
   const startMs = performance.now();
   let drawnMs = -Infinity;
   let last = start;
@@ -44,8 +46,9 @@ export function startProgress(unit: string, total: number, start = 0): Progress 
   }
 
   return {
-    update(done) {
+    update(done, newTotal = total) {
       last = done;
+      total = newTotal;
       if (performance.now() - drawnMs >= (stderr.isTTY ? redrawEveryMs : lineEveryMs)) {
         draw();
       }

@@ -4,8 +4,13 @@ import { type Config, loadConfig, processSources } from "../config.js";
 import { createProcessErrors, watchProcess } from "../health/process-errors.js";
 import { type RunningNode, startNode } from "../node.js";
 import { type Option, options } from "../options.js";
+import { repeat } from "../repeat.js";
 import { paint, print } from "./output.js";
+import { type Progress, startProgress } from "./progress.js";
 import { stopOnSignals } from "./signals.js";
+
+/** How often the bar is drawn anew. */
+const drawEveryMs = 500;
 
 /** Adds the command. */
 export function addStart(program: Command): void {
@@ -60,8 +65,26 @@ async function run(config: Config): Promise<void> {
     print(JSON.stringify({ event: "ready", rpc: node.rpcUrl, ports: node.ports }));
   } else {
     print(...panel(node));
+    showCatchingUp(node);
   }
   await stopOnSignals(() => node.stop());
+}
+
+/** Draws a bar while the node catches up with its peers, where somebody looks; the log says it anyway. */
+function showCatchingUp(node: RunningNode): void {
+  let bar: Progress | undefined;
+  const look = (): Promise<void> => {
+    const state = process.stderr.isTTY ? node.syncProgress() : undefined;
+    if (state === undefined || state.targetBlock - state.block < 1n) {
+      bar?.end();
+      bar = undefined;
+    } else {
+      bar ??= startProgress("blocks", Number(state.targetBlock), Number(state.block));
+      bar.update(Number(state.block), Number(state.targetBlock));
+    }
+    return Promise.resolve();
+  };
+  repeat(look, drawEveryMs, () => undefined);
 }
 
 function panel(node: RunningNode): string[] {
