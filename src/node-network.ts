@@ -21,7 +21,7 @@ import type { Logger } from "./log.js";
 import { createAcquaint, type Self } from "./peers/acquaint.js";
 import { createAnnounce } from "./peers/announce.js";
 import { createPeerClient } from "./peers/client.js";
-import { type EndpointPolicy, parseEndpoint, resolveEndpoint } from "./peers/endpoint.js";
+import { checkHost, type EndpointPolicy, parseEndpoint, resolveEndpoint } from "./peers/endpoint.js";
 import { createChallenges, createStatusReader } from "./peers/introduction.js";
 import { createMainLoop, type MainLoop } from "./peers/main-loop.js";
 import { isOperators } from "./peers/peer.js";
@@ -32,6 +32,7 @@ import { createRelay } from "./peers/relay.js";
 import { createPeerService, type PeerServiceParts, type RelayFate } from "./peers/service.js";
 import { createSync, type SyncProgress } from "./peers/sync.js";
 import { repeat } from "./repeat.js";
+import { StartError } from "./start-error.js";
 import { version } from "./version.js";
 
 /** How long a peer may take to answer a call. */
@@ -64,6 +65,8 @@ export interface NodeNetworkParts {
   readonly omniUrl: () => string;
   readonly isAccepting: () => boolean;
   readonly isStopping: () => boolean;
+  /** Takes a sentence that the operator should read. */
+  readonly warn: (message: string) => void;
   /** A process beside this one brings the blocks, and says that all is well with it. */
   readonly hasConsensus: () => boolean;
   /** Hears when a peer has proved who it is. */
@@ -85,6 +88,12 @@ export interface NodeNetwork {
   onBlock(): void;
   /** Begins the loop, and whatever goes with it. */
   start(): void;
+  /**
+   * The one form of this node's own endpoint. Warns when only nodes on this machine or site can call it.
+   *
+   * @throws StartError when nobody can.
+   */
+  nameEndpoint(url: string): string;
   /** Adds a peer and asks it. */
   addPeer(endpoint: string, identity: string | undefined): Promise<string>;
   removePeer(endpoint: string): Promise<boolean>;
@@ -323,6 +332,17 @@ export async function createNodeNetwork(parts: NodeNetworkParts): Promise<NodeNe
       }
     },
     start,
+    nameEndpoint(url) {
+      const endpoint = parseOwnEndpoint(url, policy);
+      try {
+        checkHost(endpoint, policy);
+      } catch {
+        if (!book.isEmpty()) {
+          parts.warn(`Other machines cannot reach this node at ${endpoint}; name --public-url or --omni-url.`);
+        }
+      }
+      return endpoint;
+    },
     async addPeer(text, identity) {
       const endpoint = parseEndpoint(text, policy);
       if (endpoint === parts.omniUrl()) {
@@ -352,6 +372,14 @@ function parseFileEntry(url: string, policy: EndpointPolicy): string {
     return parseEndpoint(url, policy);
   } catch (error) {
     throw new Error(`The peers file cannot be used. ${messageOf(error)}`);
+  }
+}
+
+function parseOwnEndpoint(url: string, policy: EndpointPolicy): string {
+  try {
+    return parseEndpoint(url, policy);
+  } catch (error) {
+    throw new StartError(`--omni-url cannot be used. ${messageOf(error)}`);
   }
 }
 

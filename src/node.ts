@@ -199,6 +199,7 @@ async function boot(
       omniUrl: () => addresses.omniUrl,
       isAccepting,
       isStopping: () => stopping,
+      warn: (message) => warn("omni", message),
       hasConsensus: () => consensus === SubsystemStatus.READY,
       onVerified: () => void wake(),
       onStop,
@@ -337,7 +338,9 @@ async function boot(
   }
   const omniPort = await steps.step("omni", () => listenInternally());
   const scheme = config.omniTls ? "https" : "http";
-  addresses.omniUrl = config.omniUrl ?? `${scheme}://${new URL(addresses.connectionString).hostname}:${omniPort}`;
+  addresses.omniUrl = network.nameEndpoint(
+    config.omniUrl ?? `${scheme}://${new URL(addresses.connectionString).hostname}:${omniPort}`,
+  );
   if (whyDormant === undefined) {
     await steps.step("dtr", () => undefined);
   } else {

@@ -50,6 +50,8 @@ export interface Acquaint {
 
 /** An introduction is asked for again after this. */
 const introducedForMs = 600_000;
+/** And by a peer that does not know this node, after this. */
+const helloAgainAfterMs = 30_000;
 /** Most addresses that are believed of one answer. */
 const maxHeard = 50;
 
@@ -105,8 +107,9 @@ export function createAcquaint(parts: AcquaintParts): Acquaint {
     }
   }
 
-  async function askStatus(endpoint: string, maxPeers: number): Promise<void> {
-    const { status, peers } = await client.call(endpoint, PeerService.method.exchangeStatus, {
+  /** False when the peer does not know this node. */
+  async function askStatus(endpoint: string, maxPeers: number): Promise<boolean> {
+    const { status, peers, knowsCaller } = await client.call(endpoint, PeerService.method.exchangeStatus, {
       status: self.status(),
       maxPeers,
     });
@@ -115,6 +118,7 @@ export function createAcquaint(parts: AcquaintParts): Acquaint {
     }
     book.recordStatus(endpoint, readStatus(status));
     hearOf(peers);
+    return knowsCaller;
   }
 
   async function askOne(endpoint: string, maxPeers: number): Promise<void> {
@@ -125,9 +129,13 @@ export function createAcquaint(parts: AcquaintParts): Acquaint {
     if (!entry.introduced) {
       client.drop(endpoint);
     }
-    const isFresh = entry.introduced && nowMs() - (entry.verifiedMs ?? 0) < introducedForMs;
+    const introducedMs = nowMs() - (entry.verifiedMs ?? 0);
+    const isFresh = entry.introduced && introducedMs < introducedForMs;
     try {
-      await (isFresh && policy.tls ? askStatus(endpoint, maxPeers) : meet(endpoint, self.genesisHash));
+      const isKnown = isFresh && policy.tls && (await askStatus(endpoint, maxPeers));
+      if (!isKnown && (!isFresh || !policy.tls || introducedMs > helloAgainAfterMs)) {
+        await meet(endpoint, self.genesisHash);
+      }
     } catch (error) {
       if (error instanceof Failure) {
         book.recordRefusal(endpoint, error.message);

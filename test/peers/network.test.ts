@@ -1,5 +1,6 @@
 /** Nodes that know each other: who they are, whether they answer, what they say of each other. */
 import test from "ava";
+import knex from "knex";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
@@ -105,6 +106,56 @@ test("without TLS between nodes they verify each other by Hello alone; schemes d
   await until(async () => (await peersOf(second))[0]?.status.ready === true);
   const { message } = await t.throwsAsync(startMemberOf(t, { key: testKey(3), genesis, seeds: [url] }));
   t.regex(message, /must begin with https:\/\//);
+});
+
+test("an address of its own that nobody can call stops the start; one that others cannot is warned of", async (t) => {
+  const peer = await startMemberOf(t, { key: testKey(1), genesis });
+  const seeds = [endpointOf(peer)];
+  for (const [url, message] of [
+    ["http://node.example:1", /--omni-url cannot be used\. .* must begin with https/],
+    ["https://node.example:0", /--omni-url cannot be used\. .* is not of the form/],
+  ] as const) {
+    await t.throwsAsync(startMemberOf(t, { key: testKey(2), genesis, seeds, flags: { "omni-url": url } }), { message });
+  }
+  const strict = { "allow-private-peers": false };
+  const local = await startMemberOf(t, { key: testKey(2), genesis, seeds, flags: strict });
+  t.regex(
+    local.warnings.join(),
+    /Other machines cannot reach this node at https:\/\/127\.0\.0\.1:\d+; name --public-url/,
+  );
+  const named = { ...strict, "omni-url": "https://Node.Example:53551/" };
+  const open = await startMemberOf(t, { key: testKey(3), genesis, seeds, flags: named });
+  t.deepEqual(open.warnings, []);
+});
+
+test("a task that fails is counted and shown, and stops nothing else", async (t) => {
+  const node = await startMemberOf(t, { key: testKey(1), genesis, seeds: ["https://127.0.0.1:9"] });
+  const database = knex({ client: "sqlite3", connection: { filename: node.databaseFile }, useNullAsDefault: true });
+  t.teardown(() => database.destroy());
+  await database.schema.renameTable("peers", "peers_elsewhere");
+  interface MainLoop {
+    readonly status: string;
+    readonly lastError: { readonly message: string; readonly source: string } | null;
+    readonly extra?: { readonly taskErrors?: number };
+  }
+  const loop = async (): Promise<MainLoop> =>
+    (await askJson<{ subsystems: { main_loop: MainLoop } }>(node.port, "/health")).subsystems.main_loop;
+  await until(async () => ((await loop()).extra?.taskErrors ?? 0) >= 2);
+  const failing = await loop();
+  t.is(failing.status, "ready");
+  t.regex(failing.lastError!.message, /^Task address book: /);
+  t.is(failing.lastError!.source, "address book");
+  await database.schema.renameTable("peers_elsewhere", "peers");
+  const { iterations_total: before } = (
+    await askJson<{ main_loop: { iterations_total: number } }>(node.port, "/health")
+  ).main_loop;
+  await until(
+    async () =>
+      (await askJson<{ main_loop: { iterations_total: number } }>(node.port, "/health")).main_loop.iterations_total >
+      before + 1,
+  );
+  // What could not be stored is stored after all.
+  await until(async () => ((await database("peers").select("endpoint")) as unknown[]).length === 1);
 });
 
 const refused: readonly (readonly [string, string, RegExp])[] = [
