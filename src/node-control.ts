@@ -3,22 +3,123 @@ import { randomBytes, timingSafeEqual } from "node:crypto";
 import { chmod, link, readFile, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
+import { PeerOrigin } from "../gen/gatehouse/control/v1/control_pb.js";
+import { SubsystemStatus } from "../gen/gatehouse/health/v1/health_pb.js";
+import type { Chain } from "./chain/chain.js";
+import { createConsensusService } from "./chain/service.js";
+import type { Config } from "./config.js";
+import { createControl, type Report, type ReportedName, type ShownEntry } from "./control/service.js";
 import { Failure } from "./errors.js";
 import { messageOf } from "./health/process-errors.js";
-import type { Config } from "./config.js";
+import type { SharedSubsystem } from "./health/shared-subsystem.js";
+import type { Subsystems } from "./health/subsystems.js";
+import type { Logger } from "./log.js";
+import type { NodeNetwork } from "./node-network.js";
+import type { BookEntry } from "./peers/peer.js";
 import type { Gate } from "./rpc/gate.js";
 import type { RpcListener } from "./rpc/listen.js";
 import { createGrpcOnlyServer } from "./rpc/rpc-server.js";
 import type { ServedService } from "./rpc/service.js";
+import { listControlServices } from "./services.js";
 import { StartError } from "./start-error.js";
 
 /** What it needs. */
 export interface NodeControlParts {
   readonly config: Pick<Config, "dataDir" | "controlSocket" | "controlPort">;
-  readonly services: readonly ServedService[];
+  readonly network: Pick<NodeNetwork, "book" | "addPeer" | "removePeer">;
+  readonly subsystems: Subsystems;
+  /** The chain, of which the consensus tells as well. */
+  readonly sharedChain: SharedSubsystem;
+  readonly chain: Pick<Chain, "apply">;
+  /** Hears when the operator has added a peer, before he is told so. */
+  readonly onPeerAdded: () => Promise<void>;
+  readonly log: Logger;
   readonly onInternalError: (error: unknown, requestId: string) => void;
   readonly drainMs: number;
   readonly onStop: (close: () => unknown) => void;
+}
+
+/** The control of a node. */
+export interface NodeControl {
+  /**
+   * Listens on the socket, and on the port where there is one.
+   *
+   * @returns the port; undefined where there is none.
+   * @throws StartError
+   */
+  listen(): Promise<number | undefined>;
+  /** A consensus reports that all is well with it. */
+  hasConsensus(): boolean;
+}
+
+/** Builds the control. */
+export function createNodeControl(parts: NodeControlParts): NodeControl {
+  const { config, network, subsystems, sharedChain, chain, onPeerAdded, log, onInternalError, drainMs, onStop } = parts;
+  let consensus: SubsystemStatus | undefined;
+  const control = createControl({
+    nowMs: Date.now,
+    onReport: takeReport,
+    async addPeer(endpoint, identity) {
+      const added = await network.addPeer(endpoint, identity);
+      log.info({ subsystem: "omni" }, `The operator added the peer ${added}`);
+      await onPeerAdded();
+      return showEntry(network.book.get(added)!);
+    },
+    removePeer: (endpoint) => network.removePeer(endpoint),
+    listBook: () => network.book.entries().map(showEntry),
+  });
+  onStop(() => control.stop());
+
+  /** Another process tells of a subsystem; the consensus, of its part in the chain. */
+  function takeReport(name: ReportedName, { status, port, requestedPort, error }: Report): void {
+    if (name === "chain") {
+      consensus = status;
+      sharedChain.tell("consensus", status === SubsystemStatus.FAILED ? error : undefined);
+      return;
+    }
+    subsystems.set(name, {
+      enabled: true,
+      status,
+      ...(port !== undefined && { port }),
+      ...(requestedPort !== undefined && { requestedPort }),
+      ...(status === SubsystemStatus.FAILED && error !== undefined && { error: { message: error, source: "report" } }),
+    });
+  }
+
+  return {
+    listen: () =>
+      listenForControl({
+        config,
+        services: listControlServices({ control: control.service, consensus: createConsensusService(chain) }),
+        onInternalError,
+        drainMs,
+        onStop,
+      }),
+    hasConsensus: () => consensus === SubsystemStatus.READY,
+  };
+}
+
+const origins = {
+  file: PeerOrigin.FILE,
+  operator: PeerOrigin.OPERATOR,
+  hello: PeerOrigin.HELLO,
+  gossip: PeerOrigin.GOSSIP,
+} as const;
+
+function showEntry(entry: BookEntry): ShownEntry {
+  return {
+    endpoint: entry.endpoint,
+    origin: origins[entry.origin],
+    identity: entry.identity ?? entry.expectedIdentity ?? "",
+    connectionString: entry.connectionString ?? "",
+    verified: entry.verifiedMs !== undefined,
+    online: entry.online,
+    block: entry.head?.number,
+    lastSeenMs: entry.lastSeenMs === undefined ? undefined : BigInt(entry.lastSeenMs),
+    failures: entry.failures,
+    nextTryMs: entry.nextTryMs === 0 ? undefined : BigInt(Math.round(entry.nextTryMs)),
+    message: entry.message,
+  };
 }
 
 /** What every system takes; a longer one is cut without a word by some. */
@@ -29,13 +130,11 @@ export function controlTokenPath(dataDir: string): string {
   return join(dataDir, "control.token");
 }
 
-/**
- * Listens on the socket, and on the port where there is one.
- *
- * @returns the port; undefined where there is none.
- * @throws StartError
- */
-export async function listenForControl(parts: NodeControlParts): Promise<number | undefined> {
+interface ControlListenerParts extends Pick<NodeControlParts, "config" | "onInternalError" | "drainMs" | "onStop"> {
+  readonly services: readonly ServedService[];
+}
+
+async function listenForControl(parts: ControlListenerParts): Promise<number | undefined> {
   const { config, services, onInternalError, drainMs, onStop } = parts;
   const { controlSocket, controlPort, dataDir } = config;
   if (Buffer.byteLength(controlSocket) > longestSocketPath) {

@@ -26,7 +26,7 @@ import { createChallenges, createStatusReader } from "./peers/introduction.js";
 import { createMainLoop, type MainLoop } from "./peers/main-loop.js";
 import { isOperators } from "./peers/peer.js";
 import { createPeerBook, type PeerBook } from "./peers/peer-book.js";
-import { createPeerStore } from "./peers/peer-store.js";
+import { createBookSaver, createPeerStore } from "./peers/peer-store.js";
 import { readPeersFile } from "./peers/peers-file.js";
 import { createRelay } from "./peers/relay.js";
 import { createPeerService, type PeerServiceParts, type RelayFate } from "./peers/service.js";
@@ -205,7 +205,7 @@ export async function createNodeNetwork(parts: NodeNetworkParts): Promise<NodeNe
     }
   }
 
-  const save = createSaver(book, (changes) => peerStore.save(changes));
+  const save = createBookSaver(book, peerStore);
   const mainLoop = createMainLoop({
     intervalMs: config.loopIntervalMs,
     tickDeadlineMs: 2 * peerDeadlineMs,
@@ -386,28 +386,4 @@ function parseOwnEndpoint(url: string, policy: EndpointPolicy): string {
 function progressLine({ block, targetBlock, blocksPerS, leftS }: SyncProgress): string {
   const left = leftS === undefined ? "" : `, ${Math.ceil(leftS)} s left`;
   return `Catching up: block ${block} of ${targetBlock}, ${blocksPerS}/s${left}`;
-}
-
-/** Saves one after the other; what could not be saved is part of the next. */
-function createSaver(
-  book: Pick<PeerBook, "takeChanges" | "returnChanges">,
-  store: (changes: ReturnType<PeerBook["takeChanges"]>) => Promise<void>,
-): () => Promise<void> {
-  let last: Promise<void> = Promise.resolve();
-  return () => {
-    const saved = last.then(async () => {
-      const changes = book.takeChanges();
-      if (changes.saved.length + changes.removed.length === 0) {
-        return;
-      }
-      try {
-        await store(changes);
-      } catch (error) {
-        book.returnChanges(changes);
-        throw error;
-      }
-    });
-    last = saved.catch(() => undefined);
-    return saved;
-  };
 }

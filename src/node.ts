@@ -1,18 +1,14 @@
 /**
  * The composition root: configuration in, a running node out. Parts are made in boot order and handed to each other
- * here; nothing reaches for another part by itself.
+ * here; nothing reaches for another part by itself. It is long because it is the one place where all of them meet; what
+ * belongs together is composed beside it, in node-*.ts.
  */
-import { readFile } from "node:fs/promises";
-import { createSecureContext } from "node:tls";
-import { PeerOrigin } from "../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../gen/gatehouse/health/v1/health_pb.js";
-import type { TlsCredentials } from "./certificate.js";
 import { adoptGenesis, verifyStoredChain } from "./chain/genesis.js";
 import type { Chain } from "./chain/chain.js";
-import { createChainService, createConsensusService } from "./chain/service.js";
+import { createChainService } from "./chain/service.js";
 import { type ChainHead, createChainStore } from "./chain/store.js";
 import type { Config } from "./config.js";
-import { createControl, type Report, type ReportedName, type ShownEntry } from "./control/service.js";
 import { openDatabase } from "./db/connect.js";
 import { checkSchema, migrate } from "./db/migrate.js";
 import { createEdge } from "./edge/gate.js";
@@ -32,13 +28,13 @@ import { bindPort, type BoundPort } from "./listen-with-drift.js";
 import { createLogging, type Logger } from "./log.js";
 import { createNodeAttestation } from "./node-attestation.js";
 import { createNodeChain, type NodeChainParts, sealIfAlone } from "./node-chain.js";
-import { listenForControl } from "./node-control.js";
+import { createNodeControl } from "./node-control.js";
 import { createNodeNetwork } from "./node-network.js";
 import type { MainLoop } from "./peers/main-loop.js";
-import type { BookEntry } from "./peers/peer.js";
 import type { SyncProgress } from "./peers/sync.js";
 import { createGrpcOnlyServer, createRpcServer } from "./rpc/rpc-server.js";
-import { listControlServices, listInternalServices, listServices } from "./services.js";
+import { listInternalServices, listServices } from "./services.js";
+import { readTlsFiles } from "./read-tls-files.js";
 import { StartError } from "./start-error.js";
 import { createStorageService } from "./storage/service.js";
 import { codename, version } from "./version.js";
@@ -182,7 +178,6 @@ async function boot(
   const addresses = { connectionString: "", omniUrl: "" };
   let dormant = false;
   let isBooted = false;
-  let consensus: SubsystemStatus | undefined;
   const isAccepting = (): boolean =>
     steps.state().complete && !stopping && network.isSynced() && !network.mainLoop.isDead();
   const network = await steps.step("peers", () =>
@@ -200,7 +195,7 @@ async function boot(
       isAccepting,
       isStopping: () => stopping,
       warn: (message) => warn("omni", message),
-      hasConsensus: () => consensus === SubsystemStatus.READY,
+      hasConsensus: () => control.hasConsensus(),
       onVerified: () => void wake(),
       onStop,
     }),
@@ -288,31 +283,22 @@ async function boot(
   });
   const onInternalError = (error: unknown, requestId: string): void =>
     log.error({ subsystem: "rpc", requestId, err: error }, "A request failed");
-  const control = createControl({
-    nowMs: Date.now,
-    onReport: takeReport,
-    async addPeer(endpoint, identity) {
-      const added = await network.addPeer(endpoint, identity);
-      log.info({ subsystem: "omni" }, `The operator added the peer ${added}`);
-      await wake();
-      return showEntry(network.book.get(added)!);
-    },
-    removePeer: (endpoint) => network.removePeer(endpoint),
-    listBook: () => network.book.entries().map(showEntry),
+  const control = createNodeControl({
+    config,
+    network,
+    subsystems,
+    sharedChain,
+    chain,
+    onPeerAdded: wake,
+    log,
+    onInternalError,
+    drainMs,
+    onStop,
   });
-  onStop(() => control.stop());
-  const controlPort = await steps.step("control", () =>
-    listenForControl({
-      config,
-      services: listControlServices({ control: control.service, consensus: createConsensusService(chain) }),
-      onInternalError,
-      drainMs,
-      onStop,
-    }),
-  );
+  const controlPort = await steps.step("control", () => control.listen());
 
   const rpcPort = await steps.step("rpc", async () => {
-    const server = createRpcServer({ services, gate: edge, onInternalError }, await readTls(config));
+    const server = createRpcServer({ services, gate: edge, onInternalError }, await readTlsFiles(config));
     const bound = await bindPort(server, config, config.rpcPort, "--rpc-port");
     onStop(() => server.drain(drainMs));
     recordPort("rpc", bound);
@@ -402,22 +388,6 @@ async function boot(
     log.info({ public: true }, "The node is awake");
   }
 
-  /** Another process tells of a subsystem; the consensus, of its part in the chain. */
-  function takeReport(name: ReportedName, { status, port, requestedPort, error }: Report): void {
-    if (name === "chain") {
-      consensus = status;
-      sharedChain.tell("consensus", status === SubsystemStatus.FAILED ? error : undefined);
-      return;
-    }
-    subsystems.set(name, {
-      enabled: true,
-      status,
-      ...(port !== undefined && { port }),
-      ...(requestedPort !== undefined && { requestedPort }),
-      ...(status === SubsystemStatus.FAILED && error !== undefined && { error: { message: error, source: "report" } }),
-    });
-  }
-
   /** The port between nodes: both ends of a connection prove who they are. */
   async function listenInternally(): Promise<number> {
     const gate = createEdge({
@@ -460,52 +430,6 @@ async function boot(
 
 const notProvided = "This version of Gatehouse does not provide it.";
 const notReported = "Another process runs it, and none has reported it to the control service.";
-
-/**
- * The certificate of the public port; undefined for cleartext.
- *
- * @throws StartError when the files do not hold one and its key.
- */
-async function readTls({ tlsCertFile, tlsKeyFile }: Config): Promise<TlsCredentials | undefined> {
-  if (tlsCertFile === undefined && tlsKeyFile === undefined) {
-    return undefined;
-  }
-  if (tlsCertFile === undefined || tlsKeyFile === undefined) {
-    throw new StartError("--tls-cert and --tls-key must be given together.");
-  }
-  try {
-    const [cert, key] = await Promise.all([readFile(tlsCertFile, "utf8"), readFile(tlsKeyFile, "utf8")]);
-    createSecureContext({ cert, key });
-    return { cert, key };
-  } catch (error) {
-    throw new StartError(
-      `--tls-cert ${tlsCertFile} and --tls-key ${tlsKeyFile} are not a certificate and its key: ${messageOf(error)}.`,
-    );
-  }
-}
-
-const origins = {
-  file: PeerOrigin.FILE,
-  operator: PeerOrigin.OPERATOR,
-  hello: PeerOrigin.HELLO,
-  gossip: PeerOrigin.GOSSIP,
-} as const;
-
-function showEntry(entry: BookEntry): ShownEntry {
-  return {
-    endpoint: entry.endpoint,
-    origin: origins[entry.origin],
-    identity: entry.identity ?? entry.expectedIdentity ?? "",
-    connectionString: entry.connectionString ?? "",
-    verified: entry.verifiedMs !== undefined,
-    online: entry.online,
-    block: entry.head?.number,
-    lastSeenMs: entry.lastSeenMs === undefined ? undefined : BigInt(entry.lastSeenMs),
-    failures: entry.failures,
-    nextTryMs: entry.nextTryMs === 0 ? undefined : BigInt(Math.round(entry.nextTryMs)),
-    message: entry.message,
-  };
-}
 
 /** The host under which a listener is reached from this machine, in a URL. */
 function reachableHost(host: string): string {

@@ -1,7 +1,7 @@
 /** The address book in the database. */
 import type { Database } from "../db/connect.js";
 import type { PeerOrigin, StoredPeer } from "./peer.js";
-import type { BookChanges } from "./peer-book.js";
+import type { BookChanges, PeerBook } from "./peer-book.js";
 
 /** The stored book. */
 export interface PeerStore {
@@ -72,5 +72,29 @@ function toRow(peer: StoredPeer): PeerRow {
     last_seen_ms: peer.lastSeenMs ?? null,
     failures: peer.failures,
     next_try_ms: Math.round(peer.nextTryMs),
+  };
+}
+
+/** Builds the function that stores what has changed: one time after the other, and what could not be stored next time. */
+export function createBookSaver(
+  book: Pick<PeerBook, "takeChanges" | "returnChanges">,
+  store: Pick<PeerStore, "save">,
+): () => Promise<void> {
+  let last: Promise<void> = Promise.resolve();
+  return () => {
+    const saved = last.then(async () => {
+      const changes = book.takeChanges();
+      if (changes.saved.length + changes.removed.length === 0) {
+        return;
+      }
+      try {
+        await store.save(changes);
+      } catch (error) {
+        book.returnChanges(changes);
+        throw error;
+      }
+    });
+    last = saved.catch(() => undefined);
+    return saved;
   };
 }
