@@ -57,6 +57,7 @@ test.before(async (t) => {
       flags.genesis = "genesis.json";
       flags.peers = "peers.json";
       flags["loop-interval"] = "3600";
+      flags["allow-private-peers"] = true;
     }
     const node = await startTestNode(teardown, flags, dir);
     const clients = connectEach(node.port);
