@@ -2,13 +2,11 @@
  * Serves annotated rpcs as plain HTTP with JSON. Each route is compiled at start-up: path template to matcher, request
  * to binder, response to encoder. It uses nothing of Express, so it can be called before Express or mounted in it.
  */
-import { getOption, hasOption } from "@bufbuild/protobuf";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { http } from "../../gen/google/api/annotations_pb.js";
-import type { HttpRule } from "../../gen/google/api/http_pb.js";
 import { type Admission, explain, type ProtocolParts } from "./gate.js";
 import { HttpArrival, HttpCall } from "./http-exchange.js";
 import { sendFailure, sendJson, splitUrl } from "./http-reply.js";
+import { type HttpRoute, readHttpRule } from "./http-rule.js";
 import { jsonEncoder, jsonFieldEncoder } from "./json-encoder.js";
 import { parsePathTemplate } from "./path-template.js";
 import { maxBodyBytes, readBody } from "./read-body.js";
@@ -45,14 +43,14 @@ export function createTranscoder(parts: ProtocolParts): Transcoder {
   const routes = createRouteTable<Route>();
   for (const service of parts.services) {
     for (const served of service.methods) {
-      if (hasOption(served.desc, http)) {
-        declare(served, getOption(served.desc, http));
+      const rule = readHttpRule(served.desc);
+      if (rule !== undefined) {
+        declare(served, rule);
       }
     }
   }
 
-  function declare(served: ServedMethod, rule: HttpRule): void {
-    const { method, template, responseField, hasBody } = readRule(served, rule);
+  function declare(served: ServedMethod, { method, template, responseField, hasBody }: HttpRoute): void {
     const pathFields = parsePathTemplate(template).segments.flatMap((segment) =>
       "field" in segment ? [segment.field] : [],
     );
@@ -130,25 +128,4 @@ export function createTranscoder(parts: ProtocolParts): Transcoder {
   }
 
   return { handle, methodsOf: (path) => [...(routes.find(path)?.endpoints.keys() ?? [])] };
-}
-
-function readRule(served: ServedMethod, rule: HttpRule) {
-  const name = `${served.desc.parent.typeName}.${served.desc.name}`;
-  const { pattern, body, responseBody, additionalBindings } = rule;
-  if (
-    served.desc.methodKind !== "unary" ||
-    pattern.case === undefined ||
-    pattern.case === "custom" ||
-    additionalBindings.length > 0
-  ) {
-    throw new Error(`${name}: only a unary rpc with one get, put, post, delete or patch can be a plain route.`);
-  }
-  if (body !== "" && body !== "*") {
-    throw new Error(`${name}: the body of a plain route is "*" or nothing.`);
-  }
-  const responseField = served.desc.output.fields.find((field) => field.name === responseBody);
-  if (responseBody !== "" && responseField === undefined) {
-    throw new Error(`${name}: response_body "${responseBody}" is no field of ${served.desc.output.typeName}.`);
-  }
-  return { method: pattern.case.toUpperCase(), template: pattern.value, responseField, hasBody: body === "*" };
 }

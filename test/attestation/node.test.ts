@@ -13,7 +13,13 @@ import { until } from "../helpers/until.js";
 async function start(t: Teardown, flags: Readonly<Record<string, string | boolean>> = {}): Promise<TestNode> {
   const dir = await temporaryDirectory(t);
   await writeFile(join(dir, "peers.json"), JSON.stringify([{ url: silentPeer }]));
-  const all = { "tlsnotary-enabled": true, "notary-keys": notaryKey, peers: join(dir, "peers.json"), ...flags };
+  const all = {
+    "tlsnotary-enabled": true,
+    "notary-keys": notaryKey,
+    peers: join(dir, "peers.json"),
+    "allow-private-peers": true,
+    ...flags,
+  };
   return await startTestNode(t, all, dir);
 }
 
