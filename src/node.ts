@@ -30,6 +30,7 @@ import { createNodeAttestation } from "./node-attestation.js";
 import { createNodeChain, type NodeChainParts, sealIfAlone } from "./node-chain.js";
 import { createNodeControl } from "./node-control.js";
 import { createNodeNetwork } from "./node-network.js";
+import { olderCalls } from "./older-calls.js";
 import type { MainLoop } from "./peers/main-loop.js";
 import type { SyncProgress } from "./peers/sync.js";
 import { createGrpcOnlyServer, createRpcServer } from "./rpc/rpc-server.js";
@@ -298,7 +299,10 @@ async function boot(
   const controlPort = await steps.step("control", () => control.listen());
 
   const rpcPort = await steps.step("rpc", async () => {
-    const server = createRpcServer({ services, gate: edge, onInternalError }, await readTlsFiles(config));
+    const server = createRpcServer(
+      { services, gate: edge, onInternalError, older: olderCalls, info: { title: "Gatehouse", version } },
+      await readTlsFiles(config),
+    );
     const bound = await bindPort(server, config, config.rpcPort, "--rpc-port");
     onStop(() => server.drain(drainMs));
     recordPort("rpc", bound);

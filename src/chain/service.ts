@@ -5,7 +5,7 @@ import { normalizeHash } from "../hash.js";
 import type { Implementation } from "../rpc/service.js";
 import type { Chain } from "./chain.js";
 import type { ChainStore } from "./store.js";
-import { describeBlock } from "./transaction.js";
+import { describeBlock, describeTransaction } from "./transaction.js";
 
 const statuses = {
   pending: TransactionStatus.PENDING,
@@ -13,10 +13,13 @@ const statuses = {
   rejected: TransactionStatus.REJECTED,
 } as const;
 
+/** Most pending transactions of one answer. */
+const mostPending = 200;
+
 /** Builds the chain service. */
 export function createChainService(
   chain: Pick<Chain, "head" | "submit">,
-  store: Pick<ChainStore, "block" | "fate">,
+  store: Pick<ChainStore, "block" | "blockByHash" | "fate" | "pending">,
 ): Implementation<typeof ChainService> {
   return {
     getHead() {
@@ -36,6 +39,21 @@ export function createChainService(
         );
       }
       return { ...stored, ...describeBlock(stored.block) };
+    },
+
+    async getBlockByHash(request) {
+      const stored = await store.blockByHash(normalizeHash("A block's hash", request.hash));
+      if (stored === undefined) {
+        throw new Failure("NOT_FOUND", "There is no block from 1 on with this hash.");
+      }
+      return { block: { ...stored, ...describeBlock(stored.block) } };
+    },
+
+    async listPendingTransactions({ limit = 50 }) {
+      if (limit < 1 || limit > mostPending) {
+        throw new Failure("INVALID_REQUEST", `limit must be a whole number from 1 to ${mostPending}.`);
+      }
+      return { transactions: (await store.pending(limit)).map(describeTransaction) };
     },
 
     async *listBlocks({ fromNumber }, { signal }) {

@@ -52,6 +52,8 @@ export interface ChainStore {
   insertGenesis(genesis: { readonly text: string; readonly hash: string; readonly timestampMs: number }): Promise<void>;
   /** A block from 1 on, as it was signed. */
   block(number: bigint): Promise<{ readonly hash: string; readonly block: Block } | undefined>;
+  /** {@link block}, found by its hash: 0x and 64 lower-case hex digits. */
+  blockByHash(hash: string): Promise<{ readonly hash: string; readonly block: Block } | undefined>;
   /** Number of pending transactions. */
   pendingCount(): Promise<number>;
   poolSize(): Promise<PoolSize>;
@@ -146,6 +148,10 @@ export function createChainStore({ read, write }: Database): ChainStore {
         .select("body", "signature")) as { body: Buffer; signature: Buffer }[];
       const { header, signature } = row;
       return { hash: row.hash, block: create(BlockSchema, { header, signature, transactions }) };
+    },
+    async blockByHash(hash) {
+      const row = (await read("blocks").where({ hash }).first("number")) as { number: number } | undefined;
+      return row && (await this.block(BigInt(row.number)));
     },
     async pendingCount() {
       const [row] = (await read("mempool").count({ count: "*" })) as { count: number | string }[];

@@ -107,6 +107,12 @@ export function describeBlock(signed: Block): { readonly header: BlockHeader; re
   };
 }
 
+/** A transaction of the pool, in words; its signature was verified when it came. */
+export function describeTransaction({ body }: Pick<Transaction, "body">) {
+  const { sender, nonce, timestampMs } = fromBinary(TransactionBodySchema, body);
+  return { hash: sha256(body), sender, nonce, timestampMs };
+}
+
 /** Makes and signs a block. */
 export function signBlock(
   header: Pick<BlockHeader, "number" | "previousHash" | "timestampMs" | "proposer" | "commitmentRoot">,

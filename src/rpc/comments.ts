@@ -31,7 +31,11 @@ function readFile(file: FileDescriptorProto, comments: Map<string, string>): voi
     }
   };
 
-  function readMessage(message: FileDescriptorProto["messageType"][number], scope: string, path: readonly number[]): void {
+  function readMessage(
+    message: FileDescriptorProto["messageType"][number],
+    scope: string,
+    path: readonly number[],
+  ): void {
     const name = `${scope}.${message.name}`;
     note(name, path);
     message.field.forEach((field, i) => note(`${name}.${field.name}`, [...path, place.field, i]));

@@ -1,52 +1,217 @@
 /**
- * The JSON-RPC entry point. Requests with `jsonrpc: "2.0"` follow the JSON-RPC 2.0 specification; requests without it
- * are the older envelope that existing clients of such networks speak, answered in its own shape.
+ * The JSON-RPC entry point. Requests with `jsonrpc: "2.0"` follow the JSON-RPC 2.0 specification and call every unary
+ * rpc by its name; requests without it are the older envelope that existing clients of such networks speak, answered in
+ * its own shape.
  */
-import { createJSONRPCErrorResponse, JSONRPCErrorCode, JSONRPCServer, type JSONRPCRequest } from "json-rpc-2.0";
+import type { JsonValue } from "@bufbuild/protobuf";
+import {
+  createJSONRPCErrorResponse,
+  JSONRPCErrorCode,
+  JSONRPCErrorException,
+  JSONRPCServer,
+  type JSONRPCRequest,
+  type JSONRPCResponse,
+} from "json-rpc-2.0";
+import { Failure } from "../errors.js";
+import { explain, type Gate, type ProtocolParts } from "./gate.js";
+import { HttpArrival } from "./http-exchange.js";
+import { jsonEncoder, jsonFieldEncoder } from "./json-encoder.js";
+import type { NamedMethod } from "./named-methods.js";
 import { parseJson } from "./parse-json.js";
+import { bindObject } from "./request-binder.js";
+import type { Call, Caller } from "./service.js";
+import type { IncomingMessage } from "node:http";
 
 /** Most requests of one batch. */
 const maxBatch = 100;
+/** A batch whose answers have become longer than this is answered with failures from there on. */
+const maxAnswerLength = 16 * 1024 * 1024;
+/** Code of failures that the specification leaves to the server. */
+const serverError = -32_000;
 
-/** Takes the text of a request body and gives the text of the answer, or undefined when only notifications came. */
-export type JsonRpcEntry = (body: string) => Promise<string | undefined>;
+/** Calls a method by its name, with named or positional parameters, and gives the JSON text of the answer. */
+export type CallByName = (name: string, params: unknown) => Promise<string>;
 
-/** The entry point. It has no methods yet: a well-formed request is told so. */
-export function createJsonRpcEntry(): JsonRpcEntry {
-  const server = new JSONRPCServer();
+/**
+ * Answers a request of the older envelope with JSON text; undefined for one that it does not know. Throws a Failure as
+ * methods do.
+ */
+export type OlderCalls = (method: string, params: unknown, call: CallByName) => Promise<string | undefined>;
 
-  return async (body) => {
+/** What the entry point needs. */
+export interface JsonRpcParts extends Pick<ProtocolParts, "gate" | "nextRequestId" | "onInternalError"> {
+  readonly methods: readonly NamedMethod[];
+  readonly older: OlderCalls;
+  /** The OpenRPC document, as JSON text. */
+  readonly discover: () => string;
+}
+
+/** A request that came in and was let in. */
+export interface JsonRpcRequest {
+  readonly body: string;
+  readonly request: IncomingMessage;
+  readonly requestId: string;
+  /** Who calls. */
+  readonly call: Call;
+}
+
+/** Gives the text of the answer, or undefined when only notifications came. */
+export type JsonRpcEntry = (request: JsonRpcRequest) => Promise<string | undefined>;
+
+/** JSON text that goes into the answer as it is. */
+class RawJson {
+  constructor(readonly text: string) {}
+}
+
+/** Builds the entry point. */
+export function createJsonRpcEntry(parts: JsonRpcParts): JsonRpcEntry {
+  const { methods, older, discover } = parts;
+  const compiled = new Map(methods.map((method) => [method.name, compile(method)]));
+  const server = new JSONRPCServer<JsonRpcRequest>({ errorListener: () => undefined });
+  for (const [name, run] of compiled) {
+    server.addMethod(name, (params: unknown, given) =>
+      answer(given, async () => new RawJson(await run(params, given))),
+    );
+  }
+  server.addMethod("rpc.discover", () => new RawJson(discover()));
+
+  /** What a method throws, as the specification has it. */
+  async function answer<T>({ requestId }: JsonRpcRequest, run: () => Promise<T>): Promise<T> {
+    try {
+      return await run();
+    } catch (error) {
+      const { reason, message, retryAfterS } = explain(error, requestId, parts);
+      const data = { reason, requestId, ...(retryAfterS !== undefined && { retryAfter: retryAfterS }) };
+      throw new JSONRPCErrorException(message, codes[reason] ?? serverError, data);
+    }
+  }
+
+  async function receive(request: unknown, given: JsonRpcRequest): Promise<string | undefined> {
+    const response = await server.receive(asObject(request) as JSONRPCRequest, given);
+    return response === null ? undefined : write(response);
+  }
+
+  async function receiveBatch(requests: readonly unknown[], given: JsonRpcRequest): Promise<string | undefined> {
+    if (requests.length === 0 || requests.length > maxBatch) {
+      return failure(JSONRPCErrorCode.InvalidRequest, `A batch holds 1 to ${maxBatch} requests.`);
+    }
+    const answers: string[] = [];
+    let length = 0;
+    for (const [i, request] of requests.entries()) {
+      if (length > maxAnswerLength) {
+        const { id = null } = asObject(request) as { id?: string | number | null };
+        answers.push(failure(serverError, "The answers to this batch are too long; ask for fewer at once.", id));
+        continue;
+      }
+      const text = await counted(i, given, () => receive(request, given));
+      if (text !== undefined) {
+        answers.push(text);
+        length += text.length;
+      }
+    }
+    return answers.length === 0 ? undefined : `[${answers.join(",")}]`;
+  }
+
+  /** Each request of a batch counts as one; the first was counted when the batch came. */
+  async function counted<T>(index: number, given: JsonRpcRequest, work: () => Promise<T>): Promise<T> {
+    return index === 0 ? await work() : await admitted(parts.gate, given, work);
+  }
+
+  async function receiveOlder({ method, params }: OlderRequest, given: JsonRpcRequest): Promise<string> {
+    const callByName: CallByName = async (name, named) => {
+      const run = compiled.get(name);
+      if (run === undefined) {
+        throw new Failure("NOT_FOUND", `This node does not serve ${name}.`);
+      }
+      return await run(named, given);
+    };
+    try {
+      const text = await older(method, params, callByName);
+      return text === undefined
+        ? olderAnswer(501, JSON.stringify(`Unknown method "${method.slice(0, 80)}".`))
+        : olderAnswer(200, text);
+    } catch (error) {
+      const { kind, message } = explain(error, given.requestId, parts);
+      return olderAnswer(kind.httpStatus, JSON.stringify(message));
+    }
+  }
+
+  return async (given) => {
     let request: unknown;
     try {
-      request = parseJson(body);
+      request = parseJson(given.body);
     } catch {
-      return JSON.stringify(createJSONRPCErrorResponse(null, JSONRPCErrorCode.ParseError, "Parse error"));
+      return failure(JSONRPCErrorCode.ParseError, "Parse error");
     }
-    if (isOlderEnvelope(request)) {
-      return JSON.stringify(olderAnswer(501, `Unknown method "${request.method.slice(0, 80)}".`));
+    if (Array.isArray(request)) {
+      return await receiveBatch(request, given);
     }
-    if (Array.isArray(request) && request.length > maxBatch) {
-      return JSON.stringify(
-        createJSONRPCErrorResponse(
-          null,
-          JSONRPCErrorCode.InvalidRequest,
-          `A batch holds at most ${maxBatch} requests.`,
-        ),
-      );
-    }
-    const answer = await server.receive(
-      (Array.isArray(request) ? request.map(asObject) : asObject(request)) as JSONRPCRequest,
-    );
-    return answer === null ? undefined : JSON.stringify(answer);
+    return isOlderRequest(request) ? await receiveOlder(request, given) : await receive(request, given);
   };
+}
+
+/** The failures that have a code of their own; all others tell their reason in the error's data. */
+const codes: Readonly<Partial<Record<Failure["reason"], number>>> = {
+  INVALID_REQUEST: JSONRPCErrorCode.InvalidParams,
+  INTERNAL_ERROR: JSONRPCErrorCode.InternalError,
+};
+
+/** Lets a further request of a batch in, and tells the gate how it ended. */
+async function admitted<T>(gate: Gate, { request, requestId }: JsonRpcRequest, work: () => Promise<T>): Promise<T> {
+  let admission;
+  try {
+    admission = gate.admit(new HttpArrival(requestId, "json-rpc", request, undefined));
+  } catch (error) {
+    const { reason, message, retryAfterS } = error as Failure;
+    return failure(serverError, message, null, { reason, retryAfter: retryAfterS }) as T;
+  }
+  try {
+    return await work();
+  } finally {
+    gate.settle(admission);
+  }
+}
+
+/** A method that takes parameters as they came and gives JSON text. */
+function compile({ served, responseField }: NamedMethod) {
+  const { input, output } = served.desc;
+  const encode = responseField === undefined ? jsonEncoder(output) : jsonFieldEncoder(responseField);
+  return async (params: unknown, { call }: { readonly call: Call & { readonly caller: Caller } }): Promise<string> =>
+    encode(await Promise.resolve(served.invoke(bindObject(input, nameParameters(params)), call)));
+
+  /** Parameters by position are the fields of the request in their order. */
+  function nameParameters(params: unknown): JsonValue {
+    if (!Array.isArray(params)) {
+      return (params ?? {}) as JsonValue;
+    }
+    if (params.length > input.fields.length) {
+      throw new Failure("INVALID_REQUEST", `There are more parameters than the ${input.fields.length} that it takes.`);
+    }
+    return Object.fromEntries(params.map((value, i) => [input.fields[i]!.jsonName, value as JsonValue]));
+  }
+}
+
+function write({ jsonrpc, id, result, error }: JSONRPCResponse): string {
+  return error === undefined && result instanceof RawJson
+    ? `{"jsonrpc":"${jsonrpc}","id":${JSON.stringify(id)},"result":${result.text}}`
+    : JSON.stringify({ jsonrpc, id, ...(error === undefined ? { result: result as unknown } : { error }) });
+}
+
+function failure(code: number, message: string, id: string | number | null = null, data?: object): string {
+  return JSON.stringify(createJSONRPCErrorResponse(id, code, message, data));
 }
 
 /** The library looks into every request; what is no object is no valid request either. */
 function asObject(request: unknown): object {
-  return typeof request === "object" && request !== null ? request : {};
+  return typeof request === "object" && request !== null && !Array.isArray(request) ? request : {};
 }
 
-function isOlderEnvelope(request: unknown): request is { method: string } {
+interface OlderRequest {
+  readonly method: string;
+  readonly params?: unknown;
+}
+
+function isOlderRequest(request: unknown): request is OlderRequest {
   return (
     typeof request === "object" &&
     request !== null &&
@@ -56,6 +221,6 @@ function isOlderEnvelope(request: unknown): request is { method: string } {
   );
 }
 
-function olderAnswer(result: number, response: unknown) {
-  return { result, response, require_reply: false, extra: null };
+function olderAnswer(result: number, response: string): string {
+  return `{"result":${result},"response":${response},"require_reply":false,"extra":null}`;
 }

@@ -112,6 +112,15 @@ function parseBody(input: DescMessage, body: string | undefined): object {
   if (typeof json !== "object" || json === null || Array.isArray(json)) {
     throw new Failure("INVALID_REQUEST", "The request body must be a JSON object.");
   }
+  return bindObject(input, json);
+}
+
+/**
+ * Makes a request message of a JSON object, as standard protobuf JSON has it; unknown members are passed over.
+ *
+ * @throws Failure INVALID_REQUEST
+ */
+export function bindObject(input: DescMessage, json: JsonValue): object {
   try {
     return fromJson(input, json, { ignoreUnknownFields: true });
   } catch (error) {

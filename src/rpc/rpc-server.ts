@@ -1,18 +1,34 @@
 /** All protocols over one list of services: what the node serves on its public port. */
 import { randomBytes } from "node:crypto";
+import { createApiDocs } from "./api-docs.js";
+import { type CommentOf, loadComments } from "./comments.js";
 import { createConnectHandler } from "./connect.js";
 import type { ProtocolParts } from "./gate.js";
 import type { TlsCredentials } from "../certificate.js";
 import { createGrpcListener, createMutualTlsListener, type ProvenIdentities } from "./grpc-listener.js";
 import { createGrpcServer } from "./grpc-server.js";
-import { createJsonRpcEntry } from "./json-rpc.js";
+import { createJsonRpcEntry, type OlderCalls } from "./json-rpc.js";
 import type { RpcListener } from "./listen.js";
+import { nameMethods } from "./named-methods.js";
+import type { DocumentInfo } from "./openapi.js";
+import { describeOpenRpc } from "./openrpc.js";
+import { createPageServer, type Pages } from "./pages.js";
 import { createRpcListener } from "./rpc-listener.js";
 import { createTranscoder } from "./transcoder.js";
 import { createWebApp } from "./web-app.js";
 
-/** What the server needs. */
-export type RpcServerParts = Omit<ProtocolParts, "nextRequestId">;
+/** What a server of gRPC needs. */
+export type GrpcServerParts = Omit<ProtocolParts, "nextRequestId">;
+
+/** What the server of the public port needs. */
+export interface RpcServerParts extends GrpcServerParts {
+  /** The calls of the older envelope. */
+  readonly older: OlderCalls;
+  /** What descriptions of the interface say of it. */
+  readonly info: DocumentInfo;
+  /** Documents beside those that describe the interface. */
+  readonly pages?: Pages;
+}
 
 /**
  * Builds the server, not listening yet.
@@ -23,10 +39,19 @@ export type RpcServerParts = Omit<ProtocolParts, "nextRequestId">;
 export function createRpcServer(given: RpcServerParts, tls?: TlsCredentials): RpcListener {
   const parts = { ...given, nextRequestId: createRequestIds() };
   const transcoder = createTranscoder(parts);
+  let comments: CommentOf | undefined;
+  let discovered: string | undefined;
+  const methods = nameMethods(parts.services);
+  const commentOf = (): CommentOf => (comments ??= loadComments());
   const webApp = createWebApp({
     ...parts,
+    pages: createPageServer({ ...createApiDocs(parts.services, parts.info, commentOf), ...parts.pages }),
     connect: createConnectHandler(parts),
-    jsonRpc: createJsonRpcEntry(),
+    jsonRpc: createJsonRpcEntry({
+      ...parts,
+      methods,
+      discover: () => (discovered ??= describeOpenRpc(methods, parts.info, commentOf())),
+    }),
     methodsOf: (path) => transcoder.methodsOf(path),
   });
   const addressHeader = `x-caller-${randomBytes(16).toString("hex")}`;
@@ -39,7 +64,7 @@ export function createRpcServer(given: RpcServerParts, tls?: TlsCredentials): Rp
  *
  * @param tls with it, both ends prove their identities by TLS, and callers have theirs.
  */
-export function createGrpcOnlyServer(given: RpcServerParts, tls?: TlsCredentials): RpcListener {
+export function createGrpcOnlyServer(given: GrpcServerParts, tls?: TlsCredentials): RpcListener {
   const parts = { ...given, nextRequestId: createRequestIds() };
   if (tls === undefined) {
     return createGrpcListener(createGrpcServer(parts));

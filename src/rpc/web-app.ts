@@ -5,9 +5,10 @@
 import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Response } from "express";
 import { Failure } from "../errors.js";
 import { type Admission, explain, type ProtocolParts } from "./gate.js";
-import { HttpArrival } from "./http-exchange.js";
+import { HttpArrival, HttpCall } from "./http-exchange.js";
 import { sendFailure, sendJson, splitUrl } from "./http-reply.js";
 import type { JsonRpcEntry } from "./json-rpc.js";
+import type { PageServer } from "./pages.js";
 import { maxBodyBytes, readBody } from "./read-body.js";
 
 /** What the application needs. */
@@ -15,6 +16,7 @@ export interface WebAppParts extends Omit<ProtocolParts, "services"> {
   /** Serves Connect and gRPC-Web; it asks the gate itself, since it alone knows the rpc. */
   readonly connect: RequestHandler;
   readonly jsonRpc: JsonRpcEntry;
+  readonly pages: PageServer;
   /** HTTP methods that the compiled routes have at a path. */
   readonly methodsOf: (path: string) => string[];
 }
@@ -31,7 +33,7 @@ function localsOf(response: Response): Locals {
 
 /** Builds the application. */
 export function createWebApp(parts: WebAppParts): Express {
-  const { gate, connect, jsonRpc, nextRequestId, methodsOf } = parts;
+  const { gate, connect, jsonRpc, pages, nextRequestId, methodsOf } = parts;
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
@@ -46,13 +48,15 @@ export function createWebApp(parts: WebAppParts): Express {
 
   app.use((request, response, next) => {
     const locals = localsOf(response);
-    locals.admission = gate.admit(new HttpArrival(locals.requestId, "http", request, undefined));
+    const protocol = request.method === "POST" && request.path === "/" ? "json-rpc" : "http";
+    locals.admission = gate.admit(new HttpArrival(locals.requestId, protocol, request, undefined));
     next();
   });
 
   app.post("/", async (request, response) => {
-    const answer = await jsonRpc(await readBody(request, maxBodyBytes));
     const { requestId, admission } = localsOf(response);
+    const call = new HttpCall(admission!.caller, response);
+    const answer = await jsonRpc({ body: await readBody(request, maxBodyBytes), request, requestId, call });
     gate.settle(admission!);
     if (answer === undefined) {
       response.status(204).end();
@@ -61,9 +65,23 @@ export function createWebApp(parts: WebAppParts): Express {
     }
   });
 
+  app.use((request, response, next) => {
+    if (!pages.has(request.path) || (request.method !== "GET" && request.method !== "HEAD")) {
+      next();
+      return;
+    }
+    const { requestId, admission } = localsOf(response);
+    pages.send(request.path, response, ["X-Request-Id", requestId, ...admission!.headers]);
+    gate.settle(admission!);
+  });
+
   app.use((request) => {
     const { path } = splitUrl(request);
-    const methods = new Set([...methodsOf(path), ...(path === "/" ? ["POST"] : [])]);
+    const methods = new Set([
+      ...methodsOf(path),
+      ...(pages.has(path) ? ["GET", "HEAD"] : []),
+      ...(path === "/" ? ["POST"] : []),
+    ]);
     if (methods.size === 0) {
       throw new Failure("NOT_FOUND", "There is nothing at this path.");
     }

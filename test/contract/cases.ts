@@ -14,6 +14,7 @@ import {
   deleted,
   empty,
   exotic,
+  firstBlockHash,
   forgedTransaction,
   friend,
   hidden,
@@ -356,6 +357,9 @@ const ofTransaction = (title: string, hashOf: string): ContractCase =>
   contractCase(chain.getTransaction, `/chain/transactions/${hashOf}`, title, { hash: hashOf });
 
 // At the end: what is submitted stays pending.
+const ofBlock = (title: string, hash: string): ContractCase =>
+  contractCase(chain.getBlockByHash, `/chain/blocks/hash/${hash}`, title, { hash });
+
 const chainCases = [
   contractCase(chain.getHead, "/chain/head", "the newest block", {}),
   contractCase(chain.getHead, "/chain/head", "none yet", {}, newcomer),
@@ -365,6 +369,13 @@ const chainCases = [
   contractCase(chain.getBlock, `/chain/blocks/${lastBlock + 1}`, "none yet", { number: BigInt(lastBlock + 1) }),
   contractCase(chain.getBlock, "/chain/blocks/18446744073709551615", "beyond", { number: 2n ** 64n - 1n }),
   contractCase(chain.getBlock, "/chain/blocks/x", "no number", undefined),
+  ofBlock("the first", firstBlockHash),
+  ofBlock("in upper case", `0x${firstBlockHash.slice(2).toUpperCase()}`),
+  ofBlock("unknown", `0x${"9".repeat(64)}`),
+  ofBlock("no hash", "0x12"),
+  contractCase(chain.listPendingTransactions, "/chain/pending", "none", {}, newcomer),
+  contractCase(chain.listPendingTransactions, "/chain/pending?limit=0", "too few", { limit: 0 }),
+  contractCase(chain.listPendingTransactions, "/chain/pending?limit=201", "too many", { limit: 201 }),
   ofTransaction("included", includedHash),
   ofTransaction("rejected", rejectedHash),
   ofTransaction("in upper case", `0x${includedHash.slice(2).toUpperCase()}`),

@@ -2,8 +2,9 @@
  * The contract, case by case: status, headers and raw JSON over plain HTTP against a snapshot, and the same answer over
  * gRPC. An rpc without a case fails.
  */
-import { type DescService, getOption, type Message } from "@bufbuild/protobuf";
+import { create, type DescService, getOption, type Message, toJson } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import anyTest, { type TestFn } from "ava";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -29,6 +30,11 @@ import { authorities, blocks, blockTimeMs, people, programs } from "./data.js";
 
 type Nodes = Record<NodeName, { readonly node: TestNode; readonly clients: Record<RpcProtocol, RpcClient> }>;
 const test = anyTest as TestFn<Nodes>;
+
+interface OpenApi {
+  readonly paths: Readonly<Record<string, object>>;
+}
+let openApi: OpenApi;
 
 test.before(async (t) => {
   const teardown = { teardown: (close: () => unknown) => closers.push(close) };
@@ -65,6 +71,7 @@ test.before(async (t) => {
     t.context[name] = { node, clients };
   }
   const { port, control } = t.context.member.node;
+  openApi = await askJson<OpenApi>(port, "/openapi.json");
   // Its blocks come from outside.
   await createClient(ControlService, control).reportSubsystem({
     name: "chain",
@@ -110,9 +117,63 @@ const overPlainHttp = test.macro({
     t.is(headers["access-control-allow-origin"], "*");
     t.regex(String(headers["x-request-id"]), /^[0-9a-f]{8}-[0-9a-z]+$/);
     const { "x-node-dormant": dormant } = headers as Record<string, string | undefined>;
+    checkSchema(t, contractCase, status, text);
     t.snapshot(`${status}${dormant === undefined ? "" : ` X-Node-Dormant: ${dormant}`}\n${mask(text)}`);
   },
   title: (_, contractCase: ContractCase) => `${describe(contractCase)} (plain)`,
+});
+
+/** What the node itself says of its answers, compiled once. */
+const schemas = new Map<string, ValidateFunction>();
+const ajv = new Ajv2020({ strict: false, validateFormats: false });
+
+/** The answer has the schema that /openapi.json gives for it. */
+function checkSchema(
+  t: { true(value: boolean, message: string): void },
+  { method, httpMethod }: ContractCase,
+  status: number,
+  text: string,
+): void {
+  const { pattern } = getOption(method, http);
+  const route = Object.keys(openApi.paths).find(
+    (path) => path.replace(/\{\w+\}/g, "{}") === String(pattern.value).replace(/\{\w+\}/g, "{}"),
+  )!;
+  const isFailure = (JSON.parse(text) as { success?: boolean } | null)?.success === false;
+  const place = isFailure
+    ? "/components/schemas/Failure"
+    : `/paths/${route.replaceAll("/", "~1")}/${httpMethod.toLowerCase()}/responses/${status}/content/application~1json/schema`;
+  let validate = schemas.get(place);
+  if (validate === undefined) {
+    if (schemas.size === 0) {
+      ajv.addSchema(openApi, "openapi.json");
+    }
+    validate = ajv.compile({ $ref: `openapi.json#${place.replaceAll("{", "%7B").replaceAll("}", "%7D")}` });
+    schemas.set(place, validate);
+  }
+  t.true(validate(JSON.parse(text)), `${place}: ${ajv.errorsText(validate.errors)}\n${text}`);
+}
+
+const overJsonRpc = test.macro({
+  async exec(t, contractCase: ContractCase) {
+    const { method, node, request } = contractCase;
+    const plain = await askPlainly(t.context, contractCase);
+    const area = method.parent.typeName.split(".").at(-3) ?? "";
+    const params = toJson(method.input, create(method.input, request as never));
+    const { text } = await ask(t.context[node].node.port, "/", {
+      method: "POST",
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: `${area}.${method.localName}`, params }),
+      headers: { "Content-Type": "application/json", ...headersOf(contractCase) },
+    });
+    const failure = JSON.parse(plain.text) as { success?: boolean; error?: string; errorCode?: string } | null;
+    if (failure?.success === false && plain.status >= 400) {
+      const { error } = JSON.parse(text) as { error: { message: string; data?: { reason: string } } };
+      t.is(error.message, failure.error!);
+      t.is(error.data?.reason, failure.errorCode!);
+    } else {
+      t.is(mask(text), `{"jsonrpc":"2.0","id":1,"result":${mask(plain.text)}}`);
+    }
+  },
+  title: (_, contractCase: ContractCase) => `${describe(contractCase)} (JSON-RPC)`,
 });
 
 const overRpc = test.macro({
@@ -156,6 +217,7 @@ function bodyOf({ method }: ContractCase, response: Message): string {
 for (const contractCase of cases) {
   test.serial(overPlainHttp, contractCase);
   if (contractCase.request !== undefined) {
+    test.serial(overJsonRpc, contractCase);
     for (const protocol of rpcProtocols) {
       test.serial(overRpc, contractCase, protocol);
     }

@@ -153,6 +153,8 @@ export const blocks = [
   [signZk(committer, 3, commit(leaves[2]))],
 ];
 export const lastBlock = blocks.length;
+/** Hash of block 1, which is the same in every run: its bytes are, and Ed25519 leaves nothing to chance. */
+export const firstBlockHash = "0xdbd4eecc94a91b71be80449608b936042af3b7531b7f3e3c02c1937eab0d4b33";
 export const pendingTransaction = signTransaction(writer, 3, createPublic("pending", "{}"));
 export const pendingHash = sha256(pendingTransaction.body);
 export const forgedTransaction = { ...pendingTransaction, signature: Buffer.alloc(64) };

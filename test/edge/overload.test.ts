@@ -45,6 +45,8 @@ test("beyond the bound new work is refused in every protocol, and probes are ans
       serve(HealthService, health),
     ],
     gate: edge,
+    older: () => Promise.resolve(undefined),
+    info: { title: "test", version: "0" },
     onInternalError: (error) => t.fail(String(error)),
   });
   const port = await server.listen({ host: "127.0.0.1", port: 0 });

@@ -159,9 +159,9 @@ test(answers, '[{"jsonrpc":"2.0","id":"a","method":"x"},{"jsonrpc":"2.0","id":nu
   { jsonrpc: "2.0", id: null, error: notFound },
 ]);
 test(answers, "{", { jsonrpc: "2.0", id: null, error: { code: -32700, message: "Parse error" } });
-test(answers, '{"method":"ping","params":[]}', {
+test(answers, '{"method":"moon","params":[]}', {
   result: 501,
-  response: 'Unknown method "ping".',
+  response: 'Unknown method "moon".',
   require_reply: false,
   extra: null,
 });

@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file gatehouse/chain/v1/chain.proto.
  */
 export const file_gatehouse_chain_v1_chain: GenFile = /*@__PURE__*/
-  fileDesc("Ch5nYXRlaG91c2UvY2hhaW4vdjEvY2hhaW4ucHJvdG8SEmdhdGVob3VzZS5jaGFpbi52MSIQCg5HZXRIZWFkUmVxdWVzdCJmCg9HZXRIZWFkUmVzcG9uc2USDgoGbnVtYmVyGAEgASgEEgwKBGhhc2gYAiABKAkSHwoMdGltZXN0YW1wX21zGAMgASgDUgl0aW1lc3RhbXASFAoMZ2VuZXNpc19oYXNoGAQgASgJIiEKD0dldEJsb2NrUmVxdWVzdBIOCgZudW1iZXIYASABKAQilwEKEEdldEJsb2NrUmVzcG9uc2USDAoEaGFzaBgBIAEoCRIvCgZoZWFkZXIYAiABKAsyHy5nYXRlaG91c2UuY2hhaW4udjEuQmxvY2tIZWFkZXISGgoSdHJhbnNhY3Rpb25faGFzaGVzGAMgAygJEigKBWJsb2NrGAQgASgLMhkuZ2F0ZWhvdXNlLmNoYWluLnYxLkJsb2NrIigKEUxpc3RCbG9ja3NSZXF1ZXN0EhMKC2Zyb21fbnVtYmVyGAEgASgEIj4KEkxpc3RCbG9ja3NSZXNwb25zZRIoCgVibG9jaxgBIAEoCzIZLmdhdGVob3VzZS5jaGFpbi52MS5CbG9jayJQChhTdWJtaXRUcmFuc2FjdGlvblJlcXVlc3QSNAoLdHJhbnNhY3Rpb24YASABKAsyHy5nYXRlaG91c2UuY2hhaW4udjEuVHJhbnNhY3Rpb24iKQoZU3VibWl0VHJhbnNhY3Rpb25SZXNwb25zZRIMCgRoYXNoGAEgASgJIiUKFUdldFRyYW5zYWN0aW9uUmVxdWVzdBIMCgRoYXNoGAEgASgJIqkBChZHZXRUcmFuc2FjdGlvblJlc3BvbnNlEgwKBGhhc2gYASABKAkSNQoGc3RhdHVzGAIgASgOMiUuZ2F0ZWhvdXNlLmNoYWluLnYxLlRyYW5zYWN0aW9uU3RhdHVzEhkKDGJsb2NrX251bWJlchgDIAEoBEgAiAEBEhMKBnJlYXNvbhgEIAEoCUgBiAEBQg8KDV9ibG9ja19udW1iZXJCCQoHX3JlYXNvbiI9ChFBcHBseUJsb2NrUmVxdWVzdBIoCgVibG9jaxgBIAEoCzIZLmdhdGVob3VzZS5jaGFpbi52MS5CbG9jayIiChJBcHBseUJsb2NrUmVzcG9uc2USDAoEaGFzaBgBIAEoCSqZAQoRVHJhbnNhY3Rpb25TdGF0dXMSIgoeVFJBTlNBQ1RJT05fU1RBVFVTX1VOU1BFQ0lGSUVEEAASHgoaVFJBTlNBQ1RJT05fU1RBVFVTX1BFTkRJTkcQARIfChtUUkFOU0FDVElPTl9TVEFUVVNfSU5DTFVERUQQAhIfChtUUkFOU0FDVElPTl9TVEFUVVNfUkVKRUNURUQQAzLuBAoMQ2hhaW5TZXJ2aWNlEmcKB0dldEhlYWQSIi5nYXRlaG91c2UuY2hhaW4udjEuR2V0SGVhZFJlcXVlc3QaIy5nYXRlaG91c2UuY2hhaW4udjEuR2V0SGVhZFJlc3BvbnNlIhOC0+STAg0SCy9jaGFpbi9oZWFkEnUKCEdldEJsb2NrEiMuZ2F0ZWhvdXNlLmNoYWluLnYxLkdldEJsb2NrUmVxdWVzdBokLmdhdGVob3VzZS5jaGFpbi52MS5HZXRCbG9ja1Jlc3BvbnNlIh6C0+STAhgSFi9jaGFpbi9ibG9ja3Mve251bWJlcn0SXQoKTGlzdEJsb2NrcxIlLmdhdGVob3VzZS5jaGFpbi52MS5MaXN0QmxvY2tzUmVxdWVzdBomLmdhdGVob3VzZS5jaGFpbi52MS5MaXN0QmxvY2tzUmVzcG9uc2UwARKQAQoRU3VibWl0VHJhbnNhY3Rpb24SLC5nYXRlaG91c2UuY2hhaW4udjEuU3VibWl0VHJhbnNhY3Rpb25SZXF1ZXN0Gi0uZ2F0ZWhvdXNlLmNoYWluLnYxLlN1Ym1pdFRyYW5zYWN0aW9uUmVzcG9uc2UiHoLT5JMCGDoBKiITL2NoYWluL3RyYW5zYWN0aW9ucxKLAQoOR2V0VHJhbnNhY3Rpb24SKS5nYXRlaG91c2UuY2hhaW4udjEuR2V0VHJhbnNhY3Rpb25SZXF1ZXN0GiouZ2F0ZWhvdXNlLmNoYWluLnYxLkdldFRyYW5zYWN0aW9uUmVzcG9uc2UiIoLT5JMCHBIaL2NoYWluL3RyYW5zYWN0aW9ucy97aGFzaH0ybwoQQ29uc2Vuc3VzU2VydmljZRJbCgpBcHBseUJsb2NrEiUuZ2F0ZWhvdXNlLmNoYWluLnYxLkFwcGx5QmxvY2tSZXF1ZXN0GiYuZ2F0ZWhvdXNlLmNoYWluLnYxLkFwcGx5QmxvY2tSZXNwb25zZWIGcHJvdG8z", [file_gatehouse_chain_v1_block, file_google_api_annotations]);
+  fileDesc("Ch5nYXRlaG91c2UvY2hhaW4vdjEvY2hhaW4ucHJvdG8SEmdhdGVob3VzZS5jaGFpbi52MSIQCg5HZXRIZWFkUmVxdWVzdCJmCg9HZXRIZWFkUmVzcG9uc2USDgoGbnVtYmVyGAEgASgEEgwKBGhhc2gYAiABKAkSHwoMdGltZXN0YW1wX21zGAMgASgDUgl0aW1lc3RhbXASFAoMZ2VuZXNpc19oYXNoGAQgASgJIiEKD0dldEJsb2NrUmVxdWVzdBIOCgZudW1iZXIYASABKAQilwEKEEdldEJsb2NrUmVzcG9uc2USDAoEaGFzaBgBIAEoCRIvCgZoZWFkZXIYAiABKAsyHy5nYXRlaG91c2UuY2hhaW4udjEuQmxvY2tIZWFkZXISGgoSdHJhbnNhY3Rpb25faGFzaGVzGAMgAygJEigKBWJsb2NrGAQgASgLMhkuZ2F0ZWhvdXNlLmNoYWluLnYxLkJsb2NrIiUKFUdldEJsb2NrQnlIYXNoUmVxdWVzdBIMCgRoYXNoGAEgASgJIk0KFkdldEJsb2NrQnlIYXNoUmVzcG9uc2USMwoFYmxvY2sYASABKAsyJC5nYXRlaG91c2UuY2hhaW4udjEuR2V0QmxvY2tSZXNwb25zZSIoChFMaXN0QmxvY2tzUmVxdWVzdBITCgtmcm9tX251bWJlchgBIAEoBCI+ChJMaXN0QmxvY2tzUmVzcG9uc2USKAoFYmxvY2sYASABKAsyGS5nYXRlaG91c2UuY2hhaW4udjEuQmxvY2siUAoYU3VibWl0VHJhbnNhY3Rpb25SZXF1ZXN0EjQKC3RyYW5zYWN0aW9uGAEgASgLMh8uZ2F0ZWhvdXNlLmNoYWluLnYxLlRyYW5zYWN0aW9uIikKGVN1Ym1pdFRyYW5zYWN0aW9uUmVzcG9uc2USDAoEaGFzaBgBIAEoCSI+Ch5MaXN0UGVuZGluZ1RyYW5zYWN0aW9uc1JlcXVlc3QSEgoFbGltaXQYASABKA1IAIgBAUIICgZfbGltaXQiXwofTGlzdFBlbmRpbmdUcmFuc2FjdGlvbnNSZXNwb25zZRI8Cgx0cmFuc2FjdGlvbnMYASADKAsyJi5nYXRlaG91c2UuY2hhaW4udjEuUGVuZGluZ1RyYW5zYWN0aW9uImIKElBlbmRpbmdUcmFuc2FjdGlvbhIMCgRoYXNoGAEgASgJEg4KBnNlbmRlchgCIAEoCRINCgVub25jZRgDIAEoBBIfCgx0aW1lc3RhbXBfbXMYBCABKANSCXRpbWVzdGFtcCIlChVHZXRUcmFuc2FjdGlvblJlcXVlc3QSDAoEaGFzaBgBIAEoCSKpAQoWR2V0VHJhbnNhY3Rpb25SZXNwb25zZRIMCgRoYXNoGAEgASgJEjUKBnN0YXR1cxgCIAEoDjIlLmdhdGVob3VzZS5jaGFpbi52MS5UcmFuc2FjdGlvblN0YXR1cxIZCgxibG9ja19udW1iZXIYAyABKARIAIgBARITCgZyZWFzb24YBCABKAlIAYgBAUIPCg1fYmxvY2tfbnVtYmVyQgkKB19yZWFzb24iPQoRQXBwbHlCbG9ja1JlcXVlc3QSKAoFYmxvY2sYASABKAsyGS5nYXRlaG91c2UuY2hhaW4udjEuQmxvY2siIgoSQXBwbHlCbG9ja1Jlc3BvbnNlEgwKBGhhc2gYASABKAkqmQEKEVRyYW5zYWN0aW9uU3RhdHVzEiIKHlRSQU5TQUNUSU9OX1NUQVRVU19VTlNQRUNJRklFRBAAEh4KGlRSQU5TQUNUSU9OX1NUQVRVU19QRU5ESU5HEAESHwobVFJBTlNBQ1RJT05fU1RBVFVTX0lOQ0xVREVEEAISHwobVFJBTlNBQ1RJT05fU1RBVFVTX1JFSkVDVEVEEAMynwcKDENoYWluU2VydmljZRJnCgdHZXRIZWFkEiIuZ2F0ZWhvdXNlLmNoYWluLnYxLkdldEhlYWRSZXF1ZXN0GiMuZ2F0ZWhvdXNlLmNoYWluLnYxLkdldEhlYWRSZXNwb25zZSITgtPkkwINEgsvY2hhaW4vaGVhZBJ1CghHZXRCbG9jaxIjLmdhdGVob3VzZS5jaGFpbi52MS5HZXRCbG9ja1JlcXVlc3QaJC5nYXRlaG91c2UuY2hhaW4udjEuR2V0QmxvY2tSZXNwb25zZSIegtPkkwIYEhYvY2hhaW4vYmxvY2tzL3tudW1iZXJ9EpEBCg5HZXRCbG9ja0J5SGFzaBIpLmdhdGVob3VzZS5jaGFpbi52MS5HZXRCbG9ja0J5SGFzaFJlcXVlc3QaKi5nYXRlaG91c2UuY2hhaW4udjEuR2V0QmxvY2tCeUhhc2hSZXNwb25zZSIogtPkkwIiYgVibG9jaxIZL2NoYWluL2Jsb2Nrcy9oYXNoL3toYXNofRJdCgpMaXN0QmxvY2tzEiUuZ2F0ZWhvdXNlLmNoYWluLnYxLkxpc3RCbG9ja3NSZXF1ZXN0GiYuZ2F0ZWhvdXNlLmNoYWluLnYxLkxpc3RCbG9ja3NSZXNwb25zZTABEpABChFTdWJtaXRUcmFuc2FjdGlvbhIsLmdhdGVob3VzZS5jaGFpbi52MS5TdWJtaXRUcmFuc2FjdGlvblJlcXVlc3QaLS5nYXRlaG91c2UuY2hhaW4udjEuU3VibWl0VHJhbnNhY3Rpb25SZXNwb25zZSIegtPkkwIYOgEqIhMvY2hhaW4vdHJhbnNhY3Rpb25zEpoBChdMaXN0UGVuZGluZ1RyYW5zYWN0aW9ucxIyLmdhdGVob3VzZS5jaGFpbi52MS5MaXN0UGVuZGluZ1RyYW5zYWN0aW9uc1JlcXVlc3QaMy5nYXRlaG91c2UuY2hhaW4udjEuTGlzdFBlbmRpbmdUcmFuc2FjdGlvbnNSZXNwb25zZSIWgtPkkwIQEg4vY2hhaW4vcGVuZGluZxKLAQoOR2V0VHJhbnNhY3Rpb24SKS5nYXRlaG91c2UuY2hhaW4udjEuR2V0VHJhbnNhY3Rpb25SZXF1ZXN0GiouZ2F0ZWhvdXNlLmNoYWluLnYxLkdldFRyYW5zYWN0aW9uUmVzcG9uc2UiIoLT5JMCHBIaL2NoYWluL3RyYW5zYWN0aW9ucy97aGFzaH0ybwoQQ29uc2Vuc3VzU2VydmljZRJbCgpBcHBseUJsb2NrEiUuZ2F0ZWhvdXNlLmNoYWluLnYxLkFwcGx5QmxvY2tSZXF1ZXN0GiYuZ2F0ZWhvdXNlLmNoYWluLnYxLkFwcGx5QmxvY2tSZXNwb25zZWIGcHJvdG8z", [file_gatehouse_chain_v1_block, file_google_api_annotations]);
 
 /**
  * Asks for the newest block.
@@ -138,6 +138,48 @@ export const GetBlockResponseSchema: GenMessage<GetBlockResponse> = /*@__PURE__*
   messageDesc(file_gatehouse_chain_v1_chain, 3);
 
 /**
+ * Names a block.
+ *
+ * @generated from message gatehouse.chain.v1.GetBlockByHashRequest
+ */
+export type GetBlockByHashRequest = Message<"gatehouse.chain.v1.GetBlockByHashRequest"> & {
+  /**
+   * 0x and 64 hex digits.
+   *
+   * @generated from field: string hash = 1;
+   */
+  hash: string;
+};
+
+/**
+ * Describes the message gatehouse.chain.v1.GetBlockByHashRequest.
+ * Use `create(GetBlockByHashRequestSchema)` to create a new message.
+ */
+export const GetBlockByHashRequestSchema: GenMessage<GetBlockByHashRequest> = /*@__PURE__*/
+  messageDesc(file_gatehouse_chain_v1_chain, 4);
+
+/**
+ * A block.
+ *
+ * @generated from message gatehouse.chain.v1.GetBlockByHashResponse
+ */
+export type GetBlockByHashResponse = Message<"gatehouse.chain.v1.GetBlockByHashResponse"> & {
+  /**
+   * As GetBlock gives it.
+   *
+   * @generated from field: gatehouse.chain.v1.GetBlockResponse block = 1;
+   */
+  block?: GetBlockResponse | undefined;
+};
+
+/**
+ * Describes the message gatehouse.chain.v1.GetBlockByHashResponse.
+ * Use `create(GetBlockByHashResponseSchema)` to create a new message.
+ */
+export const GetBlockByHashResponseSchema: GenMessage<GetBlockByHashResponse> = /*@__PURE__*/
+  messageDesc(file_gatehouse_chain_v1_chain, 5);
+
+/**
  * Asks for blocks.
  *
  * @generated from message gatehouse.chain.v1.ListBlocksRequest
@@ -156,7 +198,7 @@ export type ListBlocksRequest = Message<"gatehouse.chain.v1.ListBlocksRequest"> 
  * Use `create(ListBlocksRequestSchema)` to create a new message.
  */
 export const ListBlocksRequestSchema: GenMessage<ListBlocksRequest> = /*@__PURE__*/
-  messageDesc(file_gatehouse_chain_v1_chain, 4);
+  messageDesc(file_gatehouse_chain_v1_chain, 6);
 
 /**
  * One block of the stream.
@@ -177,7 +219,7 @@ export type ListBlocksResponse = Message<"gatehouse.chain.v1.ListBlocksResponse"
  * Use `create(ListBlocksResponseSchema)` to create a new message.
  */
 export const ListBlocksResponseSchema: GenMessage<ListBlocksResponse> = /*@__PURE__*/
-  messageDesc(file_gatehouse_chain_v1_chain, 5);
+  messageDesc(file_gatehouse_chain_v1_chain, 7);
 
 /**
  * Hands in a transaction.
@@ -198,7 +240,7 @@ export type SubmitTransactionRequest = Message<"gatehouse.chain.v1.SubmitTransac
  * Use `create(SubmitTransactionRequestSchema)` to create a new message.
  */
 export const SubmitTransactionRequestSchema: GenMessage<SubmitTransactionRequest> = /*@__PURE__*/
-  messageDesc(file_gatehouse_chain_v1_chain, 6);
+  messageDesc(file_gatehouse_chain_v1_chain, 8);
 
 /**
  * The transaction is in the pool, or in a block already.
@@ -219,7 +261,91 @@ export type SubmitTransactionResponse = Message<"gatehouse.chain.v1.SubmitTransa
  * Use `create(SubmitTransactionResponseSchema)` to create a new message.
  */
 export const SubmitTransactionResponseSchema: GenMessage<SubmitTransactionResponse> = /*@__PURE__*/
-  messageDesc(file_gatehouse_chain_v1_chain, 7);
+  messageDesc(file_gatehouse_chain_v1_chain, 9);
+
+/**
+ * Asks for pending transactions.
+ *
+ * @generated from message gatehouse.chain.v1.ListPendingTransactionsRequest
+ */
+export type ListPendingTransactionsRequest = Message<"gatehouse.chain.v1.ListPendingTransactionsRequest"> & {
+  /**
+   * Most transactions to return, 1 to 200; 50 when unset.
+   *
+   * @generated from field: optional uint32 limit = 1;
+   */
+  limit?: number | undefined;
+};
+
+/**
+ * Describes the message gatehouse.chain.v1.ListPendingTransactionsRequest.
+ * Use `create(ListPendingTransactionsRequestSchema)` to create a new message.
+ */
+export const ListPendingTransactionsRequestSchema: GenMessage<ListPendingTransactionsRequest> = /*@__PURE__*/
+  messageDesc(file_gatehouse_chain_v1_chain, 10);
+
+/**
+ * Pending transactions.
+ *
+ * @generated from message gatehouse.chain.v1.ListPendingTransactionsResponse
+ */
+export type ListPendingTransactionsResponse = Message<"gatehouse.chain.v1.ListPendingTransactionsResponse"> & {
+  /**
+   * The oldest first.
+   *
+   * @generated from field: repeated gatehouse.chain.v1.PendingTransaction transactions = 1;
+   */
+  transactions: PendingTransaction[];
+};
+
+/**
+ * Describes the message gatehouse.chain.v1.ListPendingTransactionsResponse.
+ * Use `create(ListPendingTransactionsResponseSchema)` to create a new message.
+ */
+export const ListPendingTransactionsResponseSchema: GenMessage<ListPendingTransactionsResponse> = /*@__PURE__*/
+  messageDesc(file_gatehouse_chain_v1_chain, 11);
+
+/**
+ * A transaction that waits for a block.
+ *
+ * @generated from message gatehouse.chain.v1.PendingTransaction
+ */
+export type PendingTransaction = Message<"gatehouse.chain.v1.PendingTransaction"> & {
+  /**
+   * 0x and 64 lower-case hex digits.
+   *
+   * @generated from field: string hash = 1;
+   */
+  hash: string;
+
+  /**
+   * Public key of who signed it.
+   *
+   * @generated from field: string sender = 2;
+   */
+  sender: string;
+
+  /**
+   * Its nonce.
+   *
+   * @generated from field: uint64 nonce = 3;
+   */
+  nonce: bigint;
+
+  /**
+   * Milliseconds since the epoch when it was made, as its sender says.
+   *
+   * @generated from field: int64 timestamp_ms = 4 [json_name = "timestamp"];
+   */
+  timestampMs: bigint;
+};
+
+/**
+ * Describes the message gatehouse.chain.v1.PendingTransaction.
+ * Use `create(PendingTransactionSchema)` to create a new message.
+ */
+export const PendingTransactionSchema: GenMessage<PendingTransaction> = /*@__PURE__*/
+  messageDesc(file_gatehouse_chain_v1_chain, 12);
 
 /**
  * Asks for a transaction.
@@ -240,7 +366,7 @@ export type GetTransactionRequest = Message<"gatehouse.chain.v1.GetTransactionRe
  * Use `create(GetTransactionRequestSchema)` to create a new message.
  */
 export const GetTransactionRequestSchema: GenMessage<GetTransactionRequest> = /*@__PURE__*/
-  messageDesc(file_gatehouse_chain_v1_chain, 8);
+  messageDesc(file_gatehouse_chain_v1_chain, 13);
 
 /**
  * What became of it.
@@ -282,7 +408,7 @@ export type GetTransactionResponse = Message<"gatehouse.chain.v1.GetTransactionR
  * Use `create(GetTransactionResponseSchema)` to create a new message.
  */
 export const GetTransactionResponseSchema: GenMessage<GetTransactionResponse> = /*@__PURE__*/
-  messageDesc(file_gatehouse_chain_v1_chain, 9);
+  messageDesc(file_gatehouse_chain_v1_chain, 14);
 
 /**
  * Hands in the next block.
@@ -303,7 +429,7 @@ export type ApplyBlockRequest = Message<"gatehouse.chain.v1.ApplyBlockRequest"> 
  * Use `create(ApplyBlockRequestSchema)` to create a new message.
  */
 export const ApplyBlockRequestSchema: GenMessage<ApplyBlockRequest> = /*@__PURE__*/
-  messageDesc(file_gatehouse_chain_v1_chain, 10);
+  messageDesc(file_gatehouse_chain_v1_chain, 15);
 
 /**
  * The block is applied.
@@ -324,7 +450,7 @@ export type ApplyBlockResponse = Message<"gatehouse.chain.v1.ApplyBlockResponse"
  * Use `create(ApplyBlockResponseSchema)` to create a new message.
  */
 export const ApplyBlockResponseSchema: GenMessage<ApplyBlockResponse> = /*@__PURE__*/
-  messageDesc(file_gatehouse_chain_v1_chain, 11);
+  messageDesc(file_gatehouse_chain_v1_chain, 16);
 
 /**
  * Where a transaction is.
@@ -398,6 +524,18 @@ export const ChainService: GenService<{
     output: typeof GetBlockResponseSchema;
   },
   /**
+   * The same, found by its hash.
+   *
+   * Errors: INVALID_REQUEST, NOT_FOUND.
+   *
+   * @generated from rpc gatehouse.chain.v1.ChainService.GetBlockByHash
+   */
+  getBlockByHash: {
+    methodKind: "unary";
+    input: typeof GetBlockByHashRequestSchema;
+    output: typeof GetBlockByHashResponseSchema;
+  },
+  /**
    * Blocks from a number on, in order, up to the newest when the call came.
    * Block 0 is not among them: it is the genesis.
    *
@@ -421,6 +559,18 @@ export const ChainService: GenService<{
     methodKind: "unary";
     input: typeof SubmitTransactionRequestSchema;
     output: typeof SubmitTransactionResponseSchema;
+  },
+  /**
+   * Transactions that wait for a block, those first that came first.
+   *
+   * Errors: INVALID_REQUEST.
+   *
+   * @generated from rpc gatehouse.chain.v1.ChainService.ListPendingTransactions
+   */
+  listPendingTransactions: {
+    methodKind: "unary";
+    input: typeof ListPendingTransactionsRequestSchema;
+    output: typeof ListPendingTransactionsResponseSchema;
   },
   /**
    * What became of a transaction.
