@@ -2,7 +2,7 @@
  * The rooms and which way they may see each other: main → node → services → feature → db; the protocol machinery (rpc)
  * and the edge know no feature; features know neither each other nor any protocol library.
  */
-const features = "health|info|storage|zk|attestation|chain|peers";
+const features = "health|info|storage|zk|attestation|chain|peers|control|metrics";
 const protocolLibraries = "@grpc/|@connectrpc/|express|json-rpc-2\\.0";
 
 module.exports = {

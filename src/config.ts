@@ -14,6 +14,8 @@ export interface Config {
   readonly host: string;
   readonly rpcPort: number;
   readonly omniPort: number;
+  readonly metricsEnabled: boolean;
+  readonly mcpEnabled: boolean;
   readonly metricsPort: number;
   readonly mcpPort: number;
   /** scheme://host:port, or undefined to make it from host and port. */
@@ -109,6 +111,8 @@ export function loadConfig({ flags, env, cwd }: ConfigSources): Config {
     host: read("host"),
     rpcPort: read("rpc-port"),
     omniPort: read("omni-port"),
+    metricsEnabled: read("metrics-enabled"),
+    mcpEnabled: read("mcp-enabled"),
     metricsPort: read("metrics-port"),
     mcpPort: read("mcp-port"),
     publicUrl: read("public-url"),

@@ -97,6 +97,10 @@ export interface NodeNetwork {
   /** Adds a peer and asks it. */
   addPeer(endpoint: string, identity: string | undefined): Promise<string>;
   removePeer(endpoint: string): Promise<boolean>;
+  /** Number of the newest block of the verified peers; undefined while there is none. */
+  peerBlock(): bigint | undefined;
+  /** How many peers there are: known, verified, and of those online. */
+  countPeers(): { readonly known: number; readonly verified: number; readonly online: number };
   /** How far it is, while it catches up. */
   syncProgress(): SyncProgress | undefined;
 }
@@ -360,6 +364,16 @@ export async function createNodeNetwork(parts: NodeNetworkParts): Promise<NodeNe
       client.drop(endpoint);
       await (isWriter ? save() : undefined);
       return isForgotten;
+    },
+    peerBlock: () => sync.target(),
+    countPeers() {
+      const entries = book.entries();
+      const verified = entries.filter(({ verifiedMs }) => verifiedMs !== undefined);
+      return {
+        known: entries.length,
+        verified: verified.length,
+        online: verified.filter(({ online }) => online).length,
+      };
     },
     syncProgress: () => sync.progress(),
   };

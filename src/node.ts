@@ -26,9 +26,11 @@ import { loadOrCreateNodeKey } from "./info/node-key.js";
 import { createInfoService } from "./info/service.js";
 import { bindPort, type BoundPort } from "./listen-with-drift.js";
 import { createLogging, type Logger } from "./log.js";
+import { createMetrics, type NodeFacts } from "./metrics/metrics.js";
 import { createNodeAttestation } from "./node-attestation.js";
 import { createNodeChain, type NodeChainParts, sealIfAlone } from "./node-chain.js";
 import { createNodeControl } from "./node-control.js";
+import { type DoorParts, serveMcp, serveMetrics } from "./node-doors.js";
 import { createNodeNetwork } from "./node-network.js";
 import { olderCalls } from "./older-calls.js";
 import type { MainLoop } from "./peers/main-loop.js";
@@ -229,12 +231,16 @@ async function boot(
     }),
   });
 
+  const metrics = config.metricsEnabled
+    ? createMetrics({ version, versionName: codename, takeSnapshot, facts: takeFacts })
+    : undefined;
   const edge = createEdge({
     trustedProxies: config.trustedProxies,
     identityMode: config.identityMode,
     rateLimitPerMinute: config.rateLimitPerMinute,
     rateLimitExempt: config.rateLimitExempt,
     onAccess: (line) => log.info({ access: true, ...line }, "Answered"),
+    ...(metrics !== undefined && { onSettled: (request) => metrics.count(request) }),
     onUntrustedForwarding: () =>
       warn(
         "rpc",
@@ -273,7 +279,10 @@ async function boot(
       peers: () => network.book.list(),
       publicLines,
       diagnosticLines,
-      mcp: () => ({ enabled: false, running: false }),
+      mcp: () => ({
+        enabled: config.mcpEnabled,
+        running: subsystems.get("mcp").status === SubsystemStatus.READY,
+      }),
       genesis: () => genesis?.text,
       rateLimit: () => edge.stats(),
     }),
@@ -282,6 +291,7 @@ async function boot(
     zk: createZkService({ tree, nullifiers }),
     attestation: config.tlsnotaryEnabled ? attestation.service : undefined,
   });
+  const info = { title: "Gatehouse", version };
   const onInternalError = (error: unknown, requestId: string): void =>
     log.error({ subsystem: "rpc", requestId, err: error }, "A request failed");
   const control = createNodeControl({
@@ -300,7 +310,7 @@ async function boot(
 
   const rpcPort = await steps.step("rpc", async () => {
     const server = createRpcServer(
-      { services, gate: edge, onInternalError, older: olderCalls, info: { title: "Gatehouse", version } },
+      { services, gate: edge, onInternalError, older: olderCalls, info },
       await readTlsFiles(config),
     );
     const bound = await bindPort(server, config, config.rpcPort, "--rpc-port");
@@ -316,9 +326,22 @@ async function boot(
     subsystems.set(name, { enabled });
     steps.skip(name, reason);
   };
-  leaveOut("metrics", notProvided, false);
+  const doorOf = (name: SubsystemName): DoorParts => ({
+    ...{ config, log, drainMs, onStop },
+    onBound: (bound) => recordPort(name, bound),
+  });
+  const startMcp = (): Promise<void> => serveMcp(doorOf("mcp"), { services, gate: edge, onInternalError, info });
+  if (metrics === undefined) {
+    leaveOut("metrics", "--metrics-enabled is not set.", false);
+  } else {
+    await steps.tryStep("metrics", () => serveMetrics(doorOf("metrics"), metrics));
+  }
   leaveOut("signaling", whyDormant ?? notReported, false);
-  leaveOut("mcp", whyDormant ?? notProvided, false);
+  if (config.mcpEnabled && whyDormant === undefined) {
+    await steps.tryStep("mcp", startMcp);
+  } else {
+    leaveOut("mcp", config.mcpEnabled ? whyDormant! : "--mcp-enabled is not set.", config.mcpEnabled);
+  }
   const startAttestation = (): Promise<void> => attestation.start();
   if (config.tlsnotaryEnabled && whyDormant === undefined) {
     await steps.tryStep("tlsnotary", startAttestation);
@@ -371,6 +394,19 @@ async function boot(
     },
   };
 
+  /** What metrics tell beside the health. */
+  async function takeFacts(): Promise<NodeFacts> {
+    const { totalIps: _, blockedIps, activeRequests } = edge.stats();
+    const { leafCount } = await tree.root();
+    return {
+      block: numberOf(chain.head()?.number),
+      peerBlock: numberOf(network.peerBlock()),
+      peers: network.countPeers(),
+      leaves: leafCount,
+      requests: { active: activeRequests, limitedAddresses: blockedIps },
+    };
+  }
+
   /** Leaves dormancy: takes the boot steps that were left out. */
   async function wake(): Promise<void> {
     if (!dormant || !isBooted || stopping || network.book.isEmpty()) {
@@ -383,7 +419,9 @@ async function boot(
         subsystems.set(name, { extra: { reason: notReported } });
       }
     }
-    subsystems.set("mcp", { extra: { reason: notProvided } });
+    if (config.mcpEnabled) {
+      await steps.makeUp("mcp", startMcp);
+    }
     if (config.tlsnotaryEnabled) {
       await steps.makeUp("tlsnotary", startAttestation);
     }
@@ -432,7 +470,6 @@ async function boot(
   }
 }
 
-const notProvided = "This version of Gatehouse does not provide it.";
 const notReported = "Another process runs it, and none has reported it to the control service.";
 
 /** The host under which a listener is reached from this machine, in a URL. */
@@ -441,4 +478,8 @@ function reachableHost(host: string): string {
     return "127.0.0.1";
   }
   return host.includes(":") ? `[${host}]` : host;
+}
+
+function numberOf(count: bigint | undefined): number | undefined {
+  return count === undefined ? undefined : Number(count);
 }

@@ -96,6 +96,15 @@ export const options = [
   ),
   define("rpc-port", "PORT", "53550", portSchema, portAllowed, "Port of HTTP and gRPC for everybody."),
   define("omni-port", "PORT", "53551", portSchema, portAllowed, "Port of gRPC between nodes."),
+  define(
+    "metrics-enabled",
+    undefined,
+    "false",
+    flag,
+    "true or false",
+    "Serves metrics for Prometheus on --metrics-port.",
+  ),
+  define("mcp-enabled", undefined, "false", flag, "true or false", "Serves tools for assistants (MCP) on --mcp-port."),
   define("metrics-port", "PORT", "9090", portSchema, portAllowed, "Port of the metrics."),
   define("mcp-port", "PORT", "3001", portSchema, portAllowed, "Port of the MCP server."),
   define(

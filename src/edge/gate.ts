@@ -1,6 +1,7 @@
 /** What every request meets first, whatever protocol brings it: address, identity, overload, rate limit, access log. */
 import { type Failure, toFailure } from "../errors.js";
 import type { Arrival, Gate } from "../rpc/gate.js";
+import type { ServedMethod } from "../rpc/service.js";
 import { type AccessLine, createAccessLog } from "./access-log.js";
 import { createAddressSet } from "./cidr.js";
 import { createClientAddress } from "./client-address.js";
@@ -19,6 +20,8 @@ export interface EdgeSettings {
   readonly rateLimitExempt: readonly string[];
   /** When new work is refused; the defaults when left out. */
   readonly overload?: OverloadBounds;
+  /** Hears of every answered request. */
+  readonly onSettled?: (request: Omit<AccessLine, "requestId" | "address">) => void;
   /** Takes a line for an answered request, up to {@link accessLinesPerSecond}. */
   readonly onAccess: (line: AccessLine) => void;
   /** Hears, once, that requests are forwarded by a local proxy that is not trusted. */
@@ -65,14 +68,14 @@ export function createEdge(settings: EdgeSettings): Edge {
   }
 
   function logLine(arrival: Arrival, address: string, startMs: number, failure: Failure | undefined): void {
-    logAccess(() => ({
-      requestId: arrival.requestId,
+    const describe = (): Omit<AccessLine, "requestId" | "address"> => ({
       protocol: arrival.protocol,
-      rpc: arrival.method && `${arrival.method.desc.parent.typeName}/${arrival.method.desc.name}`,
-      address,
+      rpc: arrival.method && rpcName(arrival.method),
       code: failure?.reason ?? "OK",
       latencyMs: Math.round((performance.now() - startMs) * 1000) / 1000,
-    }));
+    });
+    settings.onSettled?.(describe());
+    logAccess(() => ({ requestId: arrival.requestId, address, ...describe() }));
   }
 
   return {
@@ -105,4 +108,16 @@ export function createEdge(settings: EdgeSettings): Edge {
     stats: () => ({ ...rateLimit.counts(), activeRequests }),
     stop: () => overload.stop(),
   };
+}
+
+const rpcNames = new WeakMap<ServedMethod, string>();
+
+/** `package.Service/Method`, put together once. */
+function rpcName(method: ServedMethod): string {
+  let name = rpcNames.get(method);
+  if (name === undefined) {
+    name = `${method.desc.parent.typeName}/${method.desc.name}`;
+    rpcNames.set(method, name);
+  }
+  return name;
 }

@@ -10,7 +10,7 @@ export interface Arrival {
   /** Names the request in the log and in the response. */
   readonly requestId: string;
   /** The protocol, for the log. */
-  readonly protocol: "http" | "grpc" | "connect" | "grpc-web" | "json-rpc";
+  readonly protocol: "http" | "grpc" | "connect" | "grpc-web" | "json-rpc" | "mcp";
   /** Address of the socket's other end; empty when the socket is gone already. */
   readonly remoteAddress: string;
   /** A request header (or gRPC metadata entry) by lower-case name; several of a name are joined with commas. */

@@ -9,7 +9,8 @@ export class HttpArrival implements Arrival {
     readonly requestId: string,
     readonly protocol: Arrival["protocol"],
     private readonly request: IncomingMessage,
-    readonly method: ServedMethod | undefined,
+    /** Where the body names the rpc it is set when the body was read. */
+    public method: ServedMethod | undefined,
   ) {}
 
   get remoteAddress(): string {

@@ -3,7 +3,6 @@
  * rpc by its name; requests without it are the older envelope that existing clients of such networks speak, answered in
  * its own shape.
  */
-import type { JsonValue } from "@bufbuild/protobuf";
 import {
   createJSONRPCErrorResponse,
   JSONRPCErrorCode,
@@ -13,13 +12,11 @@ import {
   type JSONRPCResponse,
 } from "json-rpc-2.0";
 import { Failure } from "../errors.js";
-import { explain, type Gate, type ProtocolParts } from "./gate.js";
+import { explain, type ProtocolParts } from "./gate.js";
 import { HttpArrival } from "./http-exchange.js";
-import { jsonEncoder, jsonFieldEncoder } from "./json-encoder.js";
-import type { NamedMethod } from "./named-methods.js";
+import { compileMethod, type NamedMethod } from "./named-methods.js";
 import { parseJson } from "./parse-json.js";
-import { bindObject } from "./request-binder.js";
-import type { Call, Caller } from "./service.js";
+import type { Call } from "./service.js";
 import type { IncomingMessage } from "node:http";
 
 /** Most requests of one batch. */
@@ -50,7 +47,7 @@ export interface JsonRpcParts extends Pick<ProtocolParts, "gate" | "nextRequestI
 export interface JsonRpcRequest {
   readonly body: string;
   readonly request: IncomingMessage;
-  readonly requestId: string;
+  readonly arrival: HttpArrival;
   /** Who calls. */
   readonly call: Call;
 }
@@ -66,17 +63,19 @@ class RawJson {
 /** Builds the entry point. */
 export function createJsonRpcEntry(parts: JsonRpcParts): JsonRpcEntry {
   const { methods, older, discover } = parts;
-  const compiled = new Map(methods.map((method) => [method.name, compile(method)]));
+  const compiled = new Map(methods.map((method) => [method.name, compileMethod(method)]));
   const server = new JSONRPCServer<JsonRpcRequest>({ errorListener: () => undefined });
-  for (const [name, run] of compiled) {
-    server.addMethod(name, (params: unknown, given) =>
-      answer(given, async () => new RawJson(await run(params, given))),
-    );
+  for (const { name, served } of methods) {
+    const run = compiled.get(name)!;
+    server.addMethod(name, (params: unknown, given) => {
+      given.arrival.method = served;
+      return answer(given, async () => new RawJson(await run(params, given.call)));
+    });
   }
   server.addMethod("rpc.discover", () => new RawJson(discover()));
 
   /** What a method throws, as the specification has it. */
-  async function answer<T>({ requestId }: JsonRpcRequest, run: () => Promise<T>): Promise<T> {
+  async function answer<T>({ arrival: { requestId } }: JsonRpcRequest, run: () => Promise<T>): Promise<T> {
     try {
       return await run();
     } catch (error) {
@@ -103,7 +102,7 @@ export function createJsonRpcEntry(parts: JsonRpcParts): JsonRpcEntry {
         answers.push(failure(serverError, "The answers to this batch are too long; ask for fewer at once.", id));
         continue;
       }
-      const text = await counted(i, given, () => receive(request, given));
+      const text = await (i === 0 ? receive(request, given) : receiveCounted(request, given));
       if (text !== undefined) {
         answers.push(text);
         length += text.length;
@@ -113,8 +112,20 @@ export function createJsonRpcEntry(parts: JsonRpcParts): JsonRpcEntry {
   }
 
   /** Each request of a batch counts as one; the first was counted when the batch came. */
-  async function counted<T>(index: number, given: JsonRpcRequest, work: () => Promise<T>): Promise<T> {
-    return index === 0 ? await work() : await admitted(parts.gate, given, work);
+  async function receiveCounted(request: unknown, given: JsonRpcRequest): Promise<string | undefined> {
+    const arrival = new HttpArrival(given.arrival.requestId, "json-rpc", given.request, undefined);
+    let admission;
+    try {
+      admission = parts.gate.admit(arrival);
+    } catch (error) {
+      const { reason, message, retryAfterS } = error as Failure;
+      return failure(serverError, message, null, { reason, retryAfter: retryAfterS });
+    }
+    try {
+      return await receive(request, { ...given, arrival });
+    } finally {
+      parts.gate.settle(admission);
+    }
   }
 
   async function receiveOlder({ method, params }: OlderRequest, given: JsonRpcRequest): Promise<string> {
@@ -123,7 +134,7 @@ export function createJsonRpcEntry(parts: JsonRpcParts): JsonRpcEntry {
       if (run === undefined) {
         throw new Failure("NOT_FOUND", `This node does not serve ${name}.`);
       }
-      return await run(named, given);
+      return await run(named, given.call);
     };
     try {
       const text = await older(method, params, callByName);
@@ -131,7 +142,7 @@ export function createJsonRpcEntry(parts: JsonRpcParts): JsonRpcEntry {
         ? olderAnswer(501, JSON.stringify(`Unknown method "${method.slice(0, 80)}".`))
         : olderAnswer(200, text);
     } catch (error) {
-      const { kind, message } = explain(error, given.requestId, parts);
+      const { kind, message } = explain(error, given.arrival.requestId, parts);
       return olderAnswer(kind.httpStatus, JSON.stringify(message));
     }
   }
@@ -155,41 +166,6 @@ const codes: Readonly<Partial<Record<Failure["reason"], number>>> = {
   INVALID_REQUEST: JSONRPCErrorCode.InvalidParams,
   INTERNAL_ERROR: JSONRPCErrorCode.InternalError,
 };
-
-/** Lets a further request of a batch in, and tells the gate how it ended. */
-async function admitted<T>(gate: Gate, { request, requestId }: JsonRpcRequest, work: () => Promise<T>): Promise<T> {
-  let admission;
-  try {
-    admission = gate.admit(new HttpArrival(requestId, "json-rpc", request, undefined));
-  } catch (error) {
-    const { reason, message, retryAfterS } = error as Failure;
-    return failure(serverError, message, null, { reason, retryAfter: retryAfterS }) as T;
-  }
-  try {
-    return await work();
-  } finally {
-    gate.settle(admission);
-  }
-}
-
-/** A method that takes parameters as they came and gives JSON text. */
-function compile({ served, responseField }: NamedMethod) {
-  const { input, output } = served.desc;
-  const encode = responseField === undefined ? jsonEncoder(output) : jsonFieldEncoder(responseField);
-  return async (params: unknown, { call }: { readonly call: Call & { readonly caller: Caller } }): Promise<string> =>
-    encode(await Promise.resolve(served.invoke(bindObject(input, nameParameters(params)), call)));
-
-  /** Parameters by position are the fields of the request in their order. */
-  function nameParameters(params: unknown): JsonValue {
-    if (!Array.isArray(params)) {
-      return (params ?? {}) as JsonValue;
-    }
-    if (params.length > input.fields.length) {
-      throw new Failure("INVALID_REQUEST", `There are more parameters than the ${input.fields.length} that it takes.`);
-    }
-    return Object.fromEntries(params.map((value, i) => [input.fields[i]!.jsonName, value as JsonValue]));
-  }
-}
 
 function write({ jsonrpc, id, result, error }: JSONRPCResponse): string {
   return error === undefined && result instanceof RawJson

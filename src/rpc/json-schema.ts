@@ -85,7 +85,7 @@ export function createSchemas(direction: Direction, base: string, commentOf: Com
     if (isResponse && getOption(member, raw_json)) {
       return {};
     }
-    return scalar(member.scalar ?? ScalarType.STRING);
+    return scalar(member.scalar);
   }
 
   function scalar(type: ScalarType): JsonSchema {

@@ -9,6 +9,7 @@ import { createGrpcListener, createMutualTlsListener, type ProvenIdentities } fr
 import { createGrpcServer } from "./grpc-server.js";
 import { createJsonRpcEntry, type OlderCalls } from "./json-rpc.js";
 import type { RpcListener } from "./listen.js";
+import { createMcpServer, type McpParts } from "./mcp-server.js";
 import { nameMethods } from "./named-methods.js";
 import type { DocumentInfo } from "./openapi.js";
 import { describeOpenRpc } from "./openrpc.js";
@@ -71,6 +72,20 @@ export function createGrpcOnlyServer(given: GrpcServerParts, tls?: TlsCredential
   }
   const identities: ProvenIdentities = new Map();
   return createMutualTlsListener(createGrpcServer(parts, { identities }), tls, identities);
+}
+
+/** What the server of tools needs. */
+export type McpPortParts = GrpcServerParts & Pick<McpParts, "resources" | "info">;
+
+/** Builds the server of tools for assistants. */
+export function createMcpPort(given: McpPortParts): RpcListener {
+  let comments: CommentOf | undefined;
+  return createMcpServer({
+    ...given,
+    nextRequestId: createRequestIds(),
+    methods: nameMethods(given.services),
+    commentOf: () => (comments ??= loadComments()),
+  });
 }
 
 /** Names for requests: unlike those of another process, and cheap, since most are never looked up. */

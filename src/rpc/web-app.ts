@@ -23,6 +23,7 @@ export interface WebAppParts extends Omit<ProtocolParts, "services"> {
 
 interface Locals {
   requestId: string;
+  arrival?: HttpArrival;
   admission?: Admission;
 }
 
@@ -49,14 +50,16 @@ export function createWebApp(parts: WebAppParts): Express {
   app.use((request, response, next) => {
     const locals = localsOf(response);
     const protocol = request.method === "POST" && request.path === "/" ? "json-rpc" : "http";
-    locals.admission = gate.admit(new HttpArrival(locals.requestId, protocol, request, undefined));
+    locals.arrival = new HttpArrival(locals.requestId, protocol, request, undefined);
+    locals.admission = gate.admit(locals.arrival);
     next();
   });
 
   app.post("/", async (request, response) => {
-    const { requestId, admission } = localsOf(response);
+    const { requestId, admission, arrival } = localsOf(response);
     const call = new HttpCall(admission!.caller, response);
-    const answer = await jsonRpc({ body: await readBody(request, maxBodyBytes), request, requestId, call });
+    const body = await readBody(request, maxBodyBytes);
+    const answer = await jsonRpc({ body, request, arrival: arrival!, call });
     gate.settle(admission!);
     if (answer === undefined) {
       response.status(204).end();

@@ -42,7 +42,7 @@ test("a library's client calls methods by name and by position, alone and in bat
   const client = new JSONRPCClient(async (request: unknown) => {
     client.receive(JSON.parse(await post(node, request)) as JSONRPCResponse);
   });
-  t.is(await client.request("info.getVersion"), "0.1.0");
+  t.is(await client.request("info.getVersion", {}), "0.1.0");
   t.like(await client.request("storage.getField", { storageAddress: address, field: "list" }), { type: "array" });
   t.like(await client.request("storage.getFieldItem", [address, "list", 1]), { value: "two" });
   const answers = await client.requestAdvanced(
@@ -209,7 +209,7 @@ test("nothing that looks like JSON-RPC and is not makes the node fail or grow", 
   const { node, address } = await startWithProgram(t);
   const value = fc
     .anything({ withNullPrototype: false, maxDepth: 3 })
-    .filter((made) => JSON.stringify(made) !== undefined);
+    .filter((made) => typeof made !== "function" && made !== undefined);
   const id = fc.oneof(fc.integer(), fc.string(), fc.constant(null), value);
   const method = fc.oneof(
     fc.constantFrom(

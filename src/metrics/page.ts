@@ -1,0 +1,39 @@
+/** The port of the metrics: `GET /metrics`, and nothing else. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Metrics } from "./metrics.js";
+
+/** Builds the handler of the port. */
+export function createMetricsPage(
+  metrics: Metrics,
+  onError: (error: unknown) => void,
+): (request: IncomingMessage, response: ServerResponse) => void {
+  async function answer({ method, url }: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (url?.split("?")[0] !== "/metrics") {
+      end(response, 404, "text/plain; charset=utf-8", "The metrics are at /metrics.\n");
+    } else if (method !== "GET" && method !== "HEAD") {
+      end(response, 405, "text/plain; charset=utf-8", "The metrics are read with GET.\n", { Allow: "GET, HEAD" });
+    } else {
+      end(response, 200, metrics.contentType, await metrics.text());
+    }
+  }
+
+  return (request, response) => {
+    request.resume();
+    answer(request, response).catch((error: unknown) => {
+      onError(error);
+      end(response, 500, "text/plain; charset=utf-8", "Internal error\n");
+    });
+  };
+}
+
+function end(
+  response: ServerResponse,
+  status: number,
+  contentType: string,
+  body: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  response
+    .writeHead(status, { ...headers, "Content-Type": contentType, "Content-Length": Buffer.byteLength(body) })
+    .end(body);
+}

@@ -1,0 +1,56 @@
+/** The text format of Prometheus, read strictly: a line that is none is an error. */
+
+/** Metrics that were read. */
+export interface ReadMetrics {
+  /** The value of the sample with exactly these labels; undefined when there is none. */
+  value(name: string, labels: Readonly<Record<string, string>>): number | undefined;
+  readonly names: readonly string[];
+}
+
+const sample = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? ([Nn]a[Nn]|[+-]Inf|[-+0-9.e]+)( \d+)?$/;
+const label = /([a-zA-Z_]\w*)="((?:[^"\\\n]|\\["\\n])*)",?/gy;
+
+/** Reads metrics. */
+export function parseMetrics(text: string): ReadMetrics {
+  const values = new Map<string, number>();
+  const typed = new Set<string>();
+  if (!text.endsWith("\n")) {
+    throw new Error("The last line has no end.");
+  }
+  for (const line of text.split("\n").slice(0, -1)) {
+    const type = /^# TYPE (\S+) (counter|gauge|histogram|summary|untyped)$/.exec(line);
+    if (type !== null) {
+      if (typed.has(type[1]!)) {
+        throw new Error(`${type[1]} has two types.`);
+      }
+      typed.add(type[1]!);
+    } else if (line !== "" && !/^# HELP \S+ \S/.test(line)) {
+      const [, name, labels = "", value] = sample.exec(line) ?? [];
+      if (name === undefined) {
+        throw new Error(`No sample: ${line}`);
+      }
+      values.set(
+        keyOf(name, parseLabels(labels)),
+        /^nan$/i.test(value!) ? NaN : Number(value!.replace("Inf", "Infinity")),
+      );
+    }
+  }
+  return { value: (name, labels) => values.get(keyOf(name, labels)), names: [...typed] };
+}
+
+function parseLabels(text: string): Record<string, string> {
+  const labels: Record<string, string> = {};
+  label.lastIndex = 0;
+  while (label.lastIndex < text.length) {
+    const found = label.exec(text);
+    if (found === null) {
+      throw new Error(`No labels: ${text}`);
+    }
+    labels[found[1]!] = found[2]!.replace(/\\(["\\n])/g, (_, escaped: string) => (escaped === "n" ? "\n" : escaped));
+  }
+  return labels;
+}
+
+function keyOf(name: string, labels: Readonly<Record<string, string>>): string {
+  return `${name} ${JSON.stringify(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)))}`;
+}

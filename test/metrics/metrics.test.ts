@@ -1,0 +1,93 @@
+/** The metrics, read as Prometheus reads them. */
+import test from "ava";
+import { startMember } from "../helpers/chain.js";
+import { connectGrpc } from "../helpers/grpc-client.js";
+import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
+import { ask, askJson } from "../helpers/plain-client.js";
+import type { HealthBody } from "../helpers/health-shape.js";
+import { parseMetrics } from "../helpers/prometheus.js";
+import type { TestNode } from "../helpers/start-node.js";
+
+const flags = { "metrics-enabled": true, "metrics-port": "0" };
+
+async function scrape(node: TestNode) {
+  const { ports } = await askJson<{ ports: { metrics: { actual: number } } }>(node.port, "/health");
+  const { status, headers, text } = await ask(ports.metrics.actual, "/metrics");
+  return {
+    status,
+    contentType: String(headers["content-type"]),
+    metrics: parseMetrics(text),
+    port: ports.metrics.actual,
+  };
+}
+
+test("every field of /health has its mirror", async (t) => {
+  const node = await startMember(t, flags);
+  const { status, contentType, metrics, port } = await scrape(node);
+  t.is(status, 200);
+  t.regex(contentType, /^text\/plain; version=0\.0\.4/);
+  const health = await askJson<HealthBody>(node.port, "/health");
+  const value = (name: string, labels: Record<string, string> = {}): number | undefined =>
+    metrics.value(`gatehouse_${name}`, labels);
+  t.is(value("info", { version: health.version, version_name: health.version_name }), 1);
+  t.is(value("accepting"), 1);
+  t.is(value("mempool_size"), health.mempool_size!);
+  t.true(value("uptime_seconds")! > 0 && value("uptime_seconds")! <= health.uptime_s);
+  for (const name of ["ok", "degraded", "dormant", "failing"]) {
+    t.is(value("health_status", { status: name }), Number(name === health.status), name);
+  }
+  t.is(value("dormant"), 0);
+  t.is(value("boot_complete"), 1);
+  for (const state of ["total", "ready", "failed", "skipped"] as const) {
+    t.is(value("boot_steps", { state }), health.boot[`steps_${state}`]);
+  }
+  for (const [name, subsystem] of Object.entries(health.subsystems)) {
+    t.is(value("subsystem_status", { subsystem: name, status: subsystem.status }), 1, name);
+    t.is(value("subsystem_enabled", { subsystem: name }), Number(subsystem.enabled), name);
+    t.is(value("subsystem_since_seconds", { subsystem: name }), subsystem.since! / 1000, name);
+    t.is(value("subsystem_last_error_seconds", { subsystem: name }), NaN, name);
+  }
+  for (const [name, { requested, actual, drifted }] of Object.entries(health.ports)) {
+    t.is(value("port", { subsystem: name, kind: "requested" }), requested);
+    t.is(value("port", { subsystem: name, kind: "actual" }), actual);
+    t.is(value("port_drifted", { subsystem: name }), Number(drifted));
+  }
+  t.true(value("main_loop_heartbeat_age_seconds")! < 10);
+  t.true(value("main_loop_iterations_total")! >= 1);
+  t.is(value("main_loop_exited"), 0);
+  t.is(value("uncaught_exceptions_total"), 0);
+  t.is(value("unhandled_rejections_total"), 0);
+  t.is(value("last_uncaught_seconds"), NaN);
+  t.is(value("block_number"), 0);
+  t.is(value("tree_leaves"), 0);
+  t.is(value("peers", { state: "known" }), 1);
+  t.is(value("peers", { state: "online" }), 0);
+  t.true(metrics.value("nodejs_eventloop_lag_p99_seconds", {})! >= 0);
+  t.is((await ask(port, "/")).status, 404);
+  t.is((await ask(port, "/metrics", { method: "POST" })).status, 405);
+});
+
+test("requests are counted by protocol, rpc and outcome, with their latency", async (t) => {
+  const node = await startMember(t, flags);
+  const client = connectGrpc(node.port);
+  t.teardown(() => client.close());
+  await ask(node.port, "/version");
+  await ask(node.port, "/storage-program/nonsense");
+  await ask(node.port, `/${"x".repeat(50)}`);
+  await client.call(InfoService.method.getVersion);
+  await ask(node.port, "/", { method: "POST", body: '{"jsonrpc":"2.0","id":1,"method":"info.getVersion"}' });
+  await ask(node.port, "/gatehouse.info.v1.InfoService/GetVersion", {
+    method: "POST",
+    body: "{}",
+    headers: { "Content-Type": "application/json" },
+  });
+  const { metrics } = await scrape(node);
+  const rpc = "gatehouse.info.v1.InfoService/GetVersion";
+  for (const protocol of ["http", "grpc", "json-rpc", "connect"]) {
+    t.is(metrics.value("gatehouse_requests_total", { protocol, rpc, code: "OK" }), 1, protocol);
+    t.is(metrics.value("gatehouse_request_duration_seconds_count", { protocol, rpc }), 1, protocol);
+  }
+  const refused = { protocol: "http", rpc: "gatehouse.storage.v1.StorageService/GetProgram", code: "INVALID_REQUEST" };
+  t.is(metrics.value("gatehouse_requests_total", refused), 1);
+  t.is(metrics.value("gatehouse_requests_total", { protocol: "http", rpc: "none", code: "NOT_FOUND" }), 1);
+});
