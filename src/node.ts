@@ -39,6 +39,7 @@ import { createGrpcOnlyServer, createRpcServer } from "./rpc/rpc-server.js";
 import { listInternalServices, listServices } from "./services.js";
 import { readTlsFiles } from "./read-tls-files.js";
 import { StartError } from "./start-error.js";
+import { createStatusPage } from "./status-page.js";
 import { createStorageService } from "./storage/service.js";
 import { codename, version } from "./version.js";
 import { createZkService } from "./zk/service.js";
@@ -310,7 +311,7 @@ async function boot(
 
   const rpcPort = await steps.step("rpc", async () => {
     const server = createRpcServer(
-      { services, gate: edge, onInternalError, older: olderCalls, info },
+      { services, gate: edge, onInternalError, older: olderCalls, info, pages: { "/status": createStatusPage() } },
       await readTlsFiles(config),
     );
     const bound = await bindPort(server, config, config.rpcPort, "--rpc-port");
