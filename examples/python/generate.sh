@@ -1,0 +1,32 @@
+#!/bin/sh
+# Generates the Python stubs of all services: generate.sh [DIRECTORY], by default gen beside this file.
+# PYTHON names the interpreter whose grpc_tools is used where protoc and grpc_python_plugin are not installed.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+google=$root/node_modules/google-proto-files
+python=${PYTHON:-python3}
+
+if [ ! -d "$google" ]; then
+  echo "$google is missing; run npm ci in $root." >&2
+  exit 1
+fi
+mkdir -p "${1:-$here/gen}"
+out=$(cd "${1:-$here/gen}" && pwd)
+cd "$root/proto"
+
+# protoc comes first: the grpc_tools of some distributions is older than `optional` in proto3.
+if command -v protoc >/dev/null && plugin=$(command -v grpc_python_plugin); then
+  set -- protoc "--plugin=protoc-gen-grpc_python=$plugin"
+elif "$python" -c 'import grpc_tools' 2>/dev/null; then
+  set -- "$python" -m grpc_tools.protoc
+else
+  echo "Neither protoc with grpc_python_plugin nor grpc_tools for $python is installed." >&2
+  exit 1
+fi
+
+# google.api is what the protos import; google.rpc holds what errors carry.
+find gatehouse -name '*.proto' | sort | xargs "$@" -I . -I "$google" --python_out="$out" --grpc_python_out="$out" \
+  google/api/annotations.proto google/api/http.proto google/rpc/status.proto google/rpc/error_details.proto
+echo "$out"

@@ -1,0 +1,142 @@
+/** Clients in other languages: what they need on this machine, and how they are run. */
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createClient } from "@connectrpc/connect";
+import type { ExecutionContext } from "ava";
+import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
+import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { startMember } from "./chain.js";
+import { askJson } from "./plain-client.js";
+import { cleanEnvironment, type CliResult } from "./run-cli.js";
+import { sampleGenesis, startTestNode, type Teardown, temporaryDirectory } from "./start-node.js";
+import { until } from "./until.js";
+
+/** A program that runs until it ends by itself, or its test does. */
+export interface ForeignProgram {
+  readonly stdout: () => string;
+  readonly ended: Promise<CliResult>;
+}
+
+/** Whether a command can be run here and succeeds. */
+export function succeeds(command: string, ...args: readonly string[]): boolean {
+  return spawnSync(command, args, { stdio: "ignore" }).status === 0;
+}
+
+/** Whether the shell finds a program. */
+export function isInstalled(program: string): boolean {
+  return succeeds("sh", "-c", 'command -v "$0"', program);
+}
+
+/** Starts a program; a proxy of this machine is not asked for the way to itself. */
+export function startProgram(t: Teardown, command: string, args: readonly string[]): ForeignProgram {
+  const child = spawn(command, args, { env: cleanEnvironment({ no_grpc_proxy: "127.0.0.1,localhost" }) });
+  t.teardown(() => child.kill("SIGKILL"));
+  let [stdout, stderr] = ["", ""];
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text));
+  const ended = once(child, "close").then(([code]) => ({ code: code as number | null, stdout, stderr }));
+  return { stdout: () => stdout, ended };
+}
+
+/** A client: starts it with these arguments. */
+export type ForeignClient = (t: Teardown, ...args: readonly string[]) => ForeignProgram;
+
+/**
+ * What every client of the examples does alike.
+ *
+ * @param codes - How it prints the gRPC codes: grpc-python has names for them, gRPC C++ numbers alone.
+ */
+export function clientCases(
+  run: ForeignClient,
+  codes: Readonly<Record<"unavailable" | "resourceExhausted", string>>,
+): Readonly<Record<string, (t: ExecutionContext) => Promise<void>>> {
+  return {
+    async "prints version, health and newest block"(t) {
+      const { port } = await startMember(t);
+      const { code, stdout, stderr } = await run(t, `127.0.0.1:${port}`).ended;
+      t.is(code, 0, stdout + stderr);
+      t.regex(stdout, /^version {3}0\.1\.0$/m);
+      t.regex(stdout, /^health {4}ok, accepting/m);
+      t.regex(stdout, new RegExp(`^ {10}rpc ready, port ${port}$`, "m"));
+      t.regex(stdout, /^ {10}signaling skipped$/m);
+      const { hash } = await askJson<{ hash: string }>(port, "/chain/head");
+      t.regex(stdout, new RegExp(`^head {6}block 0, ${hash}`, "m"));
+    },
+
+    async "tells a dormant node without a genesis by health and reason"(t) {
+      const { port } = await startTestNode(t);
+      const { code, stdout } = await run(t, `127.0.0.1:${port}`).ended;
+      t.is(code, 1);
+      t.regex(stdout, /^health {4}dormant, not accepting/m);
+      t.regex(stdout, /^head {6}failed: .*no genesis block yet/m);
+      t.true(
+        stdout.includes(`\n  code    ${codes.unavailable}\n  reason  STATE_NOT_READY (domain gatehouse)\n`),
+        stdout,
+      );
+    },
+
+    async "tells when to try again"(t) {
+      const { port } = await startMember(t, { "rate-limit": "1", "rate-limit-exempt": "" });
+      await run(t, `127.0.0.1:${port}`).ended;
+      const { code, stdout } = await run(t, `127.0.0.1:${port}`).ended;
+      t.is(code, 1);
+      // Probes are never limited.
+      t.regex(stdout, /^health {4}ok/m);
+      const reason =
+        /^head {6}failed: Too many requests.*\n {2}code {4}(\w+)\n {2}reason {2}RATE_LIMITED \(domain gatehouse\)/m;
+      t.is(reason.exec(stdout)?.[1], codes.resourceExhausted, stdout);
+      t.regex(stdout, /^ {2}retry {3}in [1-9]\d* s$/m);
+    },
+
+    async "says without a reason that nobody answers"(t) {
+      const node = await startTestNode(t);
+      await node.stop();
+      const { code, stdout } = await run(t, `127.0.0.1:${node.port}`).ended;
+      t.is(code, 1);
+      t.true(stdout.includes(`\n  code    ${codes.unavailable}\n`), stdout);
+      t.notRegex(stdout, /reason/);
+    },
+
+    async "watches health, and leaves after the changes that were asked for"(t) {
+      const node = await startMember(t);
+      const control = createClient(ControlService, node.control);
+      const watcher = run(t, `127.0.0.1:${node.port}`, "--watch", "2");
+      await until(() => watcher.stdout().includes("\nwatch     ok, accepting\n"));
+      await control.reportSubsystem({ name: "signaling", status: SubsystemStatus.READY, port: 3005, leaseS: 60 });
+      await until(() => watcher.stdout().includes("\nchange 1  ok, accepting\n          signaling ready, port 3005\n"));
+      const failed = { name: "l2ps", status: SubsystemStatus.FAILED, error: "out of paper", leaseS: 60 };
+      await control.reportSubsystem(failed);
+      const { code, stdout, stderr } = await watcher.ended;
+      t.is(code, 0, stderr);
+      const end = "\nchange 2  degraded, accepting\n          l2ps failed, last error: out of paper\n";
+      t.true(stdout.endsWith(end), stdout);
+    },
+
+    async "is told by the stream's end that the node shuts down"(t) {
+      const node = await startMember(t);
+      const watcher = run(t, `127.0.0.1:${node.port}`, "--watch", "1000");
+      await until(() => watcher.stdout().includes("\nwatch     ok"));
+      await node.stop();
+      const { code, stdout, stderr } = await watcher.ended;
+      t.is(code, 0, stderr);
+      t.regex(stdout, /\nwatch {5}the node has ended the stream; it shuts down\n$/);
+    },
+
+    async "speaks TLS to a node whose certificate it is told to trust"(t) {
+      const dir = await temporaryDirectory(t);
+      const [cert, key] = [join(dir, "cert.pem"), join(dir, "key.pem")];
+      const files = ["-keyout", key, "-out", cert, "-days", "1"];
+      const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"];
+      const request = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", ...subject, ...files];
+      execFileSync("openssl", request, { stdio: "ignore" });
+      const { port } = await startTestNode(t, { genesis: sampleGenesis, "tls-cert": cert, "tls-key": key });
+      const trusted = await run(t, `127.0.0.1:${port}`, "--ca", cert).ended;
+      t.is(trusted.code, 0, trusted.stdout + trusted.stderr);
+      t.regex(trusted.stdout, /^version {3}0\.1\.0$/m);
+      const plain = await run(t, `127.0.0.1:${port}`).ended;
+      t.is(plain.code, 1);
+      t.notRegex(plain.stdout, /0\.1\.0/);
+    },
+  };
+}
