@@ -132,10 +132,8 @@ void ShowError(const std::string& what, const grpc::Status& status) {
   Show(what, "failed: " + status.error_message());
   Show("  code", std::to_string(status.error_code()));
   google::rpc::Status packed;
-  // It is empty when no node has answered: nobody listens, or a proxy stands between.
-  if (!packed.ParseFromString(status.error_details())) {
-    return;
-  }
+  // Empty, and so without details, when it comes from below the rpcs: nobody listens, say.
+  packed.ParseFromString(status.error_details());
   for (const auto& detail : packed.details()) {
     google::rpc::ErrorInfo error;
     google::rpc::RetryInfo retry;

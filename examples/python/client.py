@@ -123,7 +123,7 @@ def show_error(what, error):
     show("  code", error.code().name)
     packed = dict(error.trailing_metadata() or ()).get("grpc-status-details-bin")
     if packed is None:
-        # Then no node has answered: nobody listens, or a proxy stands between.
+        # It comes from below the rpcs: nobody listens, say, or the node does not have this one.
         return
     for detail in status_pb2.Status.FromString(packed).details:
         info = error_details_pb2.ErrorInfo()
