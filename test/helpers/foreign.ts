@@ -10,11 +10,11 @@ import { startMember } from "./chain.js";
 import { askJson } from "./plain-client.js";
 import { cleanEnvironment, type CliResult } from "./run-cli.js";
 import { sampleGenesis, startTestNode, type Teardown, temporaryDirectory } from "./start-node.js";
-import { until } from "./until.js";
 
 /** A program that runs until it ends by itself, or its test does. */
 export interface ForeignProgram {
-  readonly stdout: () => string;
+  /** Resolves once this is part of what it has printed; rejects when it ends before. */
+  prints(text: string): Promise<void>;
   readonly ended: Promise<CliResult>;
 }
 
@@ -36,7 +36,17 @@ export function startProgram(t: Teardown, command: string, args: readonly string
   child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text));
   child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text));
   const ended = once(child, "close").then(([code]) => ({ code: code as number | null, stdout, stderr }));
-  return { stdout: () => stdout, ended };
+  return {
+    ended,
+    async prints(text) {
+      const hasEnded = ended.then(() => true);
+      while (!stdout.includes(text)) {
+        if (await Promise.race([hasEnded, once(child.stdout, "data").then(() => false)])) {
+          throw new Error(`It ended without ${JSON.stringify(text)}: ${stdout}${stderr}`);
+        }
+      }
+    },
+  };
 }
 
 /** A client: starts it with these arguments. */
@@ -102,9 +112,9 @@ export function clientCases(
       const node = await startMember(t);
       const control = createClient(ControlService, node.control);
       const watcher = run(t, `127.0.0.1:${node.port}`, "--watch", "2");
-      await until(() => watcher.stdout().includes("\nwatch     ok, accepting\n"));
+      await watcher.prints("\nwatch     ok, accepting\n");
       await control.reportSubsystem({ name: "signaling", status: SubsystemStatus.READY, port: 3005, leaseS: 60 });
-      await until(() => watcher.stdout().includes("\nchange 1  ok, accepting\n          signaling ready, port 3005\n"));
+      await watcher.prints("\nchange 1  ok, accepting\n          signaling ready, port 3005\n");
       const failed = { name: "l2ps", status: SubsystemStatus.FAILED, error: "out of paper", leaseS: 60 };
       await control.reportSubsystem(failed);
       const { code, stdout, stderr } = await watcher.ended;
@@ -116,7 +126,7 @@ export function clientCases(
     async "is told by the stream's end that the node shuts down"(t) {
       const node = await startMember(t);
       const watcher = run(t, `127.0.0.1:${node.port}`, "--watch", "1000");
-      await until(() => watcher.stdout().includes("\nwatch     ok"));
+      await watcher.prints("\nwatch     ok");
       await node.stop();
       const { code, stdout, stderr } = await watcher.ended;
       t.is(code, 0, stderr);
