@@ -11,7 +11,10 @@ export function createStatusPage(): Page {
   const [style, script] = [read("status.css"), read("status.js")];
   return {
     contentType: "text/html; charset=utf-8",
-    policy: `script-src ${hash(script)}; style-src ${hash(style)}; connect-src 'self'`,
-    load: () => read("status.html").replace("/*STYLE*/", () => style).replace("/*SCRIPT*/", () => script),
+    policy: `script-src ${hash(script)}; style-src ${hash(style)}; img-src data:; connect-src 'self'`,
+    load: () =>
+      read("status.html")
+        .replace(/<style>[^]*?<\/style>/, () => `<style>${style}</style>`)
+        .replace(/<script>[^]*?<\/script>/, () => `<script>${script}</script>`),
   };
 }

@@ -68,7 +68,7 @@ export interface Subsystems {
   get(name: SubsystemName): SubsystemState;
   /** All of them by name, in the order of {@link subsystemNames}. The same object until something changes, frozen. */
   all(): Readonly<Record<SubsystemName, SubsystemState>>;
-  /** Applies a change. `since` moves only when the status becomes another one. */
+  /** Applies a change, if it is one. `since` moves only when the status becomes another one. */
   set(name: SubsystemName, change: SubsystemChange): void;
 }
 
@@ -105,6 +105,9 @@ export function createSubsystems(
             : Object.freeze({ atMs: BigInt(nowMs()), source: undefined, ...error }),
         extra: mergeExtra(moved ? undefined : before.extra, extra),
       });
+      if (isSame(before, after)) {
+        return;
+      }
       states = Object.freeze({ ...states, [name]: after });
       if (moved) {
         onTransition(name, after);
@@ -113,11 +116,16 @@ export function createSubsystems(
   };
 }
 
+/** Nothing in `after` is another value than in `before`. */
+function isSame<T extends object>(before: T, after: T): boolean {
+  return Object.entries(after).every(([key, value]) => before[key as keyof T] === value);
+}
+
 function mergeExtra(
   before: SubsystemExtra | undefined,
   change: SubsystemExtra | undefined,
 ): SubsystemExtra | undefined {
-  if (change === undefined) {
+  if (change === undefined || isSame(before ?? {}, change)) {
     return before;
   }
   const after: SubsystemExtra = { ...before, ...change };

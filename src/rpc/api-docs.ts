@@ -11,6 +11,7 @@ const docsPage = `<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Gatehouse: interface</title>
+<link rel="icon" href="data:,">
 <script type="module" src="/docs/rapidoc.js"></script>
 </head>
 <body>

@@ -136,5 +136,6 @@ const failureSchema: JsonSchema = {
 const identityHeaders = {
   identity: "ed25519:0x and the public key, 64 hex digits.",
   timestamp: "Milliseconds since the epoch, within 5 minutes of the node's clock.",
-  signature: "0x and 128 hex digits: Ed25519 over the lower-case hex SHA-256 of <identity>:<timestamp>.",
+  signature:
+    "0x and 128 hex digits: Ed25519 over the lower-case hex SHA-256 of the identity as it is sent, a colon and the timestamp.",
 };

@@ -12,6 +12,7 @@ import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { HealthService, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { ChainService, ConsensusService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { AddedService } from "../../gen/gatehouse/testing/v1/added_pb.js";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import { catalogue, type Reason } from "../../src/errors.js";
 import { contractServices } from "../helpers/contract-files.js";
@@ -268,8 +269,8 @@ test("every rpc of the contract has a case", async (t) => {
       (method) => `${method.parent.typeName}.${method.name}`,
     ),
   );
-  // Not served on the public port: test/chain/consensus.test.ts, test/control and test/peers call them.
-  const elsewhere: readonly DescService[] = [ConsensusService, ControlService, PeerService];
+  // Not served on the public port: test/chain/consensus.test.ts, test/control, test/peers and test/rpc/added call them.
+  const elsewhere: readonly DescService[] = [ConsensusService, ControlService, PeerService, AddedService];
   const methods = (await contractServices())
     .filter((service) => !elsewhere.includes(service))
     .flatMap((service) => service.methods);

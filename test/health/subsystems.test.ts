@@ -38,6 +38,18 @@ test("a reason goes with the status that it explains; the last error stays", (t)
   t.is(subsystems.get("mcp").lastError?.message, "boom");
 });
 
+test("what changes nothing leaves the registry as it is, so that nobody is told", (t) => {
+  const { subsystems } = setUp();
+  subsystems.set("main_loop", { status: SubsystemStatus.READY, extra: { taskErrors: 2n } });
+  const before = subsystems.all();
+  subsystems.set("main_loop", { status: SubsystemStatus.READY, extra: { sync: undefined } });
+  subsystems.set("main_loop", { extra: { taskErrors: 2n } });
+  subsystems.set("chain", { extra: { sync: undefined } });
+  t.is(subsystems.all(), before);
+  subsystems.set("main_loop", { extra: { taskErrors: 3n } });
+  t.not(subsystems.all(), before);
+});
+
 test("a snapshot that was taken does not change afterwards", (t) => {
   const { subsystems } = setUp();
   const before = subsystems.all();

@@ -1,0 +1,108 @@
+/** An rpc that is added to a proto and served appears behind every door, and nothing else has to change. */
+import { Client as McpClient } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { createClient } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import test from "ava";
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { AddedService } from "../../gen/gatehouse/testing/v1/added_pb.js";
+import { createEdge } from "../../src/edge/gate.js";
+import { createMetrics, type SettledRequest } from "../../src/metrics/metrics.js";
+import { createMcpPort, createRpcServer } from "../../src/rpc/rpc-server.js";
+import { reflectionServices } from "../../src/rpc/reflection.js";
+import { serve } from "../../src/rpc/service.js";
+import { ask, askJson } from "../helpers/plain-client.js";
+import { parseMetrics } from "../helpers/prometheus.js";
+
+test("HTTP, gRPC, Connect, gRPC-Web, JSON-RPC, OpenAPI, OpenRPC, reflection, MCP and metrics have it", async (t) => {
+  const added = serve(AddedService, { getThing: ({ name }) => ({ name, count: 3n }) });
+  const services = [added, ...reflectionServices([added.desc])];
+  const metrics = createMetrics({
+    version: "0",
+    versionName: "test",
+    takeSnapshot: () => ({}),
+    facts: () =>
+      Promise.resolve({
+        block: undefined,
+        peerBlock: undefined,
+        peers: { known: 0, verified: 0, online: 0 },
+        leaves: 0,
+        requests: { active: 0, limitedAddresses: 0 },
+      }),
+  });
+  const edge = createEdge({
+    trustedProxies: [],
+    identityMode: "signed",
+    rateLimitPerMinute: 0,
+    rateLimitExempt: [],
+    onSettled: (request: SettledRequest) => metrics.count(request),
+    onAccess: () => undefined,
+    onUntrustedForwarding: () => undefined,
+  });
+  t.teardown(() => edge.stop());
+  const info = { title: "test", version: "0" };
+  const parts = { services, gate: edge, onInternalError: (error: unknown) => t.fail(String(error)), info };
+  const server = createRpcServer({ ...parts, older: () => Promise.resolve(undefined) });
+  const tools = createMcpPort({ ...parts, resources: {} });
+  t.teardown(() => Promise.all([server.drain(0), tools.drain(0)]));
+  const port = await server.listen({ host: "127.0.0.1", port: 0 });
+  const mcpPort = await tools.listen({ host: "127.0.0.1", port: 0 });
+  const thing = { name: "a/b", count: 3 };
+
+  t.deepEqual(await askJson(port, "/testing/things/a%2Fb"), thing);
+  const baseUrl = `http://127.0.0.1:${port}`;
+  for (const transport of [
+    createGrpcTransport({ baseUrl }),
+    createConnectTransport({ baseUrl, httpVersion: "1.1" }),
+    createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }),
+  ]) {
+    t.is((await createClient(AddedService, transport).getThing({ name: "a" })).count, 3n);
+  }
+  const call = async (method: string, params?: object): Promise<unknown> => {
+    const { text } = await ask(port, "/", {
+      method: "POST",
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+    });
+    return (JSON.parse(text) as { result: unknown }).result;
+  };
+  t.deepEqual(await call("testing.getThing", { name: "a/b" }), thing);
+  t.deepEqual(await call("testing.getThing", ["a/b"]), thing);
+  t.like(await call("rpc.discover"), { methods: [{ name: "testing.getThing", params: [{ name: "name" }] }] });
+  const { paths } = await askJson<{ paths: Record<string, object> }>(port, "/openapi.json");
+  t.like(paths["/testing/things/{name}"], {
+    get: { operationId: "testing.getThing", parameters: [{ name: "name", in: "path" }] },
+  });
+
+  const { stdout } = await promisify(execFile)("npx", [
+    ...["buf", "curl", "--protocol", "grpc", "--http2-prior-knowledge", "-d", '{"name":"a"}'],
+    `${baseUrl}/gatehouse.testing.v1.AddedService/GetThing`,
+  ]);
+  t.deepEqual(JSON.parse(stdout), { name: "a", count: "3" });
+
+  const client = new McpClient({ name: "test", version: "0" });
+  t.teardown(() => client.close());
+  const transport = new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${mcpPort}/mcp`));
+  await client.connect(transport as Parameters<McpClient["connect"]>[0]);
+  t.deepEqual(
+    (await client.listTools()).tools.map(({ name }) => name),
+    ["testing_getThing"],
+  );
+  const answered = (await client.callTool({ name: "testing_getThing", arguments: { name: "a/b" } })) as {
+    content: { text: string }[];
+  };
+  t.deepEqual(JSON.parse(answered.content[0]!.text), thing);
+
+  const read = parseMetrics(await metrics.text());
+  const rpc = "gatehouse.testing.v1.AddedService/GetThing";
+  for (const [protocol, count] of Object.entries({
+    http: 1,
+    connect: 1,
+    "grpc-web": 1,
+    grpc: 2,
+    "json-rpc": 2,
+    mcp: 1,
+  })) {
+    t.is(read.value("gatehouse_requests_total", { protocol, rpc, code: "OK" }), count, protocol);
+  }
+});
