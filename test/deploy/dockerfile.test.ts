@@ -1,0 +1,188 @@
+/** The Dockerfile: no image is needed to do what it does, with its own lines. */
+import test from "ava";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { cp, mkdir, readFile, symlink } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { configOf, defaults, makeCertificate, run, whyNot } from "../helpers/deployment.js";
+import { cleanEnvironment } from "../helpers/run-cli.js";
+import { startTestNode, type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+
+interface Instruction {
+  readonly name: string;
+  readonly text: string;
+}
+
+const instructions = (await readFile("deploy/Dockerfile", "utf8"))
+  .replaceAll(/^#.*\n/gm, "")
+  .replaceAll(/\\\n\s*/g, "")
+  .split("\n")
+  .filter((line) => line !== "")
+  .map((line): Instruction => {
+    const [name = "", ...words] = line.split(" ");
+    return { name, text: words.join(" ") };
+  });
+const starts = instructions.flatMap(({ name }, index) => (name === "FROM" ? [index] : []));
+const [build, runtime] = starts.map((start, i) => instructions.slice(start, starts[i + 1])) as [
+  Instruction[],
+  Instruction[],
+];
+
+const textsOf = (stage: readonly Instruction[], name: string): string[] =>
+  stage.filter((instruction) => instruction.name === name).map(({ text }) => text);
+
+/** Sources and destination of each COPY. */
+const copies = (stage: readonly Instruction[]): { from: string | undefined; sources: string[]; to: string }[] =>
+  textsOf(stage, "COPY").map((text) => {
+    const words = text.split(/\s+/);
+    const from = /^--from=(.*)$/.exec(words[0]!)?.[1];
+    const paths = from === undefined ? words : words.slice(1);
+    return { from, sources: paths.slice(0, -1), to: paths.at(-1)! };
+  });
+
+/** Copies as COPY does: a directory's content, or a file into a directory. */
+async function copy(source: string, to: string): Promise<void> {
+  const isInto = to.endsWith("/");
+  await mkdir(isInto ? to : dirname(to), { recursive: true });
+  await cp(source, isInto ? join(to, basename(source)) : to, { recursive: true });
+}
+
+const env = Object.fromEntries(
+  textsOf(runtime, "ENV").flatMap((text) => text.split(/\s+/).map((pair) => pair.split("=") as [string, string])),
+);
+const [workDir] = textsOf(build, "WORKDIR") as [string];
+const entrypoint = JSON.parse(textsOf(runtime, "ENTRYPOINT")[0]!) as string[];
+const healthCheck = JSON.parse(/CMD (\[.*\])/.exec(textsOf(runtime, "HEALTHCHECK")[0]!)![1]!) as string[];
+
+/** The exit code of the health check in a container with these variables. */
+async function checkHealth(variables: Readonly<Record<string, string>>): Promise<number | null> {
+  const [program, ...args] = healthCheck;
+  const child = spawn(program!, args, { env: cleanEnvironment({ ...env, ...variables }), stdio: "ignore" });
+  const [code] = (await once(child, "close")) as [number | null];
+  return code;
+}
+
+test("what is copied into the build is there, and is all that .dockerignore lets through", async (t) => {
+  const patterns = (await readFile(".dockerignore", "utf8")).split("\n").filter((line) => /^[^#]/.test(line));
+  const sources = copies(build).flatMap((one) => one.sources.map((source) => source.replace(/^\.\//, "")));
+  t.true(sources.length > 0);
+  for (const source of sources) {
+    t.true(existsSync(source), source);
+  }
+  t.is(patterns[0], "*");
+  t.deepEqual(
+    patterns
+      .slice(1)
+      .map((pattern) => pattern.replace(/^!/, ""))
+      .sort(),
+    sources.sort(),
+  );
+});
+
+test("each variable is an option, the ports are the node's, and the volume is its data directory", (t) => {
+  const config = configOf(env);
+  t.is(config.portDrift, "deny");
+  const exposed = textsOf(runtime, "EXPOSE").join(" ").split(" ").map(Number);
+  t.deepEqual(exposed, [config.rpcPort, config.omniPort]);
+  t.deepEqual(exposed, [defaults.rpcPort, defaults.omniPort]);
+  t.deepEqual(textsOf(runtime, "VOLUME"), [config.dataDir]);
+});
+
+test("both stages have one Node.js, which the package supports, and nothing runs as root", async (t) => {
+  const { engines } = JSON.parse(await readFile("package.json", "utf8")) as { engines: { node: string } };
+  const images = [...textsOf(build, "FROM"), ...textsOf(runtime, "FROM")].map((text) => text.split(" ")[0]!);
+  t.is(images.length, 2);
+  t.is(images[0], images[1]);
+  const major = /^node:(\d+)-/.exec(images[0]!)?.[1];
+  t.regex(engines.node, new RegExp(`\\^${major}\\b`));
+  t.regex(textsOf(runtime, "USER").at(-1)!, /^[1-9]\d*:[1-9]\d*$/);
+});
+
+/** Links the packages that `npm prune --omit=dev` leaves. */
+async function linkProductionPackages(to: string): Promise<void> {
+  interface Lock {
+    packages: Record<string, { dev?: boolean }>;
+  }
+  const { packages } = JSON.parse(await readFile("package-lock.json", "utf8")) as Lock;
+  for (const [path, { dev }] of Object.entries(packages)) {
+    if (/^node_modules\/(@[^/]+\/)?[^/]+$/.test(path) && dev !== true && existsSync(path)) {
+      await mkdir(join(to, dirname(path)), { recursive: true });
+      await symlink(resolve(path), join(to, path));
+    }
+  }
+}
+
+async function startImage(t: Teardown, app: string, data: string): Promise<{ child: ChildProcess; port: string }> {
+  const [program, ...args] = entrypoint;
+  const variables = { GATEHOUSE_DATA_DIR: data, GATEHOUSE_RPC_PORT: "0", GATEHOUSE_OMNI_PORT: "0" };
+  const child = spawn(program!, args, { cwd: app, env: cleanEnvironment({ ...env, ...variables }) });
+  t.teardown(() => child.kill("SIGKILL"));
+  let log = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (log += text));
+  const first = once(child.stdout, "data").then(([bytes]) => String(bytes));
+  const line = await Promise.race([first, once(child, "close").then(() => Promise.reject(new Error(log)))]);
+  const { ports } = JSON.parse(line) as { ports: { rpc: number } };
+  return { child, port: String(ports.rpc) };
+}
+
+test("what is copied is enough to build, what is left to run; the health check sees it live and gone", async (t) => {
+  const root = await temporaryDirectory(t);
+  const [built, image] = [join(root, "build"), join(root, "image")];
+  for (const { sources, to } of copies(build)) {
+    for (const source of sources) {
+      await copy(source, to === "./" ? `${built}/` : join(built, to));
+    }
+  }
+  await symlink(resolve("node_modules"), join(built, "node_modules"));
+  t.true(textsOf(build, "RUN").some((text) => text.includes("npm run build")));
+  await run("npm", ["run", "build"], { cwd: built });
+
+  for (const { from, sources, to } of copies(runtime)) {
+    t.is(from, "build");
+    for (const source of sources) {
+      const path = source.replace(`${workDir}/`, "");
+      if (path === "node_modules") {
+        await linkProductionPackages(image);
+      } else {
+        await copy(join(built, path), to === "./" ? `${image}/` : join(image, to));
+      }
+    }
+  }
+  const { child, port } = await startImage(t, image, join(root, "data"));
+  t.is(await checkHealth({ GATEHOUSE_RPC_PORT: port }), 0);
+  child.kill("SIGTERM");
+  const [code] = (await once(child, "close")) as [number | null];
+  t.is(code, 0);
+  t.is(await checkHealth({ GATEHOUSE_RPC_PORT: port }), 1);
+});
+
+test("the health check also sees a node that speaks TLS", async (t) => {
+  const { cert, key } = await makeCertificate(await temporaryDirectory(t));
+  const node = await startTestNode(t, { "tls-cert": cert, "tls-key": key });
+  t.is(await checkHealth({ GATEHOUSE_RPC_PORT: String(node.port), GATEHOUSE_TLS_CERT: cert }), 0);
+});
+
+const [baseImage = ""] = textsOf(build, "FROM")[0]!.split(" ");
+const whyNotBuilt = whyNot("docker", "info") ?? whyNot("docker", "image", "inspect", baseImage);
+if (whyNotBuilt !== undefined) {
+  test(`the image is not built here (${whyNotBuilt})`, (t) => t.pass());
+} else {
+  test("the image is built, and answers", async (t) => {
+    t.timeout(900_000);
+    const tag = `gatehouse-test-${process.pid}`;
+    await run("docker", ["build", "-q", "-f", "deploy/Dockerfile", "-t", tag, "."]);
+    t.teardown(() => run("docker", ["image", "rm", "-f", tag]));
+    const { stdout } = await run("docker", ["run", "-d", "--rm", tag]);
+    const container = stdout.trim();
+    t.teardown(() => run("docker", ["stop", container]));
+    for (let status = "starting"; status !== "healthy";) {
+      const inspected = await run("docker", ["inspect", "-f", "{{.State.Health.Status}}", container]);
+      status = inspected.stdout.trim();
+      t.not(status, "unhealthy");
+      await sleep(500);
+    }
+    t.pass();
+  });
+}
