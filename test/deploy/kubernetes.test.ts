@@ -1,0 +1,340 @@
+/** The manifests, against the options, the routes and the health service of a real node; and a network of them. */
+import test from "ava";
+import { spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { parse, parseAllDocuments } from "yaml";
+import { HealthCheckResponse_ServingStatus as Serving, Health } from "../../gen/health/v1/health_pb.js";
+import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { loadNodeKey } from "../../src/info/node-key.js";
+import { readPeersFile } from "../../src/peers/peers-file.js";
+import { startMember, testKey, writeKey } from "../helpers/chain.js";
+import { configOf, defaults, run, whyNot } from "../helpers/deployment.js";
+import { connectGrpc } from "../helpers/grpc-client.js";
+import { ask } from "../helpers/plain-client.js";
+import { cleanEnvironment, cliPath, startNodeProcess } from "../helpers/run-cli.js";
+import { startTestNode, type Teardown, temporaryDirectory, type TestNode } from "../helpers/start-node.js";
+import { until } from "../helpers/until.js";
+
+interface Probe {
+  readonly httpGet?: { readonly path: string; readonly port: string } | null;
+  readonly grpc?: { readonly port: number; readonly service: string };
+  readonly timeoutSeconds: number;
+  readonly failureThreshold: number;
+}
+interface Probes {
+  readonly startupProbe: Probe;
+  readonly livenessProbe: Probe;
+  readonly readinessProbe: Probe;
+}
+interface Container extends Probes {
+  readonly name: string;
+  readonly image: string;
+  readonly args: readonly string[];
+  readonly env: readonly { readonly name: string; readonly value?: string }[];
+  readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
+  readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[];
+  readonly securityContext: Readonly<Record<string, unknown>>;
+  readonly lifecycle: { readonly preStop: { readonly exec: { readonly command: readonly string[] } } };
+}
+interface Manifest {
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly data: Readonly<Record<string, string>>;
+  readonly spec: {
+    readonly clusterIP?: string;
+    readonly publishNotReadyAddresses?: boolean;
+    readonly selector: Readonly<Record<string, unknown>>;
+    readonly ports: readonly { readonly name: string; readonly port: number; readonly targetPort: string }[];
+    readonly serviceName: string;
+    readonly replicas: number;
+    readonly podManagementPolicy: string;
+    readonly template: {
+      readonly metadata: { readonly labels: Readonly<Record<string, string>> };
+      readonly spec: {
+        readonly terminationGracePeriodSeconds: number;
+        readonly enableServiceLinks: boolean;
+        readonly securityContext: Readonly<Record<string, unknown>>;
+        readonly initContainers: readonly Container[];
+        readonly containers: readonly Container[];
+        readonly volumes: readonly { readonly name: string; readonly configMap?: { readonly name: string } }[];
+      };
+    };
+    readonly volumeClaimTemplates: readonly { readonly metadata: { readonly name: string } }[];
+  };
+}
+
+const base = "deploy/kubernetes/base";
+const overlay = "deploy/kubernetes/grpc-probes";
+
+function parseManifests(text: string): Manifest[] {
+  return parseAllDocuments(text).map((document) => {
+    if (document.errors.length > 0) {
+      throw document.errors[0]!;
+    }
+    return document.toJS() as Manifest;
+  });
+}
+
+const { resources } = parse(await readFile(join(base, "kustomization.yaml"), "utf8")) as { resources: string[] };
+const manifests = (
+  await Promise.all(resources.map(async (file) => parseManifests(await readFile(join(base, file), "utf8"))))
+).flat();
+const find = (kind: string, name: string, among = manifests): Manifest =>
+  among.find((manifest) => manifest.kind === kind && manifest.metadata.name === name)!;
+
+const statefulSet = find("StatefulSet", "gatehouse");
+const network = find("ConfigMap", "gatehouse-network");
+const pod = statefulSet.spec.template.spec;
+const [container] = pod.containers as [Container];
+const patch = parse(await readFile(join(overlay, "probes.yaml"), "utf8")) as Manifest;
+const [patched] = patch.spec.template.spec.containers as [Container];
+
+const podName = (ordinal: number): string => `${statefulSet.metadata.name}-${ordinal}`;
+
+/** The options that a pod's node is started with. */
+function environmentOf(ordinal: number): Record<string, string> {
+  const options = container.env.filter(({ name }) => name !== "POD_NAME");
+  return Object.fromEntries(
+    options.map(({ name, value }) => [name, value!.replaceAll("$(POD_NAME)", podName(ordinal))]),
+  );
+}
+
+test("each variable is an option with a value that the node takes, and its files are where they are mounted", (t) => {
+  const config = configOf(environmentOf(0));
+  t.true(config.allowPrivatePeers);
+  const mountOf = (path: string) =>
+    container.volumeMounts.find(({ mountPath }) => path === mountPath || path.startsWith(`${mountPath}/`));
+  for (const file of [config.genesisFile!, config.peersFile!]) {
+    const { name, mountPath } = mountOf(file)!;
+    t.is(pod.volumes.find((volume) => volume.name === name)!.configMap!.name, network.metadata.name);
+    t.true(file.slice(mountPath.length + 1) in network.data, file);
+  }
+  const { name, mountPath } = mountOf(config.dataDir)!;
+  t.true(statefulSet.spec.volumeClaimTemplates.some(({ metadata }) => metadata.name === name));
+  t.not(config.dataDir, mountPath, "The volume's root gets its group's rights from Kubernetes.");
+  t.is(pod.securityContext["fsGroupChangePolicy"], "OnRootMismatch");
+  t.false(pod.enableServiceLinks, "A Service named gatehouse-rpc would set GATEHOUSE_RPC_PORT.");
+});
+
+test("ports, selectors and names fit each other and the node's defaults", async (t) => {
+  const ports = Object.fromEntries(container.ports.map(({ name, containerPort }) => [name, containerPort]));
+  t.deepEqual(ports, { rpc: defaults.rpcPort, omni: defaults.omniPort });
+  const services = manifests.filter(({ kind }) => kind === "Service");
+  t.is(services.length, 2);
+  for (const { spec } of services) {
+    t.like(statefulSet.spec.template.metadata.labels, spec.selector);
+    for (const { name, port, targetPort } of spec.ports) {
+      t.is(targetPort, name);
+      t.is(ports[targetPort], port);
+    }
+  }
+  const { serviceName, replicas } = statefulSet.spec;
+  t.like(find("Service", serviceName).spec, { clusterIP: "None", publishNotReadyAddresses: true });
+  t.is(statefulSet.spec.podManagementPolicy, "Parallel");
+
+  const dir = await temporaryDirectory(t);
+  t.is(replicas, (JSON.parse(network.data["peers.json"]!) as unknown[]).length);
+  await writeFile(join(dir, "peers.json"), network.data["peers.json"]!);
+  const peers = await readPeersFile(join(dir, "peers.json"));
+  t.deepEqual(
+    peers.map(({ url }) => url),
+    Array.from({ length: replicas }, (_, ordinal) => configOf(environmentOf(ordinal)).omniUrl!),
+  );
+  t.is(new URL(peers[0]!.url).hostname, `${podName(0)}.${serviceName}`);
+});
+
+test("the image is this version, and nothing in it runs as root or writes to it", async (t) => {
+  const { version } = JSON.parse(await readFile("package.json", "utf8")) as { version: string };
+  const [uid, gid] = /^USER (\d+):(\d+)$/m
+    .exec(await readFile("deploy/Dockerfile", "utf8"))!
+    .slice(1)
+    .map(Number);
+  t.like(pod.securityContext, { runAsNonRoot: true, runAsUser: uid, runAsGroup: gid, fsGroup: gid });
+  for (const { image, securityContext } of [...pod.initContainers, ...pod.containers]) {
+    t.is(image, `gatehouse:${version}`);
+    t.deepEqual(securityContext, {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ["ALL"] },
+    });
+  }
+});
+
+/** Whether a probe passes. */
+async function passes(t: Teardown, { httpGet, grpc }: Probe, { port }: Pick<TestNode, "port">): Promise<boolean> {
+  if (grpc === undefined) {
+    return (await ask(port, httpGet!.path)).status === 200;
+  }
+  const client = connectGrpc(port);
+  t.teardown(() => client.close());
+  return (await client.call(Health.method.check, { service: grpc.service })).status === Serving.SERVING;
+}
+
+for (const [variant, { startupProbe, livenessProbe, readinessProbe }] of [
+  ["HTTP", container],
+  ["gRPC", patched],
+] as const) {
+  test(`the probes over ${variant}: of a node that is well, asked too much, failing, and dormant`, async (t) => {
+    const all = [startupProbe, livenessProbe, readinessProbe];
+    for (const { httpGet, grpc } of all) {
+      t.is(grpc === undefined, variant === "HTTP");
+      if (grpc === undefined) {
+        t.is(container.ports.find(({ name }) => name === httpGet!.port)!.containerPort, defaults.rpcPort);
+      } else {
+        t.is(grpc.port, defaults.rpcPort);
+        t.is(httpGet, null, "What the base has is taken away.");
+      }
+    }
+    const results = async (node: TestNode) => await Promise.all(all.map((probe) => passes(t, probe, node)));
+
+    const node = await startMember(t, { "rate-limit": "1", "rate-limit-exempt": "192.0.2.1" });
+    await until(async () => (await ask(node.port, "/info")).status === 429);
+    t.deepEqual(await results(node), [true, true, true]);
+    node.subsystems.set("chain", { status: SubsystemStatus.FAILED, error: { message: "the test failed it" } });
+    const [, isAlive, isReady] = await results(node);
+    t.true(isAlive);
+    t.false(isReady);
+
+    t.deepEqual(await results(await startTestNode(t)), [true, true, false]);
+    t.true(readinessProbe.failureThreshold > 1);
+  });
+}
+
+test("the authority's key becomes the first node's, once", async (t) => {
+  const dir = await temporaryDirectory(t);
+  const { dataDir } = configOf(environmentOf(0));
+  const [{ args }] = pod.initContainers as [Container];
+  await mkdir(join(dir, "authority"));
+  t.true(args[0]!.includes(dataDir) && args[0]!.includes("/authority/"));
+  const script = args[0]!.replaceAll("/authority/", `${dir}/authority/`);
+  const runAs = (ordinal: number): void => {
+    const env = { POD_NAME: podName(ordinal), PATH: "/usr/bin:/bin" };
+    const { status, stderr } = spawnSync("sh", ["-euc", script.replaceAll(`${dataDir}/`, `${dir}/${ordinal}/node/`)], {
+      env,
+      encoding: "utf8",
+    });
+    t.is(status, 0, stderr);
+  };
+  const keyOf = (ordinal: number): string => join(dir, `${ordinal}/node/identity.key`);
+
+  runAs(0);
+  t.false(existsSync(keyOf(0)), "There is no Secret.");
+  await writeKey(join(dir, "authority/identity.key"), testKey(1));
+  runAs(1);
+  t.false(existsSync(keyOf(1)));
+  runAs(0);
+  t.is((await loadNodeKey(keyOf(0))).publicKey, testKey(1).publicKey);
+
+  await writeKey(join(dir, "authority/identity.key"), testKey(2));
+  runAs(0);
+  t.is((await loadNodeKey(keyOf(0))).publicKey, testKey(1).publicKey, "A key is never overwritten.");
+});
+
+test("a node with a request that never ends is gone within the time that it is left", async (t) => {
+  const node = await startNodeProcess(t, await temporaryDirectory(t), []);
+  const socket = connect(node.port, "127.0.0.1");
+  t.teardown(() => socket.destroy());
+  socket.on("error", () => undefined);
+  socket.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n");
+  const [answer] = (await once(socket, "data")) as [Buffer];
+  t.regex(answer.toString(), /^HTTP\/1\.1 100 /);
+  const unit = await readFile("deploy/systemd/gatehouse.service", "utf8");
+  const pauseS = Number(container.lifecycle.preStop.exec.command[1]);
+  const leftS = Math.min(pod.terminationGracePeriodSeconds - pauseS, Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)![1]));
+  t.true(leftS > 0);
+  // What kills a node that is not gone in time.
+  const killer = setTimeout(() => node.child.kill("SIGKILL"), leftS * 1000);
+  t.teardown(() => clearTimeout(killer));
+  node.child.kill("SIGTERM");
+  t.is(await node.ended, 0);
+});
+
+const whyNotRendered = whyNot("kubectl", "kustomize", "--help");
+if (whyNotRendered !== undefined) {
+  test(`the overlay is not rendered here (${whyNotRendered})`, (t) => t.pass());
+} else {
+  test("rendered, the variants differ in their probes alone", async (t) => {
+    const render = async (dir: string) => parseManifests((await run("kubectl", ["kustomize", dir])).stdout);
+    const [plain, grpc] = [await render(base), await render(overlay)];
+    t.is(plain.length, manifests.length);
+    const containerOf = (rendered: Manifest[]): Container =>
+      find("StatefulSet", "gatehouse", rendered).spec.template.spec.containers[0]!;
+    const target = containerOf(grpc) as unknown as Record<string, unknown>;
+    for (const name of ["startupProbe", "livenessProbe", "readinessProbe"] as const) {
+      t.deepEqual(containerOf(plain)[name], container[name]);
+      const { httpGet, ...expected } = patched[name];
+      t.is(httpGet, null);
+      t.deepEqual(target[name], expected);
+      target[name] = container[name];
+    }
+    t.deepEqual(grpc, plain);
+  });
+}
+
+/** Runs a command in a network of its own, in which the fixed ports of the manifests are free. */
+const inNetwork = ["--user", "--map-root-user", "--mount", "--net", "--pid", "--fork", "--kill-child", "sh", "-euc"];
+const whyNotNetworked = whyNot("unshare", ...inNetwork, "ip link set lo up && mount --bind /dev/null /etc/hosts");
+if (whyNotNetworked !== undefined) {
+  test(`the pods are not run as a network here (${whyNotNetworked})`, (t) => t.pass());
+} else {
+  test("pods that are started with these options, files and names find each other and are ready", async (t) => {
+    const dir = await temporaryDirectory(t);
+    const ordinals = Array.from({ length: statefulSet.spec.replicas }, (_, ordinal) => ordinal);
+    const addressOf = (ordinal: number): string => `127.0.1.${ordinal + 1}`;
+    const hosts = ordinals.map(
+      (ordinal) => `${addressOf(ordinal)} ${podName(ordinal)}.${statefulSet.spec.serviceName}\n`,
+    );
+    await writeFile(join(dir, "hosts"), hosts.join(""));
+    // Of the first one alone, so that the others have to be told of each other.
+    const [first] = JSON.parse(network.data["peers.json"]!) as unknown[];
+    await writeFile(join(dir, "peers.json"), JSON.stringify([first]));
+    await writeFile(join(dir, "genesis.json"), network.data["genesis.json"]!);
+    const startLines = ordinals.map((ordinal) => {
+      const own = environmentOf(ordinal);
+      const env = {
+        ...own,
+        GATEHOUSE_HOST: addressOf(ordinal),
+        GATEHOUSE_DATA_DIR: join(dir, String(ordinal)),
+        GATEHOUSE_GENESIS: own["GATEHOUSE_GENESIS"]!.replace(/^.*\//, `${dir}/`),
+        GATEHOUSE_PEERS: own["GATEHOUSE_PEERS"]!.replace(/^.*\//, `${dir}/`),
+        GATEHOUSE_LOOP_INTERVAL: "0.2",
+        GATEHOUSE_PORT_DRIFT: "deny",
+      };
+      const words = Object.entries(env).map(([name, value]) => `'${name}=${value}'`);
+      return `env ${words.join(" ")} "$0" "${cliPath}" start >"${dir}/${ordinal}.log" 2>&1 &`;
+    });
+    const urls = ordinals.map((ordinal) => configOf(environmentOf(ordinal)).publicUrl!);
+    const wait = `
+      const look = async (url) => {
+        const { status } = await fetch(url + "${container.readinessProbe.httpGet!.path}");
+        const peers = await (await fetch(url + "/peerlist")).json();
+        return { status, verified: peers.filter((peer) => peer.verification.status).map((peer) => peer.connection.string) };
+      };
+      const isDone = ({ status, verified }) => status === 200 && verified.length >= ${urls.length - 1};
+      let seen = [];
+      for (const end = Date.now() + 60_000; Date.now() < end && (seen.length === 0 || !seen.every(isDone)); ) {
+        await new Promise((resolve) => setTimeout(resolve, 200));
+        seen = await Promise.all(${JSON.stringify(urls)}.map(look)).catch(() => []);
+      }
+      console.log(JSON.stringify(seen));`;
+    const script = [
+      `mount --bind "${dir}/hosts" /etc/hosts`,
+      "ip link set lo up",
+      ...startLines,
+      `exec "$0" --input-type=module -e '${wait}'`,
+    ].join("\n");
+    const env = cleanEnvironment() as NodeJS.ProcessEnv;
+    const { stdout } = await run("unshare", [...inNetwork, script, process.execPath], { env });
+    const logs = await Promise.all(ordinals.map((ordinal) => readFile(join(dir, `${ordinal}.log`), "utf8")));
+    const seen = JSON.parse(stdout) as { status: number; verified: string[] }[];
+    t.deepEqual(
+      seen.map(({ status, verified }) => ({ status, verified: verified.sort() })),
+      urls.map((own) => ({ status: 200, verified: urls.filter((url) => url !== own) })),
+      logs.join("\n"),
+    );
+  });
+}
