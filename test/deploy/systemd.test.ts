@@ -1,0 +1,68 @@
+/** The unit, against the options and by systemd's own eyes. */
+import test from "ava";
+import { existsSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { configOf, defaults, run, whyNot } from "../helpers/deployment.js";
+import { type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+
+const text = await readFile("deploy/systemd/gatehouse.service", "utf8");
+const valuesOf = (key: string): string[] =>
+  [...text.matchAll(new RegExp(`^${key}=(.*)$`, "gm"))].map(([, value]) => value!);
+
+test("each variable is an option, and what the node writes is in the directory that it is given", (t) => {
+  const config = configOf(
+    Object.fromEntries(valuesOf("Environment").map((pair) => pair.split("=") as [string, string])),
+  );
+  t.deepEqual(valuesOf("StateDirectory"), [config.dataDir.replace("/var/lib/", "")]);
+  t.is(dirname(config.controlSocket), config.dataDir, "The commands look for it there.");
+  t.true(Buffer.byteLength(config.controlSocket) <= 103);
+  t.is(config.databaseUrl, `sqlite:${config.dataDir}/gatehouse.sqlite`);
+  t.is(config.portDrift, "deny");
+  t.deepEqual([config.rpcPort, config.omniPort], [defaults.rpcPort, defaults.omniPort]);
+});
+
+test("what it starts is what the build makes", (t) => {
+  const [program, script, ...args] = valuesOf("ExecStart")[0]!.split(" ");
+  t.is(program, "/usr/bin/node");
+  t.true(existsSync(script!.replace("/opt/gatehouse/", "")));
+  t.deepEqual(args, ["start"]);
+});
+
+/** A copy whose program is there, as systemd wants it. */
+async function installUnit(t: Teardown, unit: string): Promise<string> {
+  const path = join(await temporaryDirectory(t), "gatehouse.service");
+  await writeFile(path, unit.replace("ExecStart=/usr/bin/node", `ExecStart=${process.execPath}`));
+  return path;
+}
+
+const whyNotVerified = whyNot("systemd-analyze", "--version");
+if (whyNotVerified !== undefined) {
+  test(`the unit is not verified here (${whyNotVerified})`, (t) => t.pass());
+} else {
+  /** What systemd-analyze says of the unit, and of no other one. */
+  const complaints = async (path: string): Promise<string[]> => {
+    const { stderr } = await run("systemd-analyze", ["verify", path]).catch(
+      (error: unknown) => error as { stderr: string },
+    );
+    return stderr.split("\n").filter((line) => line.includes("gatehouse.service"));
+  };
+  test("systemd-analyze verify finds nothing, and would", async (t) => {
+    t.deepEqual(await complaints(await installUnit(t, text)), []);
+    const wrong = await installUnit(t, text.replace("ProtectSystem=strict", "ProtectSystem=strictly"));
+    t.regex((await complaints(wrong)).join("\n"), /strictly/);
+  });
+
+  test("systemd-analyze security calls it well hardened", async (t) => {
+    const path = await installUnit(t, text);
+    // In tenths; what systemd calls "OK" ends at 4.9, and what is not hardened at all has 9.6.
+    const judge = ["security", "--no-pager", "--offline=true", "--threshold=20"];
+    const whyNotJudged = whyNot("systemd-analyze", ...judge, path);
+    if (whyNotJudged?.includes("unrecognized option") === true) {
+      t.log(`not judged here: ${whyNotJudged}`);
+      t.pass();
+    } else {
+      t.is(whyNotJudged, undefined);
+    }
+  });
+}
