@@ -1,0 +1,123 @@
+/** Envoy's configuration, against the node that it names. */
+import test from "ava";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parse } from "yaml";
+import { HealthCheckResponse_ServingStatus as Serving, Health } from "../../gen/health/v1/health_pb.js";
+import { startMember } from "../helpers/chain.js";
+import { defaults, makeCertificate, run, whyNot } from "../helpers/deployment.js";
+import { connectGrpc } from "../helpers/grpc-client.js";
+import { ask } from "../helpers/plain-client.js";
+import { startTestNode, temporaryDirectory } from "../helpers/start-node.js";
+
+interface Cluster {
+  readonly name: string;
+  readonly typed_extension_protocol_options: Readonly<
+    Record<string, { readonly explicit_http_config: Readonly<Record<string, unknown>> }>
+  >;
+  readonly health_checks: readonly {
+    readonly unhealthy_threshold: number;
+    readonly grpc_health_check?: { readonly service_name: string };
+    readonly http_health_check?: { readonly path: string };
+  }[];
+  readonly load_assignment: {
+    readonly endpoints: readonly {
+      readonly lb_endpoints: readonly {
+        readonly endpoint: { readonly address: { readonly socket_address: { readonly port_value: number } } };
+      }[];
+    }[];
+  };
+}
+interface Manager {
+  readonly use_remote_address: boolean;
+  readonly route_config: {
+    readonly virtual_hosts: readonly {
+      readonly request_headers_to_remove: readonly string[];
+      readonly routes: readonly {
+        readonly match: { readonly grpc?: object };
+        readonly route: { readonly cluster: string };
+      }[];
+    }[];
+  };
+}
+interface Bootstrap {
+  readonly static_resources: {
+    readonly listeners: readonly {
+      readonly filter_chains: readonly { readonly filters: readonly { readonly typed_config: Manager }[] }[];
+    }[];
+    readonly clusters: readonly Cluster[];
+  };
+}
+
+const text = await readFile("deploy/envoy/envoy.yaml", "utf8");
+const { listeners, clusters } = (parse(text) as Bootstrap).static_resources;
+const manager = listeners[0]!.filter_chains[0]!.filters[0]!.typed_config;
+const [host] = manager.route_config.virtual_hosts;
+
+test("gRPC goes to HTTP/2 and everything else to HTTP/1.1, of one port of the node", (t) => {
+  t.deepEqual(
+    host!.routes.map(({ match, route }) => [match.grpc !== undefined, route.cluster]),
+    [
+      [true, "gatehouse_grpc"],
+      [false, "gatehouse_http"],
+    ],
+  );
+  const protocols = clusters.map(({ name, typed_extension_protocol_options: options }) => [
+    name,
+    ...Object.values(options).flatMap((option) => Object.keys(option.explicit_http_config)),
+  ]);
+  t.deepEqual(protocols, [
+    ["gatehouse_grpc", "http2_protocol_options"],
+    ["gatehouse_http", "http_protocol_options"],
+  ]);
+  for (const { load_assignment: assignment } of clusters) {
+    const endpoints = assignment.endpoints.flatMap((locality) => locality.lb_endpoints);
+    t.deepEqual(
+      endpoints.map(({ endpoint }) => endpoint.address.socket_address.port_value),
+      [defaults.rpcPort],
+    );
+  }
+});
+
+test("the client's address is told, and what it claims is not", (t) => {
+  t.true(manager.use_remote_address);
+  t.deepEqual(host!.request_headers_to_remove, ["forwarded"]);
+});
+
+test("the health checks pass on a node that is ready, and fail on one that is not", async (t) => {
+  const passes = async (port: number, { health_checks: checks }: Cluster): Promise<boolean[]> =>
+    await Promise.all(
+      checks.map(async ({ grpc_health_check: overGrpc, http_health_check: overHttp }) => {
+        if (overGrpc === undefined) {
+          return (await ask(port, overHttp!.path)).status === 200;
+        }
+        const client = connectGrpc(port);
+        t.teardown(() => client.close());
+        const { status } = await client.call(Health.method.check, { service: overGrpc.service_name });
+        return status === Serving.SERVING;
+      }),
+    );
+  const [ready, dormant] = [await startMember(t), await startTestNode(t)];
+  for (const cluster of clusters) {
+    t.deepEqual(await passes(ready.port, cluster), [true], cluster.name);
+    t.deepEqual(await passes(dormant.port, cluster), [false], cluster.name);
+    t.true(cluster.health_checks.every(({ unhealthy_threshold: threshold }) => threshold > 1));
+  }
+  t.true(clusters.some(({ health_checks: [check] }) => check!.grpc_health_check !== undefined));
+});
+
+const whyNotValidated = whyNot("envoy", "--version");
+if (whyNotValidated !== undefined) {
+  test(`Envoy does not validate its configuration here (${whyNotValidated})`, (t) => t.pass());
+} else {
+  test("Envoy takes it", async (t) => {
+    const dir = await temporaryDirectory(t);
+    const { cert, key } = await makeCertificate(dir);
+    const path = join(dir, "envoy.yaml");
+    await writeFile(
+      path,
+      text.replace("/etc/envoy/tls/gatehouse.crt", cert).replace("/etc/envoy/tls/gatehouse.key", key),
+    );
+    await t.notThrowsAsync(run("envoy", ["--mode", "validate", "-c", path]));
+  });
+}
