@@ -35,7 +35,8 @@ export interface NodeControlParts {
   readonly onPeerAdded: () => Promise<void>;
   readonly log: Logger;
   readonly onInternalError: (error: unknown, requestId: string) => void;
-  readonly drainMs: number;
+  /** Drains a listener, for as long as there is time when the node stops. */
+  readonly drain: (listener: RpcListener) => Promise<void>;
   readonly onStop: (close: () => unknown) => void;
 }
 
@@ -54,7 +55,7 @@ export interface NodeControl {
 
 /** Builds the control. */
 export function createNodeControl(parts: NodeControlParts): NodeControl {
-  const { config, network, subsystems, sharedChain, chain, onPeerAdded, log, onInternalError, drainMs, onStop } = parts;
+  const { config, network, subsystems, sharedChain, chain, onPeerAdded, log, onInternalError, drain, onStop } = parts;
   let consensus: SubsystemStatus | undefined;
   const control = createControl({
     nowMs: Date.now,
@@ -92,7 +93,7 @@ export function createNodeControl(parts: NodeControlParts): NodeControl {
         config,
         services: listControlServices({ control: control.service, consensus: createConsensusService(chain) }),
         onInternalError,
-        drainMs,
+        drain,
         onStop,
       }),
     hasConsensus: () => consensus === SubsystemStatus.READY,
@@ -130,12 +131,12 @@ export function controlTokenPath(dataDir: string): string {
   return join(dataDir, "control.token");
 }
 
-interface ControlListenerParts extends Pick<NodeControlParts, "config" | "onInternalError" | "drainMs" | "onStop"> {
+interface ControlListenerParts extends Pick<NodeControlParts, "config" | "onInternalError" | "drain" | "onStop"> {
   readonly services: readonly ServedService[];
 }
 
 async function listenForControl(parts: ControlListenerParts): Promise<number | undefined> {
-  const { config, services, onInternalError, drainMs, onStop } = parts;
+  const { config, services, onInternalError, drain, onStop } = parts;
   const { controlSocket, controlPort, dataDir } = config;
   if (Buffer.byteLength(controlSocket) > longestSocketPath) {
     throw new StartError(
@@ -145,7 +146,7 @@ async function listenForControl(parts: ControlListenerParts): Promise<number | u
   await clearSocket(controlSocket);
   const overSocket = createGrpcOnlyServer({ services, gate: createOpenGate(), onInternalError });
   await bind(overSocket, { path: controlSocket }, controlSocket);
-  onStop(() => overSocket.drain(drainMs));
+  onStop(() => drain(overSocket));
   await chmod(controlSocket, 0o600);
   if (controlPort === undefined) {
     return undefined;
@@ -153,7 +154,7 @@ async function listenForControl(parts: ControlListenerParts): Promise<number | u
   const gate = createTokenGate(await loadOrCreateToken(controlTokenPath(dataDir)));
   const overPort = createGrpcOnlyServer({ services, gate, onInternalError });
   const port = await bind(overPort, { host: "127.0.0.1", port: controlPort }, `port ${controlPort}`);
-  onStop(() => overPort.drain(drainMs));
+  onStop(() => drain(overPort));
   return port;
 }
 

@@ -14,7 +14,8 @@ export interface DoorParts {
   readonly log: Logger;
   /** Hears of the port that was bound. */
   readonly onBound: (bound: BoundPort) => void;
-  readonly drainMs: number;
+  /** Drains a listener, for as long as there is time when the node stops. */
+  readonly drain: (listener: RpcListener) => Promise<void>;
   readonly onStop: (close: () => unknown) => void;
 }
 
@@ -35,11 +36,11 @@ export async function serveMcp(parts: DoorParts, given: Omit<McpPortParts, "reso
 }
 
 async function open(
-  { config, onBound, drainMs, onStop }: DoorParts,
+  { config, onBound, drain, onStop }: DoorParts,
   listener: RpcListener,
   port: number,
   option: string,
 ): Promise<void> {
   onBound(await bindPort(listener, config, port, option));
-  onStop(() => listener.drain(drainMs));
+  onStop(() => drain(listener));
 }

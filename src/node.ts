@@ -35,6 +35,7 @@ import { createNodeNetwork } from "./node-network.js";
 import { olderCalls } from "./older-calls.js";
 import type { MainLoop } from "./peers/main-loop.js";
 import type { SyncProgress } from "./peers/sync.js";
+import type { RpcListener } from "./rpc/listen.js";
 import { createGrpcOnlyServer, createRpcServer } from "./rpc/rpc-server.js";
 import { listInternalServices, listServices } from "./services.js";
 import { readTlsFiles } from "./read-tls-files.js";
@@ -142,6 +143,10 @@ async function boot(
   const steps = createBoot(bootSteps, subsystems);
   const isReader = config.role === "reader";
   let stopping = false;
+  let stopByMs = Infinity;
+  /** All listeners share the time: they drain one after the other. */
+  const drain = (listener: RpcListener): Promise<void> =>
+    listener.drain(Math.max(0, Math.min(drainMs, stopByMs - Date.now())));
 
   const key = await steps.step("identity", () => loadOrCreateNodeKey(config.dataDir));
 
@@ -304,7 +309,7 @@ async function boot(
     onPeerAdded: wake,
     log,
     onInternalError,
-    drainMs,
+    drain,
     onStop,
   });
   const controlPort = await steps.step("control", () => control.listen());
@@ -315,7 +320,7 @@ async function boot(
       await readTlsFiles(config),
     );
     const bound = await bindPort(server, config, config.rpcPort, "--rpc-port");
-    onStop(() => server.drain(drainMs));
+    onStop(() => drain(server));
     recordPort("rpc", bound);
     return bound.actual;
   });
@@ -328,7 +333,7 @@ async function boot(
     steps.skip(name, reason);
   };
   const doorOf = (name: SubsystemName): DoorParts => ({
-    ...{ config, log, drainMs, onStop },
+    ...{ config, log, drain, onStop },
     onBound: (bound) => recordPort(name, bound),
   });
   const startMcp = (): Promise<void> => serveMcp(doorOf("mcp"), { services, gate: edge, onInternalError, info });
@@ -389,6 +394,7 @@ async function boot(
     async stop() {
       if (!stopping) {
         stopping = true;
+        stopByMs = Date.now() + drainMs;
         log.info({ public: true }, "Node is shutting down");
         await stop();
       }
@@ -447,7 +453,7 @@ async function boot(
       config.omniTls ? key.tlsCredentials() : undefined,
     );
     const bound = await bindPort(internal, config, config.omniPort, "--omni-port");
-    onStop(() => internal.drain(drainMs));
+    onStop(() => drain(internal));
     recordPort("omni", bound);
     return bound.actual;
   }

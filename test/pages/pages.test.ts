@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type Browser, chromium, type Page } from "playwright-core";
+import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { startMember } from "../helpers/chain.js";
 import { ask } from "../helpers/plain-client.js";
 import type { Teardown, TestNode } from "../helpers/start-node.js";
@@ -73,7 +74,7 @@ if (browserPath === undefined) {
     await page.getByText(/Node 0\.1\.0 "Barbican" is up/).waitFor();
     t.regex((await page.locator("#plot-head").getAttribute("aria-label")) ?? "", /Newest block: 0/);
     await picture(page, "status-light");
-    node.subsystems.set("l2ps", { status: 4, error: { message: "<img src=x onerror=alert(1)>" } });
+    node.subsystems.set("l2ps", { status: SubsystemStatus.FAILED, error: { message: "<img src=x onerror=alert(1)>" } });
     await page.getByRole("status").filter({ hasText: "degraded" }).waitFor();
     t.is(await page.locator("#subsystems img").count(), 0);
     await node.stop();
