@@ -58,6 +58,15 @@ export function createMetrics({ version, versionName, takeSnapshot, facts }: Met
   const gauge = <L extends string>(name: string, help: string, labelNames: readonly L[] = []): Gauge<L> =>
     new Gauge({ name: `gatehouse_${name}`, help, labelNames, registers });
 
+  /** A counter that somebody else keeps. */
+  const total = (name: string, help: string): ((value: number) => void) => {
+    const counter = new Counter({ name: `gatehouse_${name}`, help, registers });
+    return (value) => {
+      counter.reset();
+      counter.inc(value);
+    };
+  };
+
   const requests = new Counter({
     name: "gatehouse_requests_total",
     help: "Answered requests by protocol, rpc and outcome: OK, or the reason of the failure.",
@@ -90,15 +99,15 @@ export function createMetrics({ version, versionName, takeSnapshot, facts }: Met
   const port = gauge("port", "Ports by subsystem: requested and actual.", ["subsystem", "kind"]);
   const drifted = gauge("port_drifted", "1 where the bound port is not the requested one.", ["subsystem"]);
   const heartbeat = gauge("main_loop_heartbeat_age_seconds", "Seconds since the last tick; NaN before the first.");
-  const iterations = gauge("main_loop_iterations_total", "Ticks of the main loop.");
+  const iterations = total("main_loop_iterations_total", "Ticks of the main loop.");
   const exited = gauge("main_loop_exited", "1 once the main loop has exited.");
-  const uncaught = gauge("uncaught_exceptions_total", "Exceptions that nobody caught.");
-  const rejections = gauge("unhandled_rejections_total", "Rejections that nobody handled.");
+  const uncaught = total("uncaught_exceptions_total", "Exceptions that nobody caught.");
+  const rejections = total("unhandled_rejections_total", "Rejections that nobody handled.");
   const lastUncaught = gauge("last_uncaught_seconds", "Time of the last exception that nobody caught.");
   const block = gauge("block_number", "Number of the newest block; NaN while there is none.");
   const behind = gauge("blocks_behind", "Blocks that verified peers have and this node has not; NaN while unknown.");
   const syncRate = gauge("sync_blocks_per_second", "Blocks applied a second while catching up, else 0.");
-  const taskErrors = gauge("main_loop_task_errors_total", "Tasks of the main loop that failed.");
+  const taskErrors = total("main_loop_task_errors_total", "Tasks of the main loop that failed.");
   const peers = gauge("peers", "Peers by what is known of them.", ["state"]);
   const leaves = gauge("tree_leaves", "Leaves of the commitment tree.");
   const active = gauge("requests_in_flight", "Requests being answered.");
@@ -133,14 +142,14 @@ export function createMetrics({ version, versionName, takeSnapshot, facts }: Met
       drifted.set({ subsystem: name }, Number(hasDrifted));
     }
     heartbeat.set(mainLoop?.heartbeatAgeS ?? NaN);
-    iterations.set(Number(mainLoop?.iterationsTotal ?? 0));
+    iterations(Number(mainLoop?.iterationsTotal ?? 0));
     exited.set(Number(mainLoop?.exited));
-    uncaught.set(Number(errors?.uncaughtTotal ?? 0));
-    rejections.set(Number(errors?.unhandledRejectionTotal ?? 0));
+    uncaught(Number(errors?.uncaughtTotal ?? 0));
+    rejections(Number(errors?.unhandledRejectionTotal ?? 0));
     lastUncaught.set(errors?.lastUncaught === undefined ? NaN : Number(errors.lastUncaught.atMs ?? 0) / 1000);
     const { extra } = subsystems["main_loop"] ?? {};
     syncRate.set(extra?.sync?.blocksPerS ?? 0);
-    taskErrors.set(Number(extra?.taskErrors ?? 0));
+    taskErrors(Number(extra?.taskErrors ?? 0));
   }
 
   function mirrorFacts(known: NodeFacts): void {

@@ -1,17 +1,13 @@
 /** The pages for people, in a real browser where there is one; what they may load, in any case. */
 import test from "ava";
-import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type Browser, chromium, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { startMember } from "../helpers/chain.js";
+import { browserPath, launchBrowser, listen } from "../helpers/browser.js";
 import { ask } from "../helpers/plain-client.js";
 import type { Teardown, TestNode } from "../helpers/start-node.js";
-
-const browserPath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) =>
-  existsSync(path),
-);
 
 test("pages say what they may load, and that is nothing of anybody else's", async (t) => {
   const node = await startMember(t);
@@ -35,7 +31,7 @@ if (browserPath === undefined) {
 } else {
   let browser: Browser;
   test.before(async () => {
-    browser = await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox"] });
+    browser = await launchBrowser(browserPath!);
   });
   test.after.always(() => browser.close());
 
@@ -44,13 +40,9 @@ if (browserPath === undefined) {
     const context = await browser.newContext({ colorScheme, viewport: { width, height: 900 } });
     t.teardown(() => context.close());
     const page = await context.newPage();
-    const complaints: string[] = [];
-    const asked: string[] = [];
-    page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
-    page.on("pageerror", (error) => complaints.push(error.message));
-    page.on("request", (request) => asked.push(request.url()));
+    const heard = listen(page);
     await page.goto(`${node.rpcUrl}${path}`);
-    return { page, complaints, asked };
+    return { page, ...heard };
   }
 
   /** A picture, where PICTURES names a directory for it. */

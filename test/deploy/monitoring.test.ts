@@ -1,0 +1,116 @@
+/** The alerts and the dashboard name metrics that a node really has, and are what their tools take. */
+import test from "ava";
+import { execFileSync, spawnSync } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { parse } from "yaml";
+import { startMember } from "../helpers/chain.js";
+import { ask, askJson } from "../helpers/plain-client.js";
+import { parseMetrics } from "../helpers/prometheus.js";
+import type { Teardown } from "../helpers/start-node.js";
+
+const alertsFile = "deploy/prometheus/alerts.yml";
+
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly labels: { readonly severity: string };
+  readonly annotations: { readonly summary: string };
+}
+
+async function alerts(): Promise<Rule[]> {
+  const { groups } = parse(await readFile(alertsFile, "utf8")) as { groups: { rules: Rule[] }[] };
+  return groups.flatMap(({ rules }) => rules);
+}
+
+interface Dashboard {
+  readonly panels: readonly {
+    readonly id: number;
+    readonly title: string;
+    readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
+    readonly targets: readonly { readonly expr: string }[];
+  }[];
+}
+
+const dashboard = async (): Promise<Dashboard> =>
+  JSON.parse(await readFile("deploy/grafana/gatehouse.json", "utf8")) as Dashboard;
+
+/** Names of the metrics that a node has, those of histograms with their endings. */
+async function namesOf(t: Teardown): Promise<Set<string>> {
+  const node = await startMember(t, { "metrics-enabled": true, "metrics-port": "0" });
+  const { ports } = await askJson<{ ports: { metrics: { actual: number } } }>(node.port, "/health");
+  const { names } = parseMetrics((await ask(ports.metrics.actual, "/metrics")).text);
+  return new Set(names.flatMap((name) => [name, `${name}_bucket`, `${name}_count`, `${name}_sum`]));
+}
+
+const named = (expr: string): string[] => expr.match(/\b(gatehouse|nodejs|process)_\w+/g) ?? [];
+
+test("every metric of the alerts and the dashboard is one that a node has", async (t) => {
+  const names = await namesOf(t);
+  const exprs = [
+    ...(await alerts()).map(({ expr }) => expr),
+    ...(await dashboard()).panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
+  ];
+  t.true(exprs.length > 25);
+  for (const expr of exprs) {
+    const used = named(expr);
+    t.true(used.length > 0 || expr.startsWith("up{"), expr);
+    t.deepEqual(
+      used.filter((name) => !names.has(name)),
+      [],
+      expr,
+    );
+  }
+});
+
+test("alerts have a severity and a sentence; panels have a place of their own", async (t) => {
+  const rules = await alerts();
+  t.is(new Set(rules.map(({ alert }) => alert)).size, rules.length);
+  for (const { alert, labels, annotations } of rules) {
+    t.true(["critical", "warning", "info"].includes(labels.severity), alert);
+    t.regex(annotations.summary, /\.$/, alert);
+  }
+  const { panels } = await dashboard();
+  t.is(new Set(panels.map(({ id }) => id)).size, panels.length);
+  for (const [i, a] of panels.entries()) {
+    t.true(a.gridPos.x + a.gridPos.w <= 24, a.title);
+    for (const b of panels.slice(i + 1)) {
+      const apart =
+        a.gridPos.x + a.gridPos.w <= b.gridPos.x ||
+        b.gridPos.x + b.gridPos.w <= a.gridPos.x ||
+        a.gridPos.y + a.gridPos.h <= b.gridPos.y ||
+        b.gridPos.y + b.gridPos.h <= a.gridPos.y;
+      t.true(apart, `${a.title}, ${b.title}`);
+    }
+  }
+});
+
+const promtool = ((): string | undefined => {
+  try {
+    execFileSync("promtool", ["--version"], { stdio: "ignore" });
+    return "promtool";
+  } catch {
+    return undefined;
+  }
+})();
+
+if (promtool === undefined) {
+  test("Prometheus itself does not check the alerts: there is no promtool here", (t) => t.pass());
+} else {
+  test("Prometheus itself takes the alerts", (t) => {
+    const output = execFileSync(promtool, ["check", "rules", alertsFile], { encoding: "utf8" });
+    t.regex(output, /SUCCESS: \d+ rules found/);
+  });
+
+  test("Prometheus itself takes the metrics", async (t) => {
+    const node = await startMember(t, { "metrics-enabled": true, "metrics-port": "0" });
+    const { ports } = await askJson<{ ports: { metrics: { actual: number } } }>(node.port, "/health");
+    const { text } = await ask(ports.metrics.actual, "/metrics");
+    const { status, stderr } = spawnSync(promtool, ["check", "metrics"], { input: text, encoding: "utf8" });
+    // 3: it has advice. What it says of the library's own metrics is not ours to change.
+    t.true(status === 0 || status === 3, stderr);
+    t.deepEqual(
+      stderr.split("\n").filter((line) => line.startsWith("gatehouse_")),
+      [],
+    );
+  });
+}

@@ -1,0 +1,27 @@
+/** A real browser, where there is one. */
+import { existsSync } from "node:fs";
+import { type Browser, chromium, type Page } from "playwright-core";
+
+/** Where it is; undefined where there is none. */
+export const browserPath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) =>
+  existsSync(path),
+);
+
+/** Starts it. */
+export async function launchBrowser(executablePath: string): Promise<Browser> {
+  return await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+}
+
+/** Notes what the browser complains of, and what a page asks for. */
+export function listen(page: Page): { readonly complaints: string[]; readonly asked: string[] } {
+  const complaints: string[] = [];
+  const asked: string[] = [];
+  page.on("console", (message) => {
+    if (message.type() === "error") {
+      complaints.push(message.text());
+    }
+  });
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("request", (request) => asked.push(request.url()));
+  return { complaints, asked };
+}
