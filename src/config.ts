@@ -15,6 +15,7 @@ export interface Config {
   readonly rpcPort: number;
   readonly omniPort: number;
   readonly metricsEnabled: boolean;
+  readonly otlpEndpoint: string | undefined;
   readonly mcpEnabled: boolean;
   readonly metricsPort: number;
   readonly mcpPort: number;
@@ -112,6 +113,7 @@ export function loadConfig({ flags, env, cwd }: ConfigSources): Config {
     rpcPort: read("rpc-port"),
     omniPort: read("omni-port"),
     metricsEnabled: read("metrics-enabled"),
+    otlpEndpoint: read("otlp-endpoint"),
     mcpEnabled: read("mcp-enabled"),
     metricsPort: read("metrics-port"),
     mcpPort: read("mcp-port"),

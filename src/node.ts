@@ -27,6 +27,7 @@ import { createInfoService } from "./info/service.js";
 import { bindPort, type BoundPort } from "./listen-with-drift.js";
 import { createLogging, type Logger } from "./log.js";
 import { createMetrics, type NodeFacts } from "./metrics/metrics.js";
+import type { Traces } from "./metrics/traces.js";
 import { createNodeAttestation } from "./node-attestation.js";
 import { createNodeChain, type NodeChainParts, sealIfAlone } from "./node-chain.js";
 import { createNodeControl } from "./node-control.js";
@@ -240,13 +241,19 @@ async function boot(
   const metrics = config.metricsEnabled
     ? createMetrics({ version, versionName: codename, takeSnapshot, facts: takeFacts })
     : undefined;
+  const traces = await startTraces();
   const edge = createEdge({
     trustedProxies: config.trustedProxies,
     identityMode: config.identityMode,
     rateLimitPerMinute: config.rateLimitPerMinute,
     rateLimitExempt: config.rateLimitExempt,
     onAccess: (line) => log.info({ access: true, ...line }, "Answered"),
-    ...(metrics !== undefined && { onSettled: (request) => metrics.count(request) }),
+    ...((metrics ?? traces) !== undefined && {
+      onSettled(request, arrival) {
+        metrics?.count(request);
+        traces?.record({ ...request, header: (name) => arrival.header(name) });
+      },
+    }),
     onUntrustedForwarding: () =>
       warn(
         "rpc",
@@ -400,6 +407,17 @@ async function boot(
       }
     },
   };
+
+  /** The libraries of traces are loaded where somebody wants them. */
+  async function startTraces(): Promise<Traces | undefined> {
+    if (config.otlpEndpoint === undefined) {
+      return undefined;
+    }
+    const { createTraces } = await import("./metrics/traces.js");
+    const started = createTraces({ endpoint: config.otlpEndpoint, version, publicKey: key.publicKey });
+    onStop(() => started.stop());
+    return started;
+  }
 
   /** What metrics tell beside the health. */
   async function takeFacts(): Promise<NodeFacts> {

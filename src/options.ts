@@ -104,6 +104,18 @@ export const options = [
     "true or false",
     "Serves metrics for Prometheus on --metrics-port.",
   ),
+  {
+    ...define(
+      "otlp-endpoint",
+      "URL",
+      undefined,
+      webAddress,
+      "http:// or https://, a host and a port, without a path",
+      "Collector that gets a trace of each request (OpenTelemetry, OTLP over HTTP); none when not given.",
+    ),
+    // The name that OpenTelemetry itself has for it.
+    env: "OTEL_EXPORTER_OTLP_ENDPOINT",
+  },
   define("mcp-enabled", undefined, "false", flag, "true or false", "Serves tools for assistants (MCP) on --mcp-port."),
   define("metrics-port", "PORT", "9090", portSchema, portAllowed, "Port of the metrics."),
   define("mcp-port", "PORT", "3001", portSchema, portAllowed, "Port of the MCP server."),

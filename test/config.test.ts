@@ -16,6 +16,7 @@ test("nothing given: defaults", (t) => {
     rpcPort: 53550,
     omniPort: 53551,
     metricsEnabled: false,
+    otlpEndpoint: undefined,
     mcpEnabled: false,
     metricsPort: 9090,
     mcpPort: 3001,
@@ -54,6 +55,7 @@ test("every option can be a flag, a variable and a key of the file", async (t) =
     "rpc-port": ["1", "rpcPort", 1],
     "omni-port": ["2", "omniPort", 2],
     "metrics-enabled": ["true", "metricsEnabled", true],
+    "otlp-endpoint": ["http://127.0.0.1:4318", "otlpEndpoint", "http://127.0.0.1:4318"],
     "mcp-enabled": ["true", "mcpEnabled", true],
     "metrics-port": ["3", "metricsPort", 3],
     "mcp-port": ["0", "mcpPort", 0],
@@ -103,7 +105,7 @@ test("the variables have the names that are promised", (t) => {
     options
       .filter(({ name, env }) => env !== `GATEHOUSE_${name.toUpperCase().replaceAll("-", "_")}`)
       .map(({ env }) => env),
-    ["TLSNOTARY_ENABLED"],
+    ["OTEL_EXPORTER_OTLP_ENDPOINT", "TLSNOTARY_ENABLED"],
   );
 });
 

@@ -21,7 +21,7 @@ export interface EdgeSettings {
   /** When new work is refused; the defaults when left out. */
   readonly overload?: OverloadBounds;
   /** Hears of every answered request. */
-  readonly onSettled?: (request: Omit<AccessLine, "requestId" | "address">) => void;
+  readonly onSettled?: (request: Omit<AccessLine, "address">, arrival: Arrival) => void;
   /** Takes a line for an answered request, up to {@link accessLinesPerSecond}. */
   readonly onAccess: (line: AccessLine) => void;
   /** Hears, once, that requests are forwarded by a local proxy that is not trusted. */
@@ -68,14 +68,15 @@ export function createEdge(settings: EdgeSettings): Edge {
   }
 
   function logLine(arrival: Arrival, address: string, startMs: number, failure: Failure | undefined): void {
-    const describe = (): Omit<AccessLine, "requestId" | "address"> => ({
+    const describe = (): Omit<AccessLine, "address"> => ({
+      requestId: arrival.requestId,
       protocol: arrival.protocol,
       rpc: arrival.method && rpcName(arrival.method),
       code: failure?.reason ?? "OK",
       latencyMs: Math.round((performance.now() - startMs) * 1000) / 1000,
     });
-    settings.onSettled?.(describe());
-    logAccess(() => ({ requestId: arrival.requestId, address, ...describe() }));
+    settings.onSettled?.(describe(), arrival);
+    logAccess(() => ({ ...describe(), address }));
   }
 
   return {
