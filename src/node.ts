@@ -105,13 +105,23 @@ export async function startNode(
   shared: { readonly processErrors: ProcessErrors },
 ): Promise<RunningNode> {
   const closers: (() => unknown)[] = [];
+  let isClosed = false;
   const closeAll = async (): Promise<void> => {
+    isClosed = true;
     for (const close of closers.splice(0).reverse()) {
       await close();
     }
   };
+  const onStop = (close: () => unknown): void => {
+    if (isClosed) {
+      // It was begun while the node stopped.
+      void close();
+    } else {
+      closers.push(close);
+    }
+  };
   try {
-    return await boot(config, shared.processErrors, (close) => closers.push(close), closeAll);
+    return await boot(config, shared.processErrors, onStop, closeAll);
   } catch (error) {
     await closeAll();
     throw error instanceof StartError ? error : new StartError(messageOf(error), { cause: error });
@@ -451,7 +461,7 @@ async function boot(
       await steps.makeUp("tlsnotary", startAttestation);
     }
     await steps.makeUp("dtr", () => undefined);
-    await steps.makeUp("main_loop", () => network.start());
+    await steps.makeUp("main_loop", () => (stopping ? undefined : network.start()));
     log.info({ public: true }, "The node is awake");
   }
 

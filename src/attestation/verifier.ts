@@ -130,6 +130,10 @@ export function startVerifier(parts: VerifierParts): Verifier {
         reject(new Error("the verifier ended while it started"));
       });
     });
+    if (state.status === "stopped") {
+      await made.terminate();
+      return;
+    }
     thread = made;
     made.on("message", (message: WorkerReply) => answered(made, message));
     // A thread that runs out of its heap says so by an error and ends.
@@ -233,6 +237,8 @@ export function startVerifier(parts: VerifierParts): Verifier {
         reject(notRunning("the node stops")),
       );
       await old?.terminate();
+      // One that was being started ends itself.
+      await started;
     },
   };
 }

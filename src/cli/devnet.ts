@@ -168,6 +168,10 @@ function overview(url: string, samples: readonly SampleSection[]): string[] {
   const routes = ["/health", "/info", "/peerlist", "/readyz?verbose", "/chain/head"];
   return [
     "",
+    "  Look:",
+    `    ${url}/status   the node at a glance`,
+    `    ${url}/docs     its interface`,
+    "",
     "  Try:",
     ...routes.map((route) => `    curl '${url}${route}'`),
     "",

@@ -95,6 +95,8 @@ function panel(node: RunningNode): string[] {
     `  ${node.publicKey}`,
     ...node.warnings.map((warning) => `  ${paint("yellow", "!")} ${warning}`),
     "",
+    `  ${node.rpcUrl}/status   to look at it`,
+    "",
     "  Try:",
     `    curl ${node.rpcUrl}/health`,
     `    curl ${node.rpcUrl}/info`,

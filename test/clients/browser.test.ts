@@ -60,6 +60,7 @@ if (browserPath === undefined) {
     });
 
     const page = await browser.newPage();
+    page.setDefaultTimeout(90_000);
     t.teardown(() => page.close());
     const { complaints } = listen(page);
     await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);

@@ -39,6 +39,8 @@ if (browserPath === undefined) {
   async function open(t: Teardown, node: TestNode, path: string, colorScheme: "dark" | "light", width = 1000) {
     const context = await browser.newContext({ colorScheme, viewport: { width, height: 900 } });
     t.teardown(() => context.close());
+    // A browser that shares two cores with everything else takes its time.
+    context.setDefaultTimeout(90_000);
     const page = await context.newPage();
     const heard = listen(page);
     await page.goto(`${node.rpcUrl}${path}`);

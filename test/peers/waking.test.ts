@@ -41,7 +41,10 @@ test("a peer that says Hello wakes it: the boot steps that were left out are tak
   await until(() => seen.length === 1);
 
   await startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(sleeper)] });
-  await until(async () => (await health(sleeper)).accepting && !(await health(sleeper)).dormant);
+  await until(async () => {
+    const { accepting, dormant, boot } = await health(sleeper);
+    return accepting && !dormant && boot.complete;
+  });
   const after = await health(sleeper);
   t.like(after, { status: "ok", dormant: false });
   t.true(after.boot.complete);
@@ -57,6 +60,17 @@ test("a peer that says Hello wakes it: the boot steps that were left out are tak
   t.deepEqual(seen, [HealthStatus.DORMANT, HealthStatus.OK]);
   const lines = await askJson<{ message: string }[]>(sleeper.port, "/public_logs");
   t.true(lines.some(({ message }) => message === "The node has a peer and leaves dormancy"));
+});
+
+test("a node that is told to stop while it wakes leaves nothing running", async (t) => {
+  const sleeper = await startMemberOf(t, { key: testKey(1), genesis, flags: { "tlsnotary-enabled": true } });
+  const waking = startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(sleeper)] });
+  await until(async () => !(await health(sleeper)).dormant);
+  await sleeper.stop();
+  const { iterationsTotal } = sleeper.mainLoop.heartbeat();
+  await waking;
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  t.is(sleeper.mainLoop.heartbeat().iterationsTotal, iterationsTotal);
 });
 
 test("who says Hello and is not there when he is asked wakes nobody", async (t) => {
