@@ -438,6 +438,7 @@ async function boot(
       peerBlock: numberOf(network.peerBlock()),
       peers: network.countPeers(),
       leaves: leafCount,
+      programs: await programs.createdCount(),
       requests: { active: activeRequests, limitedAddresses: blockedIps },
     };
   }

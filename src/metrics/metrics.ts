@@ -27,6 +27,8 @@ export interface NodeFacts {
   readonly peerBlock: number | undefined;
   readonly peers: { readonly known: number; readonly verified: number; readonly online: number };
   readonly leaves: number;
+  /** Storage programs that were ever made. */
+  readonly programs: number;
   readonly requests: { readonly active: number; readonly limitedAddresses: number };
 }
 
@@ -109,6 +111,7 @@ export function createMetrics({ version, versionName, takeSnapshot, facts }: Met
   const syncRate = gauge("sync_blocks_per_second", "Blocks applied a second while catching up, else 0.");
   const taskErrors = total("main_loop_task_errors_total", "Tasks of the main loop that failed.");
   const peers = gauge("peers", "Peers by what is known of them.", ["state"]);
+  const programs = total("programs_created_total", "Storage programs that were ever made, deleted ones too.");
   const leaves = gauge("tree_leaves", "Leaves of the commitment tree.");
   const active = gauge("requests_in_flight", "Requests being answered.");
   const limited = gauge("rate_limited_addresses", "Addresses that are over their limit.");
@@ -160,6 +163,7 @@ export function createMetrics({ version, versionName, takeSnapshot, facts }: Met
     peers.set({ state: "verified" }, known.peers.verified);
     peers.set({ state: "online" }, known.peers.online);
     leaves.set(known.leaves);
+    programs(known.programs);
     active.set(known.requests.active);
     limited.set(known.requests.limitedAddresses);
   }

@@ -88,6 +88,7 @@ export function createProgramCache(programs: Programs): CachedPrograms {
 
     listByOwner: (owner, identity, page) => programs.listByOwner(owner, identity, page),
     search: (query, exact, identity, page) => programs.search(query, exact, identity, page),
+    createdCount: () => programs.createdCount(),
 
     invalidate(address) {
       keeper.changed();

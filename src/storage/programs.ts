@@ -59,6 +59,8 @@ export interface Programs {
   listByOwner(owner: string, identity: string | undefined, page: Page): Promise<ProgramEntry[]>;
   /** Programs by name that the caller may read, newest first. */
   search(query: string, exact: boolean, identity: string | undefined, page: Page): Promise<ProgramEntry[]>;
+  /** How many were ever made: those that were deleted, too. */
+  createdCount(): Promise<number>;
 }
 
 /** From this many characters on the index of names helps. */
@@ -106,6 +108,8 @@ export function createPrograms(database: Pick<Database, "engine" | "prepare">): 
     "LEFT JOIN program_documents d ON d.address = p.address",
   );
   const withNames = prepareRecord<{ names: string }>(`${sql.fieldNames} AS names`);
+  // Programs are never removed, and their ids count up.
+  const newestId = prepare<{ readonly id: number | null }>("SELECT max(id) AS id FROM programs", "list");
   const withField = prepareRecord<{ field_type: JsonType | null; field_value: string | null }>(
     "f.type AS field_type, f.value AS field_value",
     "LEFT JOIN program_fields f ON f.address = p.address AND f.name_json = k.value ->> 1",
@@ -144,6 +148,11 @@ export function createPrograms(database: Pick<Database, "engine" | "prepare">): 
         );
 
   return {
+    async createdCount() {
+      const [row] = await newestId();
+      return row?.id ?? 0;
+    },
+
     async findWithData(address) {
       const row = await withData([address]);
       return row && { record: toRecord(row), data: row.data ?? undefined };

@@ -60,6 +60,7 @@ test("every field of /health has its mirror", async (t) => {
   t.is(value("last_uncaught_seconds"), NaN);
   t.is(value("block_number"), 0);
   t.is(value("tree_leaves"), 0);
+  t.is(value("programs_created_total"), 0);
   t.is(value("peers", { state: "known" }), 1);
   t.is(value("peers", { state: "online" }), 0);
   t.true(metrics.value("nodejs_eventloop_lag_p99_seconds", {})! >= 0);

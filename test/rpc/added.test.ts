@@ -28,6 +28,7 @@ test("HTTP, gRPC, Connect, gRPC-Web, JSON-RPC, OpenAPI, OpenRPC, reflection, MCP
         peerBlock: undefined,
         peers: { known: 0, verified: 0, online: 0 },
         leaves: 0,
+        programs: 0,
         requests: { active: 0, limitedAddresses: 0 },
       }),
   });

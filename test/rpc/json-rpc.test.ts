@@ -3,6 +3,8 @@ import test from "ava";
 import fc from "fast-check";
 import { JSONRPCClient, type JSONRPCResponse } from "json-rpc-2.0";
 import { createHash } from "node:crypto";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { signTransaction, createPublic, startMember, testKey } from "../helpers/chain.js";
 import { connectGrpc } from "../helpers/grpc-client.js";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
@@ -201,6 +203,13 @@ test("the older envelope answers what existing clients ask", async (t) => {
   }
 });
 
+/** Bytes in use once what is not is gone. */
+function heapBytes(): number {
+  setFlagsFromString("--expose-gc");
+  (runInNewContext("gc") as () => void)();
+  return process.memoryUsage().heapUsed;
+}
+
 /** Longer with FUZZ_SECONDS. */
 const fuzzMs = Number(process.env["FUZZ_SECONDS"] ?? 2) * 1000;
 
@@ -239,6 +248,7 @@ test("nothing that looks like JSON-RPC and is not makes the node fail or grow", 
     { weight: 1, arbitrary: fc.string() },
   );
   let sent = 0;
+  let before: number | undefined;
   const untilMs = Date.now() + fuzzMs;
   while (Date.now() < untilMs) {
     await Promise.all(
@@ -252,8 +262,12 @@ test("nothing that looks like JSON-RPC and is not makes the node fail or grow", 
         }
       }),
     );
+    // From here on everything is warm.
+    before ??= Date.now() > untilMs - fuzzMs / 2 ? heapBytes() : undefined;
   }
-  t.log(`${sent} requests`);
+  const grownMb = (heapBytes() - before!) / 1e6;
+  t.log(`${sent} requests, ${grownMb.toFixed(1)} MB more in use than in the middle`);
+  t.true(grownMb < 20);
   t.is(node.processErrors.uncaughtTotal + node.processErrors.unhandledRejectionTotal, 0);
   t.is((await ask(node.port, "/health")).status, 200);
 });

@@ -30,6 +30,7 @@ function createSource() {
       find((version) => ({ field: name === "a" ? { type: "number" as const, value: version } : undefined })),
     listByOwner: () => Promise.resolve([]),
     search: () => Promise.resolve([]),
+    createdCount: () => Promise.resolve(0),
   };
   return { state, programs };
 }
