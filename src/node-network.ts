@@ -323,7 +323,7 @@ export async function createNodeNetwork(parts: NodeNetworkParts): Promise<NodeNe
     isSynced() {
       const number = chain.head()?.number;
       const target = sync.target();
-      const hasAsked = book.isEmpty() || mainLoop.heartbeat().iterationsTotal > 0n;
+      const hasAsked = mainLoop.heartbeat().iterationsTotal > 0n || book.isEmpty();
       if (number === undefined || sync.isActive() || !hasAsked) {
         return false;
       }

@@ -59,6 +59,8 @@ export interface PeerBook {
   distrust(endpoint: string, reason: string): void;
   /** Verified peers that answer and are believed. */
   believed(): readonly BookEntry[];
+  /** Number of the newest block that any of them has; undefined while none has said. Asked at every look at health. */
+  highestBlock(): bigint | undefined;
   verified(identity: string): BookEntry | undefined;
   /** Verified peers at random, for others to hear of. */
   sample(most: number, except: string): { readonly endpoint: string; readonly identity: string }[];
@@ -99,6 +101,8 @@ export function createPeerBook({ ownIdentity, stored, intervalMs, nowMs }: PeerB
   const entries = new Map<string, BookEntry>(stored.map((peer) => [peer.endpoint, entryOf(peer)]));
   const endpoints = new Map<string, string>();
   let peers: readonly Peer[] | undefined;
+  /** What {@link PeerBook.highestBlock} gives until an entry changes, or is believed again. */
+  let highest: { readonly block: bigint | undefined; readonly untilMs: number } | undefined;
   const dirty = new Set<string>();
   const removed = new Set<string>();
   for (const { endpoint, identity, verifiedMs } of entries.values()) {
@@ -113,7 +117,7 @@ export function createPeerBook({ ownIdentity, stored, intervalMs, nowMs }: PeerB
     }
     removed.delete(entry.endpoint);
     entries.set(entry.endpoint, Object.freeze(entry));
-    peers = undefined;
+    peers = highest = undefined;
   }
 
   function forget(endpoint: string): boolean {
@@ -123,7 +127,7 @@ export function createPeerBook({ ownIdentity, stored, intervalMs, nowMs }: PeerB
     }
     entries.delete(endpoint);
     release(entry);
-    peers = undefined;
+    peers = highest = undefined;
     dirty.delete(endpoint);
     removed.add(endpoint);
     return true;
@@ -318,6 +322,27 @@ export function createPeerBook({ ownIdentity, stored, intervalMs, nowMs }: PeerB
     },
 
     believed: () => [...entries.values()].filter(isBelieved),
+
+    highestBlock() {
+      const now = nowMs();
+      if (highest === undefined || highest.untilMs <= now) {
+        let block: bigint | undefined;
+        let untilMs = Infinity;
+        for (const entry of entries.values()) {
+          if (entry.distrustedUntilMs > now) {
+            untilMs = Math.min(untilMs, entry.distrustedUntilMs);
+          } else if (
+            isBelieved(entry) &&
+            entry.head !== undefined &&
+            !(block !== undefined && block >= entry.head.number)
+          ) {
+            block = entry.head.number;
+          }
+        }
+        highest = { block, untilMs };
+      }
+      return highest.block;
+    },
 
     verified(identity) {
       const entry = entries.get(endpoints.get(identity) ?? "");

@@ -30,7 +30,7 @@ export interface SyncProgress {
 
 /** What it needs. */
 export interface SyncParts {
-  readonly book: Pick<PeerBook, "believed" | "distrust" | "recordFailure">;
+  readonly book: Pick<PeerBook, "believed" | "highestBlock" | "distrust" | "recordFailure">;
   readonly chain: FollowedChain;
   /** A peer's blocks from a number on, until the signal is aborted. Throws a PeerCallError. */
   readonly blocks: (
@@ -80,13 +80,6 @@ export function createSync(parts: SyncParts): Sync {
   let stopStream: () => void = () => undefined;
   let peer: string | undefined;
   const meter = createMeter(nowMs);
-
-  function target(): bigint | undefined {
-    return book.believed().reduce<bigint | undefined>((highest, { head }) => {
-      const isHigher = head !== undefined && (highest === undefined || head.number > highest);
-      return isHigher ? head.number : highest;
-    }, undefined);
-  }
 
   /** Those that have a block which is missing here: the furthest first, and chance among equals. */
   function candidates(): BookEntry[] {
@@ -199,10 +192,10 @@ export function createSync(parts: SyncParts): Sync {
     },
     isActive: () => underWay !== undefined,
     settled: () => underWay ?? Promise.resolve(),
-    target,
+    target: () => book.highestBlock(),
     progress() {
       const block = chain.head();
-      const targetBlock = target();
+      const targetBlock = book.highestBlock();
       if (underWay === undefined || block === undefined || targetBlock === undefined) {
         return undefined;
       }

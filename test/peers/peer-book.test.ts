@@ -147,6 +147,27 @@ test("who sent what he should not have is not believed for a while, longer each 
   t.like(book.list()[0], { verification: { message: undefined }, status: { ready: true } });
 });
 
+test("the newest block is that of those who are believed, at any moment", (t) => {
+  const { clock, book, prove } = setUp();
+  t.is(book.highestBlock(), undefined);
+  book.hear(endpoint(1), "file");
+  t.is(book.highestBlock(), undefined);
+  prove(1);
+  t.is(book.highestBlock(), 3n);
+  book.hear(endpoint(2), "file");
+  prove(2);
+  book.recordStatus(endpoint(2), { head: { number: 9n, hash: "0x9" }, accepting: true });
+  t.is(book.highestBlock(), 9n);
+  book.distrust(endpoint(2), "It lied.");
+  t.is(book.highestBlock(), 3n);
+  clock.nowMs += 60_000;
+  t.is(book.highestBlock(), 9n);
+  book.recordFailure(endpoint(2));
+  t.is(book.highestBlock(), 3n);
+  book.forget(endpoint(1));
+  t.is(book.highestBlock(), undefined);
+});
+
 test("only what matters is stored: not every answer", (t) => {
   const { clock, book, prove } = setUp();
   book.hear(endpoint(1), "file");
