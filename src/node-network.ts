@@ -322,7 +322,7 @@ export async function createNodeNetwork(parts: NodeNetworkParts): Promise<NodeNe
     }),
     isSynced() {
       const number = chain.head()?.number;
-      const target = sync.target();
+      const target = book.highestBlock();
       const hasAsked = mainLoop.heartbeat().iterationsTotal > 0n || book.isEmpty();
       if (number === undefined || sync.isActive() || !hasAsked) {
         return false;
@@ -365,7 +365,7 @@ export async function createNodeNetwork(parts: NodeNetworkParts): Promise<NodeNe
       await (isWriter ? save() : undefined);
       return isForgotten;
     },
-    peerBlock: () => sync.target(),
+    peerBlock: () => book.highestBlock(),
     countPeers() {
       const entries = book.entries();
       const verified = entries.filter(({ verifiedMs }) => verifiedMs !== undefined);

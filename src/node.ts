@@ -155,6 +155,7 @@ async function boot(
   const isReader = config.role === "reader";
   let stopping = false;
   let stopByMs = Infinity;
+  const isStopping = (): boolean => stopping;
   /** All listeners share the time: they drain one after the other. */
   const drain = (listener: RpcListener): Promise<void> =>
     listener.drain(Math.max(0, Math.min(drainMs, stopByMs - Date.now())));
@@ -182,12 +183,16 @@ async function boot(
       sharedChain.tell("database", `The database takes no writes (${code}).`);
     }
   };
+  const head = await bootChain();
+  if (genesis !== undefined && head === undefined) {
+    sharedChain.tell("boot", subsystems.get("chain").lastError?.message);
+  }
   const chainParts: NodeChainParts = {
     role: config.role,
     database,
     store: chainStore,
     genesis,
-    head: await bootChain(),
+    head,
     onWriteTrouble,
     onBlock: () => network.onBlock(),
     log,
@@ -213,7 +218,7 @@ async function boot(
       connectionString: () => addresses.connectionString,
       omniUrl: () => addresses.omniUrl,
       isAccepting,
-      isStopping: () => stopping,
+      isStopping,
       warn: (message) => warn("omni", message),
       hasConsensus: () => control.hasConsensus(),
       onVerified: () => void wake(),
@@ -277,7 +282,7 @@ async function boot(
       "The identity header is believed without a signature: only a gateway that sets it may reach this node.",
     );
   }
-  const readiness = createReadiness({ isMainLoopDead: () => mainLoop.isDead(), isStopping: () => stopping });
+  const readiness = createReadiness({ isMainLoopDead: () => mainLoop.isDead(), isStopping });
   const feed = createHealthFeed(takeSnapshot);
   const attestation = createNodeAttestation({
     config,
@@ -349,46 +354,45 @@ async function boot(
     subsystems.set(name, { enabled });
     steps.skip(name, reason);
   };
+  const sleepers: (() => Promise<unknown>)[] = [];
+  /** Takes a step; a dormant node leaves it out, and takes it when it wakes. */
+  const whenAwake = async (name: SubsystemName, run: () => unknown, take = steps.tryStep): Promise<void> => {
+    if (whyDormant === undefined) {
+      await take(name, run);
+    } else {
+      steps.skip(name, whyDormant);
+      sleepers.push(() => steps.makeUp(name, run));
+    }
+  };
   const doorOf = (name: SubsystemName): DoorParts => ({
     ...{ config, log, drain, onStop },
     onBound: (bound) => recordPort(name, bound),
   });
-  const startMcp = (): Promise<void> => serveMcp(doorOf("mcp"), { services, gate: edge, onInternalError, info });
   if (metrics === undefined) {
     leaveOut("metrics", "--metrics-enabled is not set.", false);
   } else {
     await steps.tryStep("metrics", () => serveMetrics(doorOf("metrics"), metrics));
   }
   leaveOut("signaling", whyDormant ?? notReported, false);
-  if (config.mcpEnabled && whyDormant === undefined) {
-    await steps.tryStep("mcp", startMcp);
+  if (config.mcpEnabled) {
+    await whenAwake("mcp", () => serveMcp(doorOf("mcp"), { services, gate: edge, onInternalError, info }));
   } else {
-    leaveOut("mcp", config.mcpEnabled ? whyDormant! : "--mcp-enabled is not set.", config.mcpEnabled);
+    leaveOut("mcp", "--mcp-enabled is not set.", false);
   }
-  const startAttestation = (): Promise<void> => attestation.start();
-  if (config.tlsnotaryEnabled && whyDormant === undefined) {
-    await steps.tryStep("tlsnotary", startAttestation);
+  if (config.tlsnotaryEnabled) {
+    await whenAwake("tlsnotary", () => attestation.start());
   } else {
-    const reason = config.tlsnotaryEnabled ? whyDormant! : "TLSNOTARY_ENABLED is not true.";
-    leaveOut("tlsnotary", reason, config.tlsnotaryEnabled);
+    leaveOut("tlsnotary", "TLSNOTARY_ENABLED is not true.", false);
   }
   const omniPort = await steps.step("omni", () => listenInternally());
   const scheme = config.omniTls ? "https" : "http";
   addresses.omniUrl = network.nameEndpoint(
     config.omniUrl ?? `${scheme}://${new URL(addresses.connectionString).hostname}:${omniPort}`,
   );
-  if (whyDormant === undefined) {
-    await steps.step("dtr", () => undefined);
-  } else {
-    steps.skip("dtr", whyDormant);
-  }
+  await whenAwake("dtr", () => undefined);
   leaveOut("l2ps", notReported, false);
   sealIfAlone(chainParts, chain, key, network.isSynced);
-  if (whyDormant === undefined) {
-    await steps.step("main_loop", () => network.start());
-  } else {
-    steps.skip("main_loop", whyDormant);
-  }
+  await whenAwake("main_loop", () => network.start(), steps.step);
   // First of all, so that watchers hear that the node takes no more traffic, and not of what is closed after that.
   onStop(() => feed.close());
   isBooted = true;
@@ -455,14 +459,13 @@ async function boot(
         subsystems.set(name, { extra: { reason: notReported } });
       }
     }
-    if (config.mcpEnabled) {
-      await steps.makeUp("mcp", startMcp);
+    for (const takeStep of sleepers) {
+      // It may be told to stop meanwhile.
+      if (isStopping()) {
+        return;
+      }
+      await takeStep();
     }
-    if (config.tlsnotaryEnabled) {
-      await steps.makeUp("tlsnotary", startAttestation);
-    }
-    await steps.makeUp("dtr", () => undefined);
-    await steps.makeUp("main_loop", () => (stopping ? undefined : network.start()));
     log.info({ public: true }, "The node is awake");
   }
 

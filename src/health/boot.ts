@@ -7,9 +7,9 @@ import { isSubsystemName, type Subsystems } from "./subsystems.js";
 /** A boot under way. Its steps are taken in the order in which they were announced. */
 export interface Boot {
   /** Takes a step: ready with what `run` gives; failed, and rejected with what `run` throws. */
-  step<T>(name: string, run: () => T | Promise<T>): Promise<T>;
+  readonly step: <T>(name: string, run: () => T | Promise<T>) => Promise<T>;
   /** Takes a step that the node can live without: failed, and undefined, when `run` throws. */
-  tryStep<T>(name: string, run: () => T | Promise<T>): Promise<T | undefined>;
+  readonly tryStep: <T>(name: string, run: () => T | Promise<T>) => Promise<T | undefined>;
   /** Leaves a step out. */
   skip(name: string, reason: string): void;
   /** Takes a step that was left out, after the boot; otherwise as {@link tryStep}. */

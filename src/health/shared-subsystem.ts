@@ -13,10 +13,11 @@ export function shareSubsystem(subsystems: Subsystems, name: SubsystemName): Sha
   const troubles = new Map<string, string>();
   return {
     tell(party, trouble) {
-      if (trouble === undefined) {
-        troubles.delete(party);
-      } else {
+      if (trouble !== undefined) {
         troubles.set(party, trouble);
+      } else if (!troubles.delete(party)) {
+        // Whoever was well all along changes nothing.
+        return;
       }
       const [first] = troubles;
       if (first === undefined) {

@@ -57,8 +57,6 @@ export interface Sync {
   isActive(): boolean;
   /** Resolves when it is not catching up. */
   settled(): Promise<void>;
-  /** Number of the newest block that a verified peer has proved; undefined while none has. */
-  target(): bigint | undefined;
   /** How far it is; undefined while it is not catching up. */
   progress(): SyncProgress | undefined;
   /** Ends, after the block under way. */
@@ -192,7 +190,6 @@ export function createSync(parts: SyncParts): Sync {
     },
     isActive: () => underWay !== undefined,
     settled: () => underWay ?? Promise.resolve(),
-    target: () => book.highestBlock(),
     progress() {
       const block = chain.head();
       const targetBlock = book.highestBlock();

@@ -24,15 +24,11 @@ const docsPage = `<!doctype html>
 `;
 
 /** The documents. */
-export function createApiDocs(
-  services: readonly ServedService[],
-  info: DocumentInfo,
-  commentOf: () => CommentOf,
-): Pages {
+export function createApiDocs(services: readonly ServedService[], info: DocumentInfo, commentOf: CommentOf): Pages {
   return {
     "/openapi.json": {
       contentType: "application/json; charset=utf-8",
-      load: () => describeOpenApi(services, info, commentOf()),
+      load: () => describeOpenApi(services, info, commentOf),
     },
     "/docs": {
       contentType: "text/html; charset=utf-8",

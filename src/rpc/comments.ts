@@ -11,13 +11,17 @@ const image = new URL("../../../gen/contract.binpb", import.meta.url);
 /** Places in a file's descriptor, by the numbers of their fields in descriptor.proto. */
 const place = { message: 4, enum: 5, service: 6, field: 2, nested: 3, nestedEnum: 4, value: 2, method: 2 };
 
-/** Reads the comments. */
-export function loadComments(): CommentOf {
+let loaded: ReadonlyMap<string, string> | undefined;
+
+/** The comment of a full name; they are read when the first one is asked for. */
+export const commentOf: CommentOf = (fullName) => (loaded ??= readComments()).get(fullName) ?? "";
+
+function readComments(): ReadonlyMap<string, string> {
   const comments = new Map<string, string>();
   for (const file of fromBinary(FileDescriptorSetSchema, readFileSync(image)).file) {
     readFile(file, comments);
   }
-  return (fullName) => comments.get(fullName) ?? "";
+  return comments;
 }
 
 function readFile(file: FileDescriptorProto, comments: Map<string, string>): void {

@@ -50,6 +50,8 @@ export interface JsonRpcRequest {
   readonly arrival: HttpArrival;
   /** Who calls. */
   readonly call: Call;
+  /** Set when it failed, in whatever shape the caller is told of it. */
+  failure?: Failure;
 }
 
 /** Gives the text of the answer, or undefined when only notifications came. */
@@ -75,11 +77,13 @@ export function createJsonRpcEntry(parts: JsonRpcParts): JsonRpcEntry {
   server.addMethod("rpc.discover", () => new RawJson(discover()));
 
   /** What a method throws, as the specification has it. */
-  async function answer<T>({ arrival: { requestId } }: JsonRpcRequest, run: () => Promise<T>): Promise<T> {
+  async function answer<T>(given: JsonRpcRequest, run: () => Promise<T>): Promise<T> {
+    const { requestId } = given.arrival;
     try {
       return await run();
     } catch (error) {
-      const { reason, message, retryAfterS } = explain(error, requestId, parts);
+      given.failure = explain(error, requestId, parts);
+      const { reason, message, retryAfterS } = given.failure;
       const data = { reason, requestId, ...(retryAfterS !== undefined && { retryAfter: retryAfterS }) };
       throw new JSONRPCErrorException(message, codes[reason] ?? serverError, data);
     }
@@ -98,8 +102,7 @@ export function createJsonRpcEntry(parts: JsonRpcParts): JsonRpcEntry {
     let length = 0;
     for (const [i, request] of requests.entries()) {
       if (length > maxAnswerLength) {
-        const { id = null } = asObject(request) as { id?: string | number | null };
-        answers.push(failure(serverError, "The answers to this batch are too long; ask for fewer at once.", id));
+        answers.push(...refuse(request, "The answers to this batch are too long; ask for fewer at once."));
         continue;
       }
       const text = await (i === 0 ? receive(request, given) : receiveCounted(request, given));
@@ -119,12 +122,13 @@ export function createJsonRpcEntry(parts: JsonRpcParts): JsonRpcEntry {
       admission = parts.gate.admit(arrival);
     } catch (error) {
       const { reason, message, retryAfterS } = error as Failure;
-      return failure(serverError, message, null, { reason, retryAfter: retryAfterS });
+      return refuse(request, message, { reason, retryAfter: retryAfterS })[0];
     }
+    const own: JsonRpcRequest = { ...given, arrival };
     try {
-      return await receive(request, { ...given, arrival });
+      return await receive(request, own);
     } finally {
-      parts.gate.settle(admission);
+      parts.gate.settle(admission, own.failure);
     }
   }
 
@@ -142,7 +146,8 @@ export function createJsonRpcEntry(parts: JsonRpcParts): JsonRpcEntry {
         ? olderAnswer(501, JSON.stringify(`Unknown method "${method.slice(0, 80)}".`))
         : olderAnswer(200, text);
     } catch (error) {
-      const { kind, message } = explain(error, given.arrival.requestId, parts);
+      given.failure = explain(error, given.arrival.requestId, parts);
+      const { kind, message } = given.failure;
       return olderAnswer(kind.httpStatus, JSON.stringify(message));
     }
   }
@@ -175,6 +180,12 @@ function write({ jsonrpc, id, result, error }: JSONRPCResponse): string {
 
 function failure(code: number, message: string, id: string | number | null = null, data?: object): string {
   return JSON.stringify(createJSONRPCErrorResponse(id, code, message, data));
+}
+
+/** The answer to a request of a batch that is not looked at; none to a notification. */
+function refuse(request: unknown, message: string, data?: object): string[] {
+  const { id } = asObject(request) as { readonly id?: string | number | null };
+  return id === undefined ? [] : [failure(serverError, message, id, data)];
 }
 
 /** The library looks into every request; what is no object is no valid request either. */

@@ -34,7 +34,7 @@ export interface McpParts extends Pick<ProtocolParts, "gate" | "nextRequestId" |
   /** Methods without parameters that are resources as well: by name, with a title. */
   readonly resources: Readonly<Record<string, string>>;
   readonly info: DocumentInfo;
-  readonly commentOf: () => CommentOf;
+  readonly commentOf: CommentOf;
 }
 
 /** Builds the server, not listening yet. */
@@ -47,14 +47,18 @@ export function createMcpServer(parts: McpParts): RpcListener {
   let tools: ReturnType<typeof describeTools> | undefined;
 
   /** One for each request: nothing is kept between them. */
-  function createSession(call: Call, arrival: HttpArrival): Server {
-    const { requestId } = arrival;
+  function createSession(call: Call, arrival: HttpArrival, onFailure: (failure: Failure) => void): Server {
+    const explained = (error: unknown): Failure => {
+      const failure = explain(error, arrival.requestId, parts);
+      onFailure(failure);
+      return failure;
+    };
     const session = new Server(
       { name: parts.info.title, version: parts.info.version },
       { capabilities: { tools: {}, resources: {} } },
     );
     session.setRequestHandler(ListToolsRequestSchema, () => ({
-      tools: (tools ??= describeTools(reads, parts.commentOf())),
+      tools: (tools ??= describeTools(reads, parts.commentOf)),
     }));
     session.setRequestHandler(CallToolRequestSchema, async ({ params: { name, arguments: given } }) => {
       const method = run.get(name);
@@ -65,7 +69,7 @@ export function createMcpServer(parts: McpParts): RpcListener {
       try {
         return { content: [{ type: "text" as const, text: await method(given, call) }] };
       } catch (error) {
-        const { reason, message } = explain(error, requestId, parts);
+        const { reason, message } = explained(error);
         return { isError: true, content: [{ type: "text" as const, text: `${reason}: ${message}` }] };
       }
     });
@@ -81,7 +85,7 @@ export function createMcpServer(parts: McpParts): RpcListener {
         const text = await run.get(toolName(found))!({}, call);
         return { contents: [{ uri, mimeType: "application/json", text }] };
       } catch (error) {
-        throw new McpError(ErrorCode.InternalError, explain(error, requestId, parts).message);
+        throw new McpError(ErrorCode.InternalError, explained(error).message);
       }
     });
     return session;
@@ -107,7 +111,7 @@ export function createMcpServer(parts: McpParts): RpcListener {
         );
       }
       const body = parseJson(await readBody(request, maxBodyBytes));
-      const session = createSession(new HttpCall(admission.caller, response), arrival);
+      const session = createSession(new HttpCall(admission.caller, response), arrival, (told) => (failure = told));
       const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true });
       response.once("close", () => void session.close());
       // The SDK's own types of the two do not agree on what may be undefined.

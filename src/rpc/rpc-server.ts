@@ -1,7 +1,7 @@
 /** All protocols over one list of services: what the node serves on its public port. */
 import { randomBytes } from "node:crypto";
 import { createApiDocs } from "./api-docs.js";
-import { type CommentOf, loadComments } from "./comments.js";
+import { commentOf } from "./comments.js";
 import { createConnectHandler } from "./connect.js";
 import type { ProtocolParts } from "./gate.js";
 import type { TlsCredentials } from "../certificate.js";
@@ -40,10 +40,8 @@ export interface RpcServerParts extends GrpcServerParts {
 export function createRpcServer(given: RpcServerParts, tls?: TlsCredentials): RpcListener {
   const parts = { ...given, nextRequestId: createRequestIds() };
   const transcoder = createTranscoder(parts);
-  let comments: CommentOf | undefined;
   let discovered: string | undefined;
   const methods = nameMethods(parts.services);
-  const commentOf = (): CommentOf => (comments ??= loadComments());
   const webApp = createWebApp({
     ...parts,
     pages: createPageServer({ ...createApiDocs(parts.services, parts.info, commentOf), ...parts.pages }),
@@ -51,7 +49,7 @@ export function createRpcServer(given: RpcServerParts, tls?: TlsCredentials): Rp
     jsonRpc: createJsonRpcEntry({
       ...parts,
       methods,
-      discover: () => (discovered ??= describeOpenRpc(methods, parts.info, commentOf())),
+      discover: () => (discovered ??= describeOpenRpc(methods, parts.info, commentOf)),
     }),
     methodsOf: (path) => transcoder.methodsOf(path),
   });
@@ -79,12 +77,11 @@ export type McpPortParts = GrpcServerParts & Pick<McpParts, "resources" | "info"
 
 /** Builds the server of tools for assistants. */
 export function createMcpPort(given: McpPortParts): RpcListener {
-  let comments: CommentOf | undefined;
   return createMcpServer({
     ...given,
     nextRequestId: createRequestIds(),
     methods: nameMethods(given.services),
-    commentOf: () => (comments ??= loadComments()),
+    commentOf,
   });
 }
 

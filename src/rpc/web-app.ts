@@ -7,7 +7,7 @@ import { Failure } from "../errors.js";
 import { type Admission, explain, type ProtocolParts } from "./gate.js";
 import { HttpArrival, HttpCall } from "./http-exchange.js";
 import { sendFailure, sendJson, splitUrl } from "./http-reply.js";
-import type { JsonRpcEntry } from "./json-rpc.js";
+import type { JsonRpcEntry, JsonRpcRequest } from "./json-rpc.js";
 import type { PageServer } from "./pages.js";
 import { maxBodyBytes, readBody } from "./read-body.js";
 
@@ -59,8 +59,9 @@ export function createWebApp(parts: WebAppParts): Express {
     const { requestId, admission, arrival } = localsOf(response);
     const call = new HttpCall(admission!.caller, response);
     const body = await readBody(request, maxBodyBytes);
-    const answer = await jsonRpc({ body, request, arrival: arrival!, call });
-    gate.settle(admission!);
+    const given: JsonRpcRequest = { body, request, arrival: arrival!, call };
+    const answer = await jsonRpc(given);
+    gate.settle(admission!, given.failure);
     if (answer === undefined) {
       response.status(204).end();
     } else {

@@ -1,6 +1,7 @@
 /** Other processes of the node: what they report, for how long it holds, and who may talk to it. */
 import { createClient } from "@connectrpc/connect";
 import test from "ava";
+import knex from "knex";
 import { mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
@@ -52,6 +53,26 @@ test("an external consensus that fails, or goes silent, fails the chain, and hea
   await control.reportSubsystem({ name: "chain", status: SubsystemStatus.READY, leaseS: 1 });
   t.is((await health(node)).status, "ok");
   await until(async () => (await health(node)).status === "failing");
+});
+
+test("a consensus that is well does not make a chain well that is not", async (t) => {
+  const node = await startTestNode(t);
+  const control = createClient(ControlService, node.control);
+  await control.reportSubsystem({ name: "chain", status: SubsystemStatus.READY, leaseS: 60 });
+  t.is((await health(node)).subsystems["chain"]!.status, "skipped");
+
+  const member = await startMember(t);
+  await member.stop();
+  const database = knex({ client: "sqlite3", connection: { filename: member.databaseFile }, useNullAsDefault: true });
+  await database("blocks")
+    .where({ number: 0 })
+    .update({ hash: `0x${"1".repeat(64)}` });
+  await database.destroy();
+  const broken = await startTestNode(t, {}, member.dir);
+  const other = createClient(ControlService, broken.control);
+  await other.reportSubsystem({ name: "chain", status: SubsystemStatus.FAILED, error: "no quorum", leaseS: 60 });
+  await other.reportSubsystem({ name: "chain", status: SubsystemStatus.READY, leaseS: 60 });
+  t.is((await health(broken)).subsystems["chain"]!.status, "failed");
 });
 
 test("reports that make no sense are refused with the reason", async (t) => {

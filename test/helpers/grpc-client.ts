@@ -20,33 +20,41 @@ export interface TestGrpcClient {
   close(): void;
 }
 
+/** Calls with a client of grpc-js. */
+export function callUnary<I extends DescMessage, O extends DescMessage>(
+  client: Client,
+  method: DescMethodUnary<I, O>,
+  request?: MessageInitShape<I>,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<MessageShape<O>> {
+  const metadata = new Metadata();
+  for (const [name, value] of Object.entries(headers)) {
+    metadata.set(name, value);
+  }
+  return new Promise((resolve, reject) => {
+    client.makeUnaryRequest(
+      `/${method.parent.typeName}/${method.name}`,
+      (message: object) => Buffer.from(toBinary(method.input, message as never)),
+      (bytes) => fromBinary(method.output, bytes),
+      create(method.input, request),
+      metadata,
+      { deadline: Date.now() + 20_000 },
+      (error, response) => {
+        if (error === null && response !== undefined) {
+          resolve(response);
+        } else {
+          reject(error ?? new Error("no response"));
+        }
+      },
+    );
+  });
+}
+
 /** Connects when first used. */
 export function connectGrpc(port: number): TestGrpcClient {
   const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure());
   return {
-    call(method, request, headers = {}) {
-      const metadata = new Metadata();
-      for (const [name, value] of Object.entries(headers)) {
-        metadata.set(name, value);
-      }
-      return new Promise((resolve, reject) => {
-        client.makeUnaryRequest(
-          `/${method.parent.typeName}/${method.name}`,
-          (message: object) => Buffer.from(toBinary(method.input, message as never)),
-          (bytes) => fromBinary(method.output, bytes),
-          create(method.input, request),
-          metadata,
-          { deadline: Date.now() + 20_000 },
-          (error, response) => {
-            if (error === null && response !== undefined) {
-              resolve(response);
-            } else {
-              reject(error ?? new Error("no response"));
-            }
-          },
-        );
-      });
-    },
+    call: (method, request, headers) => callUnary(client, method, request, headers),
     close: () => client.close(),
   };
 }

@@ -8,7 +8,7 @@ import {
   type MessageShape,
   toBinary,
 } from "@bufbuild/protobuf";
-import { Client, credentials, Metadata, Server, ServerCredentials, type ServerWritableStream } from "@grpc/grpc-js";
+import { Client, credentials, Server, ServerCredentials, type ServerWritableStream } from "@grpc/grpc-js";
 import { type KeyObject, randomBytes } from "node:crypto";
 import type { Block } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import {
@@ -27,6 +27,7 @@ import {
   type StatusSchema,
 } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { createCertificate } from "../../src/certificate.js";
+import { callUnary } from "./grpc-client.js";
 
 /** A key that such a peer has. */
 export interface OddKey {
@@ -177,18 +178,7 @@ export function connectStranger(t: { teardown(close: () => unknown): void }, por
     credentials.createSsl(null, Buffer.from(privateKey), Buffer.from(cert), { rejectUnauthorized: false }),
   );
   t.teardown(() => client.close());
-  const call: Stranger["call"] = (method, request) =>
-    new Promise((resolve, reject) => {
-      client.makeUnaryRequest(
-        `/${method.parent.typeName}/${method.name}`,
-        (message: object) => Buffer.from(toBinary(method.input, message as never)),
-        (bytes) => fromBinary(method.output, bytes),
-        create(method.input, request),
-        new Metadata(),
-        { deadline: Date.now() + 20_000 },
-        (error, response) => (response === undefined ? reject(error!) : resolve(response)),
-      );
-    });
+  const call: Stranger["call"] = (method, request) => callUnary(client, method, request);
   return {
     call,
     async hello({

@@ -10,3 +10,14 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
     await sleep(5);
   }
 }
+
+/** Like {@link until}, with a minute's patience, for what several nodes on two cores do; a rejection is a no. */
+export async function eventually(what: string, condition: () => Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 60_000;
+  while (!(await condition().catch(() => false))) {
+    if (Date.now() > deadline) {
+      throw new Error(`Not within a minute: ${what}`);
+    }
+    await sleep(50);
+  }
+}

@@ -82,6 +82,10 @@ test("requests are counted by protocol, rpc and outcome, with their latency", as
     body: "{}",
     headers: { "Content-Type": "application/json" },
   });
+  await ask(node.port, "/", {
+    method: "POST",
+    body: '{"jsonrpc":"2.0","id":1,"method":"storage.getProgram","params":["x"]}',
+  });
   const { metrics } = await scrape(node);
   const rpc = "gatehouse.info.v1.InfoService/GetVersion";
   for (const protocol of ["http", "grpc", "json-rpc", "connect"]) {
@@ -90,5 +94,6 @@ test("requests are counted by protocol, rpc and outcome, with their latency", as
   }
   const refused = { protocol: "http", rpc: "gatehouse.storage.v1.StorageService/GetProgram", code: "INVALID_REQUEST" };
   t.is(metrics.value("gatehouse_requests_total", refused), 1);
+  t.is(metrics.value("gatehouse_requests_total", { ...refused, protocol: "json-rpc" }), 1);
   t.is(metrics.value("gatehouse_requests_total", { protocol: "http", rpc: "none", code: "NOT_FOUND" }), 1);
 });

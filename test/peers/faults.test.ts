@@ -8,20 +8,11 @@ import { connectGrpc } from "../helpers/grpc-client.js";
 import { headOf, networkOf, peersOf, startMemberOf } from "../helpers/network.js";
 import { askJson } from "../helpers/plain-client.js";
 import type { TestNode } from "../helpers/start-node.js";
+import { eventually } from "../helpers/until.js";
 
 const authority = testKey(1);
 const { genesis } = networkOf(authority);
 const count = 4;
-
-async function eventually(what: string, condition: () => Promise<boolean>): Promise<void> {
-  const deadlineMs = Date.now() + 60_000;
-  while (!(await condition())) {
-    if (Date.now() > deadlineMs) {
-      throw new Error(`Not within a minute: ${what}`);
-    }
-    await sleep(50);
-  }
-}
 
 test("latency, broken connections, a partition and its healing end in equal heads, and nothing is lost", async (t) => {
   t.timeout(240_000);

@@ -2,24 +2,14 @@
 import test from "ava";
 import { createChainStore } from "../../src/chain/store.js";
 import { createPeerStore } from "../../src/peers/peer-store.js";
-import type { StoredPeer } from "../../src/peers/peer.js";
+import { blank, type StoredPeer } from "../../src/peers/peer.js";
 import { createPublic, openChain, signTransaction, testKey } from "../helpers/chain.js";
 import { prepareEngines } from "../helpers/databases.js";
 
 const engines = await prepareEngines();
 test.after.always(() => engines.stop());
 
-const peer = (n: number): StoredPeer => ({
-  endpoint: `https://198.51.100.1:${n}`,
-  origin: "hello",
-  identity: undefined,
-  expectedIdentity: undefined,
-  connectionString: undefined,
-  verifiedMs: undefined,
-  lastSeenMs: undefined,
-  failures: 0,
-  nextTryMs: 0,
-});
+const peer = (n: number): StoredPeer => ({ ...blank, endpoint: `https://198.51.100.1:${n}`, origin: "hello" });
 
 for (const engine of engines.names) {
   test(`the address book comes back as it was stored (${engine})`, async (t) => {

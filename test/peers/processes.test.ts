@@ -1,7 +1,6 @@
 /** Five nodes, each a process of its own, from one address: they find each other, follow, and come back from anything. */
 import test from "ava";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { createPublic, signTransaction, testKey } from "../helpers/chain.js";
 import { connectGrpc } from "../helpers/grpc-client.js";
@@ -16,20 +15,10 @@ import {
 } from "../helpers/network.js";
 import { askJson } from "../helpers/plain-client.js";
 import { type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+import { eventually } from "../helpers/until.js";
 
 const authority = testKey(1);
 const { genesis } = networkOf(authority);
-
-/** Waits longer than tests in one process do: five nodes share two cores here. */
-async function eventually(what: string, condition: () => Promise<boolean>): Promise<void> {
-  const deadlineMs = Date.now() + 60_000;
-  while (!(await condition().catch(() => false))) {
-    if (Date.now() > deadlineMs) {
-      throw new Error(`Not within a minute: ${what}`);
-    }
-    await sleep(50);
-  }
-}
 
 /** A node that can be killed and started again where it was. */
 class Member {

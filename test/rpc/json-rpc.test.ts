@@ -110,9 +110,14 @@ test("a batch is bounded, each of its requests counts, and notifications are don
       Array.from({ length: 20 }, (_, id) => ({ ...one, id })),
     ),
   ) as {
+    id: number;
     result?: string;
     error?: { data: { reason: string; retryAfter: number } };
   }[];
+  t.deepEqual(
+    answers.map(({ id }) => id),
+    Array.from({ length: 20 }, (_, id) => id),
+  );
   const refused = answers.filter(({ error }) => error?.data.reason === "RATE_LIMITED");
   t.true(refused.length > 5 && refused.length < 20);
   t.true(refused.every(({ error }) => error!.data.retryAfter >= 1));
