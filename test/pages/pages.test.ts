@@ -56,7 +56,7 @@ if (browserPath === undefined) {
     }
   }
 
-  test("the status page shows what /health says, and follows it", async (t) => {
+  test.serial("the status page shows what /health says, and follows it", async (t) => {
     const node = await startMember(t);
     const { page, complaints, asked } = await open(t, node, "/status", "light");
     await page.getByRole("status").filter({ hasText: "ok" }).waitFor();
@@ -83,7 +83,7 @@ if (browserPath === undefined) {
     );
   });
 
-  test("it is readable on a phone, in the dark, and by keyboard", async (t) => {
+  test.serial("it is readable on a phone, in the dark, and by keyboard", async (t) => {
     const node = await startMember(t);
     const { page, complaints } = await open(t, node, "/status", "dark", 360);
     await page.getByRole("status").filter({ hasText: "ok" }).waitFor();
@@ -100,10 +100,14 @@ if (browserPath === undefined) {
     t.deepEqual(complaints, []);
   });
 
-  test("the page of the interface draws it, without any outside address", async (t) => {
+  test.serial("the page of the interface draws it, without any outside address", async (t) => {
     const node = await startMember(t);
     const { page, complaints, asked } = await open(t, node, "/docs", "light");
-    await page.getByText("The programs of an owner that the caller may read").first().waitFor();
+    const drawn = page.getByText("The programs of an owner that the caller may read").first();
+    for (let i = 0; i < 5 && !(await drawn.isVisible()); i++) {
+      await drawn.waitFor({ timeout: 15_000 }).catch(() => page.reload());
+    }
+    await drawn.waitFor();
     await picture(page, "docs");
     t.true(
       asked.every((url) => url.startsWith(node.rpcUrl) || url.startsWith("data:")),
