@@ -19,11 +19,11 @@ export default tseslint.config(
       "@typescript-eslint/switch-exhaustiveness-check": ["error", { considerDefaultExhaustiveForUnions: true }],
       "no-restricted-properties": [
         "error",
-        { object: "process", property: "env", message: "config.ts is the only reader of the environment." },
+        { object: "process", property: "env", message: "src/config/config.ts is the only reader of the environment." },
       ],
     },
   },
-  { files: ["src/config.ts"], rules: { "no-restricted-properties": "off" } },
+  { files: ["src/config/config.ts"], rules: { "no-restricted-properties": "off" } },
   {
     files: ["test/**", "bench/**"],
     rules: {

@@ -3,9 +3,9 @@ import { fromBinary, toBinary, toJsonString } from "@bufbuild/protobuf";
 import { connect } from "node:http2";
 import { Bench } from "tinybench";
 import { GetHealthResponseSchema } from "../gen/gatehouse/health/v1/health_pb.js";
-import { binaryDecoder } from "../src/rpc/binary-decoder.js";
-import { binaryEncoder } from "../src/rpc/binary-encoder.js";
-import { jsonEncoder } from "../src/rpc/json-encoder.js";
+import { binaryDecoder } from "../src/rpc/codec/binary-decoder.js";
+import { binaryEncoder } from "../src/rpc/codec/binary-encoder.js";
+import { jsonEncoder } from "../src/rpc/codec/json-encoder.js";
 import { callEmpty } from "./load.js";
 import type { BenchContext, Row } from "./row.js";
 

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
 import { gzipSync } from "node:zlib";
 import { ControlService } from "../gen/gatehouse/control/v1/control_pb.js";
-import { createCertificate } from "../src/certificate.js";
+import { createCertificate } from "../src/base/certificate.js";
 import { connectStranger, type OddKey, type OddPeer, startOddPeer } from "../test/helpers/odd-peer.js";
 import { controlOf } from "./control.js";
 import { probeHealth } from "./prober.js";

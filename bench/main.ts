@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { sha256 } from "../src/hash.js";
+import { sha256 } from "../src/base/hash.js";
 import { benchAttestation } from "./attestation.js";
 import { benchBoot } from "./boot.js";
 import { benchCodecs } from "./codecs.js";

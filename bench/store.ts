@@ -7,7 +7,7 @@ import { startProgress } from "../src/cli/progress.js";
 import { submitChange } from "../src/cli/submit.js";
 import { openDatabase } from "../src/db/connect.js";
 import { migrate } from "../src/db/migrate.js";
-import { createNodeKey, nodeKeyPath } from "../src/info/node-key.js";
+import { createNodeKey, nodeKeyPath } from "../src/base/node-key.js";
 import { foldName } from "../src/storage/programs.js";
 import { compare, httpAnswer } from "./compare.js";
 import { httpLoad, type Load, randomLoad } from "./load.js";

@@ -1,7 +1,7 @@
 /** Each protocol, with and without identity, against bare servers that answer the same bytes. */
 import { generateKeyPairSync, sign } from "node:crypto";
 import { connect } from "node:http2";
-import { identityMessage } from "../src/edge/identity.js";
+import { identityMessage } from "../src/base/identity-message.js";
 import { compare, httpAnswer } from "./compare.js";
 import { callEmpty, grpcLoad, httpLoad, type HttpRequest, type Load } from "./load.js";
 import type { BenchContext, Row } from "./row.js";

@@ -14,8 +14,8 @@ import { addStart } from "./cli/start.js";
 import { addStorage } from "./cli/storage.js";
 import { addTx } from "./cli/tx.js";
 import { addZk } from "./cli/zk.js";
-import { ConfigError } from "./config.js";
-import { version } from "./version.js";
+import { ConfigError } from "./config/config.js";
+import { version } from "./base/version.js";
 
 const program = new Command("gatehouse")
   .description("The face of a network node: gRPC services inside, plain HTTP and JSON outside.")

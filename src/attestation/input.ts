@@ -1,6 +1,6 @@
 /** An attestation as callers hand it in. */
-import { Failure } from "../errors.js";
-import { isNestedDeeper } from "../json-depth.js";
+import { Failure } from "../rpc/errors.js";
+import { isNestedDeeper } from "../base/json-depth.js";
 
 /** Most bytes of a presentation. */
 export const maxPresentationBytes = 512 * 1024;

@@ -1,6 +1,6 @@
 /** A notary of the operator's own: asked now and then whether it answers, and for its public key. */
 import { createPublicKey } from "node:crypto";
-import { type Repetition, repeat } from "../repeat.js";
+import { type Repetition, repeat } from "../base/repeat.js";
 
 /** What is known of the notary. */
 export interface NotaryState {

@@ -1,5 +1,5 @@
 /** What an attestation must be beyond valid. */
-import { Failure } from "../errors.js";
+import { Failure } from "../rpc/errors.js";
 import type { VerifiedPresentation } from "./presentation.js";
 
 /** The policy of a node. */

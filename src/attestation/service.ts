@@ -1,6 +1,6 @@
 /** The attestation service. Health and info say how the verifier is. */
 import { type AttestationService, AttestationStatus } from "../../gen/gatehouse/attestation/v1/attestation_pb.js";
-import { Failure } from "../errors.js";
+import { Failure } from "../rpc/errors.js";
 import type { Implementation, PlainReplies } from "../rpc/service.js";
 import { readPresentation } from "./input.js";
 import type { WatchedNotary } from "./notary.js";

@@ -5,9 +5,9 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
-import { Failure } from "../errors.js";
+import { Failure } from "../rpc/errors.js";
 import type { VerifiedPresentation } from "./presentation.js";
-import type { WorkerReply, WorkerSetup, WorkerTask } from "./worker.js";
+import type { WorkerReply, WorkerSetup, WorkerTask } from "./verifier-thread.js";
 
 /** How the verifier is. */
 export type VerifierState =
@@ -110,7 +110,7 @@ export function startVerifier(parts: VerifierParts): Verifier {
 
   async function startThread(compiled: WebAssembly.Module): Promise<void> {
     const setup: WorkerSetup = { module: compiled, notaryKeys };
-    const made = new Worker(new URL("worker.js", import.meta.url), {
+    const made = new Worker(new URL("verifier-thread.js", import.meta.url), {
       workerData: setup,
       env: {},
       execArgv: [],

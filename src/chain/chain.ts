@@ -4,7 +4,7 @@
  */
 import type { Knex } from "knex";
 import type { Block, BlockHeader, Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import { Failure } from "../errors.js";
+import { Failure } from "../rpc/errors.js";
 import type { Genesis } from "./genesis.js";
 import { type ChainChanges, type ChainHead, type ChainStore, encodeTransaction, type PoolSize } from "./store.js";
 import {

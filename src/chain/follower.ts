@@ -1,6 +1,6 @@
 /** The chain of a node that only reads: somebody else applies the blocks, to the same database. */
-import { Failure } from "../errors.js";
-import { type Repetition, repeat } from "../repeat.js";
+import { Failure } from "../rpc/errors.js";
+import { type Repetition, repeat } from "../base/repeat.js";
 import type { Chain } from "./chain.js";
 import type { ChainHead, ChainStore } from "./store.js";
 

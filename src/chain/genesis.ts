@@ -1,7 +1,7 @@
 /** The genesis: a JSON file that becomes block 0 once, and that names the network by its hash. */
 import { readFile, stat } from "node:fs/promises";
 import { z } from "zod";
-import { sha256 } from "../hash.js";
+import { hex32, sha256 } from "../base/hash.js";
 import type { ChainHead, ChainStore } from "./store.js";
 
 /** The genesis that block 0 holds. */
@@ -21,7 +21,7 @@ const maxBytes = 16 * 1024 * 1024;
 const genesisFile = z.looseObject({
   name: z.string().optional(),
   timestamp: z.number().int().min(0).max(Number.MAX_SAFE_INTEGER).optional(),
-  authorities: z.array(z.string().regex(/^0x[0-9a-f]{64}$/)).optional(),
+  authorities: z.array(z.string().regex(hex32)).optional(),
 });
 
 /**

@@ -1,7 +1,7 @@
 /** The chain service, and the consensus service of the internal port. */
 import { type ChainService, type ConsensusService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { Failure } from "../errors.js";
-import { normalizeHash } from "../hash.js";
+import { Failure } from "../rpc/errors.js";
+import { normalizeHash } from "../rpc/parameters.js";
 import type { Implementation } from "../rpc/service.js";
 import type { Chain } from "./chain.js";
 import type { ChainStore } from "./store.js";

@@ -9,15 +9,13 @@ import {
   type TransactionBody,
   TransactionBodySchema,
 } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import { verifyEd25519 } from "../ed25519.js";
-import { Failure } from "../errors.js";
-import { sha256 } from "../hash.js";
-import { mapInTurns } from "../turns.js";
+import { verifyEd25519 } from "../base/ed25519.js";
+import { Failure } from "../rpc/errors.js";
+import { hex32, sha256 } from "../base/hash.js";
+import { mapInTurns } from "../base/yielding.js";
 
 /** Most bytes of a transaction's body: a document of 1 MiB and what comes with it. */
 export const maxTransactionBytes = 1024 * 1024 + 256 * 1024;
-
-const keyForm = /^0x[0-9a-f]{64}$/;
 
 /** A transaction whose signature was verified. */
 export interface ReadTransaction {
@@ -46,7 +44,7 @@ export function readTransaction(signed: Transaction): ReadTransaction {
     throw new Failure("INVALID_REQUEST", `A transaction must not be larger than ${maxTransactionBytes} bytes.`);
   }
   const body = parse("transaction", () => fromBinary(TransactionBodySchema, signed.body));
-  if (!keyForm.test(body.sender)) {
+  if (!hex32.test(body.sender)) {
     throw new Failure("INVALID_REQUEST", "The sender must be 0x and 64 lower-case hex digits.");
   }
   if (body.nonce > BigInt(Number.MAX_SAFE_INTEGER)) {
@@ -79,7 +77,7 @@ export function readTransactions(signed: readonly Transaction[]): Promise<ReadTr
  */
 export function readHeader(signed: Pick<Block, "header" | "signature">): BlockHeader {
   const header = parse("block header", () => fromBinary(BlockHeaderSchema, signed.header));
-  if (!keyForm.test(header.proposer) || !verifyEd25519(header.proposer, signed.header, signed.signature)) {
+  if (!hex32.test(header.proposer) || !verifyEd25519(header.proposer, signed.header, signed.signature)) {
     throw new Failure("INVALID_SIGNATURE", "The block is not signed by its proposer.");
   }
   return header;

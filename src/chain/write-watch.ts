@@ -3,7 +3,7 @@
  * else's lock, so the pending count alone does not tell. While writes fail, one that is taken back is tried again and
  * again, so that the trouble is known to be over before anybody has to find out.
  */
-import { toFailure } from "../errors.js";
+import { toFailure } from "../rpc/errors.js";
 import type { ChainStore } from "./store.js";
 
 /** What the watch needs. */

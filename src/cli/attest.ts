@@ -5,7 +5,7 @@ import { readPresentation } from "../attestation/input.js";
 import { checkPolicy } from "../attestation/policy.js";
 import type { Revealed } from "../attestation/presentation.js";
 import { startVerifier } from "../attestation/verifier.js";
-import { Failure } from "../errors.js";
+import { Failure } from "../rpc/errors.js";
 import { ExitError, paint, print, table } from "./output.js";
 
 interface VerifyFlags {

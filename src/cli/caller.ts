@@ -1,8 +1,8 @@
 /** Keys on the command line: to sign transactions, and to say who reads. */
 import type { Command } from "commander";
 import { resolve } from "node:path";
-import { identityMessage } from "../edge/identity.js";
-import { loadNodeKey, type NodeKey } from "../info/node-key.js";
+import { identityMessage } from "../base/identity-message.js";
+import { loadNodeKey, type NodeKey } from "../base/node-key.js";
 import { ExitError } from "./output.js";
 
 /** Adds `--key` to a command. */

@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join, resolve } from "node:path";
-import { controlTokenPath } from "../node-control.js";
+import { controlTokenPath } from "../node/control.js";
 import { ExitError } from "./output.js";
 
 /** The flags that say which node. */

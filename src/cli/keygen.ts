@@ -1,7 +1,7 @@
 /** `gatehouse keygen`: makes a node's identity key before its first start. */
 import type { Command } from "commander";
 import { resolve } from "node:path";
-import { createNodeKey, nodeKeyPath } from "../info/node-key.js";
+import { createNodeKey, nodeKeyPath } from "../base/node-key.js";
 import { ExitError, print } from "./output.js";
 
 /** Adds the command. */

@@ -1,5 +1,5 @@
 /** Lines on the terminal that are kept up to date where they stand. */
-import { type Repetition, repeat } from "../repeat.js";
+import { type Repetition, repeat } from "../base/repeat.js";
 
 /**
  * Writes the lines, and again over themselves, for as long as it is not stopped. On anything but a terminal they are

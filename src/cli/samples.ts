@@ -4,7 +4,7 @@
  */
 import { join } from "node:path";
 import { AccessMode, AccessPermission } from "../../gen/gatehouse/storage/v1/storage_pb.js";
-import { loadOrCreateNodeKey, type NodeKey } from "../info/node-key.js";
+import { loadOrCreateNodeKey, type NodeKey } from "../base/node-key.js";
 import { programAddress } from "../storage/write.js";
 import { toHex } from "../zk/poseidon.js";
 import { askSuccessfully } from "./ask-node.js";

@@ -1,10 +1,10 @@
 /** `gatehouse start`: runs a node until it is told to stop. */
 import { type Command, Option as Flag } from "commander";
-import { type Config, loadConfig, processSources } from "../config.js";
+import { type Config, loadConfig, processSources } from "../config/config.js";
 import { createProcessErrors, watchProcess } from "../health/process-errors.js";
-import { type RunningNode, startNode } from "../node.js";
-import { type Option, options } from "../options.js";
-import { repeat } from "../repeat.js";
+import { type RunningNode, startNode } from "../node/node.js";
+import { type Option, options } from "../config/options.js";
+import { repeat } from "../base/repeat.js";
 import { paint, print } from "./output.js";
 import { type Progress, startProgress } from "./progress.js";
 import { stopOnSignals } from "./signals.js";

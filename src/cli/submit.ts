@@ -3,7 +3,7 @@ import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { setTimeout as sleep } from "node:timers/promises";
 import { TransactionBodySchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import type { StorageOperationSchema } from "../../gen/gatehouse/storage/v1/operation_pb.js";
-import type { NodeKey } from "../info/node-key.js";
+import type { NodeKey } from "../base/node-key.js";
 import type { Command } from "commander";
 import { addNodeFlags, askSuccessfully } from "./ask-node.js";
 import { addKeyFlag, loadKey } from "./caller.js";

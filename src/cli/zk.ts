@@ -1,4 +1,5 @@
 /** `gatehouse zk`: adds commitments, spends nullifiers, fetches and verifies proofs. */
+import { hex32 } from "../base/hash.js";
 import type { Command } from "commander";
 import { readFile, writeFile } from "node:fs/promises";
 import { z } from "zod";
@@ -90,7 +91,7 @@ Examples:
     });
 }
 
-const hash = z.string().regex(/^0x[0-9a-f]{64}$/, "is not 0x and 64 lower-case hex digits");
+const hash = z.string().regex(hex32, "is not 0x and 64 lower-case hex digits");
 const element = hash.transform(BigInt).refine((value) => value < fieldOrder, "is no element of the field");
 const savedProof = z.looseObject({
   commitment: hash,

@@ -2,7 +2,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { BookEntrySchema, ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { Failure } from "../errors.js";
+import { Failure } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
 import { createLeases } from "./leases.js";
 

@@ -6,7 +6,7 @@ import knex, { type Knex } from "knex";
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import sqlite3, { type Database as SqliteConnection, type Statement } from "sqlite3";
-import { markDatabaseTrouble } from "../errors.js";
+import { markDatabaseTrouble } from "../base/database-trouble.js";
 
 /** The engines. */
 export type Engine = "sqlite" | "postgresql";

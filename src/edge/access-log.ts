@@ -1,5 +1,5 @@
 /** One log line for each answered request, up to so many a second; how many were left out is told with the next. */
-import type { Failure } from "../errors.js";
+import type { Failure } from "../rpc/errors.js";
 import type { Arrival } from "../rpc/gate.js";
 
 /** An answered request. */

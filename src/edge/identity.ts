@@ -4,9 +4,9 @@
  * verified once and remembered until then; nothing that writes relies on it.
  */
 import { LRUCache } from "lru-cache";
-import { createHash } from "node:crypto";
-import { verifyEd25519 } from "../ed25519.js";
-import { Failure } from "../errors.js";
+import { verifyEd25519 } from "../base/ed25519.js";
+import { identityMessage } from "../base/identity-message.js";
+import { Failure } from "../rpc/errors.js";
 
 /** How callers prove their identity. */
 export type IdentityMode = "signed" | "trusted-header";
@@ -63,11 +63,6 @@ function createSignedIdentify(nowMs: () => number): Identify {
     verified.set(proof, proven);
     return proven.identity;
   };
-}
-
-/** What a caller signs, and gives with both as it is: the hex digits of a hash, as bytes (specification, 2). */
-export function identityMessage(claim: string, timestamp: string): Buffer {
-  return Buffer.from(createHash("sha256").update(`${claim}:${timestamp}`, "utf8").digest("hex"), "utf8");
 }
 
 function verifyProof(claim: string, timestamp: string, signature: string, now: number) {

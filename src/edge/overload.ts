@@ -2,7 +2,7 @@
  * Refuses new work early when there is too much of it already: more requests under way than the bound, or an event loop
  * that is late at two looks in a row. What is refused costs little; what was let in is finished.
  */
-import { Failure } from "../errors.js";
+import { Failure } from "../rpc/errors.js";
 
 /** When it is too much. */
 export interface OverloadBounds {

@@ -5,7 +5,7 @@
  */
 import { TokenBucket } from "limiter";
 import { LRUCache } from "lru-cache";
-import { Failure } from "../errors.js";
+import { Failure } from "../rpc/errors.js";
 import { networkOf } from "./cidr.js";
 
 const windowMs = 60_000;

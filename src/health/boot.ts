@@ -1,7 +1,7 @@
 /** The boot: an ordered list of named steps. A step that has the name of a subsystem moves that subsystem too. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type BootSchema, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { messageOf } from "./process-errors.js";
+import { messageOf } from "../base/message-of.js";
 import { isSubsystemName, type Subsystems } from "./subsystems.js";
 
 /** A boot under way. Its steps are taken in the order in which they were announced. */

@@ -4,7 +4,7 @@
  */
 import { type Health, HealthCheckResponse_ServingStatus as Serving } from "../../gen/health/v1/health_pb.js";
 import { HealthStatus, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { Failure } from "../errors.js";
+import { Failure } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
 import type { HealthFeed } from "./feed.js";
 import type { HealthSnapshot, TakeSnapshot } from "./snapshot.js";

@@ -1,7 +1,7 @@
 /** The checks behind `/livez` and `/readyz`: named, so that an orchestrator can list them and leave some out. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type ProbeReportSchema, ProbeStatus, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { Failure } from "../errors.js";
+import { Failure } from "../rpc/errors.js";
 import type { HealthSnapshot } from "./snapshot.js";
 
 /** A check: undefined when it passes, otherwise why it fails. */

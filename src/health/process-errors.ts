@@ -1,4 +1,5 @@
 /** Counts what nobody caught. The process goes on: one bad request must not take the node down, but it must show. */
+import { messageOf } from "../base/message-of.js";
 
 /** An error that happened. */
 export interface ErrorEvent {
@@ -53,10 +54,4 @@ export function watchProcess(errors: ProcessErrors, log: { error(fields: object,
     errors.count("unhandledRejection", reason);
     log.error({ err: reason }, "Unhandled rejection");
   });
-}
-
-/** The first line of whatever was thrown, for people; at most 500 characters. */
-export function messageOf(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
-  return text.split("\n", 1)[0]!.slice(0, 500);
 }

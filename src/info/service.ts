@@ -7,7 +7,7 @@ import {
   type PeerSchema,
   type PublicLogLineSchema,
 } from "../../gen/gatehouse/info/v1/info_pb.js";
-import { Failure } from "../errors.js";
+import { Failure } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
 
 /** What the service tells of. */

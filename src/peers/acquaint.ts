@@ -5,7 +5,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { randomBytes } from "node:crypto";
 import { type KnownPeer, PeerService, type Status, type StatusSchema } from "../../gen/gatehouse/peer/v1/peer_pb.js";
-import { Failure } from "../errors.js";
+import { Failure } from "../rpc/errors.js";
 import { PeerCallError, type PeerClient } from "./client.js";
 import { checkHost, type EndpointPolicy, parseConnectionString, parseEndpoint } from "./endpoint.js";
 import { introduce, type IntroductionKey, readIntroduction, type ReadStatus } from "./introduction.js";

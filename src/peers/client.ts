@@ -17,9 +17,9 @@ import { connect as connectTls } from "node:tls";
 import type { Block } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
-import { identityOfCertificate, type TlsCredentials } from "../certificate.js";
-import { binaryDecoder } from "../rpc/binary-decoder.js";
-import { binaryEncoder } from "../rpc/binary-encoder.js";
+import { identityOfCertificate, type TlsCredentials } from "../base/certificate.js";
+import { binaryDecoder } from "../rpc/codec/binary-decoder.js";
+import { binaryEncoder } from "../rpc/codec/binary-encoder.js";
 import type { Address } from "./endpoint.js";
 
 /** What went wrong with a call. */

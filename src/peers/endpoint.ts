@@ -4,7 +4,7 @@
  */
 import { lookup } from "node:dns/promises";
 import { BlockList, isIP } from "node:net";
-import { Failure } from "../errors.js";
+import { Failure } from "../rpc/errors.js";
 
 /** What the node allows. */
 export interface EndpointPolicy {

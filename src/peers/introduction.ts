@@ -11,13 +11,12 @@ import {
   type SignedIntroductionSchema,
   type Status,
 } from "../../gen/gatehouse/peer/v1/peer_pb.js";
-import { verifyEd25519 } from "../ed25519.js";
-import { Failure } from "../errors.js";
-import { sha256 } from "../hash.js";
+import { verifyEd25519 } from "../base/ed25519.js";
+import { Failure } from "../rpc/errors.js";
+import { hex32, sha256 } from "../base/hash.js";
 
 /** What is signed begins with this, so that a signature of it fits nothing else that a node signs. */
 const signedPrefix = Buffer.from("gatehouse introduction v1\0", "latin1");
-const keyForm = /^0x[0-9a-f]{64}$/;
 const maxIntroductionBytes = 4_096;
 
 /** The newest block of a node, as an authority signed it. */
@@ -70,7 +69,7 @@ export function readIntroduction(signed: SignedIntroduction | undefined): Introd
   }
   const { identity } = introduction;
   const bytes = Buffer.concat([signedPrefix, signed.introduction]);
-  if (!keyForm.test(identity) || !verifyEd25519(identity, bytes, signed.signature)) {
+  if (!hex32.test(identity) || !verifyEd25519(identity, bytes, signed.signature)) {
     throw new Failure("INVALID_SIGNATURE", "The introduction is not signed by the identity that it names.");
   }
   return introduction;

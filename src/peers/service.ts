@@ -2,7 +2,7 @@
 import { TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import type { Introduction, PeerService, Status } from "../../gen/gatehouse/peer/v1/peer_pb.js";
-import { Failure, type Reason } from "../errors.js";
+import { Failure, type Reason } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
 import type { Acquaint, Self } from "./acquaint.js";
 import { checkHost, type EndpointPolicy, parseConnectionString, parseEndpoint } from "./endpoint.js";

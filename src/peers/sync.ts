@@ -4,7 +4,7 @@
  * applied, so it resumes where it stopped, whatever stopped it.
  */
 import type { Block } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import { Failure, type Reason } from "../errors.js";
+import { Failure, type Reason } from "../rpc/errors.js";
 import { PeerCallError } from "./client.js";
 import type { BookEntry } from "./peer.js";
 import type { PeerBook } from "./peer-book.js";

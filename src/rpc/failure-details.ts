@@ -1,7 +1,7 @@
 /** What an rpc client is told of a failure beyond code and sentence: details of the standard google.rpc types. */
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { ErrorInfoSchema, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
-import type { Failure } from "../errors.js";
+import type { Failure } from "./errors.js";
 
 /** Owner of the reasons, as ErrorInfo wants it. */
 const domain = "gatehouse";

@@ -2,7 +2,7 @@
  * Where the protocols meet the edge. A protocol says who arrived and for which rpc; the edge lets it in or throws the
  * Failure that turns it away. Every protocol asks the same gate, so none can forget a check.
  */
-import { type Failure, toFailure } from "../errors.js";
+import { type Failure, toFailure } from "./errors.js";
 import type { Caller, ServedMethod, ServedService } from "./service.js";
 
 /** What a protocol knows of a request before anything is done for it. */

@@ -1,5 +1,5 @@
 /** Addresses and owners, as callers write them. */
-import { Failure } from "../errors.js";
+import { Failure } from "../rpc/errors.js";
 
 const addressForm = /^stor-[0-9a-f]{40}$/;
 const keyForm = /^(?:0x)?([0-9a-fA-F]{64})$/;

@@ -2,8 +2,8 @@
  * Reads and changes a document without rewriting it: the text of a part is cut out or put in as it was written, so that
  * `1.0` stays `1.0`, a number of thirty digits keeps them all, and what a change does not name stays as it is.
  */
-import { Failure } from "../errors.js";
-import { isNestedDeeper } from "../json-depth.js";
+import { Failure } from "../rpc/errors.js";
+import { isNestedDeeper } from "../base/json-depth.js";
 
 /** Most bytes of a document. */
 export const maxDocumentBytes = 1024 * 1024;

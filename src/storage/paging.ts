@@ -1,4 +1,4 @@
-import { Failure } from "../errors.js";
+import { Failure } from "../rpc/errors.js";
 
 /** A page of a list. */
 export interface Page {

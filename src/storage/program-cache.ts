@@ -4,7 +4,7 @@
  * rule comes along, and is asked anew for each read.
  */
 import { LRUCache } from "lru-cache";
-import { createKeeper } from "../read-cache.js";
+import { createKeeper } from "../base/read-cache.js";
 import type { Field, ProgramRecord, Programs, WholeProgram } from "./programs.js";
 
 /** Programs with a cache before them. */

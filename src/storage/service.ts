@@ -8,8 +8,8 @@ import {
   type StorageService,
   ValueType,
 } from "../../gen/gatehouse/storage/v1/storage_pb.js";
-import { Failure } from "../errors.js";
-import { answerOnce } from "../read-cache.js";
+import { Failure } from "../rpc/errors.js";
+import { answerOnce } from "../base/read-cache.js";
 import type { Call, Implementation } from "../rpc/service.js";
 import { type AccessRule, canRead } from "./access.js";
 import { checkAddress, normalizeOwner } from "./address.js";

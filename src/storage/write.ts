@@ -2,12 +2,13 @@
  * Changes of storage programs, inside the database transaction of the block that carries them. A change that cannot be
  * made throws a Failure, which rejects its transaction; the text of the document is the truth, and its fields follow.
  */
+import { hex32 } from "../base/hash.js";
 import { createHash } from "node:crypto";
 import type { Knex } from "knex";
 import { z } from "zod";
 import type { CreateProgram, ProgramData, StorageOperation } from "../../gen/gatehouse/storage/v1/operation_pb.js";
 import { type AccessControl, AccessMode, AccessPermission } from "../../gen/gatehouse/storage/v1/storage_pb.js";
-import { Failure } from "../errors.js";
+import { Failure } from "../rpc/errors.js";
 import { type AccessRule, canWrite, namedReaders } from "./access.js";
 import { checkAddress } from "./address.js";
 import {
@@ -363,7 +364,7 @@ async function insertReaders(db: Knex, address: string, rule: AccessRule): Promi
   await insertRows(db, "program_readers", rows);
 }
 
-const identities = z.array(z.string().regex(/^0x[0-9a-f]{64}$/)).max(maxIdentities);
+const identities = z.array(z.string().regex(hex32)).max(maxIdentities);
 const modes = new Map<AccessMode, AccessRule["mode"]>([
   [AccessMode.PUBLIC, "public"],
   [AccessMode.OWNER, "owner"],

@@ -1,8 +1,8 @@
 /** The zero-knowledge service: the commitment tree and the spent nullifiers. */
 import type { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
-import { Failure } from "../errors.js";
-import { normalizeHash } from "../hash.js";
-import { answerOnce } from "../read-cache.js";
+import { Failure } from "../rpc/errors.js";
+import { normalizeHash } from "../rpc/parameters.js";
+import { answerOnce } from "../base/read-cache.js";
 import type { Implementation } from "../rpc/service.js";
 import { knownBlocks, type MerklePath, type MerkleRoot, type MerkleTree } from "./merkle-tree.js";
 import type { Nullifiers, NullifierSearch } from "./nullifiers.js";

@@ -1,14 +1,15 @@
 /** What transactions change in the commitment tree and among the nullifiers. */
+import { hex32 } from "../base/hash.js";
 import type { Knex } from "knex";
 import { LRUCache } from "lru-cache";
 import type { SpendNullifier, ZkOperation } from "../../gen/gatehouse/zk/v1/operation_pb.js";
 import type { Database } from "../db/connect.js";
-import { Failure } from "../errors.js";
+import { Failure } from "../rpc/errors.js";
 import type { VerificationKey } from "./groth16.js";
 import { appendLeaves, countLeaves, hasCommitment, isKnownRoot, knownBlocks, maxLeaves } from "./merkle-tree.js";
 import { findSpent, insertSpent } from "./nullifiers.js";
 import { fieldOrder } from "./poseidon.js";
-import type { ZkWorkers } from "./workers.js";
+import type { ZkWorkers } from "./worker-pool.js";
 
 /** Who changes something, by which transaction. */
 export interface ZkContext {
@@ -44,8 +45,6 @@ export interface ZkChangesParts {
 /** Verdicts on proofs that are kept, so that a transaction that was checked is not verified again for its block. */
 const keptVerdicts = 10_000;
 
-const form = /^0x[0-9a-f]{64}$/;
-
 /** Builds the changes. */
 export function createZkChanges({ database, workers, verificationKey, authorities }: ZkChangesParts): ZkChanges {
   const { engine } = database;
@@ -69,7 +68,7 @@ export function createZkChanges({ database, workers, verificationKey, authoritie
     blockNumber: bigint,
   ): Promise<void> {
     const { nullifierHash } = spend;
-    if (!form.test(nullifierHash)) {
+    if (!hex32.test(nullifierHash)) {
       throw new Failure("INVALID_REQUEST", "A nullifier hash is 0x and 64 lower-case hex digits.");
     }
     const spent = await findSpent(db, nullifierHash);
@@ -166,7 +165,7 @@ export function createZkChanges({ database, workers, verificationKey, authoritie
 }
 
 function readElement(name: string, text: string): bigint {
-  if (!form.test(text)) {
+  if (!hex32.test(text)) {
     throw new Failure("INVALID_REQUEST", `${name} is 0x and 64 lower-case hex digits.`);
   }
   const element = BigInt(text);

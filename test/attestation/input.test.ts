@@ -1,6 +1,6 @@
 import test from "ava";
 import { maxPresentationBytes, readPresentation } from "../../src/attestation/input.js";
-import { Failure, type Reason } from "../../src/errors.js";
+import { Failure, type Reason } from "../../src/rpc/errors.js";
 
 const bytes = Buffer.from("00017f80ff", "hex");
 const json = (more: object): string =>

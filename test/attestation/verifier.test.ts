@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { checkPolicy } from "../../src/attestation/policy.js";
 import type { VerifiedPresentation } from "../../src/attestation/presentation.js";
 import { startVerifier, type Verifier, type VerifierParts } from "../../src/attestation/verifier.js";
-import { Failure } from "../../src/errors.js";
+import { Failure } from "../../src/rpc/errors.js";
 import { buildPresentation, notaryKey } from "../helpers/presentation.js";
 import { type Teardown, temporaryDirectory } from "../helpers/start-node.js";
 import { until } from "../helpers/until.js";

@@ -4,9 +4,9 @@ import { type Block, BlockHeaderSchema, BlockSchema } from "../../gen/gatehouse/
 import { type Chain, createChain } from "../../src/chain/chain.js";
 import { type ChainStore, createChainStore } from "../../src/chain/store.js";
 import { describeBlock } from "../../src/chain/transaction.js";
-import { sha256 } from "../../src/hash.js";
+import { sha256 } from "../../src/base/hash.js";
 import type { Database, Engine } from "../../src/db/connect.js";
-import { Failure } from "../../src/errors.js";
+import { Failure } from "../../src/rpc/errors.js";
 import { createPublic, effectsOn, openChain, signTransaction, type TestKey, testKey } from "../helpers/chain.js";
 import { prepareEngines } from "../helpers/databases.js";
 import type { Teardown } from "../helpers/start-node.js";

@@ -5,7 +5,7 @@ import test from "ava";
 import { join } from "node:path";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { describeBlock } from "../../src/chain/transaction.js";
-import { sha256 } from "../../src/hash.js";
+import { sha256 } from "../../src/base/hash.js";
 import { openDatabase } from "../../src/db/connect.js";
 import { authorityDirectory, createPublic, signTransaction, testKey } from "../helpers/chain.js";
 import { ask, askJson } from "../helpers/plain-client.js";

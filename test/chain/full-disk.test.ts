@@ -5,7 +5,7 @@ import test from "ava";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { sha256 } from "../../src/hash.js";
+import { sha256 } from "../../src/base/hash.js";
 import { authorityDirectory, createPublic, signTransaction, testKey } from "../helpers/chain.js";
 import { afterMounting, whyNotMounted } from "../helpers/mounts.js";
 import { ask, askJson } from "../helpers/plain-client.js";

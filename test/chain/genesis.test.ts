@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { seedDatabase } from "../helpers/seed.js";
 import { startTestNode, type Teardown, temporaryDirectory } from "../helpers/start-node.js";
 import { ask, askJson } from "../helpers/plain-client.js";
-import { StartError } from "../../src/start-error.js";
+import { StartError } from "../../src/base/start-error.js";
 
 async function genesisFile(t: Teardown, content: string | Buffer): Promise<string> {
   const file = join(await temporaryDirectory(t), "genesis.json");

@@ -3,7 +3,7 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { openDatabase } from "../../src/db/connect.js";
-import { StartError } from "../../src/start-error.js";
+import { StartError } from "../../src/base/start-error.js";
 import { programAddress } from "../../src/storage/write.js";
 import { authorityDirectory, createPublic, genesisOf, signTransaction, testKey } from "../helpers/chain.js";
 import { prepareEngines } from "../helpers/databases.js";

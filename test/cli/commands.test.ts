@@ -8,7 +8,7 @@ import { until } from "../helpers/until.js";
 import { startMember } from "../helpers/chain.js";
 import { runCli, startCli } from "../helpers/run-cli.js";
 import { startTestNode, temporaryDirectory } from "../helpers/start-node.js";
-import { options } from "../../src/options.js";
+import { options } from "../../src/config/options.js";
 
 test("help teaches: every command, every option with its variable and default", async (t) => {
   const help = await runCli([]);

@@ -14,7 +14,7 @@ import { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { ChainService, ConsensusService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { AddedService } from "../../gen/gatehouse/testing/v1/added_pb.js";
 import { http } from "../../gen/google/api/annotations_pb.js";
-import { catalogue, type Reason } from "../../src/errors.js";
+import { catalogue, type Reason } from "../../src/rpc/errors.js";
 import { contractServices } from "../helpers/contract-files.js";
 import { callerOf } from "../helpers/caller.js";
 import { writeKey, genesisOf, openChain, testKey } from "../helpers/chain.js";

@@ -1,5 +1,5 @@
 /** What the member node of the contract suite holds. */
-import { sha256 } from "../../src/hash.js";
+import { sha256 } from "../../src/base/hash.js";
 import { commit, createPublic, signTransaction, signZk, spend, type TestKey, testKey } from "../helpers/chain.js";
 import type { SeedProgram } from "../helpers/seed.js";
 import type { CallerName } from "./case.js";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DatabaseError, openDatabase } from "../../src/db/connect.js";
 import { migrate } from "../../src/db/migrate.js";
 import { migrations } from "../../src/db/migrations.js";
-import { StartError } from "../../src/start-error.js";
+import { StartError } from "../../src/base/start-error.js";
 import { startTestNode, type Teardown, temporaryDirectory } from "../helpers/start-node.js";
 
 async function openTestDatabase(t: Teardown, file: string) {

@@ -11,7 +11,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "node:tls";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
-import { maxBodyBytes } from "../../src/rpc/read-body.js";
+import { maxBodyBytes } from "../../src/rpc/http/read-body.js";
 import { startMember } from "../helpers/chain.js";
 import { defaults, makeCertificate, run, whyNot } from "../helpers/deployment.js";
 import { type Teardown, temporaryDirectory } from "../helpers/start-node.js";

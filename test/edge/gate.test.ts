@@ -1,5 +1,5 @@
 import test from "ava";
-import { createEdge } from "../../src/edge/gate.js";
+import { createEdge } from "../../src/edge/edge.js";
 import type { Arrival } from "../../src/rpc/gate.js";
 
 test("a million addresses, spoofed through a trusted proxy, leave memory bounded", (t) => {

@@ -6,7 +6,7 @@ import { ask } from "../helpers/plain-client.js";
 import { connectEach, readFailure, rpcProtocols } from "../helpers/rpc-clients.js";
 import { startTestNode } from "../helpers/start-node.js";
 import { createRateLimit } from "../../src/edge/rate-limit.js";
-import { Failure } from "../../src/errors.js";
+import { Failure } from "../../src/rpc/errors.js";
 
 test("an address may send its limit, then is told how long to wait", (t) => {
   const limit = createRateLimit(60);

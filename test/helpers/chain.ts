@@ -10,11 +10,11 @@ import type { StorageOperationSchema } from "../../gen/gatehouse/storage/v1/oper
 import { type Chain, createChain, type Effects } from "../../src/chain/chain.js";
 import { createChainStore } from "../../src/chain/store.js";
 import type { Database } from "../../src/db/connect.js";
-import { createEffects } from "../../src/effects.js";
-import { sha256 } from "../../src/hash.js";
+import { createEffects } from "../../src/node/effects.js";
+import { sha256 } from "../../src/base/hash.js";
 import { fold } from "../../src/zk/fold.js";
 import { type VerificationKey, verifyGroth16 } from "../../src/zk/groth16.js";
-import type { ZkWorkers } from "../../src/zk/workers.js";
+import type { ZkWorkers } from "../../src/zk/worker-pool.js";
 import { createZkChanges } from "../../src/zk/write.js";
 import { askJson } from "./plain-client.js";
 import { silentPeer, startTestNode, type Teardown, temporaryDirectory, type TestNode } from "./start-node.js";

@@ -2,8 +2,8 @@
 import { execFile, spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { type Config, loadConfig } from "../../src/config.js";
-import { options } from "../../src/options.js";
+import { type Config, loadConfig } from "../../src/config/config.js";
+import { options } from "../../src/config/options.js";
 
 /** Runs a program to its end; rejects with its output when it fails. */
 export const run = promisify(execFile);

@@ -6,7 +6,7 @@ import type { Block } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import type { StatusSchema } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { openDatabase } from "../../src/db/connect.js";
 import { migrate } from "../../src/db/migrate.js";
-import { sha256 } from "../../src/hash.js";
+import { sha256 } from "../../src/base/hash.js";
 import { createPublic, genesisOf, openChain, signTransaction, type TestKey, testKey, writeKey } from "./chain.js";
 import { askJson } from "./plain-client.js";
 import { type RunningCli, startNodeProcess } from "./run-cli.js";

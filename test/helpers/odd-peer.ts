@@ -26,7 +26,7 @@ import {
   PeerService,
   type StatusSchema,
 } from "../../gen/gatehouse/peer/v1/peer_pb.js";
-import { createCertificate } from "../../src/certificate.js";
+import { createCertificate } from "../../src/base/certificate.js";
 import { callUnary } from "./grpc-client.js";
 
 /** A key that such a peer has. */

@@ -6,9 +6,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { loadConfig } from "../../src/config.js";
+import { loadConfig } from "../../src/config/config.js";
 import { createProcessErrors, type ProcessErrors } from "../../src/health/process-errors.js";
-import { type RunningNode, startNode } from "../../src/node.js";
+import { type RunningNode, startNode } from "../../src/node/node.js";
 
 /** The part of AVA's context that the helpers need. */
 export interface Teardown {

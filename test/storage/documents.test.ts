@@ -4,7 +4,7 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
-import { sha256 } from "../../src/hash.js";
+import { sha256 } from "../../src/base/hash.js";
 import { programAddress } from "../../src/storage/write.js";
 import { authorityDirectory, createPublic, signTransaction, testKey } from "../helpers/chain.js";
 import { ask } from "../helpers/plain-client.js";

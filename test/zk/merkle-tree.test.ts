@@ -151,7 +151,7 @@ for (const engine of engines.names) {
 }
 
 test("a large block is folded in pieces, in other threads, and gives the same tree", async (t) => {
-  const { createZkWorkers } = await import("../../src/zk/workers.js");
+  const { createZkWorkers } = await import("../../src/zk/worker-pool.js");
   const { growTree, edgeOf, peaksAfter } = await import("../../src/zk/fold.js");
   const workers = createZkWorkers();
   t.teardown(() => workers.stop());

@@ -6,7 +6,7 @@ import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { createChainStore } from "../../src/chain/store.js";
 import { readTransaction, signBlock } from "../../src/chain/transaction.js";
 import type { Engine } from "../../src/db/connect.js";
-import type { Failure } from "../../src/errors.js";
+import type { Failure } from "../../src/rpc/errors.js";
 import { parseVerificationKey, type VerificationKey } from "../../src/zk/groth16.js";
 import { createMerkleTree } from "../../src/zk/merkle-tree.js";
 import { createNullifiers } from "../../src/zk/nullifiers.js";

@@ -1,0 +1,66 @@
+/** The node's log: structured lines on stderr, and the two buffers that the node serves. */
+import pino, { type DestinationStream, type StreamEntry } from "pino";
+import pretty from "pino-pretty";
+import { createLogBuffers, type LogBuffers } from "./log-buffer.js";
+
+/** Levels of `--log-level`. */
+export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+
+/** A level of `--log-level`. */
+export type LogLevelName = (typeof logLevels)[number];
+
+/**
+ * Writes log lines. A field `subsystem` names who writes; `public: true` also puts the message, and nothing else of the
+ * line, into the public log buffer.
+ */
+export interface Logger {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+/** How to log. */
+export interface LoggingSettings {
+  readonly level: LogLevelName;
+  /** Lines of JSON; otherwise lines for people where stderr is a terminal. */
+  readonly json: boolean;
+  /** Where lines go; stderr when left out. */
+  readonly destination?: DestinationStream;
+}
+
+/** A log and its buffers. */
+export interface Logging extends LogBuffers {
+  readonly log: Logger;
+}
+
+/** Names of fields that never leave the process, at the top of a line or one level down. */
+const secretNames = ["signature", "authorization", "cookie", "identity", "privateKey", "seed", "password", "token"];
+
+/** Builds a log. */
+export function createLogging({ level, json, destination }: LoggingSettings): Logging {
+  const buffers = createLogBuffers();
+  const toTerminal = destination ?? openStderr(json);
+  // The buffers are part of the interface: they fill at info and above, whatever level the terminal shows.
+  const streams: StreamEntry[] = [{ level: "info", stream: { write: (line: string) => buffers.write(line) } }];
+  if (level !== "silent") {
+    streams.push({ level, stream: toTerminal });
+  }
+  const log = pino(
+    {
+      level: level === "trace" || level === "debug" ? level : "info",
+      base: null,
+      redact: { paths: secretNames.flatMap((name) => [name, `*.${name}`]), censor: "[redacted]" },
+    },
+    pino.multistream(streams),
+  );
+  return { log, publicLines: () => buffers.publicLines(), diagnosticLines: () => buffers.diagnosticLines() };
+}
+
+/** In this process and synchronous: a line is out when the call returns, also when the process dies right after. */
+function openStderr(json: boolean): DestinationStream {
+  if (json || !process.stderr.isTTY) {
+    return pino.destination({ dest: 2, sync: true });
+  }
+  return pretty({ destination: 2, sync: true, ignore: "public", translateTime: "SYS:HH:MM:ss.l" });
+}

@@ -1,0 +1,14 @@
+import { readFileSync } from "node:fs";
+
+interface PackageFile {
+  readonly version: string;
+  readonly gatehouse: { readonly codename: string };
+}
+
+const packageFile = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8")) as PackageFile;
+
+/** Node version, as the package has it. */
+export const version = packageFile.version;
+
+/** Node codename. */
+export const codename = packageFile.gatehouse.codename;

@@ -1,0 +1,44 @@
+/** The file of --peers. */
+import { hex32 } from "../base/hash.js";
+import { readFile } from "node:fs/promises";
+import { z } from "zod";
+
+/** A peer as it is configured. */
+export interface PeerFileEntry {
+  /** https://host:port of its internal port; http where the network does without TLS. */
+  readonly url: string;
+  /** Public key that it must prove: 0x and 64 lower-case hex digits. */
+  readonly identity?: string | undefined;
+}
+
+const peerFile = z.array(
+  z.strictObject({
+    url: z.string().regex(/^https?:\/\/(\[[0-9a-fA-F:.]+\]|[^/:?#@\s]+):\d{1,5}$/),
+    identity: z.string().regex(hex32).optional(),
+  }),
+);
+
+/**
+ * Reads a peers file: a JSON array of `{"url": "https://host:port", "identity": "0x…"}`, identity optional.
+ *
+ * @throws Error with one sentence that names the file and what is wrong.
+ */
+export async function readPeersFile(path: string): Promise<PeerFileEntry[]> {
+  let json: unknown;
+  try {
+    json = JSON.parse(await readFile(path, "utf8"));
+  } catch (error) {
+    throw new Error(
+      `The peers file ${path} cannot be read: ${error instanceof Error ? error.message : String(error)}.`,
+    );
+  }
+  const parsed = peerFile.safeParse(json);
+  if (!parsed.success) {
+    const place = parsed.error.issues[0]?.path.join(".") ?? "";
+    throw new Error(
+      `The peers file ${path} must hold a JSON array of {"url": "https://host:port", "identity": "0x<64 hex digits>"}, ` +
+        `identity optional${place === "" ? "" : `; look at entry ${place}`}.`,
+    );
+  }
+  return [...new Map(parsed.data.map((entry) => [entry.url, entry])).values()];
+}

@@ -1,0 +1,230 @@
+/** The part of the composition root that the node's other processes and its operator talk to. */
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import { chmod, link, readFile, rm, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { PeerOrigin } from "../../gen/gatehouse/control/v1/control_pb.js";
+import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import type { Chain } from "../chain/chain.js";
+import { createConsensusService } from "../chain/service.js";
+import type { Config } from "../config/config.js";
+import { createControl, type Report, type ReportedName, type ShownEntry } from "../control/service.js";
+import { Failure } from "../rpc/errors.js";
+import { messageOf } from "../base/message-of.js";
+import type { SharedSubsystem } from "../health/shared-subsystem.js";
+import type { Subsystems } from "../health/subsystems.js";
+import type { Logger } from "../base/log.js";
+import type { NodeNetwork } from "./network.js";
+import type { BookEntry } from "../peers/peer.js";
+import type { Gate } from "../rpc/gate.js";
+import type { RpcListener } from "../rpc/port/listen.js";
+import { createGrpcOnlyServer } from "../rpc/server/rpc-server.js";
+import type { ServedService } from "../rpc/service.js";
+import { listControlServices } from "./services.js";
+import { StartError } from "../base/start-error.js";
+
+/** What it needs. */
+export interface NodeControlParts {
+  readonly config: Pick<Config, "dataDir" | "controlSocket" | "controlPort">;
+  readonly network: Pick<NodeNetwork, "book" | "addPeer" | "removePeer">;
+  readonly subsystems: Subsystems;
+  /** The chain, of which the consensus tells as well. */
+  readonly sharedChain: SharedSubsystem;
+  readonly chain: Pick<Chain, "apply">;
+  /** Hears when the operator has added a peer, before he is told so. */
+  readonly onPeerAdded: () => Promise<void>;
+  readonly log: Logger;
+  readonly onInternalError: (error: unknown, requestId: string) => void;
+  /** Drains a listener, for as long as there is time when the node stops. */
+  readonly drain: (listener: RpcListener) => Promise<void>;
+  readonly onStop: (close: () => unknown) => void;
+}
+
+/** The control of a node. */
+export interface NodeControl {
+  /**
+   * Listens on the socket, and on the port where there is one.
+   *
+   * @returns the port; undefined where there is none.
+   * @throws StartError
+   */
+  listen(): Promise<number | undefined>;
+  /** A consensus reports that all is well with it. */
+  hasConsensus(): boolean;
+}
+
+/** Builds the control. */
+export function createNodeControl(parts: NodeControlParts): NodeControl {
+  const { config, network, subsystems, sharedChain, chain, onPeerAdded, log, onInternalError, drain, onStop } = parts;
+  let consensus: SubsystemStatus | undefined;
+  const control = createControl({
+    nowMs: Date.now,
+    onReport: takeReport,
+    async addPeer(endpoint, identity) {
+      const added = await network.addPeer(endpoint, identity);
+      log.info({ subsystem: "omni" }, `The operator added the peer ${added}`);
+      await onPeerAdded();
+      return showEntry(network.book.get(added)!);
+    },
+    removePeer: (endpoint) => network.removePeer(endpoint),
+    listBook: () => network.book.entries().map(showEntry),
+  });
+  onStop(() => control.stop());
+
+  /** Another process tells of a subsystem; the consensus, of its part in the chain. */
+  function takeReport(name: ReportedName, { status, port, requestedPort, error }: Report): void {
+    if (name === "chain") {
+      consensus = status;
+      sharedChain.tell("consensus", status === SubsystemStatus.FAILED ? error : undefined);
+      return;
+    }
+    subsystems.set(name, {
+      enabled: true,
+      status,
+      ...(port !== undefined && { port }),
+      ...(requestedPort !== undefined && { requestedPort }),
+      ...(status === SubsystemStatus.FAILED && error !== undefined && { error: { message: error, source: "report" } }),
+    });
+  }
+
+  return {
+    listen: () =>
+      listenForControl({
+        config,
+        services: listControlServices({ control: control.service, consensus: createConsensusService(chain) }),
+        onInternalError,
+        drain,
+        onStop,
+      }),
+    hasConsensus: () => consensus === SubsystemStatus.READY,
+  };
+}
+
+const origins = {
+  file: PeerOrigin.FILE,
+  operator: PeerOrigin.OPERATOR,
+  hello: PeerOrigin.HELLO,
+  gossip: PeerOrigin.GOSSIP,
+} as const;
+
+function showEntry(entry: BookEntry): ShownEntry {
+  return {
+    endpoint: entry.endpoint,
+    origin: origins[entry.origin],
+    identity: entry.identity ?? entry.expectedIdentity ?? "",
+    connectionString: entry.connectionString ?? "",
+    verified: entry.verifiedMs !== undefined,
+    online: entry.online,
+    block: entry.head?.number,
+    lastSeenMs: entry.lastSeenMs === undefined ? undefined : BigInt(entry.lastSeenMs),
+    failures: entry.failures,
+    nextTryMs: entry.nextTryMs === 0 ? undefined : BigInt(Math.round(entry.nextTryMs)),
+    message: entry.message,
+  };
+}
+
+/** What every system takes; a longer one is cut without a word by some. */
+const longestSocketPath = 103;
+
+/** Path of the token in a data directory. */
+export function controlTokenPath(dataDir: string): string {
+  return join(dataDir, "control.token");
+}
+
+interface ControlListenerParts extends Pick<NodeControlParts, "config" | "onInternalError" | "drain" | "onStop"> {
+  readonly services: readonly ServedService[];
+}
+
+async function listenForControl(parts: ControlListenerParts): Promise<number | undefined> {
+  const { config, services, onInternalError, drain, onStop } = parts;
+  const { controlSocket, controlPort, dataDir } = config;
+  if (Buffer.byteLength(controlSocket) > longestSocketPath) {
+    throw new StartError(
+      `The path ${controlSocket} is too long for a socket; name a shorter one with --control-socket.`,
+    );
+  }
+  await clearSocket(controlSocket);
+  const overSocket = createGrpcOnlyServer({ services, gate: createOpenGate(), onInternalError });
+  await bind(overSocket, { path: controlSocket }, controlSocket);
+  onStop(() => drain(overSocket));
+  await chmod(controlSocket, 0o600);
+  if (controlPort === undefined) {
+    return undefined;
+  }
+  const gate = createTokenGate(await loadOrCreateToken(controlTokenPath(dataDir)));
+  const overPort = createGrpcOnlyServer({ services, gate, onInternalError });
+  const port = await bind(overPort, { host: "127.0.0.1", port: controlPort }, `port ${controlPort}`);
+  onStop(() => drain(overPort));
+  return port;
+}
+
+async function bind(
+  listener: RpcListener,
+  address: Parameters<RpcListener["listen"]>[0],
+  name: string,
+): Promise<number> {
+  try {
+    return await listener.listen(address);
+  } catch (error) {
+    throw new StartError(`The control service cannot listen on ${name}: ${messageOf(error)}.`);
+  }
+}
+
+/** What a killed node left behind is removed; where one answers, this is a second node in one data directory. */
+async function clearSocket(path: string): Promise<void> {
+  const isAnswered = await new Promise<boolean>((resolve) => {
+    const socket = connect(path, () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on("error", () => resolve(false));
+  });
+  if (isAnswered) {
+    throw new StartError(`Another node runs with ${path}; stop it, or choose another --data-dir.`);
+  }
+  await rm(path, { force: true });
+}
+
+/** Who can open the socket is the node's own user. */
+function createOpenGate(): Gate {
+  return {
+    admit: (arrival) => ({
+      arrival,
+      startMs: performance.now(),
+      caller: { address: arrival.remoteAddress, identity: undefined },
+      headers: [],
+    }),
+    settle: () => undefined,
+  };
+}
+
+function createTokenGate(token: string): Gate {
+  const wanted = Buffer.from(`Bearer ${token}`);
+  const open = createOpenGate();
+  return {
+    ...open,
+    admit(arrival) {
+      const given = Buffer.from(arrival.header("authorization") ?? "");
+      if (given.length !== wanted.length || !timingSafeEqual(given, wanted)) {
+        throw new Failure("INVALID_TOKEN", "The header authorization must be Bearer and the token of the node.");
+      }
+      return open.admit(arrival);
+    },
+  };
+}
+
+/** Of several processes that make it at once, all get the same. */
+async function loadOrCreateToken(path: string): Promise<string> {
+  const draft = `${path}.${randomBytes(4).toString("hex")}`;
+  try {
+    await writeFile(draft, randomBytes(32).toString("hex"), { mode: 0o600, flag: "wx" });
+    await link(draft, path).catch((error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") {
+        throw error;
+      }
+    });
+  } finally {
+    await rm(draft, { force: true });
+  }
+  return (await readFile(path, "utf8")).trim();
+}

@@ -1,0 +1,66 @@
+/** The list of what a node serves: every service descriptor with its implementation. All protocols read this list. */
+import { AttestationService } from "../../gen/gatehouse/attestation/v1/attestation_pb.js";
+import { ChainService, ConsensusService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
+import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
+import { Health } from "../../gen/health/v1/health_pb.js";
+import { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
+import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
+import { attestationReplies } from "../attestation/service.js";
+import { healthReplies } from "../health/service.js";
+import { reflectionServices } from "../rpc/describe/reflection.js";
+import { type Implementation, serve, type ServedService } from "../rpc/service.js";
+
+/** One implementation for each service. */
+export interface Implementations {
+  readonly health: Implementation<typeof HealthService>;
+  readonly grpcHealth: Implementation<typeof Health>;
+  readonly info: Implementation<typeof InfoService>;
+  readonly chain: Implementation<typeof ChainService>;
+  readonly storage: Implementation<typeof StorageService>;
+  readonly zk: Implementation<typeof ZkService>;
+  /** Undefined when the node is not configured with TLSNOTARY_ENABLED=true: then its routes do not exist. */
+  readonly attestation: Implementation<typeof AttestationService> | undefined;
+}
+
+/** Joins implementations with their descriptors. */
+export function listServices(implementations: Implementations): ServedService[] {
+  const { health, grpcHealth, info, chain, storage, zk, attestation } = implementations;
+  const services = [
+    serve(HealthService, health, { plainReplies: healthReplies }),
+    serve(InfoService, info),
+    serve(ChainService, chain),
+    serve(StorageService, storage),
+    serve(ZkService, zk),
+    serve(Health, grpcHealth, { isProbe: true }),
+    ...(attestation === undefined
+      ? []
+      : [serve(AttestationService, attestation, { plainReplies: attestationReplies })]),
+  ];
+  return [...services, ...reflectionServices(services.map(({ desc }) => desc))];
+}
+
+/** What a node serves to other nodes. */
+export function listInternalServices({
+  peer,
+  chain,
+}: {
+  readonly peer: Implementation<typeof PeerService>;
+  readonly chain: Implementation<typeof ChainService>;
+}): ServedService[] {
+  return [serve(PeerService, peer), serve(ChainService, chain)];
+}
+
+/** What a node serves to the other processes that belong to it, and to its operator. */
+export function listControlServices({
+  control,
+  consensus,
+}: {
+  readonly control: Implementation<typeof ControlService>;
+  readonly consensus: Implementation<typeof ConsensusService>;
+}): ServedService[] {
+  const services = [serve(ControlService, control), serve(ConsensusService, consensus)];
+  return [...services, ...reflectionServices(services.map(({ desc }) => desc))];
+}

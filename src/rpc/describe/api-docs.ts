@@ -1,0 +1,43 @@
+/** The description of the plain HTTP routes, for machines and, with a renderer that is served from here, for people. */
+import { readFileSync } from "node:fs";
+import type { CommentOf } from "./comments.js";
+import { describeOpenApi, type DocumentInfo } from "./openapi.js";
+import type { Pages } from "../http/pages.js";
+import type { ServedService } from "../service.js";
+
+const docsPage = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Gatehouse: interface</title>
+<link rel="icon" href="data:,">
+<script type="module" src="/docs/rapidoc.js"></script>
+</head>
+<body>
+<rapi-doc spec-url="/openapi.json" load-fonts="false" show-header="false" render-style="read" theme="light"
+  allow-spec-url-load="false" allow-spec-file-load="false" allow-server-selection="false" schema-style="table">
+<noscript>This page needs JavaScript; /openapi.json is the same for machines.</noscript>
+</rapi-doc>
+</body>
+</html>
+`;
+
+/** The documents. */
+export function createApiDocs(services: readonly ServedService[], info: DocumentInfo, commentOf: CommentOf): Pages {
+  return {
+    "/openapi.json": {
+      contentType: "application/json; charset=utf-8",
+      load: () => describeOpenApi(services, info, commentOf),
+    },
+    "/docs": {
+      contentType: "text/html; charset=utf-8",
+      policy: "script-src 'self'; style-src 'unsafe-inline'; img-src 'self' data:; connect-src 'self'",
+      load: () => docsPage,
+    },
+    "/docs/rapidoc.js": {
+      contentType: "text/javascript; charset=utf-8",
+      load: () => readFileSync(new URL("../../../assets/rapidoc.js", import.meta.url)),
+    },
+  };
+}

@@ -1,0 +1,72 @@
+/** The comments of the contract, which generated code does not carry: they stand in an image of it, with the rest. */
+import { fromBinary } from "@bufbuild/protobuf";
+import { type FileDescriptorProto, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { readFileSync } from "node:fs";
+
+/** The comment of whatever has this full name, such as `gatehouse.info.v1.Peer.identity`; empty where there is none. */
+export type CommentOf = (fullName: string) => string;
+
+const image = new URL("../../../../gen/contract.binpb", import.meta.url);
+
+/** Places in a file's descriptor, by the numbers of their fields in descriptor.proto. */
+const place = { message: 4, enum: 5, service: 6, field: 2, nested: 3, nestedEnum: 4, value: 2, method: 2 };
+
+let loaded: ReadonlyMap<string, string> | undefined;
+
+/** The comment of a full name; they are read when the first one is asked for. */
+export const commentOf: CommentOf = (fullName) => (loaded ??= readComments()).get(fullName) ?? "";
+
+function readComments(): ReadonlyMap<string, string> {
+  const comments = new Map<string, string>();
+  for (const file of fromBinary(FileDescriptorSetSchema, readFileSync(image)).file) {
+    readFile(file, comments);
+  }
+  return comments;
+}
+
+function readFile(file: FileDescriptorProto, comments: Map<string, string>): void {
+  const byPath = new Map(
+    file.sourceCodeInfo?.location.map(({ path, leadingComments }) => [path.join("."), leadingComments]),
+  );
+  const note = (name: string, path: readonly number[]): void => {
+    const text = byPath.get(path.join("."));
+    if (text !== undefined && text !== "") {
+      comments.set(name, tidy(text));
+    }
+  };
+
+  function readMessage(
+    message: FileDescriptorProto["messageType"][number],
+    scope: string,
+    path: readonly number[],
+  ): void {
+    const name = `${scope}.${message.name}`;
+    note(name, path);
+    message.field.forEach((field, i) => note(`${name}.${field.name}`, [...path, place.field, i]));
+    message.nestedType.forEach((nested, i) => readMessage(nested, name, [...path, place.nested, i]));
+    message.enumType.forEach((nested, i) => readEnum(nested, name, [...path, place.nestedEnum, i]));
+  }
+
+  function readEnum(desc: FileDescriptorProto["enumType"][number], scope: string, path: readonly number[]): void {
+    const name = `${scope}.${desc.name}`;
+    note(name, path);
+    desc.value.forEach((value, i) => note(`${name}.${value.name}`, [...path, place.value, i]));
+  }
+
+  file.messageType.forEach((message, i) => readMessage(message, file.package, [place.message, i]));
+  file.enumType.forEach((desc, i) => readEnum(desc, file.package, [place.enum, i]));
+  file.service.forEach((service, i) => {
+    const name = `${file.package}.${service.name}`;
+    note(name, [place.service, i]);
+    service.method.forEach((method, k) => note(`${name}.${method.name}`, [place.service, i, place.method, k]));
+  });
+}
+
+/** Paragraphs in one line each. */
+function tidy(text: string): string {
+  return text
+    .split(/\n\s*\n/)
+    .map((paragraph) => paragraph.replace(/\s*\n\s*/g, " ").trim())
+    .join("\n\n")
+    .trim();
+}

@@ -1,0 +1,170 @@
+/**
+ * JSON Schema (2020-12) of messages: of responses by the rules of the JSON encoder, and of requests by those of standard
+ * protobuf JSON, which bodies are read as. Whatever is written for machines to read of the interface is made of it.
+ */
+import { type DescEnum, type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import { omit_when_unset, raw_json, unwrap } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
+import type { CommentOf } from "./comments.js";
+import { enumWords } from "../codec/enum-words.js";
+
+/** A schema. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** Schemas of one direction. */
+export interface Schemas {
+  /** The schema of a message, as a reference. */
+  message(desc: DescMessage): JsonSchema;
+  /** The schema of a field's value. */
+  field(field: DescField): JsonSchema;
+  /** The schema of a value that stands in a path or a query. */
+  parameter(field: DescField): JsonSchema;
+  /** Everything that was referred to, by name. */
+  definitions(): Readonly<Record<string, JsonSchema>>;
+}
+
+/** Which way messages go: answers are written by the JSON profile, requests are read as protobuf JSON. */
+export type Direction = "response" | "request";
+
+/**
+ * Builds schemas.
+ *
+ * @param base where definitions stand, such as `#/components/schemas/`.
+ */
+export function createSchemas(direction: Direction, base: string, commentOf: CommentOf): Schemas {
+  const definitions = new Map<string, JsonSchema>();
+  const isResponse = direction === "response";
+
+  function message(desc: DescMessage): JsonSchema {
+    if (desc.typeName === "google.protobuf.Timestamp") {
+      return { type: "string", format: "date-time" };
+    }
+    const name = nameOf(desc.typeName);
+    if (!definitions.has(name)) {
+      definitions.set(name, {});
+      definitions.set(name, { ...describe(desc.typeName), ...defineMessage(desc) });
+    }
+    return { $ref: `${base}${name}` };
+  }
+
+  function nameOf(typeName: string): string {
+    const short = typeName.replace(/^gatehouse\.(\w+)\.v1\./, "$1.").replace(/[^A-Za-z0-9._-]/g, "_");
+    return isResponse ? short : `${short}.Input`;
+  }
+
+  function defineMessage(desc: DescMessage): JsonSchema {
+    const [only] = desc.fields;
+    if (isResponse && getOption(desc, unwrap) && only !== undefined) {
+      return field(only);
+    }
+    const properties = Object.fromEntries(
+      desc.fields.map((member) => [member.jsonName, { ...describe(fullNameOf(member)), ...field(member) }]),
+    );
+    const required = isResponse ? desc.fields.filter(isAlwaysWritten).map(({ jsonName }) => jsonName) : [];
+    return { type: "object", properties, ...(required.length > 0 && { required }) };
+  }
+
+  function field(member: DescField): JsonSchema {
+    switch (member.fieldKind) {
+      case "list":
+        return { type: "array", items: element(member) };
+      case "map":
+        return { type: "object", additionalProperties: element(member) };
+      default:
+        return isResponse && mayBeNull(member) ? nullable(element(member)) : element(member);
+    }
+  }
+
+  function element(member: DescField): JsonSchema {
+    if (member.message !== undefined) {
+      return message(member.message);
+    }
+    if (member.enum !== undefined) {
+      return isResponse ? { type: "string", enum: wordsOf(member.enum) } : protobufEnum(member.enum);
+    }
+    if (isResponse && getOption(member, raw_json)) {
+      return {};
+    }
+    return scalar(member.scalar);
+  }
+
+  function scalar(type: ScalarType): JsonSchema {
+    switch (type) {
+      case ScalarType.BOOL:
+        return { type: "boolean" };
+      case ScalarType.STRING:
+        return { type: "string" };
+      case ScalarType.BYTES:
+        return { type: "string", contentEncoding: "base64" };
+      case ScalarType.DOUBLE:
+      case ScalarType.FLOAT:
+        return { type: "number" };
+      case ScalarType.UINT32:
+      case ScalarType.FIXED32:
+        return { type: "integer", minimum: 0 };
+      case ScalarType.UINT64:
+      case ScalarType.FIXED64:
+        return { type: isResponse ? "integer" : ["integer", "string"], minimum: 0 };
+      case ScalarType.INT64:
+      case ScalarType.SINT64:
+      case ScalarType.SFIXED64:
+        return { type: isResponse ? "integer" : ["integer", "string"] };
+      default:
+        return { type: "integer" };
+    }
+  }
+
+  function describe(fullName: string): JsonSchema {
+    const description = commentOf(fullName);
+    return description === "" ? {} : { description };
+  }
+
+  return {
+    message,
+    field,
+    parameter: (member) =>
+      member.enum === undefined
+        ? member.fieldKind === "list"
+          ? { type: "array", items: textScalar(member) }
+          : textScalar(member)
+        : { type: "string", enum: wordsOf(member.enum) },
+    definitions: () => Object.fromEntries([...definitions].sort(([a], [b]) => (a < b ? -1 : 1))),
+  };
+
+  /** In a path or a query everything is text; 64-bit numbers are digits there. */
+  function textScalar(member: DescField): JsonSchema {
+    const schema = scalar(member.scalar ?? ScalarType.STRING);
+    return Array.isArray(schema["type"]) ? { ...schema, type: "integer" } : schema;
+  }
+}
+
+/** A field's name in full. */
+export function fullNameOf(field: DescField): string {
+  return `${field.parent.typeName}.${field.name}`;
+}
+
+function mayBeNull(field: DescField): boolean {
+  const isSet = field.presence === FeatureSet_FieldPresence.IMPLICIT;
+  return !isSet && !getOption(field, omit_when_unset) && field.oneof === undefined;
+}
+
+function isAlwaysWritten(field: DescField): boolean {
+  return !getOption(field, omit_when_unset) && field.oneof === undefined;
+}
+
+function nullable(schema: JsonSchema): JsonSchema {
+  const { type, enum: words } = schema as { type?: string; enum?: string[] };
+  if (words !== undefined) {
+    return { ...schema, type: [type, "null"], enum: [...words, null] };
+  }
+  return typeof type === "string" ? { ...schema, type: [type, "null"] } : { anyOf: [schema, { type: "null" }] };
+}
+
+/** Zero is never sent where it means that nothing was said. */
+function wordsOf(desc: DescEnum): string[] {
+  return [...enumWords(desc).values()].filter((word) => word !== "unspecified");
+}
+
+function protobufEnum(desc: DescEnum): JsonSchema {
+  return { type: "string", enum: desc.values.filter(({ number }) => number !== 0).map(({ name }) => name) };
+}

@@ -1,0 +1,38 @@
+/** Describes the JSON-RPC methods as an OpenRPC document, made of the same descriptors and rules as the methods. */
+import type { CommentOf } from "./comments.js";
+import { createSchemas } from "./json-schema.js";
+import { areaOf, type NamedMethod } from "../json-rpc/named-methods.js";
+import type { DocumentInfo } from "./openapi.js";
+
+/** Builds the document, as JSON text. */
+export function describeOpenRpc(methods: readonly NamedMethod[], info: DocumentInfo, commentOf: CommentOf): string {
+  const responses = createSchemas("response", "#/components/schemas/", commentOf);
+  const requests = createSchemas("request", "#/components/schemas/", commentOf);
+  const described = methods.map(({ name, served, responseField }) => {
+    const { desc } = served;
+    const [summary = "", ...rest] = commentOf(`${desc.parent.typeName}.${desc.name}`).split("\n\n");
+    return {
+      name,
+      tags: [{ name: areaOf(desc.parent) }],
+      summary,
+      ...(rest.length > 0 && { description: rest.join("\n\n") }),
+      paramStructure: "either",
+      params: desc.input.fields.map((field) => ({
+        name: field.jsonName,
+        description: commentOf(`${desc.input.typeName}.${field.name}`),
+        required: false,
+        schema: requests.field(field),
+      })),
+      result: {
+        name: responseField?.jsonName ?? "response",
+        schema: responseField === undefined ? responses.message(desc.output) : responses.field(responseField),
+      },
+    };
+  });
+  return JSON.stringify({
+    openrpc: "1.3.2",
+    info: { ...info, license: { name: "Apache-2.0" } },
+    methods: described,
+    components: { schemas: { ...responses.definitions(), ...requests.definitions() } },
+  });
+}

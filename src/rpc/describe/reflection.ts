@@ -1,0 +1,127 @@
+/**
+ * Server reflection (`grpc.reflection.v1` and `v1alpha`): tells a client that has no proto which services there are and
+ * what their messages look like, itself included. Everything it tells comes from the descriptors that are served.
+ */
+import {
+  createRegistry,
+  type DescFile,
+  type DescMessage,
+  type DescService,
+  type MessageInitShape,
+  type Registry,
+  toBinary,
+} from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import {
+  ServerReflection,
+  type ServerReflectionRequest,
+  type ServerReflectionResponseSchema,
+} from "../../../gen/grpc/reflection/v1/reflection_pb.js";
+import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
+import { GrpcCode } from "../errors.js";
+import { type Implementation, serve, type ServedService } from "../service.js";
+
+type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
+
+/** The two reflection services over these services and themselves. */
+export function reflectionServices(services: readonly DescService[]): ServedService[] {
+  const reflect = createReflection([...services, ServerReflection, ServerReflectionAlpha]);
+  const implementation: Implementation<typeof ServerReflection> = {
+    async *serverReflectionInfo(requests) {
+      for await (const request of requests) {
+        yield { validHost: request.host, messageResponse: reflect(request.messageRequest) };
+      }
+    },
+  };
+  return [
+    serve(ServerReflection, implementation),
+    // The two versions differ in nothing but their name.
+    serve(ServerReflectionAlpha, implementation as unknown as Implementation<typeof ServerReflectionAlpha>),
+  ];
+}
+
+function createReflection(services: readonly DescService[]): (r: ServerReflectionRequest["messageRequest"]) => Answer {
+  const files = new Map<string, DescFile>();
+  const collect = (file: DescFile): void => {
+    if (!files.has(file.proto.name)) {
+      files.set(file.proto.name, file);
+      file.dependencies.forEach(collect);
+    }
+  };
+  services.forEach(({ file }) => collect(file));
+  const registry = createRegistry(...files.values());
+
+  return (request) => {
+    switch (request.case) {
+      case "listServices":
+        return {
+          case: "listServicesResponse",
+          value: { service: services.map(({ typeName }) => ({ name: typeName })) },
+        };
+      case "fileByFilename":
+        return fileAnswer(files.get(request.value), request.value);
+      case "fileContainingSymbol":
+        return fileAnswer(fileOfSymbol(registry, request.value), request.value);
+      case "fileContainingExtension": {
+        const { containingType, extensionNumber } = request.value;
+        const extension = extensionsOf(registry, containingType).find(({ number }) => number === extensionNumber);
+        return fileAnswer(extension?.file, `${containingType} ${extensionNumber}`);
+      }
+      case "allExtensionNumbersOfType": {
+        const extendee = registry.getMessage(request.value);
+        return extendee === undefined
+          ? notFound(request.value)
+          : {
+              case: "allExtensionNumbersResponse",
+              value: {
+                baseTypeName: extendee.typeName,
+                extensionNumber: extensionsOf(registry, extendee.typeName).map(({ number }) => number),
+              },
+            };
+      }
+      case undefined:
+        return {
+          case: "errorResponse",
+          value: { errorCode: GrpcCode.InvalidArgument, errorMessage: "The request asks for nothing." },
+        };
+    }
+  };
+}
+
+/** A type, a service, or what is inside of one: a method, a field, a value of an enumeration. */
+function fileOfSymbol(registry: Registry, symbol: string): DescFile | undefined {
+  const found = registry.get(symbol) ?? registry.get(symbol.slice(0, Math.max(0, symbol.lastIndexOf("."))));
+  return found?.file;
+}
+
+function extensionsOf(registry: Registry, typeName: DescMessage["typeName"]) {
+  return [...registry]
+    .filter((type) => type.kind === "extension")
+    .filter(({ extendee }) => extendee.typeName === typeName);
+}
+
+/** The file and everything that it imports, since a client needs it all. */
+function fileAnswer(file: DescFile | undefined, name: string): Answer {
+  if (file === undefined) {
+    return notFound(name);
+  }
+  const needed = new Set<DescFile>();
+  const collect = (one: DescFile): void => {
+    if (!needed.has(one)) {
+      needed.add(one);
+      one.dependencies.forEach(collect);
+    }
+  };
+  collect(file);
+  return {
+    case: "fileDescriptorResponse",
+    value: { fileDescriptorProto: [...needed].map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto)) },
+  };
+}
+
+function notFound(name: string): Answer {
+  return {
+    case: "errorResponse",
+    value: { errorCode: GrpcCode.NotFound, errorMessage: `There is no ${name.slice(0, 200)} here.` },
+  };
+}

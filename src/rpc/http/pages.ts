@@ -1,0 +1,56 @@
+/** Documents that the node serves beside its rpcs: each is made when it is first asked for, and kept. */
+import type { ServerResponse } from "node:http";
+import { corsHeaders } from "./cors.js";
+
+/** A document. */
+export interface Page {
+  readonly contentType: string;
+  /** What the page may load (Content-Security-Policy); nothing when left out. */
+  readonly policy?: string;
+  /** Makes the content. */
+  readonly load: () => string | Buffer;
+}
+
+/** Documents by path. */
+export type Pages = Readonly<Record<string, Page>>;
+
+/** Sends documents. */
+export interface PageServer {
+  has(path: string): boolean;
+  send(path: string, response: ServerResponse, headers: readonly string[]): void;
+}
+
+/** Builds a server of documents. */
+export function createPageServer(pages: Pages): PageServer {
+  const byPath = new Map(Object.entries(pages));
+  const loaded = new Map<string, Buffer>();
+
+  function load(path: string, page: Page): Buffer {
+    let content = loaded.get(path);
+    if (content === undefined) {
+      content = Buffer.from(page.load() as string);
+      loaded.set(path, content);
+    }
+    return content;
+  }
+
+  return {
+    has: (path) => byPath.has(path),
+    send(path, response, headers) {
+      const page = byPath.get(path)!;
+      const content = load(path, page);
+      response
+        .writeHead(200, [
+          ...["Content-Type", page.contentType, "Content-Length", String(content.length), "Cache-Control", "no-cache"],
+          ...[
+            "Content-Security-Policy",
+            `default-src 'none'; frame-ancestors 'none'; base-uri 'none'; ${page.policy ?? ""}`,
+          ],
+          ...["X-Content-Type-Options", "nosniff", "Referrer-Policy", "no-referrer"],
+          ...corsHeaders,
+          ...headers,
+        ])
+        .end(content);
+    },
+  };
+}

@@ -1,0 +1,60 @@
+/** The rpcs by the names that callers without generated code use: `storage.getProgram`. */
+import type { DescField, DescService, JsonValue } from "@bufbuild/protobuf";
+import { Failure } from "../errors.js";
+import { readHttpRule } from "../http/http-rule.js";
+import { jsonEncoder, jsonFieldEncoder } from "../codec/json-encoder.js";
+import { bindObject } from "../http/request-binder.js";
+import type { Call, ServedMethod, ServedService } from "../service.js";
+
+/** An rpc that takes one message and gives one. */
+export interface NamedMethod {
+  /** `<area>.<method>`. */
+  readonly name: string;
+  readonly served: ServedMethod;
+  /** The field of the response that is the whole answer, as it is over plain HTTP; undefined where the response is. */
+  readonly responseField: DescField | undefined;
+  /** It only reads: over plain HTTP it is a GET. */
+  readonly isRead: boolean;
+}
+
+/** The area of a service: `storage` of `gatehouse.storage.v1.StorageService`. */
+export function areaOf({ typeName }: DescService): string {
+  return typeName.split(".").at(-3) ?? typeName;
+}
+
+/** Names the unary rpcs of our own services, in their order. */
+export function nameMethods(services: readonly ServedService[]): NamedMethod[] {
+  return services
+    .filter(({ desc }) => desc.typeName.startsWith("gatehouse."))
+    .flatMap(({ desc, methods }) =>
+      methods
+        .filter((served) => served.desc.methodKind === "unary")
+        .map((served) => {
+          const route = readHttpRule(served.desc);
+          const name = `${areaOf(desc)}.${served.desc.localName}`;
+          return { name, served, responseField: route?.responseField, isRead: route?.method === "GET" };
+        }),
+    );
+}
+
+/** Takes parameters, named or by position, and gives the JSON text of the answer. Throws what the method throws. */
+export type RunMethod = (params: unknown, call: Call) => Promise<string>;
+
+/** Compiles a method for callers without generated code. */
+export function compileMethod({ served, responseField }: NamedMethod): RunMethod {
+  const { input, output } = served.desc;
+  const encode = responseField === undefined ? jsonEncoder(output) : jsonFieldEncoder(responseField);
+  return async (params, call) =>
+    encode(await Promise.resolve(served.invoke(bindObject(input, nameParameters(params)), call)));
+
+  /** Parameters by position are the fields of the request in their order. */
+  function nameParameters(params: unknown): JsonValue {
+    if (!Array.isArray(params)) {
+      return (params ?? {}) as JsonValue;
+    }
+    if (params.length > input.fields.length) {
+      throw new Failure("INVALID_REQUEST", `There are more parameters than the ${input.fields.length} that it takes.`);
+    }
+    return Object.fromEntries(params.map((value, i) => [input.fields[i]!.jsonName, value as JsonValue]));
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * The calls of the older envelope, which existing clients make: `ping`, and `nodeCall` with the name of a message. Each
+ * is made of rpcs, and gives what those give.
+ */
+import type { CallByName, OlderCalls } from "../json-rpc/json-rpc.js";
+
+type Data = Readonly<Record<string, unknown>>;
+type Answer = (call: CallByName, data: Data) => Promise<string>;
+
+/** Most blocks of one getBlocks. */
+const maxBlocks = 50;
+
+/** An rpc with these parameters of the message's data: the rpc's name for each, and how the message calls it. */
+function rpc(name: string, names: Readonly<Record<string, string>> = {}): Answer {
+  return (call, data) =>
+    call(
+      name,
+      Object.fromEntries(Object.entries(names).flatMap(([to, from]) => (from in data ? [[to, data[from]]] : []))),
+    );
+}
+
+/** One member of what an rpc answers. */
+function pick(answer: Answer, member: string): Answer {
+  return async (call, data) =>
+    JSON.stringify((JSON.parse(await answer(call, data)) as Record<string, unknown>)[member] ?? null);
+}
+
+const head = rpc("chain.getHead");
+const program = { storageAddress: "storageAddress" };
+
+const messages = new Map<string, Answer>(
+  Object.entries({
+    getPeerlist: rpc("info.listPeers"),
+    getPeerIdentity: rpc("info.getPublicKey"),
+    getLastBlockNumber: pick(head, "number"),
+    getLastBlockHash: pick(head, "hash"),
+    getBlocks: listBlocks,
+    getBlockByNumber: rpc("chain.getBlock", { number: "blockNumber" }),
+    getBlockByHash: rpc("chain.getBlockByHash", { hash: "hash" }),
+    getTxByHash: rpc("chain.getTransaction", { hash: "hash" }),
+    getMempool: pick(rpc("chain.listPendingTransactions"), "transactions"),
+    getNetworkInfo: describeNetwork,
+    getStorageProgram: rpc("storage.getProgram", program),
+    getStorageProgramAll: rpc("storage.getProgramData", program),
+    getStorageProgramFields: rpc("storage.listFields", program),
+    getStorageProgramValue: rpc("storage.getField", { ...program, field: "key" }),
+    getStorageProgramItem: rpc("storage.getFieldItem", { ...program, field: "key", index: "index" }),
+    hasStorageProgramField: rpc("storage.hasField", { ...program, field: "key" }),
+    getStorageProgramFieldType: rpc("storage.getFieldType", { ...program, field: "key" }),
+    getStorageProgramsByOwner: rpc("storage.listProgramsByOwner", { owner: "owner", limit: "limit", offset: "offset" }),
+    searchStoragePrograms: rpc("storage.searchPrograms", {
+      q: "query",
+      exact: "exactMatch",
+      limit: "limit",
+      offset: "offset",
+    }),
+    "tlsnotary.getInfo": rpc("attestation.getAttestationInfo"),
+  }),
+);
+
+/** Answers the older calls. */
+export const olderCalls: OlderCalls = async (method, params, call) => {
+  if (method === "ping") {
+    return '"pong"';
+  }
+  const [request] = Array.isArray(params) ? (params as unknown[]) : [];
+  if (method !== "nodeCall" || typeof request !== "object" || request === null) {
+    return undefined;
+  }
+  const { message, data } = request as { message?: unknown; data?: unknown };
+  const answer = messages.get(String(message));
+  return await answer?.(call, typeof data === "object" && data !== null ? (data as Data) : {});
+};
+
+/** Blocks from `start` on, or the newest; 0 and "latest" begin with the newest. */
+async function listBlocks(call: CallByName, { start, limit }: Data): Promise<string> {
+  const count = Math.min(typeof limit === "number" && limit > 0 ? Math.floor(limit) : maxBlocks, maxBlocks);
+  const newest = (JSON.parse(await head(call, {})) as { number: number }).number;
+  const last = typeof start === "number" && start > 0 ? Math.min(start + count - 1, newest) : newest;
+  const first = Math.max(1, typeof start === "number" && start > 0 ? start : last - count + 1);
+  const blocks: string[] = [];
+  for (let number = first; number <= last; number++) {
+    blocks.push(await call("chain.getBlock", { number }));
+  }
+  return `[${blocks.join(",")}]`;
+}
+
+async function describeNetwork(call: CallByName): Promise<string> {
+  const { peerlist, ...info } = JSON.parse(await call("info.getInfo", {})) as { peerlist: unknown[] };
+  const { number, hash, genesisHash } = JSON.parse(await head(call, {})) as Data;
+  return JSON.stringify({ ...info, peers: peerlist.length, block: number, blockHash: hash, genesisHash });
+}

@@ -1,0 +1,53 @@
+import test from "ava";
+import { generateKeyPairSync, verify, createPublicKey } from "node:crypto";
+import { chmod, readdir, stat, writeFile } from "node:fs/promises";
+import { inspect } from "node:util";
+import { join } from "node:path";
+import { createNodeKey, loadOrCreateNodeKey, nodeKeyPath } from "../../src/base/node-key.js";
+import { temporaryDirectory } from "../helpers/start-node.js";
+
+test("a key is made once, with mode 0600 in a directory with mode 0700, and loaded afterwards", async (t) => {
+  const dir = join(await temporaryDirectory(t), "new");
+  const first = await loadOrCreateNodeKey(dir);
+  t.regex(first.publicKey, /^0x[0-9a-f]{64}$/);
+  t.is((await stat(nodeKeyPath(dir))).mode & 0o777, 0o600);
+  t.is((await stat(dir)).mode & 0o777, 0o700);
+  t.is((await loadOrCreateNodeKey(dir)).publicKey, first.publicKey);
+  t.deepEqual(await readdir(dir), ["identity.key"]);
+});
+
+test("of several that make it at once, all get the same", async (t) => {
+  const dir = await temporaryDirectory(t);
+  const keys = await Promise.all(Array.from({ length: 20 }, () => loadOrCreateNodeKey(dir)));
+  t.is(new Set(keys.map(({ publicKey }) => publicKey)).size, 1);
+  t.deepEqual(await readdir(dir), ["identity.key"]);
+});
+
+test("it signs as Ed25519 does", async (t) => {
+  const key = await loadOrCreateNodeKey(await temporaryDirectory(t));
+  const x = Buffer.from(key.publicKey.slice(2), "hex").toString("base64url");
+  const publicKey = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" });
+  t.true(verify(null, Buffer.from("text"), publicKey, key.sign(Buffer.from("text"))));
+});
+
+test("nothing about the private part can be seen on it", async (t) => {
+  const key = await loadOrCreateNodeKey(await temporaryDirectory(t));
+  t.deepEqual(Object.keys(key).sort(), ["publicKey", "sign", "tlsCredentials"]);
+  t.notRegex(`${inspect(key, { depth: null, showHidden: true })}${JSON.stringify(key)}`, /PRIVATE|KeyObject/);
+});
+
+test("a key that others may read is refused, with the remedy", async (t) => {
+  const dir = await temporaryDirectory(t);
+  await createNodeKey(nodeKeyPath(dir));
+  await chmod(nodeKeyPath(dir), 0o640);
+  await t.throwsAsync(loadOrCreateNodeKey(dir), { message: /can be read by others than its owner; run: chmod 600 / });
+});
+
+test("a file that is no Ed25519 key is refused, and left as it is", async (t) => {
+  const dir = await temporaryDirectory(t);
+  await writeFile(nodeKeyPath(dir), "not a key", { mode: 0o600 });
+  await t.throwsAsync(loadOrCreateNodeKey(dir), { message: /is not a readable private key in PEM form; restore it/ });
+  const { privateKey } = generateKeyPairSync("x25519");
+  await writeFile(nodeKeyPath(dir), privateKey.export({ type: "pkcs8", format: "pem" }));
+  await t.throwsAsync(loadOrCreateNodeKey(dir), { message: /is a x25519 key; a node needs an Ed25519 key/ });
+});

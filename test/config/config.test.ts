@@ -1,0 +1,184 @@
+/** The configuration: what is allowed, where it may come from, and what a wrong value is told. */
+import test from "ava";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type Config, ConfigError, type ConfigSources, loadConfig } from "../../src/config/config.js";
+import { options } from "../../src/config/options.js";
+import { temporaryDirectory } from "../helpers/start-node.js";
+
+const load = (sources: Partial<ConfigSources> = {}): Config =>
+  loadConfig({ flags: {}, env: {}, cwd: "/srv/node", ...sources });
+
+test("nothing given: defaults", (t) => {
+  t.deepEqual(load(), {
+    dataDir: "/srv/node/data",
+    host: "::",
+    rpcPort: 53550,
+    omniPort: 53551,
+    metricsEnabled: false,
+    otlpEndpoint: undefined,
+    mcpEnabled: false,
+    metricsPort: 9090,
+    mcpPort: 3001,
+    publicUrl: undefined,
+    genesisFile: undefined,
+    peersFile: undefined,
+    omniUrl: undefined,
+    omniTls: true,
+    allowPrivatePeers: false,
+    tlsCertFile: undefined,
+    tlsKeyFile: undefined,
+    controlSocket: "/srv/node/data/control.sock",
+    controlPort: undefined,
+    databaseUrl: "sqlite:/srv/node/data/gatehouse.sqlite",
+    role: "writer",
+    trustedProxies: [],
+    identityMode: "signed",
+    rateLimitPerMinute: 2000,
+    rateLimitExempt: ["127.0.0.0/8", "::1/128"],
+    portDrift: "allow",
+    loopIntervalMs: 5000,
+    logLevel: "info",
+    json: false,
+    tlsnotaryEnabled: false,
+    notaryKeys: [],
+    attestationMaxAgeS: 0,
+    attestationServers: [],
+    notaryUrl: undefined,
+  });
+});
+
+test("every option can be a flag, a variable and a key of the file", async (t) => {
+  const values: Record<string, [text: string, key: keyof Config, value: unknown]> = {
+    "data-dir": ["/d", "dataDir", "/d"],
+    host: ["0.0.0.0", "host", "0.0.0.0"],
+    "rpc-port": ["1", "rpcPort", 1],
+    "omni-port": ["2", "omniPort", 2],
+    "metrics-enabled": ["true", "metricsEnabled", true],
+    "otlp-endpoint": ["http://127.0.0.1:4318", "otlpEndpoint", "http://127.0.0.1:4318"],
+    "mcp-enabled": ["true", "mcpEnabled", true],
+    "metrics-port": ["3", "metricsPort", 3],
+    "mcp-port": ["0", "mcpPort", 0],
+    "public-url": ["https://n.example:9/", "publicUrl", "https://n.example:9"],
+    genesis: ["g.json", "genesisFile", "/srv/node/g.json"],
+    peers: ["p.json", "peersFile", "/srv/node/p.json"],
+    "omni-url": ["https://n.example:8", "omniUrl", "https://n.example:8"],
+    "omni-tls": ["off", "omniTls", false],
+    "allow-private-peers": ["true", "allowPrivatePeers", true],
+    "tls-cert": ["c.pem", "tlsCertFile", "/srv/node/c.pem"],
+    "tls-key": ["k.pem", "tlsKeyFile", "/srv/node/k.pem"],
+    "control-socket": ["s", "controlSocket", "/srv/node/s"],
+    "control-port": ["4", "controlPort", 4],
+    database: ["sqlite:x/y.db", "databaseUrl", "sqlite:/srv/node/x/y.db"],
+    role: ["reader", "role", "reader"],
+    "trusted-proxies": ["10.0.0.0/8, ::1", "trustedProxies", ["10.0.0.0/8", "::1"]],
+    "identity-mode": ["trusted-header", "identityMode", "trusted-header"],
+    "rate-limit": ["0", "rateLimitPerMinute", 0],
+    "rate-limit-exempt": ["192.0.2.1", "rateLimitExempt", ["192.0.2.1"]],
+    "port-drift": ["deny", "portDrift", "deny"],
+    "loop-interval": ["0.5", "loopIntervalMs", 500],
+    "log-level": ["silent", "logLevel", "silent"],
+    json: ["true", "json", true],
+    "tlsnotary-enabled": ["true", "tlsnotaryEnabled", true],
+    "notary-keys": [`1:02${"a".repeat(64)}`, "notaryKeys", [`1:02${"a".repeat(64)}`]],
+    "attestation-max-age": ["60", "attestationMaxAgeS", 60],
+    "attestation-servers": ["a.example, b.example", "attestationServers", ["a.example", "b.example"]],
+    "notary-url": ["http://127.0.0.1:7047", "notaryUrl", "http://127.0.0.1:7047"],
+  };
+  t.deepEqual(
+    Object.keys(values),
+    options.map(({ name }) => name),
+  );
+  const file = join(await temporaryDirectory(t), "config.json");
+  for (const { name, env } of options) {
+    const [text, key, value] = values[name]!;
+    t.deepEqual(load({ flags: { [name]: text } })[key], value, `flag ${name}`);
+    t.deepEqual(load({ env: { [env]: text } })[key], value, env);
+    await writeFile(file, JSON.stringify({ [name]: text }));
+    t.deepEqual(load({ flags: { config: file } })[key], value, `file ${name}`);
+    t.deepEqual(load({ env: { GATEHOUSE_CONFIG: file } })[key], value, `file ${name}`);
+  }
+});
+
+test("the variables have the names that are promised", (t) => {
+  t.deepEqual(
+    options
+      .filter(({ name, env }) => env !== `GATEHOUSE_${name.toUpperCase().replaceAll("-", "_")}`)
+      .map(({ env }) => env),
+    ["OTEL_EXPORTER_OTLP_ENDPOINT", "TLSNOTARY_ENABLED"],
+  );
+});
+
+test("a file may hold lists, numbers and booleans as such", async (t) => {
+  const file = join(await temporaryDirectory(t), "config.yaml");
+  await writeFile(file, 'trusted-proxies: [10.0.0.1, "::1/128"]\nrpc-port: 7\njson: true\nloop-interval: 0.25\n');
+  t.like(load({ flags: { config: file } }), {
+    trustedProxies: ["10.0.0.1", "::1/128"],
+    rpcPort: 7,
+    json: true,
+    loopIntervalMs: 250,
+  });
+  await writeFile(file, "");
+  t.is(load({ flags: { config: file } }).rpcPort, 53550);
+});
+
+const refuses = test.macro({
+  exec(t, sources: Partial<ConfigSources>, sentence: string) {
+    t.throws(() => load(sources), { instanceOf: ConfigError, message: sentence });
+  },
+  title: (_, __, sentence: string) => sentence,
+});
+
+const port = "a whole number from 0 to 65535 (0 takes any free port)";
+test(refuses, { flags: { "rpc-port": "70000" } }, `--rpc-port must be ${port}, not "70000".`);
+test(refuses, { flags: { "rpc-port": "1e3" } }, `--rpc-port must be ${port}, not "1e3".`);
+test(refuses, { flags: { "rpc-port": "0x10" } }, `--rpc-port must be ${port}, not "0x10".`);
+test(refuses, { flags: { "rpc-port": "-1" } }, `--rpc-port must be ${port}, not "-1".`);
+test(refuses, { flags: { "rpc-port": "8.5" } }, `--rpc-port must be ${port}, not "8.5".`);
+test(refuses, { env: { GATEHOUSE_MCP_PORT: "x" } }, `--mcp-port (from GATEHOUSE_MCP_PORT) must be ${port}, not "x".`);
+test(refuses, { flags: { "port-drift": "maybe" } }, '--port-drift must be allow or deny, not "maybe".');
+test(
+  refuses,
+  { env: { TLSNOTARY_ENABLED: "yes" } },
+  '--tlsnotary-enabled (from TLSNOTARY_ENABLED) must be true or false, not "yes".',
+);
+test(
+  refuses,
+  { flags: { "trusted-proxies": "10.0.0.0/33" } },
+  '--trusted-proxies must be a comma-separated list of addresses and CIDR ranges, not "10.0.0.0/33".',
+);
+test(
+  refuses,
+  { flags: { database: "mysql://x" } },
+  '--database must be sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/NAME, not "mysql://x".',
+);
+test(
+  refuses,
+  { flags: { "public-url": "http://a:1/path" } },
+  '--public-url must be http:// or https://, a host and a port, without a path, not "http://a:1/path".',
+);
+test(
+  refuses,
+  { flags: { "loop-interval": "0" } },
+  '--loop-interval must be a number of seconds from 0.05 to 3600, not "0".',
+);
+test(refuses, { flags: { host: "" } }, '--host must be an IP address or a host name, not "".');
+
+test("what is wrong with a file is said with its path", async (t) => {
+  const file = join(await temporaryDirectory(t), "config.yaml");
+  const told = async (content: string): Promise<string> => {
+    await writeFile(file, content);
+    return t.throws(() => load({ flags: { config: file } }), { instanceOf: ConfigError }).message.replace(file, "FILE");
+  };
+  t.is(await told("rpc-prot: 1"), '--config FILE has the key "rpc-prot", which is no option; did you mean rpc-port.');
+  t.is(await told("moon: 1"), '--config FILE has the key "moon", which is no option.');
+  t.is(await told("- 1"), "--config FILE must hold option names with their values, in YAML or JSON.");
+  t.is(await told("rpc-port: many"), `--rpc-port (from FILE) must be ${port}, not "many".`);
+  t.is(await told("rpc-port: [1]"), `--rpc-port (from FILE) must be ${port}, not [1].`);
+  t.is(await told("rpc-port: null"), `--rpc-port (from FILE) must be ${port}, not null.`);
+  t.regex(await told('{"rpc-port": 1'), /^--config FILE cannot be read: .*\.$/);
+  t.regex(await told("rpc-port: 1\nrpc-port: 2\n"), /^--config FILE cannot be read: .*\.$/);
+  t.throws(() => load({ flags: { config: "/nowhere.yaml" } }), {
+    message: /^--config \/nowhere.yaml cannot be read: ENOENT/,
+  });
+});

@@ -1,0 +1,206 @@
+import test from "ava";
+import { create, type DescMessage, equals, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { nestedTypes } from "@bufbuild/protobuf/reflect";
+import { HealthSnapshotSchema, HealthStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
+import { GetProgramResponseSchema } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
+import { EveryTypeSchema } from "../../../gen/gatehouse/testing/v1/every_type_pb.js";
+import { GetMerkleProofResponseSchema } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
+import { binaryDecoder } from "../../../src/rpc/codec/binary-decoder.js";
+import { binaryEncoder } from "../../../src/rpc/codec/binary-encoder.js";
+import { jsonEncoder } from "../../../src/rpc/codec/json-encoder.js";
+import { contractFiles } from "../../helpers/contract-files.js";
+import { createRandom, randomMessage } from "../../helpers/random-message.js";
+import { referenceJson } from "../../helpers/reference-json.js";
+
+const files = await contractFiles();
+const messages: DescMessage[] = files.flatMap((file) =>
+  [...nestedTypes(file)].filter((type): type is DescMessage => type.kind === "message"),
+);
+
+const rounds = Number(process.env.FUZZ_ROUNDS ?? 40);
+const seed = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000);
+
+for (const desc of messages) {
+  test(`${desc.typeName}: the codecs agree with protobuf-es on random messages`, (t) => {
+    const random = createRandom(seed);
+    const [encode, decode, json] = [binaryEncoder(desc), binaryDecoder(desc), jsonEncoder(desc)];
+    const count = desc === EveryTypeSchema ? 10 * rounds : rounds;
+    for (let round = 0; round < count; round++) {
+      const message = randomMessage(desc, random);
+      const label = `FUZZ_SEED=${seed}, round ${round}`;
+      const bytes = toBinary(desc, message);
+      t.true(equals(desc, fromBinary(desc, encode(message)), message), `encoded; ${label}`);
+      t.true(equals(desc, decode(bytes) as typeof message, message), `decoded; ${label}`);
+      t.is(json(message), referenceJson(desc, message), `JSON; ${label}`);
+    }
+  });
+}
+
+test("the decoder and protobuf-es accept and refuse the same damaged bytes", (t) => {
+  const random = createRandom(seed);
+  const decode = binaryDecoder(EveryTypeSchema);
+  let refused = 0;
+  for (let round = 0; round < 100 * rounds; round++) {
+    const bytes = toBinary(EveryTypeSchema, randomMessage(EveryTypeSchema, random) as never);
+    const damaged = Uint8Array.from(
+      bytes.subarray(0, random() < 0.3 ? Math.floor(random() * bytes.length) : bytes.length),
+    );
+    for (let i = Math.floor(random() * 4); i > 0 && damaged.length > 0; i--) {
+      damaged[Math.floor(random() * damaged.length)] = Math.floor(random() * 256);
+    }
+    const theirs = attempt(() => fromBinary(EveryTypeSchema, damaged, { readUnknownFields: false }));
+    const ours = attempt(() => decode(damaged));
+    t.is(
+      ours === undefined,
+      theirs === undefined,
+      `FUZZ_SEED=${seed}, round ${round}, ${Buffer.from(damaged).toString("hex")}`,
+    );
+    if (theirs === undefined) {
+      refused++;
+    } else {
+      t.deepEqual(toBinary(EveryTypeSchema, ours as typeof theirs), toBinary(EveryTypeSchema, theirs));
+    }
+  }
+  t.true(refused > 0);
+});
+
+function attempt<T>(run: () => T): T | undefined {
+  try {
+    return run();
+  } catch {
+    return undefined;
+  }
+}
+
+const json = jsonEncoder(EveryTypeSchema);
+const emptyText = json({});
+
+test("a literal with nothing in it is written with every default", (t) => {
+  t.is(emptyText, referenceJson(EveryTypeSchema, create(EveryTypeSchema)));
+  t.is(binaryEncoder(EveryTypeSchema)({}).length, 0);
+});
+
+test("literals may leave out fields at any depth", (t) => {
+  t.is(
+    jsonEncoder(HealthSnapshotSchema)({ status: HealthStatus.OK, boot: { complete: true } }),
+    '{"version":"","version_name":"","accepting":false,"mempool_size":null,"uptime_s":0,"status":"ok","dormant":false,' +
+      '"boot":{"complete":true,"steps_total":0,"steps_ready":0,"steps_failed":0,"steps_skipped":0,"current":null},' +
+      '"subsystems":{},"ports":{},"main_loop":null,"errors":null}',
+  );
+});
+
+test("a field named __proto__ is an entry like any other, in JSON and in bytes", (t) => {
+  const entries = JSON.parse('{"__proto__":"x","constructor":"y"}') as Record<string, string>;
+  t.true(json({ stringsByString: entries }).includes('"stringsByString":{"__proto__":"x","constructor":"y"}'));
+  const bytes = binaryEncoder(EveryTypeSchema)({ stringsByString: entries });
+  const back = binaryDecoder(EveryTypeSchema)(bytes) as { stringsByString: object };
+  t.deepEqual(Object.entries(back.stringsByString), [
+    ["__proto__", "x"],
+    ["constructor", "y"],
+  ]);
+  t.is(Object.getPrototypeOf(back.stringsByString), Object.prototype);
+});
+
+test("a frozen part is written the same each time, and one that may change is never stale", (t) => {
+  const encode = jsonEncoder(HealthSnapshotSchema);
+  const boot = { complete: false, current: "ключ" };
+  const first = encode({ boot, ports: {} });
+  boot.complete = true;
+  t.is(encode({ boot, ports: {} }), first.replace('"complete":false', '"complete":true'));
+  Object.freeze(boot);
+  const frozen = encode({ boot, ports: {} });
+  t.is(encode({ boot, ports: {} }), frozen);
+  t.is(encode({ boot: { ...boot, complete: false }, ports: {} }), first);
+  t.is(encode({ boot, ports: {} }), frozen);
+});
+
+test("a frozen part is encoded to the same bytes each time, and one that may change is never stale", (t) => {
+  const encode = binaryEncoder(HealthSnapshotSchema);
+  const decode = (bytes: Uint8Array) => fromBinary(HealthSnapshotSchema, bytes);
+  const ports = { rpc: { requested: 1, actual: 2, drifted: true }, long: { requested: 70_000 } };
+  const boot = { complete: false, current: "x".repeat(300) };
+  encode({ boot, ports });
+  boot.complete = true;
+  t.like(decode(encode({ boot, ports })), { boot: { complete: true } });
+  Object.freeze(boot);
+  Object.freeze(ports);
+  const first = encode({ version: "1", boot, ports });
+  t.deepEqual(encode({ version: "1", boot, ports }), first);
+  t.like(decode(encode({ version: "a longer one", boot, ports })), {
+    version: "a longer one",
+    boot,
+    ports: { long: { requested: 70_000 } },
+  });
+  t.like(decode(encode({ boot: { ...boot, complete: false }, ports: {} })), { boot: { complete: false }, ports: {} });
+  t.deepEqual(encode({ version: "1", boot, ports }), first);
+});
+
+test("JSON text is spliced in untouched", (t) => {
+  const data = '{ "a":1.0, "b":12345678901234567890,"c":"\\u0000\\ud800" }';
+  t.true(jsonEncoder(GetProgramResponseSchema)({ data }).includes(`"data":${data},"metadata":null`));
+});
+
+test("a list of lists is written as such", (t) => {
+  const text = jsonEncoder(GetMerkleProofResponseSchema)({ proof: { siblings: [{ hashes: ["0x1"] }, {}] } });
+  t.true(text.includes('"siblings":[["0x1"],[]]'));
+});
+
+test("strings are escaped as JSON.stringify does", (t) => {
+  for (const text of [
+    "\ud800",
+    "a\udc00b",
+    "\ud83d",
+    "😀",
+    "\u2028",
+    "\x7f",
+    "x".repeat(39) + '"',
+    "x".repeat(41) + "\n",
+  ]) {
+    t.true(json({ aString: text }).includes(`"aString":${JSON.stringify(text)}`));
+  }
+});
+
+test("numbers that JSON does not have are null; negative zero is zero", (t) => {
+  t.true(json({ aDouble: NaN }).startsWith('{"aDouble":null'));
+  t.true(json({ aDouble: -Infinity }).startsWith('{"aDouble":null'));
+  t.true(json({ aDouble: -0 }).startsWith('{"aDouble":0,'));
+});
+
+test("an enumeration is its word without prefix, an unknown number the number", (t) => {
+  t.true(json({ aColor: 2 }).includes('"aColor":"dark_green"'));
+  t.true(json({ aColor: 77 }).includes('"aColor":77'));
+});
+
+test("a timestamp is ISO 8601 with milliseconds", (t) => {
+  t.true(
+    json({ aTimestamp: { seconds: 1767323045n, nanos: 678_999_999 } }).includes(
+      '"aTimestamp":"2026-01-02T03:04:05.678Z"',
+    ),
+  );
+  t.true(json({ aTimestamp: {} }).includes('"aTimestamp":"1970-01-01T00:00:00.000Z"'));
+});
+
+test("a message nested too deep is refused, not overflowed", (t) => {
+  let message: object = {};
+  for (let depth = 0; depth < 500; depth++) {
+    message = { child: message };
+  }
+  const bytes = binaryEncoder(EveryTypeSchema)(message);
+  t.throws(() => binaryDecoder(EveryTypeSchema)(bytes), { message: /nested deeper than 100/ });
+});
+
+test("what was encoded stays as it is when more is encoded", (t) => {
+  const encode = binaryEncoder(EveryTypeSchema);
+  const first = encode({ aString: "first" });
+  const kept = Buffer.from(first);
+  encode({ aString: "second, and longer" });
+  t.deepEqual(first, kept);
+});
+
+test("messages larger than the shared buffer are encoded whole", (t) => {
+  const message = create(EveryTypeSchema, {
+    child: { child: { aString: "é".repeat(3_000_000) } },
+    someBytes: new Uint8Array(5_000_000),
+  });
+  t.true(equals(EveryTypeSchema, fromBinary(EveryTypeSchema, binaryEncoder(EveryTypeSchema)(message)), message));
+});

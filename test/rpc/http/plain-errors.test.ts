@@ -1,0 +1,205 @@
+/** One error body on every route, for every cause, and the headers that go with it. */
+import test from "ava";
+import { connect } from "node:net";
+import { ask, type PlainRequest, type PlainResponse } from "../../helpers/plain-client.js";
+import { sharedTestNode } from "../../helpers/start-node.js";
+
+const node = sharedTestNode({ "tlsnotary-enabled": true });
+
+const fails = test.macro({
+  async exec(t, path: string, request: PlainRequest, status: number, errorCode: string) {
+    const response = await ask(node.port, path, request);
+    t.is(response.status, status);
+    t.is(response.headers["content-type"], "application/json; charset=utf-8");
+    t.truthy(response.headers["x-request-id"]);
+    t.is(response.headers["access-control-allow-origin"], "*");
+    const body = JSON.parse(response.text) as { success: boolean; error: string; errorCode: string };
+    t.deepEqual(Object.keys(body), ["success", "error", "errorCode"]);
+    t.like(body, { success: false, errorCode });
+    t.regex(body.error, /^.+\.$/);
+  },
+  title: (_, path: string, request: PlainRequest, status: number) =>
+    `${request.method ?? "GET"} ${path.slice(0, 60)} is ${status}${request.headers === undefined ? "" : ` with ${JSON.stringify(request.headers)}`}`,
+});
+
+const address = `stor-${"0".repeat(40)}`;
+for (const path of [
+  "/nope",
+  "//",
+  "/Health",
+  "/health/x",
+  "/health//",
+  "/storage-program",
+  "/.env",
+  "/__proto__",
+  "/constructor",
+]) {
+  test(fails, path, {}, 404, "NOT_FOUND");
+}
+for (const path of ["/%ZZ", "/%", "/%C3%28", "/storage-program/%E0%80%AF", `/storage-program/${address}/field/%`]) {
+  test(fails, path, {}, 400, "INVALID_REQUEST");
+}
+for (const method of ["POST", "PUT", "DELETE", "PATCH", "PROPFIND"]) {
+  test(fails, "/health", { method }, 405, "METHOD_NOT_ALLOWED");
+}
+test(fails, "/tlsnotary/verify", {}, 405, "METHOD_NOT_ALLOWED");
+test(
+  fails,
+  "/tlsnotary/verify",
+  { method: "POST", body: Buffer.alloc(2 * 1024 * 1024 + 1, "a") },
+  413,
+  "PAYLOAD_TOO_LARGE",
+);
+test(fails, "/", { method: "POST", body: Buffer.alloc(2 * 1024 * 1024 + 1, "a") }, 413, "PAYLOAD_TOO_LARGE");
+test(
+  fails,
+  "/tlsnotary/verify",
+  { method: "POST", body: Buffer.alloc(2 * 1024 * 1024 + 1, "a"), headers: { "Transfer-Encoding": "chunked" } },
+  413,
+  "PAYLOAD_TOO_LARGE",
+);
+
+test("a wrong method is told which ones are right", async (t) => {
+  t.is((await ask(node.port, "/health", { method: "POST" })).headers.allow, "GET, HEAD, OPTIONS");
+  t.is((await ask(node.port, "/", { method: "PUT" })).headers.allow, "GET, HEAD, POST, OPTIONS");
+  t.is((await ask(node.port, "/tlsnotary/verify", { method: "GET" })).headers.allow, "POST, OPTIONS");
+});
+
+test("HEAD is GET without the body", async (t) => {
+  for (const path of ["/health", "/version", "/", `/storage-program/${address}`, "/nope"]) {
+    const [head, get] = await Promise.all([ask(node.port, path, { method: "HEAD" }), ask(node.port, path)]);
+    t.is(head.status, get.status, path);
+    t.is(head.text, "", path);
+    t.is(head.headers["content-type"], get.headers["content-type"], path);
+    if (path !== "/health") {
+      t.is(head.headers["content-length"], get.headers["content-length"], path);
+    }
+  }
+});
+
+test("OPTIONS answers a preflight on any path", async (t) => {
+  for (const path of ["/health", "/", "/nope", "/%ZZ"]) {
+    const { status, headers, text } = await ask(node.port, path, {
+      method: "OPTIONS",
+      headers: { Origin: "http://example.org", "Access-Control-Request-Method": "POST" },
+    });
+    t.is(status, 204);
+    t.is(text, "");
+    t.is(headers["access-control-allow-origin"], "*");
+    t.is(headers["access-control-allow-methods"], "GET, POST, OPTIONS");
+    t.is(
+      headers["access-control-allow-headers"],
+      "Content-Type, identity, signature, timestamp, connect-protocol-version, connect-timeout-ms, x-grpc-web, x-user-agent, grpc-timeout",
+    );
+  }
+});
+
+test("one trailing slash is tolerated, two are not", async (t) => {
+  t.is((await ask(node.port, "/version/")).status, 200);
+  t.is((await ask(node.port, `/storage-program/${address}/`)).status, 404);
+  t.is((await ask(node.port, "/version//")).status, 404);
+});
+
+test("a query that no route knows is passed over, one that a route knows is checked", async (t) => {
+  t.is((await ask(node.port, "/version?cache=1&__proto__=x&a=%ZZ".replace("%ZZ", "%20"))).status, 200);
+  t.is((await ask(node.port, "/readyz?verbose=perhaps")).status, 400);
+});
+
+/** Sends bytes as they are, and gives what comes back until the node closes. */
+function raw(bytes: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(node.port, "127.0.0.1", () => socket.write(bytes, "latin1"));
+    let text = "";
+    socket.setEncoding("latin1").on("data", (chunk: string) => (text += chunk));
+    socket.once("error", reject);
+    socket.once("close", () => resolve(text));
+  });
+}
+
+for (const [name, bytes, status, errorCode] of [
+  ["no HTTP", "hello\r\n\r\n", 400, "INVALID_REQUEST"],
+  [
+    "two lengths",
+    "GET /version HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+    400,
+    "INVALID_REQUEST",
+  ],
+  ["a path with a space", "GET /ver sion HTTP/1.1\r\nHost: a\r\n\r\n", 400, "INVALID_REQUEST"],
+  [
+    "headers of 100 kB",
+    `GET /version HTTP/1.1\r\nHost: a\r\nX: ${"x".repeat(100_000)}\r\n\r\n`,
+    431,
+    "HEADERS_TOO_LARGE",
+  ],
+] as const) {
+  test(`${name} is answered with the error body`, async (t) => {
+    const answer = await raw(bytes);
+    t.regex(answer, new RegExp(`^HTTP/1.1 ${status} `));
+    const body = JSON.parse(answer.slice(answer.indexOf("\r\n\r\n") + 4)) as object;
+    t.like(body, { success: false, errorCode });
+  });
+}
+
+const rpc = (body: string): Promise<PlainResponse> =>
+  ask(node.port, "/", { method: "POST", body, headers: { "Content-Type": "application/json" } });
+
+const answers = test.macro({
+  async exec(t, body: string, expected: unknown) {
+    const { status, text } = await rpc(body);
+    t.is(status, 200);
+    t.deepEqual(JSON.parse(text), expected);
+  },
+  title: (_, body: string) => `POST / answers ${body.slice(0, 60)}`,
+});
+const notFound = { code: -32601, message: "Method not found" };
+
+test(answers, '{"jsonrpc":"2.0","id":1,"method":"moon"}', { jsonrpc: "2.0", id: 1, error: notFound });
+test(answers, '[{"jsonrpc":"2.0","id":"a","method":"x"},{"jsonrpc":"2.0","id":null,"method":"y"}]', [
+  { jsonrpc: "2.0", id: "a", error: notFound },
+  { jsonrpc: "2.0", id: null, error: notFound },
+]);
+test(answers, "{", { jsonrpc: "2.0", id: null, error: { code: -32700, message: "Parse error" } });
+test(answers, '{"method":"moon","params":[]}', {
+  result: 501,
+  response: 'Unknown method "moon".',
+  require_reply: false,
+  extra: null,
+});
+
+test("POST / with notifications only is answered with nothing", async (t) => {
+  const { status, text } = await rpc('{"jsonrpc":"2.0","method":"x"}');
+  t.is(status, 204);
+  t.is(text, "");
+});
+
+test("JSON that is nothing but brackets is refused by a look at them", async (t) => {
+  const { status, text } = await ask(node.port, "/tlsnotary/verify", { method: "POST", body: "[".repeat(1_000_000) });
+  t.is(status, 400);
+  t.regex(text, /nested deeper than 128 levels/);
+  t.like(JSON.parse((await rpc("[".repeat(1_000_000))).text), { error: { code: -32700 } });
+  t.is((await rpc(`{"jsonrpc":"2.0","id":1,"method":"${'[\\"{'.repeat(200)}"}`)).status, 200);
+});
+
+test(answers, "[null, 7]", [
+  { jsonrpc: "2.0", id: null, error: { code: -32600, message: "Invalid Request" } },
+  { jsonrpc: "2.0", id: null, error: { code: -32600, message: "Invalid Request" } },
+]);
+
+test("POST / refuses what is no request", async (t) => {
+  for (const body of ["7", "null", "[]", '{"jsonrpc":"2.0","id":1}', '{"jsonrpc":"1.0","id":1,"method":"x"}']) {
+    const { status, text } = await rpc(body);
+    t.is(status, 200, body);
+    t.is((JSON.parse(text) as { error: { code: number } }).error.code, -32600, body);
+  }
+});
+
+for (const host of ["a b", "[::", "", "a:99999999"]) {
+  test(`Connect answers whatever the host is said to be: "${host}"`, async (t) => {
+    const answer = await ask(node.port, "/gatehouse.info.v1.InfoService/GetVersion", {
+      method: "POST",
+      headers: { "Content-Type": "application/json", Host: host },
+      body: "{}",
+    });
+    t.is(answer.status, 200);
+  });
+}

@@ -1,0 +1,278 @@
+/** The JSON-RPC entry point, with a library's client and with what no client would send. */
+import test from "ava";
+import fc from "fast-check";
+import { JSONRPCClient, type JSONRPCResponse } from "json-rpc-2.0";
+import { createHash } from "node:crypto";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { signTransaction, createPublic, startMember, testKey } from "../../helpers/chain.js";
+import { connectGrpc } from "../../helpers/grpc-client.js";
+import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
+import { ask, askJson } from "../../helpers/plain-client.js";
+import { startTestNode, type TestNode, type Teardown } from "../../helpers/start-node.js";
+import { until } from "../../helpers/until.js";
+
+const alice = testKey(90);
+
+async function startWithProgram(t: Teardown) {
+  const node = await startMember(t);
+  const client = connectGrpc(node.port);
+  t.teardown(() => client.close());
+  const transaction = signTransaction(
+    alice,
+    1,
+    createPublic("notes", '{"big":12345678901234567890,"list":[1.0,"two"]}'),
+  );
+  const { hash } = await client.call(ChainService.method.submitTransaction, { transaction });
+  await until(async () => (await askJson<{ number: number }>(node.port, "/chain/head")).number === 1);
+  const name = createHash("sha256").update(`${alice.publicKey}:notes:1:`).digest("hex");
+  const address = `stor-${name.slice(0, 40)}`;
+  return { node, hash, address };
+}
+
+async function post(node: TestNode, body: unknown, headers: Record<string, string> = {}): Promise<string> {
+  const { text } = await ask(node.port, "/", {
+    method: "POST",
+    body: typeof body === "string" ? body : JSON.stringify(body),
+    headers: { "Content-Type": "application/json", ...headers },
+  });
+  return text;
+}
+
+test("a library's client calls methods by name and by position, alone and in batches", async (t) => {
+  const { node, address } = await startWithProgram(t);
+  const client = new JSONRPCClient(async (request: unknown) => {
+    client.receive(JSON.parse(await post(node, request)) as JSONRPCResponse);
+  });
+  t.is(await client.request("info.getVersion", {}), "0.1.0");
+  t.like(await client.request("storage.getField", { storageAddress: address, field: "list" }), { type: "array" });
+  t.like(await client.request("storage.getFieldItem", [address, "list", 1]), { value: "two" });
+  const answers = await client.requestAdvanced(
+    [
+      { jsonrpc: "2.0", id: 1, method: "chain.getHead" },
+      { jsonrpc: "2.0", id: 2, method: "storage.hasField", params: [address, "none"] },
+      { jsonrpc: "2.0", id: 3, method: "storage.getProgram", params: ["nonsense"] },
+    ],
+    undefined,
+  );
+  t.like(answers[0], { id: 1, result: { number: 1 } });
+  t.like(answers[1], { id: 2, result: { exists: false } });
+  t.like(answers[2], { id: 3, error: { code: -32602, data: { reason: "INVALID_REQUEST" } } });
+  const missing = await t.throwsAsync(
+    client.request("storage.getProgram", [`stor-${"0".repeat(40)}`]) as Promise<unknown>,
+  );
+  t.like(missing, { code: -32000, data: { reason: "NOT_FOUND" } });
+});
+
+test("documents come back as they were written, whatever a number would make of them", async (t) => {
+  const { node, address } = await startWithProgram(t);
+  const text = await post(node, { jsonrpc: "2.0", id: "a", method: "storage.getProgramData", params: [address] });
+  t.true(text.includes('"data":{"big":12345678901234567890,"list":[1.0,"two"]}'), text);
+});
+
+test("wrong parameters, unknown methods and the names of every object's own are told apart", async (t) => {
+  const node = await startMember(t);
+  const cases: readonly (readonly [string, unknown, number])[] = [
+    ["storage.getProgram", [1], -32602],
+    ["storage.getProgram", ["a", "b"], -32602],
+    ["storage.searchPrograms", { q: {} }, -32602],
+    ["storage.searchPrograms", { q: "a", limit: "x" }, -32602],
+    ["info.moon", {}, -32601],
+    ["constructor", {}, -32601],
+    ["__proto__", {}, -32601],
+    ["toString", [], -32601],
+    ["gatehouse.peer.v1.PeerService", {}, -32601],
+    ["control.addPeer", {}, -32601],
+    ["peer.hello", {}, -32601],
+    ["health.watchHealth", {}, -32601],
+  ];
+  for (const [method, params, code] of cases) {
+    const { error } = JSON.parse(await post(node, { jsonrpc: "2.0", id: 1, method, params })) as {
+      error: { code: number };
+    };
+    t.is(error.code, code, `${method} ${JSON.stringify(params)}`);
+  }
+  const harmless = '{"jsonrpc":"2.0","id":1,"method":"info.getVersion","params":{"__proto__":{"a":1},"constructor":1}}';
+  t.like(JSON.parse(await post(node, harmless)), { result: "0.1.0" });
+});
+
+test("a batch is bounded, each of its requests counts, and notifications are done and not answered", async (t) => {
+  const node = await startTestNode(t, { "rate-limit": "10", "rate-limit-exempt": "192.0.2.1" });
+  const one = { jsonrpc: "2.0", method: "info.getVersion" };
+  t.is(
+    (JSON.parse(await post(node, Array(101).fill({ ...one, id: 1 }))) as { error: { code: number } }).error.code,
+    -32600,
+  );
+  t.is((await ask(node.port, "/", { method: "POST", body: JSON.stringify([one, one]) })).status, 204);
+  const answers = JSON.parse(
+    await post(
+      node,
+      Array.from({ length: 20 }, (_, id) => ({ ...one, id })),
+    ),
+  ) as {
+    id: number;
+    result?: string;
+    error?: { data: { reason: string; retryAfter: number } };
+  }[];
+  t.deepEqual(
+    answers.map(({ id }) => id),
+    Array.from({ length: 20 }, (_, id) => id),
+  );
+  const refused = answers.filter(({ error }) => error?.data.reason === "RATE_LIMITED");
+  t.true(refused.length > 5 && refused.length < 20);
+  t.true(refused.every(({ error }) => error!.data.retryAfter >= 1));
+  t.is(answers.filter(({ result }) => result === "0.1.0").length, 20 - refused.length);
+});
+
+test("rpc.discover describes every method, with parameters, results and comments", async (t) => {
+  const node = await startMember(t);
+  const { result } = JSON.parse(await post(node, { jsonrpc: "2.0", id: 1, method: "rpc.discover" })) as {
+    result: { openrpc: string; methods: { name: string; summary: string; params: { name: string }[] }[] };
+  };
+  t.is(result.openrpc, "1.3.2");
+  const search = result.methods.find(({ name }) => name === "storage.searchPrograms")!;
+  t.deepEqual(
+    search.params.map(({ name }) => name),
+    ["q", "exact", "limit", "offset"],
+  );
+  for (const { name, summary } of result.methods) {
+    t.true(summary.length > 5, name);
+    const { error } = JSON.parse(await post(node, { jsonrpc: "2.0", id: 1, method: name })) as {
+      error?: { code: number };
+    };
+    t.not(error?.code, -32601, name);
+  }
+});
+
+test("the older envelope answers what existing clients ask", async (t) => {
+  const { node, hash, address } = await startWithProgram(t);
+  const call = async (message: string, data: object = {}): Promise<{ result: number; response: unknown }> => {
+    const anonymous = { identity: "ed25519:", signature: "" };
+    const text = await post(node, { method: "nodeCall", params: [{ message, data }] }, anonymous);
+    const answer = JSON.parse(text) as { result: number; response: unknown; require_reply: boolean; extra: null };
+    t.deepEqual(Object.keys(answer), ["result", "response", "require_reply", "extra"], message);
+    t.is(answer.require_reply, false);
+    t.is(answer.extra, null);
+    return answer;
+  };
+  const head = await askJson<{ hash: string; genesisHash: string }>(node.port, "/chain/head");
+  const block = await askJson(node.port, "/chain/blocks/1");
+  t.deepEqual(JSON.parse(await post(node, { method: "ping", params: [] })), {
+    ...{ result: 200, response: "pong", require_reply: false, extra: null },
+  });
+  const same: readonly (readonly [string, object, unknown])[] = [
+    ["getPeerlist", {}, await askJson(node.port, "/peerlist")],
+    ["getPeerIdentity", {}, node.publicKey],
+    ["getLastBlockNumber", {}, 1],
+    ["getLastBlockHash", {}, head.hash],
+    ["getBlocks", {}, [block]],
+    ["getBlocks", { start: 1, limit: 5 }, [block]],
+    ["getBlockByNumber", { blockNumber: 1 }, block],
+    ["getBlockByHash", { hash: head.hash }, block],
+    ["getTxByHash", { hash }, await askJson(node.port, `/chain/transactions/${hash}`)],
+    ["getMempool", {}, []],
+    ["getStorageProgram", { storageAddress: address }, await askJson(node.port, `/storage-program/${address}`)],
+    ["getStorageProgramAll", { storageAddress: address }, await askJson(node.port, `/storage-program/${address}/all`)],
+    [
+      "getStorageProgramFields",
+      { storageAddress: address },
+      await askJson(node.port, `/storage-program/${address}/fields`),
+    ],
+    [
+      "getStorageProgramItem",
+      { storageAddress: address, key: "list", index: 1 },
+      await askJson(node.port, `/storage-program/${address}/field/list/item/1`),
+    ],
+    [
+      "getStorageProgramsByOwner",
+      { owner: alice.publicKey },
+      await askJson(node.port, `/storage-program/owner/${alice.publicKey}`),
+    ],
+    ["searchStoragePrograms", { query: "note" }, await askJson(node.port, "/storage-program/search?q=note")],
+  ];
+  for (const [message, data, response] of same) {
+    t.deepEqual(
+      await call(message, data),
+      { result: 200, response, require_reply: false, extra: null } as never,
+      message,
+    );
+  }
+  t.like((await call("getNetworkInfo")).response, { identity: node.publicKey, block: 1, peers: 1 });
+  t.like(await call("getStorageProgram", { storageAddress: `stor-${"0".repeat(40)}` }), { result: 404 });
+  t.like(await call("getStorageProgram", { storageAddress: {} }), { result: 400 });
+  t.like(await call("moon"), { result: 501 });
+  t.like(await call("__proto__"), { result: 501 });
+  t.like(await call("tlsnotary.getInfo"), { result: 404 });
+  for (const params of [undefined, null, {}, [], [null], [7], [{ message: {} }]]) {
+    t.is((JSON.parse(await post(node, { method: "nodeCall", params })) as { result: number }).result, 501);
+  }
+});
+
+/** Bytes in use once what is not is gone. */
+function heapBytes(): number {
+  setFlagsFromString("--expose-gc");
+  (runInNewContext("gc") as () => void)();
+  return process.memoryUsage().heapUsed;
+}
+
+/** Longer with FUZZ_SECONDS. */
+const fuzzMs = Number(process.env["FUZZ_SECONDS"] ?? 2) * 1000;
+
+test("nothing that looks like JSON-RPC and is not makes the node fail or grow", async (t) => {
+  t.timeout(fuzzMs + 120_000);
+  const { node, address } = await startWithProgram(t);
+  const value = fc
+    .anything({ withNullPrototype: false, maxDepth: 3 })
+    .filter((made) => typeof made !== "function" && made !== undefined);
+  const id = fc.oneof(fc.integer(), fc.string(), fc.constant(null), value);
+  const method = fc.oneof(
+    fc.constantFrom(
+      "info.getVersion",
+      "storage.getProgram",
+      "storage.searchPrograms",
+      "rpc.discover",
+      "nodeCall",
+      "ping",
+    ),
+    fc.constantFrom("__proto__", "constructor", "chain.getBlock", "zk.getMerkleProof", "chain.submitTransaction"),
+    fc.string(),
+    value,
+  );
+  const params = fc.oneof(
+    value,
+    fc.array(value, { maxLength: 5 }),
+    fc.record({ storageAddress: fc.oneof(fc.constant(address), value), field: value, q: value, limit: value }),
+    fc.constant([{ message: "getBlocks", data: { start: 1, limit: 1e9 } }]),
+    fc.tuple(fc.record({ message: fc.oneof(fc.constant("getStorageProgram"), value), data: value })),
+  );
+  const request = fc.record({ jsonrpc: fc.oneof(fc.constant("2.0"), value), id, method, params }, { requiredKeys: [] });
+  const body = fc.oneof(
+    { weight: 6, arbitrary: request.map((made) => JSON.stringify(made)) },
+    { weight: 2, arbitrary: fc.array(request, { maxLength: 20 }).map((made) => JSON.stringify(made)) },
+    { weight: 1, arbitrary: request.map((made) => JSON.stringify(made).slice(0, -1)) },
+    { weight: 1, arbitrary: fc.string() },
+  );
+  let sent = 0;
+  let before: number | undefined;
+  const untilMs = Date.now() + fuzzMs;
+  while (Date.now() < untilMs) {
+    await Promise.all(
+      fc.sample(body, 20).map(async (text) => {
+        const { status, text: answer } = await ask(node.port, "/", { method: "POST", body: text });
+        sent++;
+        t.true(status === 200 || status === 204, `${status} for ${text}`);
+        t.false(answer.includes("-32603") || answer.includes("INTERNAL_ERROR"), `${answer} for ${text}`);
+        if (status === 200) {
+          t.notThrows(() => JSON.parse(answer) as unknown);
+        }
+      }),
+    );
+    // From here on everything is warm.
+    before ??= Date.now() > untilMs - fuzzMs / 2 ? heapBytes() : undefined;
+  }
+  const grownMb = (heapBytes() - before!) / 1e6;
+  t.log(`${sent} requests, ${grownMb.toFixed(1)} MB more in use than in the middle`);
+  t.true(grownMb < 20);
+  t.is(node.processErrors.uncaughtTotal + node.processErrors.unhandledRejectionTotal, 0);
+  t.is((await ask(node.port, "/health")).status, 200);
+});

@@ -1,0 +1,137 @@
+/** The public port over TLS: HTTPS and gRPC on one port, chosen by ALPN. */
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { Client, credentials } from "@grpc/grpc-js";
+import test from "ava";
+import { execFile, execFileSync } from "node:child_process";
+import { readFile, writeFile } from "node:fs/promises";
+import { connect as connectPlain } from "node:net";
+import { join } from "node:path";
+import { connect } from "node:tls";
+import { promisify } from "node:util";
+import { fromBinary } from "@bufbuild/protobuf";
+import { GetVersionResponseSchema, InfoService } from "../../../gen/gatehouse/info/v1/info_pb.js";
+import { startTestNode, type Teardown, temporaryDirectory } from "../../helpers/start-node.js";
+
+const run = promisify(execFile);
+
+async function start(t: Teardown) {
+  const dir = await temporaryDirectory(t);
+  const [cert, key] = [join(dir, "cert.pem"), join(dir, "key.pem")];
+  const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
+  const files = ["-keyout", key, "-out", cert, "-days", "1"];
+  execFileSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", ...subject, ...files], { stdio: "ignore" });
+  const node = await startTestNode(t, { "tls-cert": cert, "tls-key": key }, dir);
+  return { node, cert, key, dir, ca: await readFile(cert) };
+}
+
+test("curl speaks HTTP/1.1, and three gRPC clients HTTP/2, to one port", async (t) => {
+  const { node, cert, ca, dir } = await start(t);
+  t.is(node.rpcUrl, `https://127.0.0.1:${node.port}`);
+  for (const [flag, first] of [
+    ["--http1.1", /^HTTP\/1\.1 200 OK\r\n/],
+    ["--http2", /^HTTP\/2 200 \r\n/],
+  ] as const) {
+    const curl = async (...args: string[]): Promise<string> =>
+      (await run("curl", ["-sS", "--cacert", cert, flag, ...args])).stdout;
+    const answer = await curl("-D", "-", `${node.rpcUrl}/connectionstring`);
+    t.regex(answer, first);
+    t.regex(answer, /access-control-allow-origin: \*/i);
+    t.true(answer.endsWith(`"${node.rpcUrl}"`));
+    t.is(await curl(`${node.rpcUrl}/`), '{"message":"Hello, World!","yourIP":"127.0.0.1"}');
+    t.like(JSON.parse(await curl(`${node.rpcUrl}/nothing`)), { errorCode: "NOT_FOUND" });
+    t.regex(await curl("-I", `${node.rpcUrl}/version`), first);
+    const call = ["-d", '{"jsonrpc":"2.0","id":1,"method":"x"}', `${node.rpcUrl}/`];
+    t.like(JSON.parse(await curl(...call)), { error: { code: -32601 } });
+    const connect = ["-H", "Content-Type: application/json", "-d", "{}"];
+    t.is(await curl(...connect, `${node.rpcUrl}/gatehouse.info.v1.InfoService/GetVersion`), '{"version":"0.1.0"}');
+    const large = join(dir, "large");
+    await writeFile(large, Buffer.alloc(3_000_000));
+    // Over HTTP/1.1 the connection is closed on what is still being sent.
+    if (flag === "--http2") {
+      t.like(JSON.parse(await curl("--data-binary", `@${large}`, `${node.rpcUrl}/`)), {
+        errorCode: "PAYLOAD_TOO_LARGE",
+      });
+    }
+    // Many at once on one connection.
+    const many = Array.from({ length: 50 }, () => `${node.rpcUrl}/version`);
+    t.is(await curl("-Z", ...many), '"0.1.0"'.repeat(50));
+  }
+
+  const buf = await run("npx", [
+    ...["buf", "curl", "--protocol", "grpc", "--cacert", cert],
+    `${node.rpcUrl}/gatehouse.info.v1.InfoService/GetVersion`,
+  ]);
+  t.is((JSON.parse(buf.stdout) as { version: string }).version, "0.1.0");
+  const failed = await t.throwsAsync(
+    run("npx", [
+      ...["buf", "curl", "--protocol", "grpc", "--cacert", cert],
+      `${node.rpcUrl}/gatehouse.chain.v1.ChainService/GetHead`,
+    ]),
+  );
+  t.regex((failed as Error & { stderr: string }).stderr, /"unavailable"[^]*no genesis block yet/);
+  const watching = run("npx", [
+    ...["buf", "curl", "--protocol", "grpc", "--cacert", cert],
+    `${node.rpcUrl}/gatehouse.health.v1.HealthService/WatchHealth`,
+  ]);
+
+  const connected = createClient(InfoService, createGrpcTransport({ baseUrl: node.rpcUrl, nodeOptions: { ca } }));
+  t.is((await connected.getVersion({})).version, "0.1.0");
+
+  const client = new Client(`localhost:${node.port}`, credentials.createSsl(ca));
+  t.teardown(() => client.close());
+  const response = await new Promise<Buffer>((resolve, reject) => {
+    const pass = (bytes: Buffer): Buffer => bytes;
+    const path = "/gatehouse.info.v1.InfoService/GetVersion";
+    client.makeUnaryRequest(path, pass, pass, Buffer.alloc(0), (error, bytes) =>
+      bytes === undefined ? reject(error!) : resolve(bytes),
+    );
+  });
+  t.is(fromBinary(GetVersionResponseSchema, response).version, "0.1.0");
+
+  // A stream that lasts ends with the node.
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  await node.stop();
+  t.regex((await watching).stdout, /"dormant": true/);
+});
+
+test("by ALPN the client chooses; cleartext and half a handshake get nothing, and hold nobody up", async (t) => {
+  const { node, ca } = await start(t);
+  for (const [offered, chosen] of [
+    [["h2", "http/1.1"], "h2"],
+    [["http/1.1"], "http/1.1"],
+    [undefined, false],
+  ] as const) {
+    const socket = connect({ port: node.port, host: "127.0.0.1", ca, ...(offered && { ALPNProtocols: [...offered] }) });
+    await new Promise((resolve) => socket.once("secureConnect", resolve));
+    t.is(socket.alpnProtocol, chosen);
+    socket.destroy();
+  }
+  for (const text of ["GET /version HTTP/1.1\r\nHost: a\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "\x16\x03\x01"]) {
+    const socket = connectPlain(node.port, "127.0.0.1", () => socket.write(text));
+    t.teardown(() => socket.destroy());
+    const answer = await new Promise<string>((resolve) => {
+      socket.on("error", () => resolve("")).on("data", (bytes) => resolve(bytes.toString("latin1")));
+      socket.on("close", () => resolve(""));
+      setTimeout(() => resolve(""), 300);
+    });
+    t.notRegex(answer, /0\.1\.0|HTTP/);
+  }
+  const { stdout } = await run("curl", ["-sSk", `${node.rpcUrl}/version`]);
+  t.is(stdout, '"0.1.0"');
+});
+
+test("files that are no certificate and key are refused in one sentence", async (t) => {
+  const { dir, cert, key } = await start(t);
+  const other = await start(t);
+  const bad = join(dir, "bad.pem");
+  await writeFile(bad, "nonsense");
+  for (const [flags, message] of [
+    [{ "tls-cert": bad, "tls-key": key }, /are not a certificate and its key: /],
+    [{ "tls-cert": cert, "tls-key": other.key }, /are not a certificate and its key: /],
+    [{ "tls-cert": join(dir, "none.pem"), "tls-key": key }, /are not a certificate and its key: ENOENT/],
+    [{ "tls-cert": cert }, /must be given together/],
+  ] as const) {
+    await t.throwsAsync(startTestNode(t, flags), { message });
+  }
+});
