@@ -7,15 +7,15 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { loadConfig } from "../config/config.js";
-import { createProcessErrors, type ProcessErrors, watchProcess } from "../health/process-errors.js";
+import { createProcessErrors, watchProcess } from "../health/process-errors.js";
 import { loadOrCreateNodeKey } from "../base/node-key.js";
-import { type RunningNode, startNode } from "../node/node.js";
+import { type RunningNode, startNode, type StartOptions } from "../node/node.js";
 import type { Repetition } from "../base/repeat.js";
 import { askNode } from "./ask-node.js";
 import { keepDrawing } from "./live.js";
 import { paint, print, table } from "./output.js";
 import { type SampleSection, seedSamples } from "./samples.js";
-import { stopOnSignals } from "./signals.js";
+import { runUntilSignal } from "./signals.js";
 
 interface DevnetFlags {
   readonly nodes: number;
@@ -49,6 +49,11 @@ export function addDevnet(program: Command): void {
 }
 
 async function run(flags: DevnetFlags): Promise<void> {
+  await runUntilSignal((signal) => startNetwork(flags, signal));
+}
+
+/** Starts the network and gives what stops it. */
+async function startNetwork(flags: DevnetFlags, signal: AbortSignal): Promise<() => Promise<void>> {
   const directory =
     flags.dataDir === undefined ? await mkdtemp(join(tmpdir(), "gatehouse-devnet-")) : resolve(flags.dataDir);
   const nodes: RunningNode[] = [];
@@ -66,7 +71,7 @@ async function run(flags: DevnetFlags): Promise<void> {
     const plan: Plan = { directory, rpcPorts: ports.slice(0, flags.nodes), omniPorts: ports.slice(flags.nodes) };
     await writeGenesis(directory);
     for (const [i, port] of plan.rpcPorts.entries()) {
-      const node = await startOne(flags, plan, i, processErrors);
+      const node = await startOne(flags, plan, i, { processErrors, signal });
       nodes.push(node);
       if (i === 0) {
         watchProcess(processErrors, node.log);
@@ -77,10 +82,10 @@ async function run(flags: DevnetFlags): Promise<void> {
         print(`${i === 0 ? "\n" : ""}  node ${i + 1} is up on port ${port}`);
       }
     }
-    await untilSettled(nodes);
+    await untilSettled(nodes, signal);
     const authority = await loadOrCreateNodeKey(dataDirOf(directory, 0));
     const samples = await seedSamples(nodes[0]!.rpcUrl, directory, authority);
-    await untilSettled(nodes);
+    await untilSettled(nodes, signal);
     if (flags.json === true) {
       print(JSON.stringify({ event: "network-ready" }));
     } else {
@@ -91,7 +96,7 @@ async function run(flags: DevnetFlags): Promise<void> {
     await close();
     throw error;
   }
-  await stopOnSignals(close);
+  return close;
 }
 
 /** Where the nodes are to be. */
@@ -106,7 +111,7 @@ async function startOne(
   flags: DevnetFlags,
   { directory, rpcPorts, omniPorts }: Plan,
   index: number,
-  processErrors: ProcessErrors,
+  options: StartOptions,
 ): Promise<RunningNode> {
   const dataDir = dataDirOf(directory, index);
   const peersFile = join(dataDir, "peers.json");
@@ -130,7 +135,7 @@ async function startOne(
     env: {},
     cwd: directory,
   });
-  return await startNode(config, { processErrors });
+  return await startNode(config, options);
 }
 
 function dataDirOf(directory: string, index: number): string {
@@ -151,9 +156,9 @@ async function writeGenesis(directory: string): Promise<void> {
 }
 
 /** Nodes learn of each other with their first ticks; a lone node has nobody to wait for. */
-async function untilSettled(nodes: readonly RunningNode[]): Promise<void> {
+async function untilSettled(nodes: readonly RunningNode[], signal: AbortSignal): Promise<void> {
   const giveUpAtMs = Date.now() + 10_000;
-  while (Date.now() < giveUpAtMs) {
+  while (Date.now() < giveUpAtMs && !signal.aborted) {
     const peerLists = await Promise.all(nodes.map(({ rpcUrl }) => askNode(rpcUrl, "/peerlist")));
     const peers = peerLists.flatMap(({ text }) => JSON.parse(text) as { status: { ready: boolean } }[]);
     const isComplete = peerLists.every(({ text }) => (JSON.parse(text) as unknown[]).length === nodes.length - 1);

@@ -1,24 +1,36 @@
-/** Stopping on SIGINT and SIGTERM. */
+/** Running until SIGINT or SIGTERM. */
+import { StartAborted } from "../node/node.js";
 
 const signalNumbers = { SIGINT: 2, SIGTERM: 15 } as const;
 
 /**
- * Waits for SIGINT or SIGTERM, stops what runs, and ends the process with code 0. A second signal ends it at once with
- * 128 and the signal's number.
+ * Starts something, waits for SIGINT or SIGTERM, stops it, and ends the process with code 0. A signal that comes while
+ * it starts ends the start. A second signal ends the process at once with 128 and the signal's number.
+ *
+ * @param start gives what stops it; rejects when its signal is aborted, after it has stopped what had begun.
+ * @throws what `start` throws by itself, and what stopping throws.
  */
-export async function stopOnSignals(stop: () => Promise<void>): Promise<never> {
-  await new Promise<void>((resolve) => {
-    let signalled = false;
-    for (const signal of ["SIGINT", "SIGTERM"] as const) {
-      process.on(signal, () => {
-        if (signalled) {
-          process.exit(128 + signalNumbers[signal]);
-        }
-        signalled = true;
-        resolve();
-      });
+export async function runUntilSignal(start: (signal: AbortSignal) => Promise<() => Promise<void>>): Promise<never> {
+  const controller = new AbortController();
+  const { signal } = controller;
+  for (const name of ["SIGINT", "SIGTERM"] as const) {
+    process.on(name, () => {
+      if (signal.aborted) {
+        process.exit(128 + signalNumbers[name]);
+      }
+      controller.abort();
+    });
+  }
+  try {
+    const stop = await start(signal);
+    if (!signal.aborted) {
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
     }
-  });
-  await stop();
+    await stop();
+  } catch (error) {
+    if (!(error instanceof StartAborted)) {
+      throw error;
+    }
+  }
   process.exit(0);
 }

@@ -7,7 +7,7 @@ import { type Option, options } from "../config/options.js";
 import { repeat } from "../base/repeat.js";
 import { paint, print } from "./output.js";
 import { type Progress, startProgress } from "./progress.js";
-import { stopOnSignals } from "./signals.js";
+import { runUntilSignal } from "./signals.js";
 
 /** How often the bar is drawn anew. */
 const drawEveryMs = 500;
@@ -58,8 +58,15 @@ function byOptionName(
 }
 
 async function run(config: Config): Promise<void> {
+  await runUntilSignal(async (signal) => {
+    const node = await start(config, signal);
+    return () => node.stop();
+  });
+}
+
+async function start(config: Config, signal: AbortSignal): Promise<RunningNode> {
   const processErrors = createProcessErrors();
-  const node = await startNode(config, { processErrors });
+  const node = await startNode(config, { processErrors, signal });
   watchProcess(processErrors, node.log);
   if (config.json) {
     print(JSON.stringify({ event: "ready", rpc: node.rpcUrl, ports: node.ports }));
@@ -67,7 +74,7 @@ async function run(config: Config): Promise<void> {
     print(...panel(node));
     showCatchingUp(node);
   }
-  await stopOnSignals(() => node.stop());
+  return node;
 }
 
 /** Draws a bar while the node catches up with its peers, where somebody looks; the log says it anyway. */

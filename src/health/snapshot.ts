@@ -6,7 +6,7 @@ import {
   type PortSchema,
   SubsystemStatus,
 } from "../../gen/gatehouse/health/v1/health_pb.js";
-import type { Boot } from "./boot.js";
+import type { BootProgress } from "./boot-progress.js";
 import type { BoundedProbe } from "./bounded-probe.js";
 import type { ProcessErrors } from "./process-errors.js";
 import { rollUp } from "./rollup.js";
@@ -27,7 +27,7 @@ export interface HealthSources {
   readonly uptimeS: () => number;
   readonly isDormant: () => boolean;
   readonly isAccepting: () => boolean;
-  readonly boot: Pick<Boot, "state">;
+  readonly boot: Pick<BootProgress, "state">;
   readonly subsystems: Subsystems;
   readonly mainLoop: MainLoopHealth;
   readonly pendingCount: BoundedProbe;

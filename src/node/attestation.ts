@@ -1,22 +1,11 @@
-/** The part of the composition root that is about attestations: the verifier, the operator's own notary, and the service. */
+/** Attestations of a node: the verifier, the operator's own notary, and the service. */
 import type { AttestationService } from "../../gen/gatehouse/attestation/v1/attestation_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { watchNotary, type WatchedNotary } from "../attestation/notary.js";
 import { createAttestationService } from "../attestation/service.js";
 import { startVerifier, type Verifier } from "../attestation/verifier.js";
-import type { Config } from "../config/config.js";
-import type { Subsystems } from "../health/subsystems.js";
-import type { Logger } from "../base/log.js";
 import type { Implementation } from "../rpc/service.js";
-
-/** What attestations need of a node. */
-export interface NodeAttestationParts {
-  readonly config: Config;
-  readonly subsystems: Subsystems;
-  readonly log: Logger;
-  readonly warn: (message: string) => void;
-  readonly onStop: (close: () => unknown) => void;
-}
+import type { NodeCore } from "./core.js";
 
 /** Attestations of a node. */
 export interface NodeAttestation {
@@ -26,13 +15,7 @@ export interface NodeAttestation {
 }
 
 /** Builds the service; nothing verifies before the start. */
-export function createNodeAttestation({
-  config,
-  subsystems,
-  log,
-  warn,
-  onStop,
-}: NodeAttestationParts): NodeAttestation {
+export function createNodeAttestation({ config, subsystems, log, warn, onStop }: NodeCore): NodeAttestation {
   let verifier: Verifier | undefined;
   let notary: WatchedNotary | undefined;
   return {
@@ -46,7 +29,7 @@ export function createNodeAttestation({
 
     async start() {
       if (config.notaryKeys.length === 0) {
-        warn("--notary-keys names no notary, so no attestation is believed.");
+        warn("tlsnotary", "--notary-keys names no notary, so no attestation is believed.");
       }
       const started = startVerifier({
         notaryKeys: config.notaryKeys,
@@ -61,7 +44,7 @@ export function createNodeAttestation({
         },
       });
       verifier = started;
-      onStop(() => started.stop());
+      onStop("the verifier", () => started.stop());
       if (config.notaryUrl !== undefined) {
         const watched = watchNotary(config.notaryUrl, ({ answers }) =>
           log[answers ? "info" : "warn"](
@@ -70,7 +53,7 @@ export function createNodeAttestation({
           ),
         );
         notary = watched;
-        onStop(() => watched.stop());
+        onStop("the watch over the notary", () => watched.stop());
       }
       await started.started;
       if (started.state.status === "failed") {

@@ -1,5 +1,6 @@
 /**
- * The part of the composition root that is about data: a chain over the database, and what its blocks change. A writer applies blocks itself, and so knows when what it keeps in memory is old; a reader keeps nothing.
+ * The chain of a node over its database, and what its blocks change. A writer applies blocks itself, and so knows when
+ * what it keeps in memory is old; a reader keeps nothing.
  */
 import type { TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { type Chain, createChain, type SealingKey } from "../chain/chain.js";
@@ -7,10 +8,10 @@ import { followChain } from "../chain/follower.js";
 import type { Genesis } from "../chain/genesis.js";
 import type { ChainHead, ChainStore } from "../chain/store.js";
 import { watchWrites } from "../chain/write-watch.js";
-import type { Config } from "../config/config.js";
 import type { Database } from "../db/connect.js";
+import { type SharedSubsystem, shareSubsystem } from "../health/shared-subsystem.js";
+import type { NodeCore } from "./core.js";
 import { createEffects } from "./effects.js";
-import type { Logger } from "../base/log.js";
 import { repeat } from "../base/repeat.js";
 import { StartError } from "../base/start-error.js";
 import { createProgramCache } from "../storage/program-cache.js";
@@ -30,20 +31,13 @@ const retryWriteEveryMs = 1_000;
 /** How often a sealing node looks for pending transactions. */
 const sealEveryMs = 250;
 
-/** What the chain of a node is made of. */
+/** What the chain of a node is made of, beside the core. */
 export interface NodeChainParts {
-  readonly role: Config["role"];
   readonly database: Database;
   readonly store: ChainStore;
   readonly genesis: Genesis | undefined;
   /** The newest block; undefined while there is none. */
   readonly head: ChainHead | undefined;
-  /** Hears when the database takes no more writes (why), and when it does again (undefined). */
-  readonly onWriteTrouble: (trouble: unknown) => void;
-  /** Hears of a block once it is applied. */
-  readonly onBlock: () => void;
-  readonly log: Logger;
-  readonly onStop: (close: () => unknown) => void;
 }
 
 /** What blocks change, as it is read. */
@@ -63,25 +57,31 @@ export interface NodeChain extends NodeData {
  *
  * @throws StartError for a reader whose database holds no chain.
  */
-export function createNodeChain(parts: NodeChainParts): NodeChain {
-  const { database, role } = parts;
+export function createNodeChain(core: NodeCore, parts: NodeChainParts): NodeChain {
+  const { database } = parts;
   const stored: NodeData = {
     programs: createPrograms(database),
     tree: createMerkleTree(database),
     nullifiers: createNullifiers(database),
   };
-  return role === "reader" ? { ...stored, chain: follow(parts) } : own(parts, stored);
+  return core.config.role === "reader"
+    ? { ...stored, chain: createReaderChain(core, parts) }
+    : createWriterChain(core, parts, stored);
 }
 
-function own(parts: NodeChainParts, stored: NodeData): NodeChain {
-  const { database, store, genesis, head, onWriteTrouble, onBlock, onStop } = parts;
-  const watched = watchWrites({ store, retryEveryMs: retryWriteEveryMs, onChange: onWriteTrouble });
-  onStop(() => watched.stop());
+function createWriterChain({ bus, onStop }: NodeCore, parts: NodeChainParts, stored: NodeData): NodeChain {
+  const { database, store, genesis, head } = parts;
+  const watched = watchWrites({
+    store,
+    retryEveryMs: retryWriteEveryMs,
+    onChange: (trouble) => bus.emit("writesChanged", { trouble: trouble === undefined ? undefined : codeOf(trouble) }),
+  });
+  onStop("the watch over writes", () => watched.stop());
   const programs = createProgramCache(stored.programs);
   const tree = cacheTree(stored.tree);
   const nullifiers = cacheNullifiers(stored.nullifiers);
   const workers = createZkWorkers();
-  onStop(() => workers.stop());
+  onStop("the threads of proofs", () => workers.stop());
   const zk = createZkChanges({
     database,
     workers,
@@ -100,7 +100,7 @@ function own(parts: NodeChainParts, stored: NodeData): NodeChain {
       if (header.commitmentRoot !== undefined) {
         tree.grown();
       }
-      onBlock();
+      bus.emit("blockApplied", { number: header.number });
     },
     nowMs: Date.now,
   });
@@ -119,37 +119,56 @@ function own(parts: NodeChainParts, stored: NodeData): NodeChain {
   }
 }
 
-function follow({ store, head, log, onStop }: NodeChainParts): Chain {
+function createReaderChain({ log, onStop }: NodeCore, { store, head }: NodeChainParts): Chain {
   if (head === undefined) {
     throw new StartError("The database holds no chain that can be followed; start the node that writes to it first.");
   }
   const follower = followChain(store, head, followEveryMs, (error) =>
     log.warn({ subsystem: "chain", err: error }, "The newest block cannot be read"),
   );
-  onStop(() => follower.stop());
+  onStop("the look for new blocks", () => follower.stop());
   return follower;
 }
 
-/**
- * Makes blocks from now on, if this node alone may: its key is the genesis's single authority.
- *
- * @param isSynced none is made before the node knows what its peers have: a block of its own may be among it, which it
- *   has forgotten.
- */
-export function sealIfAlone(
-  { role, genesis, log, onStop }: NodeChainParts,
-  chain: Chain,
-  key: SealingKey,
-  isSynced: () => boolean,
-): void {
+function codeOf(trouble: unknown): string {
+  return (trouble as NodeJS.ErrnoException).code ?? "unknown error";
+}
+
+/** Tells of the chain's health what its parties say: the boot, the database, the consensus beside this node. */
+export function watchChainHealth({ subsystems, bus, log }: NodeCore): SharedSubsystem {
+  const shared = shareSubsystem(subsystems, "chain");
+  bus.on("writesChanged", ({ trouble }) => {
+    if (trouble === undefined) {
+      log.info({ subsystem: "chain" }, "The database takes writes again");
+    }
+    shared.tell("database", trouble && `The database takes no writes (${trouble}).`);
+  });
+  bus.on("consensusReported", ({ failure }) => shared.tell("consensus", failure));
+  return shared;
+}
+
+/** What block making needs beside the core. */
+export interface SealingParts {
+  readonly genesis: Genesis | undefined;
+  readonly chain: Chain;
+  readonly key: SealingKey;
+  /**
+   * None is made before the node knows what its peers have: a block of its own may be among it, which it has forgotten.
+   */
+  readonly isSynced: () => boolean;
+}
+
+/** Makes blocks from now on, if this node alone may: its key is the genesis's single authority. */
+export function sealIfAlone({ config, log, onStop }: NodeCore, { genesis, chain, key, isSynced }: SealingParts): void {
   const [authority, ...others] = genesis?.authorities ?? [];
-  if (role === "writer" && chain.head() !== undefined && authority === key.publicKey && others.length === 0) {
+  const isAlone = authority === key.publicKey && others.length === 0;
+  if (config.role === "writer" && chain.head() !== undefined && isAlone) {
     const sealer = repeat(
       async () => (isSynced() ? await chain.seal(key) : undefined),
       sealEveryMs,
       (error) => log.error({ subsystem: "chain", err: error }, "A block could not be made; it is tried again"),
     );
-    onStop(() => sealer.stop());
+    onStop("the making of blocks", () => sealer.stop());
   }
 }
 

@@ -1,4 +1,4 @@
-/** The part of the composition root that the node's other processes and its operator talk to. */
+/** What the node's other processes and its operator talk to. */
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { chmod, link, readFile, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
@@ -7,13 +7,11 @@ import { PeerOrigin } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import type { Chain } from "../chain/chain.js";
 import { createConsensusService } from "../chain/service.js";
-import type { Config } from "../config/config.js";
 import { createControl, type Report, type ReportedName, type ShownEntry } from "../control/service.js";
 import { Failure } from "../rpc/errors.js";
 import { messageOf } from "../base/message-of.js";
-import type { SharedSubsystem } from "../health/shared-subsystem.js";
-import type { Subsystems } from "../health/subsystems.js";
-import type { Logger } from "../base/log.js";
+import type { NodeCore } from "./core.js";
+import { drainOnStop } from "./listeners.js";
 import type { NodeNetwork } from "./network.js";
 import type { BookEntry } from "../peers/peer.js";
 import type { Gate } from "../rpc/gate.js";
@@ -23,81 +21,56 @@ import type { ServedService } from "../rpc/service.js";
 import { listControlServices } from "./services.js";
 import { StartError } from "../base/start-error.js";
 
-/** What it needs. */
+/** What it needs beside the core. */
 export interface NodeControlParts {
-  readonly config: Pick<Config, "dataDir" | "controlSocket" | "controlPort">;
   readonly network: Pick<NodeNetwork, "book" | "addPeer" | "removePeer">;
-  readonly subsystems: Subsystems;
-  /** The chain, of which the consensus tells as well. */
-  readonly sharedChain: SharedSubsystem;
   readonly chain: Pick<Chain, "apply">;
-  /** Hears when the operator has added a peer, before he is told so. */
-  readonly onPeerAdded: () => Promise<void>;
-  readonly log: Logger;
-  readonly onInternalError: (error: unknown, requestId: string) => void;
-  /** Drains a listener, for as long as there is time when the node stops. */
-  readonly drain: (listener: RpcListener) => Promise<void>;
-  readonly onStop: (close: () => unknown) => void;
 }
 
-/** The control of a node. */
-export interface NodeControl {
-  /**
-   * Listens on the socket, and on the port where there is one.
-   *
-   * @returns the port; undefined where there is none.
-   * @throws StartError
-   */
-  listen(): Promise<number | undefined>;
-  /** A consensus reports that all is well with it. */
-  hasConsensus(): boolean;
-}
-
-/** Builds the control. */
-export function createNodeControl(parts: NodeControlParts): NodeControl {
-  const { config, network, subsystems, sharedChain, chain, onPeerAdded, log, onInternalError, drain, onStop } = parts;
-  let consensus: SubsystemStatus | undefined;
+/**
+ * Listens on the control socket, and on the control port where there is one.
+ *
+ * @returns the port; undefined where there is none.
+ * @throws StartError
+ */
+export async function openControl(core: NodeCore, { network, chain }: NodeControlParts): Promise<number | undefined> {
+  const { log, onStop, wake } = core;
   const control = createControl({
     nowMs: Date.now,
-    onReport: takeReport,
+    onReport: (name, report) => takeReport(core, name, report),
     async addPeer(endpoint, identity) {
       const added = await network.addPeer(endpoint, identity);
       log.info({ subsystem: "omni" }, `The operator added the peer ${added}`);
-      await onPeerAdded();
+      // Before the operator is told, so that what he asks next is answered by a node that is awake.
+      await wake();
       return showEntry(network.book.get(added)!);
     },
     removePeer: (endpoint) => network.removePeer(endpoint),
     listBook: () => network.book.entries().map(showEntry),
   });
-  onStop(() => control.stop());
+  onStop("the control service", () => control.stop());
+  const services = listControlServices({ control: control.service, consensus: createConsensusService(chain) });
+  return await listenForControl(core, services);
+}
 
-  /** Another process tells of a subsystem; the consensus, of its part in the chain. */
-  function takeReport(name: ReportedName, { status, port, requestedPort, error }: Report): void {
-    if (name === "chain") {
-      consensus = status;
-      sharedChain.tell("consensus", status === SubsystemStatus.FAILED ? error : undefined);
-      return;
-    }
-    subsystems.set(name, {
-      enabled: true,
-      status,
-      ...(port !== undefined && { port }),
-      ...(requestedPort !== undefined && { requestedPort }),
-      ...(status === SubsystemStatus.FAILED && error !== undefined && { error: { message: error, source: "report" } }),
+/** Another process tells of a subsystem; the consensus, of its part in the chain. */
+function takeReport({ bus, subsystems }: NodeCore, name: ReportedName, report: Report): void {
+  const { status, port, requestedPort, error } = report;
+  const hasFailed = status === SubsystemStatus.FAILED;
+  if (name === "chain") {
+    bus.emit("consensusReported", {
+      isReady: status === SubsystemStatus.READY,
+      failure: hasFailed ? error : undefined,
     });
+    return;
   }
-
-  return {
-    listen: () =>
-      listenForControl({
-        config,
-        services: listControlServices({ control: control.service, consensus: createConsensusService(chain) }),
-        onInternalError,
-        drain,
-        onStop,
-      }),
-    hasConsensus: () => consensus === SubsystemStatus.READY,
-  };
+  subsystems.set(name, {
+    enabled: true,
+    status,
+    ...(port !== undefined && { port }),
+    ...(requestedPort !== undefined && { requestedPort }),
+    ...(hasFailed && error !== undefined && { error: { message: error, source: "report" } }),
+  });
 }
 
 const origins = {
@@ -131,12 +104,8 @@ export function controlTokenPath(dataDir: string): string {
   return join(dataDir, "control.token");
 }
 
-interface ControlListenerParts extends Pick<NodeControlParts, "config" | "onInternalError" | "drain" | "onStop"> {
-  readonly services: readonly ServedService[];
-}
-
-async function listenForControl(parts: ControlListenerParts): Promise<number | undefined> {
-  const { config, services, onInternalError, drain, onStop } = parts;
+async function listenForControl(core: NodeCore, services: readonly ServedService[]): Promise<number | undefined> {
+  const { config, onInternalError } = core;
   const { controlSocket, controlPort, dataDir } = config;
   if (Buffer.byteLength(controlSocket) > longestSocketPath) {
     throw new StartError(
@@ -146,7 +115,7 @@ async function listenForControl(parts: ControlListenerParts): Promise<number | u
   await clearSocket(controlSocket);
   const overSocket = createGrpcOnlyServer({ services, gate: createOpenGate(), onInternalError });
   await bind(overSocket, { path: controlSocket }, controlSocket);
-  onStop(() => drain(overSocket));
+  drainOnStop(core, "the control socket", overSocket);
   await chmod(controlSocket, 0o600);
   if (controlPort === undefined) {
     return undefined;
@@ -154,7 +123,7 @@ async function listenForControl(parts: ControlListenerParts): Promise<number | u
   const gate = createTokenGate(await loadOrCreateToken(controlTokenPath(dataDir)));
   const overPort = createGrpcOnlyServer({ services, gate, onInternalError });
   const port = await bind(overPort, { host: "127.0.0.1", port: controlPort }, `port ${controlPort}`);
-  onStop(() => drain(overPort));
+  drainOnStop(core, "the control port", overPort);
   return port;
 }
 

@@ -1,46 +1,108 @@
-/** The part of the composition root that is about ports of their own: metrics for Prometheus, tools for assistants. */
-import type { Config } from "../config/config.js";
-import { bindPort, type BoundPort } from "../rpc/port/bind-port.js";
-import type { Logger } from "../base/log.js";
+/** The ports of a node: how they are bound, told of and drained. */
+import type { NodeKey } from "../base/node-key.js";
+import { readTlsFiles } from "../config/tls-files.js";
+import { createEdge, type Edge } from "../edge/edge.js";
+import type { SubsystemName } from "../health/subsystems.js";
 import type { Metrics } from "../metrics/metrics.js";
 import { createMetricsPage } from "../metrics/page.js";
+import { createStatusPage } from "../rpc/http/status-page.js";
+import { olderCalls } from "../rpc/node-call/node-call.js";
+import { bindPort } from "../rpc/port/bind-port.js";
 import type { RpcListener } from "../rpc/port/listen.js";
-import { createMcpPort, type McpPortParts } from "../rpc/server/rpc-server.js";
 import { createSmallServer } from "../rpc/port/small-server.js";
+import { createGrpcOnlyServer, createMcpPort, createRpcServer } from "../rpc/server/rpc-server.js";
+import type { ServedService } from "../rpc/service.js";
+import { version } from "../base/version.js";
+import type { NodeCore } from "./core.js";
 
-/** What a port needs. */
-export interface DoorParts {
-  readonly config: Config;
-  readonly log: Logger;
-  /** Hears of the port that was bound. */
-  readonly onBound: (bound: BoundPort) => void;
-  /** Drains a listener, for as long as there is time when the node stops. */
-  readonly drain: (listener: RpcListener) => Promise<void>;
-  readonly onStop: (close: () => unknown) => void;
+/** A public port serves these, behind this gate. */
+export interface Served {
+  readonly services: readonly ServedService[];
+  readonly edge: Edge;
 }
 
+const info = { title: "Gatehouse", version };
 /** Resources of the tools' port, by the methods that give them. */
 const resources = { "health.getHealth": "Health", "info.getInfo": "Node", "info.getGenesis": "Genesis" };
 
-/** Serves the metrics. */
-export async function serveMetrics(parts: DoorParts, metrics: Metrics): Promise<void> {
-  const page = createMetricsPage(metrics, (error) =>
-    parts.log.error({ subsystem: "metrics", err: error }, "The metrics could not be taken"),
+/** Binds the public port, after which clients know where the node is. */
+export async function openRpcPort(core: NodeCore, { services, edge }: Served): Promise<number> {
+  const { config, addresses, onInternalError } = core;
+  const server = createRpcServer(
+    { services, gate: edge, onInternalError, older: olderCalls, info, pages: { "/status": createStatusPage() } },
+    await readTlsFiles(config),
   );
-  await open(parts, createSmallServer(page), parts.config.metricsPort, "--metrics-port");
+  const port = await open(core, "rpc", server, config.rpcPort, "--rpc-port");
+  addresses.rpcUrl = `${config.tlsCertFile === undefined ? "http" : "https"}://${reachableHost(config.host)}:${port}`;
+  addresses.connectionString = config.publicUrl ?? addresses.rpcUrl;
+  return port;
 }
 
-/** Serves the tools. */
-export async function serveMcp(parts: DoorParts, given: Omit<McpPortParts, "resources">): Promise<void> {
-  await open(parts, createMcpPort({ ...given, resources }), parts.config.mcpPort, "--mcp-port");
+/** Binds the port of the metrics. */
+export async function openMetricsPort(core: NodeCore, metrics: Metrics): Promise<void> {
+  const page = createMetricsPage(metrics, (error) =>
+    core.log.error({ subsystem: "metrics", err: error }, "The metrics could not be taken"),
+  );
+  await open(core, "metrics", createSmallServer(page), core.config.metricsPort, "--metrics-port");
 }
 
+/** Binds the port of tools for assistants. */
+export async function openMcpPort(core: NodeCore, { services, edge }: Served): Promise<void> {
+  const { config, onInternalError } = core;
+  const server = createMcpPort({ services, gate: edge, onInternalError, info, resources });
+  await open(core, "mcp", server, config.mcpPort, "--mcp-port");
+}
+
+/** Binds the port between nodes: both ends of a connection prove who they are. */
+export async function openInternalPort(
+  core: NodeCore,
+  { services, key }: { readonly services: readonly ServedService[]; readonly key: NodeKey },
+): Promise<number> {
+  const { config, onInternalError, onStop } = core;
+  const gate = createEdge({
+    trustedProxies: [],
+    identityMode: "signed",
+    rateLimitPerMinute: config.rateLimitPerMinute,
+    rateLimitExempt: config.rateLimitExempt,
+    onAccess: () => undefined,
+    onUntrustedForwarding: () => undefined,
+  });
+  onStop("the edge between nodes", () => gate.stop());
+  const server = createGrpcOnlyServer(
+    { services, gate, onInternalError },
+    config.omniTls ? key.tlsCredentials() : undefined,
+  );
+  return await open(core, "omni", server, config.omniPort, "--omni-port");
+}
+
+/** Binds a listener of a subsystem, and tells of its port and of one that is not the one asked for. */
 async function open(
-  { config, onBound, drain, onStop }: DoorParts,
+  core: NodeCore,
+  name: SubsystemName,
   listener: RpcListener,
   port: number,
   option: string,
-): Promise<void> {
-  onBound(await bindPort(listener, config, port, option));
-  onStop(() => drain(listener));
+): Promise<number> {
+  const { config, subsystems, warn } = core;
+  const { requested, actual } = await bindPort(listener, config, port, option);
+  drainOnStop(core, `the listener of ${name}`, listener);
+  const isAny = requested === 0;
+  subsystems.set(name, { port: actual, ...(!isAny && { requestedPort: requested }) });
+  if (!isAny && actual !== requested) {
+    warn(name, `Port ${requested} is taken; the node listens on ${actual} instead.`);
+  }
+  return actual;
+}
+
+/** Drains a listener when the node stops, for as long as there is time. */
+export function drainOnStop({ lifecycle, onStop }: NodeCore, name: string, listener: RpcListener): void {
+  onStop(name, () => listener.drain(lifecycle.drainLeftMs()));
+}
+
+/** The host under which a listener is reached from this machine, in a URL. */
+function reachableHost(host: string): string {
+  if (host === "::" || host === "0.0.0.0" || host === "") {
+    return "127.0.0.1";
+  }
+  return host.includes(":") ? `[${host}]` : host;
 }

@@ -10,14 +10,12 @@ import type { Chain } from "../chain/chain.js";
 import type { Genesis } from "../chain/genesis.js";
 import type { ChainStore } from "../chain/store.js";
 import { readHeader } from "../chain/transaction.js";
-import type { Config } from "../config/config.js";
 import type { Database } from "../db/connect.js";
 import { Failure } from "../rpc/errors.js";
 import { sha256 } from "../base/hash.js";
 import { messageOf } from "../base/message-of.js";
-import type { Subsystems } from "../health/subsystems.js";
 import type { NodeKey } from "../base/node-key.js";
-import type { Logger } from "../base/log.js";
+import type { NodeCore } from "./core.js";
 import { createAcquaint, type Self } from "../peers/acquaint.js";
 import { createAnnounce } from "../peers/announce.js";
 import { createPeerClient } from "../peers/client.js";
@@ -50,28 +48,13 @@ const ticksWithoutRelay = 3;
 const progressEveryMs = 1_000;
 const progressLineEveryMs = 10_000;
 
-/** What the network of a node is made of. */
+/** What the network of a node is made of, beside the core. */
 export interface NodeNetworkParts {
-  readonly config: Config;
   readonly database: Database;
   readonly store: ChainStore;
   readonly chain: Chain;
   readonly genesis: Genesis | undefined;
   readonly key: NodeKey;
-  readonly subsystems: Subsystems;
-  readonly log: Logger;
-  /** Where clients and nodes reach this one. */
-  readonly connectionString: () => string;
-  readonly omniUrl: () => string;
-  readonly isAccepting: () => boolean;
-  readonly isStopping: () => boolean;
-  /** Takes a sentence that the operator should read. */
-  readonly warn: (message: string) => void;
-  /** A process beside this one brings the blocks, and says that all is well with it. */
-  readonly hasConsensus: () => boolean;
-  /** Hears when a peer has proved who it is. */
-  readonly onVerified: () => void;
-  readonly onStop: (close: () => unknown) => void;
 }
 
 /** The network of a node. */
@@ -82,10 +65,10 @@ export interface NodeNetwork {
   readonly service: ReturnType<typeof createPeerService>;
   /** It is at the head of its verified peers, and not on its way there. */
   readonly isSynced: () => boolean;
+  /** It is booted, synced and alive, and was not told to stop. */
+  readonly isAccepting: () => boolean;
   /** Puts a transaction into the pool, and hands it on where others make the blocks. */
   readonly submit: (transaction: Transaction) => Promise<string>;
-  /** Hears that the chain has a new block. */
-  onBlock(): void;
   /** Begins the loop, and whatever goes with it. */
   start(): void;
   /**
@@ -106,8 +89,9 @@ export interface NodeNetwork {
 }
 
 /** Builds the network; it does nothing before it is started. */
-export async function createNodeNetwork(parts: NodeNetworkParts): Promise<NodeNetwork> {
-  const { config, store, chain, genesis, key, subsystems, log, onStop } = parts;
+export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts): Promise<NodeNetwork> {
+  const { config, subsystems, log, bus, lifecycle, addresses, onStop } = core;
+  const { store, chain, genesis, key } = parts;
   const policy: EndpointPolicy = { tls: config.omniTls, allowPrivate: config.allowPrivatePeers };
   const peerStore = createPeerStore(parts.database);
   const book = createPeerBook({
@@ -134,17 +118,17 @@ export async function createNodeNetwork(parts: NodeNetworkParts): Promise<NodeNe
       return resolveEndpoint(endpoint, isTrusted ? { ...policy, allowPrivate: true } : policy);
     },
   });
-  onStop(() => client.close());
+  onStop("the calls to peers", () => client.close());
 
   const self: Self = {
     key,
     genesisHash: genesis?.hash,
     version,
-    connectionString: parts.connectionString,
-    endpoint: parts.omniUrl,
+    connectionString: () => addresses.connectionString,
+    endpoint: () => addresses.omniUrl,
     status: () => {
       const head = chain.head();
-      return { headHeader: head?.header, headSignature: head?.signature, accepting: parts.isAccepting() };
+      return { headHeader: head?.header, headSignature: head?.signature, accepting: isAccepting() };
     },
   };
   const readStatus = createStatusReader({
@@ -162,7 +146,7 @@ export async function createNodeNetwork(parts: NodeNetworkParts): Promise<NodeNe
     onVerified(endpoint) {
       log.info({ subsystem: "omni", endpoint }, `The peer ${book.get(endpoint)?.identity} is verified at ${endpoint}`);
       keepUp();
-      parts.onVerified();
+      bus.emit("peerVerified", { endpoint });
     },
   });
   const announce = createAnnounce({ book, acquaint, head: () => chain.head()?.number ?? 0n });
@@ -224,7 +208,7 @@ export async function createNodeNetwork(parts: NodeNetworkParts): Promise<NodeNe
     onLife(death) {
       if (death === undefined) {
         subsystems.set("main_loop", { status: SubsystemStatus.READY });
-      } else if (!parts.isStopping()) {
+      } else if (!lifecycle.isStopping()) {
         subsystems.set("main_loop", { status: SubsystemStatus.FAILED, error: { message: death, source: "main_loop" } });
       }
     },
@@ -250,7 +234,7 @@ export async function createNodeNetwork(parts: NodeNetworkParts): Promise<NodeNe
 
   /** An authority hands nothing on: what it has is where it belongs. */
   async function submit(transaction: Transaction): Promise<string> {
-    if (isRelaying && chain.head() !== undefined && !relay.isPossible() && !parts.hasConsensus()) {
+    if (isRelaying && chain.head() !== undefined && !relay.isPossible() && !hasConsensus) {
       throw new Failure("RELAY_UNAVAILABLE", `${nobodyToRelayTo} Submit the transaction to another node.`, 5);
     }
     const hash = await chain.submit(transaction);
@@ -292,7 +276,7 @@ export async function createNodeNetwork(parts: NodeNetworkParts): Promise<NodeNe
       progressEveryMs,
       (error) => onTaskError("progress", error),
     );
-    onStop(async () => {
+    onStop("the main loop", async () => {
       await Promise.all([progress.stop(), sync.stop(), relay.stop()]);
       await mainLoop.stop("The node is shutting down.");
       if (isWriter) {
@@ -300,6 +284,31 @@ export async function createNodeNetwork(parts: NodeNetworkParts): Promise<NodeNe
       }
     });
   }
+
+  function isSynced(): boolean {
+    const number = chain.head()?.number;
+    const target = book.highestBlock();
+    const hasAsked = mainLoop.heartbeat().iterationsTotal > 0n || book.isEmpty();
+    if (number === undefined || sync.isActive() || !hasAsked) {
+      return false;
+    }
+    return target === undefined ? isSoleAuthority || hasConsensus : number >= target;
+  }
+
+  function isAccepting(): boolean {
+    return core.progress.state().complete && !lifecycle.isStopping() && isSynced() && !mainLoop.isDead();
+  }
+
+  bus.on("blockApplied", () => {
+    if (!sync.isActive()) {
+      announce();
+    }
+  });
+  /** A process beside this one brings the blocks, and says that all is well with it. */
+  let hasConsensus = false;
+  bus.on("consensusReported", ({ isReady }) => {
+    hasConsensus = isReady;
+  });
 
   return {
     book,
@@ -320,21 +329,9 @@ export async function createNodeNetwork(parts: NodeNetworkParts): Promise<NodeNe
         }
       },
     }),
-    isSynced() {
-      const number = chain.head()?.number;
-      const target = book.highestBlock();
-      const hasAsked = mainLoop.heartbeat().iterationsTotal > 0n || book.isEmpty();
-      if (number === undefined || sync.isActive() || !hasAsked) {
-        return false;
-      }
-      return target === undefined ? isSoleAuthority || parts.hasConsensus() : number >= target;
-    },
+    isSynced,
+    isAccepting,
     submit,
-    onBlock() {
-      if (!sync.isActive()) {
-        announce();
-      }
-    },
     start,
     nameEndpoint(url) {
       const endpoint = parseOwnEndpoint(url, policy);
@@ -342,14 +339,14 @@ export async function createNodeNetwork(parts: NodeNetworkParts): Promise<NodeNe
         checkHost(endpoint, policy);
       } catch {
         if (!book.isEmpty()) {
-          parts.warn(`Other machines cannot reach this node at ${endpoint}; name --public-url or --omni-url.`);
+          core.warn("omni", `Other machines cannot reach this node at ${endpoint}; name --public-url or --omni-url.`);
         }
       }
       return endpoint;
     },
     async addPeer(text, identity) {
       const endpoint = parseEndpoint(text, policy);
-      if (endpoint === parts.omniUrl()) {
+      if (endpoint === addresses.omniUrl) {
         throw new Failure("INVALID_REQUEST", "It is this node itself.");
       }
       book.hear(endpoint, "operator", identity);

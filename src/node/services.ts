@@ -2,14 +2,27 @@
 import { AttestationService } from "../../gen/gatehouse/attestation/v1/attestation_pb.js";
 import { ChainService, ConsensusService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
-import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { HealthService, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
+import type { NodeKey } from "../base/node-key.js";
+import { codename, version } from "../base/version.js";
+import type { Genesis } from "../chain/genesis.js";
+import type { Edge } from "../edge/edge.js";
+import { createGrpcHealthService } from "../health/grpc-health.js";
+import { createInfoService } from "../info/service.js";
+import { createStorageService } from "../storage/service.js";
+import { createZkService } from "../zk/service.js";
+import type { NodeAttestation } from "./attestation.js";
+import type { NodeChain } from "./chain.js";
+import type { NodeCore } from "./core.js";
+import type { NodeHealth } from "./health.js";
+import type { NodeNetwork } from "./network.js";
 import { attestationReplies } from "../attestation/service.js";
-import { healthReplies } from "../health/service.js";
+import { createHealthService, healthReplies } from "../health/service.js";
 import { reflectionServices } from "../rpc/describe/reflection.js";
 import { type Implementation, serve, type ServedService } from "../rpc/service.js";
 
@@ -63,4 +76,53 @@ export function listControlServices({
 }): ServedService[] {
   const services = [serve(ControlService, control), serve(ConsensusService, consensus)];
   return [...services, ...reflectionServices(services.map(({ desc }) => desc))];
+}
+
+/** What the services of the public port are made of, beside the core. */
+export interface ServicesParts extends NodeChain {
+  readonly key: NodeKey;
+  readonly genesis: Genesis | undefined;
+  readonly network: NodeNetwork;
+  readonly health: NodeHealth;
+  readonly edge: Edge;
+  readonly chainService: Implementation<typeof ChainService>;
+  readonly attestation: NodeAttestation;
+}
+
+/** The services of the public port. */
+export function createServices(core: NodeCore, parts: ServicesParts): ServedService[] {
+  const { takeSnapshot, feed, readiness, isMainLoopDead } = parts.health;
+  return listServices({
+    health: createHealthService({ takeSnapshot, feed, isMainLoopDead, readiness }),
+    grpcHealth: createGrpcHealthService({
+      takeSnapshot,
+      feed,
+      isReady: (snapshot) => Object.values(readiness(snapshot)).every((check) => check() === undefined),
+    }),
+    info: createInfo(core, parts),
+    chain: parts.chainService,
+    storage: createStorageService(parts.programs),
+    zk: createZkService({ tree: parts.tree, nullifiers: parts.nullifiers }),
+    attestation: core.config.tlsnotaryEnabled ? parts.attestation.service : undefined,
+  });
+}
+
+function createInfo(
+  { config, subsystems, addresses, logLines }: NodeCore,
+  { key, genesis, network, edge }: ServicesParts,
+): Implementation<typeof InfoService> {
+  return createInfoService({
+    version,
+    versionName: codename,
+    publicKey: key.publicKey,
+    connectionString: () => addresses.connectionString,
+    peers: () => network.book.list(),
+    ...logLines,
+    mcp: () => ({
+      enabled: config.mcpEnabled,
+      running: subsystems.get("mcp").status === SubsystemStatus.READY,
+    }),
+    genesis: () => genesis?.text,
+    rateLimit: () => edge.stats(),
+  });
 }

@@ -1,0 +1,198 @@
+/**
+ * The boot of a node, row by row. Whoever reads it from top to bottom knows what a node is made of, and in which order;
+ * how rows are taken is in boot-table.ts, what they are made of in the files beside it.
+ */
+import { loadOrCreateNodeKey } from "../base/node-key.js";
+import { messageOf } from "../base/message-of.js";
+import { adoptGenesis, verifyStoredChain } from "../chain/genesis.js";
+import { createChainService } from "../chain/service.js";
+import { type ChainHead, createChainStore } from "../chain/store.js";
+import { openDatabase } from "../db/connect.js";
+import { checkSchema, migrate } from "../db/migrate.js";
+import { createNodeAttestation } from "./attestation.js";
+import { BootTable } from "./boot-table.js";
+import { createNodeChain, sealIfAlone, watchChainHealth } from "./chain.js";
+import { openControl } from "./control.js";
+import type { NodeCore } from "./core.js";
+import { createNodeEdge } from "./edge.js";
+import { createNodeHealth } from "./health.js";
+import { openInternalPort, openMcpPort, openMetricsPort, openRpcPort } from "./listeners.js";
+import { createNodeNetwork } from "./network.js";
+import { createServices, listInternalServices } from "./services.js";
+
+const reportedElsewhere = "Another process runs it, and none has reported it to the control service.";
+
+/** What a boot begins with. */
+export interface BootBeginning {
+  readonly core: NodeCore;
+}
+
+export const bootTable = BootTable.of<BootBeginning>()
+  .step({
+    name: "identity",
+    needs: ["core"],
+    provides: ["key"],
+    run: async ({ core }) => ({ key: await loadOrCreateNodeKey(core.config.dataDir) }),
+  })
+  .step({
+    name: "database",
+    needs: ["core"],
+    provides: ["database", "store"],
+    async run({ core: { config, onStop } }) {
+      const database = await openDatabase(config.databaseUrl);
+      onStop("the database", () => database.close());
+      await (config.role === "reader" ? checkSchema(database) : migrate(database));
+      return { database, store: createChainStore(database) };
+    },
+  })
+  .step({
+    name: "genesis",
+    needs: ["core", "store"],
+    provides: ["genesis"],
+    run: async ({ core: { config }, store }) => ({
+      genesis: await adoptGenesis(store, config.role === "reader" ? undefined : config.genesisFile),
+    }),
+  })
+  .part({
+    name: "health of the chain",
+    needs: ["core"],
+    provides: ["chainHealth"],
+    run: ({ core }) => ({ chainHealth: watchChainHealth(core) }),
+  })
+  .step({
+    name: "chain",
+    needs: ["store", "genesis", "chainHealth"],
+    provides: ["head"],
+    whenFailed: "go on",
+    notPossible: ({ genesis }) =>
+      genesis === undefined ? "There is no genesis block yet; start the node with --genesis FILE." : undefined,
+    async run({ store, genesis, chainHealth }): Promise<{ readonly head: ChainHead | undefined }> {
+      try {
+        return { head: await verifyStoredChain(store, genesis!) };
+      } catch (error) {
+        // For good: that the database takes writes again does not mend it.
+        chainHealth.tell("boot", messageOf(error));
+        throw error;
+      }
+    },
+    otherwise: () => ({ head: undefined }),
+  })
+  .part({
+    name: "chain and its data",
+    needs: ["core", "database", "store", "genesis", "head"],
+    provides: ["chain", "programs", "tree", "nullifiers"],
+    run: ({ core, ...parts }) => createNodeChain(core, parts),
+  })
+  .step({
+    name: "peers",
+    needs: ["core", "database", "store", "chain", "genesis", "key"],
+    provides: ["network"],
+    async run({ core, ...parts }) {
+      const network = await createNodeNetwork(core, parts);
+      core.lifecycle.setDormant(network.book.isEmpty());
+      return { network };
+    },
+  })
+  .part({
+    name: "health",
+    needs: ["core", "store", "network"],
+    provides: ["health"],
+    run: ({ core, store, network }) => ({
+      health: createNodeHealth(core, { store, mainLoop: network.mainLoop, isAccepting: network.isAccepting }),
+    }),
+  })
+  .part({
+    name: "edge",
+    needs: ["core", "key", "network", "health", "chain", "programs", "tree", "nullifiers"],
+    provides: ["edge", "metrics"],
+    run: ({ core, ...parts }) => createNodeEdge(core, parts),
+  })
+  .part({
+    name: "services",
+    needs: ["core", "key", "store", "genesis", "chain", "programs", "tree", "nullifiers", "network", "health", "edge"],
+    provides: ["chainService", "attestation", "services"],
+    run({ core, ...parts }) {
+      const attestation = createNodeAttestation(core);
+      const { chain, network, store } = parts;
+      const chainService = createChainService({ head: () => chain.head(), submit: network.submit }, store);
+      return { chainService, attestation, services: createServices(core, { ...parts, chainService, attestation }) };
+    },
+  })
+  .step({
+    name: "control",
+    needs: ["core", "network", "chain"],
+    provides: ["controlPort"],
+    run: async ({ core, ...parts }) => ({ controlPort: await openControl(core, parts) }),
+  })
+  .step({
+    name: "rpc",
+    needs: ["core", "services", "edge"],
+    provides: ["rpcPort"],
+    run: async ({ core, ...parts }) => ({ rpcPort: await openRpcPort(core, parts) }),
+  })
+  .step({
+    name: "metrics",
+    needs: ["core", "metrics"],
+    provides: [],
+    whenFailed: "go on",
+    notEnabled: ({ metrics }) => (metrics === undefined ? "--metrics-enabled is not set." : undefined),
+    run: ({ core, metrics }) => openMetricsPort(core, metrics!),
+  })
+  .elsewhere({ name: "signaling", reason: reportedElsewhere, whenDormant: "wait" })
+  .step({
+    name: "mcp",
+    needs: ["core", "services", "edge"],
+    provides: [],
+    whenDormant: "wait",
+    whenFailed: "go on",
+    notEnabled: ({ core: { config } }) => (config.mcpEnabled ? undefined : "--mcp-enabled is not set."),
+    run: ({ core, ...parts }) => openMcpPort(core, parts),
+  })
+  .step({
+    name: "tlsnotary",
+    needs: ["core", "attestation"],
+    provides: [],
+    whenDormant: "wait",
+    whenFailed: "go on",
+    notEnabled: ({ core: { config } }) => (config.tlsnotaryEnabled ? undefined : "TLSNOTARY_ENABLED is not true."),
+    run: ({ attestation }) => attestation.start(),
+  })
+  .step({
+    name: "omni",
+    needs: ["core", "key", "network", "chainService"],
+    provides: ["omniPort"],
+    async run({ core, key, network, chainService }) {
+      const { config, addresses } = core;
+      const services = listInternalServices({ peer: network.service, chain: chainService });
+      const omniPort = await openInternalPort(core, { services, key });
+      const made = `${config.omniTls ? "https" : "http"}://${new URL(addresses.connectionString).hostname}:${omniPort}`;
+      addresses.omniUrl = network.nameEndpoint(config.omniUrl ?? made);
+      return { omniPort };
+    },
+  })
+  // The network moves it, once its loop runs.
+  .step({ name: "dtr", needs: [], provides: [], whenDormant: "wait", whenFailed: "go on", run: () => undefined })
+  .elsewhere({ name: "l2ps", reason: reportedElsewhere, whenDormant: "run" })
+  .part({
+    name: "block making",
+    needs: ["core", "genesis", "chain", "key", "network"],
+    provides: [],
+    run: ({ core, network, ...parts }) => sealIfAlone(core, { ...parts, isSynced: network.isSynced }),
+  })
+  .step({
+    name: "main_loop",
+    needs: ["network"],
+    provides: [],
+    whenDormant: "wait",
+    run: ({ network }) => network.start(),
+  })
+  .part({
+    name: "watchers of health",
+    needs: ["core", "health"],
+    provides: [],
+    // First of all that ends, so that they hear that the node takes no more traffic, and not of what is closed after that.
+    run: ({ core, health }) => core.onStop("the watchers of health", () => health.feed.close()),
+  });
+
+/** What a boot has made when it is over. */
+export type Booted = typeof bootTable extends BootTable<infer C> ? C : never;

@@ -1,0 +1,81 @@
+/** What every part of a node may need, whatever it does: settings, log, registry, bus, life and end. */
+import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { createBus } from "../base/bus.js";
+import { createLogging, type Logger, type Logging } from "../base/log.js";
+import type { Config } from "../config/config.js";
+import { type BootProgress, createBootProgress } from "../health/boot-progress.js";
+import type { ProcessErrors } from "../health/process-errors.js";
+import { createSubsystems, type SubsystemName, type Subsystems, type SubsystemState } from "../health/subsystems.js";
+import type { NodeBus, NodeEvents } from "./events.js";
+import { createLifecycle, type Lifecycle } from "./lifecycle.js";
+import { createStops, type OnStop, type Stops } from "./stops.js";
+
+/** The core of a node. */
+export interface NodeCore {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly logLines: Pick<Logging, "publicLines" | "diagnosticLines">;
+  /** Logs a sentence that the operator should read, and keeps it for the terminal. */
+  readonly warn: (subsystem: SubsystemName, message: string) => void;
+  readonly warnings: readonly string[];
+  readonly subsystems: Subsystems;
+  readonly progress: BootProgress;
+  readonly processErrors: ProcessErrors;
+  readonly bus: NodeBus;
+  readonly lifecycle: Lifecycle;
+  readonly onStop: OnStop;
+  readonly stops: Stops;
+  /** Where this node is reached; each is empty until its port is bound. */
+  readonly addresses: Addresses;
+  /** Logs a failure that its caller is told nothing of. */
+  readonly onInternalError: (error: unknown, requestId: string) => void;
+  /** Takes the boot steps that were left out, once there is a peer. */
+  readonly wake: () => Promise<void>;
+}
+
+/** URLs of a node: scheme, host and port. */
+export interface Addresses {
+  /** For clients on this machine. */
+  rpcUrl: string;
+  /** For everybody. */
+  connectionString: string;
+  /** For other nodes. */
+  omniUrl: string;
+}
+
+/** Builds the core of a node whose boot has so many steps. */
+export function createNodeCore(given: Pick<NodeCore, "config" | "processErrors" | "wake">, steps: number): NodeCore {
+  const { config } = given;
+  const { log, ...logLines } = createLogging({ level: config.logLevel, json: config.json });
+  const warnings: string[] = [];
+  const subsystems = createSubsystems(Date.now, (name, state) => logTransition(log, name, state));
+  const stops = createStops((name, error) => log.error({ err: error }, `${name} could not be stopped`));
+  return {
+    ...given,
+    log,
+    logLines,
+    warn(subsystem, message) {
+      warnings.push(message);
+      log.warn({ subsystem }, message);
+    },
+    warnings,
+    subsystems,
+    progress: createBootProgress(steps, subsystems),
+    bus: createBus<NodeEvents>((event, error) => log.error({ err: error }, `A listener to ${event} failed`)),
+    lifecycle: createLifecycle(),
+    onStop: stops.add,
+    stops,
+    addresses: { rpcUrl: "", connectionString: "", omniUrl: "" },
+    onInternalError: (error, requestId) => log.error({ subsystem: "rpc", requestId, err: error }, "A request failed"),
+  };
+}
+
+function logTransition(log: Logger, name: SubsystemName, { status, lastError, extra }: SubsystemState): void {
+  const word = SubsystemStatus[status].toLowerCase();
+  if (status === SubsystemStatus.FAILED) {
+    log.error({ subsystem: name }, `${name} ${word}: ${lastError?.message ?? ""}`);
+  } else {
+    const reason = extra?.reason === undefined ? "" : `: ${extra.reason}`;
+    log[status === SubsystemStatus.READY ? "info" : "debug"]({ subsystem: name }, `${name} ${word}${reason}`);
+  }
+}

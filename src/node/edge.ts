@@ -1,0 +1,91 @@
+/** The gate of the public port, and what is told of each request that passed it: access log, metrics, traces. */
+import { codename, version } from "../base/version.js";
+import { createEdge, type Edge } from "../edge/edge.js";
+import type { NodeKey } from "../base/node-key.js";
+import { createMetrics, type Metrics, type NodeFacts } from "../metrics/metrics.js";
+import type { Traces } from "../metrics/traces.js";
+import type { NodeChain } from "./chain.js";
+import type { NodeCore } from "./core.js";
+import type { NodeHealth } from "./health.js";
+import type { NodeNetwork } from "./network.js";
+
+/** What it is made of beside the core. */
+export interface NodeEdgeParts extends NodeChain {
+  readonly key: NodeKey;
+  readonly network: NodeNetwork;
+  readonly health: NodeHealth;
+}
+
+/** The edge, and the metrics where they are served. */
+export interface NodeEdge {
+  readonly edge: Edge;
+  readonly metrics: Metrics | undefined;
+}
+
+export async function createNodeEdge(core: NodeCore, parts: NodeEdgeParts): Promise<NodeEdge> {
+  const { config, log, warn, onStop } = core;
+  const metrics = config.metricsEnabled
+    ? createMetrics({
+        version,
+        versionName: codename,
+        takeSnapshot: parts.health.takeSnapshot,
+        facts: () => takeFacts(edge, parts),
+      })
+    : undefined;
+  const traces = await startTraces(core, parts.key);
+  const edge = createEdge({
+    trustedProxies: config.trustedProxies,
+    identityMode: config.identityMode,
+    rateLimitPerMinute: config.rateLimitPerMinute,
+    rateLimitExempt: config.rateLimitExempt,
+    onAccess: (line) => log.info({ access: true, ...line }, "Answered"),
+    ...((metrics ?? traces) !== undefined && {
+      onSettled(request, arrival) {
+        metrics?.count(request);
+        traces?.record({ ...request, header: (name) => arrival.header(name) });
+      },
+    }),
+    onUntrustedForwarding: () =>
+      warn(
+        "rpc",
+        "Requests are forwarded from this machine, but --trusted-proxies names no proxy: callers share its address.",
+      ),
+  });
+  onStop("the edge", () => edge.stop());
+  if (config.identityMode === "trusted-header") {
+    warn(
+      "rpc",
+      "The identity header is believed without a signature: only a gateway that sets it may reach this node.",
+    );
+  }
+  return { edge, metrics };
+}
+
+/** The libraries of traces are loaded where somebody wants them. */
+async function startTraces({ config, onStop }: NodeCore, { publicKey }: NodeKey): Promise<Traces | undefined> {
+  if (config.otlpEndpoint === undefined) {
+    return undefined;
+  }
+  const { createTraces } = await import("../metrics/traces.js");
+  const started = createTraces({ endpoint: config.otlpEndpoint, version, publicKey });
+  onStop("the traces", () => started.stop());
+  return started;
+}
+
+/** What metrics tell beside the health. */
+async function takeFacts(edge: Edge, { chain, network, tree, programs }: NodeEdgeParts): Promise<NodeFacts> {
+  const { blockedIps, activeRequests } = edge.stats();
+  const { leafCount } = await tree.root();
+  return {
+    block: numberOf(chain.head()?.number),
+    peerBlock: numberOf(network.peerBlock()),
+    peers: network.countPeers(),
+    leaves: leafCount,
+    programs: await programs.createdCount(),
+    requests: { active: activeRequests, limitedAddresses: blockedIps },
+  };
+}
+
+function numberOf(count: bigint | undefined): number | undefined {
+  return count === undefined ? undefined : Number(count);
+}

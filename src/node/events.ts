@@ -1,0 +1,17 @@
+/** What the parts of a node tell each other, whichever of them is made first. */
+import type { Bus } from "../base/bus.js";
+
+/** Events by name. */
+export interface NodeEvents {
+  /** The chain has a new block, and it is in the database. Told by the chain. */
+  readonly blockApplied: { readonly number: bigint };
+  /** The database takes no more writes (the engine's code, or a word for it), or does again (undefined). Told by the chain. */
+  readonly writesChanged: { readonly trouble: string | undefined };
+  /** The consensus beside this node told how it is; what is wrong, if it failed. Told by the control. */
+  readonly consensusReported: { readonly isReady: boolean; readonly failure: string | undefined };
+  /** A peer proved who it is. Told by the network. */
+  readonly peerVerified: { readonly endpoint: string };
+}
+
+/** The bus of a node. */
+export type NodeBus = Bus<NodeEvents>;
