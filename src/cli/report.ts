@@ -3,6 +3,7 @@ import { createClient } from "@connectrpc/connect";
 import { type Command, InvalidArgumentError } from "commander";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { reportableNames } from "../health/subsystems.js";
 import { addControlFlags, type ControlFlags, withControl } from "./control.js";
 import { print } from "./output.js";
 
@@ -32,7 +33,7 @@ export function addReport(program: Command): void {
     .addHelpText(
       "after",
       `
-NAME is signaling, l2ps, or chain for an external consensus; STATUS is running, ready or failed.
+NAME is one of ${reportableNames.join(", ")} (chain: for an external consensus); STATUS is running, ready or failed.
 A program reports with gatehouse.control.v1.ControlService/ReportSubsystem on the same socket.
 
 Examples:

@@ -6,12 +6,6 @@ import { Failure } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
 import { createLeases } from "./leases.js";
 
-/** Subsystems that other processes run; chain is the consensus's part in it. */
-export const reportedNames = ["signaling", "l2ps", "chain"] as const;
-
-/** Name of a subsystem that another process runs. */
-export type ReportedName = (typeof reportedNames)[number];
-
 /** What a process reports. */
 export interface Report {
   readonly status: SubsystemStatus;
@@ -24,10 +18,12 @@ export interface Report {
 export type ShownEntry = MessageInitShape<typeof BookEntrySchema>;
 
 /** What the service needs. */
-export interface ControlParts {
+export interface ControlParts<Name extends string> {
   readonly nowMs: () => number;
+  /** The subsystems that other processes may report. */
+  readonly reportableNames: readonly Name[];
   /** Takes a report; one of a lease that ran out is a failure. */
-  readonly onReport: (name: ReportedName, report: Report) => void;
+  readonly onReport: (name: Name, report: Report) => void;
   /** Adds a peer and asks it. Throws a Failure when it is none. */
   readonly addPeer: (endpoint: string, identity: string | undefined) => Promise<ShownEntry>;
   /** Forgets a peer; false when it is unknown. */
@@ -46,9 +42,10 @@ const longestLeaseS = 3_600;
 const maxErrorLength = 500;
 
 /** Builds the service. */
-export function createControl({ nowMs, onReport, addPeer, removePeer, listBook }: ControlParts): Control {
+export function createControl<Name extends string>(parts: ControlParts<Name>): Control {
+  const { nowMs, reportableNames, onReport, addPeer, removePeer, listBook } = parts;
   const leases = createLeases(nowMs, (name, seconds) =>
-    onReport(name as ReportedName, {
+    onReport(name as Name, {
       status: SubsystemStatus.FAILED,
       port: undefined,
       requestedPort: undefined,
@@ -59,8 +56,10 @@ export function createControl({ nowMs, onReport, addPeer, removePeer, listBook }
   return {
     service: {
       reportSubsystem({ name, status, port, requestedPort, error, leaseS }) {
-        if (!isReportedName(name)) {
-          throw new Failure("INVALID_REQUEST", `Other processes report ${reportedNames.join(", ")}, and nothing else.`);
+        const reported = reportableNames.find((each) => each === name);
+        if (reported === undefined) {
+          const names = reportableNames.join(", ");
+          throw new Failure("INVALID_REQUEST", `Other processes report ${names}, and nothing else.`);
         }
         if (!reportedStatuses.includes(status)) {
           throw new Failure("INVALID_REQUEST", "The status must be running, ready or failed.");
@@ -74,7 +73,7 @@ export function createControl({ nowMs, onReport, addPeer, removePeer, listBook }
         if (status === SubsystemStatus.FAILED && (error === undefined || error === "")) {
           throw new Failure("INVALID_REQUEST", "A failure must say what went wrong.");
         }
-        onReport(name, { status, port, requestedPort, error: error?.slice(0, maxErrorLength) });
+        onReport(reported, { status, port, requestedPort, error: error?.slice(0, maxErrorLength) });
         return { leaseUntilMs: BigInt(leases.renew(name, leaseS)) };
       },
       async addPeer({ endpoint, identity }) {
@@ -90,8 +89,4 @@ export function createControl({ nowMs, onReport, addPeer, removePeer, listBook }
     },
     stop: () => leases.stop(),
   };
-}
-
-function isReportedName(name: string): name is ReportedName {
-  return (reportedNames as readonly string[]).includes(name);
 }

@@ -1,16 +1,11 @@
 /** Takes the health snapshot. Every health answer is made of it, so that no two of them disagree. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import {
-  type HealthSnapshotSchema,
-  type MainLoopSchema,
-  type PortSchema,
-  SubsystemStatus,
-} from "../../gen/gatehouse/health/v1/health_pb.js";
+import type { HealthSnapshotSchema, MainLoopSchema, PortSchema } from "../../gen/gatehouse/health/v1/health_pb.js";
 import type { BootProgress } from "./boot-progress.js";
 import type { BoundedProbe } from "./bounded-probe.js";
 import type { ProcessErrors } from "./process-errors.js";
 import { rollUp } from "./rollup.js";
-import type { SubsystemState, Subsystems } from "./subsystems.js";
+import { consequencesOf, type SubsystemState, type Subsystems } from "./subsystems.js";
 
 /** The main loop, as health sees it. */
 export interface MainLoopHealth {
@@ -59,10 +54,10 @@ export function createTakeSnapshot(sources: HealthSources): TakeSnapshot {
       uptimeS: sources.uptimeS(),
       status: rollUp({
         pendingCountKnown: pendingCount !== null,
-        chainFailed: summary.chainFailed,
+        chainFailed: summary.isFailing,
         mainLoopDead: sources.mainLoop.isDead(),
         dormant,
-        otherFailed: summary.otherFailed,
+        otherFailed: summary.isDegraded,
       }),
       dormant,
       boot: sources.boot.state(),
@@ -87,10 +82,7 @@ export function createTakeSnapshot(sources: HealthSources): TakeSnapshot {
 function summarize(subsystems: ReturnType<Subsystems["all"]>) {
   return {
     subsystems,
-    chainFailed: subsystems.chain.status === SubsystemStatus.FAILED,
-    otherFailed: Object.entries(subsystems).some(
-      ([name, { status }]) => name !== "chain" && name !== "main_loop" && status === SubsystemStatus.FAILED,
-    ),
+    ...consequencesOf(subsystems),
     ports: portsOf(subsystems),
   };
 }

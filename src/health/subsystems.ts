@@ -3,26 +3,63 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type SubsystemExtraSchema, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import type { ErrorEvent } from "./process-errors.js";
 
-/** The subsystems of the specification, in the order in which they are listed. */
-export const subsystemNames = [
-  "chain",
-  "rpc",
-  "metrics",
-  "signaling",
-  "mcp",
-  "tlsnotary",
-  "omni",
-  "dtr",
-  "l2ps",
-  "main_loop",
-] as const;
+/** What is declared of a subsystem. */
+interface Declaration {
+  /**
+   * What its failure makes of the node's status; that of the main loop follows from its heartbeat, which also tells
+   * what nobody could report.
+   */
+  readonly whenFailed: "failing" | "degraded" | "by heartbeat";
+  /** Another process may report it to the control service: it runs all of it, or a part of it. */
+  readonly isReportable?: true;
+}
+
+/**
+ * The subsystems of the specification, in the order in which they are listed. Each has a step of the boot by its name
+ * (src/node/boot.ts), which moves it; whoever runs it moves it afterwards.
+ */
+const declarations = {
+  chain: { whenFailed: "failing", isReportable: true },
+  rpc: { whenFailed: "degraded" },
+  metrics: { whenFailed: "degraded" },
+  signaling: { whenFailed: "degraded", isReportable: true },
+  mcp: { whenFailed: "degraded" },
+  tlsnotary: { whenFailed: "degraded" },
+  omni: { whenFailed: "degraded" },
+  dtr: { whenFailed: "degraded" },
+  l2ps: { whenFailed: "degraded", isReportable: true },
+  main_loop: { whenFailed: "by heartbeat" },
+} as const satisfies Record<string, Declaration>;
 
 /** Name of a subsystem. */
-export type SubsystemName = (typeof subsystemNames)[number];
+export type SubsystemName = keyof typeof declarations;
+
+export const subsystemNames = Object.keys(declarations) as SubsystemName[];
+
+/** Name of a subsystem that another process may report. */
+export type ReportableName = {
+  [Name in SubsystemName]: (typeof declarations)[Name] extends { readonly isReportable: true } ? Name : never;
+}[SubsystemName];
+
+/** Names of the subsystems that another process may report. */
+export const reportableNames = subsystemNames.filter(
+  (name): name is ReportableName => "isReportable" in declarations[name],
+);
 
 /** Whether a subsystem has this name. */
 export function isSubsystemName(name: string): name is SubsystemName {
-  return (subsystemNames as readonly string[]).includes(name);
+  return Object.hasOwn(declarations, name);
+}
+
+/** What failed subsystems make of the node's status. */
+export function consequencesOf(states: Readonly<Record<SubsystemName, SubsystemState>>): {
+  readonly isFailing: boolean;
+  readonly isDegraded: boolean;
+} {
+  const failed = subsystemNames.filter((name) => states[name].status === SubsystemStatus.FAILED);
+  const haveFailed = (consequence: Declaration["whenFailed"]): boolean =>
+    failed.some((name) => declarations[name].whenFailed === consequence);
+  return { isFailing: haveFailed("failing"), isDegraded: haveFailed("degraded") };
 }
 
 /** A change of a subsystem; what is left out stays as it is. */

@@ -7,8 +7,9 @@ import { PeerOrigin } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import type { Chain } from "../chain/chain.js";
 import { createConsensusService } from "../chain/service.js";
-import { createControl, type Report, type ReportedName, type ShownEntry } from "../control/service.js";
+import { createControl, type Report, type ShownEntry } from "../control/service.js";
 import { Failure } from "../rpc/errors.js";
+import { type ReportableName, reportableNames } from "../health/subsystems.js";
 import { messageOf } from "../base/message-of.js";
 import type { NodeCore } from "./core.js";
 import { drainOnStop } from "./listeners.js";
@@ -37,6 +38,7 @@ export async function openControl(core: NodeCore, { network, chain }: NodeContro
   const { log, onStop, wake } = core;
   const control = createControl({
     nowMs: Date.now,
+    reportableNames,
     onReport: (name, report) => takeReport(core, name, report),
     async addPeer(endpoint, identity) {
       const added = await network.addPeer(endpoint, identity);
@@ -54,7 +56,7 @@ export async function openControl(core: NodeCore, { network, chain }: NodeContro
 }
 
 /** Another process tells of a subsystem; the consensus, of its part in the chain. */
-function takeReport({ bus, subsystems }: NodeCore, name: ReportedName, report: Report): void {
+function takeReport({ bus, subsystems }: NodeCore, name: ReportableName, report: Report): void {
   const { status, port, requestedPort, error } = report;
   const hasFailed = status === SubsystemStatus.FAILED;
   if (name === "chain") {

@@ -80,7 +80,7 @@ test("reports that make no sense are refused with the reason", async (t) => {
   const control = createClient(ControlService, node.control);
   const whole = { name: "l2ps", status: SubsystemStatus.READY, leaseS: 60 };
   const cases = [
-    [{ ...whole, name: "rpc" }, /signaling, l2ps, chain, and nothing else/],
+    [{ ...whole, name: "rpc" }, /chain, signaling, l2ps, and nothing else/],
     [{ ...whole, name: "__proto__" }, /and nothing else/],
     [{ ...whole, status: SubsystemStatus.SKIPPED }, /running, ready or failed/],
     [{ ...whole, status: SubsystemStatus.UNSPECIFIED }, /running, ready or failed/],

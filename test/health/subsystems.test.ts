@@ -1,5 +1,6 @@
 import test from "ava";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { commentOf } from "../../src/rpc/describe/comments.js";
 import { createBootProgress } from "../../src/health/boot-progress.js";
 import { createSubsystems, subsystemNames } from "../../src/health/subsystems.js";
 
@@ -92,4 +93,9 @@ test("a step that was left out may be taken after all, and is counted once", asy
   await boot.take("mcp", () => t.like(boot.state(), { complete: false, stepsSkipped: 0, current: "mcp" }));
   t.like(boot.state(), { complete: true, stepsReady: 1, stepsSkipped: 0 });
   t.is(subsystems.get("mcp").status, SubsystemStatus.READY);
+});
+
+test("the contract's comment names every subsystem", (t) => {
+  const comment = commentOf("gatehouse.health.v1.HealthSnapshot.subsystems").replace(/\s+/g, " ");
+  t.true(comment.includes(subsystemNames.join(", ")), comment);
 });

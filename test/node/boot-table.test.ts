@@ -2,7 +2,7 @@
 import test, { type ExecutionContext } from "ava";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { createBootProgress } from "../../src/health/boot-progress.js";
-import { createSubsystems } from "../../src/health/subsystems.js";
+import { createSubsystems, subsystemNames } from "../../src/health/subsystems.js";
 import { bootTable } from "../../src/node/boot.js";
 import { BootTable, countSteps, createBoot } from "../../src/node/boot-table.js";
 
@@ -129,5 +129,10 @@ test("the table of a node: every row can have what it needs, and each step has i
     provides.forEach((provided) => known.add(provided));
   }
   const names = bootTable.rows.map(({ name }) => name);
+  t.deepEqual(
+    subsystemNames.filter((name) => !names.includes(name)),
+    [],
+    "each subsystem has a step",
+  );
   t.is(new Set(names).size, names.length);
 });
