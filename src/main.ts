@@ -14,7 +14,7 @@ import { addStart } from "./cli/start.js";
 import { addStorage } from "./cli/storage.js";
 import { addTx } from "./cli/tx.js";
 import { addZk } from "./cli/zk.js";
-import { ConfigError } from "./config/config.js";
+import { ConfigError } from "./config/config-error.js";
 import { version } from "./base/version.js";
 
 const program = new Command("gatehouse")

@@ -1,12 +1,11 @@
-/** The genesis: a JSON file that becomes block 0 once, and that names the network by its hash. */
-import { readFile, stat } from "node:fs/promises";
+/** The genesis: a text of JSON that becomes block 0 once, and that names the network by its hash. */
 import { z } from "zod";
 import { hex32, sha256 } from "../base/hash.js";
 import type { ChainHead, ChainStore } from "./store.js";
 
 /** The genesis that block 0 holds. */
 export interface Genesis {
-  /** The text of the file. */
+  /** As it was written. */
   readonly text: string;
   /** Hash of block 0: 0x and SHA-256 of the text in UTF-8. */
   readonly hash: string;
@@ -16,8 +15,6 @@ export interface Genesis {
   readonly timestampMs: number;
 }
 
-const maxBytes = 16 * 1024 * 1024;
-
 const genesisFile = z.looseObject({
   name: z.string().optional(),
   timestamp: z.number().int().min(0).max(Number.MAX_SAFE_INTEGER).optional(),
@@ -25,22 +22,25 @@ const genesisFile = z.looseObject({
 });
 
 /**
- * Puts the file into block 0 if there is no block 0 yet, and gives the genesis of block 0.
+ * Puts the text into block 0 if there is no block 0 yet, and gives the genesis of block 0.
  *
- * @param path the genesis file; undefined to go on with what block 0 holds, if anything.
- * @throws Error with one sentence when the file cannot be used, or is not the one that block 0 was made of.
+ * @param file the genesis file; undefined to go on with what block 0 holds, if anything.
+ * @throws Error with one sentence when the text cannot be used, or is not the one that block 0 was made of.
  */
-export async function adoptGenesis(store: ChainStore, path: string | undefined): Promise<Genesis | undefined> {
+export async function adoptGenesis(
+  store: ChainStore,
+  file: { readonly path: string; readonly text: string } | undefined,
+): Promise<Genesis | undefined> {
   const stored = await store.genesisText();
   const known = stored === undefined ? undefined : parseGenesis("stored in block 0", stored);
-  if (path === undefined) {
+  if (file === undefined) {
     return known;
   }
-  const given = parseGenesis(path, await readText(path));
+  const given = parseGenesis(file.path, file.text);
   if (known !== undefined) {
     if (known.hash !== given.hash) {
       throw new Error(
-        `The genesis file ${path} (${given.hash}) is not the one that this database was started with (${known.hash}); ` +
+        `The genesis file ${file.path} (${given.hash}) is not the one that this database was started with (${known.hash}); ` +
           "name that file again, or another --data-dir for another network.",
       );
     }
@@ -61,24 +61,6 @@ export async function verifyStoredChain(store: ChainStore, genesis: Genesis): Pr
     throw new Error("Block 0 in the database does not have the hash of the genesis that it holds.");
   }
   return head;
-}
-
-async function readText(path: string): Promise<string> {
-  let bytes: Buffer;
-  try {
-    const { size } = await stat(path);
-    if (size > maxBytes) {
-      throw new Error(`it is larger than ${maxBytes} bytes`);
-    }
-    bytes = await readFile(path);
-  } catch (error) {
-    throw new Error(`The genesis file ${path} cannot be read: ${(error as Error).message}.`);
-  }
-  const text = bytes.toString("utf8");
-  if (!Buffer.from(text, "utf8").equals(bytes) || text.includes("\0")) {
-    throw new Error(`The genesis file ${path} is not UTF-8 text.`);
-  }
-  return text;
 }
 
 function parseGenesis(path: string, text: string): Genesis {

@@ -1,8 +1,9 @@
 /** Asking a running node over HTTP, for the commands that do. */
 import type { Command } from "commander";
+import { optionsByKey } from "../config/options.js";
 import { ExitError } from "./output.js";
 
-const defaultNode = "http://127.0.0.1:53550";
+const defaultNode = `http://127.0.0.1:${optionsByKey.rpcPort.fallback}`;
 const timeoutMs = 5_000;
 
 /** Adds `--node` and `--json` to a command. */

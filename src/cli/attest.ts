@@ -5,6 +5,7 @@ import { readPresentation } from "../attestation/input.js";
 import { checkPolicy } from "../attestation/policy.js";
 import type { Revealed } from "../attestation/presentation.js";
 import { startVerifier } from "../attestation/verifier.js";
+import { optionsByKey } from "../config/options.js";
 import { Failure } from "../rpc/errors.js";
 import { ExitError, paint, print, table } from "./output.js";
 
@@ -40,7 +41,7 @@ Example:
     .addOption(
       verify
         .createOption("--notary-keys <KEYS>", "Notaries that are trusted, such as 1:02ab…, separated by commas.")
-        .env("GATEHOUSE_NOTARY_KEYS")
+        .env(optionsByKey.notaryKeys.env)
         .argParser(list)
         .default([], "none: nothing verifies"),
     )

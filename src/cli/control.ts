@@ -5,6 +5,7 @@ import type { Command } from "commander";
 import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join, resolve } from "node:path";
+import { optionsByKey } from "../config/options.js";
 import { controlTokenPath } from "../node/control.js";
 import { ExitError } from "./output.js";
 
@@ -20,7 +21,10 @@ const timeoutMs = 10_000;
 export function addControlFlags(command: Command): Command {
   return command
     .addOption(
-      command.createOption("--data-dir <DIR>", "Data directory of the node.").env("GATEHOUSE_DATA_DIR").default("data"),
+      command
+        .createOption("--data-dir <DIR>", "Data directory of the node.")
+        .env(optionsByKey.dataDir.env)
+        .default(optionsByKey.dataDir.fallback),
     )
     .addOption(
       command

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { loadConfig } from "../config/config.js";
+import { optionsByKey } from "../config/options.js";
 import { createProcessErrors, watchProcess } from "../health/process-errors.js";
 import { loadOrCreateNodeKey } from "../base/node-key.js";
 import { type RunningNode, startNode, type StartOptions } from "../node/node.js";
@@ -25,7 +26,7 @@ interface DevnetFlags {
   readonly json?: boolean;
 }
 
-const firstPort = 53550;
+const firstPort = Number(optionsByKey.rpcPort.fallback);
 const maxNodes = 16;
 /** How often the table of a terminal is drawn anew. */
 const drawEveryMs = 1_000;

@@ -3,7 +3,8 @@ import { type Command, Option as Flag } from "commander";
 import { type Config, loadConfig, processSources } from "../config/config.js";
 import { createProcessErrors, watchProcess } from "../health/process-errors.js";
 import { type RunningNode, startNode } from "../node/node.js";
-import { type Option, options } from "../config/options.js";
+import { describeOption, type Option } from "../config/declare.js";
+import { configFile, options } from "../config/options.js";
 import { repeat } from "../base/repeat.js";
 import { paint, print } from "./output.js";
 import { type Progress, startProgress } from "./progress.js";
@@ -28,33 +29,26 @@ Examples:
   gatehouse start --config examples/config.yaml --log-level debug
   GATEHOUSE_RPC_PORT=8080 gatehouse start --genesis genesis.json --json`,
     )
-    .action(async (flags: Record<string, string | boolean | undefined>) => {
-      await run(loadConfig(processSources(byOptionName(flags))));
+    .action(async () => {
+      const given = command.opts<Record<string, string | boolean | undefined>>();
+      const flags = Object.fromEntries(command.options.map((flag) => [flag.name(), given[flag.attributeName()]]));
+      await run(loadConfig(processSources({ flags, otherVariables: variablesOf(program) })));
     });
-  command.addOption(new Flag("--config <FILE>", "Configuration file (YAML or JSON). [env: GATEHOUSE_CONFIG]"));
-  for (const option of options) {
+  for (const option of [configFile, ...options]) {
     command.addOption(toFlag(option));
   }
 }
 
 /** Defaults and the environment are shown here, and applied by the configuration, which knows their order. */
 function toFlag(option: Option): Flag {
-  const fallback =
-    option.fallback === undefined || option.fallback === "" || option.value === undefined
-      ? ""
-      : ` (default: ${option.fallback})`;
-  return new Flag(
-    `--${option.name}${option.value === undefined ? "" : ` <${option.value}>`}`,
-    `${option.description}${fallback} [env: ${option.env}]`,
-  );
+  const { name, env, type } = option;
+  const value = type.placeholder === undefined ? "" : ` <${type.placeholder}>`;
+  return new Flag(`--${name}${value}`, `${describeOption(option)} [env: ${env}]`);
 }
 
-function byOptionName(
-  flags: Record<string, string | boolean | undefined>,
-): Record<string, string | boolean | undefined> {
-  return Object.fromEntries(
-    Object.entries(flags).map(([key, value]) => [key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`), value]),
-  );
+/** Variables of all commands: one that another command reads is no misspelt option. */
+function variablesOf(command: Command): string[] {
+  return [...command.options.flatMap(({ envVar }) => envVar ?? []), ...command.commands.flatMap(variablesOf)];
 }
 
 async function run(config: Config): Promise<void> {

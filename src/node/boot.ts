@@ -7,6 +7,7 @@ import { messageOf } from "../base/message-of.js";
 import { adoptGenesis, verifyStoredChain } from "../chain/genesis.js";
 import { createChainService } from "../chain/service.js";
 import { type ChainHead, createChainStore } from "../chain/store.js";
+import { readGenesisFile } from "../config/genesis-file.js";
 import { openDatabase } from "../db/connect.js";
 import { checkSchema, migrate } from "../db/migrate.js";
 import { createNodeAttestation } from "./attestation.js";
@@ -50,7 +51,10 @@ export const bootTable = BootTable.of<BootBeginning>()
     needs: ["core", "store"],
     provides: ["genesis"],
     run: async ({ core: { config }, store }) => ({
-      genesis: await adoptGenesis(store, config.role === "reader" ? undefined : config.genesisFile),
+      genesis: await adoptGenesis(
+        store,
+        config.role === "reader" ? undefined : await readGenesisFile(config.genesisFile),
+      ),
     }),
   })
   .part({

@@ -1,10 +1,16 @@
 /** The configuration: what is allowed, where it may come from, and what a wrong value is told. */
+import { Ajv } from "ajv";
 import test from "ava";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { type Config, ConfigError, type ConfigSources, loadConfig } from "../../src/config/config.js";
+import { readFile, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { parse as parseYaml } from "yaml";
+import { type Config, type ConfigSources, loadConfig } from "../../src/config/config.js";
+import { configSchema } from "../../scripts/docs/config-schema.js";
+import { ConfigError } from "../../src/config/config-error.js";
 import { options } from "../../src/config/options.js";
 import { temporaryDirectory } from "../helpers/start-node.js";
+
+const isConfigFile = new Ajv().compile(JSON.parse(configSchema()) as object);
 
 const load = (sources: Partial<ConfigSources> = {}): Config =>
   loadConfig({ flags: {}, env: {}, cwd: "/srv/node", ...sources });
@@ -97,6 +103,40 @@ test("every option can be a flag, a variable and a key of the file", async (t) =
     await writeFile(file, JSON.stringify({ [name]: text }));
     t.deepEqual(load({ flags: { config: file } })[key], value, `file ${name}`);
     t.deepEqual(load({ env: { GATEHOUSE_CONFIG: file } })[key], value, `file ${name}`);
+    t.true(isConfigFile({ [name]: text }), `schema ${name}`);
+    t.false(isConfigFile({ [name]: {} }), `schema ${name}`);
+  }
+});
+
+test("the schema of the file takes what the node takes, and says what it would refuse", async (t) => {
+  const example: unknown = parseYaml(await readFile("examples/config.yaml", "utf8"));
+  t.true(isConfigFile(example));
+  t.like(load({ flags: { config: resolve("examples/config.yaml") } }), { rpcPort: 53550, trustedProxies: [] });
+  const file = join(await temporaryDirectory(t), "config.json");
+  for (const [content, isRight] of [
+    [{ "trusted-proxies": ["10.0.0.1", "::1/128"], "rpc-port": 7, json: true, "loop-interval": 0.25 }, true],
+    [{}, true],
+    [{ "rpc-prot": 7 }, false],
+    [{ "rpc-port": 70_000 }, false],
+    [{ "rpc-port": 0.5 }, false],
+    [{ "rpc-port": "many" }, false],
+    [{ "rpc-port": null }, false],
+    [{ "loop-interval": 0 }, false],
+    [{ json: 1 }, false],
+    [{ role: "author" }, false],
+    [{ "omni-tls": true }, false],
+    [{ database: "mysql://x" }, false],
+    [{ "notary-keys": ["1:02"] }, false],
+    [["rpc-port"], false],
+  ] as const) {
+    await writeFile(file, JSON.stringify(content));
+    t.is(isConfigFile(content), isRight, JSON.stringify(content));
+    const take = () => load({ flags: { config: file } });
+    if (isRight) {
+      t.notThrows(take);
+    } else {
+      t.throws(take, { instanceOf: ConfigError }, JSON.stringify(content));
+    }
   }
 });
 
@@ -163,6 +203,33 @@ test(
   '--loop-interval must be a number of seconds from 0.05 to 3600, not "0".',
 );
 test(refuses, { flags: { host: "" } }, '--host must be an IP address or a host name, not "".');
+
+test(
+  refuses,
+  { env: { GATEHOUSE_RPC_PROT: "1" } },
+  "The environment has the variable GATEHOUSE_RPC_PROT, which is no option; did you mean GATEHOUSE_RPC_PORT.",
+);
+test(
+  refuses,
+  { env: { GATEHOUSE_TLSNOTARY_ENABLED: "true" } },
+  "The environment has the variable GATEHOUSE_TLSNOTARY_ENABLED, which is no option; did you mean TLSNOTARY_ENABLED.",
+);
+test(
+  refuses,
+  { env: { GATEHOUSE_CONFIGS: "file" } },
+  "The environment has the variable GATEHOUSE_CONFIGS, which is no option; did you mean GATEHOUSE_CONFIG.",
+);
+test(
+  refuses,
+  { env: { GATEHOUSE_NODE: "http://127.0.0.1:53550" } },
+  "The environment has the variable GATEHOUSE_NODE, which is no option.",
+);
+test(refuses, { flags: { config: "" } }, '--config must be a path, not "".');
+
+test("variables of others may be there, and empty ones", (t) => {
+  const env = { GATEHOUSE_NODE: "http://127.0.0.1:1", GATEHOUSE_RPC_PROT: "", PATH: "/bin", OTEL_SERVICE_NAME: "x" };
+  t.deepEqual(load({ env, otherVariables: ["GATEHOUSE_NODE"] }), load());
+});
 
 test("what is wrong with a file is said with its path", async (t) => {
   const file = join(await temporaryDirectory(t), "config.yaml");

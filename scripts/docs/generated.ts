@@ -1,0 +1,40 @@
+/** What of the documents is generated: one row for each part of a page or whole file. `npm run docs` writes them. */
+import { readFile } from "node:fs/promises";
+import { format, resolveConfig } from "prettier";
+import { configSchema } from "./config-schema.js";
+import { optionsTable } from "./options-table.js";
+
+interface Generated {
+  /** From the repository's root. */
+  readonly path: string;
+  /** Which part of a page, between the comments `generated: <part>` and `/generated: <part>`; the whole file without. */
+  readonly part?: string;
+  readonly text: () => string;
+}
+
+const generated: readonly Generated[] = [
+  { path: "docs/options.md", part: "options", text: optionsTable },
+  { path: "docs/config.schema.json", text: configSchema },
+];
+
+/** The files that hold what is generated, by path, as they should be. */
+export async function generateDocs(): Promise<ReadonlyMap<string, string>> {
+  const files = new Map<string, string>();
+  for (const { path, part, text } of generated) {
+    const before = files.get(path) ?? (part === undefined ? "" : await readFile(path, "utf8"));
+    files.set(path, part === undefined ? text() : replacePart(path, before, part, text()));
+  }
+  for (const [path, text] of files) {
+    files.set(path, await format(text, { ...(await resolveConfig(path)), filepath: path }));
+  }
+  return files;
+}
+
+function replacePart(path: string, page: string, part: string, text: string): string {
+  const [start, end] = [`<!-- generated: ${part} -->`, `<!-- /generated: ${part} -->`];
+  const [from, to] = [page.indexOf(start), page.indexOf(end)];
+  if (from === -1 || to < from) {
+    throw new Error(`${path} has no place for "${part}": it needs the lines ${start} and ${end}.`);
+  }
+  return `${page.slice(0, from)}${start}\n\n${text}\n\n${page.slice(to)}`;
+}

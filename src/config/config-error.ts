@@ -1,0 +1,4 @@
+/** A wrong setting; the message is one sentence that names the option, its source and what is allowed. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+}

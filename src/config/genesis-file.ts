@@ -1,0 +1,36 @@
+/** The file of --genesis. */
+import { readFile, stat } from "node:fs/promises";
+
+/** A genesis file as it is written. */
+export interface GenesisFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+const maxBytes = 16 * 1024 * 1024;
+
+/**
+ * Reads a genesis file; undefined where none is named. What its text says is the chain's matter.
+ *
+ * @throws Error with one sentence that names the file and what is wrong.
+ */
+export async function readGenesisFile(path: string | undefined): Promise<GenesisFile | undefined> {
+  if (path === undefined) {
+    return undefined;
+  }
+  let bytes: Buffer;
+  try {
+    const { size } = await stat(path);
+    if (size > maxBytes) {
+      throw new Error(`it is larger than ${maxBytes} bytes`);
+    }
+    bytes = await readFile(path);
+  } catch (error) {
+    throw new Error(`The genesis file ${path} cannot be read: ${(error as Error).message}.`);
+  }
+  const text = bytes.toString("utf8");
+  if (!Buffer.from(text, "utf8").equals(bytes) || text.includes("\0")) {
+    throw new Error(`The genesis file ${path} is not UTF-8 text.`);
+  }
+  return { path, text };
+}

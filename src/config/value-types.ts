@@ -1,0 +1,145 @@
+/** The types of values that options take: how each is checked, and what a wrong one is told. */
+import { isIP } from "node:net";
+import { resolve } from "node:path";
+import { z } from "zod";
+
+/** A type of values. */
+export interface ValueType<T> {
+  /** Placeholder of the value in the help; undefined for a switch, which its name alone turns on. */
+  readonly placeholder: string | undefined;
+  /** What is allowed, to end the sentence "… must be". */
+  readonly allowed: string;
+  /** Takes a text (flag, variable, default) or a value of the file, and gives the checked value. */
+  readonly schema: z.ZodType<T>;
+  /** Makes the value mean the same whatever the working directory; left out where it does anyway. */
+  resolve?(value: T, cwd: string): T;
+}
+
+/** A text that is not empty. */
+export const text = (placeholder: string, allowed: string): ValueType<string> => ({
+  placeholder,
+  allowed,
+  schema: z.string().min(1),
+});
+
+/** A path; absolute once it is read. */
+export const path = (placeholder: string): ValueType<string> => ({
+  ...text(placeholder, "a path"),
+  resolve: (value, cwd) => resolve(cwd, value),
+});
+
+/** On by its name alone. */
+export const toggle: ValueType<boolean> = {
+  placeholder: undefined,
+  allowed: "true or false",
+  schema: z.union([z.boolean(), z.literal(["true", "false"]).transform((word) => word === "true")]),
+};
+
+/** One of some words. */
+export const oneOf = <const W extends string>(placeholder: string, words: readonly W[]): ValueType<W> => ({
+  placeholder,
+  allowed: new Intl.ListFormat("en-GB", { type: "disjunction" }).format(words),
+  schema: z.literal(words),
+});
+
+/** The words on and off. */
+export const onOff: ValueType<boolean> = {
+  placeholder: "RULE",
+  allowed: "on or off",
+  schema: z.literal(["on", "off"]).transform((word) => word === "on"),
+};
+
+/** In texts, numbers are written in digits: "", "0x10" and "1e3" are none. */
+const numeric = (number: z.ZodNumber) =>
+  z.union([
+    number,
+    z
+      .string()
+      .regex(/^\d+(\.\d+)?$/)
+      .transform(Number)
+      .pipe(number),
+  ]);
+const wholeNumber = (most: number) => numeric(z.number().int().min(0).max(most));
+
+/** A whole number from 0 that stays far below what timers and counters can hold. */
+export const count = (placeholder: string, allowed: string): ValueType<number> => ({
+  placeholder,
+  allowed,
+  schema: wholeNumber(1_000_000_000),
+});
+
+/** A port, of which 0 takes any free one. */
+export const port: ValueType<number> = {
+  placeholder: "PORT",
+  allowed: "a whole number from 0 to 65535 (0 takes any free port)",
+  schema: wholeNumber(65_535),
+};
+
+/** A span of time that is given in seconds and read in milliseconds. */
+export const secondsAsMs = (least: number, most: number): ValueType<number> => ({
+  placeholder: "SECONDS",
+  allowed: `a number of seconds from ${least} to ${most}`,
+  schema: numeric(z.number().min(least).max(most)).transform((seconds) => Math.round(seconds * 1000)),
+});
+
+/** http:// or https://, a host and a port, and nothing else; without a slash at its end once it is read. */
+export const webAddress: ValueType<string> = {
+  placeholder: "URL",
+  allowed: "http:// or https://, a host and a port, without a path",
+  schema: z
+    .string()
+    .refine((address) => {
+      const url = URL.canParse(address) ? new URL(address) : undefined;
+      const isPlain = url?.pathname === "/" && url.search === "" && url.hash === "" && url.username === "";
+      return isPlain && (url.protocol === "http:" || url.protocol === "https:");
+    })
+    .transform((address) => address.replace(/\/$/, "")),
+};
+
+/** A database; the path of a SQLite file is absolute once it is read. */
+export const databaseUrl: ValueType<string> = {
+  placeholder: "URL",
+  allowed: "sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/NAME",
+  schema: z.string().regex(/^(sqlite:.+|postgres(ql)?:\/\/[^\s]+)$/),
+  resolve: (url, cwd) => url.replace(/^sqlite:(.*)$/s, (_, file: string) => `sqlite:${resolve(cwd, file)}`),
+};
+
+/** A list: in a text separated by commas, in a file also a list as such. */
+const listOf = (placeholder: string, what: string, item: z.ZodType<string, string>): ValueType<readonly string[]> => ({
+  placeholder,
+  allowed: `a comma-separated list of ${what}`,
+  schema: z.union([
+    z
+      .string()
+      .transform((entries) =>
+        entries
+          .split(",")
+          .map((entry) => entry.trim())
+          .filter((entry) => entry !== ""),
+      )
+      .pipe(z.array(item)),
+    z.array(item),
+  ]),
+});
+
+/** Addresses and ranges of addresses, of IPv4 and IPv6. */
+export const addressRanges = listOf(
+  "CIDRS",
+  "addresses and CIDR ranges",
+  z.string().refine((entry) => {
+    const [address = "", prefix, ...rest] = entry.split("/");
+    const family = isIP(address);
+    const fits = prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128));
+    return family !== 0 && fits && rest.length === 0;
+  }),
+);
+
+/** Public keys of notaries, `1:hex` each. */
+export const notaryKeys = listOf(
+  "KEYS",
+  "keys such as 1:02ab…, 1 (secp256k1) and 66 lower-case hex digits",
+  z.string().regex(/^1:[0-9a-f]{66}$/),
+);
+
+/** Names of hosts, as certificates have them. */
+export const hostNames = listOf("NAMES", "host names in lower case", z.string().regex(/^[a-z0-9.-]{1,253}$/));

@@ -1,0 +1,101 @@
+/**
+ * The type of the configuration, which the compiler checks: each `@ts-expect-error` is an error of the build where the
+ * line below it compiles.
+ */
+import test from "ava";
+import { type Config, type ConfigSources, loadConfig } from "../../src/config/config.js";
+import { declareOptions, type ValuesOf } from "../../src/config/declare.js";
+import { oneOf, port, toggle } from "../../src/config/value-types.js";
+
+/** Whether two types are the same: not only assignable to each other, as `any` is to all. */
+// eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- T makes the compiler compare A with B
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+
+const config: Config = loadConfig({ flags: {}, env: {}, cwd: "/srv/node" });
+
+test("what has a default is there, what has none may be missing, and all have the types that are declared", (t) => {
+  const same: {
+    readonly rpcPort: Same<Config["rpcPort"], number>;
+    readonly controlPort: Same<Config["controlPort"], number | undefined>;
+    readonly dataDir: Same<Config["dataDir"], string>;
+    readonly genesisFile: Same<Config["genesisFile"], string | undefined>;
+    readonly omniTls: Same<Config["omniTls"], boolean>;
+    readonly role: Same<Config["role"], "writer" | "reader">;
+    readonly notaryKeys: Same<Config["notaryKeys"], readonly string[]>;
+  } = {
+    rpcPort: true,
+    controlPort: true,
+    dataDir: true,
+    genesisFile: true,
+    omniTls: true,
+    role: true,
+    notaryKeys: true,
+  };
+  t.true(Object.values(same).every(Boolean));
+});
+
+test("an option that is not there cannot be read", (t) => {
+  // @ts-expect-error -- there is no such option
+  t.is(config.rpcProt, undefined);
+  // @ts-expect-error -- the field has the unit in its name
+  t.is(config.rateLimit, undefined);
+});
+
+test("an option cannot be read as another type", (t) => {
+  // @ts-expect-error -- a port is a number
+  const rpcPort: string = config.rpcPort;
+  t.is<unknown, unknown>(rpcPort, 53550);
+  // @ts-expect-error -- it may be missing
+  const controlPort: number = config.controlPort;
+  t.is<unknown, unknown>(controlPort, undefined);
+  // @ts-expect-error -- a role is one of two words
+  t.false(config.role === "author");
+});
+
+test("a flag that is not there cannot be given", (t) => {
+  const flags: ConfigSources["flags"] = {
+    "rpc-port": "1",
+    // @ts-expect-error -- there is no such flag
+    "rpc-prot": "1",
+  };
+  t.is(loadConfig({ flags, env: {}, cwd: "/" }).rpcPort, 1);
+});
+
+test("a new option has its flag, its variable and its type by being declared", (t) => {
+  const declared = declareOptions({
+    blockTimeMs: { name: "block-time", type: port, fallback: "1", description: "" },
+    isQuiet: { env: "QUIET", type: toggle, description: "" },
+    sealBy: { type: oneOf("WHO", ["one", "all"]), fallback: "one", description: "" },
+  });
+  const same: Same<
+    ValuesOf<typeof declared>,
+    { readonly blockTimeMs: number; readonly isQuiet: boolean | undefined; readonly sealBy: "one" | "all" }
+  > = true;
+  t.true(same);
+  const names: readonly ["block-time", "is-quiet", "seal-by"] = [
+    declared.blockTimeMs.name,
+    declared.isQuiet.name,
+    declared.sealBy.name,
+  ];
+  t.deepEqual<readonly string[], readonly string[]>(names, ["block-time", "is-quiet", "seal-by"]);
+  t.deepEqual(
+    Object.values(declared).map(({ env }) => env),
+    ["GATEHOUSE_BLOCK_TIME", "QUIET", "GATEHOUSE_SEAL_BY"],
+  );
+});
+
+test("a default may name only an option that is declared before it", (t) => {
+  const link = { type: port, fallback: "<first-port>", description: "" };
+  const firstPort = { type: port, fallback: "1", description: "" };
+  t.notThrows(() => declareOptions({ firstPort, link }));
+  t.throws(() => declareOptions({ link, firstPort }), {
+    message: "The default of --link names --first-port, which is not declared before it.",
+  });
+});
+
+test("a declaration says what it is for and how it is checked", (t) => {
+  // @ts-expect-error -- without a description
+  t.truthy(declareOptions({ a: { type: port } }));
+  // @ts-expect-error -- without a type
+  t.truthy(declareOptions({ a: { description: "" } }));
+});
