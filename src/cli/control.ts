@@ -4,7 +4,8 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import type { Command } from "commander";
 import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
+import { fallbackOf } from "../config/declare.js";
 import { optionsByKey } from "../config/options.js";
 import { controlTokenPath } from "../node/control.js";
 import { ExitError } from "./output.js";
@@ -42,7 +43,7 @@ export function addControlFlags(command: Command): Command {
  * @throws ExitError with code 1 and the node's own sentence when it refuses, with code 3 when it cannot be reached.
  */
 export async function withControl<T>(flags: ControlFlags, work: (transport: Transport) => Promise<T>): Promise<T> {
-  const address = flags.control ?? join(flags.dataDir, "control.sock");
+  const address = flags.control ?? fallbackOf(optionsByKey.controlSocket, () => flags.dataDir)!;
   const isPort = /^[^/]*:\d+$/.test(address);
   try {
     return await work(isPort ? await overPort(address, flags.dataDir) : overSocket(resolve(address)));
