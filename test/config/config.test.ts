@@ -108,6 +108,14 @@ test("every option can be a flag, a variable and a key of the file", async (t) =
   }
 });
 
+test("editors find the schema: the example names it, and the package has it", async (t) => {
+  const [line = ""] = (await readFile("examples/config.yaml", "utf8")).split("\n");
+  const [, named = ""] = /^# yaml-language-server: \$schema=(\S+)$/.exec(line) ?? [];
+  t.deepEqual(JSON.parse(await readFile(join("examples", named), "utf8")), JSON.parse(configSchema()));
+  const { files } = JSON.parse(await readFile("package.json", "utf8")) as { files: string[] };
+  t.true(files.includes(join("examples", named)));
+});
+
 test("the schema of the file takes what the node takes, and says what it would refuse", async (t) => {
   const example: unknown = parseYaml(await readFile("examples/config.yaml", "utf8"));
   t.true(isConfigFile(example));
