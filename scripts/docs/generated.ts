@@ -1,6 +1,7 @@
 /** What of the documents is generated: one row for each part of a page or whole file. `npm run docs` writes them. */
 import { readFile } from "node:fs/promises";
 import { format, resolveConfig } from "prettier";
+import { bootRows } from "./boot-table.js";
 import { configSchema } from "./config-schema.js";
 import { optionsTable } from "./options-table.js";
 
@@ -13,6 +14,7 @@ interface Generated {
 }
 
 const generated: readonly Generated[] = [
+  { path: "docs/architecture.md", part: "boot", text: bootRows },
   { path: "docs/options.md", part: "options", text: optionsTable },
   { path: "docs/config.schema.json", text: configSchema },
 ];
