@@ -5,9 +5,7 @@ import type { Row } from "../../src/node/boot-table.js";
 /** The rows in their order. */
 export function bootRows(): string {
   const head = ["Row", "Kind", "Needs", "Provides", "In a dormant node"];
-  return [head, head.map(() => "---"), ...bootTable.rows.map(cells)]
-    .map((row) => `| ${row.join(" | ")} |`)
-    .join("\n");
+  return [head, head.map(() => "---"), ...bootTable.rows.map(cells)].map((row) => `| ${row.join(" | ")} |`).join("\n");
 }
 
 const kinds: Readonly<Record<Row["kind"], string>> = {
