@@ -2,17 +2,19 @@
  * A typed client of a node, exported from the package as `gatehouse/client`: one function for each rpc, over Connect or
  * gRPC, with the messages of the contract.
  */
-import { type Client, createClient, type Interceptor, type Transport } from "@connectrpc/connect";
+import { type Client, ConnectError, createClient, type Interceptor, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { createHash } from "node:crypto";
 import { AttestationService } from "../../gen/gatehouse/attestation/v1/attestation_pb.js";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { Reason, ReasonSchema } from "../../gen/gatehouse/errors/v1/errors_pb.js";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
+import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 
-export { AttestationService, ChainService, HealthService, InfoService, StorageService, ZkService };
+export { AttestationService, ChainService, HealthService, InfoService, Reason, StorageService, ZkService };
 
 /** A client for each service. */
 export interface GatehouseClient {
@@ -69,6 +71,13 @@ export function createGatehouseClient(transport: Transport): GatehouseClient {
     zk: createClient(ZkService, transport),
     attestation: createClient(AttestationService, transport),
   };
+}
+
+/** Why a call failed; UNSPECIFIED where the error tells of no reason, or of one that is newer than this client. */
+export function reasonOf(error: unknown): Reason {
+  const details = error instanceof ConnectError ? error.findDetails(ErrorInfoSchema) : [];
+  const word = details.find(({ domain }) => domain === "gatehouse")?.reason;
+  return ReasonSchema.values.find(({ localName }) => localName === word)?.number ?? Reason.UNSPECIFIED;
 }
 
 /** One signature is good for five minutes; it is made anew after half of that. */

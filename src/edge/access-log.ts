@@ -1,5 +1,5 @@
 /** One log line for each answered request, up to so many a second; how many were left out is told with the next. */
-import type { Failure } from "../rpc/errors.js";
+import type { Outcome } from "../rpc/errors.js";
 import type { Arrival } from "../rpc/gate.js";
 
 /** An answered request. */
@@ -9,8 +9,7 @@ export interface AccessLine {
   /** Full name of the rpc; undefined where the request named none that exists. */
   readonly rpc: string | undefined;
   readonly address: string;
-  /** OK, or the reason of the failure. */
-  readonly code: Failure["reason"] | "OK";
+  readonly code: Outcome;
   readonly latencyMs: number;
   /** Requests that were answered since the line before and got no line. */
   readonly unlogged?: number;

@@ -6,6 +6,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 import { type HealthSnapshotSchema, HealthStatus, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Outcome } from "../rpc/errors.js";
 
 /** The health as the contract shows it. */
 export type ShownHealth = MessageInitShape<typeof HealthSnapshotSchema>;
@@ -15,8 +16,7 @@ export interface SettledRequest {
   readonly protocol: string;
   /** `package.Service/Method`; undefined where none was asked for. */
   readonly rpc: string | undefined;
-  /** OK, or the reason of the failure. */
-  readonly code: string;
+  readonly code: Outcome;
   readonly latencyMs: number;
 }
 

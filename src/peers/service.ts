@@ -2,7 +2,7 @@
 import { TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import type { Introduction, PeerService, Status } from "../../gen/gatehouse/peer/v1/peer_pb.js";
-import { Failure, type Reason } from "../rpc/errors.js";
+import { Failure } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
 import type { Acquaint, Self } from "./acquaint.js";
 import { checkHost, type EndpointPolicy, parseConnectionString, parseEndpoint } from "./endpoint.js";
@@ -37,16 +37,6 @@ const maxTold = 50;
 /** Most callers whose endpoints are asked at once; the others are asked in their turn. */
 const maxAskedBack = 8;
 const challengeBytes = { least: 16, most: 64 };
-
-/** Reasons that have to do with this node and not with the transaction. */
-const passing: readonly Reason[] = [
-  "STATE_NOT_READY",
-  "RELAY_UNAVAILABLE",
-  "OVERLOADED",
-  "BUSY",
-  "RATE_LIMITED",
-  "DATABASE_UNAVAILABLE",
-];
 
 const statuses = {
   pending: TransactionStatus.PENDING,
@@ -190,9 +180,8 @@ export function createPeerService(parts: PeerServiceParts): Implementation<typeo
       if (!(error instanceof Failure)) {
         return { status: TransactionStatus.UNSPECIFIED, reason: "Internal error" };
       }
-      const isPassing = passing.includes(error.reason);
       return {
-        status: isPassing ? TransactionStatus.UNSPECIFIED : TransactionStatus.REJECTED,
+        status: error.kind.transient ? TransactionStatus.UNSPECIFIED : TransactionStatus.REJECTED,
         reason: error.message,
       };
     }

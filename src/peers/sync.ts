@@ -4,7 +4,7 @@
  * applied, so it resumes where it stopped, whatever stopped it.
  */
 import type { Block } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import { Failure, type Reason } from "../rpc/errors.js";
+import { Failure } from "../rpc/errors.js";
 import { PeerCallError } from "./client.js";
 import type { BookEntry } from "./peer.js";
 import type { PeerBook } from "./peer-book.js";
@@ -66,9 +66,6 @@ export interface Sync {
 /** A peer that is waited for so long for fewer blocks than {@link leastBlocks} is left, if there is another one. */
 const paceWindowMs = 10_000;
 const leastBlocks = 10;
-
-/** Reasons that have to do with this node and not with the block. */
-const own: readonly Reason[] = ["STATE_NOT_READY", "DATABASE_UNAVAILABLE", "OVERLOADED", "BUSY", "INTERNAL_ERROR"];
 
 /** Builds it. */
 export function createSync(parts: SyncParts): Sync {
@@ -149,7 +146,8 @@ export function createSync(parts: SyncParts): Sync {
   }
 
   function explain(endpoint: string, error: unknown): boolean {
-    if (error instanceof Failure && !own.includes(error.reason)) {
+    // A transient one is this node's own trouble, whatever the block is like.
+    if (error instanceof Failure && !error.kind.transient) {
       return leave(endpoint, `It sent a block that cannot be applied. ${error.message}`);
     }
     if (error instanceof PeerCallError) {

@@ -204,7 +204,7 @@ function toConnectError(failure: Failure): ConnectError {
   return new ConnectError(
     failure.message,
     // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- the catalogue holds the same numbers
-    failure.kind.grpcCode as Code,
+    failure.kind.grpcCode as number as Code,
     headerPairs(failureHeaders(failure)),
     failureDetails(failure),
   );

@@ -12,13 +12,13 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { Code } from "../../../gen/google/rpc/code_pb.js";
 import {
   ServerReflection,
   type ServerReflectionRequest,
   type ServerReflectionResponseSchema,
 } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
-import { GrpcCode } from "../errors.js";
 import { type Implementation, serve, type ServedService } from "../service.js";
 
 type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
@@ -82,7 +82,7 @@ function createReflection(services: readonly DescService[]): (r: ServerReflectio
       case undefined:
         return {
           case: "errorResponse",
-          value: { errorCode: GrpcCode.InvalidArgument, errorMessage: "The request asks for nothing." },
+          value: { errorCode: Code.INVALID_ARGUMENT, errorMessage: "The request asks for nothing." },
         };
     }
   };
@@ -122,6 +122,6 @@ function fileAnswer(file: DescFile | undefined, name: string): Answer {
 function notFound(name: string): Answer {
   return {
     case: "errorResponse",
-    value: { errorCode: GrpcCode.NotFound, errorMessage: `There is no ${name.slice(0, 200)} here.` },
+    value: { errorCode: Code.NOT_FOUND, errorMessage: `There is no ${name.slice(0, 200)} here.` },
   };
 }

@@ -23,7 +23,7 @@ import type { IncomingMessage } from "node:http";
 const maxBatch = 100;
 /** A batch whose answers have become longer than this is answered with failures from there on. */
 const maxAnswerLength = 16 * 1024 * 1024;
-/** Code of failures that the specification leaves to the server. */
+/** Code of failures that have none of their own; the error's data tells the reason of all. */
 const serverError = -32_000;
 
 /** Calls a method by its name, with named or positional parameters, and gives the JSON text of the answer. */
@@ -83,9 +83,9 @@ export function createJsonRpcEntry(parts: JsonRpcParts): JsonRpcEntry {
       return await run();
     } catch (error) {
       given.failure = explain(error, requestId, parts);
-      const { reason, message, retryAfterS } = given.failure;
+      const { reason, message, retryAfterS, kind } = given.failure;
       const data = { reason, requestId, ...(retryAfterS !== undefined && { retryAfter: retryAfterS }) };
-      throw new JSONRPCErrorException(message, codes[reason] ?? serverError, data);
+      throw new JSONRPCErrorException(message, kind.jsonRpcCode ?? serverError, data);
     }
   }
 
@@ -165,12 +165,6 @@ export function createJsonRpcEntry(parts: JsonRpcParts): JsonRpcEntry {
     return isOlderRequest(request) ? await receiveOlder(request, given) : await receive(request, given);
   };
 }
-
-/** The failures that have a code of their own; all others tell their reason in the error's data. */
-const codes: Readonly<Partial<Record<Failure["reason"], number>>> = {
-  INVALID_REQUEST: JSONRPCErrorCode.InvalidParams,
-  INTERNAL_ERROR: JSONRPCErrorCode.InternalError,
-};
 
 function write({ jsonrpc, id, result, error }: JSONRPCResponse): string {
   return error === undefined && result instanceof RawJson
