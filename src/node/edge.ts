@@ -1,8 +1,9 @@
 /** The gate of the public port, and what is told of each request that passed it: access log, metrics, traces. */
-import { codename, version } from "../base/version.js";
+import { version } from "../base/version.js";
 import { createEdge, type Edge } from "../edge/edge.js";
 import type { NodeKey } from "../base/node-key.js";
-import { createMetrics, type Metrics, type NodeFacts } from "../metrics/metrics.js";
+import { createMetrics, type Metrics } from "../metrics/metrics.js";
+import type { NodeFacts } from "../metrics/sources.js";
 import type { Traces } from "../metrics/traces.js";
 import type { NodeChain } from "./chain.js";
 import type { NodeCore } from "./core.js";
@@ -25,12 +26,7 @@ export interface NodeEdge {
 export async function createNodeEdge(core: NodeCore, parts: NodeEdgeParts): Promise<NodeEdge> {
   const { config, log, warn, onStop } = core;
   const metrics = config.metricsEnabled
-    ? createMetrics({
-        version,
-        versionName: codename,
-        takeSnapshot: parts.health.takeSnapshot,
-        facts: () => takeFacts(edge, parts),
-      })
+    ? createMetrics({ takeSnapshot: parts.health.takeSnapshot, facts: () => takeFacts(edge, parts) })
     : undefined;
   const traces = await startTraces(core, parts.key);
   const edge = createEdge({

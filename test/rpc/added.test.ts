@@ -8,7 +8,8 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { AddedService } from "../../gen/gatehouse/testing/v1/added_pb.js";
 import { createEdge } from "../../src/edge/edge.js";
-import { createMetrics, type SettledRequest } from "../../src/metrics/metrics.js";
+import { createMetrics } from "../../src/metrics/metrics.js";
+import type { SettledRequest } from "../../src/metrics/sources.js";
 import { createMcpPort, createRpcServer } from "../../src/rpc/server/rpc-server.js";
 import { reflectionServices } from "../../src/rpc/describe/reflection.js";
 import { serve } from "../../src/rpc/service.js";
@@ -19,8 +20,6 @@ test("HTTP, gRPC, Connect, gRPC-Web, JSON-RPC, OpenAPI, OpenRPC, reflection, MCP
   const added = serve(AddedService, { getThing: ({ name }) => ({ name, count: 3n }) });
   const services = [added, ...reflectionServices([added.desc])];
   const metrics = createMetrics({
-    version: "0",
-    versionName: "test",
     takeSnapshot: () => ({}),
     facts: () =>
       Promise.resolve({

@@ -1,0 +1,206 @@
+/**
+ * Every metric of the node, one row each: what it is called, what it says, and where its value comes from. The page, the
+ * list in docs/metrics.md (`npm run docs`) and what alerts may name follow from here. What /health says has its mirror,
+ * field by field. Labels are names of the contract, so there are never many.
+ */
+import { HealthStatus, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import type { SettledRequest, Sources } from "./sources.js";
+
+/** A value, or one for each value of the first label, and so on for the labels after it. */
+export type Values = number | { readonly [labelValue: string]: Values };
+
+interface Row {
+  readonly name: string;
+  readonly help: string;
+  readonly labels: readonly string[];
+}
+
+/** A metric that is read when somebody asks. A counter is one that somebody else keeps. */
+export interface ReadMetric extends Row {
+  readonly type: "gauge" | "counter";
+  /** As deep as there are labels. */
+  readonly value: (sources: Sources) => Values;
+}
+
+/** A metric that every answered request adds to; its labels are taken of the request. */
+export interface RequestMetric extends Row {
+  readonly type: "counter" | "histogram";
+  readonly labels: readonly RequestLabel[];
+  /** Upper bounds of a histogram. */
+  readonly buckets?: readonly number[];
+  readonly perRequest: (request: SettledRequest) => number;
+}
+
+type RequestLabel = "protocol" | "rpc" | "code";
+
+/** A row. */
+export type Metric = ReadMetric | RequestMetric;
+
+/** Values of this many labels. */
+type ByLabel<L extends readonly string[]> = L extends readonly [string, ...infer Rest extends readonly string[]]
+  ? Readonly<Record<string, ByLabel<Rest>>>
+  : number;
+
+type ReadRow = <const L extends readonly string[]>(
+  name: string,
+  help: string,
+  labels: L,
+  value: (sources: Sources) => ByLabel<L>,
+) => ReadMetric;
+
+const readRow =
+  (type: ReadMetric["type"]): ReadRow =>
+  (name, help, labels, value) => ({ name, help, type, labels, value: value as ReadMetric["value"] });
+const gauge = readRow("gauge");
+const counter = readRow("counter");
+
+/** The rows, in the order of the page. */
+export const table: readonly Metric[] = [
+  {
+    name: "gatehouse_requests_total",
+    help: "Answered requests by protocol, rpc and outcome: OK, or the reason of the failure.",
+    type: "counter",
+    labels: ["protocol", "rpc", "code"],
+    perRequest: () => 1,
+  },
+  {
+    name: "gatehouse_request_duration_seconds",
+    help: "Time from the arrival of a request to its answer.",
+    type: "histogram",
+    labels: ["protocol", "rpc"],
+    buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+    perRequest: ({ latencyMs }) => latencyMs / 1000,
+  },
+
+  gauge("gatehouse_info", "The node's version; always 1.", ["version", "version_name"], ({ health }) => ({
+    [health.version ?? ""]: { [health.versionName ?? ""]: 1 },
+  })),
+  gauge("gatehouse_health_status", "1 for the status that /health has, 0 for the others.", ["status"], ({ health }) =>
+    oneOf(HealthStatus, health.status),
+  ),
+  gauge("gatehouse_accepting", "1 while the node is synced and not catching up.", [], ({ health }) =>
+    Number(health.accepting),
+  ),
+  gauge("gatehouse_dormant", "1 while the node is dormant.", [], ({ health }) => Number(health.dormant)),
+  gauge(
+    "gatehouse_mempool_size",
+    "Pending transactions; NaN while they cannot be counted.",
+    [],
+    ({ health }) => health.mempoolSize ?? NaN,
+  ),
+  gauge("gatehouse_uptime_seconds", "Seconds since the process started.", [], ({ health }) => health.uptimeS ?? 0),
+  gauge("gatehouse_boot_complete", "1 once the boot has finished.", [], ({ health }) => Number(health.boot?.complete)),
+  gauge("gatehouse_boot_steps", "Boot steps by their state; total counts all.", ["state"], ({ health: { boot } }) => ({
+    total: boot?.stepsTotal ?? 0,
+    ready: boot?.stepsReady ?? 0,
+    failed: boot?.stepsFailed ?? 0,
+    skipped: boot?.stepsSkipped ?? 0,
+  })),
+
+  gauge(
+    "gatehouse_subsystem_status",
+    "1 for the status that the subsystem has.",
+    ["subsystem", "status"],
+    ({ health }) => each(health.subsystems, ({ status }) => oneOf(SubsystemStatus, status)),
+  ),
+  gauge("gatehouse_subsystem_since_seconds", "Time of the subsystem's last transition.", ["subsystem"], ({ health }) =>
+    each(health.subsystems, ({ sinceMs }) => seconds(sinceMs)),
+  ),
+  gauge("gatehouse_subsystem_enabled", "1 where the subsystem is enabled.", ["subsystem"], ({ health }) =>
+    each(health.subsystems, ({ enabled }) => Number(enabled)),
+  ),
+  gauge("gatehouse_subsystem_last_error_seconds", "Time of the subsystem's last error.", ["subsystem"], ({ health }) =>
+    each(health.subsystems, ({ lastError }) => timeOf(lastError)),
+  ),
+  gauge("gatehouse_port", "Ports by subsystem: requested and actual.", ["subsystem", "kind"], ({ health }) =>
+    each(health.ports, ({ requested = 0, actual = 0 }) => ({ requested, actual })),
+  ),
+  gauge("gatehouse_port_drifted", "1 where the bound port is not the requested one.", ["subsystem"], ({ health }) =>
+    each(health.ports, ({ drifted = false }) => Number(drifted)),
+  ),
+
+  gauge(
+    "gatehouse_main_loop_heartbeat_age_seconds",
+    "Seconds since the last tick; NaN before the first.",
+    [],
+    ({ health }) => health.mainLoop?.heartbeatAgeS ?? NaN,
+  ),
+  counter("gatehouse_main_loop_iterations_total", "Ticks of the main loop.", [], ({ health }) =>
+    Number(health.mainLoop?.iterationsTotal ?? 0),
+  ),
+  gauge("gatehouse_main_loop_exited", "1 once the main loop has exited.", [], ({ health }) =>
+    Number(health.mainLoop?.exited),
+  ),
+  counter("gatehouse_uncaught_exceptions_total", "Exceptions that nobody caught.", [], ({ health }) =>
+    Number(health.errors?.uncaughtTotal ?? 0),
+  ),
+  counter("gatehouse_unhandled_rejections_total", "Rejections that nobody handled.", [], ({ health }) =>
+    Number(health.errors?.unhandledRejectionTotal ?? 0),
+  ),
+  gauge("gatehouse_last_uncaught_seconds", "Time of the last exception that nobody caught.", [], ({ health }) =>
+    timeOf(health.errors?.lastUncaught),
+  ),
+
+  gauge(
+    "gatehouse_block_number",
+    "Number of the newest block; NaN while there is none.",
+    [],
+    ({ facts }) => facts.block ?? NaN,
+  ),
+  gauge(
+    "gatehouse_blocks_behind",
+    "Blocks that verified peers have and this node has not; NaN while unknown.",
+    [],
+    ({ facts: { block = NaN, peerBlock = NaN } }) => Math.max(0, peerBlock - block),
+  ),
+  gauge(
+    "gatehouse_sync_blocks_per_second",
+    "Blocks applied a second while catching up, else 0.",
+    [],
+    ({ health }) => health.subsystems?.["main_loop"]?.extra?.sync?.blocksPerS ?? 0,
+  ),
+  counter("gatehouse_main_loop_task_errors_total", "Tasks of the main loop that failed.", [], ({ health }) =>
+    Number(health.subsystems?.["main_loop"]?.extra?.taskErrors ?? 0),
+  ),
+  gauge("gatehouse_peers", "Peers by what is known of them.", ["state"], ({ facts: { peers } }) => ({
+    known: peers.known,
+    verified: peers.verified,
+    online: peers.online,
+  })),
+  counter(
+    "gatehouse_programs_created_total",
+    "Storage programs that were ever made, deleted ones too.",
+    [],
+    ({ facts }) => facts.programs,
+  ),
+  gauge("gatehouse_tree_leaves", "Leaves of the commitment tree.", [], ({ facts }) => facts.leaves),
+  gauge("gatehouse_requests_in_flight", "Requests being answered.", [], ({ facts }) => facts.requests.active),
+  gauge(
+    "gatehouse_rate_limited_addresses",
+    "Addresses that are over their limit.",
+    [],
+    ({ facts }) => facts.requests.limitedAddresses,
+  ),
+];
+
+/** 1 for this value of an enumeration of the contract, 0 for the others. */
+function oneOf(values: Readonly<Record<number, string>>, current = 0): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(values)
+      .filter(([number]) => Number(number) > 0)
+      .map(([number, word]) => [word.toLowerCase(), Number(Number(number) === current)]),
+  );
+}
+
+function each<T, V>(record: Readonly<Record<string, T>> = {}, read: (value: T) => V): Record<string, V> {
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, read(value)]));
+}
+
+/** Seconds since the epoch; NaN where there is no time. */
+function seconds(atMs: bigint | undefined): number {
+  return atMs === undefined ? NaN : Number(atMs) / 1000;
+}
+
+function timeOf(error: { readonly atMs?: bigint } | undefined): number {
+  return error === undefined ? NaN : seconds(error.atMs ?? 0n);
+}
