@@ -4,6 +4,8 @@ import { format, resolveConfig } from "prettier";
 import { bootRows } from "./boot-table.js";
 import { configSchema } from "./config-schema.js";
 import { optionsTable } from "./options-table.js";
+import { metricsTable } from "./metrics-table.js";
+import { reasonsTable } from "./reasons-table.js";
 
 interface Generated {
   /** From the repository's root. */
@@ -17,6 +19,8 @@ const generated: readonly Generated[] = [
   { path: "docs/architecture.md", part: "boot", text: bootRows },
   { path: "docs/options.md", part: "options", text: optionsTable },
   { path: "docs/config.schema.json", text: configSchema },
+  { path: "docs/errors.md", part: "reasons", text: reasonsTable },
+  { path: "docs/metrics.md", part: "metrics", text: metricsTable },
 ];
 
 /** The files that hold what is generated, by path, as they should be. */

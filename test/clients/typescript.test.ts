@@ -1,7 +1,8 @@
 /** The package's own client, imported as somebody else would. */
 import test from "ava";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { connectGatehouse } from "gatehouse/client";
+import { connectGatehouse, Reason, reasonOf } from "gatehouse/client";
+import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { AccessMode } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { signTransaction, startMember, testKey } from "../helpers/chain.js";
 import { until } from "../helpers/until.js";
@@ -43,3 +44,26 @@ for (const protocol of ["connect", "grpc"] as const) {
     await t.throwsAsync(async () => await watching.next(), { instanceOf: ConnectError });
   });
 }
+
+test("it knows the reason of a failure, and that an error which tells of none has none", async (t) => {
+  const node = await startMember(t);
+  for (const protocol of ["connect", "grpc"] as const) {
+    const { chain, storage } = connectGatehouse(node.rpcUrl, { protocol, timeoutMs: 10_000 });
+    t.is(reasonOf(await t.throwsAsync(chain.getBlock({ number: 99n }))), Reason.NOT_FOUND);
+    t.is(reasonOf(await t.throwsAsync(storage.getProgram({ storageAddress: "x" }))), Reason.INVALID_REQUEST);
+  }
+  const nobody = connectGatehouse("http://127.0.0.1:9", { timeoutMs: 10_000 });
+  t.is(reasonOf(await t.throwsAsync(nobody.info.getVersion({}))), Reason.UNSPECIFIED);
+  t.is(reasonOf(new Error("no failure of a node")), Reason.UNSPECIFIED);
+  for (const [reason, domain] of [
+    ["NOT_FOUND", "elsewhere.test"],
+    ["NEWER_THAN_THIS", "gatehouse"],
+    ["toString", "gatehouse"],
+    ["9", "gatehouse"],
+  ]) {
+    const error = new ConnectError("No.", Code.NotFound, undefined, [
+      { desc: ErrorInfoSchema, value: { reason, domain } },
+    ]);
+    t.is(reasonOf(error), Reason.UNSPECIFIED, reason);
+  }
+});

@@ -3,6 +3,8 @@ import test from "ava";
 import { execFileSync, spawnSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { parse } from "yaml";
+import { table } from "../../src/metrics/table.js";
+import { catalogue } from "../../src/rpc/errors.js";
 import { startMember } from "../helpers/chain.js";
 import { ask, askJson } from "../helpers/plain-client.js";
 import { parseMetrics } from "../helpers/prometheus.js";
@@ -42,14 +44,18 @@ async function namesOf(t: Teardown): Promise<Set<string>> {
   return new Set(names.flatMap((name) => [name, `${name}_bucket`, `${name}_count`, `${name}_sum`]));
 }
 
+async function expressions(): Promise<string[]> {
+  return [
+    ...(await alerts()).map(({ expr }) => expr),
+    ...(await dashboard()).panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
+  ];
+}
+
 const named = (expr: string): string[] => expr.match(/\b(gatehouse|nodejs|process)_\w+/g) ?? [];
 
 test("every metric of the alerts and the dashboard is one that a node has", async (t) => {
   const names = await namesOf(t);
-  const exprs = [
-    ...(await alerts()).map(({ expr }) => expr),
-    ...(await dashboard()).panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
-  ];
+  const exprs = await expressions();
   t.true(exprs.length > 25);
   for (const expr of exprs) {
     const used = named(expr);
@@ -60,6 +66,23 @@ test("every metric of the alerts and the dashboard is one that a node has", asyn
       expr,
     );
   }
+});
+
+test("they select by labels that the metric has, and by outcomes of the contract", async (t) => {
+  const outcomes = ["OK", ...Object.keys(catalogue)];
+  let selected = 0;
+  for (const expr of await expressions()) {
+    for (const [, name, selectors] of expr.matchAll(/\b(gatehouse_\w+?)(?:_bucket|_count|_sum)?\{([^}]*)\}/g)) {
+      const metric = table.find((row) => row.name === name);
+      for (const [, label, value] of selectors!.matchAll(/(\w+)(?:=~|!~|!=|=)"([^"]*)"/g)) {
+        // Prometheus itself adds the instance.
+        t.true(label === "instance" || metric?.labels.includes(label!), expr);
+        t.true(label !== "code" || outcomes.includes(value!), expr);
+        selected++;
+      }
+    }
+  }
+  t.true(selected > 20, String(selected));
 });
 
 test("alerts have a severity and a sentence; panels have a place of their own", async (t) => {

@@ -5,6 +5,7 @@ import { connectGrpc } from "../helpers/grpc-client.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { ask, askJson } from "../helpers/plain-client.js";
 import type { HealthBody } from "../helpers/health-shape.js";
+import { table } from "../../src/metrics/table.js";
 import { parseMetrics } from "../helpers/prometheus.js";
 import type { TestNode } from "../helpers/start-node.js";
 
@@ -96,4 +97,24 @@ test("requests are counted by protocol, rpc and outcome, with their latency", as
   t.is(metrics.value("gatehouse_requests_total", refused), 1);
   t.is(metrics.value("gatehouse_requests_total", { ...refused, protocol: "json-rpc" }), 1);
   t.is(metrics.value("gatehouse_requests_total", { protocol: "http", rpc: "none", code: "NOT_FOUND" }), 1);
+});
+
+test("the page has the metrics of the table, in its order, with their labels", async (t) => {
+  const node = await startMember(t, flags);
+  await ask(node.port, "/version");
+  const { metrics, port } = await scrape(node);
+  t.deepEqual(
+    metrics.names.filter((name) => name.startsWith("gatehouse_")),
+    table.map(({ name }) => name),
+  );
+  const { text } = await ask(port, "/metrics");
+  for (const { name, labels } of table) {
+    const [, sample] = new RegExp(`^${name}(?:_bucket)?(?:\\{(.*)\\})? `, "m").exec(text) ?? [];
+    const shown = [...(sample ?? "").matchAll(/(\w+)="/g)].map(([, label]) => label!);
+    t.deepEqual(
+      shown.filter((label) => label !== "le"),
+      [...labels],
+      name,
+    );
+  }
 });

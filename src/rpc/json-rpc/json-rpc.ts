@@ -24,7 +24,7 @@ const maxBatch = 100;
 /** A batch whose answers have become longer than this is answered with failures from there on. */
 const maxAnswerLength = 16 * 1024 * 1024;
 /** Code of failures that have none of their own; the error's data tells the reason of all. */
-const serverError = -32_000;
+export const serverError = -32_000;
 
 /** Calls a method by its name, with named or positional parameters, and gives the JSON text of the answer. */
 export type CallByName = (name: string, params: unknown) => Promise<string>;

@@ -130,8 +130,9 @@ export enum Reason {
   INVALID_TOKEN = 6,
 
   /**
-   * A signature does not prove the identity that it comes with, or is too old.
-   * Sign again, by a clock that is right.
+   * A signature does not prove whose it should be, the caller's, a sender's or
+   * an authority's, or it is too old. Sign again, with the right key and by a
+   * clock that is right.
    *
    * @generated from enum value: REASON_INVALID_SIGNATURE = 7;
    */
@@ -208,8 +209,8 @@ export enum Reason {
   HEADERS_TOO_LARGE = 16,
 
   /**
-   * The caller's address has sent more requests than it may. Wait for the
-   * seconds that the failure names.
+   * The caller's address has sent more requests than it may, or too many nodes
+   * introduce themselves at once. Wait for the seconds that the failure names.
    *
    * @generated from enum value: REASON_RATE_LIMITED = 17;
    */

@@ -1,0 +1,70 @@
+/** What peers make of a failure follows from its reason: a transient one is held against nobody. */
+import { create } from "@bufbuild/protobuf";
+import test from "ava";
+import { type Block, BlockSchema, TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import type { BookEntry } from "../../src/peers/peer.js";
+import { createPeerService, type PeerServiceParts } from "../../src/peers/service.js";
+import { createSync } from "../../src/peers/sync.js";
+import { catalogue, Failure, type Reason } from "../../src/rpc/errors.js";
+import type { Call } from "../../src/rpc/service.js";
+
+const reasons = Object.keys(catalogue) as Reason[];
+
+test("a transaction is rejected for good unless the reason is transient", async (t) => {
+  const fates = new Set<TransactionStatus | undefined>();
+  for (const reason of reasons) {
+    const service = createPeerService({
+      takeTransaction: () => Promise.reject(new Failure(reason, "Not now.")),
+    } as Partial<PeerServiceParts> as PeerServiceParts);
+    const answer = await service.relayTransactions(
+      { transactions: [create(TransactionSchema)] } as Parameters<typeof service.relayTransactions>[0],
+      {} as Call,
+    );
+    const outcome = answer.outcomes?.[0];
+    const { transient } = catalogue[reason];
+    t.is(outcome?.status, transient ? TransactionStatus.UNSPECIFIED : TransactionStatus.REJECTED, reason);
+    t.is(outcome?.reason, "Not now.");
+    fates.add(outcome?.status);
+  }
+  t.is(fates.size, 2);
+});
+
+test("a peer is distrusted for a block that cannot be applied unless the reason is transient", async (t) => {
+  for (const reason of reasons) {
+    const distrusted: string[] = [];
+    const errors: unknown[] = [];
+    let applied = 0;
+    const peer = { endpoint: "https://a.test", head: { number: 1n } } as BookEntry;
+    const failure = new Failure(reason, "No.");
+    const sync = createSync({
+      book: {
+        believed: () => (applied === 0 ? [peer] : []),
+        highestBlock: () => 1n,
+        distrust: (endpoint) => distrusted.push(endpoint),
+        recordFailure: () => t.fail(reason),
+      },
+      chain: {
+        head: () => 0n,
+        apply() {
+          applied++;
+          return Promise.reject(failure);
+        },
+      },
+      async *blocks(): AsyncGenerator<Block, void> {
+        yield await Promise.resolve(create(BlockSchema));
+      },
+      stallMs: 60_000,
+      nowMs: () => 0,
+      onError: (error) => errors.push(error),
+      onEnd: () => undefined,
+      onLeft: () => undefined,
+    });
+    sync.kick();
+    await sync.settled();
+    const { transient } = catalogue[reason];
+    t.deepEqual(distrusted, transient ? [] : [peer.endpoint], reason);
+    t.deepEqual(errors, transient ? [failure] : [], reason);
+    await sync.stop();
+  }
+});

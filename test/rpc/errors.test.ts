@@ -1,0 +1,60 @@
+/** The reasons of failures: each is whole in the contract, and nothing speaks of others. */
+import test from "ava";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Reason, ReasonSchema } from "../../gen/gatehouse/errors/v1/errors_pb.js";
+import { Code } from "../../gen/google/rpc/code_pb.js";
+import { commentOf } from "../../src/rpc/describe/comments.js";
+import { catalogue, Failure } from "../../src/rpc/errors.js";
+
+test("every reason of the contract has a code and a status of an error, and says when it is given", (t) => {
+  const reasons = ReasonSchema.values.filter(({ number }) => number !== Number(Reason.UNSPECIFIED));
+  t.deepEqual(
+    Object.keys(catalogue),
+    reasons.map(({ localName }) => localName),
+  );
+  t.true(reasons.length >= 24);
+  const kinds = new Map(Object.entries(catalogue));
+  for (const { name, localName } of reasons) {
+    const { grpcCode, httpStatus, jsonRpcCode = -32_000 } = kinds.get(localName)!;
+    t.true(grpcCode !== Code.OK && grpcCode in Code, name);
+    t.true(httpStatus >= 400 && httpStatus <= 599, name);
+    t.true(jsonRpcCode <= -32_000 && jsonRpcCode >= -32_768, name);
+    t.regex(commentOf(`${ReasonSchema.typeName}.${name}`), /^[A-Z].+\.$/s, name);
+  }
+});
+
+test("a failure is of a reason that the contract has, or does not compile", (t) => {
+  t.is(new Failure("NOT_FOUND", "There is no such thing.").kind, catalogue.NOT_FOUND);
+  // @ts-expect-error -- the first value says that there is no reason
+  t.is(new Failure("UNSPECIFIED", "There is no such reason.").kind, undefined);
+  // @ts-expect-error -- a reason that nobody declared
+  t.is(new Failure("NOT_DECLARED", "There is no such reason.").kind, undefined);
+});
+
+/** The files below a directory that end so. */
+async function textsOf(directory: string, ending: string): Promise<string[]> {
+  const paths = (await readdir(directory, { recursive: true })).filter((path) => path.endsWith(ending));
+  return await Promise.all(paths.map((path) => readFile(join(directory, path), "utf8")));
+}
+
+const wordsOf = (texts: readonly string[]): string[] =>
+  texts.flatMap((text) => text.match(/\b[A-Z]+(_[A-Z]+)+\b/g) ?? []);
+const isUnknown = (word: string): boolean => !(word in catalogue);
+
+test("the errors that comments of the contract speak of are reasons", async (t) => {
+  const files = await textsOf("proto/gatehouse", ".proto");
+  // Comments alone, so that a paragraph ends where an empty line begins.
+  const comments = files.map((text) => text.replaceAll(/^ *(?:\/\/ ?(.*)|.*)$/gm, "$1"));
+  const words = wordsOf(comments.flatMap((text) => text.match(/\bErrors: [^]+?\n\n/g) ?? []));
+  t.true(words.length >= 40, String(words.length));
+  t.deepEqual(words.filter(isUnknown), []);
+});
+
+test("the failures that comments of functions speak of have reasons", async (t) => {
+  const words = wordsOf(
+    (await textsOf("src", ".ts")).flatMap((text) => text.match(/\bFailure [A-Z_]+(, [A-Z_]+)*/g) ?? []),
+  );
+  t.true(words.length >= 30, String(words.length));
+  t.deepEqual(words.filter(isUnknown), []);
+});
