@@ -77,7 +77,8 @@ export function createGatehouseClient(transport: Transport): GatehouseClient {
 export function reasonOf(error: unknown): Reason {
   const details = error instanceof ConnectError ? error.findDetails(ErrorInfoSchema) : [];
   const word = details.find(({ domain }) => domain === "gatehouse")?.reason;
-  return ReasonSchema.values.find(({ localName }) => localName === word)?.number ?? Reason.UNSPECIFIED;
+  const isKnown = ReasonSchema.values.some(({ localName }) => localName === word);
+  return isKnown ? Reason[word as keyof typeof Reason] : Reason.UNSPECIFIED;
 }
 
 /** One signature is good for five minutes; it is made anew after half of that. */

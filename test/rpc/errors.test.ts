@@ -2,13 +2,13 @@
 import test from "ava";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { Reason, ReasonSchema } from "../../gen/gatehouse/errors/v1/errors_pb.js";
+import { ReasonSchema } from "../../gen/gatehouse/errors/v1/errors_pb.js";
 import { Code } from "../../gen/google/rpc/code_pb.js";
 import { commentOf } from "../../src/rpc/describe/comments.js";
 import { catalogue, Failure } from "../../src/rpc/errors.js";
 
 test("every reason of the contract has a code and a status of an error, and says when it is given", (t) => {
-  const reasons = ReasonSchema.values.filter(({ number }) => number !== Number(Reason.UNSPECIFIED));
+  const reasons = ReasonSchema.values.filter(({ number }) => number !== 0);
   t.deepEqual(
     Object.keys(catalogue),
     reasons.map(({ localName }) => localName),
