@@ -1,13 +1,8 @@
 /** The node's metrics, in the text format of Prometheus: the rows of the table, and what the library knows of Node. */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
-import type { NodeFacts, SettledRequest, Sources } from "./sources.js";
-import { type Metric, type ReadMetric, type RequestMetric, table, type Values } from "./table.js";
-
-/** Where the values come from. */
-export interface MetricsParts {
-  readonly takeSnapshot: () => Sources["health"] | Promise<Sources["health"]>;
-  readonly facts: () => Promise<NodeFacts>;
-}
+import type { Metric, ReadMetric, RequestMetric, Values } from "./row.js";
+import type { SettledRequest } from "./settled-request.js";
+import { type Sources, table } from "./table.js";
 
 /** The metrics. */
 export interface Metrics {
@@ -18,11 +13,11 @@ export interface Metrics {
   text(): Promise<string>;
 }
 
-/** Builds the metrics. */
-export function createMetrics({ takeSnapshot, facts }: MetricsParts): Metrics {
+/** Builds the metrics; their sources are taken each time that they are asked for. */
+export function createMetrics(takeSources: () => Promise<Sources>): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  const readers: ((sources: Sources) => void)[] = [];
+  const readers: ((sources: Sources) => Promise<void>)[] = [];
   const counters: ((request: SettledRequest) => void)[] = [];
   for (const row of table) {
     if (isPerRequest(row)) {
@@ -40,16 +35,14 @@ export function createMetrics({ takeSnapshot, facts }: MetricsParts): Metrics {
       }
     },
     async text() {
-      const sources = { health: await takeSnapshot(), facts: await facts() };
-      for (const read of readers) {
-        read(sources);
-      }
+      const sources = await takeSources();
+      await Promise.all(readers.map((read) => read(sources)));
       return await registry.metrics();
     },
   };
 }
 
-function isPerRequest(row: Metric): row is RequestMetric {
+function isPerRequest(row: Metric<Sources>): row is RequestMetric {
   return "perRequest" in row;
 }
 
@@ -68,16 +61,18 @@ function registerPerRequest(row: RequestMetric, registry: Registry): (request: S
   return (request) => counter.inc(labelsOf(request), perRequest(request));
 }
 
-function registerRead({ name, help, labels, type, value }: ReadMetric, registry: Registry): (sources: Sources) => void {
+function registerRead(row: ReadMetric<Sources>, registry: Registry): (sources: Sources) => Promise<void> {
+  const { name, help, labels, value } = row;
   const common = { name, help, labelNames: labels, registers: [registry] };
-  if (type === "gauge") {
+  if (row.type === "gauge") {
     const gauge = new Gauge(common);
-    return (sources) => visit(value(sources), labels, {}, (own, number) => gauge.set(own, number));
+    return async (sources) => visit(await value(sources), labels, {}, (own, number) => gauge.set(own, number));
   }
   const counter = new Counter(common);
-  return (sources) => {
+  return async (sources) => {
+    const values = await value(sources);
     counter.reset();
-    visit(value(sources), labels, {}, (own, number) => counter.inc(own, number));
+    visit(values, labels, {}, (own, number) => counter.inc(own, number));
   };
 }
 

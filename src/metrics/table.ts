@@ -3,59 +3,33 @@
  * list in docs/metrics.md (`npm run docs`) and what alerts may name follow from here. What /health says has its mirror,
  * field by field. Labels are names of the contract, so there are never many.
  */
-import { HealthStatus, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
-import type { SettledRequest, Sources } from "./sources.js";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { type HealthSnapshotSchema, HealthStatus, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { type Metric, readRow } from "./row.js";
 
-/** A value, or one for each value of the first label, and so on for the labels after it. */
-export type Values = number | { readonly [labelValue: string]: Values };
-
-interface Row {
-  readonly name: string;
-  readonly help: string;
-  readonly labels: readonly string[];
+/** What values are read from: the health as the contract shows it, and parts of the node, as far as rows need them. */
+export interface Sources {
+  readonly health: MessageInitShape<typeof HealthSnapshotSchema>;
+  readonly chain: { head(): { readonly number: bigint } | undefined };
+  readonly network: {
+    /** Newest block of the verified peers; undefined while there is none. */
+    peerBlock(): bigint | undefined;
+    countPeers(): { readonly known: number; readonly verified: number; readonly online: number };
+  };
+  readonly programs: { createdCount(): Promise<number> };
+  readonly tree: { root(): Root | Promise<Root> };
+  readonly edge: { stats(): { readonly activeRequests: number; readonly blockedIps: number } };
 }
 
-/** A metric that is read when somebody asks. A counter is one that somebody else keeps. */
-export interface ReadMetric extends Row {
-  readonly type: "gauge" | "counter";
-  /** As deep as there are labels. */
-  readonly value: (sources: Sources) => Values;
+interface Root {
+  readonly leafCount: number;
 }
 
-/** A metric that every answered request adds to; its labels are taken of the request. */
-export interface RequestMetric extends Row {
-  readonly type: "counter" | "histogram";
-  readonly labels: readonly RequestLabel[];
-  /** Upper bounds of a histogram. */
-  readonly buckets?: readonly number[];
-  readonly perRequest: (request: SettledRequest) => number;
-}
-
-type RequestLabel = "protocol" | "rpc" | "code";
-
-/** A row. */
-export type Metric = ReadMetric | RequestMetric;
-
-/** Values of this many labels. */
-type ByLabel<L extends readonly string[]> = L extends readonly [string, ...infer Rest extends readonly string[]]
-  ? Readonly<Record<string, ByLabel<Rest>>>
-  : number;
-
-type ReadRow = <const L extends readonly string[]>(
-  name: string,
-  help: string,
-  labels: L,
-  value: (sources: Sources) => ByLabel<L>,
-) => ReadMetric;
-
-const readRow =
-  (type: ReadMetric["type"]): ReadRow =>
-  (name, help, labels, value) => ({ name, help, type, labels, value: value as ReadMetric["value"] });
-const gauge = readRow("gauge");
-const counter = readRow("counter");
+const gauge = readRow<Sources>("gauge");
+const counter = readRow<Sources>("counter");
 
 /** The rows, in the order of the page. */
-export const table: readonly Metric[] = [
+export const table: readonly Metric<Sources>[] = [
   {
     name: "gatehouse_requests_total",
     help: "Answered requests by protocol, rpc and outcome: OK, or the reason of the failure.",
@@ -141,17 +115,14 @@ export const table: readonly Metric[] = [
     timeOf(health.errors?.lastUncaught),
   ),
 
-  gauge(
-    "gatehouse_block_number",
-    "Number of the newest block; NaN while there is none.",
-    [],
-    ({ facts }) => facts.block ?? NaN,
+  gauge("gatehouse_block_number", "Number of the newest block; NaN while there is none.", [], ({ chain }) =>
+    numberOf(chain.head()?.number),
   ),
   gauge(
     "gatehouse_blocks_behind",
     "Blocks that verified peers have and this node has not; NaN while unknown.",
     [],
-    ({ facts: { block = NaN, peerBlock = NaN } }) => Math.max(0, peerBlock - block),
+    ({ chain, network }) => Math.max(0, numberOf(network.peerBlock()) - numberOf(chain.head()?.number)),
   ),
   gauge(
     "gatehouse_sync_blocks_per_second",
@@ -162,24 +133,25 @@ export const table: readonly Metric[] = [
   counter("gatehouse_main_loop_task_errors_total", "Tasks of the main loop that failed.", [], ({ health }) =>
     Number(health.subsystems?.["main_loop"]?.extra?.taskErrors ?? 0),
   ),
-  gauge("gatehouse_peers", "Peers by what is known of them.", ["state"], ({ facts: { peers } }) => ({
-    known: peers.known,
-    verified: peers.verified,
-    online: peers.online,
-  })),
+  gauge("gatehouse_peers", "Peers by what is known of them.", ["state"], ({ network }) => network.countPeers()),
   counter(
     "gatehouse_programs_created_total",
     "Storage programs that were ever made, deleted ones too.",
     [],
-    ({ facts }) => facts.programs,
+    ({ programs }) => programs.createdCount(),
   ),
-  gauge("gatehouse_tree_leaves", "Leaves of the commitment tree.", [], ({ facts }) => facts.leaves),
-  gauge("gatehouse_requests_in_flight", "Requests being answered.", [], ({ facts }) => facts.requests.active),
+  gauge(
+    "gatehouse_tree_leaves",
+    "Leaves of the commitment tree.",
+    [],
+    async ({ tree }) => (await tree.root()).leafCount,
+  ),
+  gauge("gatehouse_requests_in_flight", "Requests being answered.", [], ({ edge }) => edge.stats().activeRequests),
   gauge(
     "gatehouse_rate_limited_addresses",
     "Addresses that are over their limit.",
     [],
-    ({ facts }) => facts.requests.limitedAddresses,
+    ({ edge }) => edge.stats().blockedIps,
   ),
 ];
 
@@ -194,6 +166,11 @@ function oneOf(values: Readonly<Record<number, string>>, current = 0): Record<st
 
 function each<T, V>(record: Readonly<Record<string, T>> = {}, read: (value: T) => V): Record<string, V> {
   return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, read(value)]));
+}
+
+/** NaN where there is none. */
+function numberOf(block: bigint | undefined): number {
+  return block === undefined ? NaN : Number(block);
 }
 
 /** Seconds since the epoch; NaN where there is no time. */

@@ -7,7 +7,7 @@ import { W3CTraceContextPropagator } from "@opentelemetry/core";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import { BasicTracerProvider, BatchSpanProcessor } from "@opentelemetry/sdk-trace-base";
-import type { SettledRequest } from "./sources.js";
+import type { SettledRequest } from "./settled-request.js";
 
 /** A request as traces need it. */
 export interface TracedRequest extends SettledRequest {

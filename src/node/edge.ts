@@ -3,7 +3,6 @@ import { version } from "../base/version.js";
 import { createEdge, type Edge } from "../edge/edge.js";
 import type { NodeKey } from "../base/node-key.js";
 import { createMetrics, type Metrics } from "../metrics/metrics.js";
-import type { NodeFacts } from "../metrics/sources.js";
 import type { Traces } from "../metrics/traces.js";
 import type { NodeChain } from "./chain.js";
 import type { NodeCore } from "./core.js";
@@ -26,7 +25,7 @@ export interface NodeEdge {
 export async function createNodeEdge(core: NodeCore, parts: NodeEdgeParts): Promise<NodeEdge> {
   const { config, log, warn, onStop } = core;
   const metrics = config.metricsEnabled
-    ? createMetrics({ takeSnapshot: parts.health.takeSnapshot, facts: () => takeFacts(edge, parts) })
+    ? createMetrics(async () => ({ ...parts, edge, health: await parts.health.takeSnapshot() }))
     : undefined;
   const traces = await startTraces(core, parts.key);
   const edge = createEdge({
@@ -66,22 +65,4 @@ async function startTraces({ config, onStop }: NodeCore, { publicKey }: NodeKey)
   const started = createTraces({ endpoint: config.otlpEndpoint, version, publicKey });
   onStop("the traces", () => started.stop());
   return started;
-}
-
-/** What metrics tell beside the health. */
-async function takeFacts(edge: Edge, { chain, network, tree, programs }: NodeEdgeParts): Promise<NodeFacts> {
-  const { blockedIps, activeRequests } = edge.stats();
-  const { leafCount } = await tree.root();
-  return {
-    block: numberOf(chain.head()?.number),
-    peerBlock: numberOf(network.peerBlock()),
-    peers: network.countPeers(),
-    leaves: leafCount,
-    programs: await programs.createdCount(),
-    requests: { active: activeRequests, limitedAddresses: blockedIps },
-  };
-}
-
-function numberOf(count: bigint | undefined): number | undefined {
-  return count === undefined ? undefined : Number(count);
 }

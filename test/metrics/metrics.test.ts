@@ -5,6 +5,7 @@ import { connectGrpc } from "../helpers/grpc-client.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { ask, askJson } from "../helpers/plain-client.js";
 import type { HealthBody } from "../helpers/health-shape.js";
+import { readRow } from "../../src/metrics/row.js";
 import { table } from "../../src/metrics/table.js";
 import { parseMetrics } from "../helpers/prometheus.js";
 import type { TestNode } from "../helpers/start-node.js";
@@ -117,4 +118,13 @@ test("the page has the metrics of the table, in its order, with their labels", a
       name,
     );
   }
+});
+
+test("a row whose value is not as deep as there are labels does not compile", (t) => {
+  const gauge = readRow<object>("gauge");
+  t.is(gauge("a", "A.", ["label"], () => ({ one: 1 })).type, "gauge");
+  // @ts-expect-error -- a number where there is a label
+  t.is(gauge("b", "B.", ["label"], () => 1).type, "gauge");
+  // @ts-expect-error -- values of a label that there is not
+  t.is(gauge("c", "C.", [], () => ({ one: 1 })).type, "gauge");
 });

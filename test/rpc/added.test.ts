@@ -9,7 +9,7 @@ import { promisify } from "node:util";
 import { AddedService } from "../../gen/gatehouse/testing/v1/added_pb.js";
 import { createEdge } from "../../src/edge/edge.js";
 import { createMetrics } from "../../src/metrics/metrics.js";
-import type { SettledRequest } from "../../src/metrics/sources.js";
+import type { SettledRequest } from "../../src/metrics/settled-request.js";
 import { createMcpPort, createRpcServer } from "../../src/rpc/server/rpc-server.js";
 import { reflectionServices } from "../../src/rpc/describe/reflection.js";
 import { serve } from "../../src/rpc/service.js";
@@ -19,18 +19,16 @@ import { parseMetrics } from "../helpers/prometheus.js";
 test("HTTP, gRPC, Connect, gRPC-Web, JSON-RPC, OpenAPI, OpenRPC, reflection, MCP and metrics have it", async (t) => {
   const added = serve(AddedService, { getThing: ({ name }) => ({ name, count: 3n }) });
   const services = [added, ...reflectionServices([added.desc])];
-  const metrics = createMetrics({
-    takeSnapshot: () => ({}),
-    facts: () =>
-      Promise.resolve({
-        block: undefined,
-        peerBlock: undefined,
-        peers: { known: 0, verified: 0, online: 0 },
-        leaves: 0,
-        programs: 0,
-        requests: { active: 0, limitedAddresses: 0 },
-      }),
-  });
+  const metrics = createMetrics(() =>
+    Promise.resolve({
+      health: {},
+      chain: { head: () => undefined },
+      network: { peerBlock: () => undefined, countPeers: () => ({ known: 0, verified: 0, online: 0 }) },
+      programs: { createdCount: () => Promise.resolve(0) },
+      tree: { root: () => Promise.resolve({ leafCount: 0 }) },
+      edge: { stats: () => ({ activeRequests: 0, blockedIps: 0 }) },
+    }),
+  );
   const edge = createEdge({
     trustedProxies: [],
     identityMode: "signed",
