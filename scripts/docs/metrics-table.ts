@@ -1,11 +1,11 @@
 /** The table of docs/metrics.md. */
-import { table as metrics } from "../../src/metrics/table.js";
+import { nodeMetrics } from "../../src/metrics/table.js";
 import { code, plain, table } from "./markdown.js";
 
 /** Every metric of the node, in the order of its page. */
 export function metricsTable(): string {
   return table(
     ["Metric", "Type", "Labels", "Value"],
-    metrics.map(({ name, type, labels, help }) => [code(name), type, labels.map(code).join(", "), plain(help)]),
+    nodeMetrics.map(({ name, type, labels, help }) => [code(name), type, labels.map(code).join(", "), plain(help)]),
   );
 }

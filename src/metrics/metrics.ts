@@ -1,8 +1,7 @@
-/** The node's metrics, in the text format of Prometheus: the rows of the table, and what the library knows of Node. */
+/** Metrics in the text format of Prometheus: the rows of a table, and what the library knows of Node.js. */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { Metric, ReadMetric, RequestMetric, Values } from "./row.js";
 import type { SettledRequest } from "./settled-request.js";
-import { type Sources, table } from "./table.js";
 
 /** The metrics. */
 export interface Metrics {
@@ -14,13 +13,16 @@ export interface Metrics {
 }
 
 /** Builds the metrics; their sources are taken each time that they are asked for. */
-export function createMetrics(takeSources: () => Promise<Sources>): Metrics {
+export function createMetrics<Sources>(
+  table: readonly Metric<Sources>[],
+  takeSources: () => Promise<Sources>,
+): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const readers: ((sources: Sources) => Promise<void>)[] = [];
   const counters: ((request: SettledRequest) => void)[] = [];
   for (const row of table) {
-    if (isPerRequest(row)) {
+    if ("perRequest" in row) {
       counters.push(registerPerRequest(row, registry));
     } else {
       readers.push(registerRead(row, registry));
@@ -42,10 +44,6 @@ export function createMetrics(takeSources: () => Promise<Sources>): Metrics {
   };
 }
 
-function isPerRequest(row: Metric<Sources>): row is RequestMetric {
-  return "perRequest" in row;
-}
-
 function registerPerRequest(row: RequestMetric, registry: Registry): (request: SettledRequest) => void {
   const { name, help, labels: labelNames, buckets = [], perRequest } = row;
   const common = { name, help, labelNames, registers: [registry] };
@@ -61,7 +59,7 @@ function registerPerRequest(row: RequestMetric, registry: Registry): (request: S
   return (request) => counter.inc(labelsOf(request), perRequest(request));
 }
 
-function registerRead(row: ReadMetric<Sources>, registry: Registry): (sources: Sources) => Promise<void> {
+function registerRead<Sources>(row: ReadMetric<Sources>, registry: Registry): (sources: Sources) => Promise<void> {
   const { name, help, labels, value } = row;
   const common = { name, help, labelNames: labels, registers: [registry] };
   if (row.type === "gauge") {

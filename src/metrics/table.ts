@@ -29,7 +29,7 @@ const gauge = readRow<Sources>("gauge");
 const counter = readRow<Sources>("counter");
 
 /** The rows, in the order of the page. */
-export const table: readonly Metric<Sources>[] = [
+export const nodeMetrics: readonly Metric<Sources>[] = [
   {
     name: "gatehouse_requests_total",
     help: "Answered requests by protocol, rpc and outcome: OK, or the reason of the failure.",

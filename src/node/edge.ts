@@ -3,6 +3,7 @@ import { version } from "../base/version.js";
 import { createEdge, type Edge } from "../edge/edge.js";
 import type { NodeKey } from "../base/node-key.js";
 import { createMetrics, type Metrics } from "../metrics/metrics.js";
+import { nodeMetrics } from "../metrics/table.js";
 import type { Traces } from "../metrics/traces.js";
 import type { NodeChain } from "./chain.js";
 import type { NodeCore } from "./core.js";
@@ -25,7 +26,7 @@ export interface NodeEdge {
 export async function createNodeEdge(core: NodeCore, parts: NodeEdgeParts): Promise<NodeEdge> {
   const { config, log, warn, onStop } = core;
   const metrics = config.metricsEnabled
-    ? createMetrics(async () => ({ ...parts, edge, health: await parts.health.takeSnapshot() }))
+    ? createMetrics(nodeMetrics, async () => ({ ...parts, edge, health: await parts.health.takeSnapshot() }))
     : undefined;
   const traces = await startTraces(core, parts.key);
   const edge = createEdge({

@@ -3,7 +3,7 @@ import test from "ava";
 import { execFileSync, spawnSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { parse } from "yaml";
-import { table } from "../../src/metrics/table.js";
+import { nodeMetrics } from "../../src/metrics/table.js";
 import { catalogue } from "../../src/rpc/errors.js";
 import { startMember } from "../helpers/chain.js";
 import { ask, askJson } from "../helpers/plain-client.js";
@@ -73,7 +73,7 @@ test("they select by labels that the metric has, and by outcomes of the contract
   let selected = 0;
   for (const expr of await expressions()) {
     for (const [, name, selectors] of expr.matchAll(/\b(gatehouse_\w+?)(?:_bucket|_count|_sum)?\{([^}]*)\}/g)) {
-      const metric = table.find((row) => row.name === name);
+      const metric = nodeMetrics.find((row) => row.name === name);
       for (const [, label, value] of selectors!.matchAll(/(\w+)(?:=~|!~|!=|=)"([^"]*)"/g)) {
         // Prometheus itself adds the instance.
         t.true(label === "instance" || metric?.labels.some((own) => own === label), expr);

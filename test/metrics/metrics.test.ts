@@ -6,7 +6,7 @@ import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { ask, askJson } from "../helpers/plain-client.js";
 import type { HealthBody } from "../helpers/health-shape.js";
 import { readRow } from "../../src/metrics/row.js";
-import { table } from "../../src/metrics/table.js";
+import { nodeMetrics } from "../../src/metrics/table.js";
 import { parseMetrics } from "../helpers/prometheus.js";
 import type { TestNode } from "../helpers/start-node.js";
 
@@ -106,10 +106,10 @@ test("the page has the metrics of the table, in its order, with their labels", a
   const { metrics, port } = await scrape(node);
   t.deepEqual(
     metrics.names.filter((name) => name.startsWith("gatehouse_")),
-    table.map(({ name }) => name),
+    nodeMetrics.map(({ name }) => name),
   );
   const { text } = await ask(port, "/metrics");
-  for (const { name, labels } of table) {
+  for (const { name, labels } of nodeMetrics) {
     const [, sample] = new RegExp(`^${name}(?:_bucket)?(?:\\{(.*)\\})? `, "m").exec(text) ?? [];
     const shown = [...(sample ?? "").matchAll(/(\w+)="/g)].map(([, label]) => label!);
     t.deepEqual(

@@ -9,6 +9,7 @@ import { promisify } from "node:util";
 import { AddedService } from "../../gen/gatehouse/testing/v1/added_pb.js";
 import { createEdge } from "../../src/edge/edge.js";
 import { createMetrics } from "../../src/metrics/metrics.js";
+import { nodeMetrics } from "../../src/metrics/table.js";
 import type { SettledRequest } from "../../src/metrics/settled-request.js";
 import { createMcpPort, createRpcServer } from "../../src/rpc/server/rpc-server.js";
 import { reflectionServices } from "../../src/rpc/describe/reflection.js";
@@ -19,16 +20,8 @@ import { parseMetrics } from "../helpers/prometheus.js";
 test("HTTP, gRPC, Connect, gRPC-Web, JSON-RPC, OpenAPI, OpenRPC, reflection, MCP and metrics have it", async (t) => {
   const added = serve(AddedService, { getThing: ({ name }) => ({ name, count: 3n }) });
   const services = [added, ...reflectionServices([added.desc])];
-  const metrics = createMetrics(() =>
-    Promise.resolve({
-      health: {},
-      chain: { head: () => undefined },
-      network: { peerBlock: () => undefined, countPeers: () => ({ known: 0, verified: 0, online: 0 }) },
-      programs: { createdCount: () => Promise.resolve(0) },
-      tree: { root: () => Promise.resolve({ leafCount: 0 }) },
-      edge: { stats: () => ({ activeRequests: 0, blockedIps: 0 }) },
-    }),
-  );
+  const perRequest = nodeMetrics.filter((row) => "perRequest" in row);
+  const metrics = createMetrics(perRequest, () => Promise.resolve({}));
   const edge = createEdge({
     trustedProxies: [],
     identityMode: "signed",
