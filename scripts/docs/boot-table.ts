@@ -1,11 +1,11 @@
 /** The table of the boot, for docs/architecture.md. */
 import { bootTable } from "../../src/node/boot.js";
 import type { Row } from "../../src/node/boot-table.js";
+import { code, table } from "./markdown.js";
 
 /** The rows in their order. */
 export function bootRows(): string {
-  const head = ["Row", "Kind", "Needs", "Provides", "In a dormant node"];
-  return [head, head.map(() => "---"), ...bootTable.rows.map(cells)].map((row) => `| ${row.join(" | ")} |`).join("\n");
+  return table(["Row", "Kind", "Needs", "Provides", "In a dormant node"], bootTable.rows.map(cells));
 }
 
 const kinds: Readonly<Record<Row["kind"], string>> = {
@@ -15,6 +15,6 @@ const kinds: Readonly<Record<Row["kind"], string>> = {
 };
 
 function cells({ name, kind, needs, provides, whenDormant }: Row): string[] {
-  const list = (names: readonly string[]): string => names.map((each) => `\`${each}\``).join(", ");
+  const list = (names: readonly string[]): string => names.map(code).join(", ");
   return [name, kinds[kind], list(needs), list(provides), whenDormant === "wait" ? "waits" : "is taken"];
 }
