@@ -60,6 +60,7 @@ const kept = {
   "prom-client": "metrics/",
   "@opentelemetry/": "metrics/",
   "tlsn-wasm": "attestation/",
+  piscina: "(attestation|zk)/",
 };
 const packages = [
   {

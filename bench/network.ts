@@ -15,7 +15,7 @@ import { migrate } from "../src/db/migrate.js";
 import { createEffects } from "../src/node/effects.js";
 import { sha256 } from "../src/base/hash.js";
 import { createNodeKey, type NodeKey, nodeKeyPath } from "../src/base/node-key.js";
-import { createZkWorkers } from "../src/zk/worker-pool.js";
+import { createWorkerPool } from "../src/zk/worker-pool.js";
 import { createZkChanges } from "../src/zk/write.js";
 import type { OwnNodeBench, Row } from "./row.js";
 import { startGatehouse } from "./server-process.js";
@@ -127,8 +127,8 @@ async function withChain<T>(
   const store = createChainStore(database);
   const genesis = { text: genesisText, hash: sha256(genesisText), authorities: [key.publicKey], timestampMs: 0 };
   await store.insertGenesis(genesis);
-  const workers = createZkWorkers();
-  const zk = createZkChanges({ database, workers, verificationKey: undefined, authorities: genesis.authorities });
+  const workerPool = createWorkerPool();
+  const zk = createZkChanges({ database, workerPool, verificationKey: undefined, authorities: genesis.authorities });
   const chain = createChain({
     store,
     genesis,
@@ -138,7 +138,7 @@ async function withChain<T>(
     nowMs: Date.now,
   });
   const result = await work(chain);
-  await workers.stop();
+  await workerPool.stop();
   await database.close();
   return result;
 }

@@ -17,7 +17,7 @@ import { createNodeKey, type NodeKey } from "../src/base/node-key.js";
 import { edgeOf, growTree, type Peaks, peaksAfter } from "../src/zk/fold.js";
 import { appendLeaves, maxLeaves, readPeaks } from "../src/zk/merkle-tree.js";
 import { fieldOrder, toHex, treeDepth } from "../src/zk/poseidon.js";
-import { createZkWorkers, type ZkWorkers } from "../src/zk/worker-pool.js";
+import { createWorkerPool, type WorkerPool } from "../src/zk/worker-pool.js";
 import { compare, httpAnswer } from "./compare.js";
 import { httpLoad, type Load, randomLoad } from "./load.js";
 import { probeHealth } from "./prober.js";
@@ -49,8 +49,8 @@ export async function benchTree(bench: TreeBench): Promise<Row[]> {
   const genesis = join(directory, "tree-genesis.json");
   // Two authorities, so that the node makes no blocks of its own.
   await writeFile(genesis, JSON.stringify({ authorities: [key.publicKey, `0x${"0".repeat(64)}`] }));
-  const workers = createZkWorkers();
-  const grown = await growInDatabase(`sqlite:${join(dataDir, "gatehouse.sqlite")}`, leaves, workers, say);
+  const workerPool = createWorkerPool();
+  const grown = await growInDatabase(`sqlite:${join(dataDir, "gatehouse.sqlite")}`, leaves, workerPool, say);
 
   const bootStart = performance.now();
   const node = await startGatehouse(["--genesis", genesis, "--data-dir", dataDir]);
@@ -74,7 +74,7 @@ export async function benchTree(bench: TreeBench): Promise<Row[]> {
       rows.push(await compare({ name, kind: "http", answers, load, bareLoad: httpLoad(path) }, node, rounds, seconds));
     }
     say("a block of 10,000 commitments, and /health meanwhile");
-    rows.push(await applyLargeBlock(node, dataDir, key, grown.leafCount, grown.peaks, workers));
+    rows.push(await applyLargeBlock(node, dataDir, key, grown.leafCount, grown.peaks, workerPool));
     rows.push({
       name: `with ${leaves.toLocaleString("en")} leaves`,
       figures: {
@@ -86,11 +86,11 @@ export async function benchTree(bench: TreeBench): Promise<Row[]> {
     return rows;
   } finally {
     await node.stop();
-    await workers.stop();
+    await workerPool.stop();
   }
 }
 
-async function growInDatabase(url: string, leaves: number, workers: ZkWorkers, say: TreeBench["say"]) {
+async function growInDatabase(url: string, leaves: number, workerPool: WorkerPool, say: TreeBench["say"]) {
   const database = await openDatabase(url);
   await migrate(database);
   let block = 0;
@@ -100,7 +100,7 @@ async function growInDatabase(url: string, leaves: number, workers: ZkWorkers, s
     const start = performance.now();
     block++;
     await database.write.transaction((db) =>
-      appendLeaves(db, database.engine, { leaves: added, blockNumber: BigInt(block), foldAll: workers.foldAll }),
+      appendLeaves(db, database.engine, { leaves: added, blockNumber: BigInt(block), foldAll: workerPool.foldAll }),
     );
     leafCount += count;
     return (performance.now() - start) / 1000;
@@ -173,7 +173,7 @@ async function applyLargeBlock(
   key: NodeKey,
   leafCount: number,
   peaks: Peaks,
-  workers: ZkWorkers,
+  workerPool: WorkerPool,
 ): Promise<Row> {
   const chain = createClient(ChainService, createGrpcTransport({ baseUrl: `http://127.0.0.1:${node.port}` }));
   const consensus = createClient(ConsensusService, controlOf(dataDir));
@@ -191,7 +191,7 @@ async function applyLargeBlock(
     return create(TransactionSchema, { body, signature: key.sign(body) });
   });
   const after = leafCount + largeBlock;
-  const runs = await growTree(leafCount, added, peaks, workers.foldAll);
+  const runs = await growTree(leafCount, added, peaks, workerPool.foldAll);
   const head = await chain.getHead({});
   const block = signBlock(
     {

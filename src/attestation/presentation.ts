@@ -26,8 +26,8 @@ export interface VerifiedPresentation {
   readonly recv: readonly Revealed[];
 }
 
-/** What the worker makes of a presentation. */
-export type Verdict =
-  | { readonly presentation: VerifiedPresentation }
-  /** It does not verify; `trapped` when the worker cannot be used any more. */
-  | { readonly refused: string; readonly trapped: boolean };
+/** What the worker makes of a presentation; `refused` says why it does not verify. */
+export type Verdict = { readonly presentation: VerifiedPresentation } | { readonly refused: string };
+
+/** Code of the error that a worker thread ends with where the library trapped at a presentation. */
+export const trappedCode = "LIBRARY_TRAPPED";

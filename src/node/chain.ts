@@ -21,7 +21,7 @@ import { cacheNullifiers, cacheTree } from "../zk/cache.js";
 import { parseVerificationKey, type VerificationKey } from "../zk/groth16.js";
 import { createMerkleTree, type MerkleTree } from "../zk/merkle-tree.js";
 import { createNullifiers, type Nullifiers } from "../zk/nullifiers.js";
-import { createZkWorkers } from "../zk/worker-pool.js";
+import { createWorkerPool } from "../zk/worker-pool.js";
 import { createZkChanges } from "../zk/write.js";
 
 /** How often a reader looks for a new block. */
@@ -80,11 +80,11 @@ function createWriterChain({ bus, onStop }: NodeCore, parts: NodeChainParts, sto
   const programs = createProgramCache(stored.programs);
   const tree = cacheTree(stored.tree);
   const nullifiers = cacheNullifiers(stored.nullifiers);
-  const workers = createZkWorkers();
-  onStop("the threads of proofs", () => workers.stop());
+  const workerPool = createWorkerPool();
+  onStop("the threads of proofs", () => workerPool.stop());
   const zk = createZkChanges({
     database,
-    workers,
+    workerPool,
     verificationKey: genesis && readVerificationKey(genesis.text),
     authorities: genesis?.authorities ?? [],
   });

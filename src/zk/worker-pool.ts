@@ -7,7 +7,7 @@ import { fold, type FoldAll, type NodeRun } from "./fold.js";
 import type { verifyGroth16 } from "./groth16.js";
 
 /** The arithmetic of this feature, done elsewhere where it takes long. */
-export interface ZkWorkers {
+export interface WorkerPool {
   readonly foldAll: FoldAll;
   /** Rejects with the Failure OVERLOADED when too many wait already. */
   verify(task: Parameters<typeof verifyGroth16>[0]): Promise<boolean>;
@@ -22,7 +22,7 @@ const idleMs = 5_000;
 const maxThreads = Math.max(1, Math.min(4, availableParallelism()));
 
 /** Builds the pool; it has no thread until one is needed. */
-export function createZkWorkers(): ZkWorkers {
+export function createWorkerPool(): WorkerPool {
   let pool: Piscina | undefined;
   const run = async <T>(name: "fold" | "verifyGroth16", task: unknown): Promise<T> => {
     pool ??= new Piscina({

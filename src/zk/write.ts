@@ -9,7 +9,7 @@ import type { VerificationKey } from "./groth16.js";
 import { appendLeaves, countLeaves, hasCommitment, isKnownRoot, knownBlocks, maxLeaves } from "./merkle-tree.js";
 import { findSpent, insertSpent } from "./nullifiers.js";
 import { fieldOrder } from "./poseidon.js";
-import type { ZkWorkers } from "./worker-pool.js";
+import type { WorkerPool } from "./worker-pool.js";
 
 /** Who changes something, by which transaction. */
 export interface ZkContext {
@@ -35,7 +35,7 @@ export interface ZkChanges {
 /** What the changes need. */
 export interface ZkChangesParts {
   readonly database: Pick<Database, "engine" | "read">;
-  readonly workers: ZkWorkers;
+  readonly workerPool: WorkerPool;
   /** What spends are verified against; where there is none, only authorities may spend. */
   readonly verificationKey: VerificationKey | undefined;
   /** Public keys of the genesis. */
@@ -46,7 +46,7 @@ export interface ZkChangesParts {
 const keptVerdicts = 10_000;
 
 /** Builds the changes. */
-export function createZkChanges({ database, workers, verificationKey, authorities }: ZkChangesParts): ZkChanges {
+export function createZkChanges({ database, workerPool, verificationKey, authorities }: ZkChangesParts): ZkChanges {
   const { engine } = database;
   const verdicts = new LRUCache<string, boolean>({ max: keptVerdicts });
 
@@ -104,7 +104,7 @@ export function createZkChanges({ database, workers, verificationKey, authoritie
     let verdict = verdicts.get(transactionHash);
     if (verdict === undefined) {
       const { a, b, c } = proof;
-      verdict = await workers.verify({ key, proof: { a, b, c }, signals });
+      verdict = await workerPool.verify({ key, proof: { a, b, c }, signals });
       verdicts.set(transactionHash, verdict);
     }
     if (!verdict) {
@@ -158,7 +158,11 @@ export function createZkChanges({ database, workers, verificationKey, authoritie
         finish: async (db) =>
           leaves.size === 0
             ? undefined
-            : await appendLeaves(db, engine, { leaves: [...leaves.values()], blockNumber, foldAll: workers.foldAll }),
+            : await appendLeaves(db, engine, {
+                leaves: [...leaves.values()],
+                blockNumber,
+                foldAll: workerPool.foldAll,
+              }),
       };
     },
   };

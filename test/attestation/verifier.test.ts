@@ -36,6 +36,12 @@ async function outcome(verifier: Verifier, bytes: Uint8Array): Promise<VerifiedP
 
 const good = buildPresentation();
 
+function u64(value: bigint): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigUInt64LE(value);
+  return bytes;
+}
+
 test("what a presentation reveals is given range by range, hidden bytes are not", async (t) => {
   const verifier = await start(t);
   t.is(verifier.state.status, "running");
@@ -126,11 +132,6 @@ test("whatever comes in, the next valid one verifies", async (t) => {
   const verifier = await start(t);
   const expected = await verifier.verify(good);
   const before = process.memoryUsage.rss();
-  const u64 = (value: bigint): Buffer => {
-    const bytes = Buffer.alloc(8);
-    bytes.writeBigUInt64LE(value);
-    return bytes;
-  };
   const attacks: Buffer[] = [
     Buffer.alloc(0),
     randomBytes(512 * 1024),
@@ -193,6 +194,28 @@ test("a thread that ends in the middle is replaced, and only what it was at is l
   t.deepEqual(states, ["running"]);
 });
 
+test("what waits is verified in the order in which it came", async (t) => {
+  const verifier = await start(t);
+  const order: number[] = [];
+  await Promise.all(Array.from({ length: 20 }, (_, i) => verifier.verify(good).then(() => order.push(i))));
+  t.deepEqual(
+    order,
+    Array.from({ length: 20 }, (_, i) => i),
+  );
+});
+
+test("what makes the library trap is malformed and costs the thread, and what waits behind it is verified", async (t) => {
+  const verifier = await start(t);
+  const before = verifier.thread;
+  const trap = buildPresentation({ recv: "x".repeat(4_321), revealRecv: [[0, 3]] });
+  // A transcript of this length has no room in the memory that the library may take.
+  trap.writeBigUInt64LE(60_000_000n, trap.lastIndexOf(u64(4_321n)));
+  const [trapped, ...behind] = await Promise.all([trap, good, good].map((bytes) => outcome(verifier, bytes)));
+  t.like(trapped, { reason: "INVALID_ATTESTATION", message: "The attestation is refused. It is malformed." });
+  t.true(behind.every((result) => !(result instanceof Failure)));
+  t.not(verifier.thread, before);
+});
+
 test("what takes too long is given up, and the thread is replaced", async (t) => {
   const verifier = await start(t, { timeoutMs: 10 });
   const before = verifier.thread;
@@ -222,6 +245,25 @@ test("a verifier that cannot start says why, refuses at once, and starts as soon
   await until(() => verifier.state.status === "running");
   t.like(await verifier.verify(good), { notaryKey });
   t.deepEqual(states, ["failed", "running"]);
+});
+
+test("a verifier whose thread cannot be replaced says so, and starts again", async (t) => {
+  const states: string[] = [];
+  const verifier = await start(t, { onState: ({ status }) => states.push(status) });
+  const first = verifier.thread!;
+  void first.terminate();
+  await until(() => verifier.thread !== undefined && verifier.thread !== first);
+  const results = Promise.all([outcome(verifier, good), outcome(verifier, good)]);
+  void verifier.thread!.terminate();
+  for (const result of await results) {
+    t.like(result, {
+      reason: "VERIFIER_NOT_RUNNING",
+      message: "No attestation can be verified: its thread cannot be started.",
+    });
+  }
+  await until(() => verifier.state.status === "running");
+  t.like(await verifier.verify(good), { notaryKey });
+  t.deepEqual(states, ["running", "failed", "running"]);
 });
 
 test("a verifier that was stopped says so", async (t) => {

@@ -14,7 +14,7 @@ import { createEffects } from "../../src/node/effects.js";
 import { sha256 } from "../../src/base/hash.js";
 import { fold } from "../../src/zk/fold.js";
 import { type VerificationKey, verifyGroth16 } from "../../src/zk/groth16.js";
-import type { ZkWorkers } from "../../src/zk/worker-pool.js";
+import type { WorkerPool } from "../../src/zk/worker-pool.js";
 import { createZkChanges } from "../../src/zk/write.js";
 import { askJson } from "./plain-client.js";
 import { silentPeer, startTestNode, type Teardown, temporaryDirectory, type TestNode } from "./start-node.js";
@@ -165,11 +165,11 @@ export function effectsOn(
   authorities: readonly string[],
   verificationKey?: VerificationKey,
 ): Effects {
-  return createEffects(createZkChanges({ database, workers: inlineWorkers, verificationKey, authorities }));
+  return createEffects(createZkChanges({ database, workerPool: inlinePool, verificationKey, authorities }));
 }
 
 /** The long arithmetic without threads. */
-export const inlineWorkers: ZkWorkers = {
+export const inlinePool: WorkerPool = {
   foldAll: (tasks) => Promise.resolve(tasks.map(fold)),
   verify: (task) => Promise.resolve(verifyGroth16(task)),
   stop: () => Promise.resolve(),

@@ -4,7 +4,7 @@ import { type Database, openDatabase } from "../../src/db/connect.js";
 import { migrate } from "../../src/db/migrate.js";
 import { type AccessRule, namedReaders } from "../../src/storage/access.js";
 import { appendLeaves } from "../../src/zk/merkle-tree.js";
-import { inlineWorkers } from "./chain.js";
+import { inlinePool } from "./chain.js";
 
 /** Opens the database of a node's directory, which no node uses yet, and closes it afterwards. */
 export async function seedDatabase(dir: string, fill: (database: Database) => Promise<void>): Promise<void> {
@@ -70,6 +70,6 @@ export async function insertLeaves(
   leaves: readonly bigint[],
   blockNumber: number,
 ): Promise<void> {
-  const { foldAll } = inlineWorkers;
+  const { foldAll } = inlinePool;
   await write.transaction((db) => appendLeaves(db, engine, { leaves, blockNumber: BigInt(blockNumber), foldAll }));
 }

@@ -151,17 +151,17 @@ for (const engine of engines.names) {
 }
 
 test("a large block is folded in pieces, in other threads, and gives the same tree", async (t) => {
-  const { createZkWorkers } = await import("../../src/zk/worker-pool.js");
+  const { createWorkerPool } = await import("../../src/zk/worker-pool.js");
   const { growTree, edgeOf, peaksAfter } = await import("../../src/zk/fold.js");
-  const workers = createZkWorkers();
-  t.teardown(() => workers.stop());
+  const workerPool = createWorkerPool();
+  t.teardown(() => workerPool.stop());
   const leaves = Array.from({ length: 5_000 }, (_, i) => BigInt(i + 1));
   const other = new IMT(poseidon2, 20, 0n, 2, leaves);
   let peaks = {};
   let count = 0;
   // Begins and ends inside of pieces.
   for (const size of [3, 4_500, 497]) {
-    const runs = await growTree(count, leaves.slice(count, count + size), peaks, workers.foldAll);
+    const runs = await growTree(count, leaves.slice(count, count + size), peaks, workerPool.foldAll);
     count += size;
     peaks = peaksAfter(count, peaks, runs);
   }

@@ -1,10 +1,10 @@
 /**
- * The thread that verifies presentations. It has the compiled module, a memory that cannot grow beyond its cap, no
- * environment, and the list of trusted notary keys, which are looked at before anything costly is done.
+ * What the worker thread does: it verifies presentations. It has the compiled module, a memory that cannot grow beyond its
+ * cap, no environment, and the list of trusted notary keys, which are looked at before anything costly is done.
  */
-import { parentPort, workerData } from "node:worker_threads";
+import { workerData } from "node:worker_threads";
 import type { Presentation as PresentationType } from "tlsn-wasm";
-import type { Revealed, Verdict, VerifiedPresentation } from "./presentation.js";
+import { type Revealed, trappedCode, type Verdict, type VerifiedPresentation } from "./presentation.js";
 
 /** What the thread is started with. */
 export interface WorkerSetup {
@@ -12,15 +12,6 @@ export interface WorkerSetup {
   /** `algorithm:hex` of each. */
   readonly notaryKeys: readonly string[];
 }
-
-/** One presentation to verify. */
-export interface WorkerTask {
-  readonly id: number;
-  readonly bytes: Uint8Array;
-}
-
-/** The answer to a {@link WorkerTask}, and before the first one, that the thread is ready. */
-export type WorkerReply = { readonly ready: true } | { readonly id: number; readonly verdict: Verdict };
 
 /** Most WebAssembly memory, in pages of 64 KiB. A forged length would take as much as there is. */
 const maxPages = 1_024;
@@ -42,21 +33,34 @@ const { initSync, Presentation } = await import("tlsn-wasm");
 const memory = new WebAssembly.Memory({ initial: initialPages, maximum: maxPages, shared: true });
 initSync({ module, memory } as never);
 
-parentPort!.on("message", ({ id, bytes }: WorkerTask) => reply({ id, verdict: verify(bytes) }));
-reply({ ready: true });
-
-function reply(message: WorkerReply): void {
-  parentPort!.postMessage(message);
+/** Answers once the library is there, which is all that a first task is for. */
+export function ready(): void {
+  return;
 }
 
-function verify(bytes: Uint8Array): Verdict {
+/** Verifies a presentation in bincode; does not settle when the library trapped, since the thread ends then. */
+export function verify(bytes: Uint8Array): Verdict | Promise<never> {
   try {
     return { presentation: read(bytes) };
   } catch (error) {
-    // A trap leaves the instance in a state that nobody knows; so does a memory that could not grow.
-    const trapped = error instanceof WebAssembly.RuntimeError || error instanceof RangeError;
-    return { refused: trapped ? "It is malformed." : explain(error), trapped };
+    return isTrap(error) ? end() : { refused: explain(error) };
   }
+}
+
+/** A trap leaves the instance in a state that nobody knows; so does a memory that could not grow. */
+function isTrap(error: unknown): boolean {
+  return error instanceof WebAssembly.RuntimeError || error instanceof RangeError;
+}
+
+/**
+ * Ends the thread before another presentation can come: what is thrown outside of a task nobody catches, and it reaches
+ * the node as what the task failed with.
+ */
+function end(): Promise<never> {
+  queueMicrotask(() => {
+    throw Object.assign(new Error("The library trapped."), { code: trappedCode });
+  });
+  return new Promise(() => undefined);
 }
 
 function read(bytes: Uint8Array): VerifiedPresentation {
