@@ -61,6 +61,12 @@ test("health, node and genesis are resources", async (t) => {
   await t.throwsAsync(client.readResource({ uri: "gatehouse://info/moon" }), { message: /no such resource/ });
 });
 
+test("what a session can do is what it says", async (t) => {
+  const client = await connect(t, await startMember(t, flags));
+  t.deepEqual(client.getServerCapabilities(), { tools: {}, resources: {} });
+  await t.throwsAsync(client.listResourceTemplates(), { message: /Method not found/ });
+});
+
 test("pages of other sites, other paths and other methods are turned away", async (t) => {
   const node = await startMember(t, flags);
   const port = (await askJson<{ ports: { mcp: { actual: number } } }>(node.port, "/health")).ports.mcp.actual;

@@ -1,0 +1,79 @@
+/** What assistants are offered: the rpcs that only read as tools, some of them as resources, too. */
+import type { Tool } from "@modelcontextprotocol/sdk/types.js";
+import type { CommentOf } from "../describe/comments.js";
+import { createSchemas } from "../describe/json-schema.js";
+import { compileMethod, type NamedMethod, type RunMethod } from "../json-rpc/named-methods.js";
+import type { ServedMethod } from "../service.js";
+
+/** What the offer is made of. */
+export interface OfferParts {
+  readonly methods: readonly NamedMethod[];
+  /** Methods without parameters that are resources as well: by name, with a title. */
+  readonly resources: Readonly<Record<string, string>>;
+  readonly commentOf: CommentOf;
+}
+
+/** An rpc that an assistant may call. */
+export interface OfferedTool {
+  readonly served: ServedMethod;
+  readonly run: RunMethod;
+}
+
+/** A resource. */
+export interface OfferedResource {
+  readonly title: string;
+  readonly run: RunMethod;
+}
+
+/** The offer. */
+export interface McpOffer {
+  readonly tools: ReadonlyMap<string, OfferedTool>;
+  /** By URI. */
+  readonly resources: ReadonlyMap<string, OfferedResource>;
+  /** The tools with their documentation and the JSON Schemas of their parameters; worked out when first asked for. */
+  describeTools(): Tool[];
+}
+
+/** Compiles the offer. */
+export function createOffer({ methods, resources, commentOf }: OfferParts): McpOffer {
+  const reads = methods.filter(({ isRead }) => isRead);
+  const tools = new Map(
+    reads.map((method) => [toolName(method.name), { served: method.served, run: compileMethod(method) }]),
+  );
+  let described: Tool[] | undefined;
+  return {
+    tools,
+    resources: new Map(
+      Object.entries(resources).flatMap(([name, title]) => {
+        const tool = tools.get(toolName(name));
+        return tool === undefined ? [] : [[uriOf(name), { title, run: tool.run }]];
+      }),
+    ),
+    describeTools: () => (described ??= reads.map((method) => describeTool(method, commentOf))),
+  };
+}
+
+/** Tools have no dots in their names. */
+function toolName(name: string): string {
+  return name.replace(".", "_");
+}
+
+function uriOf(name: string): string {
+  return `gatehouse://${name.replace(".", "/")}`;
+}
+
+function describeTool({ name, served: { desc } }: NamedMethod, commentOf: CommentOf): Tool {
+  const schemas = createSchemas("request", "#/$defs/", commentOf);
+  const properties = Object.fromEntries(
+    desc.input.fields.map((field) => [
+      field.jsonName,
+      { description: commentOf(`${desc.input.typeName}.${field.name}`), ...schemas.field(field) },
+    ]),
+  );
+  return {
+    name: toolName(name),
+    description: commentOf(`${desc.parent.typeName}.${desc.name}`),
+    inputSchema: { type: "object", properties, $defs: schemas.definitions() },
+    annotations: { readOnlyHint: true },
+  };
+}

@@ -1,0 +1,69 @@
+/** Answers one request of the Model Context Protocol. */
+import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+import {
+  CallToolRequestSchema,
+  ErrorCode,
+  ListResourcesRequestSchema,
+  ListToolsRequestSchema,
+  McpError,
+  ReadResourceRequestSchema,
+} from "@modelcontextprotocol/sdk/types.js";
+import type { DocumentInfo } from "../describe/openapi.js";
+import type { Failure } from "../errors.js";
+import type { Call, ServedMethod } from "../service.js";
+import type { McpOffer } from "./mcp-offer.js";
+
+/** The request, as the session sees it. */
+export interface McpRequest {
+  readonly call: Call;
+  /** Hears which rpc was asked for; undefined where it is none that is offered. */
+  readonly onMethod: (served: ServedMethod | undefined) => void;
+  /** What the caller is told of what an rpc threw. */
+  readonly explain: (thrown: unknown) => Failure;
+}
+
+/**
+ * Opens a session for one request: nothing is kept between them. Its handlers are set one by one, on the SDK's server
+ * beneath, since `registerTool` takes schemas of zod alone, and here the contract gives JSON Schemas.
+ */
+export function openSession(offer: McpOffer, info: DocumentInfo, request: McpRequest): McpServer {
+  const session = new McpServer({ name: info.title, version: info.version });
+  session.server.registerCapabilities({ tools: {}, resources: {} });
+  handleTools(session, offer, request);
+  handleResources(session, offer, request);
+  return session;
+}
+
+function handleTools({ server }: McpServer, offer: McpOffer, { call, onMethod, explain }: McpRequest): void {
+  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: offer.describeTools() }));
+  server.setRequestHandler(CallToolRequestSchema, async ({ params: { name, arguments: given } }) => {
+    const tool = offer.tools.get(name);
+    onMethod(tool?.served);
+    if (tool === undefined) {
+      throw new McpError(ErrorCode.InvalidParams, `There is no tool ${JSON.stringify(name.slice(0, 80))}.`);
+    }
+    try {
+      return { content: [{ type: "text", text: await tool.run(given, call) }] };
+    } catch (error) {
+      const { reason, message } = explain(error);
+      return { isError: true, content: [{ type: "text", text: `${reason}: ${message}` }] };
+    }
+  });
+}
+
+function handleResources({ server }: McpServer, offer: McpOffer, { call, explain }: McpRequest): void {
+  server.setRequestHandler(ListResourcesRequestSchema, () => ({
+    resources: [...offer.resources].map(([uri, { title }]) => ({ uri, name: title, mimeType: "application/json" })),
+  }));
+  server.setRequestHandler(ReadResourceRequestSchema, async ({ params: { uri } }) => {
+    const resource = offer.resources.get(uri);
+    if (resource === undefined) {
+      throw new McpError(ErrorCode.InvalidParams, "There is no such resource.");
+    }
+    try {
+      return { contents: [{ uri, mimeType: "application/json", text: await resource.run({}, call) }] };
+    } catch (error) {
+      throw new McpError(ErrorCode.InternalError, explain(error).message);
+    }
+  });
+}
