@@ -21,6 +21,14 @@ export default tseslint.config(
         "error",
         { object: "process", property: "env", message: "src/config/config.ts is the only reader of the environment." },
       ],
+      "no-restricted-syntax": [
+        "error",
+        {
+          selector:
+            "MemberExpression > Identifier.property[name=/^_/], MemberExpression > Literal.property[value=/^_/]",
+          message: "What begins with an underscore is private to its library, and changes without notice.",
+        },
+      ],
     },
   },
   { files: ["src/config/config.ts"], rules: { "no-restricted-properties": "off" } },

@@ -31,7 +31,7 @@ const trusted = new Set(notaryKeys);
 Object.assign(globalThis, { self: { addEventListener: () => undefined, postMessage: () => undefined } });
 const { initSync, Presentation } = await import("tlsn-wasm");
 const memory = new WebAssembly.Memory({ initial: initialPages, maximum: maxPages, shared: true });
-initSync({ module, memory } as never);
+initSync({ module, memory });
 
 /** Answers once the library is there, which is all that a first task is for. */
 export function ready(): void {
@@ -83,6 +83,7 @@ function read(bytes: Uint8Array): VerifiedPresentation {
 
 function describe(output: ReturnType<PresentationType["verify"]>, notaryKey: string): VerifiedPresentation {
   const { server_name: serverName, connection_info: connection, transcript, attestation } = output;
+  // The types say an instance of a class; what comes are the fields that were signed.
   const { header } = attestation as unknown as { readonly header: { readonly id: number[] } };
   const { sent, recv } = connection.transcript_length;
   return {
