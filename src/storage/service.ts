@@ -25,7 +25,7 @@ export function createStorageService(programs: Programs): Implementation<typeof 
   const programAnswer = answerOnce(toProgram);
 
   async function readField(address: string, name: string, call: Call): Promise<Field | undefined> {
-    const { record, field } = admit(await programs.findWithField(checkAddress(address), name), call);
+    const { record, field } = needReadable(await programs.findWithField(checkAddress(address), name), call);
     needObject(record);
     return field;
   }
@@ -40,16 +40,16 @@ export function createStorageService(programs: Programs): Implementation<typeof 
 
   return {
     async getProgram({ storageAddress }, call) {
-      return programAnswer(admit(await programs.findWithData(checkAddress(storageAddress)), call));
+      return programAnswer(needReadable(await programs.findWithData(checkAddress(storageAddress)), call));
     },
 
     async getProgramData({ storageAddress }, call) {
-      const { data } = admit(await programs.findWithData(checkAddress(storageAddress)), call);
+      const { data } = needReadable(await programs.findWithData(checkAddress(storageAddress)), call);
       return { success: true, storageAddress, data };
     },
 
     async listFields({ storageAddress }, call) {
-      const { record, names } = admit(await programs.findWithFieldNames(checkAddress(storageAddress)), call);
+      const { record, names } = needReadable(await programs.findWithFieldNames(checkAddress(storageAddress)), call);
       needObject(record);
       return { success: true, storageAddress, fields: names };
     },
@@ -105,7 +105,7 @@ const howToSign =
   "timestamp (ms) and signature, which is Ed25519 over the lower-case hex SHA-256 of <identity>:<timestamp>.";
 
 /** What was found, if it exists and the caller may read it. */
-function admit<T extends { readonly record: ProgramRecord }>(found: T | undefined, { caller }: Call): T {
+function needReadable<T extends { readonly record: ProgramRecord }>(found: T | undefined, { caller }: Call): T {
   if (found === undefined) {
     throw new Failure("NOT_FOUND", "There is no storage program at this address.");
   }

@@ -18,7 +18,7 @@ export function createGrpcListener(grpcServer: GrpcServer): RpcListener {
   const sockets = createHttp2Sockets();
   const server = createServer((socket) => {
     socket.on("error", () => socket.destroy());
-    if (sockets.admit(socket)) {
+    if (sockets.accept(socket)) {
       injector.injectConnection(socket);
     }
   });
@@ -59,7 +59,7 @@ export function createMutualTlsListener(
   );
   server.on("connection", (socket: Socket) => {
     socket.on("error", () => socket.destroy());
-    sockets.admit(socket);
+    sockets.accept(socket);
   });
   server.on("tlsClientError", (_error, socket) => socket.destroy());
   return { listen: (address) => listenOn(server, address), drain: drain(server, injector, sockets, grpcServer) };

@@ -12,7 +12,7 @@ export interface Http2Sockets {
    * Takes a connection in: where there are too many, one that has not asked for anything yet makes room, and if all
    * have, the new one is closed. False when it was.
    */
-  admit(socket: Socket): boolean;
+  accept(socket: Socket): boolean;
   destroyAll(): void;
 }
 
@@ -20,7 +20,7 @@ export interface Http2Sockets {
 export function createHttp2Sockets(): Http2Sockets {
   const sockets = new Set<Socket>();
   return {
-    admit(socket) {
+    accept(socket) {
       if (sockets.size >= maxHttp2Connections) {
         const silent = [...sockets].find(({ bytesRead }) => bytesRead < leastRequestBytes);
         (silent ?? socket).destroy();

@@ -61,7 +61,7 @@ export function createRpcListener(parts: RpcListenerParts): RpcListener {
     server,
     tls === undefined ? "connection" : "secureConnection",
     (socket) => {
-      if (!http2Sockets.admit(socket)) {
+      if (!http2Sockets.accept(socket)) {
         return;
       }
       if (speaksHttp1.has(socket)) {
