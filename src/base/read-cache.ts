@@ -1,5 +1,6 @@
 /** What the database said lately, in memory, where somebody tells when it may say something else. */
 import { LRUCache } from "lru-cache";
+import { isImmutable, makeImmutable } from "./immutable.js";
 
 /** Reads with a memory. */
 export interface ReadCache<Found extends object> {
@@ -58,7 +59,7 @@ export function createKeeper(): Keeper {
   };
 }
 
-/** Remembers what was found for up to `max` keys, from their second read on, and freezes it. */
+/** Remembers what was found for up to `max` keys, from their second read on, and makes it immutable. */
 export function createReadCache<Found extends object>(
   find: (key: string) => Promise<Found>,
   max: number,
@@ -71,7 +72,7 @@ export function createReadCache<Found extends object>(
       keeper.find(
         key,
         () => find(key),
-        (found) => cache.set(key, Object.freeze(found)),
+        (found) => cache.set(key, makeImmutable(found)),
       ),
     forget(key) {
       keeper.changed();
@@ -85,8 +86,8 @@ export function createReadCache<Found extends object>(
 }
 
 /**
- * Makes answers of values. A frozen value is one that a cache keeps, and so is found again as the same object: its
- * answer is made once, and frozen as well, so that it is also encoded once.
+ * Makes answers of values. An immutable value is one that a cache keeps, and so is found again as the same object: its
+ * answer is made once, and immutable as well, so that it is also encoded once.
  */
 export function answerOnce<Value extends object, Answer extends object>(
   make: (value: Value) => Answer,
@@ -96,8 +97,8 @@ export function answerOnce<Value extends object, Answer extends object>(
     let answer = answers.get(value);
     if (answer === undefined) {
       answer = make(value);
-      if (Object.isFrozen(value)) {
-        answers.set(value, Object.freeze(answer));
+      if (isImmutable(value)) {
+        answers.set(value, makeImmutable(answer));
       }
     }
     return answer;

@@ -1,6 +1,7 @@
 /** How far the boot is. A step that has the name of a subsystem moves that subsystem too. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type BootSchema, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { makeImmutable } from "../base/immutable.js";
 import { messageOf } from "../base/message-of.js";
 import { isSubsystemName, type Subsystems } from "./subsystems.js";
 
@@ -13,7 +14,7 @@ export interface BootProgress {
   take<T>(name: string, run: () => T | Promise<T>): Promise<T>;
   /** Leaves a step out. It may be taken after all, once the boot is over. */
   leaveOut(name: string, reason: string): void;
-  /** The same object until something changes, frozen. */
+  /** The same object until something changes, immutable. */
   state(): BootState;
 }
 
@@ -25,7 +26,7 @@ export function createBootProgress(stepsTotal: number, subsystems: Subsystems): 
 
   function describe(current: string | undefined): BootState {
     const taken = counts.stepsReady + counts.stepsFailed + leftOut.size;
-    return Object.freeze({
+    return makeImmutable({
       complete: taken === stepsTotal,
       stepsTotal,
       ...counts,

@@ -1,6 +1,7 @@
 /** Takes the health snapshot. Every health answer is made of it, so that no two of them disagree. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { HealthSnapshotSchema, MainLoopSchema, PortSchema } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { makeImmutable } from "../base/immutable.js";
 import type { BootProgress } from "./boot-progress.js";
 import type { BoundedProbe } from "./bounded-probe.js";
 import type { ProcessErrors } from "./process-errors.js";
@@ -95,8 +96,8 @@ function portsOf(
   for (const [name, { port, requestedPort }] of Object.entries(subsystems)) {
     if (port !== undefined) {
       const requested = requestedPort ?? port;
-      ports[name] = Object.freeze({ requested, actual: port, drifted: requested !== port });
+      ports[name] = { requested, actual: port, drifted: requested !== port };
     }
   }
-  return Object.freeze(ports);
+  return makeImmutable(ports);
 }

@@ -1,6 +1,7 @@
 /** The one registry of the node's subsystems. Whatever reports their state reads it from here. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type SubsystemExtraSchema, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { makeImmutable } from "../base/immutable.js";
 import type { ErrorEvent } from "./process-errors.js";
 
 /** What is declared of a subsystem. */
@@ -90,7 +91,7 @@ export interface SubsystemState {
   readonly extra: SubsystemExtra | undefined;
 }
 
-const untouched: SubsystemState = Object.freeze({
+const untouched: SubsystemState = makeImmutable({
   status: SubsystemStatus.PENDING,
   sinceMs: undefined,
   port: undefined,
@@ -103,7 +104,7 @@ const untouched: SubsystemState = Object.freeze({
 /** The registry. */
 export interface Subsystems {
   get(name: SubsystemName): SubsystemState;
-  /** All of them by name, in the order of {@link subsystemNames}. The same object until something changes, frozen. */
+  /** All of them by name, in the order of {@link subsystemNames}. The same object until something changes, immutable. */
   all(): Readonly<Record<SubsystemName, SubsystemState>>;
   /** Applies a change, if it is one. `since` moves only when the status becomes another one. */
   set(name: SubsystemName, change: SubsystemChange): void;
@@ -118,7 +119,7 @@ export function createSubsystems(
   nowMs: () => number,
   onTransition: (name: SubsystemName, state: SubsystemState) => void = () => undefined,
 ): Subsystems {
-  let states = Object.freeze(
+  let states = makeImmutable(
     Object.fromEntries(subsystemNames.map((name) => [name, untouched])) as Record<SubsystemName, SubsystemState>,
   );
 
@@ -129,23 +130,20 @@ export function createSubsystems(
       const before = states[name];
       const { status = before.status, port, requestedPort, enabled, error, extra } = change;
       const moved = status !== before.status;
-      const after: SubsystemState = Object.freeze({
+      const after: SubsystemState = makeImmutable({
         ...before,
         status,
         sinceMs: moved ? BigInt(nowMs()) : before.sinceMs,
         port: port ?? before.port,
         requestedPort: requestedPort ?? before.requestedPort,
         enabled: enabled ?? before.enabled,
-        lastError:
-          error === undefined
-            ? before.lastError
-            : Object.freeze({ atMs: BigInt(nowMs()), source: undefined, ...error }),
+        lastError: error === undefined ? before.lastError : { atMs: BigInt(nowMs()), source: undefined, ...error },
         extra: mergeExtra(moved ? undefined : before.extra, extra),
       });
       if (isSame(before, after)) {
         return;
       }
-      states = Object.freeze({ ...states, [name]: after });
+      states = makeImmutable({ ...states, [name]: after });
       if (moved) {
         onTransition(name, after);
       }
@@ -166,5 +164,5 @@ function mergeExtra(
     return before;
   }
   const after: SubsystemExtra = { ...before, ...change };
-  return Object.values(after).some((value: unknown) => value !== undefined) ? Object.freeze(after) : undefined;
+  return Object.values(after).some((value: unknown) => value !== undefined) ? after : undefined;
 }

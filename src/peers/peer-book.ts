@@ -2,6 +2,7 @@
  * The address book: every peer that the node has heard of, and what it last learnt of each. What others say of a peer is
  * hearsay until the peer itself has proved who it is, at the address where it was asked.
  */
+import { makeImmutable } from "../base/immutable.js";
 import type { ReadStatus } from "./introduction.js";
 import {
   blank,
@@ -209,7 +210,7 @@ export function createPeerBook({ ownIdentity, stored, intervalMs, nowMs }: PeerB
   }
 
   return {
-    list: () => (peers ??= Object.freeze([...entries.values()].filter(isShown).map(toPeer))),
+    list: () => (peers ??= makeImmutable([...entries.values()].filter(isShown).map(toPeer))),
     entries: () => [...entries.values()],
     get: (endpoint) => entries.get(endpoint),
     isEmpty: () => ![...entries.values()].some((entry) => !isStranger(entry)),

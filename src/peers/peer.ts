@@ -1,4 +1,5 @@
 /** A peer as the address book has it, and as everybody is shown it. */
+import { makeImmutable } from "../base/immutable.js";
 import type { Head, ReadStatus } from "./introduction.js";
 
 /** Who named a peer: the file of --peers, the operator, itself, or another peer. */
@@ -121,7 +122,7 @@ export function toPeer(entry: BookEntry): Peer {
 function showPeer(entry: BookEntry): Peer {
   const { endpoint, identity, expectedIdentity, connectionString, verifiedMs, lastSeenMs, online, accepting } = entry;
   const isVerified = verifiedMs !== undefined;
-  return deepFreeze({
+  return makeImmutable({
     connection: { connectionString: connectionString ?? endpoint },
     identity: identity ?? expectedIdentity ?? "",
     verification: {
@@ -136,11 +137,4 @@ function showPeer(entry: BookEntry): Peer {
       ready: online && accepting && isVerified && entry.message === undefined,
     },
   });
-}
-
-function deepFreeze(peer: Peer): Peer {
-  for (const part of [peer.connection, peer.verification, peer.sync, peer.status]) {
-    Object.freeze(part);
-  }
-  return Object.freeze(peer);
 }

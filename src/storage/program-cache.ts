@@ -4,6 +4,7 @@
  * rule comes along, and is asked anew for each read.
  */
 import { LRUCache } from "lru-cache";
+import { makeImmutable } from "../base/immutable.js";
 import { createKeeper } from "../base/read-cache.js";
 import type { Field, ProgramRecord, Programs, WholeProgram } from "./programs.js";
 
@@ -55,7 +56,7 @@ export function createProgramCache(programs: Programs): CachedPrograms {
       return await read(
         address,
         () => programs.findWithData(address),
-        (whole) => ({ whole: Object.freeze(whole), fields: fieldsOf(address) }),
+        (whole) => ({ whole: makeImmutable(whole), fields: fieldsOf(address) }),
       );
     },
 

@@ -1,12 +1,13 @@
 /**
  * Compiles a message descriptor to an encoder of the protobuf wire format. It takes what implementations return:
- * literals in which fields may be missing at any depth, or whole messages. It does no reflection per call. The bytes of a
- * frozen message, list or map are kept and written again as long as its field has that same value, so whoever freezes a
- * value freezes all of it.
+ * literals in which fields may be missing at any depth, or whole messages. It does no reflection per call. The bytes of
+ * an immutable message, list or map (src/base/immutable.ts) are kept and written again as long as its field has that
+ * same value.
  */
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { ScalarType } from "@bufbuild/protobuf";
+import { isImmutable } from "../../base/immutable.js";
 import { BinaryWriter } from "./binary-writer.js";
 
 /** Message to bytes. */
@@ -68,12 +69,12 @@ function compileField(field: DescField): WriteFields {
   const key = field.localName;
   switch (field.fieldKind) {
     case "list":
-      return rememberFrozen(key, compileList(field, key));
+      return rememberImmutable(key, compileList(field, key));
     case "map":
-      return rememberFrozen(key, compileMap(field, key));
+      return rememberImmutable(key, compileMap(field, key));
     case "message": {
       const write = singular(field, field.number);
-      return rememberFrozen(key, (message) => write(message[key] as never));
+      return rememberImmutable(key, (message) => write(message[key] as never));
     }
     case "scalar":
     case "enum": {
@@ -89,23 +90,23 @@ function compileField(field: DescField): WriteFields {
   }
 }
 
-/** Writes a field that is set, by `write` or as the bytes that it gave for the same frozen value before. */
-function rememberFrozen(key: string, write: WriteFields): WriteFields {
-  let frozen: unknown;
+/** Writes a field that is set, by `write` or as the bytes that it gave for the same immutable value before. */
+function rememberImmutable(key: string, write: WriteFields): WriteFields {
+  let remembered: unknown;
   let bytes: Buffer = Buffer.alloc(0);
   return (message) => {
     const value = message[key];
     if (value === undefined) {
       return;
     }
-    if (value === frozen) {
+    if (value === remembered) {
       writer.encoded(bytes);
       return;
     }
     const start = writer.position();
     write(message);
-    if (Object.isFrozen(value)) {
-      frozen = value;
+    if (isImmutable(value)) {
+      remembered = value;
       bytes = writer.copyFrom(start);
     }
   };

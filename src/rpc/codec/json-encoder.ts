@@ -1,13 +1,14 @@
 /**
  * Compiles a message descriptor to an encoder of the plain JSON interface. Its rules are those of docs/json-profile.md:
  * zeros are written, unset is null, 64-bit integers are numbers, enumerations are lower-case words. It takes literals
- * in which fields may be missing at any depth, or whole messages, and does no reflection per call. What is frozen is
- * encoded once: the text of a whole message is kept as long as the message, that of a field as long as the field has
- * that same value. So whoever freezes a value freezes all of it.
+ * in which fields may be missing at any depth, or whole messages, and does no reflection per call. What is immutable
+ * (src/base/immutable.ts) is encoded once: the text of a whole message is kept as long as the message, that of a field
+ * as long as the field has that same value.
  */
 import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { omit_when_unset, raw_json, unwrap } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
+import { isImmutable } from "../../base/immutable.js";
 import { enumWords } from "./enum-words.js";
 
 /** Message to compact JSON text. */
@@ -26,7 +27,7 @@ export function jsonEncoder(desc: DescMessage): JsonEncoder {
   const message = messageEncoder(desc);
   const texts = new WeakMap<object, string>();
   return (value) => {
-    if (!Object.isFrozen(value)) {
+    if (!isImmutable(value)) {
       return message.encode(value as never);
     }
     let text = texts.get(value);
@@ -112,14 +113,17 @@ function fieldEncoder(field: DescField): (value: unknown) => string | undefined 
   switch (field.fieldKind) {
     case "list": {
       const empty = getOption(field, omit_when_unset) ? undefined : "[]";
-      return rememberFrozen((values: readonly never[]) => encodeList(values, encode) ?? empty, empty);
+      return rememberImmutable((values: readonly never[]) => encodeList(values, encode) ?? empty, empty);
     }
     case "map": {
       const empty = getOption(field, omit_when_unset) ? undefined : "{}";
-      return rememberFrozen((entries: Readonly<Record<string, never>>) => encodeMap(entries, encode) ?? empty, empty);
+      return rememberImmutable(
+        (entries: Readonly<Record<string, never>>) => encodeMap(entries, encode) ?? empty,
+        empty,
+      );
     }
     case "message":
-      return rememberFrozen(encode, undefined);
+      return rememberImmutable(encode, undefined);
     case "scalar":
     case "enum": {
       const unset = field.presence === FeatureSet_FieldPresence.IMPLICIT ? zeroText(field, encode) : undefined;
@@ -145,23 +149,23 @@ function zeroText(field: DescField, encode: EncodeValue): string {
   }
 }
 
-function rememberFrozen(
+function rememberImmutable(
   encode: (value: never) => string | undefined,
   unset: string | undefined,
 ): (value: unknown) => string | undefined {
-  let frozen: unknown;
-  let frozenText: string | undefined;
+  let remembered: unknown;
+  let rememberedText: string | undefined;
   return (value) => {
     if (value === undefined) {
       return unset;
     }
-    if (value === frozen) {
-      return frozenText;
+    if (value === remembered) {
+      return rememberedText;
     }
     const text = encode(value as never);
-    if (text !== undefined && Object.isFrozen(value)) {
-      frozen = value;
-      frozenText = inOnePiece(text);
+    if (text !== undefined && isImmutable(value)) {
+      remembered = value;
+      rememberedText = inOnePiece(text);
     }
     return text;
   };

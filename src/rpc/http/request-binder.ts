@@ -11,6 +11,7 @@ import {
   ScalarType,
   create,
 } from "@bufbuild/protobuf";
+import { makeImmutable } from "../../base/immutable.js";
 import { Failure } from "../errors.js";
 import { parseJson } from "../codec/parse-json.js";
 import { enumWords } from "../codec/enum-words.js";
@@ -42,7 +43,7 @@ export function compileRequestBinder(
   });
   const fromQuery = hasBody ? new Map<string, QueryField>() : queryFields(input, new Set(pathFields));
   if (fromPath.length === 0 && fromQuery.size === 0 && !hasBody) {
-    const empty = Object.freeze(create(input));
+    const empty = makeImmutable(create(input));
     return () => empty;
   }
 

@@ -5,6 +5,7 @@ import { HealthSnapshotSchema, HealthStatus } from "../../../gen/gatehouse/healt
 import { GetProgramResponseSchema } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import { EveryTypeSchema } from "../../../gen/gatehouse/testing/v1/every_type_pb.js";
 import { GetMerkleProofResponseSchema } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
+import { makeImmutable } from "../../../src/base/immutable.js";
 import { binaryDecoder } from "../../../src/rpc/codec/binary-decoder.js";
 import { binaryEncoder } from "../../../src/rpc/codec/binary-encoder.js";
 import { jsonEncoder } from "../../../src/rpc/codec/json-encoder.js";
@@ -101,20 +102,20 @@ test("a field named __proto__ is an entry like any other, in JSON and in bytes",
   t.is(Object.getPrototypeOf(back.stringsByString), Object.prototype);
 });
 
-test("a frozen part is written the same each time, and one that may change is never stale", (t) => {
+test("an immutable part is written the same each time, and one that may change is never stale", (t) => {
   const encode = jsonEncoder(HealthSnapshotSchema);
   const boot = { complete: false, current: "ключ" };
   const first = encode({ boot, ports: {} });
   boot.complete = true;
   t.is(encode({ boot, ports: {} }), first.replace('"complete":false', '"complete":true'));
-  Object.freeze(boot);
-  const frozen = encode({ boot, ports: {} });
-  t.is(encode({ boot, ports: {} }), frozen);
+  makeImmutable(boot);
+  const remembered = encode({ boot, ports: {} });
+  t.is(encode({ boot, ports: {} }), remembered);
   t.is(encode({ boot: { ...boot, complete: false }, ports: {} }), first);
-  t.is(encode({ boot, ports: {} }), frozen);
+  t.is(encode({ boot, ports: {} }), remembered);
 });
 
-test("a frozen part is encoded to the same bytes each time, and one that may change is never stale", (t) => {
+test("an immutable part is encoded to the same bytes each time, and one that may change is never stale", (t) => {
   const encode = binaryEncoder(HealthSnapshotSchema);
   const decode = (bytes: Uint8Array) => fromBinary(HealthSnapshotSchema, bytes);
   const ports = { rpc: { requested: 1, actual: 2, drifted: true }, long: { requested: 70_000 } };
@@ -122,8 +123,8 @@ test("a frozen part is encoded to the same bytes each time, and one that may cha
   encode({ boot, ports });
   boot.complete = true;
   t.like(decode(encode({ boot, ports })), { boot: { complete: true } });
-  Object.freeze(boot);
-  Object.freeze(ports);
+  makeImmutable(boot);
+  makeImmutable(ports);
   const first = encode({ version: "1", boot, ports });
   t.deepEqual(encode({ version: "1", boot, ports }), first);
   t.like(decode(encode({ version: "a longer one", boot, ports })), {
@@ -134,6 +135,37 @@ test("a frozen part is encoded to the same bytes each time, and one that may cha
   t.like(decode(encode({ boot: { ...boot, complete: false }, ports: {} })), { boot: { complete: false }, ports: {} });
   t.deepEqual(encode({ version: "1", boot, ports }), first);
 });
+
+for (const [form, encoder] of [
+  ["JSON", jsonEncoder],
+  ["bytes", binaryEncoder],
+] as const) {
+  test(`${form}: what is frozen on its surface alone is never stale`, (t) => {
+    const encode = encoder(HealthSnapshotSchema);
+    const rpc = { requested: 1, actual: 1 };
+    const snapshot = Object.freeze({ ports: Object.freeze({ rpc }) });
+    const first = encode(snapshot);
+    rpc.actual = 2;
+    t.notDeepEqual(encode(snapshot), first);
+    t.deepEqual(encode(snapshot), encoder(HealthSnapshotSchema)({ ports: { rpc: { requested: 1, actual: 2 } } }));
+  });
+
+  test(`${form}: an immutable part is encoded once`, (t) => {
+    const encode = encoder(HealthSnapshotSchema);
+    let looks = 0;
+    const boot = makeImmutable({
+      get complete() {
+        looks++;
+        return true;
+      },
+    });
+    const looksBefore = looks;
+    for (let i = 0; i < 3; i++) {
+      encode({ boot });
+    }
+    t.is(looks, looksBefore + 1);
+  });
+}
 
 test("JSON text is spliced in untouched", (t) => {
   const data = '{ "a":1.0, "b":12345678901234567890,"c":"\\u0000\\ud800" }';
