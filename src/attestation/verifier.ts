@@ -53,11 +53,49 @@ const lastRetryMs = 60_000;
 
 /** Starts a verifier. */
 export function startVerifier(parts: VerifierParts): Verifier {
+  const kept = keepPool(parts);
+  const { started } = kept;
+  let open = 0;
+  return {
+    get state() {
+      return kept.state;
+    },
+    get thread() {
+      return kept.pool?.thread;
+    },
+    started,
+    async verify(bytes) {
+      checkRuns(kept.state);
+      if (open >= maxOpen) {
+        throw busy("Too many attestations wait to be verified; try again in 5 s.");
+      }
+      open++;
+      try {
+        await started;
+        checkRuns(kept.state);
+        return await kept.pool!.verify(bytes);
+      } catch (error) {
+        checkRuns(kept.state);
+        throw error;
+      } finally {
+        open--;
+      }
+    },
+    stop: () => kept.stop(),
+  };
+}
+
+/** The pool of a verifier, which is another one after each failure. */
+interface KeptPool extends Pick<Verifier, "state" | "started" | "stop"> {
+  /** There is one whenever the state is `running`. */
+  readonly pool: WorkerPool | undefined;
+}
+
+function keepPool(parts: VerifierParts): KeptPool {
   const { notaryKeys, onState, onProblem, timeoutMs = defaultTimeoutMs, library = installedLibrary } = parts;
   let state: VerifierState = { status: "starting" };
   let module: WebAssembly.Module | undefined;
   let pool: WorkerPool | undefined;
-  let open = 0;
   let retryMs = firstRetryMs;
   let timer: NodeJS.Timeout | undefined;
 
@@ -88,8 +126,10 @@ export function startVerifier(parts: VerifierParts): Verifier {
       return;
     }
     onProblem(error);
-    const why = module === undefined ? "its library cannot be loaded" : "its thread cannot be started";
-    move({ status: "failed", why });
+    move({
+      status: "failed",
+      why: module === undefined ? "its library cannot be loaded" : "its thread cannot be started",
+    });
     void pool?.stop();
     timer = setTimeout(() => {
       starting = start();
@@ -103,27 +143,10 @@ export function startVerifier(parts: VerifierParts): Verifier {
     get state() {
       return state;
     },
-    get thread() {
-      return pool?.thread;
+    get pool() {
+      return pool;
     },
     started,
-    async verify(bytes) {
-      checkRuns(state);
-      if (open >= maxOpen) {
-        throw busy("Too many attestations wait to be verified; try again in 5 s.");
-      }
-      open++;
-      try {
-        await started;
-        checkRuns(state);
-        return await pool!.verify(bytes);
-      } catch (error) {
-        checkRuns(state);
-        throw error;
-      } finally {
-        open--;
-      }
-    },
     async stop() {
       move({ status: "stopped" });
       clearTimeout(timer);

@@ -17,8 +17,6 @@ export interface Schemas {
   message(desc: DescMessage): JsonSchema;
   /** The schema of a field's value. */
   field(field: DescField): JsonSchema;
-  /** The schema of a value that stands in a path or a query. */
-  parameter(field: DescField): JsonSchema;
   /** Everything that was referred to, by name. */
   definitions(): Readonly<Record<string, JsonSchema>>;
 }
@@ -85,33 +83,7 @@ export function createSchemas(direction: Direction, base: string, commentOf: Com
     if (isResponse && getOption(member, raw_json)) {
       return {};
     }
-    return scalar(member.scalar);
-  }
-
-  function scalar(type: ScalarType): JsonSchema {
-    switch (type) {
-      case ScalarType.BOOL:
-        return { type: "boolean" };
-      case ScalarType.STRING:
-        return { type: "string" };
-      case ScalarType.BYTES:
-        return { type: "string", contentEncoding: "base64" };
-      case ScalarType.DOUBLE:
-      case ScalarType.FLOAT:
-        return { type: "number" };
-      case ScalarType.UINT32:
-      case ScalarType.FIXED32:
-        return { type: "integer", minimum: 0 };
-      case ScalarType.UINT64:
-      case ScalarType.FIXED64:
-        return { type: isResponse ? "integer" : ["integer", "string"], minimum: 0 };
-      case ScalarType.INT64:
-      case ScalarType.SINT64:
-      case ScalarType.SFIXED64:
-        return { type: isResponse ? "integer" : ["integer", "string"] };
-      default:
-        return { type: "integer" };
-    }
+    return scalarSchema(member.scalar, isResponse ? "integer" : ["integer", "string"]);
   }
 
   function describe(fullName: string): JsonSchema {
@@ -122,25 +94,49 @@ export function createSchemas(direction: Direction, base: string, commentOf: Com
   return {
     message,
     field,
-    parameter: (member) =>
-      member.enum === undefined
-        ? member.fieldKind === "list"
-          ? { type: "array", items: textScalar(member) }
-          : textScalar(member)
-        : { type: "string", enum: wordsOf(member.enum) },
     definitions: () => Object.fromEntries([...definitions].sort(([a], [b]) => (a < b ? -1 : 1))),
   };
-
-  /** In a path or a query everything is text; 64-bit numbers are digits there. */
-  function textScalar(member: DescField): JsonSchema {
-    const schema = scalar(member.scalar ?? ScalarType.STRING);
-    return Array.isArray(schema["type"]) ? { ...schema, type: "integer" } : schema;
-  }
 }
 
 /** A field's name in full. */
 export function fullNameOf(field: DescField): string {
   return `${field.parent.typeName}.${field.name}`;
+}
+
+/** The schema of a value in a path or a query. Everything is text there, and 64-bit numbers are digits. */
+export function parameterSchema(field: DescField): JsonSchema {
+  if (field.enum !== undefined) {
+    return { type: "string", enum: wordsOf(field.enum) };
+  }
+  const schema = scalarSchema(field.scalar ?? ScalarType.STRING, "integer");
+  return field.fieldKind === "list" ? { type: "array", items: schema } : schema;
+}
+
+/** @param integer64 the types that a 64-bit number has. */
+function scalarSchema(type: ScalarType, integer64: string | readonly string[]): JsonSchema {
+  switch (type) {
+    case ScalarType.BOOL:
+      return { type: "boolean" };
+    case ScalarType.STRING:
+      return { type: "string" };
+    case ScalarType.BYTES:
+      return { type: "string", contentEncoding: "base64" };
+    case ScalarType.DOUBLE:
+    case ScalarType.FLOAT:
+      return { type: "number" };
+    case ScalarType.UINT32:
+    case ScalarType.FIXED32:
+      return { type: "integer", minimum: 0 };
+    case ScalarType.UINT64:
+    case ScalarType.FIXED64:
+      return { type: integer64, minimum: 0 };
+    case ScalarType.INT64:
+    case ScalarType.SINT64:
+    case ScalarType.SFIXED64:
+      return { type: integer64 };
+    default:
+      return { type: "integer" };
+  }
 }
 
 function mayBeNull(field: DescField): boolean {

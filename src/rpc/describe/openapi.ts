@@ -6,15 +6,22 @@ import type { DescField } from "@bufbuild/protobuf";
 import { catalogue } from "../errors.js";
 import type { CommentOf } from "./comments.js";
 import { type HttpRoute, readHttpRule } from "../http/http-rule.js";
-import { createSchemas, fullNameOf, type JsonSchema } from "./json-schema.js";
+import { createSchemas, fullNameOf, type JsonSchema, parameterSchema, type Schemas } from "./json-schema.js";
 import { areaOf } from "../json-rpc/named-methods.js";
-import { parsePathTemplate } from "../http/path-template.js";
+import { pathFieldsOf } from "../http/path-template.js";
 import type { ServedMethod, ServedService } from "../service.js";
 
 /** What the document is about. */
 export interface DocumentInfo {
   readonly title: string;
   readonly version: string;
+}
+
+/** What operations are described with. */
+interface Vocabulary {
+  readonly responses: Schemas;
+  readonly requests: Schemas;
+  readonly commentOf: CommentOf;
 }
 
 /** Builds the document, as JSON text. */
@@ -34,57 +41,9 @@ export function describeOpenApi(services: readonly ServedService[], info: Docume
     }
     for (const { served, route } of routed) {
       const path = templateOf(served, route);
-      paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeOperation(served, route) };
+      const operation = describeOperation(served, route, { responses, requests, commentOf });
+      paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation };
     }
-  }
-
-  function describeOperation(served: ServedMethod, route: HttpRoute): object {
-    const { desc } = served;
-    const name = `${desc.parent.typeName}.${desc.name}`;
-    const [summary = "", ...rest] = commentOf(name).split("\n\n");
-    const schema =
-      route.responseField === undefined ? responses.message(desc.output) : responses.field(route.responseField);
-    return {
-      operationId: `${areaOf(desc.parent)}.${desc.localName}`,
-      tags: [areaOf(desc.parent)],
-      summary,
-      ...(rest.length > 0 && { description: rest.join("\n\n") }),
-      parameters: parametersOf(served, route),
-      ...(route.hasBody && {
-        requestBody: { required: true, content: { "application/json": { schema: requests.message(desc.input) } } },
-      }),
-      responses: {
-        200: { description: "Done.", content: json(schema) },
-        // The status of these says something of the body, which is whole all the same.
-        ...(served.plainReply !== undefined && {
-          503: { description: "Done; the answer is no.", content: json(schema) },
-        }),
-        default: { $ref: "#/components/responses/Failure" },
-      },
-    };
-  }
-
-  function parametersOf({ desc }: ServedMethod, route: HttpRoute): object[] {
-    const inPath = parsePathTemplate(route.template).segments.flatMap((segment) =>
-      "field" in segment ? [segment.field] : [],
-    );
-    const describe = (field: DescField, where: "path" | "query"): object => ({
-      name: field.jsonName,
-      in: where,
-      ...(where === "path" && { required: true }),
-      description: commentOf(fullNameOf(field)),
-      schema: responses.parameter(field),
-    });
-    const path = inPath.map((name) =>
-      describe(
-        desc.input.fields.find((field) => field.name === name)!,
-        "path",
-      ),
-    );
-    const query = route.hasBody
-      ? []
-      : desc.input.fields.filter(({ name, message }) => !inPath.includes(name) && message === undefined);
-    return [...path, ...query.map((field) => describe(field, "query"))];
   }
 
   return JSON.stringify({
@@ -108,6 +67,48 @@ export function describeOpenApi(services: readonly ServedService[], info: Docume
       ),
     },
   });
+}
+
+function describeOperation(served: ServedMethod, route: HttpRoute, vocabulary: Vocabulary): object {
+  const { desc } = served;
+  const { responses, requests, commentOf } = vocabulary;
+  const [summary = "", ...rest] = commentOf(`${desc.parent.typeName}.${desc.name}`).split("\n\n");
+  const schema =
+    route.responseField === undefined ? responses.message(desc.output) : responses.field(route.responseField);
+  return {
+    operationId: `${areaOf(desc.parent)}.${desc.localName}`,
+    tags: [areaOf(desc.parent)],
+    summary,
+    ...(rest.length > 0 && { description: rest.join("\n\n") }),
+    parameters: describeParameters(served, route, commentOf),
+    ...(route.hasBody && {
+      requestBody: { required: true, content: { "application/json": { schema: requests.message(desc.input) } } },
+    }),
+    responses: {
+      200: { description: "Done.", content: json(schema) },
+      // The status of these says something of the body, which is whole all the same.
+      ...(served.plainReply !== undefined && {
+        503: { description: "Done; the answer is no.", content: json(schema) },
+      }),
+      default: { $ref: "#/components/responses/Failure" },
+    },
+  };
+}
+
+function describeParameters({ desc }: ServedMethod, route: HttpRoute, commentOf: CommentOf): object[] {
+  const inPath = pathFieldsOf(route.template);
+  const describe = (field: DescField, where: "path" | "query"): object => ({
+    name: field.jsonName,
+    in: where,
+    ...(where === "path" && { required: true }),
+    description: commentOf(fullNameOf(field)),
+    schema: parameterSchema(field),
+  });
+  const path = inPath.map((name) => desc.input.fields.find((field) => field.name === name)!);
+  const query = route.hasBody
+    ? []
+    : desc.input.fields.filter(({ name, message }) => !inPath.includes(name) && message === undefined);
+  return [...path.map((field) => describe(field, "path")), ...query.map((field) => describe(field, "query"))];
 }
 
 /** Path parameters have the names that requests have. */

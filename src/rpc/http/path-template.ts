@@ -44,6 +44,11 @@ export function parsePathTemplate(text: string): PathTemplate {
   }
 }
 
+/** The names of a template's fields, in its order. */
+export function pathFieldsOf(text: string): string[] {
+  return parsePathTemplate(text).segments.flatMap((segment) => ("field" in segment ? [segment.field] : []));
+}
+
 /**
  * Splits a request path into percent-decoded segments, each decoded once, so that `%2F` stays inside its segment. The
  * root path has none.

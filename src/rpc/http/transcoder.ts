@@ -8,11 +8,11 @@ import { HttpArrival, HttpCall } from "./http-exchange.js";
 import { sendFailure, sendJson, splitUrl } from "./http-reply.js";
 import { type HttpRoute, readHttpRule } from "./http-rule.js";
 import { jsonEncoder, jsonFieldEncoder } from "../codec/json-encoder.js";
-import { parsePathTemplate } from "./path-template.js";
+import { pathFieldsOf } from "./path-template.js";
 import { maxBodyBytes, readBody } from "./read-body.js";
 import { compileRequestBinder, type RequestBinder } from "./request-binder.js";
-import { createRouteTable, type RouteMatch } from "./route-table.js";
-import type { ServedMethod } from "../service.js";
+import { createRouteTable, type RouteMatch, type RouteTable } from "./route-table.js";
+import type { ServedMethod, ServedService } from "../service.js";
 
 interface Route {
   readonly served: ServedMethod;
@@ -40,32 +40,7 @@ export interface Transcoder {
  */
 export function createTranscoder(parts: ProtocolParts): Transcoder {
   const { gate, nextRequestId } = parts;
-  const routes = createRouteTable<Route>();
-  for (const service of parts.services) {
-    for (const served of service.methods) {
-      const rule = readHttpRule(served.desc);
-      if (rule !== undefined) {
-        declare(served, rule);
-      }
-    }
-  }
-
-  function declare(served: ServedMethod, { method, template, responseField, hasBody }: HttpRoute): void {
-    const pathFields = parsePathTemplate(template).segments.flatMap((segment) =>
-      "field" in segment ? [segment.field] : [],
-    );
-    const route: Route = {
-      served,
-      bind: compileRequestBinder(served.desc.input, pathFields, hasBody),
-      encode: responseField === undefined ? jsonEncoder(served.desc.output) : jsonFieldEncoder(responseField),
-      hasBody,
-    };
-    const owner = `${served.desc.parent.typeName}.${served.desc.name}`;
-    routes.add(method, template, owner, route);
-    if (method === "GET") {
-      routes.add("HEAD", template, owner, route);
-    }
-  }
+  const routes = compileRoutes(parts.services);
 
   /** The fallback answers what has no route, malformed paths included. */
   function findOrUndefined(path: string): RouteMatch<Route> | undefined {
@@ -128,4 +103,31 @@ export function createTranscoder(parts: ProtocolParts): Transcoder {
   }
 
   return { handle, methodsOf: (path) => [...(routes.find(path)?.endpoints.keys() ?? [])] };
+}
+
+function compileRoutes(services: readonly ServedService[]): RouteTable<Route> {
+  const routes = createRouteTable<Route>();
+  for (const served of services.flatMap(({ methods }) => methods)) {
+    const rule = readHttpRule(served.desc);
+    if (rule === undefined) {
+      continue;
+    }
+    const owner = `${served.desc.parent.typeName}.${served.desc.name}`;
+    const route = compileRoute(served, rule);
+    routes.add(rule.method, rule.template, owner, route);
+    if (rule.method === "GET") {
+      routes.add("HEAD", rule.template, owner, route);
+    }
+  }
+  return routes;
+}
+
+function compileRoute(served: ServedMethod, { template, responseField, hasBody }: HttpRoute): Route {
+  const { input, output } = served.desc;
+  return {
+    served,
+    bind: compileRequestBinder(input, pathFieldsOf(template), hasBody),
+    encode: responseField === undefined ? jsonEncoder(output) : jsonFieldEncoder(responseField),
+    hasBody,
+  };
 }
