@@ -2,7 +2,6 @@
 import { Failure } from "../rpc/errors.js";
 import { isNestedDeeper } from "../base/json-depth.js";
 
-/** Most bytes of a presentation. */
 export const maxPresentationBytes = 512 * 1024;
 
 /** Versions of TLSNotary whose presentations are understood. */

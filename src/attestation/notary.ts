@@ -2,14 +2,12 @@
 import { createPublicKey } from "node:crypto";
 import { type Repetition, repeat } from "../base/repeat.js";
 
-/** What is known of the notary. */
 export interface NotaryState {
   readonly answers: boolean;
   /** `1:hex` where the key is one of secp256k1, otherwise as the notary gives it; undefined until it was told. */
   readonly publicKey: string | undefined;
 }
 
-/** A notary that is watched. */
 export interface WatchedNotary extends Repetition {
   readonly state: NotaryState;
   /** Port of its URL. */

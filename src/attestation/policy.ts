@@ -2,7 +2,6 @@
 import { Failure } from "../rpc/errors.js";
 import type { VerifiedPresentation } from "./presentation.js";
 
-/** The policy of a node. */
 export interface AttestationPolicy {
   /** Oldest connection that is accepted, in seconds; 0 for any. */
   readonly maxAgeS: number;

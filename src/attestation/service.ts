@@ -7,11 +7,9 @@ import type { WatchedNotary } from "./notary.js";
 import { type AttestationPolicy, checkPolicy } from "./policy.js";
 import type { Verifier } from "./verifier.js";
 
-/** What the service needs. */
 export interface AttestationServiceParts {
   /** Undefined while the node leaves it out. */
   readonly verifier: () => Pick<Verifier, "state" | "verify"> | undefined;
-  /** Why it is left out. */
   readonly whyLeftOut: () => string;
   readonly policy: AttestationPolicy;
   /** The operator's own notary, if there is one. */
@@ -19,7 +17,6 @@ export interface AttestationServiceParts {
   readonly nowMs: () => number;
 }
 
-/** Builds the attestation service. */
 export function createAttestationService(parts: AttestationServiceParts): Implementation<typeof AttestationService> {
   const { verifier, whyLeftOut, policy, notary, nowMs } = parts;
 

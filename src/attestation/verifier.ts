@@ -9,15 +9,12 @@ import { Failure } from "../rpc/errors.js";
 import type { VerifiedPresentation } from "./presentation.js";
 import { busy, createWorkerPool, type WorkerPool } from "./worker-pool.js";
 
-/** How the verifier is. */
 export type VerifierState =
   { readonly status: "starting" | "running" | "stopped" } | { readonly status: "failed"; readonly why: string };
 
-/** What the verifier needs. */
 export interface VerifierParts {
   /** Keys of notaries that are trusted, `algorithm:hex` each. */
   readonly notaryKeys: readonly string[];
-  /** Hears of each change of the state. */
   readonly onState: (state: VerifierState) => void;
   /** Hears why a start failed, in words that are not for callers. */
   readonly onProblem: (error: unknown) => void;
@@ -27,7 +24,6 @@ export interface VerifierParts {
   readonly library?: string;
 }
 
-/** A verifier. */
 export interface Verifier {
   readonly state: VerifierState;
   /** Resolves when the first start has succeeded or failed. */
@@ -51,7 +47,6 @@ const installedLibrary = createRequire(import.meta.url).resolve("tlsn-wasm/tlsn_
 const firstRetryMs = 1_000;
 const lastRetryMs = 60_000;
 
-/** Starts a verifier. */
 export function startVerifier(parts: VerifierParts): Verifier {
   const kept = keepPool(parts);
   const { started } = kept;

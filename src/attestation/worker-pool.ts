@@ -10,7 +10,6 @@ import { trappedCode, type Verdict, type VerifiedPresentation } from "./presenta
 import { watchThread } from "./thread-watch.js";
 import type { WorkerSetup } from "./worker.js";
 
-/** What the pool needs. */
 export interface WorkerPoolParts extends WorkerSetup {
   /** How long one verification may take. */
   readonly timeoutMs: number;
@@ -20,7 +19,6 @@ export interface WorkerPoolParts extends WorkerSetup {
   readonly onBroken: (error: Error) => void;
 }
 
-/** A pool. */
 export interface WorkerPool {
   /** Resolves when the first thread is ready; rejects when it cannot be started. */
   readonly ready: Promise<void>;

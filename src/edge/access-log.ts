@@ -18,7 +18,6 @@ export interface AccessLine {
 /** Writes lines. `line` is only asked for when it is written. */
 export type AccessLog = (line: () => AccessLine) => void;
 
-/** Builds the log. */
 export function createAccessLog(write: (line: AccessLine) => void, perSecond: number, nowMs: () => number): AccessLog {
   let second = 0;
   let written = 0;

@@ -9,7 +9,6 @@ import { createIdentify, type IdentityMode } from "./identity.js";
 import { createOverload, type OverloadBounds } from "./overload.js";
 import { createRateLimit, type RateLimitCounts } from "./rate-limit.js";
 
-/** Settings of the edge. */
 export interface EdgeSettings {
   /** CIDR ranges of proxies whose forwarding headers are believed. */
   readonly trustedProxies: readonly string[];
@@ -20,7 +19,6 @@ export interface EdgeSettings {
   readonly rateLimitExempt: readonly string[];
   /** When new work is refused; the defaults when left out. */
   readonly overload?: OverloadBounds;
-  /** Hears of every answered request. */
   readonly onSettled?: (request: Omit<AccessLine, "address">, arrival: Arrival) => void;
   /** Takes a line for an answered request, up to {@link accessLinesPerSecond}. */
   readonly onAccess: (line: AccessLine) => void;
@@ -28,13 +26,11 @@ export interface EdgeSettings {
   readonly onUntrustedForwarding: () => void;
 }
 
-/** Counts of the edge. */
 export type EdgeStats = RateLimitCounts & {
   /** Requests under way. */
   readonly activeRequests: number;
 };
 
-/** The edge of a node. */
 export interface Edge extends Gate {
   /** Counts for the rate limiter's statistics. */
   stats(): EdgeStats;
@@ -47,7 +43,6 @@ const defaultOverload: OverloadBounds = { maxInFlight: 2_000, maxLagMs: 250 };
 const accessLinesPerSecond = 20;
 const noHeaders: readonly string[] = [];
 
-/** Builds the edge. */
 export function createEdge(settings: EdgeSettings): Edge {
   const clientAddress = createClientAddress(createAddressSet(settings.trustedProxies));
   const identify = createIdentify(settings.identityMode, Date.now);

@@ -23,7 +23,6 @@ const maxRemembered = 10_000;
  */
 export type Identify = (header: (name: string) => string | undefined) => string | undefined;
 
-/** Builds the check. */
 export function createIdentify(mode: IdentityMode, nowMs: () => number): Identify {
   return mode === "trusted-header" ? trustedHeader : createSignedIdentify(nowMs);
 }

@@ -12,7 +12,6 @@ export interface OverloadBounds {
   readonly maxLagMs: number;
 }
 
-/** Watches the load. */
 export interface Overload {
   /**
    * Looks whether another request may come in.
@@ -20,14 +19,12 @@ export interface Overload {
    * @throws Failure OVERLOADED
    */
   check(inFlight: number): void;
-  /** Ends the watch. */
   stop(): void;
 }
 
 const lookEveryMs = 100;
 const retryAfterS = 1;
 
-/** Starts the watch. */
 export function createOverload({ maxInFlight, maxLagMs }: OverloadBounds): Overload {
   let expectedMs = performance.now() + lookEveryMs;
   let lagMs = 0;

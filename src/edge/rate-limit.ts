@@ -12,7 +12,6 @@ const windowMs = 60_000;
 const maxAddresses = 50_000;
 const unlimited: readonly string[] = [];
 
-/** Counts of the limiter. */
 export interface RateLimitCounts {
   /** Addresses counted at present. */
   readonly totalIps: number;
@@ -20,7 +19,6 @@ export interface RateLimitCounts {
   readonly blockedIps: number;
 }
 
-/** The limiter. */
 export interface RateLimit {
   /**
    * Counts a request and gives the headers that tell the caller how much is left: a flat list of names and values.

@@ -10,7 +10,6 @@ export interface BoundedProbe {
   read(): number | null | Promise<number | null>;
 }
 
-/** What the probe needs. */
 export interface BoundedProbeParts {
   readonly query: () => Promise<number>;
   /** How long an answer is good for. */

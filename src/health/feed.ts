@@ -8,7 +8,6 @@ export interface HealthFeed {
    * closed feed gives the last change before it ends.
    */
   watch(signal: AbortSignal): AsyncGenerator<HealthSnapshot, void>;
-  /** Ends every watch. */
   close(): Promise<void>;
 }
 

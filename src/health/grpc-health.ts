@@ -10,7 +10,6 @@ import type { HealthFeed } from "./feed.js";
 import type { HealthSnapshot, TakeSnapshot } from "./snapshot.js";
 import { isSubsystemName, subsystemNames } from "./subsystems.js";
 
-/** What the service needs. */
 export interface GrpcHealthParts {
   readonly takeSnapshot: TakeSnapshot;
   readonly feed: HealthFeed;
@@ -20,7 +19,6 @@ export interface GrpcHealthParts {
 
 const names = ["", "readiness", ...subsystemNames] as const;
 
-/** Builds the service. */
 export function createGrpcHealthService(parts: GrpcHealthParts): Implementation<typeof Health> {
   function servingStatus(name: string, snapshot: HealthSnapshot): Serving {
     const isServing = isSubsystemName(name)

@@ -1,7 +1,6 @@
 /** Counts what nobody caught. The process goes on: one bad request must not take the node down, but it must show. */
 import { messageOf } from "../base/message-of.js";
 
-/** An error that happened. */
 export interface ErrorEvent {
   readonly atMs: bigint;
   /** First line of the error, without stack. */
@@ -14,11 +13,9 @@ export interface ProcessErrors {
   readonly uncaughtTotal: number;
   readonly unhandledRejectionTotal: number;
   readonly lastUncaught: ErrorEvent | undefined;
-  /** Counts an uncaught exception or an unhandled rejection. */
   count(kind: "uncaughtException" | "unhandledRejection", error: unknown): void;
 }
 
-/** Counters at zero. */
 export function createProcessErrors(): ProcessErrors {
   let uncaughtTotal = 0;
   let unhandledRejectionTotal = 0;

@@ -5,7 +5,6 @@ import type { HealthFeed } from "./feed.js";
 import { type Checks, runChecks } from "./probes.js";
 import type { HealthSnapshot, TakeSnapshot } from "./snapshot.js";
 
-/** What the service needs. */
 export interface HealthServiceParts {
   readonly takeSnapshot: TakeSnapshot;
   readonly feed: HealthFeed;
@@ -15,7 +14,6 @@ export interface HealthServiceParts {
   readonly readiness: (snapshot: HealthSnapshot) => Checks;
 }
 
-/** Builds the health service. */
 export function createHealthService(parts: HealthServiceParts): Implementation<typeof HealthService> {
   const { takeSnapshot, feed, isMainLoopDead, readiness } = parts;
 

@@ -8,7 +8,6 @@ export interface SharedSubsystem {
   tell(party: string, trouble: string | undefined): void;
 }
 
-/** Shares a subsystem. */
 export function shareSubsystem(subsystems: Subsystems, name: SubsystemName): SharedSubsystem {
   const troubles = new Map<string, string>();
   return {

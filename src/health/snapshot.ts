@@ -10,13 +10,11 @@ import { consequencesOf, type SubsystemState, type Subsystems } from "./subsyste
 
 /** The main loop, as health sees it. */
 export interface MainLoopHealth {
-  /** The heartbeat as the contract shows it. */
   heartbeat(): MessageInitShape<typeof MainLoopSchema>;
   /** It exited or missed its heartbeat. False before it was started. */
   isDead(): boolean;
 }
 
-/** What the snapshot is taken of. */
 export interface HealthSources {
   readonly version: string;
   readonly versionName: string;
@@ -30,13 +28,11 @@ export interface HealthSources {
   readonly processErrors: ProcessErrors;
 }
 
-/** A snapshot as the contract shows it. */
 export type HealthSnapshot = MessageInitShape<typeof HealthSnapshotSchema>;
 
 /** Takes snapshots: at once while the pending count is fresh, otherwise after at most the probe's time-out. */
 export type TakeSnapshot = () => HealthSnapshot | Promise<HealthSnapshot>;
 
-/** Builds the function that takes snapshots. */
 export function createTakeSnapshot(sources: HealthSources): TakeSnapshot {
   const { processErrors } = sources;
   let summary = summarize(sources.subsystems.all());

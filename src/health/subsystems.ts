@@ -4,7 +4,6 @@ import { type SubsystemExtraSchema, SubsystemStatus } from "../../gen/gatehouse/
 import { makeImmutable } from "../base/immutable.js";
 import type { ErrorEvent } from "./process-errors.js";
 
-/** What is declared of a subsystem. */
 interface Declaration {
   /**
    * What its failure makes of the node's status; that of the main loop follows from its heartbeat, which also tells
@@ -32,22 +31,18 @@ const declarations = {
   main_loop: { whenFailed: "by heartbeat" },
 } as const satisfies Record<string, Declaration>;
 
-/** Name of a subsystem. */
 export type SubsystemName = keyof typeof declarations;
 
 export const subsystemNames = Object.keys(declarations) as SubsystemName[];
 
-/** Name of a subsystem that another process may report. */
 export type ReportableName = {
   [Name in SubsystemName]: (typeof declarations)[Name] extends { readonly isReportable: true } ? Name : never;
 }[SubsystemName];
 
-/** Names of the subsystems that another process may report. */
 export const reportableNames = subsystemNames.filter(
   (name): name is ReportableName => "isReportable" in declarations[name],
 );
 
-/** Whether a subsystem has this name. */
 export function isSubsystemName(name: string): name is SubsystemName {
   return Object.hasOwn(declarations, name);
 }
@@ -66,9 +61,7 @@ export function consequencesOf(states: Readonly<Record<SubsystemName, SubsystemS
 /** A change of a subsystem; what is left out stays as it is. */
 export interface SubsystemChange {
   readonly status?: SubsystemStatus;
-  /** Bound port. */
   readonly port?: number;
-  /** Requested port. */
   readonly requestedPort?: number;
   readonly enabled?: boolean;
   /** What went wrong; kept until the next error. */
@@ -101,7 +94,6 @@ const untouched: SubsystemState = makeImmutable({
   extra: undefined,
 });
 
-/** The registry. */
 export interface Subsystems {
   get(name: SubsystemName): SubsystemState;
   /** All of them by name, in the order of {@link subsystemNames}. The same object until something changes, immutable. */

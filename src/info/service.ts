@@ -10,7 +10,6 @@ import {
 import { Failure } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
 
-/** What the service tells of. */
 export interface InfoServiceParts {
   readonly version: string;
   readonly versionName: string;
@@ -31,7 +30,6 @@ export interface InfoServiceParts {
   };
 }
 
-/** Builds the info service. */
 export function createInfoService(parts: InfoServiceParts): Implementation<typeof InfoService> {
   const { version, versionName, publicKey } = parts;
   return {

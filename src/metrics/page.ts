@@ -2,7 +2,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Metrics } from "./metrics.js";
 
-/** Builds the handler of the port. */
 export function createMetricsPage(
   metrics: Metrics,
   onError: (error: unknown) => void,

@@ -9,14 +9,12 @@ import { resourceFromAttributes } from "@opentelemetry/resources";
 import { BasicTracerProvider, BatchSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import type { SettledRequest } from "./settled-request.js";
 
-/** A request as traces need it. */
 export interface TracedRequest extends SettledRequest {
   readonly requestId: string;
   /** A request header by lower-case name. */
   header(name: string): string | undefined;
 }
 
-/** Sends spans. */
 export interface Traces {
   /** Takes a request that was answered just now. */
   record(request: TracedRequest): void;
@@ -24,7 +22,6 @@ export interface Traces {
   stop(): Promise<void>;
 }
 
-/** What the spans say of the node. */
 export interface TracesParts {
   /** Base URL of the collector; spans go to /v1/traces below it. */
   readonly endpoint: string;
@@ -41,7 +38,6 @@ const headers: TextMapGetter<TracedRequest> = {
   get: (request, name) => request.header(name),
 };
 
-/** Builds it. */
 export function createTraces({ endpoint, version, publicKey }: TracesParts): Traces {
   const exporter = new OTLPTraceExporter({ url: new URL("/v1/traces", endpoint).href, timeoutMillis: exportWithinMs });
   const provider = new BasicTracerProvider({

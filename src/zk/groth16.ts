@@ -4,7 +4,6 @@ import { z } from "zod";
 import type { Groth16Proof } from "../../gen/gatehouse/zk/v1/operation_pb.js";
 import { fieldOrder } from "./poseidon.js";
 
-/** A point of G1. */
 export interface PointG1 {
   readonly x: bigint;
   readonly y: bigint;
@@ -16,7 +15,6 @@ export interface Fp2 {
   readonly c1: bigint;
 }
 
-/** A point of G2. */
 export interface PointG2 {
   readonly x: Fp2;
   readonly y: Fp2;

@@ -34,7 +34,6 @@ export type PathSearch =
   | (MerklePath & { readonly missing?: undefined })
   | { readonly missing: "commitment" | "root" | "commitment under this root" };
 
-/** Reads of the tree. */
 export interface MerkleTree {
   /** The newest root. */
   root(): MerkleRoot | Promise<MerkleRoot>;
@@ -46,7 +45,6 @@ export interface MerkleTree {
 
 /** Roots that were current after one of so many blocks, the newest among them, are known. */
 export const knownBlocks = 256;
-/** Most leaves. */
 export const maxLeaves = 2 ** treeDepth;
 
 const hashBytes = 32;
@@ -201,7 +199,6 @@ export async function isKnownRoot(db: Knex, engine: Engine, root: string, blockN
   return row !== undefined;
 }
 
-/** Whether a commitment is in the tree. */
 export async function hasCommitment(db: Knex, commitment: string): Promise<boolean> {
   return (
     (await db("commitments")
@@ -210,7 +207,6 @@ export async function hasCommitment(db: Knex, commitment: string): Promise<boole
   );
 }
 
-/** Number of leaves. */
 export async function countLeaves(db: Knex): Promise<number> {
   const row = (await db("merkle_roots").orderBy("block_number", "desc").first("leaf_count")) as { leaf_count: number };
   return row.leaf_count;

@@ -16,7 +16,6 @@ export interface NullifierSearch {
   readonly use: NullifierUse | undefined;
 }
 
-/** Reads of spent nullifiers. */
 export interface Nullifiers {
   find(hash: string): NullifierSearch | Promise<NullifierSearch>;
 }

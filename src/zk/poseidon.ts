@@ -90,7 +90,6 @@ function compileProgram(): FieldProgram {
   return compileFieldProgram(fieldOrder, operations, constants);
 }
 
-/** Factors the rounds. */
 function factorRounds() {
   const { Fr } = bn254.fields;
   const { roundConstants, mds } = grainGenConstants({

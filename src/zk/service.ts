@@ -7,7 +7,6 @@ import type { Implementation } from "../rpc/service.js";
 import { knownBlocks, type MerklePath, type MerkleRoot, type MerkleTree } from "./merkle-tree.js";
 import type { Nullifiers, NullifierSearch } from "./nullifiers.js";
 
-/** What the service reads. */
 export interface ZkServiceParts {
   readonly tree: MerkleTree;
   readonly nullifiers: Nullifiers;
@@ -19,7 +18,6 @@ const missing = {
   "commitment under this root": "The commitment is in the tree, but came after this root.",
 } as const;
 
-/** Builds the service. */
 export function createZkService({ tree, nullifiers }: ZkServiceParts): Implementation<typeof ZkService> {
   const rootAnswer = answerOnce(({ root, blockNumber, leafCount }: MerkleRoot) => ({
     rootHash: root,

@@ -25,14 +25,12 @@ export interface ZkBlock {
   finish(db: Knex): Promise<string | undefined>;
 }
 
-/** The changes of this feature. */
 export interface ZkChanges {
   /** Throws the Failure that the change would be rejected with in this block, as far as that is known now. */
   check(operation: ZkOperation, context: ZkContext & { readonly blockNumber: bigint }): Promise<void>;
   begin(blockNumber: bigint): ZkBlock;
 }
 
-/** What the changes need. */
 export interface ZkChangesParts {
   readonly database: Pick<Database, "engine" | "read">;
   readonly workerPool: WorkerPool;
@@ -45,7 +43,6 @@ export interface ZkChangesParts {
 /** Verdicts on proofs that are kept, so that a transaction that was checked is not verified again for its block. */
 const keptVerdicts = 10_000;
 
-/** Builds the changes. */
 export function createZkChanges({ database, workerPool, verificationKey, authorities }: ZkChangesParts): ZkChanges {
   const { engine } = database;
   const verdicts = new LRUCache<string, boolean>({ max: keptVerdicts });

@@ -23,7 +23,6 @@ const docsPage = `<!doctype html>
 </html>
 `;
 
-/** The documents. */
 export function createApiDocs(services: readonly ServedService[], info: DocumentInfo, commentOf: CommentOf): Pages {
   return {
     "/openapi.json": {

@@ -8,7 +8,6 @@ import { omit_when_unset, raw_json, unwrap } from "../../../gen/gatehouse/annota
 import type { CommentOf } from "./comments.js";
 import { enumWords } from "../codec/enum-words.js";
 
-/** A schema. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** Schemas of one direction. */

@@ -2,7 +2,6 @@
 import type { ServerResponse } from "node:http";
 import { corsHeaders } from "./cors.js";
 
-/** A document. */
 export interface Page {
   readonly contentType: string;
   /** What the page may load (Content-Security-Policy); nothing when left out. */
@@ -14,13 +13,11 @@ export interface Page {
 /** Documents by path. */
 export type Pages = Readonly<Record<string, Page>>;
 
-/** Sends documents. */
 export interface PageServer {
   has(path: string): boolean;
   send(path: string, response: ServerResponse, headers: readonly string[]): void;
 }
 
-/** Builds a server of documents. */
 export function createPageServer(pages: Pages): PageServer {
   const byPath = new Map(Object.entries(pages));
   const loaded = new Map<string, Buffer>();

@@ -30,7 +30,6 @@ interface TreeNode<T> {
 
 const none: readonly string[] = [];
 
-/** A table of routes. */
 export interface RouteTable<T> {
   /**
    * Declares an endpoint; `owner` names it in errors.
@@ -46,7 +45,6 @@ export interface RouteTable<T> {
   find(path: string): RouteMatch<T> | undefined;
 }
 
-/** An empty table. */
 export function createRouteTable<T>(): RouteTable<T> {
   const root = createNode<T>();
   const whole = new Map<string, RouteMatch<T>>();

@@ -6,7 +6,6 @@ import type { Page } from "./pages.js";
 const read = (name: string): string => readFileSync(new URL(`../../../assets/${name}`, import.meta.url), "utf8");
 const hash = (text: string): string => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
-/** Builds the page. */
 export function createStatusPage(): Page {
   const [style, script] = [read("status.css"), read("status.js")];
   return {

@@ -35,7 +35,6 @@ export type CallByName = (name: string, params: unknown) => Promise<string>;
  */
 export type OlderCalls = (method: string, params: unknown, call: CallByName) => Promise<string | undefined>;
 
-/** What the entry point needs. */
 export interface JsonRpcParts extends Pick<ProtocolParts, "gate" | "nextRequestId" | "onInternalError"> {
   readonly methods: readonly NamedMethod[];
   readonly older: OlderCalls;
@@ -48,7 +47,6 @@ export interface JsonRpcRequest {
   readonly body: string;
   readonly request: IncomingMessage;
   readonly arrival: HttpArrival;
-  /** Who calls. */
   readonly call: Call;
   /** Set when it failed, in whatever shape the caller is told of it. */
   failure?: Failure;
@@ -62,7 +60,6 @@ class RawJson {
   constructor(readonly text: string) {}
 }
 
-/** Builds the entry point. */
 export function createJsonRpcEntry(parts: JsonRpcParts): JsonRpcEntry {
   const { methods, older, discover } = parts;
   const compiled = new Map(methods.map((method) => [method.name, compileMethod(method)]));

@@ -5,7 +5,6 @@ import { createSchemas } from "../describe/json-schema.js";
 import { compileMethod, type NamedMethod, type RunMethod } from "../json-rpc/named-methods.js";
 import type { ServedMethod } from "../service.js";
 
-/** What the offer is made of. */
 export interface OfferParts {
   readonly methods: readonly NamedMethod[];
   /** Methods without parameters that are resources as well: by name, with a title. */
@@ -19,13 +18,11 @@ export interface OfferedTool {
   readonly run: RunMethod;
 }
 
-/** A resource. */
 export interface OfferedResource {
   readonly title: string;
   readonly run: RunMethod;
 }
 
-/** The offer. */
 export interface McpOffer {
   readonly tools: ReadonlyMap<string, OfferedTool>;
   /** By URI. */
@@ -34,7 +31,6 @@ export interface McpOffer {
   describeTools(): Tool[];
 }
 
-/** Compiles the offer. */
 export function createOffer({ methods, resources, commentOf }: OfferParts): McpOffer {
   const reads = methods.filter(({ isRead }) => isRead);
   const tools = new Map(

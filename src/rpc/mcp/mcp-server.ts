@@ -17,7 +17,6 @@ import { createSmallServer } from "../port/small-server.js";
 import { createOffer, type OfferParts } from "./mcp-offer.js";
 import { openSession } from "./mcp-session.js";
 
-/** What the server needs. */
 export interface McpParts extends OfferParts, Pick<ProtocolParts, "gate" | "nextRequestId" | "onInternalError"> {
   readonly info: DocumentInfo;
 }

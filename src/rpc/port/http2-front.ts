@@ -27,7 +27,6 @@ export interface Http2FrontParts {
   readonly addressHeader: string;
 }
 
-/** The front. */
 export interface Http2Front {
   accept(socket: Socket): void;
   /** Takes no more streams, and ends each connection when those under way are answered. */
@@ -45,7 +44,6 @@ interface Lanes {
   grpc(): ClientHttp2Session;
 }
 
-/** Builds the front. */
 export function createHttp2Front({ acceptHttp1, acceptGrpc, addressHeader }: Http2FrontParts): Http2Front {
   const sessions = new Map<ServerHttp2Session, Lanes>();
   const server = createServer({ settings: { maxConcurrentStreams: maxStreams, enablePush: false } });

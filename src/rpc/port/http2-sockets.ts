@@ -1,12 +1,10 @@
 /** The HTTP/2 connections of a port, bounded. */
 import type { Socket } from "node:net";
 
-/** Most HTTP/2 connections at a time. */
 const maxHttp2Connections = 1_000;
 /** A client that has sent less than this has opened the connection and asked for nothing. */
 const leastRequestBytes = 120;
 
-/** The connections of a port. */
 export interface Http2Sockets {
   /**
    * Takes a connection in: where there are too many, one that has not asked for anything yet makes room, and if all
@@ -16,7 +14,6 @@ export interface Http2Sockets {
   destroyAll(): void;
 }
 
-/** Builds the set. */
 export function createHttp2Sockets(): Http2Sockets {
   const sockets = new Set<Socket>();
   return {

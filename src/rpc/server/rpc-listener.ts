@@ -28,7 +28,6 @@ const keepAliveMs = 60_000;
 /** How long idle connections are kept after the port closed, so that a request already on its way is answered. */
 const lastRequestsWithinMs = 100;
 
-/** What the listener serves. */
 export interface RpcListenerParts {
   readonly transcoder: Transcoder;
   readonly webApp: (request: IncomingMessage, response: ServerResponse) => void;
@@ -39,7 +38,6 @@ export interface RpcListenerParts {
   readonly tls: TlsCredentials | undefined;
 }
 
-/** Builds the listener. */
 export function createRpcListener(parts: RpcListenerParts): RpcListener {
   const { transcoder, webApp, grpcServer, tls, addressHeader } = parts;
   let draining = false;

@@ -18,10 +18,8 @@ import { createRpcListener } from "./rpc-listener.js";
 import { createTranscoder } from "../http/transcoder.js";
 import { createWebApp } from "./web-app.js";
 
-/** What a server of gRPC needs. */
 export type GrpcServerParts = Omit<ProtocolParts, "nextRequestId">;
 
-/** What the server of the public port needs. */
 export interface RpcServerParts extends GrpcServerParts {
   /** The calls of the older envelope. */
   readonly older: OlderCalls;
@@ -72,10 +70,8 @@ export function createGrpcOnlyServer(given: GrpcServerParts, tls?: TlsCredential
   return createMutualTlsListener(createGrpcServer(parts, { identities }), tls, identities);
 }
 
-/** What the server of tools needs. */
 export type McpPortParts = GrpcServerParts & Pick<McpParts, "resources" | "info">;
 
-/** Builds the server of tools for assistants. */
 export function createMcpPort(given: McpPortParts): RpcListener {
   return createMcpServer({
     ...given,

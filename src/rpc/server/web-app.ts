@@ -11,7 +11,6 @@ import type { JsonRpcEntry, JsonRpcRequest } from "../json-rpc/json-rpc.js";
 import type { PageServer } from "../http/pages.js";
 import { maxBodyBytes, readBody } from "../http/read-body.js";
 
-/** What the application needs. */
 export interface WebAppParts extends Omit<ProtocolParts, "services"> {
   /** Serves Connect and gRPC-Web; it asks the gate itself, since it alone knows the rpc. */
   readonly connect: RequestHandler;
@@ -32,7 +31,6 @@ function localsOf(response: Response): Locals {
   return response.locals as Locals;
 }
 
-/** Builds the application. */
 export function createWebApp(parts: WebAppParts): Express {
   const { gate, connect, jsonRpc, pages, nextRequestId, methodsOf } = parts;
   const app = express();
