@@ -6,7 +6,7 @@ import type { Knex } from "knex";
 import type { Block, BlockHeader, Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { Failure } from "../rpc/errors.js";
 import type { Genesis } from "./genesis.js";
-import { type ChainChanges, type ChainHead, type ChainStore, encodeTransaction, type PoolSize } from "./store.js";
+import { type ChainChanges, type ChainHead, type ChainStore, encodeTransaction, type MempoolSize } from "./store.js";
 import {
   type ReadBlock,
   readBlock,
@@ -19,7 +19,7 @@ import {
 /** What transactions do, feature by feature. */
 export interface Effects {
   /**
-   * Looks at a transaction before it gets into the pool. What passes may still be rejected when its block is made.
+   * Looks at a transaction before it gets into the mempool. What passes may still be rejected when its block is made.
    *
    * @param blockNumber the block that it can get into at the earliest.
    * @throws Failure for a transaction that would be rejected now.
@@ -54,7 +54,7 @@ export interface Chain {
   /** The newest block; undefined while there is none. */
   head(): ChainHead | undefined;
   /**
-   * Puts a transaction into the pool and gives its hash.
+   * Puts a transaction into the mempool and gives its hash.
    *
    * @throws Failure INVALID_REQUEST, INVALID_SIGNATURE, OVERLOADED, STATE_NOT_READY
    */
@@ -79,7 +79,7 @@ export interface SealingKey {
   sign(bytes: Uint8Array): Uint8Array;
 }
 
-/** Bounds of the pool. */
+/** Bounds of the mempool. */
 const maxPending = 10_000;
 const maxPendingBytes = 64 * 1024 * 1024;
 /** Bounds of a block that this node makes. */
@@ -92,8 +92,8 @@ const maxAheadMs = 60_000;
 export function createChain({ store, genesis, head: storedHead, effects, onApplied, nowMs }: ChainParts): Chain {
   let head = storedHead;
   let last: Promise<unknown> = Promise.resolve();
-  /** About how full the pool is; undefined when it has to be counted. */
-  let pool: PoolSize | undefined;
+  /** About how full the mempool is; undefined when it has to be counted. */
+  let mempoolSize: MempoolSize | undefined;
   let lastReceivedMs = 0;
 
   /** Blocks are made and applied one at a time. */
@@ -112,14 +112,15 @@ export function createChain({ store, genesis, head: storedHead, effects, onAppli
 
   /** Nobody is refused by a guess: what was taken and not used, after an insert that failed, is found by counting. */
   async function takeRoom(bytes: number): Promise<void> {
-    const isFull = ({ count, bytes: held }: PoolSize): boolean => count >= maxPending || held + bytes > maxPendingBytes;
-    if (pool === undefined || isFull(pool)) {
-      pool = await store.poolSize();
+    const isFull = ({ count, bytes: held }: MempoolSize): boolean =>
+      count >= maxPending || held + bytes > maxPendingBytes;
+    if (mempoolSize === undefined || isFull(mempoolSize)) {
+      mempoolSize = await store.mempoolSize();
     }
-    if (isFull(pool)) {
-      throw new Failure("OVERLOADED", "The pool of pending transactions is full; try again in 5 s.", 5);
+    if (isFull(mempoolSize)) {
+      throw new Failure("OVERLOADED", "The mempool is full; try again in 5 s.", 5);
     }
-    pool = { count: pool.count + 1, bytes: pool.bytes + bytes };
+    mempoolSize = { count: mempoolSize.count + 1, bytes: mempoolSize.bytes + bytes };
   }
 
   function begin({ number, timestampMs }: Pick<BlockHeader, "number" | "timestampMs">): BlockEffects {
@@ -130,7 +131,7 @@ export function createChain({ store, genesis, head: storedHead, effects, onAppli
     const { hash, header, signed } = block;
     const { genesisHash } = needHead();
     const { number, timestampMs } = header;
-    pool = undefined;
+    mempoolSize = undefined;
     head = { number, hash, timestampMs, genesisHash, header: signed.header, signature: signed.signature };
     onApplied(block);
   }
@@ -236,7 +237,7 @@ export function createChain({ store, genesis, head: storedHead, effects, onAppli
               await changes.reject(transaction.hash, error.message, nowMs());
             }
           }
-          pool = undefined;
+          mempoolSize = undefined;
           if (included.length === 0) {
             return undefined;
           }

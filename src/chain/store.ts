@@ -1,4 +1,4 @@
-/** Blocks, transactions and the pool of pending ones in the database. */
+/** Blocks, transactions and the mempool in the database. */
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { Knex } from "knex";
 import { randomBytes } from "node:crypto";
@@ -27,7 +27,7 @@ export type TransactionFate =
   | { readonly status: "included"; readonly blockNumber: bigint }
   | { readonly status: "rejected"; readonly reason: string };
 
-/** A transaction of the pool. */
+/** A transaction of the mempool. */
 export interface PendingTransaction {
   readonly hash: string;
   readonly transaction: Transaction;
@@ -36,8 +36,8 @@ export interface PendingTransaction {
 /** Whom transactions are handed to. */
 export type RelayTarget = "authority" | "peer";
 
-/** How full the pool is. */
-export interface PoolSize {
+/** How full the mempool is. */
+export interface MempoolSize {
   readonly count: number;
   readonly bytes: number;
 }
@@ -56,8 +56,8 @@ export interface ChainStore {
   blockByHash(hash: string): Promise<{ readonly hash: string; readonly block: Block } | undefined>;
   /** Number of pending transactions. */
   pendingCount(): Promise<number>;
-  poolSize(): Promise<PoolSize>;
-  /** Puts a transaction into the pool; nothing when it is there already. */
+  mempoolSize(): Promise<MempoolSize>;
+  /** Puts a transaction into the mempool; nothing when it is there already. */
   insertPending(transaction: ReadTransaction, bytes: Uint8Array, receivedMs: number): Promise<void>;
   /** The oldest pending transactions. */
   pending(limit: number): Promise<Transaction[]>;
@@ -87,10 +87,10 @@ export interface ChainChanges {
   included(hashes: readonly string[]): Promise<Set<string>>;
   /** Largest nonce in a block of each of these senders that has one. */
   lastNonces(senders: readonly string[]): Promise<Map<string, bigint>>;
-  /** Puts transactions into a block, in their order, and takes them out of the pool. */
+  /** Puts transactions into a block, in their order, and takes them out of the mempool. */
   insertTransactions(transactions: readonly ReadTransaction[], blockNumber: bigint): Promise<void>;
   insertBlock(block: ReadBlock): Promise<void>;
-  /** Takes a transaction out of the pool and remembers why. */
+  /** Takes a transaction out of the mempool and remembers why. */
   reject(hash: string, reason: string, rejectedMs: number): Promise<void>;
 }
 
@@ -157,7 +157,7 @@ export function createChainStore({ read, write }: Database): ChainStore {
       const [row] = (await read("mempool").count({ count: "*" })) as { count: number | string }[];
       return Number(row?.count ?? 0);
     },
-    async poolSize() {
+    async mempoolSize() {
       const [row] = (await read("mempool").select(
         read.raw("count(*) AS count, coalesce(sum(length(bytes)), 0) AS bytes"),
       )) as unknown as { count: number | string; bytes: number | string }[];
@@ -317,7 +317,7 @@ async function lastNonce(db: Knex, identity: string): Promise<bigint | undefined
   return row && BigInt(row.nonce);
 }
 
-/** A transaction as the pool keeps it. */
+/** A transaction as the mempool keeps it. */
 export function encodeTransaction(transaction: Transaction): Uint8Array {
   return toBinary(TransactionSchema, transaction);
 }

@@ -105,7 +105,7 @@ export function describeBlock(signed: Block): { readonly header: BlockHeader; re
   };
 }
 
-/** A transaction of the pool, in words; its signature was verified when it came. */
+/** A transaction of the mempool, in words; its signature was verified when it came. */
 export function describeTransaction({ body }: Pick<Transaction, "body">) {
   const { sender, nonce, timestampMs } = fromBinary(TransactionBodySchema, body);
   return { hash: sha256(body), sender, nonce, timestampMs };

@@ -67,7 +67,7 @@ export interface NodeNetwork {
   readonly isSynced: () => boolean;
   /** It is booted, synced and alive, and was not told to stop. */
   readonly isAccepting: () => boolean;
-  /** Puts a transaction into the pool, and hands it on where others make the blocks. */
+  /** Puts a transaction into the mempool, and hands it on where others make the blocks. */
   readonly submit: (transaction: Transaction) => Promise<string>;
   /** Begins the loop, and whatever goes with it. */
   start(): void;
@@ -170,7 +170,7 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
       log.warn({ subsystem: "main_loop", endpoint }, `Left the peer ${endpoint}: ${reason}`),
   });
   const relay = createRelay({
-    pool: {
+    mempool: {
       pendingToRelay: (...given) => store.pendingToRelay(...given),
       pendingSince: (...given) => store.pendingSince(...given),
       markRelayed: (...given) => store.markRelayed(...given),

@@ -1,6 +1,6 @@
 /**
  * Hands transactions on to where blocks are made: to an authority where one is online, otherwise to other peers, which
- * hand them on in their turn. The pool is the queue, so that nothing that was taken is lost; a transaction is handed on
+ * hand them on in their turn. The mempool is the queue, so that nothing that was taken is lost; a transaction is handed on
  * once, again when nothing has come of it, and given up when it is too old.
  */
 import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
@@ -13,8 +13,8 @@ import type { PeerBook } from "./peer-book.js";
 /** Whom transactions are handed to. */
 export type RelayTarget = "authority" | "peer";
 
-/** The pool, as far as it is handed on. */
-export interface RelayPool {
+/** The mempool, as far as it is handed on. */
+export interface RelayMempool {
   /** The oldest transactions that were not handed to such a node since then, in the order in which they came. */
   pendingToRelay(
     to: RelayTarget,
@@ -30,7 +30,7 @@ export interface RelayPool {
 
 /** What it needs. */
 export interface RelayParts {
-  readonly pool: RelayPool;
+  readonly mempool: RelayMempool;
   readonly book: Pick<PeerBook, "believed">;
   readonly authorities: readonly string[];
   /** Hands transactions to a peer, and gives one outcome for each. Throws a PeerCallError. */
@@ -60,10 +60,10 @@ const maxBytes = 3 * 1024 * 1024;
 /** Most peers that are tried in one go. */
 const maxTargets = 3;
 
-type Pending = Awaited<ReturnType<RelayPool["pendingToRelay"]>>;
+type Pending = Awaited<ReturnType<RelayMempool["pendingToRelay"]>>;
 
 /** Builds it. */
-export function createRelay({ pool, book, authorities, send, nowMs, onError }: RelayParts): Relay {
+export function createRelay({ mempool, book, authorities, send, nowMs, onError }: RelayParts): Relay {
   let underWay: Promise<void> | undefined;
   let isWanted = false;
   let isStopped = false;
@@ -93,7 +93,7 @@ export function createRelay({ pool, book, authorities, send, nowMs, onError }: R
   async function handOnTo(to: RelayTarget): Promise<boolean> {
     const endpoints = targets(to);
     while (endpoints.length > 0 && !isStopped) {
-      const waiting = fitting(await pool.pendingToRelay(to, nowMs() - againAfterMs, maxRelayed));
+      const waiting = fitting(await mempool.pendingToRelay(to, nowMs() - againAfterMs, maxRelayed));
       if (waiting.length === 0) {
         return true;
       }
@@ -123,19 +123,19 @@ export function createRelay({ pool, book, authorities, send, nowMs, onError }: R
     for (const [i, { hash }] of waiting.entries()) {
       const { status = TransactionStatus.UNSPECIFIED, reason = "" } = outcomes[i] ?? {};
       if (status === TransactionStatus.REJECTED && to === "authority") {
-        await pool.reject(hash, reason);
+        await mempool.reject(hash, reason);
         rejected++;
       } else if (status === TransactionStatus.PENDING || status === TransactionStatus.INCLUDED) {
         taken.push(hash);
       }
     }
-    await pool.markRelayed(to, taken, nowMs());
+    await mempool.markRelayed(to, taken, nowMs());
     return taken.length + rejected > 0;
   }
 
   async function expire(): Promise<void> {
-    for (const hash of await pool.pendingSince(nowMs() - expiresAfterMs, maxRelayed)) {
-      await pool.reject(hash, `It was in no block ${expiresAfterMs / 60_000} minutes after it was submitted.`);
+    for (const hash of await mempool.pendingSince(nowMs() - expiresAfterMs, maxRelayed)) {
+      await mempool.reject(hash, `It was in no block ${expiresAfterMs / 60_000} minutes after it was submitted.`);
     }
   }
 

@@ -108,7 +108,7 @@ for (const engine of engines.names) {
 }
 
 for (const engine of engines.names) {
-  test(`${engine}: the pool is bounded`, async (t) => {
+  test(`${engine}: the mempool is bounded`, async (t) => {
     const { chain } = await open(t, engine);
     const document = `"${"x".repeat(1_000_000)}"`;
     const error = await t.throwsAsync(
@@ -137,7 +137,7 @@ for (const engine of engines.names) {
   });
 }
 
-test("what could not be put into the pool does not fill it", async (t) => {
+test("what could not be put into the mempool does not fill it", async (t) => {
   const { store, database } = await open(t, "sqlite");
   let isBroken = true;
   const breaking: ChainStore = {

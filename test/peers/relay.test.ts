@@ -3,7 +3,7 @@ import test from "ava";
 import { type Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import type { BookEntry } from "../../src/peers/peer.js";
-import { createRelay, expiresAfterMs, type RelayPool } from "../../src/peers/relay.js";
+import { createRelay, expiresAfterMs, type RelayMempool } from "../../src/peers/relay.js";
 import { createPublic, signTransaction, testKey } from "../helpers/chain.js";
 import { connectGrpc, type TestGrpcClient } from "../helpers/grpc-client.js";
 import { endpointOf, headOf, networkOf, peersOf, startMemberOf } from "../helpers/network.js";
@@ -128,12 +128,12 @@ test("what was taken is handed on after a restart, when the authority is there a
   }
 });
 
-/** A pool in memory, for the clock to be ours. */
-function poolOf(received: Record<string, number>) {
+/** A mempool in memory, for the clock to be ours. */
+function mempoolOf(received: Record<string, number>) {
   const relayed = new Map<string, number>();
   const rejected = new Map<string, string>();
   const waiting = (): string[] => Object.keys(received).filter((hash) => !rejected.has(hash));
-  const pool: RelayPool = {
+  const mempool: RelayMempool = {
     pendingToRelay: (_, beforeMs, limit) =>
       Promise.resolve(
         waiting()
@@ -151,7 +151,7 @@ function poolOf(received: Record<string, number>) {
       return Promise.resolve();
     },
   };
-  return { pool, rejected };
+  return { mempool, rejected };
 }
 
 const believed = (...identities: string[]): (() => BookEntry[]) => {
@@ -162,9 +162,9 @@ const believed = (...identities: string[]): (() => BookEntry[]) => {
 test("it is handed on once, again when nothing came of it, and given up in the end", async (t) => {
   let nowMs = 1_000_000;
   const sent: string[][] = [];
-  const { pool, rejected } = poolOf({ a: nowMs, b: nowMs });
+  const { mempool, rejected } = mempoolOf({ a: nowMs, b: nowMs });
   const relay = createRelay({
-    pool,
+    mempool,
     book: { believed: believed("other", "authority") },
     authorities: ["authority"],
     send: (endpoint, transactions) => {
@@ -198,9 +198,9 @@ test("only an authority's word that it is rejected is the last one", async (t) =
     ["other", false],
     ["authority", true],
   ] as const) {
-    const { pool, rejected } = poolOf({ a: Date.now() });
+    const { mempool, rejected } = mempoolOf({ a: Date.now() });
     const relay = createRelay({
-      pool,
+      mempool,
       book: { believed: believed(peer) },
       authorities: ["authority"],
       send: () => Promise.resolve([answers]),

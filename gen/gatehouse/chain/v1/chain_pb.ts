@@ -243,7 +243,7 @@ export const SubmitTransactionRequestSchema: GenMessage<SubmitTransactionRequest
   messageDesc(file_gatehouse_chain_v1_chain, 8);
 
 /**
- * The transaction is in the pool, or in a block already.
+ * The transaction is in the mempool, or in a block already.
  *
  * @generated from message gatehouse.chain.v1.SubmitTransactionResponse
  */
@@ -466,7 +466,7 @@ export enum TransactionStatus {
   UNSPECIFIED = 0,
 
   /**
-   * In the pool.
+   * In the mempool.
    *
    * @generated from enum value: TRANSACTION_STATUS_PENDING = 1;
    */
@@ -547,11 +547,11 @@ export const ChainService: GenService<{
     output: typeof ListBlocksResponseSchema;
   },
   /**
-   * Puts a transaction into the pool from which blocks are made. Submitting it
-   * again changes nothing.
+   * Puts a transaction into the mempool, from which blocks are made.
+   * Submitting it again changes nothing.
    *
    * Errors: INVALID_REQUEST when it cannot be read or its nonce is used,
-   * INVALID_SIGNATURE, OVERLOADED when the pool is full.
+   * INVALID_SIGNATURE, OVERLOADED when the mempool is full.
    *
    * @generated from rpc gatehouse.chain.v1.ChainService.SubmitTransaction
    */
