@@ -32,16 +32,16 @@ function createMemoryOfReads(): (key: string) => boolean {
   };
 }
 
-/** Decides what is kept of what was read. */
-export interface Keeper {
+/** The admission policy of a cache: which reads it keeps. */
+export interface AdmissionPolicy {
   /** Finds, and hands to `keep` what was read again and is there, unless a change came in between. */
   find<Found>(key: string, find: () => Promise<Found>, keep: (found: NonNullable<Found>) => void): Promise<Found>;
   /** Tells that something changed: what is being read now is not kept. */
   changed(): void;
 }
 
-/** The rule of every cache before the database. */
-export function createKeeper(): Keeper {
+/** The admission policy of every cache before the database: what is read for the second time is kept. */
+export function createAdmissionPolicy(): AdmissionPolicy {
   const isReadAgain = createMemoryOfReads();
   let generation = 0;
   return {
@@ -65,17 +65,17 @@ export function createReadCache<Found extends object>(
   max: number,
 ): ReadCache<Found> {
   const cache = new LRUCache<string, Found>({ max });
-  const keeper = createKeeper();
+  const admission = createAdmissionPolicy();
   return {
     read: (key) =>
       cache.get(key) ??
-      keeper.find(
+      admission.find(
         key,
         () => find(key),
         (found) => cache.set(key, makeImmutable(found)),
       ),
     forget(key) {
-      keeper.changed();
+      admission.changed();
       if (key === undefined) {
         cache.clear();
       } else {

@@ -1,10 +1,10 @@
-/** Long work in short pieces, so that everybody else gets a turn of the event loop in between. */
+/** Long work in short batches that yield to the event loop in between, so that nobody else has to wait for all of it. */
 
-/** Maps a list, so many items in each turn. */
-export async function mapInTurns<T, R>(items: readonly T[], perTurn: number, map: (item: T) => R): Promise<R[]> {
+/** Maps a list, `batchSize` items at a time. */
+export async function mapYielding<T, R>(items: readonly T[], batchSize: number, map: (item: T) => R): Promise<R[]> {
   const results: R[] = [];
   for (const [i, item] of items.entries()) {
-    if (i > 0 && i % perTurn === 0) {
+    if (i > 0 && i % batchSize === 0) {
       await new Promise((resolve) => setImmediate(resolve));
     }
     results.push(map(item));

@@ -12,7 +12,7 @@ import {
 import { verifyEd25519 } from "../base/ed25519.js";
 import { Failure } from "../rpc/errors.js";
 import { hex32, sha256 } from "../base/hash.js";
-import { mapInTurns } from "../base/yielding.js";
+import { mapYielding } from "../base/yielding.js";
 
 /** Most bytes of a transaction's body: a document of 1 MiB and what comes with it. */
 export const maxTransactionBytes = 1024 * 1024 + 256 * 1024;
@@ -62,12 +62,12 @@ export function readTransaction(signed: Transaction): ReadTransaction {
   return { hash: sha256(signed.body), body, signed };
 }
 
-/** Signatures that are verified in one turn of the event loop: one takes about a tenth of a millisecond. */
-const verifiedPerTurn = 20;
+/** Signatures that are verified before the event loop is yielded to: one takes about a tenth of a millisecond. */
+const verifyBatchSize = 20;
 
 /** {@link readTransaction} of many. */
 export function readTransactions(signed: readonly Transaction[]): Promise<ReadTransaction[]> {
-  return mapInTurns(signed, verifiedPerTurn, readTransaction);
+  return mapYielding(signed, verifyBatchSize, readTransaction);
 }
 
 /**

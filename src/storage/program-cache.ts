@@ -5,7 +5,7 @@
  */
 import { LRUCache } from "lru-cache";
 import { makeImmutable } from "../base/immutable.js";
-import { createKeeper } from "../base/read-cache.js";
+import { createAdmissionPolicy } from "../base/read-cache.js";
 import type { Field, ProgramRecord, Programs, WholeProgram } from "./programs.js";
 
 /** Programs with a cache before them. */
@@ -33,14 +33,14 @@ const noFields: ReadonlyMap<string, Field | undefined> = new Map();
 /** Puts a cache before the reads of single programs; lists are always read. */
 export function createProgramCache(programs: Programs): CachedPrograms {
   const cache = new LRUCache<string, Known>({ maxSize: maxBytes, sizeCalculation: sizeOf });
-  const keeper = createKeeper();
+  const admission = createAdmissionPolicy();
 
   async function read<T extends { readonly record: ProgramRecord }>(
     address: string,
     find: () => Promise<T | undefined>,
     learn: (found: T) => Omit<Known, "record">,
   ): Promise<T | undefined> {
-    return await keeper.find(address, find, (found) =>
+    return await admission.find(address, find, (found) =>
       cache.set(address, { ...cache.peek(address), record: found.record, ...learn(found) }),
     );
   }
@@ -92,7 +92,7 @@ export function createProgramCache(programs: Programs): CachedPrograms {
     createdCount: () => programs.createdCount(),
 
     invalidate(address) {
-      keeper.changed();
+      admission.changed();
       cache.delete(address);
     },
   };
