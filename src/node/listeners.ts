@@ -6,7 +6,7 @@ import type { SubsystemName } from "../health/subsystems.js";
 import type { Metrics } from "../metrics/metrics.js";
 import { createMetricsPage } from "../metrics/page.js";
 import { createStatusPage } from "../rpc/http/status-page.js";
-import { olderCalls } from "../rpc/node-call/node-call.js";
+import { answerNodeCall } from "../rpc/node-call/node-call.js";
 import { bindPort } from "../rpc/port/bind-port.js";
 import type { RpcListener } from "../rpc/port/listen.js";
 import { createSmallServer } from "../rpc/port/small-server.js";
@@ -29,7 +29,7 @@ const resources = { "health.getHealth": "Health", "info.getInfo": "Node", "info.
 export async function openRpcPort(core: NodeCore, { services, edge }: Served): Promise<number> {
   const { config, addresses, onInternalError } = core;
   const server = createRpcServer(
-    { services, gate: edge, onInternalError, older: olderCalls, info, pages: { "/status": createStatusPage() } },
+    { services, gate: edge, onInternalError, nodeCall: answerNodeCall, info, pages: { "/status": createStatusPage() } },
     await readTlsFiles(config),
   );
   const port = await open(core, "rpc", server, config.rpcPort, "--rpc-port");

@@ -45,7 +45,7 @@ test("beyond the bound new work is refused in every protocol, and probes are ans
       serve(HealthService, health),
     ],
     gate: edge,
-    older: () => Promise.resolve(undefined),
+    nodeCall: () => Promise.resolve(undefined),
     info: { title: "test", version: "0" },
     onInternalError: (error) => t.fail(String(error)),
   });

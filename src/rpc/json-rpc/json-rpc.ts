@@ -1,7 +1,7 @@
 /**
  * The JSON-RPC entry point. Requests with `jsonrpc: "2.0"` follow the JSON-RPC 2.0 specification and call every unary
- * rpc by its name; requests without it are the older envelope that existing clients of such networks speak, answered in
- * its own shape.
+ * rpc by its name; requests without it are the node-call envelope that existing clients of such networks speak, answered
+ * in its own shape.
  */
 import {
   createJSONRPCErrorResponse,
@@ -30,14 +30,14 @@ export const serverError = -32_000;
 export type CallByName = (name: string, params: unknown) => Promise<string>;
 
 /**
- * Answers a request of the older envelope with JSON text; undefined for one that it does not know. Throws a Failure as
+ * Answers a request of the node-call envelope with JSON text; undefined for one that it does not know. Throws a Failure as
  * methods do.
  */
-export type OlderCalls = (method: string, params: unknown, call: CallByName) => Promise<string | undefined>;
+export type AnswerNodeCall = (method: string, params: unknown, call: CallByName) => Promise<string | undefined>;
 
 export interface JsonRpcParts extends Pick<ProtocolParts, "gate" | "nextRequestId" | "onInternalError"> {
   readonly methods: readonly NamedMethod[];
-  readonly older: OlderCalls;
+  readonly nodeCall: AnswerNodeCall;
   /** The OpenRPC document, as JSON text. */
   readonly discover: () => string;
 }
@@ -61,7 +61,7 @@ class RawJson {
 }
 
 export function createJsonRpcEntry(parts: JsonRpcParts): JsonRpcEntry {
-  const { methods, older, discover } = parts;
+  const { methods, nodeCall, discover } = parts;
   const compiled = new Map(methods.map((method) => [method.name, compileMethod(method)]));
   const server = new JSONRPCServer<JsonRpcRequest>({ errorListener: () => undefined });
   for (const { name, served } of methods) {
@@ -129,7 +129,7 @@ export function createJsonRpcEntry(parts: JsonRpcParts): JsonRpcEntry {
     }
   }
 
-  async function receiveOlder({ method, params }: OlderRequest, given: JsonRpcRequest): Promise<string> {
+  async function receiveNodeCall({ method, params }: NodeCallRequest, given: JsonRpcRequest): Promise<string> {
     const callByName: CallByName = async (name, named) => {
       const run = compiled.get(name);
       if (run === undefined) {
@@ -138,14 +138,14 @@ export function createJsonRpcEntry(parts: JsonRpcParts): JsonRpcEntry {
       return await run(named, given.call);
     };
     try {
-      const text = await older(method, params, callByName);
+      const text = await nodeCall(method, params, callByName);
       return text === undefined
-        ? olderAnswer(501, JSON.stringify(`Unknown method "${method.slice(0, 80)}".`))
-        : olderAnswer(200, text);
+        ? nodeCallResponse(501, JSON.stringify(`Unknown method "${method.slice(0, 80)}".`))
+        : nodeCallResponse(200, text);
     } catch (error) {
       given.failure = explain(error, given.arrival.requestId, parts);
       const { kind, message } = given.failure;
-      return olderAnswer(kind.httpStatus, JSON.stringify(message));
+      return nodeCallResponse(kind.httpStatus, JSON.stringify(message));
     }
   }
 
@@ -159,7 +159,7 @@ export function createJsonRpcEntry(parts: JsonRpcParts): JsonRpcEntry {
     if (Array.isArray(request)) {
       return await receiveBatch(request, given);
     }
-    return isOlderRequest(request) ? await receiveOlder(request, given) : await receive(request, given);
+    return isNodeCallRequest(request) ? await receiveNodeCall(request, given) : await receive(request, given);
   };
 }
 
@@ -184,12 +184,12 @@ function asObject(request: unknown): object {
   return typeof request === "object" && request !== null && !Array.isArray(request) ? request : {};
 }
 
-interface OlderRequest {
+interface NodeCallRequest {
   readonly method: string;
   readonly params?: unknown;
 }
 
-function isOlderRequest(request: unknown): request is OlderRequest {
+function isNodeCallRequest(request: unknown): request is NodeCallRequest {
   return (
     typeof request === "object" &&
     request !== null &&
@@ -199,6 +199,6 @@ function isOlderRequest(request: unknown): request is OlderRequest {
   );
 }
 
-function olderAnswer(result: number, response: string): string {
+function nodeCallResponse(result: number, response: string): string {
   return `{"result":${result},"response":${response},"require_reply":false,"extra":null}`;
 }

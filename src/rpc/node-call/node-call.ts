@@ -1,8 +1,8 @@
 /**
- * The calls of the older envelope, which existing clients make: `ping`, and `nodeCall` with the name of a message. Each
- * is made of rpcs, and gives what those give.
+ * The node-call interface, which existing clients speak: `ping`, and `nodeCall` with the name of a message. Each call is
+ * made of rpcs, and gives what those give.
  */
-import type { CallByName, OlderCalls } from "../json-rpc/json-rpc.js";
+import type { CallByName, AnswerNodeCall } from "../json-rpc/json-rpc.js";
 
 type Data = Readonly<Record<string, unknown>>;
 type Answer = (call: CallByName, data: Data) => Promise<string>;
@@ -58,8 +58,7 @@ const messages = new Map<string, Answer>(
   }),
 );
 
-/** Answers the older calls. */
-export const olderCalls: OlderCalls = async (method, params, call) => {
+export const answerNodeCall: AnswerNodeCall = async (method, params, call) => {
   if (method === "ping") {
     return '"pong"';
   }

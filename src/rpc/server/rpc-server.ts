@@ -7,7 +7,7 @@ import type { ProtocolParts } from "../gate.js";
 import type { TlsCredentials } from "../../base/certificate.js";
 import { createGrpcListener, createMutualTlsListener, type ProvenIdentities } from "../grpc/grpc-listener.js";
 import { createGrpcServer } from "../grpc/grpc-server.js";
-import { createJsonRpcEntry, type OlderCalls } from "../json-rpc/json-rpc.js";
+import { createJsonRpcEntry, type AnswerNodeCall } from "../json-rpc/json-rpc.js";
 import type { RpcListener } from "../port/listen.js";
 import { createMcpServer, type McpParts } from "../mcp/mcp-server.js";
 import { nameMethods } from "../json-rpc/named-methods.js";
@@ -21,8 +21,8 @@ import { createWebApp } from "./web-app.js";
 export type GrpcServerParts = Omit<ProtocolParts, "nextRequestId">;
 
 export interface RpcServerParts extends GrpcServerParts {
-  /** The calls of the older envelope. */
-  readonly older: OlderCalls;
+  /** The node-call interface of existing clients. */
+  readonly nodeCall: AnswerNodeCall;
   /** What descriptions of the interface say of it. */
   readonly info: DocumentInfo;
   /** Documents beside those that describe the interface. */

@@ -144,7 +144,7 @@ test("rpc.discover describes every method, with parameters, results and comments
   }
 });
 
-test("the older envelope answers what existing clients ask", async (t) => {
+test("the node-call envelope answers what existing clients ask", async (t) => {
   const { node, hash, address } = await startWithProgram(t);
   const call = async (message: string, data: object = {}): Promise<{ result: number; response: unknown }> => {
     const anonymous = { identity: "ed25519:", signature: "" };
