@@ -1,4 +1,4 @@
-/** Long work in short batches that yield to the event loop in between, so that nobody else has to wait for all of it. */
+/** Long work in short batches that yield to the event loop in between, so that nobody else waits for all of it. */
 
 /** Maps a list, `batchSize` items at a time. */
 export async function mapYielding<T, R>(items: readonly T[], batchSize: number, map: (item: T) => R): Promise<R[]> {

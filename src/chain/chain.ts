@@ -1,5 +1,5 @@
 /**
- * The chain: the one door through which the state of the node changes. Blocks are applied one after the other, each in
+ * The chain: the only way in which the state of the node changes. Blocks are applied one after the other, each in
  * one database transaction: all of its effects, or none.
  */
 import type { Knex } from "knex";

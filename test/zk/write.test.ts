@@ -34,7 +34,7 @@ async function open(t: Teardown, engine: Engine, verificationKey?: VerificationK
     sign,
     tree: createMerkleTree(database),
     nullifiers: createNullifiers(database),
-    /** Why it is refused at the door. */
+    /** Why it is refused when it is submitted. */
     refusal: async (change: ZkChange, key = alice): Promise<readonly [reason: string, message: string]> => {
       try {
         await chain.submit(sign(change, key));

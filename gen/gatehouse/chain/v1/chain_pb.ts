@@ -494,7 +494,7 @@ export const TransactionStatusSchema: GenEnum<TransactionStatus> = /*@__PURE__*/
   enumDesc(file_gatehouse_chain_v1_chain, 0);
 
 /**
- * Reads of the chain, and the door for transactions.
+ * Reads of the chain, and the submission of transactions.
  *
  * @generated from service gatehouse.chain.v1.ChainService
  */
