@@ -11,7 +11,17 @@ export interface TlsCredentials {
   readonly key: string;
 }
 
-const tag = { integer: 0x02, bits: 0x03, oid: 0x06, utf8: 0x0c, sequence: 0x30, set: 0x31, time: 0x18, version: 0xa0 };
+const tag = {
+  integer: 0x02,
+  bits: 0x03,
+  oid: 0x06,
+  utf8: 0x0c,
+  utcTime: 0x17,
+  generalizedTime: 0x18,
+  sequence: 0x30,
+  set: 0x31,
+  version: 0xa0,
+};
 
 /** A value of DER. */
 function der(type: number, ...contents: readonly Uint8Array[]): Buffer {
@@ -26,11 +36,14 @@ function der(type: number, ...contents: readonly Uint8Array[]): Buffer {
 const algorithm = der(tag.sequence, der(tag.oid, Buffer.from("2b6570", "hex")));
 /** 2.5.4.3, the common name. */
 const commonName = der(tag.oid, Buffer.from("550403", "hex"));
-/** Without an end: the key is the identity for as long as it is one (RFC 5280, 4.1.2.5). */
+/**
+ * Without an end: the key is the identity for as long as it is one. Years before 2050 are written with two digits (RFC
+ * 5280, 4.1.2.5).
+ */
 const validity = der(
   tag.sequence,
-  der(tag.time, Buffer.from("20200101000000Z")),
-  der(tag.time, Buffer.from("99991231235959Z")),
+  der(tag.utcTime, Buffer.from("200101000000Z")),
+  der(tag.generalizedTime, Buffer.from("99991231235959Z")),
 );
 
 /** A certificate of this Ed25519 key. */
