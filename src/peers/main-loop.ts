@@ -6,8 +6,7 @@
 /** Something to do at each tick. */
 export interface LoopTask {
   readonly name: string;
-  /** Does the work; should give up when the signal is aborted, at the tick's deadline. */
-  readonly run: (signal: AbortSignal) => Promise<void> | void;
+  readonly run: () => Promise<void> | void;
 }
 
 /** What the loop needs. */
@@ -54,13 +53,13 @@ export function createMainLoop(parts: MainLoopParts): MainLoop {
   let watchdog: NodeJS.Timeout | undefined;
   let tickUnderWay: Promise<void> = Promise.resolve();
 
-  async function runTask(task: LoopTask, signal: AbortSignal): Promise<void> {
+  async function runTask(task: LoopTask): Promise<void> {
     if (running.has(task.name)) {
       return;
     }
     running.add(task.name);
     try {
-      await task.run(signal);
+      await task.run();
     } catch (error) {
       onTaskError(task.name, error);
     } finally {
@@ -69,14 +68,12 @@ export function createMainLoop(parts: MainLoopParts): MainLoop {
   }
 
   async function tick(): Promise<void> {
-    const deadline = new AbortController();
     let timer: NodeJS.Timeout | undefined;
     const tooLate = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, tickDeadlineMs);
     });
-    await Promise.race([Promise.all(tasks.map((task) => runTask(task, deadline.signal))), tooLate]);
+    await Promise.race([Promise.all(tasks.map(runTask)), tooLate]);
     clearTimeout(timer);
-    deadline.abort();
     lastTickMs = nowMs();
     iterations++;
     reportLife();

@@ -50,13 +50,11 @@ test("a task that throws is told of, and stops neither the others nor the loop",
 test("a task that hangs delays a tick up to its deadline, is not started twice, and does not stop the others", async (t) => {
   let hanging = 0;
   let runs = 0;
-  let aborted = false;
   const { loop } = setUp([
     {
       name: "hangs",
-      run: (signal) => {
+      run: () => {
         hanging++;
-        signal.onabort = () => (aborted = true);
         return new Promise<void>(() => undefined);
       },
     },
@@ -65,7 +63,6 @@ test("a task that hangs delays a tick up to its deadline, is not started twice, 
   loop.start();
   await until(() => runs >= 3);
   t.is(hanging, 1);
-  t.true(aborted);
   t.true(loop.heartbeat().iterationsTotal >= 2n);
   await loop.stop("test");
 });
