@@ -148,6 +148,7 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
       keepUp();
       bus.emit("peerVerified", { endpoint });
     },
+    onError: (error) => onTaskError("peers", error),
   });
   const announce = createAnnounce({ book, acquaint, head: () => chain.head()?.number ?? 0n });
 
@@ -321,6 +322,7 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
       challenges: createChallenges(Date.now),
       readStatus,
       takeTransaction,
+      onError: (error) => onTaskError("relay", error),
       async onStatus() {
         const wasActive = sync.isActive();
         keepUp();

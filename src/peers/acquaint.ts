@@ -34,6 +34,8 @@ export interface AcquaintParts {
   readonly nowMs: () => number;
   /** Hears when a peer has proved who it is. */
   readonly onVerified: (endpoint: string) => void;
+  /** Hears of an error that is this node's own, and none of a peer's. */
+  readonly onError: (error: unknown) => void;
 }
 
 /** Asks peers. */
@@ -57,7 +59,7 @@ const maxHeard = 50;
 
 /** Builds it. */
 export function createAcquaint(parts: AcquaintParts): Acquaint {
-  const { self, book, client, policy, readStatus, nowMs, onVerified } = parts;
+  const { self, book, client, policy, readStatus, nowMs, onVerified, onError } = parts;
   const underWay = new Map<string, Promise<void>>();
 
   async function meet(endpoint: string, genesisHash: string): Promise<void> {
@@ -139,7 +141,9 @@ export function createAcquaint(parts: AcquaintParts): Acquaint {
     } catch (error) {
       if (error instanceof Failure) {
         book.recordRefusal(endpoint, error.message);
-      } else if (error instanceof PeerCallError && error.isAnswer && !isFresh) {
+      } else if (!(error instanceof PeerCallError)) {
+        onError(error);
+      } else if (error.isAnswer && !isFresh) {
         book.recordRefusal(endpoint, `The peer refuses this node: ${error.message}`);
       } else {
         book.recordFailure(endpoint);
@@ -156,8 +160,11 @@ export function createAcquaint(parts: AcquaintParts): Acquaint {
         if (heard !== self.endpoint() && identity !== self.key.publicKey && book.verified(identity) === undefined) {
           book.hear(heard, "gossip");
         }
-      } catch {
-        // Hearsay that is not worth a word.
+      } catch (error) {
+        // Hearsay of an address that this node would not call is not worth a word.
+        if (!(error instanceof Failure)) {
+          throw error;
+        }
       }
     }
   }

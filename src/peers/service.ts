@@ -2,7 +2,7 @@
 import { TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import type { Introduction, PeerService, Status } from "../../gen/gatehouse/peer/v1/peer_pb.js";
-import { Failure } from "../rpc/errors.js";
+import { Failure, toFailure } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
 import type { Acquaint, Self } from "./acquaint.js";
 import { checkHost, type EndpointPolicy, parseConnectionString, parseEndpoint } from "./endpoint.js";
@@ -30,6 +30,8 @@ export interface PeerServiceParts {
    * takes long, so that the answer says how far it is then.
    */
   readonly onStatus: () => Promise<void>;
+  /** Hears of an error that is this node's own, and none of a transaction's. */
+  readonly onError: (error: unknown) => void;
 }
 
 /** Most peers that are told of in one answer. */
@@ -46,7 +48,7 @@ const statuses = {
 
 /** Builds the service. */
 export function createPeerService(parts: PeerServiceParts): Implementation<typeof PeerService> {
-  const { self, book, acquaint, policy, challenges, readStatus, takeTransaction, onStatus } = parts;
+  const { self, book, acquaint, policy, challenges, readStatus, takeTransaction, onStatus, onError } = parts;
   let askedBack = 0;
 
   function needGenesis(): string {
@@ -86,17 +88,26 @@ export function createPeerService(parts: PeerServiceParts): Implementation<typeo
   }
 
   /** What was refused is shown, unless the address is that of a peer who has nothing to do with it. */
-  function showRefusal(introduction: Introduction, error: unknown): void {
+  function showRefusal(introduction: Introduction, refusal: Failure): void {
+    const endpoint = callableEndpoint(introduction.endpoint);
+    const known = endpoint === undefined ? undefined : book.get(endpoint);
+    const isFree = endpoint !== self.endpoint() && (known === undefined || isStranger(known));
+    if (endpoint !== undefined && isFree && book.hear(endpoint, "hello")) {
+      book.recordRefusal(endpoint, refusal.message);
+    }
+  }
+
+  /** Undefined for an address that nobody can be shown by. */
+  function callableEndpoint(text: string): string | undefined {
     try {
-      const endpoint = parseEndpoint(introduction.endpoint, policy);
+      const endpoint = parseEndpoint(text, policy);
       checkHost(endpoint, policy);
-      const known = book.get(endpoint);
-      const isFree = endpoint !== self.endpoint() && (known === undefined || isStranger(known));
-      if (error instanceof Failure && isFree && book.hear(endpoint, "hello")) {
-        book.recordRefusal(endpoint, error.message);
+      return endpoint;
+    } catch (error) {
+      if (error instanceof Failure) {
+        return undefined;
       }
-    } catch {
-      // An address that nobody can be shown by.
+      throw error;
     }
   }
 
@@ -126,7 +137,9 @@ export function createPeerService(parts: PeerServiceParts): Implementation<typeo
           void askBack(announced);
         }
       } catch (error) {
-        showRefusal(introduction, error);
+        if (error instanceof Failure) {
+          showRefusal(introduction, error);
+        }
         throw error;
       }
       return {
@@ -177,12 +190,13 @@ export function createPeerService(parts: PeerServiceParts): Implementation<typeo
       const fate = await takeTransaction(transaction);
       return { status: statuses[fate.status], reason: fate.status === "rejected" ? fate.reason : "" };
     } catch (error) {
-      if (!(error instanceof Failure)) {
-        return { status: TransactionStatus.UNSPECIFIED, reason: "Internal error" };
+      const failure = toFailure(error);
+      if (failure !== error && failure.reason === "INTERNAL_ERROR") {
+        onError(error);
       }
       return {
-        status: error.kind.transient ? TransactionStatus.UNSPECIFIED : TransactionStatus.REJECTED,
-        reason: error.message,
+        status: failure.kind.transient ? TransactionStatus.UNSPECIFIED : TransactionStatus.REJECTED,
+        reason: failure.message,
       };
     }
   }
