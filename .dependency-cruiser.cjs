@@ -30,8 +30,8 @@ const rooms = [
   // What an implementation is, the failures that it may throw, and the forms of parameters; no machinery.
   see(`(${features})/`, "rpc/(service|errors|parameters)\\.ts$"),
   see("(chain|peers|storage|zk)/", "db/"),
-  // Calls other nodes.
-  see("peers/client\\.ts$", "rpc/codec/"),
+  // Calls other nodes, by whatever carries it.
+  see("peers/", "rpc/channel\\.ts$"),
   // Implements the gate of rpc.
   see("edge/", "rpc/(service|errors|gate)\\.ts$"),
 ];
@@ -47,7 +47,7 @@ const protocols = [
 
 /** Packages that only some rooms may know; all others are everybody's. */
 const kept = {
-  "@grpc/": "(rpc/(grpc|server)/|peers/client\\.ts$)",
+  "@grpc/": "rpc/(grpc|server)/",
   "@connectrpc/": "(rpc/connect/|client/|cli/)",
   "@modelcontextprotocol/": "rpc/mcp/",
   express: "rpc/(server|connect)/",

@@ -12,6 +12,7 @@ import type { ChainStore } from "../chain/store.js";
 import { readHeader } from "../chain/transaction.js";
 import type { Database } from "../db/connect.js";
 import { Failure } from "../rpc/errors.js";
+import { createGrpcClient } from "../rpc/grpc/grpc-client.js";
 import { sha256 } from "../base/hash.js";
 import { messageOf } from "../base/message-of.js";
 import type { NodeKey } from "../base/node-key.js";
@@ -22,7 +23,7 @@ import { createPeerClient } from "../peers/client.js";
 import { checkHost, type EndpointPolicy, parseEndpoint, resolveEndpoint } from "../peers/endpoint.js";
 import { createChallenges, createStatusReader } from "../peers/introduction.js";
 import { createMainLoop, type MainLoop } from "../peers/main-loop.js";
-import { isOperators } from "../peers/peer.js";
+import { isOperators, provenIdentity } from "../peers/peer.js";
 import { createPeerBook, type PeerBook } from "../peers/peer-book.js";
 import { createBookSaver, createPeerStore } from "../peers/peer-store.js";
 import { readPeersFile } from "../config/peers-file.js";
@@ -110,8 +111,9 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
   const isRelaying = isWriter && !isAuthority;
 
   const client = createPeerClient({
-    tls: config.omniTls ? key.tlsCredentials() : undefined,
+    openChannel: createGrpcClient(config.omniTls ? key.tlsCredentials() : undefined),
     deadlineMs: peerDeadlineMs,
+    expectedIdentity: (endpoint) => provenIdentity(book.get(endpoint)),
     resolve(endpoint) {
       const entry = book.get(endpoint);
       const isTrusted = entry !== undefined && isOperators(entry);

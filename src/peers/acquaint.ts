@@ -5,8 +5,9 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { randomBytes } from "node:crypto";
 import { type KnownPeer, PeerService, type Status, type StatusSchema } from "../../gen/gatehouse/peer/v1/peer_pb.js";
+import { CallError } from "../rpc/channel.js";
 import { Failure } from "../rpc/errors.js";
-import { PeerCallError, type PeerClient } from "./client.js";
+import type { PeerClient } from "./client.js";
 import { checkHost, type EndpointPolicy, parseConnectionString, parseEndpoint } from "./endpoint.js";
 import { introduce, type IntroductionKey, readIntroduction, type ReadStatus } from "./introduction.js";
 import type { PeerBook } from "./peer-book.js";
@@ -103,7 +104,6 @@ export function createAcquaint(parts: AcquaintParts): Acquaint {
       status: readStatus(introduction.status),
     });
     if (refusal === undefined) {
-      client.expect(endpoint, identity);
       hearOf(peers);
       onVerified(endpoint);
     }
@@ -141,7 +141,7 @@ export function createAcquaint(parts: AcquaintParts): Acquaint {
     } catch (error) {
       if (error instanceof Failure) {
         book.recordRefusal(endpoint, error.message);
-      } else if (!(error instanceof PeerCallError)) {
+      } else if (!(error instanceof CallError)) {
         onError(error);
       } else if (error.isAnswer && !isFresh) {
         book.recordRefusal(endpoint, `The peer refuses this node: ${error.message}`);

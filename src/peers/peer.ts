@@ -102,6 +102,10 @@ export const isStranger = (entry: StoredPeer): boolean => !isOperators(entry) &&
 /** Others told of it, and that is all. */
 export const isHearsay = (entry: StoredPeer): boolean => entry.origin === "gossip" && entry.verifiedMs === undefined;
 
+/** The identity that it proved in a handshake since this process began; undefined once something has gone wrong. */
+export const provenIdentity = (entry: BookEntry | undefined): string | undefined =>
+  entry?.introduced === true ? entry.identity : undefined;
+
 /** Addresses that nobody has asked yet are of no interest to anybody else. */
 export function isShown(entry: BookEntry): boolean {
   return !isHearsay(entry) || entry.message !== undefined;

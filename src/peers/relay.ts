@@ -6,7 +6,7 @@
 import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import type { RelayOutcome } from "../../gen/gatehouse/peer/v1/peer_pb.js";
-import { PeerCallError } from "./client.js";
+import { CallError } from "../rpc/channel.js";
 import type { BookEntry } from "./peer.js";
 import type { PeerBook } from "./peer-book.js";
 
@@ -33,7 +33,7 @@ export interface RelayParts {
   readonly mempool: RelayMempool;
   readonly book: Pick<PeerBook, "believed">;
   readonly authorities: readonly string[];
-  /** Hands transactions to a peer, and gives one outcome for each. Throws a PeerCallError. */
+  /** Hands transactions to a peer, and gives one outcome for each. Throws a CallError. */
   readonly send: (endpoint: string, transactions: readonly Transaction[]) => Promise<readonly RelayOutcome[]>;
   readonly nowMs: () => number;
   readonly onError: (error: unknown) => void;
@@ -115,7 +115,7 @@ export function createRelay({ mempool, book, authorities, send, nowMs, onError }
         waiting.map(({ transaction }) => transaction),
       );
     } catch (error) {
-      if (error instanceof PeerCallError) {
+      if (error instanceof CallError) {
         return false;
       }
       throw error;

@@ -4,8 +4,8 @@
  * applied, so it resumes where it stopped, whatever stopped it.
  */
 import type { Block } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { CallError } from "../rpc/channel.js";
 import { Failure } from "../rpc/errors.js";
-import { PeerCallError } from "./client.js";
 import type { BookEntry } from "./peer.js";
 import type { PeerBook } from "./peer-book.js";
 
@@ -32,7 +32,7 @@ export interface SyncProgress {
 export interface SyncParts {
   readonly book: Pick<PeerBook, "believed" | "highestBlock" | "distrust" | "recordFailure">;
   readonly chain: FollowedChain;
-  /** A peer's blocks from a number on, until the signal is aborted. Throws a PeerCallError. */
+  /** A peer's blocks from a number on, until the signal is aborted. Throws a CallError. */
   readonly blocks: (
     endpoint: string,
     fromNumber: bigint,
@@ -150,7 +150,7 @@ export function createSync(parts: SyncParts): Sync {
     if (error instanceof Failure && !error.kind.transient) {
       return leave(endpoint, `It sent a block that cannot be applied. ${error.message}`);
     }
-    if (error instanceof PeerCallError) {
+    if (error instanceof CallError) {
       onLeft(endpoint, error.message);
       book.recordFailure(endpoint);
       return false;

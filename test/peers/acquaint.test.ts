@@ -1,8 +1,9 @@
 /** What comes of asking a peer, where it is not what was hoped for. */
 import test from "ava";
 import { createAcquaint } from "../../src/peers/acquaint.js";
-import { PeerCallError, type PeerClient } from "../../src/peers/client.js";
+import type { PeerClient } from "../../src/peers/client.js";
 import { createPeerBook } from "../../src/peers/peer-book.js";
+import { CallError } from "../../src/rpc/channel.js";
 import { testKey } from "../helpers/chain.js";
 
 const endpoint = "https://198.51.100.1:1";
@@ -42,10 +43,10 @@ test("an error of this node's own is reported, and not held against the peer", a
 });
 
 test("a peer that does not answer, or refuses this node, is no error of this node's", async (t) => {
-  const silent = await ask(new PeerCallError("no answer", false));
+  const silent = await ask(new CallError("no answer", false));
   t.deepEqual(silent.errors, []);
   t.like(silent.entry, { failures: 1, message: undefined });
-  const refusing = await ask(new PeerCallError("another network", true));
+  const refusing = await ask(new CallError("another network", true));
   t.deepEqual(refusing.errors, []);
   t.like(refusing.entry, { failures: 1, message: "The peer refuses this node: another network" });
 });

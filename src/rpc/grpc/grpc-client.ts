@@ -1,0 +1,146 @@
+/**
+ * Calls other nodes as native gRPC with grpc-js and the compiled codecs. Messages are encoded and decoded outside of
+ * grpc-js, so that a message which this node cannot encode is an error of its own, and not one of the other node.
+ */
+import {
+  type DescMessage,
+  type DescMethod,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
+  fromBinary,
+  type MessageInitShape,
+  type MessageShape,
+} from "@bufbuild/protobuf";
+import { Client, type ClientReadableStream, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
+import { isIPv6 } from "node:net";
+import { StatusSchema } from "../../../gen/google/rpc/status_pb.js";
+import type { TlsCredentials } from "../../base/certificate.js";
+import { CallError, type ChannelTarget, type OpenChannel } from "../channel.js";
+import { binaryDecoder } from "../codec/binary-decoder.js";
+import { binaryEncoder } from "../codec/binary-encoder.js";
+import { credentialsFor, findPeer, serverNameOf } from "./pinned-peer.js";
+
+/** Most bytes of a message: a block and what comes with it. */
+const maxMessageBytes = 8 * 1024 * 1024;
+
+/**
+ * Builds the function that opens channels.
+ *
+ * @param tls what this node shows and signs with, where both ends prove who they are.
+ */
+export function createGrpcClient(tls: TlsCredentials | undefined): OpenChannel {
+  return async (target, untilMs) => {
+    const peer = tls && (await findPeer(target, tls, untilMs));
+    const client = new Client(
+      addressOf(target),
+      tls && peer ? credentialsFor(peer, tls) : credentials.createInsecure(),
+      optionsFor(target),
+    );
+    return {
+      identity: peer?.identity,
+      call: (...given) => callUnary(client, ...given),
+      stream: (...given) => callStream(client, ...given),
+      close: () => client.close(),
+    };
+  };
+}
+
+function addressOf({ ip, port }: ChannelTarget): string {
+  return isIPv6(ip) ? `ipv6:[${ip}]:${port}` : `ipv4:${ip}:${port}`;
+}
+
+function optionsFor(target: ChannelTarget) {
+  return {
+    "grpc.initial_reconnect_backoff_ms": 100,
+    "grpc.max_reconnect_backoff_ms": 2_000,
+    "grpc.max_receive_message_length": maxMessageBytes,
+    "grpc.default_authority": target.authority,
+    "grpc.ssl_target_name_override": serverNameOf(target),
+    // What was checked is what is called.
+    "grpc.enable_http_proxy": 0,
+    "grpc.use_local_subchannel_pool": 1,
+    "grpc.enable_channelz": 0,
+    "grpc.enable_retries": 0,
+    "grpc.service_config_disable_resolution": 1,
+  };
+}
+
+async function callUnary<I extends DescMessage, O extends DescMessage>(
+  client: Client,
+  method: DescMethodUnary<I, O>,
+  request: MessageInitShape<I>,
+  deadline: number,
+): Promise<MessageShape<O>> {
+  const bytes = binaryEncoder(method.input)(request as object);
+  const answer = await new Promise<Buffer>((resolve, reject) => {
+    client.makeUnaryRequest(pathOf(method), pass, pass, bytes, new Metadata(), { deadline }, (error, response) => {
+      if (error !== null || response === undefined) {
+        reject(explain(error ?? {}));
+      } else {
+        resolve(response);
+      }
+    });
+  });
+  return decodeAnswer(method, answer);
+}
+
+async function* callStream<I extends DescMessage, O extends DescMessage>(
+  client: Client,
+  method: DescMethodServerStreaming<I, O>,
+  request: MessageInitShape<I>,
+  signal: AbortSignal,
+): AsyncGenerator<MessageShape<O>, void> {
+  if (signal.aborted) {
+    return;
+  }
+  const bytes = binaryEncoder(method.input)(request as object);
+  const stream = client.makeServerStreamRequest(pathOf(method), pass, pass, bytes, new Metadata());
+  // An error is thrown where the stream is read; one that comes after that has nobody to tell.
+  stream.on("error", () => undefined);
+  const cancel = (): void => stream.cancel();
+  signal.addEventListener("abort", cancel, { once: true });
+  try {
+    for await (const answer of failingAsCalls(stream)) {
+      yield decodeAnswer(method, answer);
+    }
+  } finally {
+    signal.removeEventListener("abort", cancel);
+    cancel();
+  }
+}
+
+/** Apart from what is done with each message, so that only an error of the stream becomes a CallError. */
+async function* failingAsCalls(stream: ClientReadableStream<Buffer>): AsyncGenerator<Buffer, void> {
+  try {
+    yield* stream as AsyncIterable<Buffer>;
+  } catch (error) {
+    throw explain(error as Partial<ServiceError>);
+  }
+}
+
+const pass = (bytes: Buffer): Buffer => bytes;
+
+function pathOf(method: DescMethod): string {
+  return `/${method.parent.typeName}/${method.name}`;
+}
+
+function decodeAnswer<O extends DescMessage>({ output }: { readonly output: O }, bytes: Buffer): MessageShape<O> {
+  try {
+    return binaryDecoder(output)(bytes) as MessageShape<O>;
+  } catch {
+    throw new CallError(`The answer is not a valid ${output.typeName}.`, false);
+  }
+}
+
+/** A failure that the other node itself has told of carries details that only an answer has. */
+function explain(error: Partial<ServiceError>): CallError {
+  const [details] = error.metadata?.get("grpc-status-details-bin") ?? [];
+  if (Buffer.isBuffer(details)) {
+    try {
+      return new CallError(fromBinary(StatusSchema, details).message, true);
+    } catch {
+      // Not what a node sends.
+    }
+  }
+  return new CallError(error.details ?? error.message ?? "no answer", false);
+}

@@ -1,0 +1,188 @@
+/** The client that nodes call each other with, against servers that are real and hold the keys that they say. */
+import test, { type ExecutionContext } from "ava";
+import { execFileSync } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { createServer as createTlsServer } from "node:tls";
+import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
+import { PeerService } from "../../../gen/gatehouse/peer/v1/peer_pb.js";
+import { createCertificate } from "../../../src/base/certificate.js";
+import { CallError, type Channel } from "../../../src/rpc/channel.js";
+import { Failure } from "../../../src/rpc/errors.js";
+import { createGrpcClient } from "../../../src/rpc/grpc/grpc-client.js";
+import { createGrpcOnlyServer } from "../../../src/rpc/server/rpc-server.js";
+import { serve } from "../../../src/rpc/service.js";
+import { testKey, type TestKey } from "../../helpers/chain.js";
+import { temporaryDirectory } from "../../helpers/start-node.js";
+import { until } from "../../helpers/until.js";
+
+const mine = createCertificate(testKey(1).privateKey);
+const soon = (): number => Date.now() + 10_000;
+
+interface Server {
+  readonly port: number;
+  /** Calls that got through. */
+  calls: number;
+  stop(): Promise<void>;
+}
+
+/** A node's own server, over TLS with this key, or without. */
+async function startServer(t: ExecutionContext, key: TestKey | undefined, wanted = 0): Promise<Server> {
+  const refuse = (): never => {
+    throw new Failure("STATE_NOT_READY", "The node has no genesis block yet.");
+  };
+  const state = { calls: 0 };
+  const listener = createGrpcOnlyServer(
+    {
+      services: [
+        serve(PeerService, {
+          getChallenge(_, { caller }) {
+            state.calls++;
+            return { genesisHash: caller.identity ?? "nobody" };
+          },
+          hello: refuse,
+          exchangeStatus: refuse,
+          relayTransactions: refuse,
+        }),
+        serve(ChainService, {
+          getHead: refuse,
+          getBlock: refuse,
+          getBlockByHash: refuse,
+          submitTransaction: refuse,
+          getTransaction: refuse,
+          listPendingTransactions: refuse,
+          async *listBlocks({ fromNumber }) {
+            for (let number = fromNumber; ; number++) {
+              await new Promise((resolve) => setTimeout(resolve, 5));
+              yield { block: { header: Buffer.from(String(number)) } };
+            }
+          },
+        }),
+      ],
+      gate: {
+        admit: (arrival) => ({
+          arrival,
+          startMs: 0,
+          caller: { address: arrival.remoteAddress, identity: arrival.provenIdentity },
+          headers: [],
+        }),
+        settle: () => undefined,
+      },
+      onInternalError: (error) => t.fail(String(error)),
+    },
+    key && createCertificate(key.privateKey),
+  );
+  const port = await listener.listen({ host: "127.0.0.1", port: wanted });
+  const stop = (): Promise<void> => listener.drain(0);
+  t.teardown(stop);
+  return Object.assign(state, { port, stop });
+}
+
+async function open(t: ExecutionContext, port: number, tls = true): Promise<Channel> {
+  const target = { ip: "127.0.0.1", port, authority: `127.0.0.1:${port}` };
+  const channel = await createGrpcClient(tls ? mine : undefined)(target, soon());
+  t.teardown(() => channel.close());
+  return channel;
+}
+
+test("both ends know whom they talk to, and failures come with the other's words", async (t) => {
+  const { port } = await startServer(t, testKey(2));
+  const channel = await open(t, port);
+  t.is(channel.identity, testKey(2).publicKey);
+  const { genesisHash } = await channel.call(PeerService.method.getChallenge, {}, soon());
+  t.is(genesisHash, testKey(1).publicKey);
+  const refused = await t.throwsAsync(channel.call(PeerService.method.exchangeStatus, {}, soon()));
+  t.like(refused, { name: "CallError", message: "The node has no genesis block yet.", isAnswer: true });
+});
+
+test("without TLS nobody proves anything", async (t) => {
+  const { port } = await startServer(t, undefined);
+  const channel = await open(t, port, false);
+  t.is(channel.identity, undefined);
+  t.is((await channel.call(PeerService.method.getChallenge, {}, soon())).genesisHash, "nobody");
+});
+
+test("a channel leads to one key: it comes back to it, and says nothing to another one", async (t) => {
+  const first = await startServer(t, testKey(2));
+  const channel = await open(t, first.port);
+  const call = () => channel.call(PeerService.method.getChallenge, {}, soon());
+  await call();
+  await first.stop();
+  const another = await startServer(t, testKey(3), first.port);
+  await t.throwsAsync(call(), { instanceOf: CallError });
+  t.is(another.calls, 0);
+  await another.stop();
+  const again = await startServer(t, testKey(2), first.port);
+  await until(() => call().then(Boolean, () => false));
+  t.true(again.calls > 0);
+});
+
+test("what is closed takes no more calls, and ends those under way when they are done", async (t) => {
+  const { port } = await startServer(t, testKey(2));
+  const channel = await open(t, port);
+  const ended = new AbortController();
+  const stream = channel.stream(ChainService.method.listBlocks, { fromNumber: 7n }, ended.signal);
+  const numbers: string[] = [];
+  for await (const { block } of stream) {
+    numbers.push(Buffer.from(block!.header).toString());
+    if (numbers.length === 1) {
+      channel.close();
+    }
+    if (numbers.length === 20) {
+      break;
+    }
+  }
+  t.deepEqual(numbers.slice(0, 3), ["7", "8", "9"]);
+  await t.throwsAsync(channel.call(PeerService.method.getChallenge, {}, soon()));
+});
+
+test("a stream ends when its signal is aborted", async (t) => {
+  const { port } = await startServer(t, testKey(2));
+  const channel = await open(t, port);
+  const ended = new AbortController();
+  let count = 0;
+  await t.throwsAsync(
+    async () => {
+      for await (const _ of channel.stream(ChainService.method.listBlocks, { fromNumber: 1n }, ended.signal)) {
+        count++;
+        ended.abort();
+      }
+    },
+    { instanceOf: CallError },
+  );
+  t.true(count >= 1);
+});
+
+test("who proves no identity, or says nothing, is not called", async (t) => {
+  const dir = await temporaryDirectory(t);
+  const files = ["-keyout", join(dir, "key.pem"), "-out", join(dir, "cert.pem")];
+  execFileSync(
+    "openssl",
+    ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=a", ...files],
+    { stdio: "ignore" },
+  );
+  const cert = await readFile(join(dir, "cert.pem"));
+  const key = await readFile(join(dir, "key.pem"));
+  const other = createTlsServer({ cert, key }, (socket) => socket.on("error", () => undefined));
+  const silent = createServer(() => undefined);
+  for (const [server, message] of [
+    [other, /does not prove an identity/],
+    [silent, /took too long/],
+  ] as const) {
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    t.teardown(() => server.close());
+    const { port } = server.address() as { readonly port: number };
+    const target = { ip: "127.0.0.1", port, authority: `localhost:${port}` };
+    await t.throwsAsync(createGrpcClient(mine)(target, Date.now() + 300), { instanceOf: CallError, message });
+  }
+  const nobody = { ip: "127.0.0.1", port: 9, authority: "localhost:9" };
+  await t.throwsAsync(createGrpcClient(mine)(nobody, soon()), { instanceOf: CallError, message: /ECONNREFUSED/ });
+});
+
+test("a request that cannot be encoded is an error of this node's own", async (t) => {
+  const { port } = await startServer(t, testKey(2));
+  const channel = await open(t, port);
+  const broken = { transactions: [null] } as object;
+  await t.throwsAsync(channel.call(PeerService.method.relayTransactions, broken, soon()), { instanceOf: TypeError });
+});
