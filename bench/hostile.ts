@@ -84,7 +84,7 @@ const attacks: Readonly<Record<string, Attack>> = {
     }
     sockets.forEach((socket) => socket.destroy());
   },
-  "forged Hellos": async (_port, signal, { omniPort, genesisHash }) => {
+  "forged handshakes": async (_port, signal, { omniPort, genesisHash }) => {
     const stranger = connectStranger(
       { teardown: (close) => signal.addEventListener("abort", close) },
       omniPort,
@@ -93,17 +93,17 @@ const attacks: Readonly<Record<string, Attack>> = {
     const forge = async (i: number): Promise<void> => {
       for (let port = i; !signal.aborted; port = (port % 60_000) + 8) {
         const said = { endpoint: `https://127.0.0.1:${port}`, genesisHash, signer: oddKey() };
-        await stranger.hello(said).catch(() => undefined);
+        await stranger.handshake(said).catch(() => undefined);
       }
     };
     await Promise.all(Array.from({ length: 8 }, (_, i) => forge(i + 1)));
   },
-  "Hellos from nobody's addresses": async (_port, signal, { omniPort, genesisHash }) => {
+  "handshakes from nobody's addresses": async (_port, signal, { omniPort, genesisHash }) => {
     const greet = async (i: number): Promise<void> => {
       const key = oddKey();
       const stranger = connectStranger({ teardown: (close) => signal.addEventListener("abort", close) }, omniPort, key);
       for (let port = i; !signal.aborted; port = (port % 60_000) + 8) {
-        await stranger.hello({ endpoint: `https://127.0.0.1:${port}`, genesisHash }).catch(() => undefined);
+        await stranger.handshake({ endpoint: `https://127.0.0.1:${port}`, genesisHash }).catch(() => undefined);
       }
     };
     await Promise.all(Array.from({ length: 8 }, (_, i) => greet(i + 1)));

@@ -50,7 +50,7 @@ export function addPeers(program: Command): void {
     });
 
   addControlFlags(peers.command("book"))
-    .description("Show the whole address book, hearsay included.")
+    .description("Show the whole address book, unverified peers included.")
     .option("--json", "Print JSON.")
     .action(async (flags: BookFlags) => {
       const { entries } = await withControl(flags, (transport) => createClient(ControlService, transport).listBook({}));

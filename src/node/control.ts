@@ -78,7 +78,7 @@ function takeReport({ bus, subsystems }: NodeCore, name: ReportableName, report:
 const origins = {
   file: PeerOrigin.FILE,
   operator: PeerOrigin.OPERATOR,
-  hello: PeerOrigin.HELLO,
+  handshake: PeerOrigin.HANDSHAKE,
   gossip: PeerOrigin.GOSSIP,
 } as const;
 

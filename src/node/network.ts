@@ -17,18 +17,21 @@ import { sha256 } from "../base/hash.js";
 import { messageOf } from "../base/message-of.js";
 import type { NodeKey } from "../base/node-key.js";
 import type { NodeCore } from "./core.js";
-import { createAcquaint, type Self } from "../peers/acquaint.js";
 import { createAnnounce } from "../peers/announce.js";
+import { createChallenges } from "../peers/challenges.js";
 import { createPeerClient } from "../peers/client.js";
+import { createDialer } from "../peers/dialer.js";
 import { checkHost, type EndpointPolicy, parseEndpoint, resolveEndpoint } from "../peers/endpoint.js";
-import { createChallenges, createStatusReader } from "../peers/introduction.js";
 import { createMainLoop, type MainLoop } from "../peers/main-loop.js";
+import type { Self } from "../peers/node-info.js";
 import { isOperators, provenIdentity } from "../peers/peer.js";
 import { createPeerBook, type PeerBook } from "../peers/peer-book.js";
 import { createBookSaver, createPeerStore } from "../peers/peer-store.js";
 import { readPeersFile } from "../config/peers-file.js";
 import { createRelay } from "../peers/relay.js";
-import { createPeerService, type PeerServiceParts, type RelayFate } from "../peers/service.js";
+import type { RelayFate } from "../peers/relay-receiver.js";
+import { createPeerService, type PeerServiceParts } from "../peers/service.js";
+import { createStatusReader } from "../peers/status.js";
 import { createSync, type SyncProgress } from "../peers/sync.js";
 import { repeat } from "../base/repeat.js";
 import { StartError } from "../base/start-error.js";
@@ -98,12 +101,12 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
   const book = createPeerBook({
     ownIdentity: key.publicKey,
     // Those of the file are what the file says today.
-    stored: (await peerStore.load()).map((peer) => (peer.origin === "file" ? { ...peer, origin: "hello" } : peer)),
+    stored: (await peerStore.load()).map((peer) => (peer.origin === "file" ? { ...peer, origin: "handshake" } : peer)),
     intervalMs: config.loopIntervalMs,
     nowMs: Date.now,
   });
   for (const { url, identity } of config.peersFile === undefined ? [] : await readPeersFile(config.peersFile)) {
-    book.hear(parseFileEntry(url, policy), "file", identity);
+    book.add(parseFileEntry(url, policy), "file", identity);
   }
   const isWriter = config.role === "writer";
   const isAuthority = genesis?.authorities.includes(key.publicKey) ?? false;
@@ -138,7 +141,7 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
     authorities: genesis?.authorities ?? [],
     genesisHash: genesis?.hash ?? "",
   });
-  const acquaint = createAcquaint({
+  const dialer = createDialer({
     self,
     book,
     client,
@@ -152,7 +155,7 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
     },
     onError: (error) => onTaskError("peers", error),
   });
-  const announce = createAnnounce({ book, acquaint, head: () => chain.head()?.number ?? 0n });
+  const announce = createAnnounce({ book, dialer, head: () => chain.head()?.number ?? 0n });
 
   let taskErrors = 0n;
   const onTaskError = (task: string, error: unknown): void => {
@@ -220,7 +223,7 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
   async function askPeers(): Promise<void> {
     const due = book.due(maxAskedPerTick);
     const told = due[Math.floor(Math.random() * due.length)];
-    await Promise.all(due.map((endpoint) => acquaint.ask(endpoint, endpoint === told ? peersWanted : 0)));
+    await Promise.all(due.map((endpoint) => dialer.dial(endpoint, endpoint === told ? peersWanted : 0)));
     keepUp();
   }
 
@@ -319,7 +322,7 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
     service: createPeerService({
       self,
       book,
-      acquaint,
+      dialer,
       policy,
       challenges: createChallenges(Date.now),
       readStatus,
@@ -353,9 +356,9 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
       if (endpoint === addresses.omniUrl) {
         throw new Failure("INVALID_REQUEST", "It is this node itself.");
       }
-      book.hear(endpoint, "operator", identity);
-      await acquaint.underWay(endpoint);
-      await acquaint.ask(endpoint, peersWanted);
+      book.add(endpoint, "operator", identity);
+      await dialer.underWay(endpoint);
+      await dialer.dial(endpoint, peersWanted);
       await (isWriter ? save() : undefined);
       return endpoint;
     },

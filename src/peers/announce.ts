@@ -1,40 +1,40 @@
-/** Tells peers of a new block at once, so that none has to wait for its next look. */
-import type { Acquaint } from "./acquaint.js";
+/** Announces a new block to peers at once, so that none has to wait for its next look. */
+import type { Dialer } from "./dialer.js";
 import type { PeerBook } from "./peer-book.js";
 
 /** What it needs. */
 export interface AnnounceParts {
   readonly book: Pick<PeerBook, "believed">;
-  readonly acquaint: Pick<Acquaint, "ask" | "underWay">;
+  readonly dialer: Dialer;
   /** Number of the newest block. */
   readonly head: () => bigint;
 }
 
-/** Most peers that are told; the others hear of it from those, or ask. */
-const maxTold = 50;
+/** Most peers that it is announced to; the others learn of it from those, or ask. */
+const maxAnnouncedTo = 50;
 
-/** Builds the function that tells. Peers that are being told hear of everything that is new when that is done. */
-export function createAnnounce({ book, acquaint, head }: AnnounceParts): () => void {
-  const telling = new Set<string>();
+/** Builds the function that announces. A peer to which it is being announced learns of what is newer after that. */
+export function createAnnounce({ book, dialer, head }: AnnounceParts): () => void {
+  const underWay = new Set<string>();
 
-  async function tell(endpoint: string): Promise<void> {
-    telling.add(endpoint);
-    let told = -1n;
-    while (told < head()) {
-      // One under way may have said something older.
-      await acquaint.underWay(endpoint);
-      told = head();
-      await acquaint.ask(endpoint, 0);
+  async function announceTo(endpoint: string): Promise<void> {
+    underWay.add(endpoint);
+    let announced = -1n;
+    while (announced < head()) {
+      // A dialing under way may have said something older.
+      await dialer.underWay(endpoint);
+      announced = head();
+      await dialer.dial(endpoint, 0);
     }
-    telling.delete(endpoint);
+    underWay.delete(endpoint);
   }
 
   return () => {
     const number = head();
     book
       .believed()
-      .filter((entry) => (entry.head?.number ?? 0n) < number && !telling.has(entry.endpoint))
-      .slice(0, maxTold)
-      .forEach(({ endpoint }) => void tell(endpoint));
+      .filter((entry) => (entry.head?.number ?? 0n) < number && !underWay.has(entry.endpoint))
+      .slice(0, maxAnnouncedTo)
+      .forEach(({ endpoint }) => void announceTo(endpoint));
   };
 }

@@ -41,19 +41,61 @@ export interface MainLoop {
 
 /** Builds a loop, not started. */
 export function createMainLoop(parts: MainLoopParts): MainLoop {
-  const { intervalMs, tickDeadlineMs, tasks, nowMs, onTaskError, onLife } = parts;
-  const deadAfterMs = Math.max(3 * intervalMs, 30_000);
-  const running = new Set<string>();
-  let lastTickMs: number | undefined;
-  let startedAtMs: number | undefined;
+  const { intervalMs, tickDeadlineMs, nowMs } = parts;
+  const runTasks = createTaskRunner(parts);
+  const liveness = createLiveness(parts);
   let iterations = 0n;
-  let exitReason: string | undefined;
-  let reportedDead = false;
   let nextTick: NodeJS.Timeout | undefined;
-  let watchdog: NodeJS.Timeout | undefined;
   let tickUnderWay: Promise<void> = Promise.resolve();
 
-  async function runTask(task: LoopTask): Promise<void> {
+  async function tick(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const tooLate = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, tickDeadlineMs);
+    });
+    await Promise.race([runTasks(), tooLate]);
+    clearTimeout(timer);
+    iterations++;
+    liveness.beat();
+    if (liveness.exitReason() === undefined) {
+      nextTick = setTimeout(schedule, intervalMs);
+    }
+  }
+
+  function schedule(): void {
+    tickUnderWay = tick();
+  }
+
+  return {
+    start() {
+      liveness.start();
+      schedule();
+    },
+    async stop(reason) {
+      if (liveness.exit(reason)) {
+        clearTimeout(nextTick);
+        await tickUnderWay;
+        liveness.report();
+      }
+    },
+    heartbeat() {
+      const lastTickMs = liveness.lastBeatMs();
+      return {
+        heartbeatAgeS: lastTickMs === undefined ? undefined : Math.max(0, nowMs() - lastTickMs) / 1000,
+        iterationsTotal: iterations,
+        exited: liveness.exitReason() !== undefined,
+        exitReason: liveness.exitReason(),
+      };
+    },
+    isDead: () => liveness.isDead(),
+  };
+}
+
+/** Builds the function that runs every task that is not running still; it never rejects. */
+function createTaskRunner({ tasks, onTaskError }: MainLoopParts): () => Promise<unknown> {
+  const running = new Set<string>();
+
+  async function run(task: LoopTask): Promise<void> {
     if (running.has(task.name)) {
       return;
     }
@@ -67,35 +109,24 @@ export function createMainLoop(parts: MainLoopParts): MainLoop {
     }
   }
 
-  async function tick(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const tooLate = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, tickDeadlineMs);
-    });
-    await Promise.race([Promise.all(tasks.map(runTask)), tooLate]);
-    clearTimeout(timer);
-    lastTickMs = nowMs();
-    iterations++;
-    reportLife();
-    if (exitReason === undefined) {
-      watchdog?.refresh();
-      nextTick = setTimeout(schedule, intervalMs);
-    }
-  }
+  return () => Promise.all(tasks.map(run));
+}
 
-  function schedule(): void {
-    tickUnderWay = tick();
-  }
+/** Whether the loop is alive, told on each change: by its ticks, and by a watchdog where there are none. */
+function createLiveness({ intervalMs, nowMs, onLife }: MainLoopParts) {
+  const deadAfterMs = Math.max(3 * intervalMs, 30_000);
+  let startedMs: number | undefined;
+  let lastBeatMs: number | undefined;
+  let exitReason: string | undefined;
+  let reportedDead = false;
+  let watchdog: NodeJS.Timeout | undefined;
 
   function isDead(): boolean {
-    if (exitReason !== undefined) {
-      return true;
-    }
-    const since = lastTickMs ?? startedAtMs;
-    return since !== undefined && nowMs() - since > deadAfterMs;
+    const sinceMs = lastBeatMs ?? startedMs;
+    return exitReason !== undefined || (sinceMs !== undefined && nowMs() - sinceMs > deadAfterMs);
   }
 
-  function reportLife(): void {
+  function report(): void {
     const dead = isDead();
     if (dead !== reportedDead) {
       reportedDead = dead;
@@ -104,27 +135,29 @@ export function createMainLoop(parts: MainLoopParts): MainLoop {
   }
 
   return {
-    start() {
-      startedAtMs = nowMs();
-      watchdog = setTimeout(reportLife, deadAfterMs + 1).unref();
-      schedule();
-    },
-    async stop(reason) {
-      if (exitReason !== undefined || startedAtMs === undefined) {
-        return;
-      }
-      exitReason = reason;
-      clearTimeout(nextTick);
-      clearTimeout(watchdog);
-      await tickUnderWay;
-      reportLife();
-    },
-    heartbeat: () => ({
-      heartbeatAgeS: lastTickMs === undefined ? undefined : Math.max(0, nowMs() - lastTickMs) / 1000,
-      iterationsTotal: iterations,
-      exited: exitReason !== undefined,
-      exitReason,
-    }),
     isDead,
+    report,
+    lastBeatMs: () => lastBeatMs,
+    exitReason: () => exitReason,
+    start() {
+      startedMs = nowMs();
+      watchdog = setTimeout(report, deadAfterMs + 1).unref();
+    },
+    beat() {
+      lastBeatMs = nowMs();
+      report();
+      if (exitReason === undefined) {
+        watchdog?.refresh();
+      }
+    },
+    /** False when it has ended already, or was never started. */
+    exit(reason: string): boolean {
+      const isRunning = startedMs !== undefined && exitReason === undefined;
+      exitReason = isRunning ? reason : exitReason;
+      if (isRunning) {
+        clearTimeout(watchdog);
+      }
+      return isRunning;
+    },
   };
 }

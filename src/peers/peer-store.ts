@@ -1,11 +1,12 @@
 /** The address book in the database. */
 import type { Database } from "../db/connect.js";
 import type { PeerOrigin, StoredPeer } from "./peer.js";
-import type { BookChanges, PeerBook } from "./peer-book.js";
+import type { BookChanges } from "./book-entries.js";
+import type { PeerBook } from "./peer-book.js";
 
 /** The stored book. */
 export interface PeerStore {
-  /** All peers, in the order in which the node heard of them. */
+  /** All peers, in the order in which the node learned of them. */
   load(): Promise<StoredPeer[]>;
   /** Stores changes, all or none. */
   save(changes: BookChanges): Promise<void>;
@@ -13,7 +14,7 @@ export interface PeerStore {
 
 interface PeerRow {
   readonly endpoint: string;
-  readonly origin: string;
+  readonly origin: (typeof storedOrigins)[PeerOrigin];
   readonly identity: string | null;
   readonly expected_identity: string | null;
   readonly connection_string: string | null;
@@ -22,6 +23,12 @@ interface PeerRow {
   readonly failures: number;
   readonly next_try_ms: number;
 }
+
+/** Who named a peer, in the words that are stored. */
+const storedOrigins = { file: "file", operator: "operator", handshake: "hello", gossip: "gossip" } as const;
+const originsByStored = new Map(
+  Object.entries(storedOrigins).map(([origin, stored]) => [stored, origin as PeerOrigin] as const),
+);
 
 /** Most rows of one statement. */
 const chunk = 80;
@@ -33,7 +40,7 @@ export function createPeerStore({ read, write }: Pick<Database, "read" | "write"
       const rows = (await read("peers").orderBy("id").select("*")) as PeerRow[];
       return rows.map((row) => ({
         endpoint: row.endpoint,
-        origin: row.origin as PeerOrigin,
+        origin: originsByStored.get(row.origin)!,
         identity: row.identity ?? undefined,
         expectedIdentity: row.expected_identity ?? undefined,
         connectionString: row.connection_string ?? undefined,
@@ -64,7 +71,7 @@ export function createPeerStore({ read, write }: Pick<Database, "read" | "write"
 function toRow(peer: StoredPeer): PeerRow {
   return {
     endpoint: peer.endpoint,
-    origin: peer.origin,
+    origin: storedOrigins[peer.origin],
     identity: peer.identity ?? null,
     expected_identity: peer.expectedIdentity ?? null,
     connection_string: peer.connectionString ?? null,

@@ -1,9 +1,9 @@
 /** A peer as the address book has it, and as everybody is shown it. */
 import { makeImmutable } from "../base/immutable.js";
-import type { Head, ReadStatus } from "./introduction.js";
+import type { Head, ReadStatus } from "./status.js";
 
-/** Who named a peer: the file of --peers, the operator, itself, or another peer. */
-export type PeerOrigin = "file" | "operator" | "hello" | "gossip";
+/** Who named a peer: the file of --peers, the operator, itself in a handshake, or another peer. */
+export type PeerOrigin = "file" | "operator" | "handshake" | "gossip";
 
 /** A peer, with the fields of the contract's `Peer` message. */
 export interface Peer {
@@ -38,7 +38,7 @@ export interface StoredPeer {
   readonly lastSeenMs: number | undefined;
   /** Calls that failed since then. */
   readonly failures: number;
-  /** It is not asked before. */
+  /** It is not dialed before. */
   readonly nextTryMs: number;
 }
 
@@ -50,15 +50,15 @@ export interface BookEntry extends StoredPeer {
   readonly online: boolean;
   readonly accepting: boolean;
   readonly head: Head | undefined;
-  /** It introduced itself since this process began, and nothing has gone wrong since. */
-  readonly introduced: boolean;
-  /** Why it is not verified, or not followed. */
+  /** A handshake with it succeeded since this process began, and nothing has gone wrong since. */
+  readonly handshaken: boolean;
+  /** Why it is not verified, or not believed. */
   readonly message: string | undefined;
   /** Until then its blocks are not wanted, and what it says of its chain does not count. */
   readonly distrustedUntilMs: number;
   /** How often it was distrusted. */
   readonly offences: number;
-  readonly lastAskedMs: number;
+  readonly lastDialedMs: number;
 }
 
 /** A peer that nothing is known of. */
@@ -74,7 +74,7 @@ export const blank: StoredPeer = {
   nextTryMs: 0,
 };
 
-/** The entry of a peer that was not asked since this process began. */
+/** The entry of a peer that was not dialed since this process began. */
 export function entryOf(peer: StoredPeer): BookEntry {
   return Object.freeze({
     ...peer,
@@ -82,11 +82,11 @@ export function entryOf(peer: StoredPeer): BookEntry {
     online: false,
     accepting: false,
     head: undefined,
-    introduced: false,
+    handshaken: false,
     message: undefined,
     distrustedUntilMs: 0,
     offences: 0,
-    lastAskedMs: 0,
+    lastDialedMs: 0,
   });
 }
 
@@ -98,17 +98,18 @@ export function seen({ head, accepting }: ReadStatus, now: number) {
 /** The operator named it. */
 export const isOperators = ({ origin }: StoredPeer): boolean => origin === "file" || origin === "operator";
 /** It was neither named by the operator nor verified. */
-export const isStranger = (entry: StoredPeer): boolean => !isOperators(entry) && entry.verifiedMs === undefined;
-/** Others told of it, and that is all. */
-export const isHearsay = (entry: StoredPeer): boolean => entry.origin === "gossip" && entry.verifiedMs === undefined;
+export const isUnverified = (entry: StoredPeer): boolean => !isOperators(entry) && entry.verifiedMs === undefined;
+/** Another peer named it, and that is all. */
+export const isUnverifiedGossip = (entry: StoredPeer): boolean =>
+  entry.origin === "gossip" && entry.verifiedMs === undefined;
 
 /** The identity that it proved in a handshake since this process began; undefined once something has gone wrong. */
 export const provenIdentity = (entry: BookEntry | undefined): string | undefined =>
-  entry?.introduced === true ? entry.identity : undefined;
+  entry?.handshaken === true ? entry.identity : undefined;
 
-/** Addresses that nobody has asked yet are of no interest to anybody else. */
+/** Addresses that nobody has dialed yet are of no interest to anybody else. */
 export function isShown(entry: BookEntry): boolean {
-  return !isHearsay(entry) || entry.message !== undefined;
+  return !isUnverifiedGossip(entry) || entry.message !== undefined;
 }
 
 const shownPeers = new WeakMap<BookEntry, Peer>();

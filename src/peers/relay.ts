@@ -1,21 +1,20 @@
 /**
- * Hands transactions on to where blocks are made: to an authority where one is online, otherwise to other peers, which
- * hand them on in their turn. The mempool is the queue, so that nothing that was taken is lost; a transaction is handed on
- * once, again when nothing has come of it, and given up when it is too old.
+ * Relays transactions to where blocks are made: to an authority where one is online, otherwise to other peers, which
+ * relay them as well. The mempool is the queue, so that nothing that was taken is lost; a transaction is relayed once,
+ * again when nothing has come of it, and given up when it is too old.
  */
 import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import type { RelayOutcome } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { CallError } from "../rpc/channel.js";
-import type { BookEntry } from "./peer.js";
 import type { PeerBook } from "./peer-book.js";
 
-/** Whom transactions are handed to. */
+/** Whom transactions are relayed to. */
 export type RelayTarget = "authority" | "peer";
 
-/** The mempool, as far as it is handed on. */
+/** The mempool, as far as it is relayed. */
 export interface RelayMempool {
-  /** The oldest transactions that were not handed to such a node since then, in the order in which they came. */
+  /** The oldest transactions that were not relayed to such a node since then, in the order in which they came. */
   pendingToRelay(
     to: RelayTarget,
     relayedBeforeMs: number,
@@ -33,7 +32,7 @@ export interface RelayParts {
   readonly mempool: RelayMempool;
   readonly book: Pick<PeerBook, "believed">;
   readonly authorities: readonly string[];
-  /** Hands transactions to a peer, and gives one outcome for each. Throws a CallError. */
+  /** Sends transactions to a peer, and gives one outcome for each. Throws a CallError. */
   readonly send: (endpoint: string, transactions: readonly Transaction[]) => Promise<readonly RelayOutcome[]>;
   readonly nowMs: () => number;
   readonly onError: (error: unknown) => void;
@@ -41,85 +40,99 @@ export interface RelayParts {
 
 /** The relay. */
 export interface Relay {
-  /** There is somebody to hand transactions to. */
+  /** There is somebody to relay transactions to. */
   isPossible(): boolean;
-  /** Hands on what is waiting, unless it is at it already. */
+  /** Relays what is waiting, unless it is at it already. */
   kick(): void;
   /** Ends, after what is under way. */
   stop(): Promise<void>;
 }
 
-/** Most transactions that are handed on at once. */
+/** Most transactions that are relayed at once. */
 export const maxRelayed = 100;
-/** A transaction of which nothing came is handed on again after this. */
+/** A transaction of which nothing came is relayed again after this. */
 const againAfterMs = 5_000;
 /** And given up after this. */
 export const expiresAfterMs = 600_000;
-/** Most bytes that are handed on at once. */
+/** Most bytes that are relayed at once. */
 const maxBytes = 3 * 1024 * 1024;
 /** Most peers that are tried in one go. */
 const maxTargets = 3;
 
 type Pending = Awaited<ReturnType<RelayMempool["pendingToRelay"]>>;
 
-/** Builds it. */
-export function createRelay({ mempool, book, authorities, send, nowMs, onError }: RelayParts): Relay {
+/** Builds a relay; it does nothing before it is kicked. */
+export function createRelay(parts: RelayParts): Relay {
   let underWay: Promise<void> | undefined;
   let isWanted = false;
-  let isStopped = false;
+  const stopped = new AbortController();
+  const relayAll = createRelayPass(parts, stopped.signal);
 
-  const isAuthority = ({ identity = "" }: BookEntry): boolean => authorities.includes(identity);
-
-  /** Some of the peers that are authorities, or are not, by chance. */
-  function targets(to: RelayTarget): string[] {
-    return book
-      .believed()
-      .filter((entry) => isAuthority(entry) === (to === "authority"))
-      .map(({ endpoint }) => ({ endpoint, chance: Math.random() }))
-      .sort((a, b) => a.chance - b.chance)
-      .slice(0, maxTargets)
-      .map(({ endpoint }) => endpoint);
-  }
-
-  async function handOn(): Promise<void> {
-    await expire();
-    // What only others have had so far goes to an authority as soon as there is one, in its order.
-    if (!(await handOnTo("authority"))) {
-      await handOnTo("peer");
+  /** What comes in meanwhile is looked for when that is done. */
+  function kick(): void {
+    isWanted = true;
+    if (underWay === undefined && !stopped.signal.aborted) {
+      isWanted = false;
+      underWay = relayAll()
+        .catch(parts.onError)
+        .finally(() => {
+          underWay = undefined;
+          if (isWanted) {
+            kick();
+          }
+        });
     }
   }
 
-  /** Hands on all that waits. False when nobody takes it now. */
-  async function handOnTo(to: RelayTarget): Promise<boolean> {
-    const endpoints = targets(to);
-    while (endpoints.length > 0 && !isStopped) {
+  return {
+    isPossible: () => parts.book.believed().length > 0,
+    kick,
+    async stop() {
+      stopped.abort();
+      await underWay;
+    },
+  };
+}
+
+/** Builds the function that relays all that waits, once. */
+function createRelayPass(parts: RelayParts, stopped: AbortSignal): () => Promise<void> {
+  const { mempool, send, nowMs } = parts;
+
+  /** False when nobody takes what waits now. */
+  async function relayTo(to: RelayTarget): Promise<boolean> {
+    const endpoints = targets(parts, to);
+    while (endpoints.length > 0 && !stopped.aborted) {
       const waiting = fitting(await mempool.pendingToRelay(to, nowMs() - againAfterMs, maxRelayed));
       if (waiting.length === 0) {
         return true;
       }
-      if (!(await handOver(to, endpoints[0]!, waiting))) {
+      const outcomes = await sendBatch(endpoints[0]!, waiting);
+      if (outcomes === undefined || !(await record(to, waiting, outcomes))) {
         endpoints.shift();
       }
     }
     return false;
   }
 
-  /** False when nothing came of it. Only an authority's word that a transaction is rejected is the last one. */
-  async function handOver(to: RelayTarget, endpoint: string, waiting: Pending): Promise<boolean> {
-    const taken: string[] = [];
-    let rejected = 0;
-    let outcomes: readonly RelayOutcome[];
+  /** Undefined when the peer does not answer. */
+  async function sendBatch(endpoint: string, waiting: Pending): Promise<readonly RelayOutcome[] | undefined> {
     try {
-      outcomes = await send(
+      return await send(
         endpoint,
         waiting.map(({ transaction }) => transaction),
       );
     } catch (error) {
       if (error instanceof CallError) {
-        return false;
+        return undefined;
       }
       throw error;
     }
+  }
+
+  /** False when nothing came of any. Only an authority's word that a transaction is rejected is the last one. */
+  async function record(to: RelayTarget, waiting: Pending, outcomes: readonly RelayOutcome[]): Promise<boolean> {
+    const taken: string[] = [];
+    let rejected = 0;
     for (const [i, { hash }] of waiting.entries()) {
       const { status = TransactionStatus.UNSPECIFIED, reason = "" } = outcomes[i] ?? {};
       if (status === TransactionStatus.REJECTED && to === "authority") {
@@ -133,36 +146,30 @@ export function createRelay({ mempool, book, authorities, send, nowMs, onError }
     return taken.length + rejected > 0;
   }
 
-  async function expire(): Promise<void> {
-    for (const hash of await mempool.pendingSince(nowMs() - expiresAfterMs, maxRelayed)) {
-      await mempool.reject(hash, `It was in no block ${expiresAfterMs / 60_000} minutes after it was submitted.`);
+  return async () => {
+    await expire(parts);
+    // What only others have had so far goes to an authority as soon as there is one, in its order.
+    if (!(await relayTo("authority"))) {
+      await relayTo("peer");
     }
-  }
-
-  /** What comes in meanwhile is looked for when that is done. */
-  function kick(): void {
-    isWanted = true;
-    if (underWay === undefined && !isStopped) {
-      isWanted = false;
-      underWay = handOn()
-        .catch(onError)
-        .finally(() => {
-          underWay = undefined;
-          if (isWanted) {
-            kick();
-          }
-        });
-    }
-  }
-
-  return {
-    isPossible: () => book.believed().length > 0,
-    kick,
-    async stop() {
-      isStopped = true;
-      await underWay;
-    },
   };
+}
+
+/** Some of the peers that are authorities, or are not, by chance. */
+function targets({ book, authorities }: RelayParts, to: RelayTarget): string[] {
+  return book
+    .believed()
+    .filter(({ identity = "" }) => authorities.includes(identity) === (to === "authority"))
+    .map(({ endpoint }) => ({ endpoint, chance: Math.random() }))
+    .sort((a, b) => a.chance - b.chance)
+    .slice(0, maxTargets)
+    .map(({ endpoint }) => endpoint);
+}
+
+async function expire({ mempool, nowMs }: RelayParts): Promise<void> {
+  for (const hash of await mempool.pendingSince(nowMs() - expiresAfterMs, maxRelayed)) {
+    await mempool.reject(hash, `It was in no block ${expiresAfterMs / 60_000} minutes after it was submitted.`);
+  }
 }
 
 /** As many as go at once: the first one in any case. */

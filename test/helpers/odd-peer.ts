@@ -19,9 +19,9 @@ import {
 import {
   ExchangeStatusResponseSchema,
   GetChallengeResponseSchema,
-  HelloRequestSchema,
-  HelloResponseSchema,
-  IntroductionSchema,
+  HandshakeRequestSchema,
+  HandshakeResponseSchema,
+  NodeInfoSchema,
   type KnownPeerSchema,
   PeerService,
   type StatusSchema,
@@ -37,12 +37,12 @@ export interface OddKey {
   sign(bytes: Uint8Array): Uint8Array;
 }
 
-const signedPrefix = Buffer.from("gatehouse introduction v1\0", "latin1");
+const signedPrefix = Buffer.from("gatehouse handshake v1\0", "latin1");
 
-/** An introduction, made of protobuf-es and node:crypto alone. */
-export function signIntroduction(signer: OddKey, said: MessageInitShape<typeof IntroductionSchema>) {
-  const introduction = toBinary(IntroductionSchema, create(IntroductionSchema, said));
-  return { introduction, signature: signer.sign(Buffer.concat([signedPrefix, introduction])) };
+/** A signed node info, made of protobuf-es and node:crypto alone. */
+export function signNodeInfo(signer: OddKey, said: MessageInitShape<typeof NodeInfoSchema>) {
+  const nodeInfo = toBinary(NodeInfoSchema, create(NodeInfoSchema, said));
+  return { nodeInfo, signature: signer.sign(Buffer.concat([signedPrefix, nodeInfo])) };
 }
 
 /** A peer that answers as it is told, and not as it should. */
@@ -54,10 +54,8 @@ export interface OddPeer {
   /** Streams blocks for a call; ends the stream when it returns. */
   readonly blocks?: (fromNumber: bigint, send: (block: Block | undefined) => Promise<void>) => Promise<void>;
   readonly peers?: readonly MessageInitShape<typeof KnownPeerSchema>[];
-  /** Changes its introduction. */
-  readonly introduce?: (
-    said: MessageInitShape<typeof IntroductionSchema>,
-  ) => MessageInitShape<typeof IntroductionSchema>;
+  /** Changes its node info. */
+  readonly changeNodeInfo?: (said: MessageInitShape<typeof NodeInfoSchema>) => MessageInitShape<typeof NodeInfoSchema>;
 }
 
 /** Serves an odd peer over TLS and gives its endpoint. */
@@ -84,7 +82,7 @@ export async function startOddPeer(
   server.addService(
     {
       challenge: definition("/gatehouse.peer.v1.PeerService/GetChallenge", false),
-      hello: definition("/gatehouse.peer.v1.PeerService/Hello", false),
+      handshake: definition("/gatehouse.peer.v1.PeerService/Handshake", false),
       status: definition("/gatehouse.peer.v1.PeerService/ExchangeStatus", false),
       blocks: definition(`/${ChainService.typeName}/ListBlocks`, true),
     },
@@ -93,8 +91,8 @@ export async function startOddPeer(
         const answer = { challenge: randomBytes(32), genesisHash: odd.genesisHash };
         reply(null, Buffer.from(toBinary(GetChallengeResponseSchema, create(GetChallengeResponseSchema, answer))));
       },
-      hello(call: { request: Buffer }, reply: (error: null, bytes: Uint8Array) => void) {
-        const { challenge } = fromBinary(HelloRequestSchema, call.request);
+      handshake(call: { request: Buffer }, reply: (error: null, bytes: Uint8Array) => void) {
+        const { challenge } = fromBinary(HandshakeRequestSchema, call.request);
         const said = {
           challenge,
           identity: odd.key.publicKey,
@@ -104,9 +102,9 @@ export async function startOddPeer(
           status: status(),
           version: "0",
         };
-        const introduction = signIntroduction(odd.key, odd.introduce?.(said) ?? said);
-        const answer = create(HelloResponseSchema, { introduction, peers });
-        reply(null, Buffer.from(toBinary(HelloResponseSchema, answer)));
+        const nodeInfo = signNodeInfo(odd.key, odd.changeNodeInfo?.(said) ?? said);
+        const answer = create(HandshakeResponseSchema, { nodeInfo, peers });
+        reply(null, Buffer.from(toBinary(HandshakeResponseSchema, answer)));
       },
       status(_: unknown, reply: (error: null, bytes: Uint8Array) => void) {
         const answer = create(ExchangeStatusResponseSchema, { status: status(), peers });
@@ -154,12 +152,12 @@ export interface Stranger {
     method: DescMethodUnary<I, O>,
     request: MessageInitShape<I>,
   ): Promise<MessageShape<O>>;
-  /** Says Hello with what is given; the rest is as it should be. */
-  hello(said: HelloSaid): Promise<MessageShape<typeof HelloResponseSchema>>;
+  /** Shakes hands with what is given; the rest is as it should be. */
+  handshake(given: HandshakeGiven): Promise<MessageShape<typeof HandshakeResponseSchema>>;
 }
 
-/** What a Hello says. */
-export interface HelloSaid {
+/** What the caller gives in a handshake. */
+export interface HandshakeGiven {
   readonly endpoint: string;
   readonly genesisHash: string;
   /** Who signs; the stranger itself when left out. */
@@ -181,7 +179,7 @@ export function connectStranger(t: { teardown(close: () => unknown): void }, por
   const call: Stranger["call"] = (method, request) => callUnary(client, method, request);
   return {
     call,
-    async hello({
+    async handshake({
       endpoint,
       genesisHash,
       signer = key,
@@ -191,9 +189,9 @@ export function connectStranger(t: { teardown(close: () => unknown): void }, por
       status,
     }) {
       const { challenge: fresh } = await call(PeerService.method.getChallenge, {});
-      return await call(PeerService.method.hello, {
+      return await call(PeerService.method.handshake, {
         challenge: randomBytes(32),
-        introduction: signIntroduction(signer, {
+        nodeInfo: signNodeInfo(signer, {
           challenge: challenge ?? fresh,
           identity,
           genesisHash,

@@ -97,7 +97,7 @@ test("peers outlive a restart, and those of the file are what the file says", as
   await until(async () => (await peersOf(again))[0]!.status.ready);
 });
 
-test("without TLS between nodes they verify each other by Hello alone; schemes do not mix", async (t) => {
+test("without TLS between nodes they verify each other by the handshake alone; schemes do not mix", async (t) => {
   const flags = { "omni-tls": "off" };
   const first = await startMemberOf(t, { key: testKey(1), genesis, flags });
   const url = endpointOf(first).replace("https", "http");

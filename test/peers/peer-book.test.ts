@@ -1,6 +1,6 @@
 /** The address book: what it believes, what it forgets, and how much it holds. */
 import test from "ava";
-import type { ReadStatus } from "../../src/peers/introduction.js";
+import type { ReadStatus } from "../../src/peers/status.js";
 import { createPeerBook } from "../../src/peers/peer-book.js";
 
 const status: ReadStatus = { head: { number: 3n, hash: "0x3" }, accepting: true };
@@ -11,14 +11,19 @@ function setUp() {
   const clock = { nowMs: 1_000_000 };
   const book = createPeerBook({ ownIdentity: identity(0), stored: [], intervalMs: 1_000, nowMs: () => clock.nowMs });
   const prove = (n: number, as = identity(n), announced = endpoint(n)) =>
-    book.recordProof(endpoint(n), { identity: as, connectionString: `http://198.51.100.1:${n}`, announced, status });
+    book.recordHandshake(endpoint(n), {
+      identity: as,
+      connectionString: `http://198.51.100.1:${n}`,
+      announced,
+      status,
+    });
   return { clock, book, prove };
 }
 
-test("10,000 addresses that others tell of leave the book bounded, unseen, and asked a few at a time", (t) => {
+test("10,000 addresses that come by gossip leave the book bounded, unseen, and dialed a few at a time", (t) => {
   const { clock, book } = setUp();
   for (let n = 1; n <= 10_000; n++) {
-    book.hear(endpoint(n), "gossip");
+    book.add(endpoint(n), "gossip");
   }
   t.is(book.entries().length, 1_000);
   t.deepEqual(book.list(), []);
@@ -34,11 +39,11 @@ test("10,000 addresses that others tell of leave the book bounded, unseen, and a
 
 test("those who name themselves and are not verified push out each other, and nobody else", (t) => {
   const { book, prove } = setUp();
-  book.hear(endpoint(1), "hello");
+  book.add(endpoint(1), "handshake");
   t.is(prove(1), undefined);
-  book.hear(endpoint(2), "file");
+  book.add(endpoint(2), "file");
   for (let n = 10; n < 1_000; n++) {
-    book.hear(endpoint(n), "hello");
+    book.add(endpoint(n), "handshake");
   }
   t.is(book.entries().length, 66);
   t.truthy(book.get(endpoint(1)));
@@ -48,23 +53,23 @@ test("those who name themselves and are not verified push out each other, and no
 test("a thousand verified peers stay; another one has no room until one was not seen for a day", (t) => {
   const { clock, book, prove } = setUp();
   for (let n = 1; n <= 1_000; n++) {
-    book.hear(endpoint(n), "hello");
+    book.add(endpoint(n), "handshake");
     prove(n);
   }
-  t.false(book.hear(endpoint(2_000), "hello"));
-  t.true(book.hear(endpoint(2_001), "operator"));
+  t.false(book.add(endpoint(2_000), "handshake"));
+  t.true(book.add(endpoint(2_001), "operator"));
   clock.nowMs += 25 * 3_600_000;
   for (let n = 2; n <= 1_000; n++) {
     book.recordStatus(endpoint(n), status);
   }
-  t.true(book.hear(endpoint(2_000), "hello"));
+  t.true(book.add(endpoint(2_000), "handshake"));
   t.is(book.get(endpoint(1)), undefined);
 });
 
-test("of many peers each has its turn, the longest not asked first", (t) => {
+test("of many peers each has its turn, the longest not dialed first", (t) => {
   const { clock, book } = setUp();
   for (let n = 1; n <= 250; n++) {
-    book.hear(endpoint(n), "file");
+    book.add(endpoint(n), "file");
   }
   const asked = new Set<string>();
   for (let tick = 0; tick < 3; tick++) {
@@ -81,7 +86,7 @@ test("of many peers each has its turn, the longest not asked first", (t) => {
 
 test("a peer that fails is left alone for longer and longer, and believed again when it answers", (t) => {
   const { clock, book, prove } = setUp();
-  book.hear(endpoint(1), "file");
+  book.add(endpoint(1), "file");
   prove(1);
   t.is(book.believed().length, 1);
   const pauses: number[] = [];
@@ -104,13 +109,13 @@ test("a peer that fails is left alone for longer and longer, and believed again 
 
 test("an identity is at one place: refused elsewhere while that answers, moved when it does not", (t) => {
   const { book, prove } = setUp();
-  book.hear(endpoint(1), "hello");
-  book.hear(endpoint(2), "hello");
+  book.add(endpoint(1), "handshake");
+  book.add(endpoint(2), "handshake");
   prove(1, identity(7));
   t.regex(prove(2, identity(7)) ?? "", /held by https:\/\/198\.51\.100\.1:1, which answers/);
   t.is(book.verified(identity(7))!.endpoint, endpoint(1));
   book.recordFailure(endpoint(1));
-  book.hear(endpoint(2), "hello");
+  book.add(endpoint(2), "handshake");
   t.is(prove(2, identity(7)), undefined);
   t.is(book.verified(identity(7))!.endpoint, endpoint(2));
   t.is(book.get(endpoint(1)), undefined);
@@ -118,20 +123,20 @@ test("an identity is at one place: refused elsewhere while that answers, moved w
 
 test("itself, an unexpected key, and one that names itself differently are refused; an operator knows better", (t) => {
   const { book, prove } = setUp();
-  book.hear(endpoint(1), "file", identity(9));
+  book.add(endpoint(1), "file", identity(9));
   t.regex(prove(1) ?? "", /not the identity expected of it/);
-  book.hear(endpoint(2), "gossip");
+  book.add(endpoint(2), "gossip");
   t.regex(prove(2, identity(0)) ?? "", /this node itself/);
-  book.hear(endpoint(3), "gossip");
+  book.add(endpoint(3), "gossip");
   t.regex(prove(3, identity(3), endpoint(4)) ?? "", /names itself https:\/\/198\.51\.100\.1:4/);
-  book.hear(endpoint(5), "operator");
+  book.add(endpoint(5), "operator");
   t.is(prove(5, identity(5), endpoint(6)), undefined);
   t.deepEqual(book.sample(10, ""), [{ endpoint: endpoint(6), identity: identity(5) }]);
 });
 
 test("who sent what he should not have is not believed for a while, longer each time", (t) => {
   const { clock, book, prove } = setUp();
-  book.hear(endpoint(1), "file");
+  book.add(endpoint(1), "file");
   prove(1);
   for (const minutes of [1, 2, 4]) {
     book.distrust(endpoint(1), "It lied.");
@@ -150,11 +155,11 @@ test("who sent what he should not have is not believed for a while, longer each 
 test("the newest block is that of those who are believed, at any moment", (t) => {
   const { clock, book, prove } = setUp();
   t.is(book.highestBlock(), undefined);
-  book.hear(endpoint(1), "file");
+  book.add(endpoint(1), "file");
   t.is(book.highestBlock(), undefined);
   prove(1);
   t.is(book.highestBlock(), 3n);
-  book.hear(endpoint(2), "file");
+  book.add(endpoint(2), "file");
   prove(2);
   book.recordStatus(endpoint(2), { head: { number: 9n, hash: "0x9" }, accepting: true });
   t.is(book.highestBlock(), 9n);
@@ -170,7 +175,7 @@ test("the newest block is that of those who are believed, at any moment", (t) =>
 
 test("only what matters is stored: not every answer", (t) => {
   const { clock, book, prove } = setUp();
-  book.hear(endpoint(1), "file");
+  book.add(endpoint(1), "file");
   prove(1);
   t.is(book.takeChanges().saved.length, 1);
   clock.nowMs += 1_000;

@@ -1,4 +1,4 @@
-/** Peers and transactions that are handed on, in both databases. */
+/** Peers and transactions that are relayed, in both databases. */
 import test from "ava";
 import { createChainStore } from "../../src/chain/store.js";
 import { createPeerStore } from "../../src/peers/peer-store.js";
@@ -9,7 +9,7 @@ import { prepareEngines } from "../helpers/databases.js";
 const engines = await prepareEngines();
 test.after.always(() => engines.stop());
 
-const peer = (n: number): StoredPeer => ({ ...blank, endpoint: `https://198.51.100.1:${n}`, origin: "hello" });
+const peer = (n: number): StoredPeer => ({ ...blank, endpoint: `https://198.51.100.1:${n}`, origin: "handshake" });
 
 for (const engine of engines.names) {
   test(`the address book comes back as it was stored (${engine})`, async (t) => {
@@ -33,7 +33,24 @@ for (const engine of engines.names) {
     t.deepEqual(await store.load(), [peer(1), known, peer(1_000)]);
   });
 
-  test(`transactions wait to be handed on in the order in which they came (${engine})`, async (t) => {
+  test(`who named a peer is stored in the words of always (${engine})`, async (t) => {
+    const database = await engines.open(t, engine);
+    const words = { file: "file", operator: "operator", hello: "handshake", gossip: "gossip" } as const;
+    for (const origin of Object.keys(words)) {
+      await database.write("peers").insert({ endpoint: origin, origin, failures: 0, next_try_ms: 0 });
+    }
+    const store = createPeerStore(database);
+    const peers = await store.load();
+    t.deepEqual(
+      peers.map(({ origin }) => origin),
+      Object.values(words),
+    );
+    await store.save({ saved: peers, removed: [] });
+    const rows = (await database.read("peers").orderBy("id").select("endpoint", "origin")) as Record<string, string>[];
+    t.true(rows.every(({ endpoint, origin }) => endpoint === origin));
+  });
+
+  test(`transactions wait to be relayed in the order in which they came (${engine})`, async (t) => {
     const database = await engines.open(t, engine);
     const chain = await openChain(database, [testKey(1)], () => 5_000);
     const store = createChainStore(database);

@@ -80,7 +80,7 @@ test("what the authority rejects is rejected where it was submitted, with the re
   t.regex(fates.find(({ status }) => status === TransactionStatus.REJECTED)!.reason ?? "", /nonce 1 is used/);
 });
 
-test("a node that can hand nothing on says so, and takes it again when it can", async (t) => {
+test("a node that can relay nothing says so, and takes it again when it can", async (t) => {
   const maker = await startMemberOf(t, { key: authority, genesis });
   const node = await startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(maker)] });
   await until(() => isReady(node));
@@ -103,7 +103,7 @@ test("a node that can hand nothing on says so, and takes it again when it can", 
   await until(async () => (await statusOf(client, hash)).status === TransactionStatus.INCLUDED);
 });
 
-test("what was taken is handed on after a restart, when the authority is there again", async (t) => {
+test("what was taken is relayed after a restart, when the authority is there again", async (t) => {
   const maker = await startMemberOf(t, { key: authority, genesis });
   const middle = await startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(maker)] });
   const node = await startMemberOf(t, { key: testKey(3), genesis, seeds: [endpointOf(middle)] });
@@ -118,7 +118,7 @@ test("what was taken is handed on after a restart, when the authority is there a
   await middle.stop();
   const again = await startMemberOf(t, { key: authority, genesis, dir: maker.dir });
   const later = await startMemberOf(t, { key: testKey(3), genesis, dir: node.dir, seeds: [endpointOf(again)] });
-  // It is handed on again a while after it was handed to somebody who could do nothing with it.
+  // It is relayed again a while after it was relayed to somebody who could do nothing with it.
   t.timeout(60_000);
   const client = clientOf(t, later);
   const begunMs = Date.now();
@@ -159,7 +159,7 @@ const believed = (...identities: string[]): (() => BookEntry[]) => {
   return () => entries;
 };
 
-test("it is handed on once, again when nothing came of it, and given up in the end", async (t) => {
+test("it is relayed once, again when nothing came of it, and given up in the end", async (t) => {
   let nowMs = 1_000_000;
   const sent: string[][] = [];
   const { mempool, rejected } = mempoolOf({ a: nowMs, b: nowMs });

@@ -31,7 +31,7 @@ function watch(node: TestNode): HealthStatus[] {
   return seen;
 }
 
-test("a peer that says Hello wakes it: the boot steps that were left out are taken", async (t) => {
+test("a peer that shakes hands wakes it: the boot steps that were left out are taken", async (t) => {
   const sleeper = await startMemberOf(t, { key: testKey(1), genesis, flags: { "tlsnotary-enabled": true } });
   t.true(sleeper.dormant);
   const before = await health(sleeper);
@@ -73,9 +73,12 @@ test("a node that is told to stop while it wakes leaves nothing running", async 
   t.is(sleeper.mainLoop.heartbeat().iterationsTotal, iterationsTotal);
 });
 
-test("who says Hello and is not there when he is asked wakes nobody", async (t) => {
+test("who shakes hands and is not there when he is dialed wakes nobody", async (t) => {
   const sleeper = await startMemberOf(t, { key: testKey(1), genesis });
-  await connectStranger(t, sleeper.ports["omni"]!, testKey(7)).hello({ endpoint: "https://127.0.0.1:9", genesisHash });
+  await connectStranger(t, sleeper.ports["omni"]!, testKey(7)).handshake({
+    endpoint: "https://127.0.0.1:9",
+    genesisHash,
+  });
   await new Promise((resolve) => setTimeout(resolve, 500));
   t.is((await health(sleeper)).status, "dormant");
 });

@@ -41,7 +41,7 @@ async function startServer(t: ExecutionContext, key: TestKey | undefined, wanted
             state.calls++;
             return { genesisHash: caller.identity ?? "nobody" };
           },
-          hello: refuse,
+          handshake: refuse,
           exchangeStatus: refuse,
           relayTransactions: refuse,
         }),

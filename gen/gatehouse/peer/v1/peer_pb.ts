@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file gatehouse/peer/v1/peer.proto.
  */
 export const file_gatehouse_peer_v1_peer: GenFile = /*@__PURE__*/
-  fileDesc("ChxnYXRlaG91c2UvcGVlci92MS9wZWVyLnByb3RvEhFnYXRlaG91c2UucGVlci52MSIVChNHZXRDaGFsbGVuZ2VSZXF1ZXN0Ij8KFEdldENoYWxsZW5nZVJlc3BvbnNlEhEKCWNoYWxsZW5nZRgBIAEoDBIUCgxnZW5lc2lzX2hhc2gYAiABKAkisgEKDEludHJvZHVjdGlvbhIRCgljaGFsbGVuZ2UYASABKAwSEAoIaWRlbnRpdHkYAiABKAkSFAoMZ2VuZXNpc19oYXNoGAMgASgJEhkKEWNvbm5lY3Rpb25fc3RyaW5nGAQgASgJEhAKCGVuZHBvaW50GAUgASgJEikKBnN0YXR1cxgGIAEoCzIZLmdhdGVob3VzZS5wZWVyLnYxLlN0YXR1cxIPCgd2ZXJzaW9uGAcgASgJIj0KElNpZ25lZEludHJvZHVjdGlvbhIUCgxpbnRyb2R1Y3Rpb24YASABKAwSEQoJc2lnbmF0dXJlGAIgASgMIkgKBlN0YXR1cxITCgtoZWFkX2hlYWRlchgBIAEoDBIWCg5oZWFkX3NpZ25hdHVyZRgCIAEoDBIRCglhY2NlcHRpbmcYAyABKAgiXgoMSGVsbG9SZXF1ZXN0EjsKDGludHJvZHVjdGlvbhgBIAEoCzIlLmdhdGVob3VzZS5wZWVyLnYxLlNpZ25lZEludHJvZHVjdGlvbhIRCgljaGFsbGVuZ2UYAiABKAwieQoNSGVsbG9SZXNwb25zZRI7CgxpbnRyb2R1Y3Rpb24YASABKAsyJS5nYXRlaG91c2UucGVlci52MS5TaWduZWRJbnRyb2R1Y3Rpb24SKwoFcGVlcnMYAiADKAsyHC5nYXRlaG91c2UucGVlci52MS5Lbm93blBlZXIiLwoJS25vd25QZWVyEhAKCGVuZHBvaW50GAEgASgJEhAKCGlkZW50aXR5GAIgASgJIlUKFUV4Y2hhbmdlU3RhdHVzUmVxdWVzdBIpCgZzdGF0dXMYASABKAsyGS5nYXRlaG91c2UucGVlci52MS5TdGF0dXMSEQoJbWF4X3BlZXJzGAIgASgNIoYBChZFeGNoYW5nZVN0YXR1c1Jlc3BvbnNlEikKBnN0YXR1cxgBIAEoCzIZLmdhdGVob3VzZS5wZWVyLnYxLlN0YXR1cxIrCgVwZWVycxgCIAMoCzIcLmdhdGVob3VzZS5wZWVyLnYxLktub3duUGVlchIUCgxrbm93c19jYWxsZXIYAyABKAgiUQoYUmVsYXlUcmFuc2FjdGlvbnNSZXF1ZXN0EjUKDHRyYW5zYWN0aW9ucxgBIAMoCzIfLmdhdGVob3VzZS5jaGFpbi52MS5UcmFuc2FjdGlvbiJOChlSZWxheVRyYW5zYWN0aW9uc1Jlc3BvbnNlEjEKCG91dGNvbWVzGAEgAygLMh8uZ2F0ZWhvdXNlLnBlZXIudjEuUmVsYXlPdXRjb21lIlUKDFJlbGF5T3V0Y29tZRI1CgZzdGF0dXMYASABKA4yJS5nYXRlaG91c2UuY2hhaW4udjEuVHJhbnNhY3Rpb25TdGF0dXMSDgoGcmVhc29uGAIgASgJMpEDCgtQZWVyU2VydmljZRJfCgxHZXRDaGFsbGVuZ2USJi5nYXRlaG91c2UucGVlci52MS5HZXRDaGFsbGVuZ2VSZXF1ZXN0GicuZ2F0ZWhvdXNlLnBlZXIudjEuR2V0Q2hhbGxlbmdlUmVzcG9uc2USSgoFSGVsbG8SHy5nYXRlaG91c2UucGVlci52MS5IZWxsb1JlcXVlc3QaIC5nYXRlaG91c2UucGVlci52MS5IZWxsb1Jlc3BvbnNlEmUKDkV4Y2hhbmdlU3RhdHVzEiguZ2F0ZWhvdXNlLnBlZXIudjEuRXhjaGFuZ2VTdGF0dXNSZXF1ZXN0GikuZ2F0ZWhvdXNlLnBlZXIudjEuRXhjaGFuZ2VTdGF0dXNSZXNwb25zZRJuChFSZWxheVRyYW5zYWN0aW9ucxIrLmdhdGVob3VzZS5wZWVyLnYxLlJlbGF5VHJhbnNhY3Rpb25zUmVxdWVzdBosLmdhdGVob3VzZS5wZWVyLnYxLlJlbGF5VHJhbnNhY3Rpb25zUmVzcG9uc2ViBnByb3RvMw", [file_gatehouse_chain_v1_block, file_gatehouse_chain_v1_chain]);
+  fileDesc("ChxnYXRlaG91c2UvcGVlci92MS9wZWVyLnByb3RvEhFnYXRlaG91c2UucGVlci52MSIVChNHZXRDaGFsbGVuZ2VSZXF1ZXN0Ij8KFEdldENoYWxsZW5nZVJlc3BvbnNlEhEKCWNoYWxsZW5nZRgBIAEoDBIUCgxnZW5lc2lzX2hhc2gYAiABKAkirgEKCE5vZGVJbmZvEhEKCWNoYWxsZW5nZRgBIAEoDBIQCghpZGVudGl0eRgCIAEoCRIUCgxnZW5lc2lzX2hhc2gYAyABKAkSGQoRY29ubmVjdGlvbl9zdHJpbmcYBCABKAkSEAoIZW5kcG9pbnQYBSABKAkSKQoGc3RhdHVzGAYgASgLMhkuZ2F0ZWhvdXNlLnBlZXIudjEuU3RhdHVzEg8KB3ZlcnNpb24YByABKAkiNgoOU2lnbmVkTm9kZUluZm8SEQoJbm9kZV9pbmZvGAEgASgMEhEKCXNpZ25hdHVyZRgCIAEoDCJICgZTdGF0dXMSEwoLaGVhZF9oZWFkZXIYASABKAwSFgoOaGVhZF9zaWduYXR1cmUYAiABKAwSEQoJYWNjZXB0aW5nGAMgASgIIlsKEEhhbmRzaGFrZVJlcXVlc3QSNAoJbm9kZV9pbmZvGAEgASgLMiEuZ2F0ZWhvdXNlLnBlZXIudjEuU2lnbmVkTm9kZUluZm8SEQoJY2hhbGxlbmdlGAIgASgMInYKEUhhbmRzaGFrZVJlc3BvbnNlEjQKCW5vZGVfaW5mbxgBIAEoCzIhLmdhdGVob3VzZS5wZWVyLnYxLlNpZ25lZE5vZGVJbmZvEisKBXBlZXJzGAIgAygLMhwuZ2F0ZWhvdXNlLnBlZXIudjEuS25vd25QZWVyIi8KCUtub3duUGVlchIQCghlbmRwb2ludBgBIAEoCRIQCghpZGVudGl0eRgCIAEoCSJVChVFeGNoYW5nZVN0YXR1c1JlcXVlc3QSKQoGc3RhdHVzGAEgASgLMhkuZ2F0ZWhvdXNlLnBlZXIudjEuU3RhdHVzEhEKCW1heF9wZWVycxgCIAEoDSKGAQoWRXhjaGFuZ2VTdGF0dXNSZXNwb25zZRIpCgZzdGF0dXMYASABKAsyGS5nYXRlaG91c2UucGVlci52MS5TdGF0dXMSKwoFcGVlcnMYAiADKAsyHC5nYXRlaG91c2UucGVlci52MS5Lbm93blBlZXISFAoMa25vd3NfY2FsbGVyGAMgASgIIlEKGFJlbGF5VHJhbnNhY3Rpb25zUmVxdWVzdBI1Cgx0cmFuc2FjdGlvbnMYASADKAsyHy5nYXRlaG91c2UuY2hhaW4udjEuVHJhbnNhY3Rpb24iTgoZUmVsYXlUcmFuc2FjdGlvbnNSZXNwb25zZRIxCghvdXRjb21lcxgBIAMoCzIfLmdhdGVob3VzZS5wZWVyLnYxLlJlbGF5T3V0Y29tZSJVCgxSZWxheU91dGNvbWUSNQoGc3RhdHVzGAEgASgOMiUuZ2F0ZWhvdXNlLmNoYWluLnYxLlRyYW5zYWN0aW9uU3RhdHVzEg4KBnJlYXNvbhgCIAEoCTKdAwoLUGVlclNlcnZpY2USXwoMR2V0Q2hhbGxlbmdlEiYuZ2F0ZWhvdXNlLnBlZXIudjEuR2V0Q2hhbGxlbmdlUmVxdWVzdBonLmdhdGVob3VzZS5wZWVyLnYxLkdldENoYWxsZW5nZVJlc3BvbnNlElYKCUhhbmRzaGFrZRIjLmdhdGVob3VzZS5wZWVyLnYxLkhhbmRzaGFrZVJlcXVlc3QaJC5nYXRlaG91c2UucGVlci52MS5IYW5kc2hha2VSZXNwb25zZRJlCg5FeGNoYW5nZVN0YXR1cxIoLmdhdGVob3VzZS5wZWVyLnYxLkV4Y2hhbmdlU3RhdHVzUmVxdWVzdBopLmdhdGVob3VzZS5wZWVyLnYxLkV4Y2hhbmdlU3RhdHVzUmVzcG9uc2USbgoRUmVsYXlUcmFuc2FjdGlvbnMSKy5nYXRlaG91c2UucGVlci52MS5SZWxheVRyYW5zYWN0aW9uc1JlcXVlc3QaLC5nYXRlaG91c2UucGVlci52MS5SZWxheVRyYW5zYWN0aW9uc1Jlc3BvbnNlYgZwcm90bzM", [file_gatehouse_chain_v1_block, file_gatehouse_chain_v1_chain]);
 
 /**
  * Asks for a challenge.
@@ -42,14 +42,14 @@ export const GetChallengeRequestSchema: GenMessage<GetChallengeRequest> = /*@__P
  */
 export type GetChallengeResponse = Message<"gatehouse.peer.v1.GetChallengeResponse"> & {
   /**
-   * To be put into the introduction as it is; at most 64 bytes.
+   * To be put into the node info as it is; at most 64 bytes.
    *
    * @generated from field: bytes challenge = 1;
    */
   challenge: Uint8Array;
 
   /**
-   * Hash of block 0, so that nobody introduces itself to another network.
+   * Hash of block 0, so that nobody shakes hands with another network.
    *
    * @generated from field: string genesis_hash = 2;
    */
@@ -64,13 +64,13 @@ export const GetChallengeResponseSchema: GenMessage<GetChallengeResponse> = /*@_
   messageDesc(file_gatehouse_peer_v1_peer, 1);
 
 /**
- * What a node says of itself.
+ * What a node says of itself in a handshake.
  *
- * @generated from message gatehouse.peer.v1.Introduction
+ * @generated from message gatehouse.peer.v1.NodeInfo
  */
-export type Introduction = Message<"gatehouse.peer.v1.Introduction"> & {
+export type NodeInfo = Message<"gatehouse.peer.v1.NodeInfo"> & {
   /**
-   * The challenge of the node that is spoken to.
+   * The challenge of the node at the other end.
    *
    * @generated from field: bytes challenge = 1;
    */
@@ -121,28 +121,28 @@ export type Introduction = Message<"gatehouse.peer.v1.Introduction"> & {
 };
 
 /**
- * Describes the message gatehouse.peer.v1.Introduction.
- * Use `create(IntroductionSchema)` to create a new message.
+ * Describes the message gatehouse.peer.v1.NodeInfo.
+ * Use `create(NodeInfoSchema)` to create a new message.
  */
-export const IntroductionSchema: GenMessage<Introduction> = /*@__PURE__*/
+export const NodeInfoSchema: GenMessage<NodeInfo> = /*@__PURE__*/
   messageDesc(file_gatehouse_peer_v1_peer, 2);
 
 /**
- * An introduction with its proof.
+ * A node info with its proof.
  *
- * @generated from message gatehouse.peer.v1.SignedIntroduction
+ * @generated from message gatehouse.peer.v1.SignedNodeInfo
  */
-export type SignedIntroduction = Message<"gatehouse.peer.v1.SignedIntroduction"> & {
+export type SignedNodeInfo = Message<"gatehouse.peer.v1.SignedNodeInfo"> & {
   /**
-   * An encoded Introduction.
+   * An encoded NodeInfo.
    *
-   * @generated from field: bytes introduction = 1;
+   * @generated from field: bytes node_info = 1;
    */
-  introduction: Uint8Array;
+  nodeInfo: Uint8Array;
 
   /**
    * Ed25519 signature, 64 bytes, of its identity over the ASCII text
-   * "gatehouse introduction v1", a zero byte, and `introduction`.
+   * "gatehouse handshake v1", a zero byte, and `node_info`.
    *
    * @generated from field: bytes signature = 2;
    */
@@ -150,10 +150,10 @@ export type SignedIntroduction = Message<"gatehouse.peer.v1.SignedIntroduction">
 };
 
 /**
- * Describes the message gatehouse.peer.v1.SignedIntroduction.
- * Use `create(SignedIntroductionSchema)` to create a new message.
+ * Describes the message gatehouse.peer.v1.SignedNodeInfo.
+ * Use `create(SignedNodeInfoSchema)` to create a new message.
  */
-export const SignedIntroductionSchema: GenMessage<SignedIntroduction> = /*@__PURE__*/
+export const SignedNodeInfoSchema: GenMessage<SignedNodeInfo> = /*@__PURE__*/
   messageDesc(file_gatehouse_peer_v1_peer, 3);
 
 /**
@@ -192,17 +192,17 @@ export const StatusSchema: GenMessage<Status> = /*@__PURE__*/
   messageDesc(file_gatehouse_peer_v1_peer, 4);
 
 /**
- * Introduces the caller.
+ * The caller's part of a handshake.
  *
- * @generated from message gatehouse.peer.v1.HelloRequest
+ * @generated from message gatehouse.peer.v1.HandshakeRequest
  */
-export type HelloRequest = Message<"gatehouse.peer.v1.HelloRequest"> & {
+export type HandshakeRequest = Message<"gatehouse.peer.v1.HandshakeRequest"> & {
   /**
-   * Who calls; signs the challenge that GetChallenge gave.
+   * Of the caller, with the challenge that GetChallenge gave.
    *
-   * @generated from field: gatehouse.peer.v1.SignedIntroduction introduction = 1;
+   * @generated from field: gatehouse.peer.v1.SignedNodeInfo node_info = 1;
    */
-  introduction?: SignedIntroduction | undefined;
+  nodeInfo?: SignedNodeInfo | undefined;
 
   /**
    * Challenge for the node that is called: 16 to 64 bytes.
@@ -213,24 +213,24 @@ export type HelloRequest = Message<"gatehouse.peer.v1.HelloRequest"> & {
 };
 
 /**
- * Describes the message gatehouse.peer.v1.HelloRequest.
- * Use `create(HelloRequestSchema)` to create a new message.
+ * Describes the message gatehouse.peer.v1.HandshakeRequest.
+ * Use `create(HandshakeRequestSchema)` to create a new message.
  */
-export const HelloRequestSchema: GenMessage<HelloRequest> = /*@__PURE__*/
+export const HandshakeRequestSchema: GenMessage<HandshakeRequest> = /*@__PURE__*/
   messageDesc(file_gatehouse_peer_v1_peer, 5);
 
 /**
- * Introduces the node that was called.
+ * The called node's part of a handshake.
  *
- * @generated from message gatehouse.peer.v1.HelloResponse
+ * @generated from message gatehouse.peer.v1.HandshakeResponse
  */
-export type HelloResponse = Message<"gatehouse.peer.v1.HelloResponse"> & {
+export type HandshakeResponse = Message<"gatehouse.peer.v1.HandshakeResponse"> & {
   /**
-   * Who answers; signs the caller's challenge.
+   * Of the node that was called, with the caller's challenge.
    *
-   * @generated from field: gatehouse.peer.v1.SignedIntroduction introduction = 1;
+   * @generated from field: gatehouse.peer.v1.SignedNodeInfo node_info = 1;
    */
-  introduction?: SignedIntroduction | undefined;
+  nodeInfo?: SignedNodeInfo | undefined;
 
   /**
    * Some of the verified peers that it knows, at most 50.
@@ -241,14 +241,15 @@ export type HelloResponse = Message<"gatehouse.peer.v1.HelloResponse"> & {
 };
 
 /**
- * Describes the message gatehouse.peer.v1.HelloResponse.
- * Use `create(HelloResponseSchema)` to create a new message.
+ * Describes the message gatehouse.peer.v1.HandshakeResponse.
+ * Use `create(HandshakeResponseSchema)` to create a new message.
  */
-export const HelloResponseSchema: GenMessage<HelloResponse> = /*@__PURE__*/
+export const HandshakeResponseSchema: GenMessage<HandshakeResponse> = /*@__PURE__*/
   messageDesc(file_gatehouse_peer_v1_peer, 6);
 
 /**
- * A peer that another one knows. Hearsay: whoever hears it asks there.
+ * A verified peer of another node, as gossip: it is unverified until it has
+ * proved itself to whoever learns of it.
  *
  * @generated from message gatehouse.peer.v1.KnownPeer
  */
@@ -276,20 +277,20 @@ export const KnownPeerSchema: GenMessage<KnownPeer> = /*@__PURE__*/
   messageDesc(file_gatehouse_peer_v1_peer, 7);
 
 /**
- * Tells how far the caller is, and asks for the same.
+ * How far the caller is.
  *
  * @generated from message gatehouse.peer.v1.ExchangeStatusRequest
  */
 export type ExchangeStatusRequest = Message<"gatehouse.peer.v1.ExchangeStatusRequest"> & {
   /**
-   * Of the caller; unset where it does not want to tell.
+   * Of the caller; unset where it does not want to say.
    *
    * @generated from field: gatehouse.peer.v1.Status status = 1;
    */
   status?: Status | undefined;
 
   /**
-   * How many peers the caller wants to hear of, at most 50.
+   * How many peers the caller asks for, at most 50.
    *
    * @generated from field: uint32 max_peers = 2;
    */
@@ -324,7 +325,7 @@ export type ExchangeStatusResponse = Message<"gatehouse.peer.v1.ExchangeStatusRe
   peers: KnownPeer[];
 
   /**
-   * The caller is a verified peer of it; who is not may say Hello again.
+   * The caller is a verified peer of it; who is not may repeat the handshake.
    *
    * @generated from field: bool knows_caller = 3;
    */
@@ -339,7 +340,7 @@ export const ExchangeStatusResponseSchema: GenMessage<ExchangeStatusResponse> = 
   messageDesc(file_gatehouse_peer_v1_peer, 9);
 
 /**
- * Hands on transactions.
+ * Transactions to relay.
  *
  * @generated from message gatehouse.peer.v1.RelayTransactionsRequest
  */
@@ -381,7 +382,7 @@ export const RelayTransactionsResponseSchema: GenMessage<RelayTransactionsRespon
   messageDesc(file_gatehouse_peer_v1_peer, 11);
 
 /**
- * What became of a transaction at the node that it was handed to.
+ * What became of a transaction at the node that it was relayed to.
  *
  * @generated from message gatehouse.peer.v1.RelayOutcome
  */
@@ -415,7 +416,7 @@ export const RelayOutcomeSchema: GenMessage<RelayOutcome> = /*@__PURE__*/
  */
 export const PeerService: GenService<{
   /**
-   * A challenge for Hello, good for 30 seconds and for once.
+   * A challenge for Handshake, good for 30 seconds and for once.
    *
    * Errors: STATE_NOT_READY while the node has no block 0.
    *
@@ -427,25 +428,25 @@ export const PeerService: GenService<{
     output: typeof GetChallengeResponseSchema;
   },
   /**
-   * Introduces two nodes to each other: each signs the other's challenge
-   * together with what it says of itself. The caller is verified only when it
-   * answers in its turn at the endpoint that it names.
+   * Exchanges signed node infos: each node signs the other's challenge together
+   * with what it says of itself. The caller is verified only when it answers at
+   * the endpoint that it names.
    *
-   * Errors: INVALID_REQUEST when the introduction cannot be read or names an
+   * Errors: INVALID_REQUEST when the node info cannot be read or names an
    * address that nodes must not call, INVALID_SIGNATURE when the key is not
    * proved or the challenge is not fresh, PERMISSION_DENIED when the caller
    * belongs to another network, is this node itself, or its identity is held
    * by another live endpoint, RATE_LIMITED.
    *
-   * @generated from rpc gatehouse.peer.v1.PeerService.Hello
+   * @generated from rpc gatehouse.peer.v1.PeerService.Handshake
    */
-  hello: {
+  handshake: {
     methodKind: "unary";
-    input: typeof HelloRequestSchema;
-    output: typeof HelloResponseSchema;
+    input: typeof HandshakeRequestSchema;
+    output: typeof HandshakeResponseSchema;
   },
   /**
-   * Tells each other how far both are.
+   * Exchanges how far both nodes are.
    *
    * Errors: STATE_NOT_READY while the node has no block 0.
    *
@@ -457,8 +458,8 @@ export const PeerService: GenService<{
     output: typeof ExchangeStatusResponseSchema;
   },
   /**
-   * Hands on transactions that were submitted elsewhere, and says what became
-   * of each.
+   * Relays transactions that were submitted elsewhere, and says what became of
+   * each.
    *
    * Errors: INVALID_REQUEST when there are too many.
    *

@@ -1,4 +1,4 @@
-/** Strangers who say Hello with something wrong in it: each is told what, and shown as unverified. */
+/** Strangers who shake hands with something wrong in it: each is told what, and shown as unverified. */
 import test from "ava";
 import type { ServiceError } from "@grpc/grpc-js";
 import { execFileSync } from "node:child_process";
@@ -9,7 +9,7 @@ import { TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { createPublic, signTransaction, testKey } from "../helpers/chain.js";
 import { endpointOf, networkOf, peersOf, startMemberOf } from "../helpers/network.js";
-import { connectStranger, signIntroduction, startOddPeer } from "../helpers/odd-peer.js";
+import { connectStranger, signNodeInfo, startOddPeer } from "../helpers/odd-peer.js";
 import { temporaryDirectory } from "../helpers/start-node.js";
 import { until } from "../helpers/until.js";
 
@@ -29,11 +29,11 @@ async function refusal(promise: Promise<unknown>): Promise<string> {
   }
 }
 
-test("what is wrong with a Hello is told, and shown", async (t) => {
+test("what is wrong with a handshake is told, and shown", async (t) => {
   const node = await startMemberOf(t, { key: authority, genesis });
   const stranger = connectStranger(t, node.ports["omni"]!, mine);
   const port = (n: number): string => `https://127.0.0.1:${n}`;
-  const cases: readonly (readonly [string, Parameters<typeof stranger.hello>[0], RegExp, boolean])[] = [
+  const cases: readonly (readonly [string, Parameters<typeof stranger.handshake>[0], RegExp, boolean])[] = [
     ["forged", { endpoint: port(1), genesisHash, signer: theirs }, /^16: .*not signed by the identity/, false],
     [
       "somebody else's identity, which somebody else signed",
@@ -78,7 +78,7 @@ test("what is wrong with a Hello is told, and shown", async (t) => {
     ],
   ];
   for (const [what, said, expected, isShown] of cases) {
-    const told = await refusal(stranger.hello(said));
+    const told = await refusal(stranger.handshake(said));
     t.regex(told, expected, what);
     const shown = (await peersOf(node)).find(({ connection }) => connection.string === said.endpoint);
     t.is(shown !== undefined, isShown, what);
@@ -88,17 +88,17 @@ test("what is wrong with a Hello is told, and shown", async (t) => {
     }
   }
   t.regex(
-    await refusal(stranger.call(PeerService.method.hello, { challenge: new Uint8Array(16) })),
-    /^3: There is no introduction/,
+    await refusal(stranger.call(PeerService.method.handshake, { challenge: new Uint8Array(16) })),
+    /^3: There is no node info/,
   );
-  t.regex(await refusal(stranger.call(PeerService.method.hello, {})), /^3: The challenge must have/);
+  t.regex(await refusal(stranger.call(PeerService.method.handshake, {})), /^3: The challenge must have/);
 });
 
-test("a Hello that was heard is of no use to anybody else, or twice", async (t) => {
+test("a handshake that was overheard is of no use to anybody else, or twice", async (t) => {
   const node = await startMemberOf(t, { key: authority, genesis });
   const owner = connectStranger(t, node.ports["omni"]!, mine);
   const { challenge } = await owner.call(PeerService.method.getChallenge, {});
-  const introduction = signIntroduction(mine, {
+  const nodeInfo = signNodeInfo(mine, {
     challenge,
     identity: mine.publicKey,
     genesisHash,
@@ -106,12 +106,12 @@ test("a Hello that was heard is of no use to anybody else, or twice", async (t) 
     endpoint: nowhere,
     status: {},
   });
-  const request = { introduction, challenge: new Uint8Array(32) };
-  await owner.call(PeerService.method.hello, request);
-  t.regex(await refusal(owner.call(PeerService.method.hello, request)), /^16: The challenge is not one/);
+  const request = { nodeInfo, challenge: new Uint8Array(32) };
+  await owner.call(PeerService.method.handshake, request);
+  t.regex(await refusal(owner.call(PeerService.method.handshake, request)), /^16: The challenge is not one/);
   const thief = connectStranger(t, node.ports["omni"]!, theirs);
-  t.regex(await refusal(thief.call(PeerService.method.hello, request)), /^16: /);
-  // Whoever says Hello is verified only where it is found.
+  t.regex(await refusal(thief.call(PeerService.method.handshake, request)), /^16: /);
+  // Whoever shakes hands is verified only where it is found.
   const shown = (await peersOf(node)).find(({ connection }) => connection.string === nowhere);
   t.like(shown, { verification: { status: false }, status: { online: false } });
 });
@@ -121,7 +121,7 @@ test("an identity that a live endpoint holds is refused elsewhere", async (t) =>
   const holder = await startMemberOf(t, { key: mine, genesis, seeds: [endpointOf(node)] });
   await until(async () => (await peersOf(node))[0]?.verification.status === true);
   const thief = connectStranger(t, node.ports["omni"]!, mine);
-  t.regex(await refusal(thief.hello({ endpoint: nowhere, genesisHash })), /^7: Its identity is held by https/);
+  t.regex(await refusal(thief.handshake({ endpoint: nowhere, genesisHash })), /^7: Its identity is held by https/);
   t.is((await peersOf(node)).find(({ identity }) => identity === mine.publicKey)!.connection.string, holder.rpcUrl);
   // One that has moved is let in once nobody answers at the old place.
   await holder.stop();
@@ -135,14 +135,14 @@ test("an identity that a live endpoint holds is refused elsewhere", async (t) =>
 
 test("what answers at an endpoint must prove to be who it says", async (t) => {
   const cases = [
-    [{ introduce: (said: object) => ({ ...said, challenge: new Uint8Array(32) }) }, /was not made for this node/],
-    [{ introduce: (said: object) => ({ ...said, identity: theirs.publicKey }) }, /not signed by the identity/],
-    [{ introduce: (said: object) => ({ ...said, status: undefined }) }, /does not say how far it is/],
+    [{ changeNodeInfo: (said: object) => ({ ...said, challenge: new Uint8Array(32) }) }, /was not made for this node/],
+    [{ changeNodeInfo: (said: object) => ({ ...said, identity: theirs.publicKey }) }, /not signed by the identity/],
+    [{ changeNodeInfo: (said: object) => ({ ...said, status: undefined }) }, /does not say how far it is/],
     [
       { status: () => ({ headHeader: new Uint8Array([8, 9]), headSignature: new Uint8Array(64) }) },
       /not signed by its proposer/,
     ],
-    [{ introduce: (said: object) => ({ ...said, endpoint: "nonsense" }) }, /is not of the form/],
+    [{ changeNodeInfo: (said: object) => ({ ...said, endpoint: "nonsense" }) }, /is not of the form/],
   ] as const;
   const odd = await Promise.all(
     cases.map(([changes], i) => startOddPeer(t, { key: testKey(40 + i), genesisHash, ...changes })),
@@ -191,7 +191,7 @@ test("private addresses are refused unless the operator allows them; an operator
     "https://0x7f.1:1",
   ]) {
     t.regex(
-      await refusal(stranger.hello({ endpoint, genesisHash })),
+      await refusal(stranger.handshake({ endpoint, genesisHash })),
       /^3: .* is a loopback or private address/,
       endpoint,
     );

@@ -1,6 +1,6 @@
-/** What comes of asking a peer, where it is not what was hoped for. */
+/** What comes of dialing a peer, where it is not what was hoped for. */
 import test from "ava";
-import { createAcquaint } from "../../src/peers/acquaint.js";
+import { createDialer } from "../../src/peers/dialer.js";
 import type { PeerClient } from "../../src/peers/client.js";
 import { createPeerBook } from "../../src/peers/peer-book.js";
 import { CallError } from "../../src/rpc/channel.js";
@@ -8,13 +8,13 @@ import { testKey } from "../helpers/chain.js";
 
 const endpoint = "https://198.51.100.1:1";
 
-/** Asks a peer whose every call ends like this. */
-async function ask(failure: Error) {
+/** Dials a peer whose every call ends like this. */
+async function dial(failure: Error) {
   const errors: unknown[] = [];
   const book = createPeerBook({ ownIdentity: testKey(1).publicKey, stored: [], intervalMs: 1_000, nowMs: Date.now });
-  book.hear(endpoint, "file");
+  book.add(endpoint, "file");
   const client: Pick<PeerClient, "call" | "drop"> = { call: () => Promise.reject(failure), drop: () => undefined };
-  const acquaint = createAcquaint({
+  const dialer = createDialer({
     self: {
       key: testKey(1),
       genesisHash: "0x1",
@@ -31,22 +31,22 @@ async function ask(failure: Error) {
     onVerified: () => undefined,
     onError: (error) => errors.push(error),
   });
-  await acquaint.ask(endpoint, 0);
+  await dialer.dial(endpoint, 0);
   return { errors, entry: book.get(endpoint)! };
 }
 
 test("an error of this node's own is reported, and not held against the peer", async (t) => {
   const bug = new TypeError("undefined is not a function");
-  const { errors, entry } = await ask(bug);
+  const { errors, entry } = await dial(bug);
   t.deepEqual(errors, [bug]);
   t.like(entry, { failures: 0, message: undefined });
 });
 
 test("a peer that does not answer, or refuses this node, is no error of this node's", async (t) => {
-  const silent = await ask(new CallError("no answer", false));
+  const silent = await dial(new CallError("no answer", false));
   t.deepEqual(silent.errors, []);
   t.like(silent.entry, { failures: 1, message: undefined });
-  const refusing = await ask(new CallError("another network", true));
+  const refusing = await dial(new CallError("another network", true));
   t.deepEqual(refusing.errors, []);
   t.like(refusing.entry, { failures: 1, message: "The peer refuses this node: another network" });
 });

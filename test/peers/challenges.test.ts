@@ -1,5 +1,5 @@
 import test from "ava";
-import { createChallenges } from "../../src/peers/introduction.js";
+import { createChallenges } from "../../src/peers/challenges.js";
 
 test("a challenge is good for half a minute and for once, and only if it is ours", (t) => {
   let nowMs = 1_000_000;
@@ -23,7 +23,7 @@ test("what is remembered of used challenges is bounded, and forgotten in time", 
   for (let i = 0; i < 10_000; i++) {
     challenges.spend(challenges.make());
   }
-  t.throws(() => challenges.spend(challenges.make()), { message: /Too many nodes/ });
+  t.throws(() => challenges.spend(challenges.make()), { message: /Too many handshakes/ });
   nowMs += 30_001;
   t.notThrows(() => challenges.spend(challenges.make()));
 });

@@ -1,0 +1,77 @@
+/** The dialing side of a handshake: both nodes prove who they are, and that they belong to the same network. */
+import { randomBytes } from "node:crypto";
+import {
+  type HandshakeResponse,
+  type KnownPeer,
+  PeerService,
+  type Status,
+} from "../../gen/gatehouse/peer/v1/peer_pb.js";
+import { Failure } from "../rpc/errors.js";
+import type { PeerClient } from "./client.js";
+import { type EndpointPolicy, parseConnectionString, parseEndpoint } from "./endpoint.js";
+import { type Self, signNodeInfo, verifyNodeInfo } from "./node-info.js";
+import type { ReadStatus } from "./status.js";
+
+/** What a peer has proved of itself. */
+export interface ProvenPeer {
+  readonly identity: string;
+  readonly connectionString: string;
+  /** The endpoint that it names itself by. */
+  readonly announced: string;
+  readonly status: ReadStatus;
+}
+
+/** What a handshake needs. */
+export interface HandshakeParts {
+  readonly self: Self;
+  readonly client: Pick<PeerClient, "call" | "identityOf">;
+  readonly policy: EndpointPolicy;
+  readonly readStatus: (status: Status) => ReadStatus;
+}
+
+/**
+ * Shakes hands with the node at an endpoint.
+ *
+ * @param genesisHash of this node's network.
+ * @returns what it proved, and the peers that it knows.
+ * @throws CallError
+ * @throws Failure when it is not to be believed.
+ */
+export async function shakeHands(
+  { self, client, policy, readStatus }: HandshakeParts,
+  endpoint: string,
+  genesisHash: string,
+): Promise<{ readonly proven: ProvenPeer; readonly peers: readonly KnownPeer[] }> {
+  const asked = await client.call(endpoint, PeerService.method.getChallenge, {});
+  if (asked.genesisHash !== genesisHash) {
+    throw new Failure("PERMISSION_DENIED", "The peer belongs to another network: its genesis differs.");
+  }
+  if (client.identityOf(endpoint) === self.key.publicKey) {
+    throw new Failure("PERMISSION_DENIED", "It is this node itself.");
+  }
+  const challenge = randomBytes(32);
+  const response = await client.call(endpoint, PeerService.method.handshake, {
+    nodeInfo: signNodeInfo(self, genesisHash, asked.challenge),
+    challenge,
+  });
+  return { proven: read(response, client.identityOf(endpoint)), peers: response.peers };
+
+  function read({ nodeInfo: signed }: HandshakeResponse, tlsIdentity: string | undefined): ProvenPeer {
+    const { identity, status, ...nodeInfo } = verifyNodeInfo(signed);
+    if (!challenge.equals(nodeInfo.challenge) || nodeInfo.genesisHash !== genesisHash) {
+      throw new Failure("INVALID_SIGNATURE", "The peer's node info was not made for this node.");
+    }
+    if (policy.tls && tlsIdentity !== identity) {
+      throw new Failure("INVALID_SIGNATURE", `The peer says that it is ${identity}, but its TLS key is another.`);
+    }
+    if (status === undefined) {
+      throw new Failure("INVALID_REQUEST", "The peer does not say how far it is.");
+    }
+    return {
+      identity,
+      connectionString: parseConnectionString(nodeInfo.connectionString),
+      announced: parseEndpoint(nodeInfo.endpoint, policy),
+      status: readStatus(status),
+    };
+  }
+}

@@ -1,0 +1,60 @@
+/** Takes the transactions that other nodes relay. */
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import type { RelayOutcomeSchema } from "../../gen/gatehouse/peer/v1/peer_pb.js";
+import { Failure, toFailure } from "../rpc/errors.js";
+import { maxRelayed } from "./relay.js";
+
+/** What became of a transaction that was relayed. */
+export type RelayFate =
+  { readonly status: "pending" | "included" } | { readonly status: "rejected"; readonly reason: string };
+
+/** What it needs. */
+export interface RelayReceiverParts {
+  /** Takes a transaction of a peer. Throws a Failure when it cannot be taken. */
+  readonly takeTransaction: (transaction: Transaction) => Promise<RelayFate>;
+  /** Hears of an error that is this node's own, and none of a transaction's. */
+  readonly onError: (error: unknown) => void;
+}
+
+const statuses = {
+  pending: TransactionStatus.PENDING,
+  included: TransactionStatus.INCLUDED,
+  rejected: TransactionStatus.REJECTED,
+} as const;
+
+type Outcome = MessageInitShape<typeof RelayOutcomeSchema>;
+
+/**
+ * Builds the function that takes transactions and gives one outcome for each, in their order.
+ *
+ * It throws Failure INVALID_REQUEST when there are too many.
+ */
+export function createRelayReceiver({ takeTransaction, onError }: RelayReceiverParts) {
+  async function take(transaction: Transaction): Promise<Outcome> {
+    try {
+      const fate = await takeTransaction(transaction);
+      return { status: statuses[fate.status], reason: fate.status === "rejected" ? fate.reason : "" };
+    } catch (error) {
+      const failure = toFailure(error);
+      if (failure !== error && failure.reason === "INTERNAL_ERROR") {
+        onError(error);
+      }
+      // A transient one is this node's own trouble, whatever the transaction is like.
+      const status = failure.kind.transient ? TransactionStatus.UNSPECIFIED : TransactionStatus.REJECTED;
+      return { status, reason: failure.message };
+    }
+  }
+
+  return async (transactions: readonly Transaction[]): Promise<Outcome[]> => {
+    if (transactions.length > maxRelayed) {
+      throw new Failure("INVALID_REQUEST", `At most ${maxRelayed} transactions are taken at once.`);
+    }
+    const outcomes: Outcome[] = [];
+    for (const transaction of transactions) {
+      outcomes.push(await take(transaction));
+    }
+    return outcomes;
+  };
+}

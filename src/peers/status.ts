@@ -1,0 +1,62 @@
+/** How far peers are. A status cannot claim a block that no authority has signed. */
+import { LRUCache } from "lru-cache";
+import type { Status } from "../../gen/gatehouse/peer/v1/peer_pb.js";
+import { sha256 } from "../base/hash.js";
+import { Failure } from "../rpc/errors.js";
+
+/** The newest block of a node, as an authority signed it. */
+export interface Head {
+  readonly number: bigint;
+  /** 0x and 64 lower-case hex digits. */
+  readonly hash: string;
+}
+
+/** How far a node is, as it was proved. */
+export interface ReadStatus {
+  readonly head: Head;
+  readonly accepting: boolean;
+}
+
+/** Reads the header of a block that its proposer signed. Throws a Failure for any other. */
+export type ReadHeader = (signed: { readonly header: Uint8Array; readonly signature: Uint8Array }) => {
+  readonly number: bigint;
+  readonly proposer: string;
+};
+
+/** What statuses are read against. */
+export interface StatusReaderParts {
+  readonly readHeader: ReadHeader;
+  readonly authorities: readonly string[];
+  readonly genesisHash: string;
+}
+
+/** Heads that were verified: peers have the same one most of the time. */
+const maxKnownHeads = 32;
+
+/**
+ * Builds the function that reads a status.
+ *
+ * It throws Failure INVALID_SIGNATURE when the head is none that an authority has signed.
+ */
+export function createStatusReader({ readHeader, authorities, genesisHash }: StatusReaderParts) {
+  const known = new LRUCache<string, Head>({ max: maxKnownHeads });
+
+  function readHead({ headHeader, headSignature }: Status): Head {
+    if (headHeader.length === 0) {
+      return { number: 0n, hash: genesisHash };
+    }
+    const proof = sha256(Buffer.concat([headHeader, headSignature]));
+    let head = known.get(proof);
+    if (head === undefined) {
+      const { number, proposer } = readHeader({ header: headHeader, signature: headSignature });
+      if (!authorities.includes(proposer)) {
+        throw new Failure("INVALID_SIGNATURE", "The head was signed by no authority of this network.");
+      }
+      head = { number, hash: sha256(headHeader) };
+      known.set(proof, head);
+    }
+    return head;
+  }
+
+  return (status: Status): ReadStatus => ({ head: readHead(status), accepting: status.accepting });
+}
