@@ -185,7 +185,7 @@ export function createChain({ store, genesis, head: storedHead, effects, onAppli
       await effects.check(transaction, needHead().number + 1n);
       const bytes = encodeTransaction(signed);
       await takeRoom(bytes.length);
-      // No two alike, so that they are handed on in the order in which they came.
+      // No two alike, so that they are relayed in the order in which they came.
       lastReceivedMs = Math.max(nowMs(), lastReceivedMs + 1);
       await store.insertPending(transaction, bytes, lastReceivedMs);
       return hash;

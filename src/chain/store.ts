@@ -63,7 +63,7 @@ export interface ChainStore {
   pending(limit: number): Promise<Transaction[]>;
   /** The oldest pending transactions that were not handed to such a node since then, milliseconds since the epoch. */
   pendingToRelay(to: RelayTarget, relayedBeforeMs: number, limit: number): Promise<PendingTransaction[]>;
-  /** Remembers that transactions were handed on. */
+  /** Remembers that transactions were relayed. */
   markRelayed(to: RelayTarget, hashes: readonly string[], relayedMs: number): Promise<void>;
   /** Hashes of pending transactions that came before then, milliseconds since the epoch. */
   pendingSince(receivedBeforeMs: number, limit: number): Promise<string[]>;

@@ -57,7 +57,7 @@ export const optionsByKey = declareOptions({
   peersFile: {
     name: "peers",
     type: path("FILE"),
-    description: "Peers file (JSON); a node that knows no peers is dormant until one is added or says hello.",
+    description: "Peers file (JSON); a node that knows no peers is dormant until one is added or shakes hands.",
   },
   omniUrl: {
     type: webAddress,

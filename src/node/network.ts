@@ -71,7 +71,7 @@ export interface NodeNetwork {
   readonly isSynced: () => boolean;
   /** It is booted, synced and alive, and was not told to stop. */
   readonly isAccepting: () => boolean;
-  /** Puts a transaction into the mempool, and hands it on where others make the blocks. */
+  /** Puts a transaction into the mempool, and relays it where others make the blocks. */
   readonly submit: (transaction: Transaction) => Promise<string>;
   /** Begins the loop, and whatever goes with it. */
   start(): void;
@@ -206,7 +206,7 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
     tasks: [
       { name: "peers", run: askPeers },
       { name: "sync", run: keepUp },
-      ...(isRelaying ? [{ name: "relay", run: handOn }] : []),
+      ...(isRelaying ? [{ name: "relay", run: relayPending }] : []),
       ...(isWriter ? [{ name: "address book", run: save }] : []),
     ],
     nowMs: Date.now,
@@ -228,7 +228,7 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
   }
 
   let idleTicks = 0;
-  function handOn(): void {
+  function relayPending(): void {
     idleTicks = relay.isPossible() ? 0 : idleTicks + 1;
     if (relay.isPossible()) {
       subsystems.set("dtr", { status: SubsystemStatus.READY });
@@ -383,7 +383,7 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
   };
 }
 
-const nobodyToRelayTo = "No verified peer is online to hand transactions on to.";
+const nobodyToRelayTo = "No verified peer is online to relay transactions to.";
 
 function parseFileEntry(url: string, policy: EndpointPolicy): string {
   try {

@@ -59,7 +59,7 @@ test("blocks of a peer are followed to its head; accepting is true only then", a
   t.is((await askJson<{ count: number }>(node.port, "/storage-program/search?q=program&limit=200")).count, 60);
 });
 
-test("a new block is told of at once, not with the next tick", async (t) => {
+test("a new block is announced at once, not with the next tick", async (t) => {
   const blocks = await makeBlocks(t, authority, 3);
   const slow = { "loop-interval": "3600" };
   const source = await startMemberOf(t, { key: testKey(2), genesis, flags: slow });

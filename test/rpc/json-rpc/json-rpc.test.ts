@@ -83,7 +83,7 @@ test("wrong parameters, unknown methods and the names of every object's own are 
     ["toString", [], -32601],
     ["gatehouse.peer.v1.PeerService", {}, -32601],
     ["control.addPeer", {}, -32601],
-    ["peer.hello", {}, -32601],
+    ["peer.handshake", {}, -32601],
     ["health.watchHealth", {}, -32601],
   ];
   for (const [method, params, code] of cases) {

@@ -32,7 +32,7 @@ test("tools are the rpcs that read, with their documentation, and answer as plai
   const { tools } = await client.listTools();
   const names = tools.map(({ name }) => name);
   t.true(names.includes("storage_searchPrograms") && names.includes("health_getHealth"));
-  t.false(names.some((name) => /submit|verify|hello|addPeer/i.test(name)));
+  t.false(names.some((name) => /submit|verify|handshake|addPeer/i.test(name)));
   const search = tools.find(({ name }) => name === "storage_searchPrograms")!;
   t.regex(search.description ?? "", /\w{5}/);
   t.deepEqual(Object.keys(search.inputSchema.properties ?? {}), ["q", "exact", "limit", "offset"]);
