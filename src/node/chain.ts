@@ -4,7 +4,7 @@
  */
 import type { TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { type Chain, createChain, type SealingKey } from "../chain/chain.js";
-import { followChain } from "../chain/follower.js";
+import { createChainReader } from "../chain/chain-reader.js";
 import type { Genesis } from "../chain/genesis.js";
 import type { ChainHead, ChainStore } from "../chain/store.js";
 import { watchWrites } from "../chain/write-watch.js";
@@ -123,11 +123,11 @@ function createReaderChain({ log, onStop }: NodeCore, { store, head }: NodeChain
   if (head === undefined) {
     throw new StartError("The database holds no chain that can be followed; start the node that writes to it first.");
   }
-  const follower = followChain(store, head, followEveryMs, (error) =>
+  const reader = createChainReader(store, head, followEveryMs, (error) =>
     log.warn({ subsystem: "chain", err: error }, "The newest block cannot be read"),
   );
-  onStop("the look for new blocks", () => follower.stop());
-  return follower;
+  onStop("the look for new blocks", () => reader.stop());
+  return reader;
 }
 
 function codeOf(trouble: unknown): string {

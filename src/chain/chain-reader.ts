@@ -4,20 +4,20 @@ import { type Repetition, repeat } from "../base/repeat.js";
 import type { Chain } from "./chain.js";
 import type { ChainHead, ChainStore } from "./store.js";
 
-/** A chain that follows the database. */
-export interface Follower extends Chain, Repetition {}
+/** A chain that reads the database again and again. */
+export interface ChainReader extends Chain, Repetition {}
 
 /**
- * Follows the newest block of the database.
+ * Builds a reader, which looks for new blocks at once.
  *
- * @param onError hears of a look that failed; the head stays as it was, and the next look follows.
+ * @param onError hears of a look that failed; the head stays as it was until the next look.
  */
-export function followChain(
+export function createChainReader(
   store: Pick<ChainStore, "head">,
   first: ChainHead,
   lookEveryMs: number,
   onError: (error: unknown) => void,
-): Follower {
+): ChainReader {
   let head: ChainHead = first;
   const looks = repeat(
     async () => {
