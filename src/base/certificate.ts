@@ -46,7 +46,6 @@ const validity = der(
   der(tag.generalizedTime, Buffer.from("99991231235959Z")),
 );
 
-/** A certificate of this Ed25519 key. */
 export function createCertificate(privateKey: KeyObject): TlsCredentials {
   const publicKey = createPublicKey(privateKey).export({ format: "der", type: "spki" });
   const name = der(tag.sequence, der(tag.set, der(tag.sequence, commonName, der(tag.utf8, Buffer.from("gatehouse")))));

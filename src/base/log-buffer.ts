@@ -11,9 +11,7 @@ export const maxPublicLines = 500;
 export const maxDiagnosticLines = 1_000;
 const maxMessageLength = 2_000;
 
-/** A line of the public log buffer. */
 export type PublicLine = MessageInitShape<typeof PublicLogLineSchema>;
-/** A line of the diagnostic log buffer. */
 export type DiagnosticLine = MessageInitShape<typeof DiagnosticLineSchema>;
 
 /** Reads of the buffers, oldest line first. */

@@ -6,7 +6,6 @@ import { createLogBuffers, type LogBuffers } from "./log-buffer.js";
 /** Levels of `--log-level`. */
 export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 
-/** A level of `--log-level`. */
 export type LogLevelName = (typeof logLevels)[number];
 
 /**
@@ -20,7 +19,6 @@ export interface Logger {
   error(fields: object, message: string): void;
 }
 
-/** How to log. */
 export interface LoggingSettings {
   readonly level: LogLevelName;
   /** Lines of JSON; otherwise lines for people where stderr is a terminal. */
@@ -29,7 +27,6 @@ export interface LoggingSettings {
   readonly destination?: DestinationStream;
 }
 
-/** A log and its buffers. */
 export interface Logging extends LogBuffers {
   readonly log: Logger;
 }
@@ -37,7 +34,6 @@ export interface Logging extends LogBuffers {
 /** Names of fields that never leave the process, at the top of a line or one level down. */
 const secretNames = ["signature", "authorization", "cookie", "identity", "privateKey", "seed", "password", "token"];
 
-/** Builds a log. */
 export function createLogging({ level, json, destination }: LoggingSettings): Logging {
   const buffers = createLogBuffers();
   const toTerminal = destination ?? openStderr(json);

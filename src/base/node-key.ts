@@ -5,7 +5,6 @@ import { link, mkdir, open, readFile, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { createCertificate, type TlsCredentials } from "./certificate.js";
 
-/** A key that signs. */
 export interface NodeKey {
   /** 0x and 64 lower-case hex digits. */
   readonly publicKey: string;

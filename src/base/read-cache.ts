@@ -2,7 +2,6 @@
 import { LRUCache } from "lru-cache";
 import { isImmutable, makeImmutable } from "./immutable.js";
 
-/** Reads with a memory. */
 export interface ReadCache<Found extends object> {
   /** At once what is remembered, otherwise a promise of what is found. */
   read(key: string): Found | Promise<Found>;

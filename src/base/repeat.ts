@@ -1,6 +1,5 @@
 /** Work that is done again and again, never twice at a time. */
 
-/** Work that is being repeated. */
 export interface Repetition {
   /** Ends it, after what is under way. */
   stop(): Promise<void>;

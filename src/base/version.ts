@@ -10,5 +10,4 @@ const packageFile = JSON.parse(readFileSync(new URL("../../../package.json", imp
 /** Node version, as the package has it. */
 export const version = packageFile.version;
 
-/** Node codename. */
 export const codename = packageFile.gatehouse.codename;

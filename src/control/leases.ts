@@ -1,6 +1,5 @@
 /** Reports of other processes that hold for a while: who does not report again in time has failed. */
 
-/** Reports under lease. */
 export interface Leases {
   /**
    * Begins or renews a lease.
@@ -11,11 +10,7 @@ export interface Leases {
   stop(): void;
 }
 
-/**
- * Builds the leases.
- *
- * @param onExpired hears of a lease that ran out, once.
- */
+/** @param onExpired hears of a lease that ran out, once. */
 export function createLeases(nowMs: () => number, onExpired: (name: string, seconds: number) => void): Leases {
   const timers = new Map<string, NodeJS.Timeout>();
   return {

@@ -17,7 +17,6 @@ export interface Report {
 /** An entry of the address book, as it is shown. */
 export type ShownEntry = MessageInitShape<typeof BookEntrySchema>;
 
-/** What the service needs. */
 export interface ControlParts<Name extends string> {
   readonly nowMs: () => number;
   /** The subsystems that other processes may report. */
@@ -31,7 +30,6 @@ export interface ControlParts<Name extends string> {
   readonly listBook: () => ShownEntry[];
 }
 
-/** The service, and its end. */
 export interface Control {
   readonly service: Implementation<typeof ControlService>;
   stop(): void;
@@ -41,7 +39,6 @@ const reportedStatuses = [SubsystemStatus.RUNNING, SubsystemStatus.READY, Subsys
 const longestLeaseS = 3_600;
 const maxErrorLength = 500;
 
-/** Builds the service. */
 export function createControl<Name extends string>(parts: ControlParts<Name>): Control {
   const { nowMs, reportableNames, onReport, addPeer, removePeer, listBook } = parts;
   const leases = createLeases(nowMs, (name, seconds) =>

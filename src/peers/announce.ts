@@ -2,7 +2,6 @@
 import type { Dialer } from "./dialer.js";
 import type { PeerBook } from "./peer-book.js";
 
-/** What it needs. */
 export interface AnnounceParts {
   readonly book: Pick<PeerBook, "believed">;
   readonly dialer: Dialer;

@@ -2,14 +2,12 @@
 import type { BookEntries } from "./book-entries.js";
 import type { BookEntry } from "./peer.js";
 
-/** The believed peers of a book. */
 export interface BelievedPeers {
   list(): BookEntry[];
   /** Number of the newest block that any of them has; undefined while none has said. */
   highestBlock(): bigint | undefined;
 }
 
-/** Those of these entries. */
 export function createBelievedPeers(entries: BookEntries, nowMs: () => number): BelievedPeers {
   /** Holds while no entry changes, and no peer is believed again because its time has passed. */
   let highest: { readonly block: bigint | undefined; readonly revision: number; readonly untilMs: number } | undefined;

@@ -1,7 +1,6 @@
 /** The entries of the address book, who of them holds which identity, and what has changed since it was last stored. */
 import { type BookEntry, entryOf, type StoredPeer } from "./peer.js";
 
-/** Changes to be stored. */
 export interface BookChanges {
   readonly saved: readonly StoredPeer[];
   readonly removed: readonly string[];
@@ -27,7 +26,6 @@ export interface BookEntries {
   returnChanges(changes: BookChanges): void;
 }
 
-/** The entries of what was stored. */
 export function createBookEntries(stored: readonly StoredPeer[]): BookEntries {
   const entries = new Map<string, BookEntry>();
   /** Identity to the endpoint that holds it. */

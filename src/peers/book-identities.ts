@@ -3,7 +3,6 @@ import type { BookEntries } from "./book-entries.js";
 import type { ProvenPeer } from "./handshake.js";
 import { type BookEntry, isOperators } from "./peer.js";
 
-/** The identities of a book. */
 export interface BookIdentities {
   /** Why an identity cannot be that of this endpoint: another live one holds it. */
   whyHeldElsewhere(identity: string, endpoint: string): string | undefined;
@@ -13,7 +12,6 @@ export interface BookIdentities {
   moveTo(endpoint: string, identity: string): void;
 }
 
-/** Those of these entries. */
 export function createBookIdentities(entries: BookEntries, ownIdentity: string): BookIdentities {
   function whyHeldElsewhere(identity: string, endpoint: string): string | undefined {
     const holder = entries.holderOf(identity);

@@ -19,7 +19,6 @@ export interface BookRecords {
   distrust(endpoint: string, reason: string): void;
 }
 
-/** What recording needs. */
 export interface BookRecordsParts {
   readonly entries: BookEntries;
   readonly identities: BookIdentities;
@@ -31,7 +30,6 @@ export interface BookRecordsParts {
 const firstDistrustMs = 60_000;
 const longestDistrustMs = 3_600_000;
 
-/** Records in these entries. */
 export function createBookRecords({ entries, identities, intervalMs, nowMs }: BookRecordsParts): BookRecords {
   function change(endpoint: string, how: (entry: BookEntry, now: number) => Partial<BookEntry>): void {
     const entry = entries.get(endpoint);

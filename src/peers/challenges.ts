@@ -2,7 +2,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { Failure } from "../rpc/errors.js";
 
-/** Challenges of one node. */
 export interface Challenges {
   make(): Uint8Array;
   /**

@@ -6,7 +6,6 @@ import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { CallError, type Channel, type OpenChannel } from "../rpc/channel.js";
 import type { Address } from "./endpoint.js";
 
-/** Calls peers. */
 export interface PeerClient {
   /**
    * Calls a peer.
@@ -32,7 +31,6 @@ export interface PeerClient {
   close(): void;
 }
 
-/** What the client needs. */
 export interface PeerClientParts {
   readonly openChannel: OpenChannel;
   /** Finds the address to call, or rejects with a Failure where it must not be called. */

@@ -10,7 +10,6 @@ const unverifiedTries = 4;
 const forgetUnverifiedAfterMs = 3_600_000;
 const longestPauseMs = 60_000;
 
-/** What the schedule needs. */
 export interface DialScheduleParts {
   readonly entries: BookEntries;
   /** Time between two looks at a peer that answers. */

@@ -10,7 +10,6 @@ import { createGossipIntake } from "./gossip.js";
 import { type HandshakeParts, shakeHands } from "./handshake.js";
 import type { PeerBook } from "./peer-book.js";
 
-/** What dialing needs. */
 export interface DialerParts extends HandshakeParts {
   readonly client: PeerClient;
   readonly book: PeerBook;
@@ -21,7 +20,6 @@ export interface DialerParts extends HandshakeParts {
   readonly onError: (error: unknown) => void;
 }
 
-/** Dials peers. */
 export interface Dialer {
   /**
    * Dials a peer and records what comes of it. Never rejects, and dials nobody twice at a time.

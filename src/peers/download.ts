@@ -13,7 +13,6 @@ export interface SyncChain {
   apply(block: Block): Promise<unknown>;
 }
 
-/** What a download needs. */
 export interface DownloadParts {
   readonly chain: SyncChain;
   /** A peer's blocks from a number on, until the signal is aborted. Throws a CallError. */

@@ -5,7 +5,6 @@ import { checkHost, type EndpointPolicy, parseEndpoint } from "./endpoint.js";
 import type { Self } from "./node-info.js";
 import type { PeerBook } from "./peer-book.js";
 
-/** What it needs. */
 export interface GossipParts {
   readonly self: Pick<Self, "key" | "endpoint">;
   readonly book: Pick<PeerBook, "add" | "verified">;

@@ -14,7 +14,6 @@ import { signNodeInfo, verifyNodeInfo } from "./node-info.js";
 import { isUnverified } from "./peer.js";
 import type { PeerBook } from "./peer-book.js";
 
-/** What it needs. */
 export interface HandshakeResponderParts extends Omit<HandshakeParts, "client"> {
   readonly book: PeerBook;
   readonly dialer: Pick<Dialer, "dial">;
@@ -23,7 +22,6 @@ export interface HandshakeResponderParts extends Omit<HandshakeParts, "client"> 
   readonly onStatus: () => Promise<void>;
 }
 
-/** Answers handshakes. */
 export interface HandshakeResponder {
   /**
    * @param genesisHash of this node's network.
@@ -42,7 +40,6 @@ export interface HandshakeResponder {
 const maxDialedBack = 8;
 const challengeBytes = { least: 16, most: 64 };
 
-/** Builds a responder. */
 export function createHandshakeResponder(parts: HandshakeResponderParts): HandshakeResponder {
   const { self, book, dialer, policy, onStatus } = parts;
   let dialedBack = 0;

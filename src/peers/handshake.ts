@@ -21,7 +21,6 @@ export interface ProvenPeer {
   readonly status: ReadStatus;
 }
 
-/** What a handshake needs. */
 export interface HandshakeParts {
   readonly self: Self;
   readonly client: Pick<PeerClient, "call" | "identityOf">;

@@ -3,26 +3,22 @@
  * counted and logged; a task that hangs is left behind at the tick's deadline, and not started again before it ends.
  */
 
-/** Something to do at each tick. */
 export interface LoopTask {
   readonly name: string;
   readonly run: () => Promise<void> | void;
 }
 
-/** What the loop needs. */
 export interface MainLoopParts {
   readonly intervalMs: number;
   /** How long the tasks of one tick are waited for. */
   readonly tickDeadlineMs: number;
   readonly tasks: readonly LoopTask[];
   readonly nowMs: () => number;
-  /** Hears of a task that threw. */
   readonly onTaskError: (task: string, error: unknown) => void;
   /** Hears when the loop dies (why) and when it lives again (undefined). */
   readonly onLife: (death: string | undefined) => void;
 }
 
-/** A main loop. */
 export interface MainLoop {
   /** Starts the loop; the first tick follows at once. */
   start(): void;

@@ -27,7 +27,6 @@ export interface Self {
   status(): MessageInitShape<typeof StatusSchema>;
 }
 
-/** The key of a node. */
 export interface SigningKey {
   /** 0x and 64 lower-case hex digits. */
   readonly publicKey: string;

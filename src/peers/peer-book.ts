@@ -22,7 +22,6 @@ import {
   toPeer,
 } from "./peer.js";
 
-/** The book. */
 export interface PeerBook extends BookRecords {
   /** The peers that the operator named and those that were dialed, for everybody. The same list until one changes. */
   list(): readonly Peer[];
@@ -51,7 +50,6 @@ export interface PeerBook extends BookRecords {
   returnChanges(changes: BookChanges): void;
 }
 
-/** What the book needs. */
 export interface PeerBookParts {
   readonly ownIdentity: string;
   readonly stored: readonly StoredPeer[];

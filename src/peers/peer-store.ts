@@ -4,7 +4,6 @@ import type { PeerOrigin, StoredPeer } from "./peer.js";
 import type { BookChanges } from "./book-entries.js";
 import type { PeerBook } from "./peer-book.js";
 
-/** The stored book. */
 export interface PeerStore {
   /** All peers, in the order in which the node learned of them. */
   load(): Promise<StoredPeer[]>;
@@ -33,7 +32,6 @@ const originsByStored = new Map(
 /** Most rows of one statement. */
 const chunk = 80;
 
-/** Builds the store. */
 export function createPeerStore({ read, write }: Pick<Database, "read" | "write">): PeerStore {
   return {
     async load() {

@@ -42,7 +42,6 @@ export interface StoredPeer {
   readonly nextTryMs: number;
 }
 
-/** An entry. */
 export interface BookEntry extends StoredPeer {
   /** The endpoint that it names itself by; another one where the operator knows a better way. */
   readonly announced: string;

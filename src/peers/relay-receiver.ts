@@ -10,7 +10,6 @@ import { maxRelayed } from "./relay.js";
 export type RelayFate =
   { readonly status: "pending" | "included" } | { readonly status: "rejected"; readonly reason: string };
 
-/** What it needs. */
 export interface RelayReceiverParts {
   /** Takes a transaction of a peer. Throws a Failure when it cannot be taken. */
   readonly takeTransaction: (transaction: Transaction) => Promise<RelayFate>;

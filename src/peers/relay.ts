@@ -27,7 +27,6 @@ export interface RelayMempool {
   reject(hash: string, reason: string): Promise<void>;
 }
 
-/** What it needs. */
 export interface RelayParts {
   readonly mempool: RelayMempool;
   readonly book: Pick<PeerBook, "believed">;
@@ -38,7 +37,6 @@ export interface RelayParts {
   readonly onError: (error: unknown) => void;
 }
 
-/** The relay. */
 export interface Relay {
   /** There is somebody to relay transactions to. */
   isPossible(): boolean;

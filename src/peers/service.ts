@@ -6,7 +6,6 @@ import { maxGossipedPeers } from "./gossip.js";
 import { createHandshakeResponder, type HandshakeResponderParts } from "./handshake-responder.js";
 import { createRelayReceiver, type RelayReceiverParts } from "./relay-receiver.js";
 
-/** What the service needs. */
 export interface PeerServiceParts extends HandshakeResponderParts, RelayReceiverParts {
   /**
    * Hears that a verified peer said how far it is. Resolves when this node has caught up with that, or soon if that
@@ -15,7 +14,6 @@ export interface PeerServiceParts extends HandshakeResponderParts, RelayReceiver
   readonly onStatus: () => Promise<void>;
 }
 
-/** Builds the service. */
 export function createPeerService(parts: PeerServiceParts): Implementation<typeof PeerService> {
   const { self, book, challenges, readStatus, onStatus } = parts;
   const handshakes = createHandshakeResponder(parts);

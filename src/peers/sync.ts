@@ -19,7 +19,6 @@ export interface SyncProgress {
   readonly peer: string | undefined;
 }
 
-/** What it needs. */
 export interface SyncParts extends Omit<DownloadParts, "hasOther" | "onBlock"> {
   readonly book: Pick<PeerBook, "believed" | "highestBlock" | "distrust" | "recordFailure">;
   /** Hears of trouble that is none of a peer's. */
@@ -30,7 +29,6 @@ export interface SyncParts extends Omit<DownloadParts, "hasOther" | "onBlock"> {
   readonly onLeft: (endpoint: string, reason: string) => void;
 }
 
-/** The synchronisation. */
 export interface Sync {
   /** Catches up, if there is anything to catch up with and it is not at it already. */
   kick(): void;
