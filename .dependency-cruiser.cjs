@@ -29,9 +29,10 @@ const rooms = [
   see("node/", "config/", `(${features})/`, "edge/", "db/", "rpc/"),
   // What an implementation is, the failures that it may throw, and the forms of parameters; no machinery.
   see(`(${features})/`, "rpc/(service|errors|parameters)\\.ts$"),
-  see("(chain|peers|storage|zk)/", "db/"),
-  // Calls other nodes, by whatever carries it.
-  see("peers/", "rpc/channel\\.ts$"),
+  // Queries stand in the stores of a feature; the rest of it speaks of blocks, programs, leaves and peers.
+  see("(chain|peers|storage|zk)/[^/]+-store\\.ts$", "db/(database|dialects|batch|chunks)\\.ts$"),
+  // Calls other nodes.
+  see("peers/client\\.ts$", "rpc/codec/"),
   // Implements the gate of rpc.
   see("edge/", "rpc/(service|errors|gate)\\.ts$"),
 ];
@@ -53,9 +54,9 @@ const kept = {
   express: "rpc/(server|connect)/",
   "json-rpc-2\\.0": "rpc/json-rpc/",
   // sqlite3 is archived upstream: one file stands between it and everything else.
-  "(@types/)?sqlite3": "db/connect\\.ts$",
-  "(@types/)?pg": "db/",
-  knex: "(db|chain|peers|storage|zk)/",
+  "(@types/)?sqlite3": "db/sqlite\\.ts$",
+  "(@types/)?pg": "db/postgresql\\.ts$",
+  knex: "db/",
   commander: "(main\\.ts$|cli/)",
   "prom-client": "metrics/",
   "@opentelemetry/": "metrics/",

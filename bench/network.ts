@@ -9,10 +9,10 @@ import { fileURLToPath } from "node:url";
 import { type Block, TransactionBodySchema, TransactionSchema } from "../gen/gatehouse/chain/v1/block_pb.js";
 import { AccessMode } from "../gen/gatehouse/storage/v1/storage_pb.js";
 import { type Chain, createChain } from "../src/chain/chain.js";
-import { createChainStore } from "../src/chain/store.js";
-import { openDatabase } from "../src/db/connect.js";
+import { createChainStore } from "../src/chain/chain-store.js";
+import { openDatabase } from "../src/db/open.js";
 import { migrate } from "../src/db/migrate.js";
-import { createEffects } from "../src/node/effects.js";
+import { createEffects, stateIn } from "../src/node/effects.js";
 import { sha256 } from "../src/base/hash.js";
 import { createNodeKey, type NodeKey, nodeKeyPath } from "../src/base/node-key.js";
 import { createWorkerPool } from "../src/zk/worker-pool.js";
@@ -124,11 +124,12 @@ async function withChain<T>(
 ): Promise<T> {
   const database = await openDatabase(`sqlite:${file}`);
   await migrate(database);
-  const store = createChainStore(database);
+  const store = createChainStore(database, stateIn);
   const genesis = { text: genesisText, hash: sha256(genesisText), authorities: [key.publicKey], timestampMs: 0 };
   await store.insertGenesis(genesis);
-  const workerPool = createWorkerPool();
-  const zk = createZkChanges({ database, workerPool, verificationKey: undefined, authorities: genesis.authorities });
+  const workers = createZkWorkers();
+  const newest = stateIn(database.read).zk;
+  const zk = createZkChanges({ newest, workers, verificationKey: undefined, authorities: genesis.authorities });
   const chain = createChain({
     store,
     genesis,

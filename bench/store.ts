@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { AccessMode } from "../gen/gatehouse/storage/v1/storage_pb.js";
 import { startProgress } from "../src/cli/progress.js";
 import { submitChange } from "../src/cli/submit.js";
-import { openDatabase } from "../src/db/connect.js";
+import { openDatabase } from "../src/db/open.js";
 import { migrate } from "../src/db/migrate.js";
 import { createNodeKey, nodeKeyPath } from "../src/base/node-key.js";
 import { foldName } from "../src/storage/programs.js";
@@ -105,21 +105,22 @@ async function loadPrograms(url: string, count: number): Promise<string> {
         updated_ms: i,
       };
     });
-    await database.write.transaction(async (transaction) => {
-      await transaction("programs").insert(rows);
-      await transaction("program_documents").insert(rows.map(({ address }, k) => ({ address, data: texts[k]! })));
-      await transaction("program_fields").insert(
-        rows.flatMap(({ address }) =>
-          fields.map(([name, value], position) => ({
-            address,
-            name_json: JSON.stringify(name),
-            position,
-            type: "string",
-            value,
-          })),
-        ),
-      );
-    });
+    const fieldRows = rows.flatMap(({ address }) =>
+      fields.map(([name, value], position) => ({
+        address,
+        name_json: JSON.stringify(name),
+        position,
+        type: "string",
+        value,
+      })),
+    );
+    await database.transaction((db) =>
+      db.runAll((sql) => [
+        sql("programs").insert(rows),
+        sql("program_documents").insert(rows.map(({ address }, k) => ({ address, data: texts[k]! }))),
+        sql("program_fields").insert(fieldRows),
+      ]),
+    );
   };
   const text = '{"title":"A program of many","note":"as small as most of them are"}';
   const fields = [

@@ -11,11 +11,13 @@ import { TransactionBodySchema, TransactionSchema } from "../gen/gatehouse/chain
 import { ChainService, ConsensusService } from "../gen/gatehouse/chain/v1/chain_pb.js";
 import { readTransactions, signBlock } from "../src/chain/transaction.js";
 import { startProgress } from "../src/cli/progress.js";
-import { type Database, openDatabase } from "../src/db/connect.js";
+import type { Database } from "../src/db/database.js";
+import { openDatabase } from "../src/db/open.js";
 import { migrate } from "../src/db/migrate.js";
 import { createNodeKey, type NodeKey } from "../src/base/node-key.js";
 import { edgeOf, growTree, type Peaks, peaksAfter } from "../src/zk/fold.js";
-import { appendLeaves, maxLeaves, readPeaks } from "../src/zk/merkle-tree.js";
+import { appendLeaves, maxLeaves } from "../src/zk/merkle-tree.js";
+import { createTreeChanges } from "../src/zk/tree-store.js";
 import { fieldOrder, toHex, treeDepth } from "../src/zk/poseidon.js";
 import { createWorkerPool, type WorkerPool } from "../src/zk/worker-pool.js";
 import { compare, httpAnswer } from "./compare.js";
@@ -99,8 +101,8 @@ async function growInDatabase(url: string, leaves: number, workerPool: WorkerPoo
     const added = Array.from({ length: count }, (_, i) => leafOf(leafCount + i));
     const start = performance.now();
     block++;
-    await database.write.transaction((db) =>
-      appendLeaves(db, database.engine, { leaves: added, blockNumber: BigInt(block), foldAll: workerPool.foldAll }),
+    await database.transaction((db) =>
+      appendLeaves(createTreeChanges(db), { leaves: added, blockNumber: BigInt(block), foldAll: workers.foldAll }),
     );
     leafCount += count;
     return (performance.now() - start) / 1000;
@@ -135,10 +137,12 @@ async function growInDatabase(url: string, leaves: number, workerPool: WorkerPoo
     });
   }
   await insertNullifiers(database);
-  const peaks = await readPeaks(database.write, leafCount);
+  const peaks = await createTreeChanges(database.write).peaks(leafCount);
   // As if the genesis had them all: the first block is still to come.
-  await database.write("merkle_roots").where("block_number", "<", block).delete();
-  await database.write("merkle_roots").update({ block_number: 0 });
+  await database.write.runAll((sql) => [
+    sql("merkle_roots").where("block_number", "<", block).delete(),
+    sql("merkle_roots").update({ block_number: 0 }),
+  ]);
   await database.close();
   return { rows, loadS, leafCount, peaks };
 }
@@ -163,7 +167,7 @@ async function insertNullifiers({ write }: Database): Promise<void> {
       block_number: 0,
       transaction_hash: toHex(0n),
     }));
-    await write("nullifiers").insert(rows);
+    await write.run((sql) => sql("nullifiers").insert(rows));
   }
 }
 

@@ -8,6 +8,7 @@ import {
   type Transaction,
   type TransactionBody,
   TransactionBodySchema,
+  TransactionSchema,
 } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { verifyEd25519 } from "../base/ed25519.js";
 import { Failure } from "../rpc/errors.js";
@@ -109,6 +110,11 @@ export function describeBlock(signed: Block): { readonly header: BlockHeader; re
 export function describeTransaction({ body }: Pick<Transaction, "body">) {
   const { sender, nonce, timestampMs } = fromBinary(TransactionBodySchema, body);
   return { hash: sha256(body), sender, nonce, timestampMs };
+}
+
+/** A transaction as the pool keeps it. */
+export function encodeTransaction(signed: Transaction): Uint8Array {
+  return toBinary(TransactionSchema, signed);
 }
 
 /** Makes and signs a block. */

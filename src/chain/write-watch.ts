@@ -7,8 +7,8 @@ import { toFailure } from "../rpc/errors.js";
 import type { ChainStore } from "./store.js";
 
 /** What the watch needs. */
-export interface WriteWatchParts {
-  readonly store: ChainStore;
+export interface WriteWatchParts<State> {
+  readonly store: ChainStore<State>;
   /** How long after a failed write the next one is tried. */
   readonly retryEveryMs: number;
   /** Hears when writes begin to fail (why) and when they go through again (undefined). */
@@ -16,14 +16,14 @@ export interface WriteWatchParts {
 }
 
 /** A store whose writes are watched. */
-export interface WatchedStore {
-  readonly store: ChainStore;
+export interface WatchedStore<State> {
+  readonly store: ChainStore<State>;
   /** Ends the tries. */
   stop(): void;
 }
 
 /** Puts a watch before the writes of a store. */
-export function watchWrites({ store, retryEveryMs, onChange }: WriteWatchParts): WatchedStore {
+export function watchWrites<State>({ store, retryEveryMs, onChange }: WriteWatchParts<State>): WatchedStore<State> {
   let isTroubled = false;
   let isStopped = false;
   let timer: NodeJS.Timeout | undefined;

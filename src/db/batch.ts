@@ -3,7 +3,8 @@
  * under way go together, as one query. What a query costs beside its rows is paid once for all of them.
  */
 
-import type { Database, Engine } from "./connect.js";
+import type { Queries } from "./database.js";
+import type { ListTable } from "./dialects.js";
 
 /** Reads the rows of keys; the answers stand in the order of the keys, undefined where there is none. */
 type FindMany<Key, Found> = (keys: readonly Key[]) => Promise<readonly (Found | undefined)[]>;
@@ -43,39 +44,19 @@ function batch<Key, Found>(findMany: FindMany<Key, Found>, maxKeys: number): (ke
     });
 }
 
-/** A list that is handed over as one JSON text, as a table `k`; each engine has its own words for it. */
-export interface ListTable {
-  /** What stands in FROM, with a question mark for the text. */
-  readonly table: string;
-  /** Position in the list, from 0. */
-  readonly slot: string;
-  /** An item that is a string. The parts of one that is a list are `k.value ->> 0` and so on, with every engine. */
-  readonly text: string;
-}
-
-/** The words, by engine. */
-export const listTables: Readonly<Record<Engine, ListTable>> = {
-  sqlite: { table: "json_each(?) AS k", slot: "k.key", text: "k.value" },
-  postgresql: {
-    table: "json_array_elements(CAST(? AS json)) WITH ORDINALITY AS k(value, key)",
-    slot: "k.key - 1",
-    text: "k.value #>> '{}'",
-  },
-};
-
 /** Most keys of one query: each row may hold a document of 1 MiB. */
 const maxKeys = 16;
 
 /**
  * A query of at most one row for each key, prepared and batched.
  *
- * @param sql makes its text: it joins the table of the keys, and gives their slot as `slot`.
+ * @param text makes its text: it joins the table of the keys, and gives their slot as `slot`.
  */
 export function prepareBatch<Row extends { readonly slot: number }>(
-  { engine, prepare }: Pick<Database, "engine" | "prepare">,
-  sql: (keys: ListTable) => string,
+  { dialect, prepare }: Queries,
+  text: (keys: ListTable) => string,
 ): (key: readonly string[]) => Promise<Row | undefined> {
-  const query = prepare<Row>(sql(listTables[engine]));
+  const query = prepare<Row>(text(dialect.list));
   return batch(async (keys) => {
     const found = new Array<Row | undefined>(keys.length);
     for (const row of await query(JSON.stringify(keys))) {

@@ -4,34 +4,35 @@
  * Column types are those that SQLite and PostgreSQL share. Names of fields are kept as JSON text (with their quotes):
  * a name may hold any character, NUL included, which no text column of PostgreSQL takes as it is.
  */
-import type { Knex } from "knex";
-import type { Engine } from "./connect.js";
+import type { Query, QueryBuilder } from "./database.js";
+import type { SchemaWords } from "./dialects.js";
 
 /** One step. */
 export interface Migration {
   readonly name: string;
-  readonly up: (transaction: Knex, engine: Engine) => Promise<void>;
+  /** What it does, in this order. */
+  readonly queries: (sql: QueryBuilder, words: SchemaWords) => readonly Query[];
 }
 
 /** All steps, oldest first; the version of the schema is their number. */
 export const migrations: readonly Migration[] = [
   {
     name: "chain, storage programs, commitment tree",
-    async up(transaction, engine) {
-      await transaction.schema.createTable("blocks", (table) => {
+    queries: (sql, words) => [
+      sql.schema.createTable("blocks", (table) => {
         table.bigInteger("number").primary();
         table.string("hash", 66).notNullable().unique();
         table.string("previous_hash", 66);
         table.bigInteger("timestamp_ms").notNullable();
         // Block 0: the text of the genesis file.
         table.text("genesis");
-      });
-      await transaction.schema.createTable("mempool", (table) => {
+      }),
+      sql.schema.createTable("mempool", (table) => {
         table.string("hash", 66).primary();
         table.binary("bytes").notNullable();
         table.bigInteger("received_ms").notNullable();
-      });
-      await transaction.schema.createTable("programs", (table) => {
+      }),
+      sql.schema.createTable("programs", (table) => {
         // In the order of creation: what is newest has the highest.
         table.increments("id");
         table.string("address", 45).notNullable().unique();
@@ -52,115 +53,111 @@ export const migrations: readonly Migration[] = [
         table.boolean("deleted").notNullable().defaultTo(false);
         table.index(["owner", "id"]);
         table.index(["name", "id"]);
-      });
-      await indexNames(transaction, engine);
+      }),
+      ...words.indexNames.map((statement) => sql.raw(statement)),
       // Apart from programs, so that lists never read past documents. A program that holds nothing has no row.
-      await transaction.schema.createTable("program_documents", (table) => {
+      sql.schema.createTable("program_documents", (table) => {
         table.string("address", 45).primary().references("programs.address");
         // JSON text as it was written, or a JSON string of base64.
         table.text("data").notNullable();
-      });
-      await transaction.schema.createTable("program_fields", (table) => {
+      }),
+      sql.schema.createTable("program_fields", (table) => {
         table.string("address", 45).notNullable().references("programs.address");
         table.text("name_json").notNullable();
         table.integer("position").notNullable();
         table.string("type", 8).notNullable();
         table.text("value").notNullable();
         table.primary(["address", "name_json"]);
-      });
+      }),
       // Who may read a program or not, beside its owner: the access rule for lists.
-      await transaction.schema.createTable("program_readers", (table) => {
+      sql.schema.createTable("program_readers", (table) => {
         table.string("address", 45).notNullable().references("programs.address");
         table.string("identity", 66).notNullable();
         table.boolean("allowed").notNullable();
         table.primary(["identity", "address"]);
-      });
-      await transaction.schema.createTable("merkle_nodes", (table) => {
+      }),
+      sql.schema.createTable("merkle_nodes", (table) => {
         table.integer("level").notNullable();
         table.integer("position").notNullable();
         table.binary("hash").notNullable();
         table.primary(["level", "position"]);
-      });
-      await transaction.schema.createTable("merkle_roots", (table) => {
+      }),
+      sql.schema.createTable("merkle_roots", (table) => {
         table.bigInteger("block_number").primary();
         table.string("root", 66).notNullable();
         table.integer("leaf_count").notNullable();
-      });
-      await transaction.schema.createTable("commitments", (table) => {
+      }),
+      sql.schema.createTable("commitments", (table) => {
         table.string("commitment", 66).primary();
         table.integer("leaf_index").notNullable().unique();
-      });
-      await transaction.schema.createTable("nullifiers", (table) => {
+      }),
+      sql.schema.createTable("nullifiers", (table) => {
         table.string("hash", 66).primary();
         table.bigInteger("block_number").notNullable();
         table.string("transaction_hash", 66).notNullable();
-      });
-    },
+      }),
+    ],
   },
   {
     name: "transactions and signed blocks",
-    async up(transaction) {
-      await transaction.schema.alterTable("blocks", (table) => {
+    queries: (sql) => [
+      sql.schema.alterTable("blocks", (table) => {
         // As it was signed; block 0 has neither.
         table.binary("header");
         table.binary("signature");
-      });
-      await transaction.schema.createTable("transactions", (table) => {
+      }),
+      sql.schema.createTable("transactions", (table) => {
         table.string("hash", 66).primary();
         table.bigInteger("block_number").notNullable();
         table.integer("position").notNullable();
         table.binary("body").notNullable();
         table.binary("signature").notNullable();
         table.unique(["block_number", "position"]);
-      });
+      }),
       // Turned away when a block was made; the newest are kept.
-      await transaction.schema.createTable("rejected_transactions", (table) => {
+      sql.schema.createTable("rejected_transactions", (table) => {
         table.string("hash", 66).primary();
         table.text("reason").notNullable();
         table.bigInteger("rejected_ms").notNullable().index();
-      });
-      await transaction.schema.createTable("senders", (table) => {
+      }),
+      sql.schema.createTable("senders", (table) => {
         table.string("identity", 66).primary();
         table.bigInteger("nonce").notNullable();
-      });
-    },
+      }),
+    ],
   },
   {
     name: "a commitment tree that grows",
-    async up(transaction, engine) {
+    queries: (sql, words) => [
       // Nothing could be in them so far: no transaction led there.
-      for (const table of ["merkle_nodes", "merkle_roots", "commitments"]) {
-        await transaction.schema.dropTable(table);
-      }
-      await transaction.raw(
-        engine === "postgresql"
-          ? "CREATE TABLE commitments (commitment bytea PRIMARY KEY, leaf_index integer NOT NULL)"
-          : "CREATE TABLE commitments (commitment BLOB PRIMARY KEY, leaf_index INTEGER NOT NULL) WITHOUT ROWID",
-      );
+      ...["merkle_nodes", "merkle_roots", "commitments"].map((table) => sql.schema.dropTable(table)),
+      sql.raw(
+        `CREATE TABLE commitments (commitment ${words.bytes} PRIMARY KEY, leaf_index INTEGER NOT NULL)${words.inOrderOfKey}`,
+      ),
       // The complete nodes, leaves among them: level * 2^21 + position.
-      await transaction.schema.createTable("merkle_nodes", (table) => {
+      sql.schema.createTable("merkle_nodes", (table) => {
         table.integer("id").primary();
         table.binary("hash").notNullable();
-      });
-      await transaction.schema.createTable("merkle_roots", (table) => {
+      }),
+      sql.schema.createTable("merkle_roots", (table) => {
         table.bigInteger("block_number").primary();
         table.string("root", 66).notNullable().unique();
         table.integer("leaf_count").notNullable();
         // The nodes above both leaves and empty places, levels 1 to 19, 32 bytes each; zeros where there is none.
         table.binary("edge").notNullable();
-      });
-      await transaction("merkle_roots").insert({
+      }),
+      sql("merkle_roots").insert({
         block_number: 0,
         root: "0x2134e76ac5d21aab186c2be1dd8f84ee880a1e46eaf712f9d371b6df22191f3e",
         leaf_count: 0,
         edge: Buffer.alloc(19 * 32),
-      });
-    },
+      }),
+    ],
   },
   {
     name: "peers, and transactions that are handed on",
-    async up(transaction) {
-      await transaction.schema.createTable("peers", (table) => {
+    queries: (sql) => [
+      sql.schema.createTable("peers", (table) => {
         // The order in which the node heard of them.
         table.increments("id");
         table.string("endpoint", 300).notNullable().unique();
@@ -173,33 +170,15 @@ export const migrations: readonly Migration[] = [
         table.bigInteger("last_seen_ms");
         table.integer("failures").notNullable();
         table.bigInteger("next_try_ms").notNullable();
-      });
-      await transaction.schema.alterTable("mempool", (table) => {
+      }),
+      sql.schema.alterTable("mempool", (table) => {
         // When it was last handed to an authority, and to a peer that is none.
         table.bigInteger("authority_ms").notNullable().defaultTo(0);
         table.bigInteger("peer_ms").notNullable().defaultTo(0);
-      });
-      await transaction.schema.alterTable("mempool", (table) => {
+      }),
+      sql.schema.alterTable("mempool", (table) => {
         table.index(["received_ms", "hash"]);
-      });
-    },
+      }),
+    ],
   },
 ];
-
-/**
- * Every three characters of a name, so that a search looks at the programs that have them and at no others. Names never
- * change, and programs are marked as deleted, never removed.
- */
-async function indexNames(transaction: Knex, engine: Engine): Promise<void> {
-  if (engine === "postgresql") {
-    await transaction.raw("CREATE EXTENSION IF NOT EXISTS pg_trgm");
-    await transaction.raw("CREATE INDEX program_names ON programs USING gin (name_folded gin_trgm_ops)");
-    return;
-  }
-  await transaction.raw(`CREATE VIRTUAL TABLE program_names USING fts5 (
-    name_folded, content = 'programs', content_rowid = 'id', columnsize = 0, tokenize = 'trigram case_sensitive 1'
-  )`);
-  await transaction.raw(`CREATE TRIGGER program_names_insert AFTER INSERT ON programs BEGIN
-    INSERT INTO program_names (rowid, name_folded) VALUES (new.id, new.name_folded);
-  END`);
-}

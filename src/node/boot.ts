@@ -6,16 +6,18 @@ import { loadOrCreateNodeKey } from "../base/node-key.js";
 import { messageOf } from "../base/message-of.js";
 import { adoptGenesis, verifyStoredChain } from "../chain/genesis.js";
 import { createChainService } from "../chain/service.js";
-import { type ChainHead, createChainStore } from "../chain/store.js";
+import { createChainStore } from "../chain/chain-store.js";
+import type { ChainHead } from "../chain/store.js";
 import { readGenesisFile } from "../config/genesis-file.js";
-import { openDatabase } from "../db/connect.js";
 import { checkSchema, migrate } from "../db/migrate.js";
+import { openDatabase } from "../db/open.js";
 import { createNodeAttestation } from "./attestation.js";
 import { BootTable } from "./boot-table.js";
 import { createNodeChain, sealIfAlone, watchChainHealth } from "./chain.js";
 import { openControl } from "./control.js";
 import type { NodeCore } from "./core.js";
 import { createNodeEdge } from "./edge.js";
+import { stateIn } from "./effects.js";
 import { createNodeHealth } from "./health.js";
 import { openInternalPort, openMcpPort, openMetricsPort, openRpcPort } from "./listeners.js";
 import { createNodeNetwork } from "./network.js";
@@ -43,7 +45,7 @@ export const bootTable = BootTable.of<BootBeginning>()
       const database = await openDatabase(config.databaseUrl);
       onStop("the database", () => database.close());
       await (config.role === "reader" ? checkSchema(database) : migrate(database));
-      return { database, store: createChainStore(database) };
+      return { database, store: createChainStore(database, stateIn) };
     },
   })
   .step({

@@ -3,25 +3,29 @@
  * what it keeps in memory is old; a reader keeps nothing.
  */
 import type { TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import { type Chain, createChain, type SealingKey } from "../chain/chain.js";
-import { createChainReader } from "../chain/chain-reader.js";
+import type { SealingKey } from "../chain/blocks.js";
+import { type Chain, createChain } from "../chain/chain.js";
+import { followChain } from "../chain/follower.js";
 import type { Genesis } from "../chain/genesis.js";
 import type { ChainHead, ChainStore } from "../chain/store.js";
 import { watchWrites } from "../chain/write-watch.js";
-import type { Database } from "../db/connect.js";
+import type { Database } from "../db/database.js";
 import { type SharedSubsystem, shareSubsystem } from "../health/shared-subsystem.js";
 import type { NodeCore } from "./core.js";
-import { createEffects } from "./effects.js";
+import { createEffects, type State, stateIn } from "./effects.js";
 import { repeat } from "../base/repeat.js";
 import { StartError } from "../base/start-error.js";
 import { createProgramCache } from "../storage/program-cache.js";
-import { createPrograms, type Programs } from "../storage/programs.js";
+import { createProgramStore } from "../storage/program-store.js";
+import type { Programs } from "../storage/programs.js";
 import { touchedAddress } from "../storage/write.js";
 import { cacheNullifiers, cacheTree } from "../zk/cache.js";
 import { parseVerificationKey, type VerificationKey } from "../zk/groth16.js";
-import { createMerkleTree, type MerkleTree } from "../zk/merkle-tree.js";
-import { createNullifiers, type Nullifiers } from "../zk/nullifiers.js";
-import { createWorkerPool } from "../zk/worker-pool.js";
+import type { MerkleTree } from "../zk/merkle-tree.js";
+import { createNullifierStore } from "../zk/nullifier-store.js";
+import type { Nullifiers } from "../zk/nullifiers.js";
+import { createTreeStore } from "../zk/tree-store.js";
+import { createZkWorkers } from "../zk/worker-pool.js";
 import { createZkChanges } from "../zk/write.js";
 
 /** How often a reader looks for a new block. */
@@ -34,7 +38,7 @@ const sealEveryMs = 250;
 /** What the chain of a node is made of, beside the core. */
 export interface NodeChainParts {
   readonly database: Database;
-  readonly store: ChainStore;
+  readonly store: ChainStore<State>;
   readonly genesis: Genesis | undefined;
   /** The newest block; undefined while there is none. */
   readonly head: ChainHead | undefined;
@@ -60,9 +64,9 @@ export interface NodeChain extends NodeData {
 export function createNodeChain(core: NodeCore, parts: NodeChainParts): NodeChain {
   const { database } = parts;
   const stored: NodeData = {
-    programs: createPrograms(database),
-    tree: createMerkleTree(database),
-    nullifiers: createNullifiers(database),
+    programs: createProgramStore(database.read),
+    tree: createTreeStore(database.read),
+    nullifiers: createNullifierStore(database.read),
   };
   return core.config.role === "reader"
     ? { ...stored, chain: createReaderChain(core, parts) }
@@ -83,8 +87,8 @@ function createWriterChain({ bus, onStop }: NodeCore, parts: NodeChainParts, sto
   const workerPool = createWorkerPool();
   onStop("the threads of proofs", () => workerPool.stop());
   const zk = createZkChanges({
-    database,
-    workerPool,
+    newest: stateIn(database.read).zk,
+    workers,
     verificationKey: genesis && readVerificationKey(genesis.text),
     authorities: genesis?.authorities ?? [],
   });

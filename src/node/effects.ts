@@ -1,32 +1,51 @@
 /** Which feature makes the effects of a transaction, by its operation. */
-import type { BlockEffects, Effects } from "../chain/chain.js";
+import type { BlockEffects, Effects } from "../chain/effects.js";
+import type { Queries } from "../db/database.js";
+import { createProgramChanges } from "../storage/program-change-store.js";
+import type { ProgramChanges } from "../storage/programs.js";
 import { executeOperation } from "../storage/write.js";
-import type { ZkChanges } from "../zk/write.js";
+import { createNullifierStore } from "../zk/nullifier-store.js";
+import { createTreeChanges } from "../zk/tree-store.js";
+import type { ZkChanges, ZkState } from "../zk/write.js";
+
+/** What transactions change, of all features. */
+export interface State {
+  readonly programs: ProgramChanges;
+  readonly zk: ZkState;
+}
+
+/** The state in the database: inside the transaction of a block, or as it is after the newest one. */
+export function stateIn(db: Queries): State {
+  return {
+    programs: createProgramChanges(db),
+    zk: { tree: createTreeChanges(db), nullifiers: createNullifierStore(db) },
+  };
+}
 
 /** Joins the features. */
-export function createEffects(zk: ZkChanges): Effects {
+export function createEffects(zk: ZkChanges): Effects<State> {
   return {
     async check({ body: { operation, sender }, hash }, blockNumber) {
       if (operation.case === "zk") {
         await zk.check(operation.value, { sender, transactionHash: hash, blockNumber });
       }
     },
-    begin({ number, timeMs }): BlockEffects {
-      const zkBlock = zk.begin(number);
+    begin({ number, timeMs }, state): BlockEffects {
+      const zkBlock = zk.begin(number, state.zk);
       return {
-        async apply(db, { body: { operation, sender, nonce }, hash }) {
+        async apply({ body: { operation, sender, nonce }, hash }) {
           switch (operation.case) {
             case "storage":
-              await executeOperation(db, operation.value, { sender, nonce, timeMs });
+              await executeOperation(state.programs, operation.value, { sender, nonce, timeMs });
               return;
             case "zk":
-              await zkBlock.apply(db, operation.value, { sender, transactionHash: hash });
+              await zkBlock.apply(operation.value, { sender, transactionHash: hash });
               return;
             case undefined:
               throw new Error("A transaction without an operation was not refused when it was read.");
           }
         },
-        finish: (db) => zkBlock.finish(db),
+        finish: () => zkBlock.finish(),
       };
     },
   };

@@ -10,7 +10,7 @@ import type { Chain } from "../chain/chain.js";
 import type { Genesis } from "../chain/genesis.js";
 import type { ChainStore } from "../chain/store.js";
 import { readHeader } from "../chain/transaction.js";
-import type { Database } from "../db/connect.js";
+import type { Database } from "../db/database.js";
 import { Failure } from "../rpc/errors.js";
 import { createGrpcClient } from "../rpc/grpc/grpc-client.js";
 import { sha256 } from "../base/hash.js";

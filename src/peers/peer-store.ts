@@ -1,5 +1,6 @@
 /** The address book in the database. */
-import type { Database } from "../db/connect.js";
+import { inChunks } from "../db/chunks.js";
+import type { Database } from "../db/database.js";
 import type { PeerOrigin, StoredPeer } from "./peer.js";
 import type { BookChanges } from "./book-entries.js";
 import type { PeerBook } from "./peer-book.js";
@@ -23,19 +24,11 @@ interface PeerRow {
   readonly next_try_ms: number;
 }
 
-/** Who named a peer, in the words that are stored. */
-const storedOrigins = { file: "file", operator: "operator", handshake: "hello", gossip: "gossip" } as const;
-const originsByStored = new Map(
-  Object.entries(storedOrigins).map(([origin, stored]) => [stored, origin as PeerOrigin] as const),
-);
-
-/** Most rows of one statement. */
-const chunk = 80;
-
-export function createPeerStore({ read, write }: Pick<Database, "read" | "write">): PeerStore {
+/** Builds the store. */
+export function createPeerStore({ read, transaction }: Pick<Database, "read" | "transaction">): PeerStore {
   return {
     async load() {
-      const rows = (await read("peers").orderBy("id").select("*")) as PeerRow[];
+      const rows = await read.rows<PeerRow>((sql) => sql("peers").orderBy("id").select("*"));
       return rows.map((row) => ({
         endpoint: row.endpoint,
         origin: originsByStored.get(row.origin)!,
@@ -49,19 +42,12 @@ export function createPeerStore({ read, write }: Pick<Database, "read" | "write"
       }));
     },
     async save({ saved, removed }) {
-      await write.transaction(async (transaction) => {
-        for (let i = 0; i < removed.length; i += chunk) {
-          await transaction("peers")
-            .whereIn("endpoint", removed.slice(i, i + chunk))
-            .delete();
-        }
-        for (let i = 0; i < saved.length; i += chunk) {
-          await transaction("peers")
-            .insert(saved.slice(i, i + chunk).map(toRow))
-            .onConflict("endpoint")
-            .merge();
-        }
-      });
+      await transaction((db) =>
+        db.runAll((sql) => [
+          ...inChunks(removed).map((some) => sql("peers").whereIn("endpoint", some).delete()),
+          ...inChunks(saved.map(toRow)).map((some) => sql("peers").insert(some).onConflict("endpoint").merge()),
+        ]),
+      );
     },
   };
 }

@@ -1,9 +1,4 @@
-/**
- * Storage programs in the database. Each read is one query, so that the rule a read is checked against and what it
- * returns are of the same moment.
- */
-import { prepareBatch } from "../db/batch.js";
-import type { Database, Engine } from "../db/connect.js";
+/** Storage programs as they are stored: what is read of them, and what blocks change. */
 import type { AccessRule } from "./access.js";
 import type { JsonType } from "./document.js";
 import type { Page } from "./paging.js";
@@ -63,204 +58,56 @@ export interface Programs {
   createdCount(): Promise<number>;
 }
 
-/** From this many characters on the index of names helps. */
-const indexedLength = 3;
-/** What is shorter is looked for among so many of the newest programs: a look at all of them would take too long. */
-const shortQueryPrograms = 50_000;
+/** What a program holds: the text of a document, or base64 as a JSON string; undefined when it holds nothing. */
+export type ProgramContent =
+  | {
+      readonly encoding: "json" | "binary";
+      /** Type of the document; binary when it is no JSON. */
+      readonly type: JsonType | "binary";
+      readonly text: string;
+      readonly sizeBytes: number;
+    }
+  | undefined;
+
+/** A program that is made. */
+export interface NewProgram {
+  readonly address: string;
+  readonly name: string;
+  readonly access: AccessRule;
+  readonly content: ProgramContent;
+  /** JSON text of an object. */
+  readonly metadata: string | undefined;
+}
+
+/** A program that may be changed. */
+export type ChangeableProgram = Pick<ProgramRecord, "address" | "encoding" | "type" | "access">;
+
+/** A document that is an object, one of whose fields changed. */
+export interface ChangedDocument {
+  /** JSON text of the whole document. */
+  readonly text: string;
+  readonly sizeBytes: number;
+  /** Name of the field. */
+  readonly field: string;
+}
+
+/** Changes of stored programs, in the transaction of a block. Times are those of the block. */
+export interface ProgramChanges {
+  /** Undefined for one that does not exist or was deleted. */
+  find(address: string): Promise<ChangeableProgram | undefined>;
+  /** JSON text of a program's document; undefined when it holds nothing. */
+  document(address: string): Promise<string | undefined>;
+  insert(program: NewProgram, timeMs: number): Promise<void>;
+  replaceContent(address: string, content: ProgramContent, timeMs: number): Promise<void>;
+  /** Stores a document one of whose fields was set: a new field stands behind the others. */
+  setField(address: string, document: ChangedDocument & { readonly value: string }, timeMs: number): Promise<void>;
+  /** Stores a document one of whose fields was deleted. */
+  deleteField(address: string, document: ChangedDocument, timeMs: number): Promise<void>;
+  setAccess(address: string, rule: AccessRule, timeMs: number): Promise<void>;
+  delete(address: string, timeMs: number): Promise<void>;
+}
 
 /** A name in one case, so that every database engine finds the same. */
 export function foldName(name: string): string {
   return name.toLowerCase();
-}
-
-interface EntryRow {
-  readonly address: string;
-  readonly name: string;
-  readonly owner: string;
-  readonly encoding: "json" | "binary";
-  readonly size_bytes: number;
-  readonly created_ms: number;
-  readonly updated_ms: number;
-}
-
-/** A record as one column: a driver makes one long text of a row faster than many short ones. */
-interface PackedRow {
-  /** Where its key stands among those that were asked for. */
-  readonly slot: number;
-  /** JSON text of a {@link PackedRecord}. */
-  readonly record: string;
-}
-
-/** Reads from the database. */
-export function createPrograms(database: Pick<Database, "engine" | "prepare">): Programs {
-  const { engine, prepare } = database;
-  const sql = terms[engine];
-  /** A program, and more, by a key: a list whose first item is the address. */
-  function prepareRecord<Extra>(extraColumns: string, join = "") {
-    return prepareBatch<PackedRow & Extra>(
-      database,
-      ({ table, slot }) => `SELECT ${slot} AS slot, ${sql.record} AS record, ${extraColumns}
-        FROM ${table} JOIN programs p ON p.address = k.value ->> 0 ${join} WHERE NOT p.deleted`,
-    );
-  }
-  const withData = prepareRecord<{ data: string | null }>(
-    "d.data",
-    "LEFT JOIN program_documents d ON d.address = p.address",
-  );
-  const withNames = prepareRecord<{ names: string }>(`${sql.fieldNames} AS names`);
-  // Programs are never removed, and their ids count up.
-  const newestId = prepare<{ readonly id: number | null }>("SELECT max(id) AS id FROM programs", "list");
-  const withField = prepareRecord<{ field_type: JsonType | null; field_value: string | null }>(
-    "f.type AS field_type, f.value AS field_value",
-    "LEFT JOIN program_fields f ON f.address = p.address AND f.name_json = k.value ->> 1",
-  );
-
-  /** A list of the programs that the caller may read, newest first. */
-  function prepareList(from: string, where: string, id = "p.id") {
-    const text = (readable: string): string =>
-      `SELECT p.address, p.name, p.owner, p.encoding, p.size_bytes, p.created_ms, p.updated_ms
-        FROM ${from} WHERE ${where} AND NOT p.deleted AND ${readable} ORDER BY ${id} DESC LIMIT ? OFFSET ?`;
-    const byAnybody = prepare<EntryRow>(text("p.mode = 'public'"), "list");
-    const byIdentity = prepare<EntryRow>(text(readableByIdentity), "list");
-    return async (value: string, identity: string | undefined, { limit, offset }: Page): Promise<ProgramEntry[]> => {
-      const rows =
-        identity === undefined
-          ? await byAnybody(value, limit, offset)
-          : await byIdentity(value, identity, identity, identity, identity, limit, offset);
-      return rows.map(toEntry);
-    };
-  }
-  // PostgreSQL's index needs the escape character that it has by itself, the backslash; SQLite has none by itself.
-  const isLike = engine === "postgresql" ? "p.name_folded LIKE ?" : "p.name_folded LIKE ? ESCAPE '\\'";
-  const ofOwner = prepareList("programs p", "p.owner = ?");
-  const named = prepareList("programs p", "p.name = ?");
-  const namedLikeLately = prepareList(
-    "programs p",
-    `${isLike} AND p.id > (SELECT max(id) FROM programs) - ${shortQueryPrograms}`,
-  );
-  const namedLike =
-    engine === "postgresql"
-      ? prepareList("programs p", isLike)
-      : prepareList(
-          "program_names JOIN programs p ON p.id = program_names.rowid",
-          "program_names MATCH ?",
-          "program_names.rowid",
-        );
-
-  return {
-    async createdCount() {
-      const [row] = await newestId();
-      return row?.id ?? 0;
-    },
-
-    async findWithData(address) {
-      const row = await withData([address]);
-      return row && { record: toRecord(row), data: row.data ?? undefined };
-    },
-
-    async findWithFieldNames(address) {
-      const row = await withNames([address]);
-      return row && { record: toRecord(row), names: JSON.parse(row.names) as string[] };
-    },
-
-    async findWithField(address, name) {
-      const row = await withField([address, JSON.stringify(name)]);
-      if (row === undefined) {
-        return undefined;
-      }
-      const { field_type: type, field_value: value } = row;
-      return { record: toRecord(row), field: type === null || value === null ? undefined : { type, value } };
-    },
-
-    listByOwner: ofOwner,
-
-    async search(query, exact, identity, page) {
-      if (query.includes("\0")) {
-        // No name has one, and PostgreSQL takes none.
-        return [];
-      }
-      if (exact) {
-        return await named(query, identity, page);
-      }
-      const folded = foldName(query);
-      if (Array.from(folded).length < indexedLength) {
-        return await namedLikeLately(patternOf(folded), identity, page);
-      }
-      const isPhrase = engine === "sqlite";
-      return await namedLike(isPhrase ? `"${folded.replaceAll('"', '""')}"` : patternOf(folded), identity, page);
-    },
-  };
-}
-
-/** What LIKE takes to find a text anywhere in a name. */
-function patternOf(text: string): string {
-  return `%${text.replace(/[%_\\]/g, "\\$&")}%`;
-}
-
-const listed = (allowed: boolean): string =>
-  `EXISTS (SELECT 1 FROM program_readers r WHERE r.address = p.address AND r.identity = ? AND r.allowed = ${allowed})`;
-
-/** The rule of canRead for lists; it takes the caller's identity four times. */
-const readableByIdentity = `(p.owner = ? OR (p.mode = 'public' AND NOT ${listed(false)})
-  OR (p.mode = 'restricted' AND ${listed(true)} AND NOT ${listed(false)}))`;
-
-/** What the engines say differently. */
-interface SqlTerms {
-  readonly record: string;
-  /** JSON text of the names of the top-level fields, in the document's order. */
-  readonly fieldNames: string;
-}
-
-const terms: Readonly<Record<Engine, SqlTerms>> = {
-  sqlite: {
-    record: recordText("json_object", (text) => `json(${text})`),
-    fieldNames: `(SELECT json_group_array(json(f.name_json)) FROM
-      (SELECT name_json FROM program_fields WHERE address = p.address ORDER BY position) f)`,
-  },
-  postgresql: {
-    record: `CAST(${recordText("json_build_object", (text) => `CAST(${text} AS json)`)} AS text)`,
-    fieldNames: `(SELECT CAST(coalesce(json_agg(CAST(f.name_json AS json) ORDER BY f.position), '[]') AS text)
-      FROM program_fields f WHERE f.address = p.address)`,
-  },
-};
-
-/** An expression for the JSON text of a {@link PackedRecord}. */
-function recordText(object: string, toJson: (text: string) => string): string {
-  return `${object}('address', p.address, 'name', p.name, 'encoding', p.encoding, 'type', p.type,
-    'owner', p.owner, 'mode', p.mode, 'lists', ${toJson("p.access")}, 'metadata', p.metadata, 'sizeBytes', p.size_bytes, 'createdMs', p.created_ms, 'updatedMs', p.updated_ms)`;
-}
-
-/** What {@link recordText} gives, parsed. */
-type PackedRecord = Omit<ProgramRecord, "access" | "metadata"> &
-  Pick<AccessRule, "owner" | "mode"> & {
-    readonly lists: Omit<AccessRule, "owner" | "mode">;
-    readonly metadata: string | null;
-  };
-
-function toRecord({ record }: PackedRow): ProgramRecord {
-  const packed = JSON.parse(record) as PackedRecord;
-  const { allowed, blacklisted, groups } = packed.lists;
-  return {
-    address: packed.address,
-    name: packed.name,
-    encoding: packed.encoding,
-    type: packed.type,
-    access: { owner: packed.owner, mode: packed.mode, allowed, blacklisted, groups },
-    metadata: packed.metadata ?? undefined,
-    sizeBytes: packed.sizeBytes,
-    createdMs: packed.createdMs,
-    updatedMs: packed.updatedMs,
-  };
-}
-
-function toEntry(row: EntryRow): ProgramEntry {
-  return {
-    address: row.address,
-    name: row.name,
-    owner: row.owner,
-    encoding: row.encoding,
-    sizeBytes: row.size_bytes,
-    createdMs: row.created_ms,
-    updatedMs: row.updated_ms,
-  };
 }

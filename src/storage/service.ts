@@ -1,8 +1,6 @@
 /** The storage service: reads of programs, each behind the access check. */
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
-  AccessMode,
-  AccessPermission,
   ProgramEncoding,
   StorageLocation,
   type StorageService,
@@ -11,7 +9,8 @@ import {
 import { Failure } from "../rpc/errors.js";
 import { answerOnce } from "../base/read-cache.js";
 import type { Call, Implementation } from "../rpc/service.js";
-import { type AccessRule, canRead } from "./access.js";
+import { canRead } from "./access.js";
+import { toAccessControl } from "./access-control.js";
 import { checkAddress, normalizeOwner } from "./address.js";
 import { sliceItem } from "./document.js";
 import { toPage } from "./paging.js";
@@ -153,14 +152,6 @@ const descriptions = {
 
 const encodings = { json: ProgramEncoding.JSON, binary: ProgramEncoding.BINARY } as const;
 
-const modes = {
-  public: AccessMode.PUBLIC,
-  owner: AccessMode.OWNER,
-  restricted: AccessMode.RESTRICTED,
-} as const;
-
-const permissions = { read: AccessPermission.READ, write: AccessPermission.WRITE } as const;
-
 const valueTypes = {
   string: ValueType.STRING,
   number: ValueType.NUMBER,
@@ -169,20 +160,6 @@ const valueTypes = {
   object: ValueType.OBJECT,
   null: ValueType.NULL,
 } as const;
-
-function toAccessControl({ mode, allowed, blacklisted, groups }: AccessRule) {
-  return {
-    mode: modes[mode],
-    allowed,
-    blacklisted,
-    groups: Object.fromEntries(
-      Object.entries(groups).map(([name, group]) => [
-        name,
-        { members: group.members, permissions: group.permissions.map((permission) => permissions[permission]) },
-      ]),
-    ),
-  };
-}
 
 function toSummary(entry: ProgramEntry) {
   return {

@@ -2,10 +2,13 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import test from "ava";
 import { type Block, BlockHeaderSchema, BlockSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { type Chain, createChain } from "../../src/chain/chain.js";
-import { type ChainStore, createChainStore } from "../../src/chain/store.js";
+import { createChainStore } from "../../src/chain/chain-store.js";
+import { stateIn } from "../../src/node/effects.js";
+import type { ChainStore } from "../../src/chain/store.js";
 import { describeBlock } from "../../src/chain/transaction.js";
 import { sha256 } from "../../src/base/hash.js";
-import type { Database, Engine } from "../../src/db/connect.js";
+import type { Database } from "../../src/db/database.js";
+import type { Engine } from "../../src/db/dialects.js";
 import { Failure } from "../../src/rpc/errors.js";
 import { createPublic, effectsOn, openChain, signTransaction, type TestKey, testKey } from "../helpers/chain.js";
 import { prepareEngines } from "../helpers/databases.js";
@@ -25,7 +28,11 @@ test.after.always(() => engines.stop());
 
 async function open(t: Teardown, engine: Engine, authorities: readonly TestKey[] = [authority]): Promise<Fixture> {
   const database = await engines.open(t, engine);
-  return { database, store: createChainStore(database), chain: await openChain(database, authorities, () => now) };
+  return {
+    database,
+    store: createChainStore(database, stateIn),
+    chain: await openChain(database, authorities, () => now),
+  };
 }
 
 const reasonOf = (error: Error | undefined): string | undefined =>
@@ -85,7 +92,9 @@ for (const engine of engines.names) {
     t.deepEqual(describeBlock(block!.signed).transactionHashes, [good, last]);
     t.deepEqual(await store.fate(bad), { status: "rejected", reason: "The document is not JSON." });
     t.is(await store.pendingCount(), 0);
-    const programs = (await database.read("programs").orderBy("name").select("name")) as { name: string }[];
+    const programs = await database.read.rows<{ name: string }>((sql) =>
+      sql("programs").orderBy("name").select("name"),
+    );
     t.deepEqual(
       programs.map(({ name }) => name),
       ["a", "c"],
@@ -186,7 +195,7 @@ for (const engine of engines.names) {
     t.is(await chain.apply(blocks[0]!), sha256(blocks[0]!.header));
     t.is(chain.head()!.number, 3n);
     t.deepEqual(toBinary(BlockSchema, (await store.block(2n))!.block), toBinary(BlockSchema, blocks[1]!));
-    t.is(((await database.read("programs")) as unknown[]).length, 3);
+    t.is((await database.read.rows((sql) => sql("programs"))).length, 3);
   });
 }
 
@@ -237,8 +246,8 @@ for (const engine of engines.names) {
       t.true(error instanceof Failure, what);
     }
     t.is(chain.head()!.number, 0n);
-    t.deepEqual(await database.read("programs"), []);
-    t.deepEqual(await database.read("transactions"), []);
+    t.deepEqual(await database.read.rows((sql) => sql("programs")), []);
+    t.deepEqual(await database.read.rows((sql) => sql("transactions")), []);
     t.is(await store.block(1n), undefined);
     await chain.apply(block!);
     t.is(chain.head()!.number, 1n);

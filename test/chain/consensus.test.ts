@@ -6,7 +6,7 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import { create } from "@bufbuild/protobuf";
 import { BlockSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService, ConsensusService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { openDatabase } from "../../src/db/connect.js";
+import { openDatabase } from "../../src/db/open.js";
 import { migrate } from "../../src/db/migrate.js";
 import { authorityDirectory, createPublic, genesisOf, openChain, signTransaction, testKey } from "../helpers/chain.js";
 import { ask } from "../helpers/plain-client.js";

@@ -2,11 +2,12 @@
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
+import knex from "knex";
 import { join } from "node:path";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { describeBlock } from "../../src/chain/transaction.js";
 import { sha256 } from "../../src/base/hash.js";
-import { openDatabase } from "../../src/db/connect.js";
+import { openDatabase } from "../../src/db/open.js";
 import { authorityDirectory, createPublic, signTransaction, testKey } from "../helpers/chain.js";
 import { ask, askJson } from "../helpers/plain-client.js";
 import { startNodeProcess } from "../helpers/run-cli.js";
@@ -48,14 +49,14 @@ test("killed in the middle again and again, it has whole blocks only, and everyt
   const database = await openDatabase(`sqlite:${join(dir, "gatehouse.sqlite")}`);
   t.teardown(() => database.close());
   const count = async (table: string): Promise<number> => {
-    const [row] = (await database.read(table).count({ count: "*" })) as { count: number }[];
+    const row = await database.read.first<{ count: number }>((sql) => sql(table).count({ count: "*" }));
     return row!.count;
   };
   const included = await count("transactions");
   t.is(await count("programs"), included);
   t.is(await count("program_documents"), included);
   t.is(await count("program_fields"), 2 * included);
-  const [integrity] = (await database.read.raw("PRAGMA integrity_check")) as { integrity_check: string }[];
+  const [integrity] = await database.read.rows<{ integrity_check: string }>((sql) => sql.raw("PRAGMA integrity_check"));
   t.is(integrity?.integrity_check, "ok");
 
   const node = await startTestNode(t, {}, dir);
@@ -79,9 +80,10 @@ test("while somebody else has locked the database nothing is lost: what is refus
   const first = signTransaction(alice, 1, createPublic("a", "{}"));
   await client.submitTransaction({ transaction: first });
 
-  const locker = await openDatabase(`sqlite:${join(dir, "gatehouse.sqlite")}`);
-  t.teardown(() => locker.close());
-  const lock = await locker.write.transaction();
+  const filename = join(dir, "gatehouse.sqlite");
+  const locker = knex({ client: "sqlite3", connection: { filename }, useNullAsDefault: true });
+  t.teardown(() => locker.destroy());
+  const lock = await locker.transaction();
   t.teardown(() => lock.rollback());
   await lock.raw("UPDATE blocks SET number = number");
   const second = signTransaction(alice, 2, createPublic("b", "{}"));

@@ -35,7 +35,7 @@ test("the network is named by the SHA-256 of the text", async (t) => {
   const node = await startTestNode(t, { genesis: await genesisFile(t, text) }, dir);
   await node.stop();
   await seedDatabase(dir, async ({ read }) => {
-    const [block, ...others] = (await read("blocks")) as Record<string, unknown>[];
+    const [block, ...others] = await read.rows<Record<string, unknown>>((sql) => sql("blocks"));
     t.like(block, {
       number: 0,
       hash: `0x${createHash("sha256").update(text).digest("hex")}`,
@@ -58,7 +58,7 @@ test("a genesis that was changed in the database fails the chain, and the node s
   const dir = await temporaryDirectory(t);
   await (await startTestNode(t, { genesis: await genesisFile(t, '{"name":"a"}') }, dir)).stop();
   await seedDatabase(dir, async ({ write }) => {
-    await write("blocks").update({ genesis: '{"name":"b"}' });
+    await write.run((sql) => sql("blocks").update({ genesis: '{"name":"b"}' }));
   });
   const { port } = await startTestNode(t, {}, dir);
   const { status, text } = await ask(port, "/health");

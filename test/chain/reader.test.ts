@@ -2,7 +2,7 @@ import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { openDatabase } from "../../src/db/connect.js";
+import { openDatabase } from "../../src/db/open.js";
 import { StartError } from "../../src/base/start-error.js";
 import { programAddress } from "../../src/storage/write.js";
 import { authorityDirectory, createPublic, genesisOf, signTransaction, testKey } from "../helpers/chain.js";
@@ -23,8 +23,10 @@ async function asReader(url: string): Promise<string> {
     return url;
   }
   const database = await openDatabase(url);
-  await database.write.raw("CREATE ROLE gatehouse_reader LOGIN PASSWORD 'reads'");
-  await database.write.raw("GRANT SELECT ON ALL TABLES IN SCHEMA public TO gatehouse_reader");
+  await database.write.runAll((sql) => [
+    sql.raw("CREATE ROLE gatehouse_reader LOGIN PASSWORD 'reads'"),
+    sql.raw("GRANT SELECT ON ALL TABLES IN SCHEMA public TO gatehouse_reader"),
+  ]);
   await database.close();
   return Object.assign(new URL(url), { username: "gatehouse_reader", password: "reads" }).href;
 }

@@ -1,7 +1,8 @@
 import test from "ava";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { DatabaseError, openDatabase } from "../../src/db/connect.js";
+import { DatabaseError } from "../../src/db/database.js";
+import { openDatabase } from "../../src/db/open.js";
 import { migrate } from "../../src/db/migrate.js";
 import { migrations } from "../../src/db/migrations.js";
 import { StartError } from "../../src/base/start-error.js";
@@ -16,17 +17,20 @@ async function openTestDatabase(t: Teardown, file: string) {
 test("a new database gets every step, and a second run changes nothing", async (t) => {
   const database = await openTestDatabase(t, join(await temporaryDirectory(t), "new", "a.sqlite"));
   await migrate(database);
-  const applied: unknown = await database.read("schema_migrations").orderBy("version");
+  const steps = () => database.read.rows((sql) => sql("schema_migrations").orderBy("version"));
+  const applied = await steps();
   await migrate(database);
-  t.deepEqual(await database.read("schema_migrations").orderBy("version"), applied);
-  t.is((applied as unknown[]).length, migrations.length);
+  t.deepEqual(await steps(), applied);
+  t.is(applied.length, migrations.length);
 });
 
 test("a step that fails leaves nothing behind", async (t) => {
   const database = await openTestDatabase(t, join(await temporaryDirectory(t), "a.sqlite"));
-  await database.write.schema.createTable("nullifiers", (table) => table.increments());
+  await database.write.run((sql) => sql.schema.createTable("nullifiers", (table) => table.increments()));
   await t.throwsAsync(migrate(database));
-  const tables = (await database.read("sqlite_master").where("type", "table").select("name")) as { name: string }[];
+  const tables = await database.read.rows<{ name: string }>((sql) =>
+    sql("sqlite_master").where("type", "table").select("name"),
+  );
   t.deepEqual(
     tables.map(({ name }) => name).filter((name) => !name.startsWith("sqlite_")),
     ["nullifiers"],
@@ -37,7 +41,8 @@ test("a database of a newer version is refused, and left as it is", async (t) =>
   const file = join(await temporaryDirectory(t), "a.sqlite");
   const database = await openTestDatabase(t, file);
   await migrate(database);
-  await database.write("schema_migrations").insert({ version: migrations.length + 1, name: "of tomorrow" });
+  const newer = { version: migrations.length + 1, name: "of tomorrow" };
+  await database.write.run((sql) => sql("schema_migrations").insert(newer));
   const { message } = await t.throwsAsync(migrate(database), { instanceOf: DatabaseError });
   t.regex(message, /made by a newer version of Gatehouse/);
   await t.throwsAsync(startTestNode(t, { database: `sqlite:${file}` }), { instanceOf: StartError, message });
@@ -55,7 +60,7 @@ test("a file that is no database is refused", async (t) => {
 test("a database that another process has locked is refused", async (t) => {
   const file = join(await temporaryDirectory(t), "a.sqlite");
   const database = await openTestDatabase(t, file);
-  await database.write.raw("PRAGMA locking_mode = EXCLUSIVE");
+  await database.write.run((sql) => sql.raw("PRAGMA locking_mode = EXCLUSIVE"));
   await migrate(database);
   await t.throwsAsync(startTestNode(t, { database: `sqlite:${file}` }), {
     instanceOf: StartError,
@@ -67,8 +72,8 @@ test("an error of the engine does not tell the values of its query", async (t) =
   const database = await openTestDatabase(t, join(await temporaryDirectory(t), "a.sqlite"));
   await migrate(database);
   const row = { hash: "0x1", block_number: 1, transaction_hash: "a secret" };
-  await database.write("nullifiers").insert(row);
-  const error = await t.throwsAsync(database.write("nullifiers").insert(row));
+  await database.write.run((sql) => sql("nullifiers").insert(row));
+  const error = await t.throwsAsync(database.write.run((sql) => sql("nullifiers").insert(row)));
   t.regex(error.message, /^SQLITE_CONSTRAINT: UNIQUE constraint failed: nullifiers\.hash$/);
   t.false(String(error.stack).includes("a secret"));
 });

@@ -7,10 +7,11 @@ import { type Transaction, TransactionBodySchema, TransactionSchema } from "../.
 import { AccessMode } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import type { ZkOperationSchema } from "../../gen/gatehouse/zk/v1/operation_pb.js";
 import type { StorageOperationSchema } from "../../gen/gatehouse/storage/v1/operation_pb.js";
-import { type Chain, createChain, type Effects } from "../../src/chain/chain.js";
-import { createChainStore } from "../../src/chain/store.js";
-import type { Database } from "../../src/db/connect.js";
-import { createEffects } from "../../src/node/effects.js";
+import { type Chain, createChain } from "../../src/chain/chain.js";
+import { createChainStore } from "../../src/chain/chain-store.js";
+import type { Effects } from "../../src/chain/effects.js";
+import type { Database } from "../../src/db/database.js";
+import { createEffects, type State, stateIn } from "../../src/node/effects.js";
 import { sha256 } from "../../src/base/hash.js";
 import { fold } from "../../src/zk/fold.js";
 import { type VerificationKey, verifyGroth16 } from "../../src/zk/groth16.js";
@@ -144,7 +145,7 @@ export async function openChain(
   nowMs: () => number = Date.now,
   verificationKey?: VerificationKey,
 ): Promise<Chain> {
-  const store = createChainStore(database);
+  const store = createChainStore(database, stateIn);
   const text = genesisOf(...authorities);
   const genesis = {
     text,
@@ -164,8 +165,9 @@ export function effectsOn(
   database: Database,
   authorities: readonly string[],
   verificationKey?: VerificationKey,
-): Effects {
-  return createEffects(createZkChanges({ database, workerPool: inlinePool, verificationKey, authorities }));
+): Effects<State> {
+  const newest = stateIn(database.read).zk;
+  return createEffects(createZkChanges({ newest, workers: inlineWorkers, verificationKey, authorities }));
 }
 
 /** The long arithmetic without threads. */

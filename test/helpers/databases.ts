@@ -6,7 +6,9 @@ import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Database, type Engine, openDatabase } from "../../src/db/connect.js";
+import type { Database } from "../../src/db/database.js";
+import type { Engine } from "../../src/db/dialects.js";
+import { openDatabase } from "../../src/db/open.js";
 import { migrate } from "../../src/db/migrate.js";
 import { type Teardown, temporaryDirectory } from "./start-node.js";
 

@@ -4,7 +4,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Block } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import type { StatusSchema } from "../../gen/gatehouse/peer/v1/peer_pb.js";
-import { openDatabase } from "../../src/db/connect.js";
+import { openDatabase } from "../../src/db/open.js";
 import { migrate } from "../../src/db/migrate.js";
 import { sha256 } from "../../src/base/hash.js";
 import { createPublic, genesisOf, openChain, signTransaction, type TestKey, testKey, writeKey } from "./chain.js";

@@ -1,10 +1,12 @@
 /** Puts rows into a database as an applied block would, before a node opens it. */
 import { join } from "node:path";
-import { type Database, openDatabase } from "../../src/db/connect.js";
+import type { Database } from "../../src/db/database.js";
+import { openDatabase } from "../../src/db/open.js";
 import { migrate } from "../../src/db/migrate.js";
 import { type AccessRule, namedReaders } from "../../src/storage/access.js";
 import { appendLeaves } from "../../src/zk/merkle-tree.js";
-import { inlinePool } from "./chain.js";
+import { createTreeChanges } from "../../src/zk/tree-store.js";
+import { inlineWorkers } from "./chain.js";
 
 /** Opens the database of a node's directory, which no node uses yet, and closes it afterwards. */
 export async function seedDatabase(dir: string, fill: (database: Database) => Promise<void>): Promise<void> {
@@ -38,7 +40,7 @@ export interface SeedProgram {
 export async function insertProgram({ write }: Database, program: SeedProgram): Promise<void> {
   const { address, data, fields = [] } = program;
   const access = { allowed: [], blacklisted: [], groups: {}, ...program.access };
-  await write("programs").insert({
+  const row = {
     address,
     owner: program.owner,
     name: program.name,
@@ -52,24 +54,24 @@ export async function insertProgram({ write }: Database, program: SeedProgram): 
     created_ms: program.createdMs,
     updated_ms: program.createdMs + 1000,
     deleted: program.deleted ?? false,
-  });
+  };
+  await write.run((sql) => sql("programs").insert(row));
   if (data !== undefined) {
-    await write("program_documents").insert({ address, data });
+    await write.run((sql) => sql("program_documents").insert({ address, data }));
   }
   for (const [position, [name, type, value]] of fields.entries()) {
-    await write("program_fields").insert({ address, name_json: JSON.stringify(name), position, type, value });
+    const field = { address, name_json: JSON.stringify(name), position, type, value };
+    await write.run((sql) => sql("program_fields").insert(field));
   }
   for (const [identity, isAllowed] of namedReaders({ owner: program.owner, mode: program.mode, ...access })) {
-    await write("program_readers").insert({ address, identity, allowed: isAllowed });
+    await write.run((sql) => sql("program_readers").insert({ address, identity, allowed: isAllowed }));
   }
 }
 
 /** Adds leaves to the tree, as a block would. */
-export async function insertLeaves(
-  { engine, write }: Database,
-  leaves: readonly bigint[],
-  blockNumber: number,
-): Promise<void> {
-  const { foldAll } = inlinePool;
-  await write.transaction((db) => appendLeaves(db, engine, { leaves, blockNumber: BigInt(blockNumber), foldAll }));
+export async function insertLeaves(database: Database, leaves: readonly bigint[], blockNumber: number): Promise<void> {
+  const { foldAll } = inlineWorkers;
+  await database.transaction((db) =>
+    appendLeaves(createTreeChanges(db), { leaves, blockNumber: BigInt(blockNumber), foldAll }),
+  );
 }

@@ -1,6 +1,7 @@
 /** Peers and transactions that are relayed, in both databases. */
 import test from "ava";
-import { createChainStore } from "../../src/chain/store.js";
+import { createChainStore } from "../../src/chain/chain-store.js";
+import { stateIn } from "../../src/node/effects.js";
 import { createPeerStore } from "../../src/peers/peer-store.js";
 import { blank, type StoredPeer } from "../../src/peers/peer.js";
 import { createPublic, openChain, signTransaction, testKey } from "../helpers/chain.js";
@@ -53,7 +54,7 @@ for (const engine of engines.names) {
   test(`transactions wait to be relayed in the order in which they came (${engine})`, async (t) => {
     const database = await engines.open(t, engine);
     const chain = await openChain(database, [testKey(1)], () => 5_000);
-    const store = createChainStore(database);
+    const store = createChainStore(database, stateIn);
     const hashes: string[] = [];
     for (let nonce = 1; nonce <= 5; nonce++) {
       hashes.push(await chain.submit(signTransaction(testKey(2), nonce, createPublic(`p${nonce}`, "{}"))));

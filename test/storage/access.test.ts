@@ -1,7 +1,7 @@
 import test from "ava";
 import fc from "fast-check";
 import { type AccessRule, canRead } from "../../src/storage/access.js";
-import { createPrograms } from "../../src/storage/programs.js";
+import { createProgramStore } from "../../src/storage/program-store.js";
 import { insertProgram } from "../helpers/seed.js";
 import { prepareEngines } from "../helpers/databases.js";
 
@@ -93,7 +93,7 @@ for (const engine of engines.names) {
         createdMs: i,
       });
     }
-    const programs = createPrograms(database);
+    const programs = createProgramStore(database.read);
     for (const identity of [undefined, ...keys, "0xe"]) {
       const readable = stored.filter(({ rule }) => canRead(rule, identity)).map(({ address }) => address);
       const found = await programs.search("same", true, identity, { limit: 1000, offset: 0 });

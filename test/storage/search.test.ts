@@ -1,7 +1,8 @@
 import test from "ava";
 import fc from "fast-check";
-import type { Engine } from "../../src/db/connect.js";
-import { createPrograms, foldName } from "../../src/storage/programs.js";
+import type { Engine } from "../../src/db/dialects.js";
+import { createProgramStore } from "../../src/storage/program-store.js";
+import { foldName } from "../../src/storage/programs.js";
 import { insertProgram } from "../helpers/seed.js";
 import { prepareEngines } from "../helpers/databases.js";
 import type { Teardown } from "../helpers/start-node.js";
@@ -15,7 +16,7 @@ async function withNames(t: Teardown, engine: Engine, names: readonly string[]) 
     const address = `stor-${i.toString(16).padStart(40, "0")}`;
     await insertProgram(database, { address, owner: "0xa", name, mode: "public", type: "null", createdMs: i });
   }
-  const programs = createPrograms(database);
+  const programs = createProgramStore(database.read);
   return async (query: string, exact = false): Promise<string[]> =>
     (await programs.search(query, exact, undefined, { limit: 1_000, offset: 0 })).map(({ name }) => name);
 }

@@ -1,9 +1,9 @@
 import test from "ava";
 import fc from "fast-check";
 import { AccessMode, AccessPermission } from "../../gen/gatehouse/storage/v1/storage_pb.js";
-import type { Engine } from "../../src/db/connect.js";
+import type { Engine } from "../../src/db/dialects.js";
 import { checkJson, deleteMember, itemsOf, membersOf, setMember } from "../../src/storage/document.js";
-import { createPrograms } from "../../src/storage/programs.js";
+import { createProgramStore } from "../../src/storage/program-store.js";
 import { programAddress } from "../../src/storage/write.js";
 import { createPublic, type Operation, openChain, signTransaction, type TestKey, testKey } from "../helpers/chain.js";
 import { prepareEngines } from "../helpers/databases.js";
@@ -17,14 +17,15 @@ const [authority, alice, bob] = [testKey(1), testKey(2), testKey(3)];
 async function open(t: Teardown, engine: Engine) {
   const database = await engines.open(t, engine);
   const chain = await openChain(database, [authority]);
-  const programs = createPrograms(database);
+  const programs = createProgramStore(database.read);
   let nonce = 0;
   /** Makes a change through a block; gives why it was rejected, if it was. */
   async function change(key: TestKey, operation: Operation): Promise<string | undefined> {
     const hash = await chain.submit(signTransaction(key, ++nonce, operation));
     await chain.seal(authority);
-    const rejected = (await database.read("rejected_transactions").where({ hash }).first()) as
-      { reason: string } | undefined;
+    const rejected = await database.read.first<{ reason: string }>((sql) =>
+      sql("rejected_transactions").where({ hash }),
+    );
     return rejected?.reason;
   }
   return {

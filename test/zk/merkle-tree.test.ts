@@ -1,8 +1,10 @@
 import { IMT } from "@zk-kit/imt";
 import test from "ava";
 import { poseidon2 } from "poseidon-lite/poseidon2";
-import { type Database, type Engine } from "../../src/db/connect.js";
-import { createMerkleTree, isKnownRoot, type MerklePath, type MerkleTree } from "../../src/zk/merkle-tree.js";
+import type { Database } from "../../src/db/database.js";
+import type { Engine } from "../../src/db/dialects.js";
+import type { MerklePath, MerkleTree } from "../../src/zk/merkle-tree.js";
+import { createTreeChanges, createTreeStore } from "../../src/zk/tree-store.js";
 import { fieldOrder, toHex } from "../../src/zk/poseidon.js";
 import { prepareEngines } from "../helpers/databases.js";
 import { insertLeaves } from "../helpers/seed.js";
@@ -40,13 +42,14 @@ async function open(t: Teardown, engine: Engine): Promise<Fixture> {
   const pass = async (blocks: number): Promise<void> => {
     for (let i = 0; i < blocks; i++) {
       block++;
-      await database.write("blocks").insert({ number: block, hash: String(block), timestamp_ms: 0 });
+      const row = { number: block, hash: String(block), timestamp_ms: 0 };
+      await database.write.run((sql) => sql("blocks").insert(row));
     }
   };
   await pass(1);
   return {
     database,
-    tree: createMerkleTree(database),
+    tree: createTreeStore(database.read),
     other,
     leaves,
     pass,
@@ -140,12 +143,13 @@ for (const engine of engines.names) {
     t.deepEqual(await tree.path(toHex(leaves[0]!), roots[0]), { missing: "root" });
     t.is((await pathOf(tree, leaves[0]!, roots[1]!)).root, roots[1]!);
     // For the next block, 258, that which was current after one of the 256 before it is known: blocks 2 to 257.
-    t.false(await isKnownRoot(database.read, engine, roots[0]!, 258n));
-    t.true(await isKnownRoot(database.read, engine, roots[1]!, 258n));
+    const newest = createTreeChanges(database.read);
+    t.false(await newest.isKnownRoot(roots[0]!, 258n));
+    t.true(await newest.isKnownRoot(roots[1]!, 258n));
 
     await grow(1);
-    const kept = (await database.read("merkle_roots").count({ count: "*" })) as { count: number }[];
-    t.is(kept[0]!.count, 4, "rows of roots that are not known any more are gone");
+    const kept = await database.read.rows((sql) => sql("merkle_roots"));
+    t.is(kept.length, 4, "rows of roots that are not known any more are gone");
     t.is((await pathOf(tree, leaves[0]!, roots[2]!)).root, roots[2]!);
   });
 }

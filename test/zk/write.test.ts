@@ -3,13 +3,14 @@ import { IMT } from "@zk-kit/imt";
 import test from "ava";
 import { poseidon2 } from "poseidon-lite/poseidon2";
 import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import { createChainStore } from "../../src/chain/store.js";
+import { createChainStore } from "../../src/chain/chain-store.js";
+import { stateIn } from "../../src/node/effects.js";
 import { readTransaction, signBlock } from "../../src/chain/transaction.js";
-import type { Engine } from "../../src/db/connect.js";
+import type { Engine } from "../../src/db/dialects.js";
 import type { Failure } from "../../src/rpc/errors.js";
 import { parseVerificationKey, type VerificationKey } from "../../src/zk/groth16.js";
-import { createMerkleTree } from "../../src/zk/merkle-tree.js";
-import { createNullifiers } from "../../src/zk/nullifiers.js";
+import { createTreeStore } from "../../src/zk/tree-store.js";
+import { createNullifierStore } from "../../src/zk/nullifier-store.js";
 import { fieldOrder, toHex } from "../../src/zk/poseidon.js";
 import { commit, openChain, signZk, spend, testKey, type ZkChange } from "../helpers/chain.js";
 import { prepareEngines } from "../helpers/databases.js";
@@ -25,16 +26,16 @@ const nullifier = toHex(77n);
 async function open(t: Teardown, engine: Engine, verificationKey?: VerificationKey) {
   const database = await engines.open(t, engine);
   const chain = await openChain(database, [authority], Date.now, verificationKey);
-  const store = createChainStore(database);
+  const store = createChainStore(database, stateIn);
   let nonce = 0;
   const sign = (change: ZkChange, key = alice): Transaction => signZk(key, ++nonce, change);
   return {
     chain,
     store,
     sign,
-    tree: createMerkleTree(database),
-    nullifiers: createNullifiers(database),
-    /** Why it is refused when it is submitted. */
+    tree: createTreeStore(database.read),
+    nullifiers: createNullifierStore(database.read),
+    /** Why it is refused at the door. */
     refusal: async (change: ZkChange, key = alice): Promise<readonly [reason: string, message: string]> => {
       try {
         await chain.submit(sign(change, key));

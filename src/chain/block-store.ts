@@ -1,0 +1,142 @@
+/** Blocks, and the transactions in them, in the database. */
+import { create } from "@bufbuild/protobuf";
+import { BlockSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { inChunks } from "../db/chunks.js";
+import type { Queries } from "../db/database.js";
+import type { Blocks, StoredBlock } from "./store.js";
+import type { ReadBlock, ReadTransaction } from "./transaction.js";
+
+/** The stored blocks. */
+export interface BlockStore extends Omit<Blocks, "insertGenesis"> {
+  /** The block that a transaction is in. */
+  blockOf(transactionHash: string): Promise<bigint | undefined>;
+}
+
+/** Blocks as they are stored; inside one transaction, or each change by itself. */
+export interface BlockChanges extends Pick<Blocks, "insertGenesis"> {
+  /** Which of these transactions are in a block. */
+  included(hashes: readonly string[]): Promise<Set<string>>;
+  insertBlock(block: ReadBlock): Promise<void>;
+  /** Puts transactions into a block, in their order. */
+  insertTransactions(transactions: readonly ReadTransaction[], blockNumber: bigint): Promise<void>;
+}
+
+interface HeadRow {
+  readonly number: number;
+  readonly hash: string;
+  readonly timestampMs: number;
+  readonly genesisHash: string;
+  readonly header: Buffer | null;
+  readonly signature: Buffer | null;
+}
+
+interface BlockRow {
+  readonly number: number;
+  readonly hash: string;
+  readonly header: Buffer | null;
+  readonly signature: Buffer | null;
+}
+
+const noBytes = new Uint8Array();
+
+/** Builds the reads. */
+export function createBlockStore(db: Queries): BlockStore {
+  async function find(by: { readonly number: number } | { readonly hash: string }): Promise<StoredBlock | undefined> {
+    const row = await db.first<BlockRow>((sql) =>
+      sql("blocks").where(by).select("number", "hash", "header", "signature"),
+    );
+    if (row?.header == null || row.signature === null) {
+      return undefined;
+    }
+    const transactions = await db.rows<{ body: Buffer; signature: Buffer }>((sql) =>
+      sql("transactions").where("block_number", row.number).orderBy("position").select("body", "signature"),
+    );
+    const { hash, header, signature } = row;
+    return { hash, block: create(BlockSchema, { header, signature, transactions }) };
+  }
+
+  return {
+    async head() {
+      const row = await db.first<HeadRow>((sql) =>
+        sql("blocks as head")
+          .join("blocks as genesis", "genesis.number", sql.raw("0"))
+          .orderBy("head.number", "desc")
+          .select({
+            number: "head.number",
+            hash: "head.hash",
+            timestampMs: "head.timestamp_ms",
+            genesisHash: "genesis.hash",
+            header: "head.header",
+            signature: "head.signature",
+          }),
+      );
+      return (
+        row && {
+          ...row,
+          number: BigInt(row.number),
+          timestampMs: BigInt(row.timestampMs),
+          header: row.header ?? noBytes,
+          signature: row.signature ?? noBytes,
+        }
+      );
+    },
+
+    async genesisText() {
+      const row = await db.first<{ genesis: string }>((sql) => sql("blocks").where("number", 0).select("genesis"));
+      return row?.genesis;
+    },
+
+    block: (number) => find({ number: Number(number) }),
+
+    blockByHash: (hash) => find({ hash }),
+
+    async blockOf(hash) {
+      const row = await db.first<{ block_number: number }>((sql) =>
+        sql("transactions").where({ hash }).select("block_number"),
+      );
+      return row && BigInt(row.block_number);
+    },
+  };
+}
+
+/** Builds the changes. */
+export function createBlockChanges(db: Queries): BlockChanges {
+  return {
+    async insertGenesis({ text, hash, timestampMs }) {
+      await db.run((sql) => sql("blocks").insert({ number: 0, hash, timestamp_ms: timestampMs, genesis: text }));
+    },
+
+    async included(hashes) {
+      const found = new Set<string>();
+      for (const some of inChunks(hashes)) {
+        const rows = await db.rows<{ hash: string }>((sql) => sql("transactions").whereIn("hash", some).select("hash"));
+        rows.forEach(({ hash }) => found.add(hash));
+      }
+      return found;
+    },
+
+    async insertBlock({ hash, header, signed }) {
+      await db.run((sql) =>
+        sql("blocks").insert({
+          number: Number(header.number),
+          hash,
+          previous_hash: header.previousHash,
+          timestamp_ms: Number(header.timestampMs),
+          header: Buffer.from(signed.header),
+          signature: Buffer.from(signed.signature),
+        }),
+      );
+    },
+
+    async insertTransactions(transactions, blockNumber) {
+      const rows = transactions.map(({ hash, signed }, position) => ({
+        hash,
+        block_number: Number(blockNumber),
+        position,
+        body: Buffer.from(signed.body),
+        signature: Buffer.from(signed.signature),
+      }));
+      await db.runAll((sql) => inChunks(rows).map((some) => sql("transactions").insert(some)));
+    },
+  };
+}

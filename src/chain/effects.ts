@@ -1,0 +1,27 @@
+/** What transactions do, as the chain sees it: the features say what it is, and the chain says when. */
+import type { ReadTransaction } from "./transaction.js";
+
+/**
+ * What transactions do, feature by feature.
+ *
+ * @typeParam State what they do it to.
+ */
+export interface Effects<State> {
+  /**
+   * Looks at a transaction before it gets into the pool. What passes may still be rejected when its block is made.
+   *
+   * @param blockNumber the block that it can get into at the earliest.
+   * @throws Failure for a transaction that would be rejected now.
+   */
+  check(transaction: ReadTransaction, blockNumber: bigint): Promise<void>;
+  /** Begins a block, whose effects are stored with it, or not at all. */
+  begin(block: { readonly number: bigint; readonly timeMs: number }, state: State): BlockEffects;
+}
+
+/** The effects of one block, made inside its database transaction. */
+export interface BlockEffects {
+  /** Makes the effects of a transaction. Throws a Failure when they cannot be made; then none are left. */
+  apply(transaction: ReadTransaction): Promise<void>;
+  /** Ends the block, and gives the root of the commitment tree if the block has changed it. */
+  finish(): Promise<string | undefined>;
+}

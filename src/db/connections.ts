@@ -1,0 +1,58 @@
+/** The two pools of a database, whatever the engine: connections for reads, and the one for writes. */
+import knex, { type Knex } from "knex";
+import type { Database, DatabaseError, Queries } from "./database.js";
+import { createQueries, type EngineWords, runTransaction } from "./queries.js";
+
+/** What an engine's pools are made of. */
+export interface ConnectionsParts {
+  readonly words: EngineWords;
+  /** Settings of knex, without the size of the pool. */
+  readonly settings: Knex.Config;
+  /** Connections for reads. */
+  readonly readers: number;
+  /** A query that fails when the database cannot be used. */
+  readonly question: string;
+  /** What to tell the operator then. */
+  readonly explain: (error: unknown) => DatabaseError;
+  /** How the engine prepares queries for reads; where it does not, they run like any other. */
+  readonly prepare?: Queries["prepare"];
+}
+
+/** How long a query waits for a free connection: longer than SQLite waits for a lock, so that a lock is told of. */
+export const acquireWithinMs = 2_000;
+
+const ignore = (): void => undefined;
+/** Everything that knex would print is thrown as well. */
+const silent = { debug: ignore, warn: ignore, error: ignore, deprecate: ignore };
+
+/**
+ * Opens the pools.
+ *
+ * @throws DatabaseError
+ */
+export async function openConnections(parts: ConnectionsParts): Promise<Database> {
+  const { words, settings, readers, question, explain, prepare } = parts;
+  const open = (connections: number): Knex =>
+    knex({
+      ...settings,
+      log: silent,
+      acquireConnectionTimeout: acquireWithinMs,
+      pool: { ...settings.pool, min: 0, max: connections },
+    });
+  const [reader, writer] = [open(readers), open(1)];
+  const close = async (): Promise<void> => {
+    await Promise.all([reader.destroy(), writer.destroy()]);
+  };
+  try {
+    await writer.raw(question);
+  } catch (error) {
+    await close();
+    throw explain(error);
+  }
+  return {
+    read: createQueries(reader, words, prepare),
+    write: createQueries(writer, words),
+    transaction: (work) => runTransaction(writer, words, work),
+    close,
+  };
+}

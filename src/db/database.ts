@@ -1,0 +1,60 @@
+/**
+ * The database, as the stores see it: the files of a feature that hold its queries (`*-store.ts`). Everything else speaks
+ * of blocks, programs, leaves and peers, and knows neither an engine nor a query builder.
+ */
+import type { Knex } from "knex";
+import type { Dialect } from "./dialects.js";
+
+/** Builds a query: `sql("blocks").where(…)`, or `sql.raw(…)`. */
+export type QueryBuilder = Knex;
+
+/** A query that was built and did not run yet. */
+export type Query = Knex.QueryBuilder | Knex.SchemaBuilder | Knex.Raw;
+
+/**
+ * Runs queries: each by itself, or all of them inside one transaction. A query that fails because the database is away,
+ * locked or full throws an error that is marked so (isDatabaseTrouble); no error tells the values of its query.
+ */
+export interface Queries {
+  /** The words that are not the same with every engine. */
+  readonly dialect: Dialect;
+  /** The rows of a query. */
+  rows<Row>(build: (sql: QueryBuilder) => Query): Promise<Row[]>;
+  /** The first row of a query; undefined when it has none. */
+  first<Row>(build: (sql: QueryBuilder) => Knex.QueryBuilder): Promise<Row | undefined>;
+  /** Runs a query, and gives what its builder makes of it: of an update or a delete, the number of rows that it met. */
+  run(build: (sql: QueryBuilder) => Query): Promise<unknown>;
+  /** Runs queries one after the other. */
+  runAll(build: (sql: QueryBuilder) => readonly Query[]): Promise<void>;
+  /** A query that is asked often: compiled once where the engine can. In the lane for points when left out. */
+  readonly prepare: <Row>(text: string, lane?: Lane) => PreparedQuery<Row>;
+}
+
+/** Where queries wait for each other: those of a few rows by their keys, and those that may look at many rows. */
+export type Lane = "point" | "list";
+
+/** Runs a query with values for its question marks. */
+export type PreparedQuery<Row> = (...values: readonly (string | number)[]) => Promise<Row[]>;
+
+/** Queries inside one transaction of the database. */
+export interface DatabaseTransaction extends Queries {
+  /** Runs work that queries here; when it throws, what it changed is taken back, and what was changed before stays. */
+  attempt<T>(work: () => Promise<T>): Promise<T>;
+}
+
+/** An open database. */
+export interface Database {
+  /** For reads: several connections, none of which waits for the writer. */
+  readonly read: Queries;
+  /** For writes: one connection, so that writers queue here and not inside the engine. */
+  readonly write: Queries;
+  /** Runs work in one transaction of the writer: all of its changes are stored, or none when it throws. */
+  readonly transaction: <T>(work: (db: DatabaseTransaction) => Promise<T>) => Promise<T>;
+  /** Closes all connections. */
+  close(): Promise<void>;
+}
+
+/** The database cannot be used; the message is one sentence for the operator. */
+export class DatabaseError extends Error {
+  override readonly name = "DatabaseError";
+}

@@ -1,0 +1,55 @@
+/** Opens PostgreSQL: one node that writes, and many that read, over one database. */
+import { acquireWithinMs, openConnections } from "./connections.js";
+import { type Database, DatabaseError } from "./database.js";
+import { dialects } from "./dialects.js";
+
+const readers = 8;
+
+/**
+ * Opens a database of a server.
+ *
+ * @throws DatabaseError
+ */
+export async function openPostgresql(url: string): Promise<Database> {
+  const { default: pg } = await import("pg");
+  // 64-bit integers come as texts by default; every one that is stored fits into a number.
+  pg.types.setTypeParser(pg.types.builtins.INT8, Number);
+  return await openConnections({
+    words: {
+      dialect: dialects.postgresql,
+      // Connection, resources, shutdown, or no word of the server at all; not a query that is wrong.
+      isTrouble: (code) => code === undefined || /^(08|53|57|58|E[A-Z])/.test(code),
+    },
+    settings: {
+      client: "pg",
+      connection: {
+        connectionString: url,
+        application_name: "gatehouse",
+        connectionTimeoutMillis: acquireWithinMs,
+      },
+      pool: { idleTimeoutMillis: 60_000 },
+    },
+    readers,
+    question: "SELECT 1",
+    explain: (error) => explain(url, error),
+  });
+}
+
+function explain(url: string, error: unknown): DatabaseError {
+  const { host, pathname } = new URL(url);
+  const { code, message } = error as NodeJS.ErrnoException;
+  const what = `The database ${host}${pathname}`;
+  switch (code) {
+    case "ECONNREFUSED":
+    case "ENOTFOUND":
+    case "ETIMEDOUT":
+      return new DatabaseError(`${what} cannot be reached (${code}); check that PostgreSQL runs there.`);
+    case "28P01":
+    case "28000":
+      return new DatabaseError(`${what} refuses the user or the password in --database.`);
+    case "3D000":
+      return new DatabaseError(`${what} does not exist; make it with: createdb ${pathname.slice(1)}`);
+    default:
+      return new DatabaseError(`${what} cannot be opened: ${code ?? message}.`);
+  }
+}

@@ -1,0 +1,180 @@
+/**
+ * Opens SQLite, embedded. Its driver is archived upstream and may be replaced one day: this is the only file that knows
+ * it.
+ */
+import { mkdir } from "node:fs/promises";
+import { dirname } from "node:path";
+import sqlite3, { type Database as SqliteConnection, type Statement } from "sqlite3";
+import { markDatabaseTrouble } from "../base/database-trouble.js";
+import { openConnections } from "./connections.js";
+import { type Database, DatabaseError, type Lane, type PreparedQuery } from "./database.js";
+import { dialects } from "./dialects.js";
+
+/** Connections for reads. */
+const readers = 2;
+const listReaders = 2;
+/** How much of the file is mapped for reads by key. All of it counts as the node's memory once it was read. */
+const mappedBytes = 32 * 1024 * 1024;
+
+const busyTimeout = "PRAGMA busy_timeout = 1500";
+const pragmas = [busyTimeout, "PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", "PRAGMA foreign_keys = ON"];
+
+/**
+ * Opens a file; makes it, and its directory, where there is none.
+ *
+ * @throws DatabaseError
+ */
+export async function openSqlite(path: string): Promise<Database> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+    throw explain(path, error);
+  });
+  const lanes: Record<Lane, Statements> = {
+    point: createStatements(path, 1, mappedBytes),
+    list: createStatements(path, listReaders, 0),
+  };
+  const connections = await openConnections({
+    words: { dialect: dialects.sqlite, isTrouble },
+    settings: {
+      client: "sqlite3",
+      connection: { filename: path },
+      useNullAsDefault: true,
+      pool: {
+        idleTimeoutMillis: 3_600_000,
+        afterCreate: (
+          connection: SqliteConnection,
+          done: (error: Error | null, connection: SqliteConnection) => void,
+        ) => {
+          connection.exec(pragmas.join(";"), (error) => done(error, connection));
+        },
+      },
+    },
+    readers,
+    question: "SELECT 1 FROM sqlite_master LIMIT 1",
+    explain: (error) => explain(path, error),
+    prepare: (text, lane = "point") => lanes[lane].prepare(text),
+  });
+  return {
+    ...connections,
+    async close() {
+      await Promise.all([lanes.point.close(), lanes.list.close(), connections.close()]);
+    },
+  };
+}
+
+/** Away, locked, full or damaged; not a query that is wrong. */
+function isTrouble(code: string | undefined): boolean {
+  return /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|CORRUPT|NOTADB)/.test(code ?? "");
+}
+
+/** Queries that are compiled once on each of their connections; knex compiles every query anew. */
+interface Statements {
+  prepare<Row>(text: string): PreparedQuery<Row>;
+  close(): Promise<void>;
+}
+
+/** @param mmapBytes - How much of the file is read from the page cache in place. */
+function createStatements(path: string, connections: number, mmapBytes: number): Statements {
+  const opened = Array.from({ length: connections }, () => createReader(path, mmapBytes));
+  return {
+    prepare<Row>(text: string): PreparedQuery<Row> {
+      return (...values) =>
+        opened
+          .reduce((calmest, reader) => (reader.pending < calmest.pending ? reader : calmest))
+          .all<Row>(text, values);
+    },
+    async close() {
+      await Promise.all(opened.map((reader) => reader.close()));
+    },
+  };
+}
+
+/** One connection, opened when it is first needed. */
+function createReader(path: string, mmapBytes: number) {
+  let connection: Promise<SqliteConnection> | undefined;
+  const statements = new Map<string, Promise<Statement>>();
+  let pending = 0;
+
+  async function open(): Promise<SqliteConnection> {
+    const opened = await settled<SqliteConnection>((done) => {
+      const made: SqliteConnection = new sqlite3.Database(path, sqlite3.OPEN_READONLY, (error) => done(error, made));
+    });
+    await settled((done) => opened.exec(`${busyTimeout}; PRAGMA mmap_size = ${mmapBytes}`, done));
+    return opened;
+  }
+
+  /** What failed is tried again by the next who asks. */
+  async function compile(text: string): Promise<Statement> {
+    connection ??= open().catch((error: unknown) => {
+      connection = undefined;
+      throw error;
+    });
+    const opened = await connection;
+    return await settled<Statement>((done) => {
+      const made: Statement = opened.prepare(text, (error) => done(error, made));
+    });
+  }
+
+  return {
+    /** Queries under way. */
+    get pending() {
+      return pending;
+    },
+    async all<Row>(text: string, values: readonly (string | number)[]): Promise<Row[]> {
+      pending++;
+      try {
+        let statement = statements.get(text);
+        if (statement === undefined) {
+          statement = compile(text);
+          statement.catch(() => statements.delete(text));
+          statements.set(text, statement);
+        }
+        const compiled = await statement;
+        return await settled<Row[]>((done) => compiled.all(values, done));
+      } finally {
+        pending--;
+      }
+    },
+    async close(): Promise<void> {
+      const opened = await connection;
+      if (opened !== undefined) {
+        (await Promise.all(statements.values())).forEach((statement) => statement.finalize());
+        await settled((done) => opened.close(done));
+      }
+    },
+  };
+}
+
+/** A callback's outcome as a promise; trouble of the database is marked. */
+function settled<T = void>(
+  start: (done: (error: NodeJS.ErrnoException | null, value?: T) => void) => void,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    start((error, value) => {
+      if (error === null) {
+        resolve(value as T);
+        return;
+      }
+      if (isTrouble(error.code)) {
+        markDatabaseTrouble(error);
+      }
+      reject(error);
+    });
+  });
+}
+
+function explain(path: string, error: unknown): DatabaseError {
+  const { code } = error as NodeJS.ErrnoException;
+  switch (code) {
+    case "SQLITE_NOTADB":
+    case "SQLITE_CORRUPT":
+      return new DatabaseError(
+        `The file ${path} is not a usable SQLite database; restore it from a backup or name another --database.`,
+      );
+    case "SQLITE_BUSY":
+      return new DatabaseError(`The database ${path} is locked by another process; stop that process first.`);
+    default:
+      return new DatabaseError(
+        `The database ${path} cannot be opened (${code ?? "unknown error"}); check that the directory exists and may be written to.`,
+      );
+  }
+}

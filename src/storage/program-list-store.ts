@@ -1,0 +1,93 @@
+/** Lists of storage programs in the database, of those that the caller may read. */
+import type { Queries } from "../db/database.js";
+import type { Page } from "./paging.js";
+import { foldName, type ProgramEntry, type Programs } from "./programs.js";
+
+/** From this many characters on the index of names helps. */
+const indexedLength = 3;
+/** What is shorter is looked for among so many of the newest programs: a look at all of them would take too long. */
+const shortQueryPrograms = 50_000;
+
+interface EntryRow {
+  readonly address: string;
+  readonly name: string;
+  readonly owner: string;
+  readonly encoding: "json" | "binary";
+  readonly size_bytes: number;
+  readonly created_ms: number;
+  readonly updated_ms: number;
+}
+
+/** Builds the reads. */
+export function createProgramLists({
+  dialect: { nameSearch },
+  prepare,
+}: Queries): Pick<Programs, "listByOwner" | "search" | "createdCount"> {
+  const { plain, indexed } = nameSearch;
+  // Programs are never removed, and their ids count up.
+  const newestId = prepare<{ readonly id: number | null }>("SELECT max(id) AS id FROM programs", "list");
+
+  /** A list of the programs that the caller may read, newest first. */
+  function prepareList(where: string, from = "programs p", id = "p.id") {
+    const text = (readable: string): string =>
+      `SELECT p.address, p.name, p.owner, p.encoding, p.size_bytes, p.created_ms, p.updated_ms
+        FROM ${from} WHERE ${where} AND NOT p.deleted AND ${readable} ORDER BY ${id} DESC LIMIT ? OFFSET ?`;
+    const byAnybody = prepare<EntryRow>(text("p.mode = 'public'"), "list");
+    const byIdentity = prepare<EntryRow>(text(readableByIdentity), "list");
+    return async (value: string, identity: string | undefined, { limit, offset }: Page): Promise<ProgramEntry[]> => {
+      const rows =
+        identity === undefined
+          ? await byAnybody(value, limit, offset)
+          : await byIdentity(value, identity, identity, identity, identity, limit, offset);
+      return rows.map(toEntry);
+    };
+  }
+  const ofOwner = prepareList("p.owner = ?");
+  const named = prepareList("p.name = ?");
+  const namedLike = prepareList(indexed.where, indexed.from, indexed.id);
+  const namedLikeLately = prepareList(
+    `${plain.where} AND p.id > (SELECT max(id) FROM programs) - ${shortQueryPrograms}`,
+  );
+
+  return {
+    async createdCount() {
+      const [row] = await newestId();
+      return row?.id ?? 0;
+    },
+
+    listByOwner: ofOwner,
+
+    async search(query, exact, identity, page) {
+      if (query.includes("\0")) {
+        // No name has one, and not every engine takes one.
+        return [];
+      }
+      if (exact) {
+        return await named(query, identity, page);
+      }
+      const folded = foldName(query);
+      return Array.from(folded).length < indexedLength
+        ? await namedLikeLately(plain.term(folded), identity, page)
+        : await namedLike(indexed.term(folded), identity, page);
+    },
+  };
+}
+
+const listed = (allowed: boolean): string =>
+  `EXISTS (SELECT 1 FROM program_readers r WHERE r.address = p.address AND r.identity = ? AND r.allowed = ${allowed})`;
+
+/** The rule of canRead for lists; it takes the caller's identity four times. */
+const readableByIdentity = `(p.owner = ? OR (p.mode = 'public' AND NOT ${listed(false)})
+  OR (p.mode = 'restricted' AND ${listed(true)} AND NOT ${listed(false)}))`;
+
+function toEntry(row: EntryRow): ProgramEntry {
+  return {
+    address: row.address,
+    name: row.name,
+    owner: row.owner,
+    encoding: row.encoding,
+    sizeBytes: row.size_bytes,
+    createdMs: row.created_ms,
+    updatedMs: row.updated_ms,
+  };
+}

@@ -1,0 +1,20 @@
+import { hex32 } from "../base/hash.js";
+import { Failure } from "../rpc/errors.js";
+import { fieldOrder } from "./poseidon.js";
+
+/**
+ * Reads an element of BN254's scalar field.
+ *
+ * @param name what it is, to start the sentence of an error.
+ * @throws Failure INVALID_REQUEST
+ */
+export function readElement(name: string, text: string): bigint {
+  if (!hex32.test(text)) {
+    throw new Failure("INVALID_REQUEST", `${name} is 0x and 64 lower-case hex digits.`);
+  }
+  const element = BigInt(text);
+  if (element >= fieldOrder) {
+    throw new Failure("INVALID_REQUEST", `${name} is below the order of BN254's scalar field.`);
+  }
+  return element;
+}

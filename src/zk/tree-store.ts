@@ -1,0 +1,209 @@
+/** The commitment tree in the database. */
+import { prepareBatch } from "../db/batch.js";
+import type { Queries } from "../db/database.js";
+import type { Dialect } from "../db/dialects.js";
+import type { NodeRun } from "./fold.js";
+import { knownBlocks, type MerklePath, type MerkleRoot, type MerkleTree, type TreeChanges } from "./merkle-tree.js";
+import { emptyNodes, toHex, treeDepth } from "./poseidon.js";
+
+const hashBytes = 32;
+/** Positions of a level; a node's id is its level times this plus its position. */
+const levelSize = 2 ** (treeDepth + 1);
+const nodeId = (level: number, position: number): number => level * levelSize + position;
+
+/** The block of the oldest root that is known when `head` is the newest block, as SQL. */
+function oldestKnownIn({ greater }: Dialect, head = "(SELECT max(number) FROM blocks)"): string {
+  const since = greater(`${head} - ${knownBlocks - 1}`, "0");
+  return `(SELECT max(block_number) FROM merkle_roots WHERE block_number <= ${since})`;
+}
+
+interface RootRow {
+  readonly root: string;
+  readonly block_number: number;
+  readonly leaf_count: number;
+}
+
+interface PathRow {
+  readonly slot: number;
+  readonly leaf_index: number | null;
+  readonly root: string | null;
+  readonly block_number: number;
+  readonly leaf_count: number;
+  readonly edge: Buffer;
+  /** `level:hash` of each node that is stored of those beside the path. */
+  readonly nodes: string | null;
+}
+
+/** Builds the reads. */
+export function createTreeStore(db: Queries): MerkleTree {
+  const { dialect, prepare } = db;
+  const { bytesOf, hexOf, joinTexts } = dialect;
+  // Here, while the node boots: nobody who asks for a path waits for the hash to be compiled.
+  const emptySiblings = emptyNodes().slice(0, treeDepth).map(toHex);
+  const newest = prepare<RootRow>(
+    "SELECT root, block_number, leaf_count FROM merkle_roots ORDER BY block_number DESC LIMIT 1",
+  );
+  const after = prepare<RootRow>(
+    `SELECT root, block_number, leaf_count FROM merkle_roots
+      WHERE block_number <= ? AND block_number >= ${oldestKnownIn(dialect)}
+        AND CAST(? AS bigint) <= (SELECT max(number) FROM blocks)
+        AND CAST(? AS bigint) > (SELECT max(number) FROM blocks) - ${knownBlocks}
+      ORDER BY block_number DESC LIMIT 1`,
+  );
+  const levels = Array.from({ length: treeDepth }, (_, level) => `(${level})`).join(", ");
+  const findPath = prepareBatch<PathRow>(
+    db,
+    ({ table, slot }) => `WITH l(level) AS (VALUES ${levels})
+      SELECT ${slot} AS slot, c.leaf_index, r.root, r.block_number, r.leaf_count, r.edge,
+        (SELECT ${joinTexts(`l.level || ':' || ${hexOf("n.hash")}`)} FROM l JOIN merkle_nodes n
+          ON n.id = l.level * ${levelSize} + (c.leaf_index >> l.level) + 1 - 2 * ((c.leaf_index >> l.level) & 1)) AS nodes
+      FROM ${table}
+      LEFT JOIN commitments c ON c.commitment = ${bytesOf("k.value ->> 0")}
+      LEFT JOIN merkle_roots r ON r.block_number = CASE WHEN k.value ->> 1 = ''
+        THEN (SELECT max(block_number) FROM merkle_roots)
+        ELSE (SELECT block_number FROM merkle_roots
+          WHERE root = k.value ->> 1 AND block_number >= ${oldestKnownIn(dialect)}) END`,
+  );
+  return {
+    async root() {
+      const [row] = await newest();
+      return toRoot(row!);
+    },
+
+    async rootAfter(blockNumber) {
+      if (blockNumber > BigInt(Number.MAX_SAFE_INTEGER)) {
+        return undefined;
+      }
+      const number = Number(blockNumber);
+      const [row] = await after(number, number, number);
+      return row && toRoot(row);
+    },
+
+    async path(commitment, root = "") {
+      const row = (await findPath([commitment.slice(2), root]))!;
+      if (row.root === null || row.leaf_index === null) {
+        return { missing: row.leaf_index === null ? "commitment" : "root" };
+      }
+      if (row.leaf_index >= row.leaf_count) {
+        return { missing: "commitment under this root" };
+      }
+      return { commitment, ...toPath(row, row.leaf_index, row.root, emptySiblings) };
+    },
+  };
+}
+
+/** Builds the changes, inside the transaction of a block; what they read may be read outside of one as well. */
+export function createTreeChanges(db: Queries): TreeChanges {
+  const { dialect } = db;
+  const rootIsKnown = db.prepare(
+    `SELECT 1 FROM merkle_roots WHERE root = ? AND block_number >= ${oldestKnownIn(dialect, "CAST(? AS bigint)")}`,
+  );
+
+  return {
+    async has(commitment) {
+      const found = await db.first((sql) =>
+        sql("commitments")
+          .where({ commitment: toBytes(commitment) })
+          .select("leaf_index"),
+      );
+      return found !== undefined;
+    },
+
+    async isKnownRoot(root, blockNumber) {
+      return (await rootIsKnown(root, Number(blockNumber) - 1)).length > 0;
+    },
+
+    async leafCount() {
+      const row = await db.first<RootRow>((sql) =>
+        sql("merkle_roots").orderBy("block_number", "desc").select("leaf_count"),
+      );
+      return row!.leaf_count;
+    },
+
+    async peaks(leafCount) {
+      const levels = new Map<number, number>();
+      for (let level = 0; level <= treeDepth; level++) {
+        const complete = Math.floor(leafCount / 2 ** level);
+        if (complete % 2 === 1) {
+          levels.set(nodeId(level, complete - 1), level);
+        }
+      }
+      const rows = await db.rows<{ id: number; hash: Buffer }>((sql) =>
+        sql("merkle_nodes")
+          .whereIn("id", [...levels.keys()])
+          .select("id", "hash"),
+      );
+      return Object.fromEntries(rows.map(({ id, hash }) => [levels.get(id)!, BigInt(`0x${hash.toString("hex")}`)]));
+    },
+
+    async insertNodes(runs) {
+      const { list, bytesOf } = dialect;
+      const hash = bytesOf(list.text);
+      const insert = async (into: string, values: string, { hashes }: NodeRun): Promise<void> => {
+        const texts = JSON.stringify(hashes.map((node) => toHex(node).slice(2)));
+        await db.run((sql) => sql.raw(`INSERT INTO ${into} SELECT ${values} FROM ${list.table}`, [texts]));
+      };
+      const leaves = runs[0]!;
+      await insert("commitments (commitment, leaf_index)", `${hash}, ${leaves.position} + ${list.slot}`, leaves);
+      for (const run of runs) {
+        await insert("merkle_nodes (id, hash)", `${nodeId(run.level, run.position)} + ${list.slot}, ${hash}`, run);
+      }
+    },
+
+    async insertRoot({ root, blockNumber, leafCount, edge }) {
+      const number = Number(blockNumber);
+      await db.runAll((sql) => [
+        sql("merkle_roots").insert({
+          block_number: number,
+          root,
+          leaf_count: leafCount,
+          edge: Buffer.concat(edge.map((node) => toBytes(toHex(node)))),
+        }),
+        sql("merkle_roots")
+          .where("block_number", "<", sql.raw(oldestKnownIn(dialect, "CAST(? AS bigint)"), [number]))
+          .delete(),
+      ]);
+    },
+  };
+}
+
+function toRoot(row: RootRow): MerkleRoot {
+  return { root: row.root, blockNumber: BigInt(row.block_number), leafCount: row.leaf_count };
+}
+
+function toPath(
+  { leaf_count: leafCount, edge, nodes, block_number }: PathRow,
+  leafIndex: number,
+  root: string,
+  emptySiblings: readonly string[],
+): Omit<MerklePath, "commitment"> {
+  const stored = new Map<number, string>();
+  for (const node of nodes?.split(",") ?? []) {
+    const [level, hash] = node.split(":") as [string, string];
+    stored.set(Number(level), `0x${hash}`);
+  }
+  const siblings = emptySiblings.map((empty, level) => {
+    const position = Math.floor(leafIndex / 2 ** level);
+    const first = (position % 2 === 0 ? position + 1 : position - 1) * 2 ** level;
+    if (first >= leafCount) {
+      return empty;
+    }
+    // A node that is stored may be newer than the root: it is complete under it only when its last leaf is there.
+    return first + 2 ** level <= leafCount ? stored.get(level)! : edgeHash(edge, level);
+  });
+  return {
+    leafIndex,
+    siblings,
+    pathIndices: siblings.map((_, level) => Math.floor(leafIndex / 2 ** level) % 2),
+    root,
+    blockNumber: BigInt(block_number),
+  };
+}
+
+function edgeHash(edge: Buffer, level: number): string {
+  return `0x${edge.subarray((level - 1) * hashBytes, level * hashBytes).toString("hex")}`;
+}
+
+function toBytes(hash: string): Buffer {
+  return Buffer.from(hash.slice(2), "hex");
+}
