@@ -38,7 +38,10 @@ export type PreparedQuery<Row> = (...values: readonly (string | number)[]) => Pr
 
 /** Queries inside one transaction of the database. */
 export interface DatabaseTransaction extends Queries {
-  /** Runs work that queries here; when it throws, what it changed is taken back, and what was changed before stays. */
+  /**
+   * Runs work that queries here; when it throws, what it changed is taken back, and what was changed before stays. One
+   * attempt ends before the next one begins.
+   */
   attempt<T>(work: () => Promise<T>): Promise<T>;
 }
 

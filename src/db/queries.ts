@@ -49,10 +49,7 @@ export async function runTransaction<T>(
     return await knex.transaction(async (transaction) => {
       progress.stage = "sent";
       try {
-        return await work({
-          ...createQueries(transaction, words),
-          attempt: (inner) => runTransaction(transaction, words, inner),
-        });
+        return await work({ ...createQueries(transaction, words), attempt: createAttempt(transaction, words) });
       } catch (error) {
         progress.thrown = error;
         throw error;
@@ -65,6 +62,22 @@ export async function runTransaction<T>(
     }
     throw error;
   }
+}
+
+/** Queries of one attempt are known by their time alone, so there is no other one meanwhile. */
+function createAttempt(transaction: Knex.Transaction, words: EngineWords): DatabaseTransaction["attempt"] {
+  let isUnderWay = false;
+  return async (work) => {
+    if (isUnderWay) {
+      throw new Error("Another attempt is under way in this transaction.");
+    }
+    isUnderWay = true;
+    try {
+      return await runTransaction(transaction, words, work);
+    } finally {
+      isUnderWay = false;
+    }
+  };
 }
 
 /** How far a query came: it waited for a connection, it was being built, or the engine had it. */

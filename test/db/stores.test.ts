@@ -1,0 +1,29 @@
+/** What every store promises, on every engine. */
+import test from "ava";
+import { prepareEngines } from "../helpers/databases.js";
+import { testBlocks } from "./stores/blocks.js";
+import { testMempool } from "./stores/mempool.js";
+import { testNullifiers } from "./stores/nullifiers.js";
+import { testPeers } from "./stores/peers.js";
+import { testPrograms } from "./stores/programs.js";
+import { testQueries } from "./stores/queries.js";
+import { testSenders } from "./stores/senders.js";
+import { testTree } from "./stores/tree.js";
+
+const engines = await prepareEngines();
+test.after.always(() => engines.stop());
+
+for (const engine of engines.names) {
+  for (const declare of [
+    testQueries,
+    testBlocks,
+    testMempool,
+    testSenders,
+    testPrograms,
+    testTree,
+    testNullifiers,
+    testPeers,
+  ]) {
+    declare(engine, (t) => engines.open(t, engine));
+  }
+}

@@ -1,0 +1,66 @@
+import { toBinary } from "@bufbuild/protobuf";
+import test from "ava";
+import { BlockSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
+import { createBlockChanges, createBlockStore } from "../../../src/chain/block-store.js";
+import { readTransaction, signBlock } from "../../../src/chain/transaction.js";
+import { sha256 } from "../../../src/base/hash.js";
+import { createPublic, signTransaction, testKey } from "../../helpers/chain.js";
+import type { StoreSuite } from "./suite.js";
+
+const [authority, alice] = [testKey(1), testKey(2)];
+const genesis = { text: '{"name":"a net", "n": 1.0}', hash: sha256("genesis"), timestampMs: 1_800_000_000_000 };
+const transactions = Array.from({ length: 900 }, (_, i) =>
+  readTransaction(signTransaction(alice, i + 1, createPublic(`p${i}`, "{}"))),
+);
+const block = signBlock(
+  { number: 1n, previousHash: genesis.hash, timestampMs: 1_800_000_000_001n, proposer: authority.publicKey },
+  transactions,
+  (bytes) => authority.sign(bytes),
+);
+
+export const testBlocks: StoreSuite = (engine, open) => {
+  test(`${engine}: blocks: block 0 is made once, and is the head until there is another`, async (t) => {
+    const { read, write } = await open(t);
+    const [blocks, changes] = [createBlockStore(read), createBlockChanges(write)];
+    t.is(await blocks.head(), undefined);
+    t.is(await blocks.genesisText(), undefined);
+    await changes.insertGenesis(genesis);
+    t.is(await blocks.genesisText(), genesis.text);
+    t.deepEqual(await blocks.head(), {
+      number: 0n,
+      hash: genesis.hash,
+      timestampMs: 1_800_000_000_000n,
+      genesisHash: genesis.hash,
+      header: new Uint8Array(),
+      signature: new Uint8Array(),
+    });
+    t.is(await blocks.block(0n), undefined, "it is a text, and no signed block");
+    t.is(await blocks.blockByHash(genesis.hash), undefined);
+    await t.throwsAsync(changes.insertGenesis({ ...genesis, hash: sha256("another") }));
+    t.is(await blocks.genesisText(), genesis.text);
+  });
+
+  test(`${engine}: blocks: a block comes back as it was signed, with its transactions in their order`, async (t) => {
+    const { read, transaction } = await open(t);
+    const blocks = createBlockStore(read);
+    await transaction(async (db) => {
+      const changes = createBlockChanges(db);
+      await changes.insertGenesis(genesis);
+      await changes.insertTransactions(transactions, 1n);
+      await changes.insertBlock(block);
+      t.is(await blocks.head(), undefined, "nobody sees it before it is whole");
+    });
+    for (const stored of [await blocks.block(1n), await blocks.blockByHash(block.hash)]) {
+      t.is(stored?.hash, block.hash);
+      t.deepEqual(toBinary(BlockSchema, stored!.block), toBinary(BlockSchema, block.signed));
+    }
+    t.like(await blocks.head(), { number: 1n, hash: block.hash, genesisHash: genesis.hash });
+    t.deepEqual(Buffer.from((await blocks.head())!.header), Buffer.from(block.signed.header));
+    t.is(await blocks.block(2n), undefined);
+    t.is(await blocks.blockOf(transactions[899]!.hash), 1n);
+    t.is(await blocks.blockOf(genesis.hash), undefined);
+    const hashes = transactions.map(({ hash }) => hash);
+    const included = await createBlockChanges(read).included([...hashes, genesis.hash]);
+    t.deepEqual([...included].toSorted(), hashes.toSorted());
+  });
+};

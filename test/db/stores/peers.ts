@@ -1,0 +1,29 @@
+import test from "ava";
+import { createPeerStore } from "../../../src/peers/peer-store.js";
+import { blank, type StoredPeer } from "../../../src/peers/peer.js";
+import type { StoreSuite } from "./suite.js";
+
+const peer = (n: number): StoredPeer => ({ ...blank, endpoint: `https://198.51.100.1:${n}`, origin: "hello" });
+
+export const testPeers: StoreSuite = (engine, open) => {
+  test(`${engine}: peers: the address book comes back as it was stored`, async (t) => {
+    const store = createPeerStore(await open(t));
+    t.deepEqual(await store.load(), []);
+    const many = Array.from({ length: 900 }, (_, i) => peer(i + 1));
+    await store.save({ saved: many, removed: [] });
+    t.deepEqual(await store.load(), many);
+    const known: StoredPeer = {
+      ...peer(2),
+      origin: "operator",
+      identity: `0x${"a".repeat(64)}`,
+      expectedIdentity: `0x${"a".repeat(64)}`,
+      connectionString: "http://198.51.100.1:1",
+      verifiedMs: 1_800_000_000_000,
+      lastSeenMs: 1_800_000_000_001,
+      failures: 3,
+      nextTryMs: 1_800_000_000_002,
+    };
+    await store.save({ saved: [known, peer(1_000)], removed: many.slice(2).map(({ endpoint }) => endpoint) });
+    t.deepEqual(await store.load(), [peer(1), known, peer(1_000)]);
+  });
+};

@@ -1,0 +1,123 @@
+/** What stores build on: queries, transactions, and what is told of those that fail. */
+import test from "ava";
+import { inspect } from "node:util";
+import { isDatabaseTrouble } from "../../../src/base/database-trouble.js";
+import type { Queries } from "../../../src/db/database.js";
+import { Failure } from "../../../src/rpc/errors.js";
+import type { StoreSuite } from "./suite.js";
+
+const row = (hash: string) => ({ hash, block_number: 1, transaction_hash: "a secret" });
+const insert = (db: Queries, hash: string): Promise<unknown> => db.run((sql) => sql("nullifiers").insert(row(hash)));
+const stored = async (db: Queries): Promise<string[]> =>
+  (await db.rows<{ hash: string }>((sql) => sql("nullifiers").orderBy("hash").select("hash"))).map(({ hash }) => hash);
+
+export const testQueries: StoreSuite = (engine, open) => {
+  test(`${engine}: a transaction stores all of its changes, or none`, async (t) => {
+    const { read, transaction } = await open(t);
+    t.is(
+      await transaction(async (db) => {
+        await insert(db, "1");
+        await insert(db, "2");
+        t.deepEqual(await stored(db), ["1", "2"]);
+        t.deepEqual(await stored(read), []);
+        return "done";
+      }),
+      "done",
+    );
+    t.deepEqual(await stored(read), ["1", "2"]);
+    const failure = new Failure("NOT_FOUND", "There is none.");
+    const thrown = await t.throwsAsync(
+      transaction(async (db) => {
+        await insert(db, "3");
+        throw failure;
+      }),
+    );
+    t.is(thrown, failure);
+    t.false(isDatabaseTrouble(failure), "what the work throws is no trouble of the database");
+    t.deepEqual(await stored(read), ["1", "2"]);
+  });
+
+  test(`${engine}: an attempt that fails takes back its own changes, and those around it stay`, async (t) => {
+    const { read, transaction } = await open(t);
+    await transaction(async (db) => {
+      await insert(db, "1");
+      const failure = new Failure("NOT_FOUND", "There is none.");
+      const attempt = db.attempt(async () => {
+        await insert(db, "2");
+        throw failure;
+      });
+      t.is(await t.throwsAsync(attempt), failure);
+      t.false(isDatabaseTrouble(failure));
+      // A query that fails inside of an attempt leaves the transaction as good as it was.
+      await t.throwsAsync(db.attempt(() => insert(db, "1")));
+      t.is(await db.attempt(async () => (await insert(db, "3"), "kept")), "kept");
+      await db.attempt(async () => {
+        await insert(db, "4");
+        await t.throwsAsync(
+          db.attempt(() => insert(db, "5")),
+          { message: /Another attempt is under way/ },
+        );
+      });
+    });
+    t.deepEqual(await stored(read), ["1", "3", "4"]);
+  });
+
+  test(`${engine}: a prepared query has the same answer outside of a transaction and inside`, async (t) => {
+    const { read, write, transaction } = await open(t);
+    await insert(write, "1");
+    const text = "SELECT hash, block_number FROM nullifiers WHERE hash = ? AND block_number < ?";
+    const expected = [{ hash: "1", block_number: 1 }];
+    t.deepEqual(await read.prepare(text)("1", 2), expected);
+    t.deepEqual(await read.prepare(text, "list")("1", 2), expected);
+    t.deepEqual(await write.prepare(text)("1", 2), expected);
+    await transaction(async (db) => {
+      await insert(db, "2");
+      t.deepEqual(await db.prepare(text)("1", 2), expected);
+      t.is((await db.prepare(text)("2", 2)).length, 1);
+      t.is((await read.prepare(text)("2", 2)).length, 0);
+    });
+  });
+
+  test(`${engine}: a query that is wrong is no trouble of the database, and tells no values`, async (t) => {
+    const { read, write, transaction } = await open(t);
+    await insert(write, "1");
+    for (const run of [
+      () => insert(write, "1"),
+      () => write.run((sql) => sql("nullifiers").insert({ ...row("2"), block_number: null })),
+      () => transaction((db) => insert(db, "1")),
+      () => transaction((db) => db.attempt(() => insert(db, "1"))),
+      () => read.rows((sql) => sql("nowhere").where({ hash: "a secret" })),
+      () => read.first((sql) => sql("nowhere").where({ hash: "a secret" })),
+      () => read.rows((sql) => sql("nullifiers").where({ hash: undefined })),
+      () => read.prepare("SELECT * FROM nowhere WHERE hash = ?")("a secret"),
+      () => transaction((db) => db.prepare("SELECT * FROM nowhere WHERE hash = ?")("a secret")),
+    ]) {
+      const error = await t.throwsAsync(run);
+      t.false(isDatabaseTrouble(error), error.message);
+      t.false(inspect(error).includes("a secret"), inspect(error));
+    }
+    t.deepEqual(await stored(read), ["1"]);
+  });
+
+  test(`${engine}: who waits too long for the one writer, or asks a closed database, hears of trouble`, async (t) => {
+    const database = await open(t);
+    const { write, transaction } = database;
+    await transaction(async (db) => {
+      await insert(db, "1");
+      for (const run of [
+        () => insert(write, "2"),
+        () => write.prepare("UPDATE nullifiers SET transaction_hash = ?")("a secret"),
+        () => transaction((other) => insert(other, "2")),
+      ]) {
+        const error = await t.throwsAsync(run);
+        t.true(isDatabaseTrouble(error), error.message);
+        t.false(inspect(error).includes("a secret"), inspect(error));
+      }
+    });
+    t.deepEqual(await stored(database.read), ["1"]);
+    await database.close();
+    for (const run of [() => stored(database.read), () => insert(write, "2"), () => transaction(stored)]) {
+      t.true(isDatabaseTrouble(await t.throwsAsync(run)));
+    }
+  });
+};

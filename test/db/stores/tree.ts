@@ -1,0 +1,56 @@
+import test from "ava";
+import { toHex } from "../../../src/zk/poseidon.js";
+import { createTreeChanges, createTreeStore } from "../../../src/zk/tree-store.js";
+import type { StoreSuite } from "./suite.js";
+
+/** Its answers for real trees are compared with those of another implementation in test/zk. */
+export const testTree: StoreSuite = (engine, open) => {
+  test(`${engine}: tree: nodes and a root are stored together, or not at all`, async (t) => {
+    const { read, write, transaction } = await open(t);
+    await write.run((sql) => sql("blocks").insert([0, 1].map((number) => ({ number, hash: number, timestamp_ms: 0 }))));
+    const [tree, changes] = [createTreeStore(read), createTreeChanges(read)];
+    const empty = await tree.root();
+    t.like(empty, { blockNumber: 0n, leafCount: 0 });
+    const leaves = Array.from({ length: 1_000 }, (_, i) => BigInt(i + 1));
+    const root = { root: toHex(99n), blockNumber: 1n, leafCount: 1_000, edge: new Array<bigint>(19).fill(5n) };
+    const store = (): Promise<void> =>
+      transaction(async (db) => {
+        const inside = createTreeChanges(db);
+        await inside.insertNodes([
+          { level: 0, position: 0, hashes: leaves },
+          { level: 3, position: 124, hashes: [77n] },
+        ]);
+        await inside.insertRoot(root);
+        t.is(await inside.leafCount(), 1_000);
+        t.true(await inside.has(toHex(1_000n)));
+      });
+    await t.throwsAsync(
+      transaction(async (db) => {
+        await createTreeChanges(db).insertNodes([{ level: 0, position: 0, hashes: [1n] }]);
+        throw new Error("the block does not fit");
+      }),
+      { message: "the block does not fit" },
+    );
+    t.false(await changes.has(toHex(1n)));
+    t.deepEqual(await tree.root(), empty);
+
+    await store();
+    t.true(await changes.has(toHex(1n)));
+    t.false(await changes.has(toHex(1_001n)));
+    t.is(await changes.leafCount(), 1_000);
+    t.deepEqual(await tree.root(), { root: root.root, blockNumber: 1n, leafCount: 1_000 });
+    t.deepEqual(await tree.rootAfter(0n), empty);
+    t.is(await tree.rootAfter(2n), undefined);
+    t.is(await tree.rootAfter(2n ** 60n), undefined);
+    // 1,000 leaves: an odd number of complete nodes on the levels 3, 5, 6, 7, 8 and 9, of which one was stored.
+    t.deepEqual(await changes.peaks(1_000), { 3: 77n });
+    t.true(await changes.isKnownRoot(root.root, 2n));
+    t.true(await changes.isKnownRoot(empty.root, 2n));
+    t.false(await changes.isKnownRoot(toHex(98n), 2n));
+    const path = await tree.path(toHex(7n), undefined);
+    t.like(path, { leafIndex: 6, root: root.root, blockNumber: 1n });
+    t.deepEqual(await tree.path(toHex(7n), empty.root), { missing: "commitment under this root" });
+    t.deepEqual(await tree.path(toHex(7n), toHex(98n)), { missing: "root" });
+    await t.throwsAsync(store(), undefined, "a leaf is there once");
+  });
+};
