@@ -31,8 +31,8 @@ const rooms = [
   see(`(${features})/`, "rpc/(service|errors|parameters)\\.ts$"),
   // Queries stand in the stores of a feature; the rest of it speaks of blocks, programs, leaves and peers.
   see("(chain|peers|storage|zk)/[^/]+-store\\.ts$", "db/(database|dialects|batch|chunks)\\.ts$"),
-  // Calls other nodes.
-  see("peers/client\\.ts$", "rpc/codec/"),
+  // Calls other nodes, by whatever carries it.
+  see("peers/", "rpc/channel\\.ts$"),
   // Implements the gate of rpc.
   see("edge/", "rpc/(service|errors|gate)\\.ts$"),
 ];

@@ -127,9 +127,9 @@ async function withChain<T>(
   const store = createChainStore(database, stateIn);
   const genesis = { text: genesisText, hash: sha256(genesisText), authorities: [key.publicKey], timestampMs: 0 };
   await store.insertGenesis(genesis);
-  const workers = createZkWorkers();
+  const workerPool = createWorkerPool();
   const newest = stateIn(database.read).zk;
-  const zk = createZkChanges({ newest, workers, verificationKey: undefined, authorities: genesis.authorities });
+  const zk = createZkChanges({ newest, workerPool, verificationKey: undefined, authorities: genesis.authorities });
   const chain = createChain({
     store,
     genesis,

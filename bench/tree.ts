@@ -102,7 +102,7 @@ async function growInDatabase(url: string, leaves: number, workerPool: WorkerPoo
     const start = performance.now();
     block++;
     await database.transaction((db) =>
-      appendLeaves(createTreeChanges(db), { leaves: added, blockNumber: BigInt(block), foldAll: workers.foldAll }),
+      appendLeaves(createTreeChanges(db), { leaves: added, blockNumber: BigInt(block), foldAll: workerPool.foldAll }),
     );
     leafCount += count;
     return (performance.now() - start) / 1000;

@@ -1,4 +1,4 @@
-/** The chain in the database: its blocks, its pool and its senders, put together. */
+/** The chain in the database: its blocks, its mempool and its senders, put together. */
 import type { Database, DatabaseTransaction, Queries } from "../db/database.js";
 import { createBlockChanges, createBlockStore } from "./block-store.js";
 import { createMempoolChanges, createMempoolStore } from "./mempool-store.js";

@@ -94,7 +94,7 @@ export function createChain<State>(parts: ChainParts<State>): Chain {
       await parts.effects.check(transaction, needHead().number + 1n);
       const bytes = encodeTransaction(signed);
       await mempool.takeRoom(bytes.length);
-      // No two alike, so that they are handed on in the order in which they came.
+      // No two alike, so that they are relayed in the order in which they came.
       lastReceivedMs = Math.max(nowMs(), lastReceivedMs + 1);
       await store.insertPending(transaction, bytes, lastReceivedMs);
       return hash;

@@ -8,7 +8,7 @@ import type { ReadTransaction } from "./transaction.js";
  */
 export interface Effects<State> {
   /**
-   * Looks at a transaction before it gets into the pool. What passes may still be rejected when its block is made.
+   * Looks at a transaction before it gets into the mempool. What passes may still be rejected when its block is made.
    *
    * @param blockNumber the block that it can get into at the earliest.
    * @throws Failure for a transaction that would be rejected now.

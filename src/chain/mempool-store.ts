@@ -1,4 +1,4 @@
-/** The pool of pending transactions, and what was turned away of it, in the database. */
+/** The mempool, and what was turned away of it, in the database. */
 import { fromBinary } from "@bufbuild/protobuf";
 import { randomBytes } from "node:crypto";
 import { TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
@@ -6,7 +6,7 @@ import { inChunks } from "../db/chunks.js";
 import type { Database, Queries } from "../db/database.js";
 import type { Mempool } from "./store.js";
 
-/** The stored pool. */
+/** The stored mempool. */
 export interface MempoolStore extends Mempool {
   isPending(hash: string): Promise<boolean>;
   /** Why a transaction was turned away; undefined when it was not, or long ago. */
@@ -15,10 +15,10 @@ export interface MempoolStore extends Mempool {
   tryWrite(): Promise<void>;
 }
 
-/** The pool as blocks change it, inside their transaction. */
+/** The mempool as blocks change it, inside their transaction. */
 export interface MempoolChanges {
   remove(hashes: readonly string[]): Promise<void>;
-  /** Takes a transaction out of the pool and remembers why. */
+  /** Takes a transaction out of the mempool and remembers why. */
   reject(hash: string, reason: string, rejectedMs: number): Promise<void>;
 }
 
@@ -27,7 +27,6 @@ const maxRejected = 10_000;
 /** How much is written to try whether writes go through: too much for any engine to keep in its memory alone. */
 const triedBytes = 4 * 1024 * 1024;
 
-/** Builds the pool. */
 export function createMempoolStore({ read, write, transaction }: Database): MempoolStore {
   return {
     async pendingCount() {
@@ -35,7 +34,7 @@ export function createMempoolStore({ read, write, transaction }: Database): Memp
       return row?.count ?? 0;
     },
 
-    async poolSize() {
+    async mempoolSize() {
       const row = await read.first<{ count: number; bytes: number }>((sql) =>
         sql("mempool").select(sql.raw("count(*) AS count, coalesce(sum(length(bytes)), 0) AS bytes")),
       );

@@ -47,7 +47,7 @@ export interface PendingTransaction {
   readonly transaction: Transaction;
 }
 
-/** Whom transactions are handed to. */
+/** Whom transactions are relayed to. */
 export type RelayTarget = "authority" | "peer";
 
 /** How full the mempool is. */
@@ -56,7 +56,7 @@ export interface MempoolSize {
   readonly bytes: number;
 }
 
-/** The pool of pending transactions. */
+/** The mempool. */
 export interface Mempool {
   pendingCount(): Promise<number>;
   mempoolSize(): Promise<MempoolSize>;
@@ -64,7 +64,7 @@ export interface Mempool {
   insertPending(transaction: ReadTransaction, bytes: Uint8Array, receivedMs: number): Promise<void>;
   /** The oldest pending transactions. */
   pending(limit: number): Promise<Transaction[]>;
-  /** The oldest pending transactions that were not handed to such a node since then, milliseconds since the epoch. */
+  /** The oldest pending transactions that were not relayed to such a node since then, milliseconds since the epoch. */
   pendingToRelay(to: RelayTarget, relayedBeforeMs: number, limit: number): Promise<PendingTransaction[]>;
   /** Remembers that transactions were relayed. */
   markRelayed(to: RelayTarget, hashes: readonly string[], relayedMs: number): Promise<void>;

@@ -112,7 +112,7 @@ export function describeTransaction({ body }: Pick<Transaction, "body">) {
   return { hash: sha256(body), sender, nonce, timestampMs };
 }
 
-/** A transaction as the pool keeps it. */
+/** A transaction as the mempool keeps it. */
 export function encodeTransaction(signed: Transaction): Uint8Array {
   return toBinary(TransactionSchema, signed);
 }

@@ -5,7 +5,7 @@
 import type { TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import type { SealingKey } from "../chain/blocks.js";
 import { type Chain, createChain } from "../chain/chain.js";
-import { followChain } from "../chain/follower.js";
+import { createChainReader } from "../chain/chain-reader.js";
 import type { Genesis } from "../chain/genesis.js";
 import type { ChainHead, ChainStore } from "../chain/store.js";
 import { watchWrites } from "../chain/write-watch.js";
@@ -25,7 +25,7 @@ import type { MerkleTree } from "../zk/merkle-tree.js";
 import { createNullifierStore } from "../zk/nullifier-store.js";
 import type { Nullifiers } from "../zk/nullifiers.js";
 import { createTreeStore } from "../zk/tree-store.js";
-import { createZkWorkers } from "../zk/worker-pool.js";
+import { createWorkerPool } from "../zk/worker-pool.js";
 import { createZkChanges } from "../zk/write.js";
 
 /** How often a reader looks for a new block. */
@@ -88,7 +88,7 @@ function createWriterChain({ bus, onStop }: NodeCore, parts: NodeChainParts, sto
   onStop("the threads of proofs", () => workerPool.stop());
   const zk = createZkChanges({
     newest: stateIn(database.read).zk,
-    workers,
+    workerPool,
     verificationKey: genesis && readVerificationKey(genesis.text),
     authorities: genesis?.authorities ?? [],
   });

@@ -24,7 +24,12 @@ interface PeerRow {
   readonly next_try_ms: number;
 }
 
-/** Builds the store. */
+/** Who named a peer, in the words that are stored. */
+const storedOrigins = { file: "file", operator: "operator", handshake: "hello", gossip: "gossip" } as const;
+const originsByStored = new Map(
+  Object.entries(storedOrigins).map(([origin, stored]) => [stored, origin as PeerOrigin] as const),
+);
+
 export function createPeerStore({ read, transaction }: Pick<Database, "read" | "transaction">): PeerStore {
   return {
     async load() {

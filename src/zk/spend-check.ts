@@ -7,7 +7,7 @@ import type { VerificationKey } from "./groth16.js";
 import { knownBlocks, type TreeChanges } from "./merkle-tree.js";
 import type { Nullifiers } from "./nullifiers.js";
 import { readElement } from "./field-element.js";
-import type { ZkWorkers } from "./worker-pool.js";
+import type { WorkerPool } from "./worker-pool.js";
 
 /** Who spends, by which transaction, in which block. */
 export interface SpendContext {
@@ -24,7 +24,7 @@ export interface SpendState {
 
 /** What the check needs. */
 export interface SpendCheckParts {
-  readonly workers: Pick<ZkWorkers, "verify">;
+  readonly workerPool: Pick<WorkerPool, "verify">;
   /** What spends are verified against; where there is none, only authorities may spend. */
   readonly verificationKey: VerificationKey | undefined;
   /** Public keys of the genesis. */
@@ -38,7 +38,7 @@ export type SpendCheck = (state: SpendState, spend: SpendNullifier, context: Spe
 const keptVerdicts = 10_000;
 
 /** Builds the check. */
-export function createSpendCheck({ workers, verificationKey, authorities }: SpendCheckParts): SpendCheck {
+export function createSpendCheck({ workerPool, verificationKey, authorities }: SpendCheckParts): SpendCheck {
   const verdicts = new LRUCache<string, boolean>({ max: keptVerdicts });
 
   async function checkProof(
@@ -57,7 +57,7 @@ export function createSpendCheck({ workers, verificationKey, authorities }: Spen
     let verdict = verdicts.get(transactionHash);
     if (verdict === undefined) {
       const { a, b, c } = proof;
-      verdict = await workers.verify({ key, proof: { a, b, c }, signals });
+      verdict = await workerPool.verify({ key, proof: { a, b, c }, signals });
       verdicts.set(transactionHash, verdict);
     }
     if (!verdict) {

@@ -5,7 +5,7 @@ import { readElement } from "./field-element.js";
 import { appendLeaves, maxLeaves, type TreeChanges } from "./merkle-tree.js";
 import type { NullifierChanges } from "./nullifiers.js";
 import { createSpendCheck, type SpendCheckParts, type SpendContext, type SpendState } from "./spend-check.js";
-import type { ZkWorkers } from "./worker-pool.js";
+import type { WorkerPool } from "./worker-pool.js";
 
 /** Who changes something, by which transaction. */
 export type ZkContext = Omit<SpendContext, "blockNumber">;
@@ -40,12 +40,12 @@ export interface ZkChanges {
 export interface ZkChangesParts extends SpendCheckParts {
   /** As it is after the newest block. */
   readonly newest: ZkReads;
-  readonly workers: ZkWorkers;
+  readonly workerPool: WorkerPool;
 }
 
 /** Builds the changes. */
 export function createZkChanges(parts: ZkChangesParts): ZkChanges {
-  const { newest, workers } = parts;
+  const { newest, workerPool } = parts;
   const checkSpend = createSpendCheck(parts);
 
   return {
@@ -95,7 +95,7 @@ export function createZkChanges(parts: ZkChangesParts): ZkChanges {
         finish: async () =>
           leaves.size === 0
             ? undefined
-            : await appendLeaves(tree, { leaves: [...leaves.values()], blockNumber, foldAll: workers.foldAll }),
+            : await appendLeaves(tree, { leaves: [...leaves.values()], blockNumber, foldAll: workerPool.foldAll }),
       };
     },
   };

@@ -167,7 +167,7 @@ export function effectsOn(
   verificationKey?: VerificationKey,
 ): Effects<State> {
   const newest = stateIn(database.read).zk;
-  return createEffects(createZkChanges({ newest, workers: inlineWorkers, verificationKey, authorities }));
+  return createEffects(createZkChanges({ newest, workerPool: inlinePool, verificationKey, authorities }));
 }
 
 /** The long arithmetic without threads. */

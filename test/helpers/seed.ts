@@ -6,7 +6,7 @@ import { migrate } from "../../src/db/migrate.js";
 import { type AccessRule, namedReaders } from "../../src/storage/access.js";
 import { appendLeaves } from "../../src/zk/merkle-tree.js";
 import { createTreeChanges } from "../../src/zk/tree-store.js";
-import { inlineWorkers } from "./chain.js";
+import { inlinePool } from "./chain.js";
 
 /** Opens the database of a node's directory, which no node uses yet, and closes it afterwards. */
 export async function seedDatabase(dir: string, fill: (database: Database) => Promise<void>): Promise<void> {
@@ -70,7 +70,7 @@ export async function insertProgram({ write }: Database, program: SeedProgram): 
 
 /** Adds leaves to the tree, as a block would. */
 export async function insertLeaves(database: Database, leaves: readonly bigint[], blockNumber: number): Promise<void> {
-  const { foldAll } = inlineWorkers;
+  const { foldAll } = inlinePool;
   await database.transaction((db) =>
     appendLeaves(createTreeChanges(db), { leaves, blockNumber: BigInt(blockNumber), foldAll }),
   );

@@ -33,7 +33,7 @@ export const testMempool: StoreSuite = (engine, open) => {
     );
     t.is((await mempool.pending(2)).length, 2);
     t.is(await mempool.pendingCount(), 5);
-    t.deepEqual(await mempool.poolSize(), {
+    t.deepEqual(await mempool.mempoolSize(), {
       count: 5,
       bytes: transactions.reduce((sum, transaction) => sum + sizeBytes(transaction), 0),
     });
@@ -45,7 +45,7 @@ export const testMempool: StoreSuite = (engine, open) => {
 
   test(`${engine}: mempool: an empty pool has no size`, async (t) => {
     const mempool = createMempoolStore(await open(t));
-    t.deepEqual(await mempool.poolSize(), { count: 0, bytes: 0 });
+    t.deepEqual(await mempool.mempoolSize(), { count: 0, bytes: 0 });
     t.is(await mempool.pendingCount(), 0);
     t.deepEqual(await mempool.pending(10), []);
   });

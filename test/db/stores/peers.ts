@@ -3,7 +3,7 @@ import { createPeerStore } from "../../../src/peers/peer-store.js";
 import { blank, type StoredPeer } from "../../../src/peers/peer.js";
 import type { StoreSuite } from "./suite.js";
 
-const peer = (n: number): StoredPeer => ({ ...blank, endpoint: `https://198.51.100.1:${n}`, origin: "hello" });
+const peer = (n: number): StoredPeer => ({ ...blank, endpoint: `https://198.51.100.1:${n}`, origin: "handshake" });
 
 export const testPeers: StoreSuite = (engine, open) => {
   test(`${engine}: peers: the address book comes back as it was stored`, async (t) => {
