@@ -1,0 +1,161 @@
+/** The directions between the rooms of src/: forbidden imports are planted in a copy of it, and each is refused. */
+import test from "ava";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { cp, symlink, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { text } from "node:stream/consumers";
+import { type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+
+/** Files to plant in src/, and what the rules must say of them, no more and no less. */
+interface Plant {
+  readonly title: string;
+  /** Text of each file. */
+  readonly files: Readonly<Record<string, string>>;
+  /** `rule: from → to`, or `rule: from` where a file itself is refused. */
+  readonly refused: readonly string[];
+}
+
+const importing = (path: string): string => `import * as it from "${path}";\nexport const used = it;\n`;
+
+/** One import that the list of what is allowed does not have. */
+function unlisted(title: string, file: string, path: string, target: string, source = importing(path)): Plant {
+  return { title, files: { [file]: source }, refused: [`not-in-allowed: src/${file} → ${target}`] };
+}
+
+const config = "../config/config.js";
+const grpcJs = "node_modules/@grpc/grpc-js/build/src/index.js";
+
+const plants: readonly Plant[] = [
+  unlisted("storage → config", "storage/plant.ts", config, "src/config/config.ts"),
+  unlisted(
+    "storage → config, for a type alone",
+    "storage/plant-type.ts",
+    config,
+    "src/config/config.ts",
+    `export type { Config } from "${config}";\n`,
+  ),
+  unlisted(
+    "storage → config, while it runs",
+    "storage/plant-late.ts",
+    config,
+    "src/config/config.ts",
+    `export const load = () => import("${config}");\n`,
+  ),
+  unlisted("rpc → a feature", "rpc/grpc/plant.ts", "../../control/leases.js", "src/control/leases.ts"),
+  unlisted("rpc → edge", "rpc/http/plant.ts", "../../edge/cidr.js", "src/edge/cidr.ts"),
+  unlisted("codecs → a protocol", "rpc/codec/plant.ts", "../mcp/mcp-server.js", "src/rpc/mcp/mcp-server.ts"),
+  unlisted("edge → a protocol", "edge/plant.ts", "../rpc/grpc/grpc-server.js", "src/rpc/grpc/grpc-server.ts"),
+  unlisted("db → express", "db/plant.ts", "express", "node_modules/express/index.js"),
+  unlisted("a feature → another", "info/plant.ts", "../control/leases.js", "src/control/leases.ts"),
+  unlisted("a feature → grpc-js", "chain/plant.ts", "@grpc/grpc-js", grpcJs),
+  unlisted(
+    "a feature → Connect",
+    "zk/plant.ts",
+    "@connectrpc/connect",
+    "node_modules/@connectrpc/connect/dist/esm/index.js",
+  ),
+  unlisted("a feature → the driver of an engine", "peers/plant.ts", "pg", "node_modules/pg/esm/index.mjs"),
+  unlisted("a feature → node", "metrics/plant.ts", "../node/effects.js", "src/node/effects.ts"),
+  unlisted("base → db", "base/plant.ts", "../db/batch.js", "src/db/batch.ts"),
+  unlisted("client → anything but gen", "client/plant.ts", "../base/hash.js", "src/base/hash.ts"),
+  {
+    title: "a file beside main.ts",
+    files: { "plant.ts": "export const used = 1;\n" },
+    refused: ["only-main-is-loose: src/plant.ts"],
+  },
+  {
+    title: "a cycle of files",
+    files: { "config/plant-a.ts": importing("./plant-b.js"), "config/plant-b.ts": importing("./plant-a.js") },
+    refused: ["no-cycles: src/config/plant-a.ts → src/config/plant-b.ts"],
+  },
+  {
+    title: "features that import each other",
+    files: {
+      "attestation/plant-a.ts": importing("../control/plant-a.js"),
+      "attestation/plant-b.ts": "export const used = 1;\n",
+      "control/plant-a.ts": "export const used = 1;\n",
+      "control/plant-b.ts": importing("../attestation/plant-b.js"),
+    },
+    refused: [
+      "not-in-allowed: src/attestation/plant-a.ts → src/control/plant-a.ts",
+      "not-in-allowed: src/control/plant-b.ts → src/attestation/plant-b.ts",
+    ],
+  },
+  {
+    title: "a development dependency",
+    files: { "node/plant.ts": importing("ava") },
+    refused: ["shipped-code-needs-shipped-packages: src/node/plant.ts → node_modules/ava/entrypoints/main.mjs"],
+  },
+];
+
+/** What the rules say of src/: of files and imports, and which folders stand in a cycle with each other. */
+interface Verdict {
+  readonly refused: readonly string[];
+  readonly folderCycles: readonly string[];
+}
+
+interface Report {
+  readonly summary: {
+    readonly violations: readonly {
+      readonly from: string;
+      readonly to: string;
+      readonly rule: { readonly name: string };
+    }[];
+  };
+}
+
+/** Checks a copy of src/ in which these files are planted, with the rules and the program of CI. */
+async function check(t: Teardown, planted: readonly Plant[]): Promise<Verdict> {
+  const dir = await temporaryDirectory(t);
+  for (const path of ["src", "package.json", "tsconfig.json", ".dependency-cruiser.cjs"]) {
+    await cp(path, join(dir, path), { recursive: true });
+  }
+  for (const path of ["gen", "node_modules"]) {
+    await symlink(resolve(path), join(dir, path));
+  }
+  for (const [file, source] of planted.flatMap(({ files }) => Object.entries(files))) {
+    await writeFile(join(dir, "src", file), source, { flag: "wx" });
+  }
+  const program = resolve("node_modules/dependency-cruiser/bin/dependency-cruise.mjs");
+  const args = [program, "src", "--preserve-symlinks", "--output-type", "json"];
+  const child = spawn(process.execPath, args, { cwd: dir, stdio: ["ignore", "pipe", "inherit"] });
+  const [output] = await Promise.all([text(child.stdout), once(child, "close")]);
+  const { violations } = (JSON.parse(output) as Report).summary;
+  const isFolders = ({ rule }: (typeof violations)[number]) => rule.name === "no-cycles-of-folders";
+  return {
+    refused: violations
+      .filter((violation) => !isFolders(violation))
+      .map(({ rule, from, to }) => `${rule.name}: ${from === to ? from : `${from} → ${to}`}`)
+      .sort(),
+    folderCycles: violations.filter(isFolders).map(({ from, to }) => `${from} → ${to}`),
+  };
+}
+
+let found: Verdict;
+const closers: (() => unknown)[] = [];
+test.before(async () => {
+  found = await check({ teardown: (close) => closers.push(close) }, plants);
+});
+test.after.always(async () => {
+  for (const close of closers.reverse()) {
+    await close();
+  }
+});
+
+for (const { title, files, refused } of plants) {
+  test(`refused: ${title}`, (t) => {
+    const about = Object.keys(files).map((file) => `src/${file}`);
+    const said = found.refused.filter((line) => about.some((file) => line.includes(` ${file}`)));
+    t.deepEqual(said, [...refused]);
+  });
+}
+
+test("refused: a cycle of folders, though no file of them is in a cycle", (t) => {
+  t.true(found.folderCycles.includes("src/attestation → src/control"));
+  t.true(found.folderCycles.includes("src/control → src/attestation"));
+});
+
+test("a copy without any of these is accepted", async (t) => {
+  t.deepEqual(await check(t, []), { refused: [], folderCycles: [] });
+});
