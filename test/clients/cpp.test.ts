@@ -1,67 +1,67 @@
 /** The C++ client of the examples, built as its README says, against a real node. */
-import test from "ava";
 import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { startMember } from "../helpers/chain.js";
-import { clientCases, type ForeignProgram, isInstalled, startProgram, succeeds } from "../helpers/foreign.js";
+import { clientCases, type ForeignProgram, startProgram } from "../helpers/foreign.js";
 import type { Teardown } from "../helpers/start-node.js";
+import { isInstalled, succeeds, testUnless, whyNotInstalled } from "../helpers/when.js";
 
-const missing = [
-  ...["g++", "make", "pkg-config"].filter((program) => !isInstalled(program)),
-  ...(isInstalled("protoc") ? [] : ["protobuf-compiler"]),
-  ...(isInstalled("grpc_cpp_plugin") ? [] : ["protobuf-compiler-grpc"]),
-  ...(succeeds("pkg-config", "--exists", "grpc++") ? [] : ["libgrpc++-dev"]),
-  ...(succeeds("pkg-config", "--exists", "protobuf") ? [] : ["libprotobuf-dev"]),
-];
+const testCpp = testUnless(
+  whyNotInstalled({
+    "g++": isInstalled("g++"),
+    make: isInstalled("make"),
+    "pkg-config": isInstalled("pkg-config"),
+    "protobuf-compiler": isInstalled("protoc"),
+    "protobuf-compiler-grpc": isInstalled("grpc_cpp_plugin"),
+    "libgrpc++-dev": succeeds("pkg-config", "--exists", "grpc++"),
+    "libprotobuf-dev": succeeds("pkg-config", "--exists", "protobuf"),
+  }),
+);
 
-if (missing.length > 0) {
-  test(`the C++ client is not tried: missing ${missing.join(", ")}`, (t) => t.pass());
-} else {
-  let out = "";
+let out = "";
 
-  test.before(async (t) => {
-    // Half a minute on two cores; a machine may be busy with more than this.
-    t.timeout(10 * 60_000);
-    out = await mkdtemp(join(tmpdir(), "gatehouse-cpp-"));
-    const make = ["-s", "-j2", "-C", "examples/cpp", `OUT=${out}`, "CXXFLAGS=-O0 -Wall -Wextra"];
-    await promisify(execFile)("make", make);
-  });
+testCpp.before(async (t) => {
+  // Half a minute on two cores; a machine may be busy with more than this.
+  t.timeout(10 * 60_000);
+  out = await mkdtemp(join(tmpdir(), "gatehouse-cpp-"));
+  const make = ["-s", "-j2", "-C", "examples/cpp", `OUT=${out}`, "CXXFLAGS=-O0 -Wall -Wextra"];
+  await promisify(execFile)("make", make);
+});
 
-  test.after.always(() => rm(out, { recursive: true, force: true }));
+testCpp.after(() => rm(out, { recursive: true, force: true }));
 
-  const run = (t: Teardown, ...args: readonly string[]): ForeignProgram => startProgram(t, join(out, "client"), args);
+const run = (t: Teardown, ...args: readonly string[]): ForeignProgram => startProgram(t, join(out, "client"), args);
 
-  // UNAVAILABLE and RESOURCE_EXHAUSTED.
-  for (const [title, behaves] of Object.entries(clientCases(run, { unavailable: "14", resourceExhausted: "8" }))) {
-    test(`the C++ client ${title}`, behaves);
-  }
-
-  test("the C++ client tells why a block cannot be read", async (t) => {
-    const { port } = await startMember(t);
-    const { code, stdout } = await run(t, `127.0.0.1:${port}`, "--block", "99").ended;
-    t.is(code, 1);
-    t.true(
-      stdout.endsWith(
-        "\nblock     failed: There is no such block yet.\n  code    5\n  reason  NOT_FOUND (domain gatehouse)\n",
-      ),
-      stdout,
-    );
-  });
-
-  test("the C++ client refuses arguments that it does not understand", async (t) => {
-    for (const [args, message] of [
-      [[], /^usage: /],
-      [["127.0.0.1:9", "--block", "-1"], /whole number/],
-      [["127.0.0.1:9", "--watch"], /needs a value/],
-      [["127.0.0.1:9", "--wotch", "1"], /"--wotch" is not understood/],
-      [["127.0.0.1:9", "--ca", join(out, "none.pem")], /cannot be read/],
-    ] as const) {
-      const { code, stderr } = await run(t, ...args).ended;
-      t.is(code, 2);
-      t.regex(stderr, message);
-    }
-  });
+// UNAVAILABLE and RESOURCE_EXHAUSTED.
+for (const [title, behaves] of Object.entries(clientCases(run, { unavailable: "14", resourceExhausted: "8" }))) {
+  testCpp(`the C++ client ${title}`, behaves);
 }
+
+testCpp("the C++ client tells why a block cannot be read", async (t) => {
+  const { port } = await startMember(t);
+  const { code, stdout } = await run(t, `127.0.0.1:${port}`, "--block", "99").ended;
+  t.is(code, 1);
+  t.true(
+    stdout.endsWith(
+      "\nblock     failed: There is no such block yet.\n  code    5\n  reason  NOT_FOUND (domain gatehouse)\n",
+    ),
+    stdout,
+  );
+});
+
+testCpp("the C++ client refuses arguments that it does not understand", async (t) => {
+  for (const [args, message] of [
+    [[], /^usage: /],
+    [["127.0.0.1:9", "--block", "-1"], /whole number/],
+    [["127.0.0.1:9", "--watch"], /needs a value/],
+    [["127.0.0.1:9", "--wotch", "1"], /"--wotch" is not understood/],
+    [["127.0.0.1:9", "--ca", join(out, "none.pem")], /cannot be read/],
+  ] as const) {
+    const { code, stderr } = await run(t, ...args).ended;
+    t.is(code, 2);
+    t.regex(stderr, message);
+  }
+});

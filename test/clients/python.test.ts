@@ -1,85 +1,83 @@
 /** The Python client of the examples against a real node, with stubs generated as its README says. */
-import test from "ava";
 import { execFileSync } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { startMember, testKey, writeKey } from "../helpers/chain.js";
-import { clientCases, type ForeignProgram, isInstalled, startProgram, succeeds } from "../helpers/foreign.js";
+import { clientCases, type ForeignProgram, startProgram } from "../helpers/foreign.js";
 import { runCli } from "../helpers/run-cli.js";
 import { temporaryDirectory, type Teardown } from "../helpers/start-node.js";
+import { isInstalled, succeeds, testUnless, whyNotInstalled } from "../helpers/when.js";
 
 // The first python3 of the path may be one without Debian's packages.
 const pythons = [process.env["PYTHON"], "python3", "/usr/bin/python3"].filter((name) => name !== undefined);
 const python = pythons.find((name) => succeeds(name, "-c", "import grpc, google.protobuf"));
-const missing = [
-  ...(python === undefined ? ["python3-grpcio", "python3-protobuf"] : []),
-  ...(isInstalled("protoc") ? [] : ["protobuf-compiler"]),
-  ...(isInstalled("grpc_python_plugin") ? [] : ["protobuf-compiler-grpc"]),
-];
+const missing = whyNotInstalled({
+  "python3-grpcio and python3-protobuf": python !== undefined,
+  "protobuf-compiler": isInstalled("protoc"),
+  "protobuf-compiler-grpc": isInstalled("grpc_python_plugin"),
+});
+const testPython = testUnless(missing);
+const isSigning = python !== undefined && succeeds(python, "-c", "import cryptography");
+const testSigning = testUnless(missing ?? whyNotInstalled({ "python3-cryptography": isSigning }));
+const testWithoutSigning = testUnless(missing ?? (isSigning ? "python3-cryptography is installed" : undefined));
 
-if (python === undefined || missing.length > 0) {
-  test(`the Python client is not tried: missing ${missing.join(", ")}`, (t) => t.pass());
-} else {
-  let stubs = "";
+let stubs = "";
 
-  test.before(async () => {
-    stubs = await mkdtemp(join(tmpdir(), "gatehouse-stubs-"));
-    execFileSync(resolve("examples/python/generate.sh"), [stubs], { stdio: ["ignore", "ignore", "inherit"] });
-  });
+testPython.before(async () => {
+  stubs = await mkdtemp(join(tmpdir(), "gatehouse-stubs-"));
+  execFileSync(resolve("examples/python/generate.sh"), [stubs], { stdio: ["ignore", "ignore", "inherit"] });
+});
 
-  test.after.always(() => rm(stubs, { recursive: true, force: true }));
+testPython.after(() => rm(stubs, { recursive: true, force: true }));
 
-  const run = (t: Teardown, ...args: readonly string[]): ForeignProgram =>
-    startProgram(t, python, [resolve("examples/python/client.py"), "--stubs", stubs, ...args]);
+const run = (t: Teardown, ...args: readonly string[]): ForeignProgram =>
+  startProgram(t, python!, [resolve("examples/python/client.py"), "--stubs", stubs, ...args]);
 
-  const codes = { unavailable: "UNAVAILABLE", resourceExhausted: "RESOURCE_EXHAUSTED" };
-  for (const [title, behaves] of Object.entries(clientCases(run, codes))) {
-    test(`the Python client ${title}`, behaves);
-  }
-
-  test("the Python client tells why a storage program cannot be read", async (t) => {
-    const { port } = await startMember(t);
-    for (const [address, code, reason] of [
-      [`stor-${"0".repeat(40)}`, "NOT_FOUND", "NOT_FOUND"],
-      ["stor-1", "INVALID_ARGUMENT", "INVALID_REQUEST"],
-    ] as const) {
-      const answer = await run(t, `127.0.0.1:${port}`, "--address", address).ended;
-      t.is(answer.code, 1);
-      t.regex(answer.stdout, /^program {3}failed: [A-Z]/m);
-      t.true(answer.stdout.endsWith(`\n  code    ${code}\n  reason  ${reason} (domain gatehouse)\n`), answer.stdout);
-    }
-  });
-
-  if (succeeds(python, "-c", "import cryptography")) {
-    test("the Python client reads a private program with its owner's key, and with no other", async (t) => {
-      const node = await startMember(t);
-      const keys = await temporaryDirectory(t);
-      const [alice, bob] = [join(keys, "alice.key"), join(keys, "bob.key")];
-      await writeKey(alice, testKey(2));
-      await writeKey(bob, testKey(3));
-      const create = ["storage", "create", "diary", "--access", "owner", "--data", '{"n": 1.0}', "--key", alice];
-      const made = await runCli(create, { env: { GATEHOUSE_NODE: node.rpcUrl } });
-      t.is(made.code, 0, made.stderr);
-      const [address = ""] = made.stdout.split("\n");
-
-      const read = (...args: string[]) => run(t, `127.0.0.1:${node.port}`, "--address", address, ...args).ended;
-      const own = await read("--key", alice);
-      t.is(own.code, 0, own.stdout + own.stderr);
-      t.true(own.stdout.includes(`\nprogram   diary, of ${testKey(2).publicKey}\n  access  owner\n`), own.stdout);
-      t.true(own.stdout.includes('\n  data    {"n": 1.0}\n'), own.stdout);
-      t.true(own.stdout.endsWith(`\n          ${address} diary, 10 bytes\n`), own.stdout);
-      for (const stranger of [await read(), await read("--key", bob)]) {
-        t.is(stranger.code, 1);
-        t.regex(stranger.stdout, /\n {2}reason {2}PERMISSION_DENIED \(domain gatehouse\)\n/);
-        t.notRegex(stranger.stdout, /diary/);
-      }
-    });
-  } else {
-    test("the Python client signs no reads here: missing python3-cryptography", async (t) => {
-      const { code, stderr } = await run(t, "127.0.0.1:9", "--key", "none").ended;
-      t.is(code, 1);
-      t.regex(stderr, /needs the package cryptography/);
-    });
-  }
+const codes = { unavailable: "UNAVAILABLE", resourceExhausted: "RESOURCE_EXHAUSTED" };
+for (const [title, behaves] of Object.entries(clientCases(run, codes))) {
+  testPython(`the Python client ${title}`, behaves);
 }
+
+testPython("the Python client tells why a storage program cannot be read", async (t) => {
+  const { port } = await startMember(t);
+  for (const [address, code, reason] of [
+    [`stor-${"0".repeat(40)}`, "NOT_FOUND", "NOT_FOUND"],
+    ["stor-1", "INVALID_ARGUMENT", "INVALID_REQUEST"],
+  ] as const) {
+    const answer = await run(t, `127.0.0.1:${port}`, "--address", address).ended;
+    t.is(answer.code, 1);
+    t.regex(answer.stdout, /^program {3}failed: [A-Z]/m);
+    t.true(answer.stdout.endsWith(`\n  code    ${code}\n  reason  ${reason} (domain gatehouse)\n`), answer.stdout);
+  }
+});
+
+testSigning("the Python client reads a private program with its owner's key, and with no other", async (t) => {
+  const node = await startMember(t);
+  const keys = await temporaryDirectory(t);
+  const [alice, bob] = [join(keys, "alice.key"), join(keys, "bob.key")];
+  await writeKey(alice, testKey(2));
+  await writeKey(bob, testKey(3));
+  const create = ["storage", "create", "diary", "--access", "owner", "--data", '{"n": 1.0}', "--key", alice];
+  const made = await runCli(create, { env: { GATEHOUSE_NODE: node.rpcUrl } });
+  t.is(made.code, 0, made.stderr);
+  const [address = ""] = made.stdout.split("\n");
+
+  const read = (...args: string[]) => run(t, `127.0.0.1:${node.port}`, "--address", address, ...args).ended;
+  const own = await read("--key", alice);
+  t.is(own.code, 0, own.stdout + own.stderr);
+  t.true(own.stdout.includes(`\nprogram   diary, of ${testKey(2).publicKey}\n  access  owner\n`), own.stdout);
+  t.true(own.stdout.includes('\n  data    {"n": 1.0}\n'), own.stdout);
+  t.true(own.stdout.endsWith(`\n          ${address} diary, 10 bytes\n`), own.stdout);
+  for (const stranger of [await read(), await read("--key", bob)]) {
+    t.is(stranger.code, 1);
+    t.regex(stranger.stdout, /\n {2}reason {2}PERMISSION_DENIED \(domain gatehouse\)\n/);
+    t.notRegex(stranger.stdout, /diary/);
+  }
+});
+
+testWithoutSigning("the Python client says what it needs to sign reads", async (t) => {
+  const { code, stderr } = await run(t, "127.0.0.1:9", "--key", "none").ended;
+  t.is(code, 1);
+  t.regex(stderr, /needs the package cryptography/);
+});

@@ -8,13 +8,14 @@ import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/ch
 import { sha256 } from "../../src/base/hash.js";
 import { StartError } from "../../src/base/start-error.js";
 import { authorityDirectory, createPublic, signTransaction, testKey } from "../helpers/chain.js";
-import { startPostgres } from "../helpers/databases.js";
+import { type PostgresServer, startPostgres } from "../helpers/databases.js";
 import { ask, askJson } from "../helpers/plain-client.js";
 import { startTestNode } from "../helpers/start-node.js";
 import { until } from "../helpers/until.js";
+import { testUnless } from "../helpers/when.js";
 
 const [authority, alice] = [testKey(1), testKey(2)];
-const postgres = await startPostgres();
+const started = await startPostgres();
 
 test("a database that cannot be used stops the start, and no password is told", async (t) => {
   const { message } = await t.throwsAsync(startTestNode(t, { database: "postgres://user:secret@127.0.0.1:9/name" }), {
@@ -23,59 +24,54 @@ test("a database that cannot be used stops the start, and no password is told", 
   t.is(message, "The database 127.0.0.1:9/name cannot be reached (ECONNREFUSED); check that PostgreSQL runs there.");
 });
 
-if (typeof postgres === "string") {
-  process.stderr.write(`PostgreSQL cannot start here, so its tests are left out: ${postgres}\n`);
-} else {
-  test.after.always(() => postgres.remove());
+const testPostgres = testUnless(typeof started === "string" ? started : undefined);
+const postgres = started as PostgresServer;
+testPostgres.after(() => postgres.remove());
 
-  test.serial("a missing database and a wrong password are told of", async (t) => {
-    const url = new URL(await postgres.createDatabase());
-    url.pathname = "/nowhere";
-    await t.throwsAsync(startTestNode(t, { database: url.href }), {
-      message: new RegExp(`^The database ${url.host}/nowhere does not exist; make it with: createdb nowhere`),
-    });
-    url.password = "wrong";
-    await t.throwsAsync(startTestNode(t, { database: url.href }), { message: /refuses the user or the password/ });
+testPostgres.serial("a missing database and a wrong password are told of", async (t) => {
+  const url = new URL(await postgres.createDatabase());
+  url.pathname = "/nowhere";
+  await t.throwsAsync(startTestNode(t, { database: url.href }), {
+    message: new RegExp(`^The database ${url.host}/nowhere does not exist; make it with: createdb nowhere`),
   });
+  url.password = "wrong";
+  await t.throwsAsync(startTestNode(t, { database: url.href }), { message: /refuses the user or the password/ });
+});
 
-  test.serial("a server that stops shows as failing, loses nothing, and heals by itself", async (t) => {
-    const dir = await authorityDirectory(t, authority);
-    const database = await postgres.createDatabase();
-    const peers = join(dir, "peers.json");
-    await writeFile(peers, '[{"url":"https://127.0.0.1:9"}]');
-    const node = await startTestNode(t, { genesis: "genesis.json", database, peers, "loop-interval": "0.2" }, dir);
-    const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
-    const submit = async (nonce: number): Promise<string> => {
-      const transaction = signTransaction(alice, nonce, createPublic(`p${nonce}`, `{"n":${nonce}}`));
-      await client.submitTransaction({ transaction });
-      return sha256(transaction.body);
-    };
-    const isIncluded = (hash: string) => async (): Promise<boolean> =>
-      (await client.getTransaction({ hash })).status === TransactionStatus.INCLUDED;
-    const first = await submit(1);
-    await until(isIncluded(first));
-    t.is((await askJson<{ status: string }>(node.port, "/health")).status, "ok");
+testPostgres.serial("a server that stops shows as failing, loses nothing, and heals by itself", async (t) => {
+  const dir = await authorityDirectory(t, authority);
+  const database = await postgres.createDatabase();
+  const peers = join(dir, "peers.json");
+  await writeFile(peers, '[{"url":"https://127.0.0.1:9"}]');
+  const node = await startTestNode(t, { genesis: "genesis.json", database, peers, "loop-interval": "0.2" }, dir);
+  const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
+  const submit = async (nonce: number): Promise<string> => {
+    const transaction = signTransaction(alice, nonce, createPublic(`p${nonce}`, `{"n":${nonce}}`));
+    await client.submitTransaction({ transaction });
+    return sha256(transaction.body);
+  };
+  const isIncluded = (hash: string) => async (): Promise<boolean> =>
+    (await client.getTransaction({ hash })).status === TransactionStatus.INCLUDED;
+  const first = await submit(1);
+  await until(isIncluded(first));
+  t.is((await askJson<{ status: string }>(node.port, "/health")).status, "ok");
 
-    await postgres.stop();
-    await until(async () => (await ask(node.port, "/health")).status === 503);
-    t.is((await askJson<{ status: string }>(node.port, "/health")).status, "failing");
-    const refused = await ask(node.port, "/storage-program/search?q=p1");
-    t.is(refused.status, 503);
-    t.like(JSON.parse(refused.text), { errorCode: "DATABASE_UNAVAILABLE" });
-    t.is((await ask(node.port, "/livez")).status, 200);
+  await postgres.stop();
+  await until(async () => (await ask(node.port, "/health")).status === 503);
+  t.is((await askJson<{ status: string }>(node.port, "/health")).status, "failing");
+  const refused = await ask(node.port, "/storage-program/search?q=p1");
+  t.is(refused.status, 503);
+  t.like(JSON.parse(refused.text), { errorCode: "DATABASE_UNAVAILABLE" });
+  t.is((await ask(node.port, "/livez")).status, 200);
 
-    await postgres.start();
-    await until(async () => (await askJson<{ status: string }>(node.port, "/health")).status === "ok");
-    t.true(await isIncluded(first)());
-    const second = await submit(2);
-    await until(isIncluded(second));
-    const { programs } = await askJson<{ programs: { programName: string }[] }>(
-      node.port,
-      "/storage-program/search?q=p",
-    );
-    t.deepEqual(
-      programs.map(({ programName }) => programName),
-      ["p2", "p1"],
-    );
-  });
-}
+  await postgres.start();
+  await until(async () => (await askJson<{ status: string }>(node.port, "/health")).status === "ok");
+  t.true(await isIncluded(first)());
+  const second = await submit(2);
+  await until(isIncluded(second));
+  const { programs } = await askJson<{ programs: { programName: string }[] }>(node.port, "/storage-program/search?q=p");
+  t.deepEqual(
+    programs.map(({ programName }) => programName),
+    ["p2", "p1"],
+  );
+});

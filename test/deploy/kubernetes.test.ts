@@ -12,12 +12,13 @@ import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { loadNodeKey } from "../../src/base/node-key.js";
 import { readPeersFile } from "../../src/config/peers-file.js";
 import { startMember, testKey, writeKey } from "../helpers/chain.js";
-import { configOf, defaults, run, whyNot } from "../helpers/deployment.js";
+import { configOf, defaults, run } from "../helpers/deployment.js";
 import { connectGrpc } from "../helpers/grpc-client.js";
 import { ask } from "../helpers/plain-client.js";
 import { cleanEnvironment, cliPath, startNodeProcess } from "../helpers/run-cli.js";
 import { startTestNode, type Teardown, temporaryDirectory, type TestNode } from "../helpers/start-node.js";
 import { until } from "../helpers/until.js";
+import { testUnless, whyNot } from "../helpers/when.js";
 
 interface Probe {
   readonly httpGet?: { readonly path: string; readonly port: string } | null;
@@ -253,88 +254,84 @@ test("a node with a request that never ends is gone within the time that it is l
   t.is(await node.ended, 0);
 });
 
-const whyNotRendered = whyNot("kubectl", "kustomize", "--help");
-if (whyNotRendered !== undefined) {
-  test(`the overlay is not rendered here (${whyNotRendered})`, (t) => t.pass());
-} else {
-  test("rendered, the variants differ in their probes alone", async (t) => {
-    const render = async (dir: string) => parseManifests((await run("kubectl", ["kustomize", dir])).stdout);
-    const [plain, grpc] = [await render(base), await render(overlay)];
-    t.is(plain.length, manifests.length);
-    const containerOf = (rendered: Manifest[]): Container =>
-      find("StatefulSet", "gatehouse", rendered).spec.template.spec.containers[0]!;
-    const target = containerOf(grpc) as unknown as Record<string, unknown>;
-    for (const name of ["startupProbe", "livenessProbe", "readinessProbe"] as const) {
-      t.deepEqual(containerOf(plain)[name], container[name]);
-      const { httpGet, ...expected } = patched[name];
-      t.is(httpGet, null);
-      t.deepEqual(target[name], expected);
-      target[name] = container[name];
-    }
-    t.deepEqual(grpc, plain);
-  });
-}
+const testRendered = testUnless(whyNot("kubectl", "kustomize", "--help"));
+
+testRendered("rendered, the variants differ in their probes alone", async (t) => {
+  const render = async (dir: string) => parseManifests((await run("kubectl", ["kustomize", dir])).stdout);
+  const [plain, grpc] = [await render(base), await render(overlay)];
+  t.is(plain.length, manifests.length);
+  const containerOf = (rendered: Manifest[]): Container =>
+    find("StatefulSet", "gatehouse", rendered).spec.template.spec.containers[0]!;
+  const target = containerOf(grpc) as unknown as Record<string, unknown>;
+  for (const name of ["startupProbe", "livenessProbe", "readinessProbe"] as const) {
+    t.deepEqual(containerOf(plain)[name], container[name]);
+    const { httpGet, ...expected } = patched[name];
+    t.is(httpGet, null);
+    t.deepEqual(target[name], expected);
+    target[name] = container[name];
+  }
+  t.deepEqual(grpc, plain);
+});
 
 /** Runs a command in a network of its own, in which the fixed ports of the manifests are free. */
 const inNetwork = ["--user", "--map-root-user", "--mount", "--net", "--pid", "--fork", "--kill-child", "sh", "-euc"];
-const whyNotNetworked = whyNot("unshare", ...inNetwork, "ip link set lo up && mount --bind /dev/null /etc/hosts");
-if (whyNotNetworked !== undefined) {
-  test(`the pods are not run as a network here (${whyNotNetworked})`, (t) => t.pass());
-} else {
-  test("pods that are started with these options, files and names find each other and are ready", async (t) => {
-    const dir = await temporaryDirectory(t);
-    const ordinals = Array.from({ length: statefulSet.spec.replicas }, (_, ordinal) => ordinal);
-    const addressOf = (ordinal: number): string => `127.0.1.${ordinal + 1}`;
-    const hosts = ordinals.map(
-      (ordinal) => `${addressOf(ordinal)} ${podName(ordinal)}.${statefulSet.spec.serviceName}\n`,
-    );
-    await writeFile(join(dir, "hosts"), hosts.join(""));
-    // Of the first one alone, so that the others have to be told of each other.
-    const [first] = JSON.parse(network.data["peers.json"]!) as unknown[];
-    await writeFile(join(dir, "peers.json"), JSON.stringify([first]));
-    await writeFile(join(dir, "genesis.json"), network.data["genesis.json"]!);
-    const startLines = ordinals.map((ordinal) => {
-      const own = environmentOf(ordinal);
-      const env = {
-        ...own,
-        GATEHOUSE_HOST: addressOf(ordinal),
-        GATEHOUSE_DATA_DIR: join(dir, String(ordinal)),
-        GATEHOUSE_GENESIS: own["GATEHOUSE_GENESIS"]!.replace(/^.*\//, `${dir}/`),
-        GATEHOUSE_PEERS: own["GATEHOUSE_PEERS"]!.replace(/^.*\//, `${dir}/`),
-        GATEHOUSE_LOOP_INTERVAL: "0.2",
-        GATEHOUSE_PORT_DRIFT: "deny",
-      };
-      const words = Object.entries(env).map(([name, value]) => `'${name}=${value}'`);
-      return `env ${words.join(" ")} "$0" "${cliPath}" start >"${dir}/${ordinal}.log" 2>&1 &`;
-    });
-    const urls = ordinals.map((ordinal) => configOf(environmentOf(ordinal)).publicUrl!);
-    const wait = `
-      const look = async (url) => {
-        const { status } = await fetch(url + "${container.readinessProbe.httpGet!.path}");
-        const peers = await (await fetch(url + "/peerlist")).json();
-        return { status, verified: peers.filter((peer) => peer.verification.status).map((peer) => peer.connection.string) };
-      };
-      const isDone = ({ status, verified }) => status === 200 && verified.length >= ${urls.length - 1};
-      let seen = [];
-      for (const end = Date.now() + 60_000; Date.now() < end && (seen.length === 0 || !seen.every(isDone)); ) {
-        await new Promise((resolve) => setTimeout(resolve, 200));
-        seen = await Promise.all(${JSON.stringify(urls)}.map(look)).catch(() => []);
-      }
-      console.log(JSON.stringify(seen));`;
-    const script = [
-      `mount --bind "${dir}/hosts" /etc/hosts`,
-      "ip link set lo up",
-      ...startLines,
-      `exec "$0" --input-type=module -e '${wait}'`,
-    ].join("\n");
-    const env = cleanEnvironment() as NodeJS.ProcessEnv;
-    const { stdout } = await run("unshare", [...inNetwork, script, process.execPath], { env });
-    const logs = await Promise.all(ordinals.map((ordinal) => readFile(join(dir, `${ordinal}.log`), "utf8")));
-    const seen = JSON.parse(stdout) as { status: number; verified: string[] }[];
-    t.deepEqual(
-      seen.map(({ status, verified }) => ({ status, verified: verified.sort() })),
-      urls.map((own) => ({ status: 200, verified: urls.filter((url) => url !== own) })),
-      logs.join("\n"),
-    );
+const testNetworked = testUnless(
+  whyNot("unshare", ...inNetwork, "ip link set lo up && mount --bind /dev/null /etc/hosts"),
+);
+
+testNetworked("pods that are started with these options, files and names find each other and are ready", async (t) => {
+  const dir = await temporaryDirectory(t);
+  const ordinals = Array.from({ length: statefulSet.spec.replicas }, (_, ordinal) => ordinal);
+  const addressOf = (ordinal: number): string => `127.0.1.${ordinal + 1}`;
+  const hosts = ordinals.map(
+    (ordinal) => `${addressOf(ordinal)} ${podName(ordinal)}.${statefulSet.spec.serviceName}\n`,
+  );
+  await writeFile(join(dir, "hosts"), hosts.join(""));
+  // Of the first one alone, so that the others have to be told of each other.
+  const [first] = JSON.parse(network.data["peers.json"]!) as unknown[];
+  await writeFile(join(dir, "peers.json"), JSON.stringify([first]));
+  await writeFile(join(dir, "genesis.json"), network.data["genesis.json"]!);
+  const startLines = ordinals.map((ordinal) => {
+    const own = environmentOf(ordinal);
+    const env = {
+      ...own,
+      GATEHOUSE_HOST: addressOf(ordinal),
+      GATEHOUSE_DATA_DIR: join(dir, String(ordinal)),
+      GATEHOUSE_GENESIS: own["GATEHOUSE_GENESIS"]!.replace(/^.*\//, `${dir}/`),
+      GATEHOUSE_PEERS: own["GATEHOUSE_PEERS"]!.replace(/^.*\//, `${dir}/`),
+      GATEHOUSE_LOOP_INTERVAL: "0.2",
+      GATEHOUSE_PORT_DRIFT: "deny",
+    };
+    const words = Object.entries(env).map(([name, value]) => `'${name}=${value}'`);
+    return `env ${words.join(" ")} "$0" "${cliPath}" start >"${dir}/${ordinal}.log" 2>&1 &`;
   });
-}
+  const urls = ordinals.map((ordinal) => configOf(environmentOf(ordinal)).publicUrl!);
+  const wait = `
+    const look = async (url) => {
+      const { status } = await fetch(url + "${container.readinessProbe.httpGet!.path}");
+      const peers = await (await fetch(url + "/peerlist")).json();
+      return { status, verified: peers.filter((peer) => peer.verification.status).map((peer) => peer.connection.string) };
+    };
+    const isDone = ({ status, verified }) => status === 200 && verified.length >= ${urls.length - 1};
+    let seen = [];
+    for (const end = Date.now() + 60_000; Date.now() < end && (seen.length === 0 || !seen.every(isDone)); ) {
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      seen = await Promise.all(${JSON.stringify(urls)}.map(look)).catch(() => []);
+    }
+    console.log(JSON.stringify(seen));`;
+  const script = [
+    `mount --bind "${dir}/hosts" /etc/hosts`,
+    "ip link set lo up",
+    ...startLines,
+    `exec "$0" --input-type=module -e '${wait}'`,
+  ].join("\n");
+  const env = cleanEnvironment() as NodeJS.ProcessEnv;
+  const { stdout } = await run("unshare", [...inNetwork, script, process.execPath], { env });
+  const logs = await Promise.all(ordinals.map((ordinal) => readFile(join(dir, `${ordinal}.log`), "utf8")));
+  const seen = JSON.parse(stdout) as { status: number; verified: string[] }[];
+  t.deepEqual(
+    seen.map(({ status, verified }) => ({ status, verified: verified.sort() })),
+    urls.map((own) => ({ status: 200, verified: urls.filter((url) => url !== own) })),
+    logs.join("\n"),
+  );
+});

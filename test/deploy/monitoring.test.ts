@@ -9,6 +9,7 @@ import { startMember } from "../helpers/chain.js";
 import { ask, askJson } from "../helpers/plain-client.js";
 import { parseMetrics } from "../helpers/prometheus.js";
 import type { Teardown } from "../helpers/start-node.js";
+import { testUnless, whyNot } from "../helpers/when.js";
 
 const alertsFile = "deploy/prometheus/alerts.yml";
 
@@ -107,33 +108,22 @@ test("alerts have a severity and a sentence; panels have a place of their own", 
   }
 });
 
-const promtool = ((): string | undefined => {
-  try {
-    execFileSync("promtool", ["--version"], { stdio: "ignore" });
-    return "promtool";
-  } catch {
-    return undefined;
-  }
-})();
+const testPrometheus = testUnless(whyNot("promtool", "--version"));
 
-if (promtool === undefined) {
-  test("Prometheus itself does not check the alerts: there is no promtool here", (t) => t.pass());
-} else {
-  test("Prometheus itself takes the alerts", (t) => {
-    const output = execFileSync(promtool, ["check", "rules", alertsFile], { encoding: "utf8" });
-    t.regex(output, /SUCCESS: \d+ rules found/);
-  });
+testPrometheus("Prometheus itself takes the alerts", (t) => {
+  const output = execFileSync("promtool", ["check", "rules", alertsFile], { encoding: "utf8" });
+  t.regex(output, /SUCCESS: \d+ rules found/);
+});
 
-  test("Prometheus itself takes the metrics", async (t) => {
-    const node = await startMember(t, { "metrics-enabled": true, "metrics-port": "0" });
-    const { ports } = await askJson<{ ports: { metrics: { actual: number } } }>(node.port, "/health");
-    const { text } = await ask(ports.metrics.actual, "/metrics");
-    const { status, stderr } = spawnSync(promtool, ["check", "metrics"], { input: text, encoding: "utf8" });
-    // 3: it has advice. What it says of the library's own metrics is not ours to change.
-    t.true(status === 0 || status === 3, stderr);
-    t.deepEqual(
-      stderr.split("\n").filter((line) => line.startsWith("gatehouse_")),
-      [],
-    );
-  });
-}
+testPrometheus("Prometheus itself takes the metrics", async (t) => {
+  const node = await startMember(t, { "metrics-enabled": true, "metrics-port": "0" });
+  const { ports } = await askJson<{ ports: { metrics: { actual: number } } }>(node.port, "/health");
+  const { text } = await ask(ports.metrics.actual, "/metrics");
+  const { status, stderr } = spawnSync("promtool", ["check", "metrics"], { input: text, encoding: "utf8" });
+  // 3: it has advice. What it says of the library's own metrics is not ours to change.
+  t.true(status === 0 || status === 3, stderr);
+  t.deepEqual(
+    stderr.split("\n").filter((line) => line.startsWith("gatehouse_")),
+    [],
+  );
+});

@@ -13,8 +13,9 @@ import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { maxBodyBytes } from "../../src/rpc/http/read-body.js";
 import { startMember } from "../helpers/chain.js";
-import { defaults, makeCertificate, run, whyNot } from "../helpers/deployment.js";
+import { defaults, makeCertificate, run } from "../helpers/deployment.js";
 import { type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+import { testUnless, whyNot } from "../helpers/when.js";
 
 const text = await readFile("deploy/nginx/gatehouse.conf", "utf8");
 
@@ -104,95 +105,92 @@ async function startNginx(t: Teardown, nodePort: number): Promise<Proxy> {
   }
 }
 
-const missing = whyNot("nginx", "-v") ?? whyNot("curl", "--version");
-if (missing !== undefined) {
-  test(`nginx is not run here (${missing})`, (t) => t.pass());
-} else {
-  // A client with another address than the proxy's: all of 127.0.0.0/8 is this machine's, on Linux at least.
-  const client = "127.0.0.2";
+const testNginx = testUnless(whyNot("nginx", "-v") ?? whyNot("curl", "--version"));
 
-  test("plain paths over HTTP/2 and HTTP/1.1, with the body and the path as they were", async (t) => {
-    const { port } = await startMember(t, { "trusted-proxies": "127.0.0.1" });
-    const { url, curl } = await startNginx(t, port);
-    for (const [flag, first] of [
-      ["--http2", /^HTTP\/2 200 /],
-      ["--http1.1", /^HTTP\/1\.1 200 /],
-    ] as const) {
-      const answer = await curl(flag, "-D", "-", `${url}/readyz`);
-      t.regex(answer, first);
-      t.regex(answer, /access-control-allow-origin: \*/i);
-      t.true(answer.endsWith('{"status":"ok","checks":[]}'), answer);
-    }
-    const call = await curl("-d", '{"jsonrpc":"2.0","id":1,"method":"x"}', `${url}/`);
-    t.like(JSON.parse(call), { error: { code: -32601 } });
-    // What a proxy that normalizes paths would make of these finds another route, or none.
-    for (const path of [`/storage-program/stor-${"0".repeat(40)}/field/a%2F..%2Fb`, "/chain/../version", "//version"]) {
-      const direct = await curl("--path-as-is", `http://127.0.0.1:${port}${path}`);
-      t.is(await curl("--path-as-is", `${url}${path}`), direct, path);
-    }
+// A client with another address than the proxy's: all of 127.0.0.0/8 is this machine's, on Linux at least.
+const client = "127.0.0.2";
+
+testNginx("plain paths over HTTP/2 and HTTP/1.1, with the body and the path as they were", async (t) => {
+  const { port } = await startMember(t, { "trusted-proxies": "127.0.0.1" });
+  const { url, curl } = await startNginx(t, port);
+  for (const [flag, first] of [
+    ["--http2", /^HTTP\/2 200 /],
+    ["--http1.1", /^HTTP\/1\.1 200 /],
+  ] as const) {
+    const answer = await curl(flag, "-D", "-", `${url}/readyz`);
+    t.regex(answer, first);
+    t.regex(answer, /access-control-allow-origin: \*/i);
+    t.true(answer.endsWith('{"status":"ok","checks":[]}'), answer);
+  }
+  const call = await curl("-d", '{"jsonrpc":"2.0","id":1,"method":"x"}', `${url}/`);
+  t.like(JSON.parse(call), { error: { code: -32601 } });
+  // What a proxy that normalizes paths would make of these finds another route, or none.
+  for (const path of [`/storage-program/stor-${"0".repeat(40)}/field/a%2F..%2Fb`, "/chain/../version", "//version"]) {
+    const direct = await curl("--path-as-is", `http://127.0.0.1:${port}${path}`);
+    t.is(await curl("--path-as-is", `${url}${path}`), direct, path);
+  }
+});
+
+testNginx("a body as large as the node takes arrives whole", async (t) => {
+  const { port } = await startMember(t);
+  const { url, curl } = await startNginx(t, port);
+  const path = join(await temporaryDirectory(t), "body");
+  const [start, end] = ['{"jsonrpc":"2.0","id":1,"method":"x","params":["', '"]}'];
+  await writeFile(path, start.padEnd(maxBodyBytes - end.length, "x") + end);
+  const answer = await curl("--data-binary", `@${path}`, `${url}/`);
+  t.like(JSON.parse(answer), { error: { code: -32601 } });
+});
+
+testNginx("the node sees the client's address, and not what the client claims, over plain HTTP and gRPC", async (t) => {
+  const trusting = await startMember(t, { "trusted-proxies": "127.0.0.1" });
+  const proxy = await startNginx(t, trusting.port);
+  const claims = ["-H", "X-Forwarded-For: 192.0.2.1", "-H", "Forwarded: for=192.0.2.1"];
+  const greeting = await proxy.curl("--interface", client, ...claims, `${proxy.url}/`);
+  t.is((JSON.parse(greeting) as { yourIP: string }).yourIP, client);
+
+  const ca = await readFile(proxy.cert);
+  const address = { host: "127.0.0.1", port: Number(new URL(proxy.url).port), localAddress: client };
+  const transport = createGrpcTransport({
+    baseUrl: proxy.url,
+    nodeOptions: { createConnection: () => connect({ ...address, ca, ALPNProtocols: ["h2"] }) },
   });
+  const headers = { "x-forwarded-for": "192.0.2.1", forwarded: "for=192.0.2.1" };
+  t.is((await createClient(InfoService, transport).getGreeting({}, { headers })).yourIp, client);
 
-  test("a body as large as the node takes arrives whole", async (t) => {
-    const { port } = await startMember(t);
-    const { url, curl } = await startNginx(t, port);
-    const path = join(await temporaryDirectory(t), "body");
-    const [start, end] = ['{"jsonrpc":"2.0","id":1,"method":"x","params":["', '"]}'];
-    await writeFile(path, start.padEnd(maxBodyBytes - end.length, "x") + end);
-    const answer = await curl("--data-binary", `@${path}`, `${url}/`);
-    t.like(JSON.parse(answer), { error: { code: -32601 } });
-  });
+  const doubting = await startMember(t);
+  const other = await startNginx(t, doubting.port);
+  const unseen = await other.curl("--interface", client, `${other.url}/`);
+  t.is((JSON.parse(unseen) as { yourIP: string }).yourIP, "127.0.0.1");
+});
 
-  test("the node sees the client's address, and not what the client claims, over plain HTTP and gRPC", async (t) => {
-    const trusting = await startMember(t, { "trusted-proxies": "127.0.0.1" });
-    const proxy = await startNginx(t, trusting.port);
-    const claims = ["-H", "X-Forwarded-For: 192.0.2.1", "-H", "Forwarded: for=192.0.2.1"];
-    const greeting = await proxy.curl("--interface", client, ...claims, `${proxy.url}/`);
-    t.is((JSON.parse(greeting) as { yourIP: string }).yourIP, client);
+testNginx("gRPC, Connect and gRPC-Web go through one port, in turns over kept connections", async (t) => {
+  const node = await startMember(t);
+  const { url, cert, curl } = await startNginx(t, node.port);
+  const method = `${url}/gatehouse.info.v1.InfoService/GetVersion`;
+  const { stdout } = await run("npx", ["buf", "curl", "--protocol", "grpc", "--cacert", cert, method]);
+  const { version } = JSON.parse(stdout) as { version: string };
+  t.is(JSON.stringify(version), await curl(`${url}/version`));
 
-    const ca = await readFile(proxy.cert);
-    const address = { host: "127.0.0.1", port: Number(new URL(proxy.url).port), localAddress: client };
-    const transport = createGrpcTransport({
-      baseUrl: proxy.url,
-      nodeOptions: { createConnection: () => connect({ ...address, ca, ALPNProtocols: ["h2"] }) },
-    });
-    const headers = { "x-forwarded-for": "192.0.2.1", forwarded: "for=192.0.2.1" };
-    t.is((await createClient(InfoService, transport).getGreeting({}, { headers })).yourIp, client);
-
-    const doubting = await startMember(t);
-    const other = await startNginx(t, doubting.port);
-    const unseen = await other.curl("--interface", client, `${other.url}/`);
-    t.is((JSON.parse(unseen) as { yourIP: string }).yourIP, "127.0.0.1");
-  });
-
-  test("gRPC, Connect and gRPC-Web go through one port, in turns over kept connections", async (t) => {
-    const node = await startMember(t);
-    const { url, cert, curl } = await startNginx(t, node.port);
-    const method = `${url}/gatehouse.info.v1.InfoService/GetVersion`;
-    const { stdout } = await run("npx", ["buf", "curl", "--protocol", "grpc", "--cacert", cert, method]);
-    const { version } = JSON.parse(stdout) as { version: string };
-    t.is(JSON.stringify(version), await curl(`${url}/version`));
-
-    const ca = await readFile(cert);
-    const transports = [
-      createGrpcTransport({ baseUrl: url, nodeOptions: { ca } }),
-      createConnectTransport({ baseUrl: url, httpVersion: "2", nodeOptions: { ca } }),
-      createConnectTransport({ baseUrl: url, httpVersion: "1.1", nodeOptions: { ca } }),
-      createGrpcWebTransport({ baseUrl: url, httpVersion: "1.1", nodeOptions: { ca } }),
-    ];
-    for (let round = 0; round < 20; round++) {
-      const versions = transports.map((transport) => createClient(InfoService, transport).getVersion({}));
-      for (const answer of await Promise.all(versions)) {
-        t.is(answer.version, version);
-      }
-      t.is(await curl(`${url}/version`), JSON.stringify(version));
+  const ca = await readFile(cert);
+  const transports = [
+    createGrpcTransport({ baseUrl: url, nodeOptions: { ca } }),
+    createConnectTransport({ baseUrl: url, httpVersion: "2", nodeOptions: { ca } }),
+    createConnectTransport({ baseUrl: url, httpVersion: "1.1", nodeOptions: { ca } }),
+    createGrpcWebTransport({ baseUrl: url, httpVersion: "1.1", nodeOptions: { ca } }),
+  ];
+  for (let round = 0; round < 20; round++) {
+    const versions = transports.map((transport) => createClient(InfoService, transport).getVersion({}));
+    for (const answer of await Promise.all(versions)) {
+      t.is(answer.version, version);
     }
+    t.is(await curl(`${url}/version`), JSON.stringify(version));
+  }
 
-    for (const transport of transports) {
-      const gone = new AbortController();
-      const watching = createClient(HealthService, transport).watchHealth({}, { signal: gone.signal });
-      const first = await watching[Symbol.asyncIterator]().next();
-      t.true(first.done === false && first.value.snapshot!.accepting);
-      gone.abort();
-    }
-  });
-}
+  for (const transport of transports) {
+    const gone = new AbortController();
+    const watching = createClient(HealthService, transport).watchHealth({}, { signal: gone.signal });
+    const first = await watching[Symbol.asyncIterator]().next();
+    t.true(first.done === false && first.value.snapshot!.accepting);
+    gone.abort();
+  }
+});

@@ -2,13 +2,15 @@
 import { existsSync } from "node:fs";
 import { type Browser, chromium, type Page } from "playwright-core";
 
-/** Where it is; undefined where there is none. */
-export const browserPath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) =>
+const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) =>
   existsSync(path),
 );
 
+/** Why there is none; undefined where there is one. */
+export const whyNoBrowser = executablePath === undefined ? "Chromium is not installed" : undefined;
+
 /** Starts it. */
-export async function launchBrowser(executablePath: string): Promise<Browser> {
+export async function launchBrowser(): Promise<Browser> {
   return await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 }
 

@@ -1,5 +1,5 @@
 /** What the tests of deploy/ have in common. */
-import { execFile, spawnSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { type Config, loadConfig } from "../../src/config/config.js";
@@ -7,15 +7,6 @@ import { options } from "../../src/config/options.js";
 
 /** Runs a program to its end; rejects with its output when it fails. */
 export const run = promisify(execFile);
-
-/** Why a program cannot be used here; undefined where it runs. */
-export function whyNot(program: string, ...args: readonly string[]): string | undefined {
-  const { status, error, stderr } = spawnSync(program, args, { encoding: "utf8", timeout: 20_000 });
-  if (error !== undefined) {
-    return (error as NodeJS.ErrnoException).code === "ENOENT" ? `${program} is not installed` : error.message;
-  }
-  return status === 0 ? undefined : `${program}: ${stderr.trim().split("\n").at(-1)}`;
-}
 
 /** The configuration of a node that is started with these variables, all of which must be options. */
 export function configOf(env: Readonly<Record<string, string>>): Config {

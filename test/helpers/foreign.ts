@@ -1,5 +1,5 @@
 /** Clients in other languages: what they need on this machine, and how they are run. */
-import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
@@ -16,16 +16,6 @@ export interface ForeignProgram {
   /** Resolves once this is part of what it has printed; rejects when it ends before. */
   prints(text: string): Promise<void>;
   readonly ended: Promise<CliResult>;
-}
-
-/** Whether a command can be run here and succeeds. */
-export function succeeds(command: string, ...args: readonly string[]): boolean {
-  return spawnSync(command, args, { stdio: "ignore" }).status === 0;
-}
-
-/** Whether the shell finds a program. */
-export function isInstalled(program: string): boolean {
-  return succeeds("sh", "-c", 'command -v "$0"', program);
 }
 
 /** Starts a program; a proxy of this machine is not asked for the way to itself. */

@@ -1,13 +1,12 @@
 /** File systems mounted for one process alone, which Linux lets anybody do where user namespaces are allowed. */
-import { spawnSync } from "node:child_process";
+import { whyNot } from "./when.js";
 
 const inNamespace = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"] as const;
 
 /** Why a shell command that mounts something cannot be run here; undefined where it can. */
 export function whyNotMounted(command: string): string | undefined {
-  const [program, ...args] = [...inNamespace, command];
-  const { status, error, stderr } = spawnSync(program!, args, { encoding: "utf8" });
-  return status === 0 ? undefined : (error?.message ?? stderr).trim();
+  const [program, ...args] = inNamespace;
+  return whyNot(program, ...args, command);
 }
 
 /** What stands before a command, so that this shell command has mounted something for it. */

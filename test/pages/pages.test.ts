@@ -5,9 +5,10 @@ import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { startMember } from "../helpers/chain.js";
-import { browserPath, launchBrowser, listen } from "../helpers/browser.js";
+import { launchBrowser, listen, whyNoBrowser } from "../helpers/browser.js";
 import { ask } from "../helpers/plain-client.js";
 import type { Teardown, TestNode } from "../helpers/start-node.js";
+import { testUnless } from "../helpers/when.js";
 
 test("pages say what they may load, and that is nothing of anybody else's", async (t) => {
   const node = await startMember(t);
@@ -25,94 +26,91 @@ test("pages say what they may load, and that is nothing of anybody else's", asyn
   }
 });
 
-if (browserPath === undefined) {
-  process.stderr.write("There is no Chromium here, so the pages are not opened in a browser.\n");
-  test("no page is opened: there is no Chromium here", (t) => t.pass());
-} else {
-  let browser: Browser;
-  test.before(async () => {
-    browser = await launchBrowser(browserPath!);
-  });
-  test.after.always(() => browser.close());
+const testBrowser = testUnless(whyNoBrowser);
 
-  /** A page, with everything that the browser complains of. */
-  async function open(t: Teardown, node: TestNode, path: string, colorScheme: "dark" | "light", width = 1000) {
-    const context = await browser.newContext({ colorScheme, viewport: { width, height: 900 } });
-    t.teardown(() => context.close());
-    // A browser that shares two cores with everything else takes its time.
-    context.setDefaultTimeout(90_000);
-    const page = await context.newPage();
-    const heard = listen(page);
-    await page.goto(`${node.rpcUrl}${path}`);
-    return { page, ...heard };
-  }
+let browser: Browser;
+testBrowser.before(async () => {
+  browser = await launchBrowser();
+});
+testBrowser.after(() => browser.close());
 
-  /** A picture, where PICTURES names a directory for it. */
-  async function picture(page: Page, name: string): Promise<void> {
-    const directory = process.env["PICTURES"];
-    if (directory !== undefined) {
-      await mkdir(directory, { recursive: true });
-      await page.screenshot({ path: join(directory, `${name}.png`), fullPage: true });
-    }
-  }
-
-  test.serial("the status page shows what /health says, and follows it", async (t) => {
-    const node = await startMember(t);
-    const { page, complaints, asked } = await open(t, node, "/status", "light");
-    await page.getByRole("status").filter({ hasText: "ok" }).waitFor();
-    t.is(await page.title(), "ok · Gatehouse");
-    t.true((await page.getByRole("row").count()) >= 12);
-    await page.getByRole("row", { name: /^chain ready/ }).waitFor();
-    await page.getByRole("row", { name: /127\.0\.0\.1:9 .*offline/ }).waitFor();
-    await page.getByText(/Boot complete/).waitFor();
-    await page.getByText(/Node 0\.1\.0 "Barbican" is up/).waitFor();
-    t.regex((await page.locator("#plot-head").getAttribute("aria-label")) ?? "", /Newest block: 0/);
-    await picture(page, "status-light");
-    node.subsystems.set("l2ps", { status: SubsystemStatus.FAILED, error: { message: "<img src=x onerror=alert(1)>" } });
-    await page.getByRole("status").filter({ hasText: "degraded" }).waitFor();
-    t.is(await page.locator("#subsystems img").count(), 0);
-    await node.stop();
-    await page.getByRole("alert").filter({ hasText: "does not answer" }).waitFor();
-    t.true(
-      asked.every((url) => url.startsWith(node.rpcUrl)),
-      asked.join(),
-    );
-    t.deepEqual(
-      complaints.filter((text) => !/ERR_CONNECTION_REFUSED|ERR_EMPTY/.test(text)),
-      [],
-    );
-  });
-
-  test.serial("it is readable on a phone, in the dark, and by keyboard", async (t) => {
-    const node = await startMember(t);
-    const { page, complaints } = await open(t, node, "/status", "dark", 360);
-    await page.getByRole("status").filter({ hasText: "ok" }).waitFor();
-    const [width, back] = (await page.evaluate(
-      "[document.documentElement.scrollWidth, getComputedStyle(document.body).backgroundColor]",
-    )) as [number, string];
-    t.true(width <= 360, `${width}`);
-    t.is(back, "rgb(18, 20, 22)");
-    await page.keyboard.press("Tab");
-    t.is(await page.evaluate("document.activeElement.textContent"), "To the content");
-    await page.keyboard.press("Enter");
-    t.is(await page.evaluate("document.activeElement.id"), "main");
-    await picture(page, "status-dark-phone");
-    t.deepEqual(complaints, []);
-  });
-
-  test.serial("the page of the interface draws it, without any outside address", async (t) => {
-    const node = await startMember(t);
-    const { page, complaints, asked } = await open(t, node, "/docs", "light");
-    const drawn = page.getByText("The programs of an owner that the caller may read").first();
-    for (let i = 0; i < 5 && !(await drawn.isVisible()); i++) {
-      await drawn.waitFor({ timeout: 15_000 }).catch(() => page.reload());
-    }
-    await drawn.waitFor();
-    await picture(page, "docs");
-    t.true(
-      asked.every((url) => url.startsWith(node.rpcUrl) || url.startsWith("data:")),
-      asked.join(),
-    );
-    t.deepEqual(complaints, []);
-  });
+/** A page, with everything that the browser complains of. */
+async function open(t: Teardown, node: TestNode, path: string, colorScheme: "dark" | "light", width = 1000) {
+  const context = await browser.newContext({ colorScheme, viewport: { width, height: 900 } });
+  t.teardown(() => context.close());
+  // A browser that shares two cores with everything else takes its time.
+  context.setDefaultTimeout(90_000);
+  const page = await context.newPage();
+  const heard = listen(page);
+  await page.goto(`${node.rpcUrl}${path}`);
+  return { page, ...heard };
 }
+
+/** A picture, where PICTURES names a directory for it. */
+async function picture(page: Page, name: string): Promise<void> {
+  const directory = process.env["PICTURES"];
+  if (directory !== undefined) {
+    await mkdir(directory, { recursive: true });
+    await page.screenshot({ path: join(directory, `${name}.png`), fullPage: true });
+  }
+}
+
+testBrowser.serial("the status page shows what /health says, and follows it", async (t) => {
+  const node = await startMember(t);
+  const { page, complaints, asked } = await open(t, node, "/status", "light");
+  await page.getByRole("status").filter({ hasText: "ok" }).waitFor();
+  t.is(await page.title(), "ok · Gatehouse");
+  t.true((await page.getByRole("row").count()) >= 12);
+  await page.getByRole("row", { name: /^chain ready/ }).waitFor();
+  await page.getByRole("row", { name: /127\.0\.0\.1:9 .*offline/ }).waitFor();
+  await page.getByText(/Boot complete/).waitFor();
+  await page.getByText(/Node 0\.1\.0 "Barbican" is up/).waitFor();
+  t.regex((await page.locator("#plot-head").getAttribute("aria-label")) ?? "", /Newest block: 0/);
+  await picture(page, "status-light");
+  node.subsystems.set("l2ps", { status: SubsystemStatus.FAILED, error: { message: "<img src=x onerror=alert(1)>" } });
+  await page.getByRole("status").filter({ hasText: "degraded" }).waitFor();
+  t.is(await page.locator("#subsystems img").count(), 0);
+  await node.stop();
+  await page.getByRole("alert").filter({ hasText: "does not answer" }).waitFor();
+  t.true(
+    asked.every((url) => url.startsWith(node.rpcUrl)),
+    asked.join(),
+  );
+  t.deepEqual(
+    complaints.filter((text) => !/ERR_CONNECTION_REFUSED|ERR_EMPTY/.test(text)),
+    [],
+  );
+});
+
+testBrowser.serial("it is readable on a phone, in the dark, and by keyboard", async (t) => {
+  const node = await startMember(t);
+  const { page, complaints } = await open(t, node, "/status", "dark", 360);
+  await page.getByRole("status").filter({ hasText: "ok" }).waitFor();
+  const [width, back] = (await page.evaluate(
+    "[document.documentElement.scrollWidth, getComputedStyle(document.body).backgroundColor]",
+  )) as [number, string];
+  t.true(width <= 360, `${width}`);
+  t.is(back, "rgb(18, 20, 22)");
+  await page.keyboard.press("Tab");
+  t.is(await page.evaluate("document.activeElement.textContent"), "To the content");
+  await page.keyboard.press("Enter");
+  t.is(await page.evaluate("document.activeElement.id"), "main");
+  await picture(page, "status-dark-phone");
+  t.deepEqual(complaints, []);
+});
+
+testBrowser.serial("the page of the interface draws it, without any outside address", async (t) => {
+  const node = await startMember(t);
+  const { page, complaints, asked } = await open(t, node, "/docs", "light");
+  const drawn = page.getByText("The programs of an owner that the caller may read").first();
+  for (let i = 0; i < 5 && !(await drawn.isVisible()); i++) {
+    await drawn.waitFor({ timeout: 15_000 }).catch(() => page.reload());
+  }
+  await drawn.waitFor();
+  await picture(page, "docs");
+  t.true(
+    asked.every((url) => url.startsWith(node.rpcUrl) || url.startsWith("data:")),
+    asked.join(),
+  );
+  t.deepEqual(complaints, []);
+});
