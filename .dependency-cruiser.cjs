@@ -24,7 +24,7 @@ const everywhere = [
 /** From a room to others: paths of rooms, or of single files of a room. */
 const see = (from, ...to) => ({ from: { path: `^src/${from}` }, to: { path: `^src/(${to.join("|")})` } });
 const rooms = [
-  see("main\\.ts$", "cli/", "config/", "base/"),
+  see("main\\.ts$", "cli/"),
   see("cli/", "node/", "config/", `(${features})/`, "rpc/errors\\.ts$"),
   see("node/", "config/", `(${features})/`, "edge/", "db/", "rpc/"),
   // What an implementation is, the failures that it may throw, and the forms of parameters; no machinery.
@@ -57,7 +57,7 @@ const kept = {
   "(@types/)?sqlite3": "db/sqlite\\.ts$",
   "(@types/)?pg": "db/postgresql\\.ts$",
   knex: "db/",
-  commander: "(main\\.ts$|cli/)",
+  commander: "cli/",
   "prom-client": "metrics/",
   "@opentelemetry/": "metrics/",
   "tlsn-wasm": "attestation/",

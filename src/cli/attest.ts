@@ -77,8 +77,7 @@ async function verifyFile(file: string, { notaryKeys, maxAge, servers, json }: V
   } catch (error) {
     if (error instanceof Failure && json === true) {
       print(JSON.stringify({ valid: false, error: error.message, errorCode: error.reason }));
-      process.exitCode = 1;
-      return;
+      throw new ExitError("", 1);
     }
     throw error instanceof Failure ? new ExitError(error.message, 1) : error;
   } finally {

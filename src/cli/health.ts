@@ -1,7 +1,7 @@
 /** `gatehouse health`: shows how a running node is. */
 import type { Command } from "commander";
 import { addNodeFlags, askNode } from "./ask-node.js";
-import { duration, paint, print, table } from "./output.js";
+import { duration, ExitError, paint, print, table } from "./output.js";
 
 interface HealthBody {
   version: string;
@@ -46,7 +46,9 @@ export function addHealth(program: Command): void {
     .action(async (flags: { node: string; json?: boolean }) => {
       const { status, text } = await askNode(flags.node, "/health");
       print(...(flags.json === true ? [text] : describe(JSON.parse(text) as HealthBody)));
-      process.exitCode = status === 200 ? 0 : 1;
+      if (status !== 200) {
+        throw new ExitError("", 1);
+      }
     });
 }
 

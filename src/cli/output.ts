@@ -1,7 +1,7 @@
 /** What the commands print: aligned tables, colour where somebody looks, and failures with an exit code. */
 import { styleText } from "node:util";
 
-/** A failure with an exit code of its own; the message is one sentence. */
+/** A failure with an exit code of its own; the message is one sentence, or nothing when all is printed already. */
 export class ExitError extends Error {
   constructor(
     message: string,

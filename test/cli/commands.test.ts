@@ -1,12 +1,14 @@
 /** The commands beside start: help, keygen, health, peers, devnet. */
 import test from "ava";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFile, stat } from "node:fs/promises";
 import { createPrivateKey, createPublicKey } from "node:crypto";
 import { ask } from "../helpers/plain-client.js";
 import { healthShape } from "../helpers/health-shape.js";
 import { until } from "../helpers/until.js";
 import { startMember } from "../helpers/chain.js";
-import { runCli, startCli } from "../helpers/run-cli.js";
+import { cleanEnvironment, cliPath, runCli, runCliProcess, startCli } from "../helpers/run-cli.js";
 import { startTestNode, temporaryDirectory } from "../helpers/start-node.js";
 import { options } from "../../src/config/options.js";
 
@@ -38,6 +40,25 @@ test("a wrong option is code 2, with one line that says what to do", async (t) =
     t.is(stdout, "");
     t.regex(stderr, /^(error: |gatehouse: )/);
   }
+});
+
+test("a process ends with the exit code of its command, and says what it says", async (t) => {
+  const { rpcUrl } = await startMember(t);
+  const alive = await runCliProcess(["health"], { env: { GATEHOUSE_NODE: rpcUrl } });
+  t.is(alive.code, 0, alive.stderr);
+  t.regex(alive.stdout, /^ok /);
+  const wrong = await runCliProcess(["start", "--rpc-port", "x"]);
+  t.is(wrong.code, 2);
+  t.regex(wrong.stderr, /^gatehouse: /);
+});
+
+test("a reader that has seen enough is no failure", async (t) => {
+  const child = spawn(process.execPath, [cliPath, "--help"], {
+    env: cleanEnvironment(),
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  child.stdout.destroy();
+  t.deepEqual(await once(child, "close"), [0, null]);
 });
 
 test("keygen makes a key once, for its owner only, and prints the public key alone", async (t) => {

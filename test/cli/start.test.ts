@@ -9,7 +9,7 @@ import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import type { HealthBody } from "../helpers/health-shape.js";
 import { connectGrpc } from "../helpers/grpc-client.js";
 import { ask, askJson } from "../helpers/plain-client.js";
-import { runCli, startCli } from "../helpers/run-cli.js";
+import { runCliProcess, startCli } from "../helpers/run-cli.js";
 import { sampleGenesis, type Teardown, temporaryDirectory } from "../helpers/start-node.js";
 
 const quiet = ["--log-level", "error", "--host", "127.0.0.1", "--omni-port", "0"] as const;
@@ -54,7 +54,7 @@ test("the key and the chain outlive a restart; another genesis is refused", asyn
   await second.ended;
   const other = join(dir, "other.json");
   await writeFile(other, '{"name":"another"}');
-  const { code, stdout, stderr } = await runCli([...args, "--genesis", other]);
+  const { code, stdout, stderr } = await runCliProcess([...args, "--genesis", other]);
   t.is(code, 1);
   t.is(stdout, "");
   t.regex(stderr, /^gatehouse: The genesis file .*other\.json \(0x[0-9a-f]{64}\) is not the one that this database/);
@@ -95,7 +95,7 @@ test("a taken port drifts to the next free one, and everything says so", async (
 test("--port-drift deny refuses a taken port", async (t) => {
   const dir = await temporaryDirectory(t);
   const taken = await takePort(t);
-  const { code, stderr } = await runCli([
+  const { code, stderr } = await runCliProcess([
     ...["start", "--data-dir", dir, "--rpc-port", String(taken), "--port-drift", "deny", ...quiet],
   ]);
   t.is(code, 1);
@@ -144,7 +144,7 @@ test("a database that another node made, or that is none, is refused in one sent
   const dir = await temporaryDirectory(t);
   await mkdir(join(dir, "data"));
   await writeFile(join(dir, "data", "gatehouse.sqlite"), "this is not a database, whatever its name says".repeat(100));
-  const { code, stderr } = await runCli(["start", "--data-dir", join(dir, "data"), "--rpc-port", "0", ...quiet]);
+  const { code, stderr } = await runCliProcess(["start", "--data-dir", join(dir, "data"), "--rpc-port", "0", ...quiet]);
   t.is(code, 1);
   t.regex(stderr, /^gatehouse: The file .* is not a usable SQLite database; .*\n$/);
 });

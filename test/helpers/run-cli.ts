@@ -1,7 +1,8 @@
-/** Runs the command line as a process of its own. */
-import { type ChildProcess, spawn } from "node:child_process";
+/** Runs the command line: in a process that runs one command after the other, or in one of its own. */
+import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";
 import { resolve } from "node:path";
+import type { HostedCommand } from "./cli-host.js";
 import type { Teardown } from "./start-node.js";
 
 /** The built command line. */
@@ -22,10 +23,48 @@ export function cleanEnvironment(more: Readonly<Record<string, string>> = {}): R
   return { ...Object.fromEntries(own), ...more };
 }
 
-/** Runs a command to its end. */
+/** What a command has beside its arguments. */
+export interface CliSurroundings {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+}
+
+let host: ((command: HostedCommand) => Promise<CliResult>) | undefined;
+let before: Promise<unknown> = Promise.resolve();
+
+/** Runs a command to its end, after those before it, in the process that this file's commands share. */
 export async function runCli(
   args: readonly string[],
-  { env = {}, cwd }: { readonly env?: Readonly<Record<string, string>>; readonly cwd?: string } = {},
+  { env = {}, cwd = process.cwd() }: CliSurroundings = {},
+): Promise<CliResult> {
+  host ??= startHost();
+  const result = before.then(() => host!({ args, env, cwd }));
+  before = result.catch(() => undefined);
+  return await result;
+}
+
+/** It ends when this process does, and keeps it alive only while a command runs. */
+function startHost(): (command: HostedCommand) => Promise<CliResult> {
+  const child = fork(new URL("cli-host.js", import.meta.url), { env: cleanEnvironment() });
+  const ended = once(child, "exit").then(([code]): never => {
+    throw new Error(`The process of the commands ended with ${code}.`);
+  });
+  ended.catch(() => undefined);
+  return async (command) => {
+    child.ref();
+    child.channel!.ref();
+    child.send(command);
+    const [result] = (await Promise.race([once(child, "message"), ended])) as [CliResult];
+    child.unref();
+    child.channel!.unref();
+    return result;
+  };
+}
+
+/** Runs a command to its end in a process of its own. */
+export async function runCliProcess(
+  args: readonly string[],
+  { env = {}, cwd }: CliSurroundings = {},
 ): Promise<CliResult> {
   const child = spawn(process.execPath, [cliPath, ...args], { env: cleanEnvironment(env), cwd });
   const output = collect(child);
