@@ -8,10 +8,19 @@ import { BlockSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService, ConsensusService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { openDatabase } from "../../src/db/open.js";
 import { migrate } from "../../src/db/migrate.js";
-import { authorityDirectory, createPublic, genesisOf, openChain, signTransaction, testKey } from "../helpers/chain.js";
+import {
+  authorityDirectory,
+  createPublic,
+  genesisOf,
+  openChain,
+  signTransaction,
+  type TestKey,
+  testKey,
+} from "../helpers/chain.js";
 import { ask } from "../helpers/plain-client.js";
 import { readFailure } from "../helpers/rpc-clients.js";
-import { startTestNode, temporaryDirectory } from "../helpers/start-node.js";
+import { startTestNode, type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+import { until } from "../helpers/until.js";
 
 const [authority, other, alice] = [testKey(1), testKey(2), testKey(3)];
 
@@ -44,27 +53,38 @@ test("blocks come in by the control service alone", async (t) => {
   t.is((await ask(node.port, `/storage-program/search?q=a`)).status, 200);
 });
 
+/** A node of these authorities whose key is the first one's, and a client of it. */
+async function startAuthority(t: Teardown, ...authorities: readonly TestKey[]) {
+  const dir = await authorityDirectory(t, ...authorities);
+  const node = await startTestNode(t, { genesis: "genesis.json" }, dir);
+  const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
+  const statusOf = async (hash: string) => (await client.getTransaction({ hash })).status;
+  const submit = async (nonce: number): Promise<string> => {
+    const transaction = signTransaction(alice, nonce, createPublic(`p${nonce}`, "{}"));
+    return (await client.submitTransaction({ transaction })).hash;
+  };
+  return { node, dir, submit, statusOf };
+}
+
 test("a node whose key is the single authority makes blocks; one that shares the authority does not", async (t) => {
-  for (const [authorities, makes] of [
-    [[authority], true],
-    [[authority, other], false],
+  const sharing = await startAuthority(t, authority, other);
+  const waiting = await sharing.submit(1);
+  // It looks for work as often as the other one would, and began before it.
+  const alone = await startAuthority(t, authority);
+  let made = "";
+  for (const nonce of [1, 2]) {
+    made = await alone.submit(nonce);
+    await until(async () => (await alone.statusOf(made)) === TransactionStatus.INCLUDED);
+  }
+  t.is(await sharing.statusOf(waiting), TransactionStatus.PENDING);
+
+  for (const [{ node, dir }, hash, status] of [
+    [alone, made, TransactionStatus.INCLUDED],
+    [sharing, waiting, TransactionStatus.PENDING],
   ] as const) {
-    const dir = await authorityDirectory(t, ...authorities);
-    const node = await startTestNode(t, { genesis: "genesis.json" }, dir);
-    const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
-    const { hash } = await client.submitTransaction({
-      transaction: signTransaction(alice, 1, createPublic("a", "{}")),
-    });
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
-    const { status } = await client.getTransaction({ hash });
-    t.is(status, makes ? TransactionStatus.INCLUDED : TransactionStatus.PENDING);
     await node.stop();
-    // What was pending or included is so after a restart.
     const again = await startTestNode(t, {}, dir);
-    t.is(
-      (await createClient(ChainService, createGrpcTransport({ baseUrl: again.rpcUrl })).getTransaction({ hash }))
-        .status,
-      status,
-    );
+    const client = createClient(ChainService, createGrpcTransport({ baseUrl: again.rpcUrl }));
+    t.is((await client.getTransaction({ hash })).status, status, "after a restart");
   }
 });

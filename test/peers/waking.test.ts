@@ -68,8 +68,10 @@ test("a node that is told to stop while it wakes leaves nothing running", async 
   await until(async () => !(await health(sleeper)).dormant);
   await sleeper.stop();
   const { iterationsTotal } = sleeper.mainLoop.heartbeat();
-  await waking;
-  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  // The other node's loop has the same pace.
+  const { mainLoop } = await waking;
+  const ticks = mainLoop.heartbeat().iterationsTotal;
+  await until(() => mainLoop.heartbeat().iterationsTotal >= ticks + 3n);
   t.is(sleeper.mainLoop.heartbeat().iterationsTotal, iterationsTotal);
 });
 
@@ -79,7 +81,9 @@ test("who shakes hands and is not there when he is dialed wakes nobody", async (
     endpoint: "https://127.0.0.1:9",
     genesisHash,
   });
-  await new Promise((resolve) => setTimeout(resolve, 500));
+  // He has been asked, and did not answer.
+  const control = createClient(ControlService, sleeper.control);
+  await until(async () => (await control.listBook({})).entries.some(({ failures }) => failures > 0));
   t.is((await health(sleeper)).status, "dormant");
 });
 
