@@ -36,6 +36,8 @@ export async function startPostgres(): Promise<PostgresServer | string> {
     port,
     persistent: true,
     createPostgresUser: process.getuid?.() === 0,
+    // It is gone with its tests: nothing has to reach a disk.
+    initdbFlags: ["--no-sync"],
     postgresFlags: ["-c", "fsync=off", "-c", "listen_addresses=127.0.0.1"],
     onLog: () => undefined,
     onError: () => undefined,

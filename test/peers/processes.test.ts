@@ -1,7 +1,11 @@
 /** Five nodes, each a process of its own, from one address: they find each other, follow, and come back from anything. */
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
 import { join } from "node:path";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { sha256 } from "../../src/base/hash.js";
+import { describeBlock } from "../../src/chain/transaction.js";
 import { createPublic, signTransaction, testKey } from "../helpers/chain.js";
 import { connectGrpc } from "../helpers/grpc-client.js";
 import {
@@ -18,7 +22,7 @@ import { type Teardown, temporaryDirectory } from "../helpers/start-node.js";
 import { eventually } from "../helpers/until.js";
 
 const authority = testKey(1);
-const { genesis } = networkOf(authority);
+const { genesis, genesisHash } = networkOf(authority);
 
 /** A node that can be killed and started again where it was. */
 class Member {
@@ -73,19 +77,17 @@ async function isEven(members: readonly Member[], least: number): Promise<boolea
 
 /** Every block is there once, and each holds on to the one before. */
 async function checkChain(t: { is(a: unknown, b: unknown, message?: string): void }, { node }: Member): Promise<void> {
-  const { number } = await headOf(node);
-  let previous: string | undefined;
-  for (let n = 1; n <= number; n++) {
-    const { hash, header } = await askJson<{ hash: string; header: { number: number; previousHash: string } }>(
-      node.port,
-      `/chain/blocks/${n}`,
-    );
-    t.is(header.number, n);
-    if (previous !== undefined) {
-      t.is(header.previousHash, previous);
-    }
-    previous = hash;
+  const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc }));
+  let previous = genesisHash;
+  let number = 0;
+  for await (const { block } of client.listBlocks({ fromNumber: 1n })) {
+    const { header } = describeBlock(block!);
+    number++;
+    t.is(Number(header.number), number);
+    t.is(header.previousHash, previous);
+    previous = sha256(block!.header);
   }
+  t.is(previous, (await headOf(node)).hash);
 }
 
 test("five nodes from one address; 500 blocks for one that comes late; any of them killed, and back", async (t) => {

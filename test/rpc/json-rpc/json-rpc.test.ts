@@ -3,9 +3,8 @@ import test from "ava";
 import fc from "fast-check";
 import { JSONRPCClient, type JSONRPCResponse } from "json-rpc-2.0";
 import { createHash } from "node:crypto";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { signTransaction, createPublic, startMember, testKey } from "../../helpers/chain.js";
+import { heapBytes } from "../../helpers/heap.js";
 import { connectGrpc } from "../../helpers/grpc-client.js";
 import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { ask, askJson } from "../../helpers/plain-client.js";
@@ -207,13 +206,6 @@ test("the node-call envelope answers what existing clients ask", async (t) => {
     t.is((JSON.parse(await post(node, { method: "nodeCall", params })) as { result: number }).result, 501);
   }
 });
-
-/** Bytes in use once what is not is gone. */
-function heapBytes(): number {
-  setFlagsFromString("--expose-gc");
-  (runInNewContext("gc") as () => void)();
-  return process.memoryUsage().heapUsed;
-}
 
 /** Longer with FUZZ_SECONDS. */
 const fuzzMs = Number(process.env["FUZZ_SECONDS"] ?? 2) * 1000;
