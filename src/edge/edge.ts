@@ -6,7 +6,7 @@ import { type AccessLine, createAccessLog } from "./access-log.js";
 import { createAddressSet } from "./cidr.js";
 import { createClientAddress } from "./client-address.js";
 import { createIdentify, type IdentityMode } from "./identity.js";
-import { createOverload, type OverloadBounds } from "./overload.js";
+import { createOverload, defaultOverload, type OverloadBounds } from "./overload.js";
 import { createRateLimit, type RateLimitCounts } from "./rate-limit.js";
 
 export interface EdgeSettings {
@@ -38,7 +38,6 @@ export interface Edge extends Gate {
   stop(): void;
 }
 
-const defaultOverload: OverloadBounds = { maxInFlight: 2_000, maxLagMs: 250 };
 /** Most lines of the access log in a second. */
 const accessLinesPerSecond = 20;
 const noHeaders: readonly string[] = [];

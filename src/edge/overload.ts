@@ -12,6 +12,9 @@ export interface OverloadBounds {
   readonly maxLagMs: number;
 }
 
+/** The bounds of a node. */
+export const defaultOverload: OverloadBounds = { maxInFlight: 2_000, maxLagMs: 250 };
+
 export interface Overload {
   /**
    * Looks whether another request may come in.

@@ -3,6 +3,7 @@ import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { createBus } from "../base/bus.js";
 import { createLogging, type Logger, type Logging } from "../base/log.js";
 import type { Config } from "../config/config.js";
+import type { OverloadBounds } from "../edge/overload.js";
 import { type BootProgress, createBootProgress } from "../health/boot-progress.js";
 import type { ProcessErrors } from "../health/process-errors.js";
 import { createSubsystems, type SubsystemName, type Subsystems, type SubsystemState } from "../health/subsystems.js";
@@ -21,6 +22,8 @@ export interface NodeCore {
   readonly subsystems: Subsystems;
   readonly progress: BootProgress;
   readonly processErrors: ProcessErrors;
+  /** When new work is refused; at the usual bounds where it is undefined. */
+  readonly overload: OverloadBounds | undefined;
   readonly bus: NodeBus;
   readonly lifecycle: Lifecycle;
   readonly onStop: OnStop;
@@ -44,7 +47,10 @@ export interface Addresses {
 }
 
 /** Builds the core of a node whose boot has so many steps. */
-export function createNodeCore(given: Pick<NodeCore, "config" | "processErrors" | "wake">, steps: number): NodeCore {
+export function createNodeCore(
+  given: Pick<NodeCore, "config" | "processErrors" | "overload" | "wake">,
+  steps: number,
+): NodeCore {
   const { config } = given;
   const { log, ...logLines } = createLogging({ level: config.logLevel, json: config.json });
   const warnings: string[] = [];

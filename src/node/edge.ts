@@ -34,6 +34,7 @@ export async function createNodeEdge(core: NodeCore, parts: NodeEdgeParts): Prom
     identityMode: config.identityMode,
     rateLimitPerMinute: config.rateLimitPerMinute,
     rateLimitExempt: config.rateLimitExempt,
+    overload: core.overload,
     onAccess: (line) => log.info({ access: true, ...line }, "Answered"),
     ...((metrics ?? traces) !== undefined && {
       onSettled(request, arrival) {

@@ -64,6 +64,7 @@ export async function openInternalPort(
     identityMode: "signed",
     rateLimitPerMinute: config.rateLimitPerMinute,
     rateLimitExempt: config.rateLimitExempt,
+    overload: core.overload,
     onAccess: () => undefined,
     onUntrustedForwarding: () => undefined,
   });

@@ -5,6 +5,7 @@ import { StartError } from "../base/start-error.js";
 import { codename, version } from "../base/version.js";
 import type { Chain } from "../chain/chain.js";
 import type { Config } from "../config/config.js";
+import type { OverloadBounds } from "../edge/overload.js";
 import type { ProcessErrors } from "../health/process-errors.js";
 import type { Subsystems } from "../health/subsystems.js";
 import type { MainLoop } from "../peers/main-loop.js";
@@ -48,6 +49,8 @@ export interface RunningNode {
 export interface StartOptions {
   /** What several nodes in one process have in common. */
   readonly processErrors: ProcessErrors;
+  /** When new work is refused; the usual bounds when left out. */
+  readonly overload?: OverloadBounds;
   /** Ends the boot when it is aborted: what has begun is ended, and the start rejected. */
   readonly signal?: AbortSignal;
 }
@@ -62,8 +65,11 @@ export class StartAborted extends Error {
  *
  * @throws StartError when it cannot start, StartAborted when it was told to stop meanwhile.
  */
-export async function startNode(config: Config, { processErrors, signal }: StartOptions): Promise<RunningNode> {
-  const core = createNodeCore({ config, processErrors, wake }, countSteps(bootTable.rows));
+export async function startNode(
+  config: Config,
+  { processErrors, overload, signal }: StartOptions,
+): Promise<RunningNode> {
+  const core = createNodeCore({ config, processErrors, overload, wake }, countSteps(bootTable.rows));
   const { lifecycle, progress, subsystems, stops } = core;
   const beginStop = (): void => {
     if (!lifecycle.isStopping()) {

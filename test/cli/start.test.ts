@@ -130,13 +130,13 @@ test("flags win over the environment, the environment over the file, the file ov
 
 test("a variable that is no option is refused; those that other commands read are not", async (t) => {
   const others = { GATEHOUSE_NODE: "http://127.0.0.1:1", GATEHOUSE_KEY: "k", GATEHOUSE_CONTROL: "c" };
-  const { code, stderr } = await runCli(["start"], { env: { ...others, GATEHOUSE_RPC_PROT: "1" } });
+  const { code, stderr } = await runCliProcess(["start"], { env: { ...others, GATEHOUSE_RPC_PROT: "1" } });
   t.is(code, 2);
   t.is(
     stderr,
     "gatehouse: The environment has the variable GATEHOUSE_RPC_PROT, which is no option; did you mean GATEHOUSE_RPC_PORT.\n",
   );
-  const { stderr: next } = await runCli(["start", "--role", "author"], { env: others });
+  const { stderr: next } = await runCliProcess(["start", "--role", "author"], { env: others });
   t.is(next, 'gatehouse: --role must be writer or reader, not "author".\n');
 });
 

@@ -7,6 +7,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { loadConfig } from "../../src/config/config.js";
+import { defaultOverload } from "../../src/edge/overload.js";
 import { createProcessErrors, type ProcessErrors } from "../../src/health/process-errors.js";
 import { type RunningNode, startNode } from "../../src/node/node.js";
 
@@ -57,6 +58,9 @@ export function sharedTestNode(flags: Readonly<Record<string, string | boolean>>
   };
 }
 
+/** A machine that has much else to do is late for everything: for a node of a test that is no reason to refuse work. */
+const patient = { ...defaultOverload, maxLagMs: Infinity };
+
 /** Starts a node with these flags on top of port 0 on 127.0.0.1; it is stopped after the test. */
 export async function startTestNode(
   t: Teardown,
@@ -70,7 +74,7 @@ export async function startTestNode(
     env: {},
     cwd: home,
   });
-  const node = await startNode(config, { processErrors });
+  const node = await startNode(config, { processErrors, overload: patient });
   t.teardown(() => node.stop());
   return {
     ...node,
