@@ -6,6 +6,7 @@ import { cp, symlink, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+import { fileTeardown } from "../helpers/teardown.js";
 
 /** Files to plant in src/, and what the rules must say of them, no more and no less. */
 interface Plant {
@@ -133,14 +134,9 @@ async function check(t: Teardown, planted: readonly Plant[]): Promise<Verdict> {
 }
 
 let found: Verdict;
-const closers: (() => unknown)[] = [];
+const whole = fileTeardown();
 test.before(async () => {
-  found = await check({ teardown: (close) => closers.push(close) }, plants);
-});
-test.after.always(async () => {
-  for (const close of closers.reverse()) {
-    await close();
-  }
+  found = await check(whole, plants);
 });
 
 for (const { title, files, refused } of plants) {

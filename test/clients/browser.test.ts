@@ -1,13 +1,11 @@
 /** The page of examples/browser, built and opened in a real browser. */
 import test from "ava";
 import { build } from "esbuild";
-import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import type { Browser } from "playwright-core";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
@@ -16,9 +14,10 @@ import { createPublic, signTransaction, startMember, testKey } from "../helpers/
 import { connectGrpc } from "../helpers/grpc-client.js";
 import { temporaryDirectory } from "../helpers/start-node.js";
 import { testUnless } from "../helpers/when.js";
+import { packaged, run } from "../helpers/programs.js";
 
 test("the page has the types that it says", async (t) => {
-  await t.notThrowsAsync(promisify(execFile)("npx", ["tsc", "-p", "examples/browser/tsconfig.json"]));
+  await t.notThrowsAsync(run(packaged("tsc"), ["-p", "examples/browser/tsconfig.json"]));
 });
 
 const testBrowser = testUnless(whyNoBrowser);

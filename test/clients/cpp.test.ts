@@ -1,13 +1,12 @@
 /** The C++ client of the examples, built as its README says, against a real node. */
-import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { startMember } from "../helpers/chain.js";
 import { clientCases, type ForeignProgram, startProgram } from "../helpers/foreign.js";
 import type { Teardown } from "../helpers/start-node.js";
 import { isInstalled, succeeds, testUnless, whyNotInstalled } from "../helpers/when.js";
+import { run as runProgram } from "../helpers/programs.js";
 
 const testCpp = testUnless(
   whyNotInstalled({
@@ -28,7 +27,7 @@ testCpp.before(async (t) => {
   t.timeout(10 * 60_000);
   out = await mkdtemp(join(tmpdir(), "gatehouse-cpp-"));
   const make = ["-s", "-j2", "-C", "examples/cpp", `OUT=${out}`, "CXXFLAGS=-O0 -Wall -Wextra"];
-  await promisify(execFile)("make", make);
+  await runProgram("make", make);
 });
 
 testCpp.after(() => rm(out, { recursive: true, force: true }));

@@ -25,6 +25,7 @@ import { notaryKey } from "../helpers/presentation.js";
 import { referenceJson } from "../helpers/reference-json.js";
 import { insertProgram, seedDatabase } from "../helpers/seed.js";
 import { silentPeer, startTestNode, temporaryDirectory, type TestNode } from "../helpers/start-node.js";
+import { fileTeardown } from "../helpers/teardown.js";
 import type { ContractCase, NodeName } from "./case.js";
 import { cases } from "./cases.js";
 import { authorities, blocks, blockTimeMs, people, programs } from "./data.js";
@@ -37,10 +38,11 @@ interface OpenApi {
 }
 let openApi: OpenApi;
 
+const whole = fileTeardown();
+
 test.before(async (t) => {
-  const teardown = { teardown: (close: () => unknown) => closers.push(close) };
   for (const name of ["member", "newcomer"] as const) {
-    const dir = await temporaryDirectory(teardown);
+    const dir = await temporaryDirectory(whole);
     await writeKey(join(dir, "identity.key"), testKey(name === "member" ? 1 : 2));
     const flags: Record<string, string | boolean> = {
       "tlsnotary-enabled": true,
@@ -66,9 +68,9 @@ test.before(async (t) => {
       flags["loop-interval"] = "3600";
       flags["allow-private-peers"] = true;
     }
-    const node = await startTestNode(teardown, flags, dir);
+    const node = await startTestNode(whole, flags, dir);
     const clients = connectEach(node.port);
-    closers.push(() => Object.values(clients).forEach((client) => client.close()));
+    whole.teardown(() => Object.values(clients).forEach((client) => client.close()));
     t.context[name] = { node, clients };
   }
   const { port, control } = t.context.member.node;
@@ -83,13 +85,6 @@ test.before(async (t) => {
     const health = await askJson<{ main_loop: { iterations_total: number } }>(port, "/health");
     return health.main_loop.iterations_total > 0;
   });
-});
-
-const closers: (() => unknown)[] = [];
-test.after.always(async () => {
-  for (const close of closers.reverse()) {
-    await close();
-  }
 });
 
 /** What differs from run to run, replaced by a word; the types stay visible in what the other tests check. */

@@ -1,7 +1,6 @@
 /** Other processes of the node: what they report, for how long it holds, and who may talk to it. */
 import { createClient } from "@connectrpc/connect";
 import test from "ava";
-import knex from "knex";
 import { mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
@@ -13,6 +12,7 @@ import { readFailure } from "../helpers/rpc-clients.js";
 import { runCli } from "../helpers/run-cli.js";
 import { startTestNode, temporaryDirectory, type TestNode } from "../helpers/start-node.js";
 import { until } from "../helpers/until.js";
+import { openSqlite } from "../helpers/sqlite.js";
 
 const health = (node: TestNode): Promise<HealthBody> => askJson<HealthBody>(node.port, "/health");
 
@@ -63,11 +63,12 @@ test("a consensus that is well does not make a chain well that is not", async (t
 
   const member = await startMember(t);
   await member.stop();
-  const database = knex({ client: "sqlite3", connection: { filename: member.databaseFile }, useNullAsDefault: true });
-  await database("blocks")
+  await openSqlite(
+    t,
+    member.databaseFile,
+  )("blocks")
     .where({ number: 0 })
     .update({ hash: `0x${"1".repeat(64)}` });
-  await database.destroy();
   const broken = await startTestNode(t, {}, member.dir);
   const other = createClient(ControlService, broken.control);
   await other.reportSubsystem({ name: "chain", status: SubsystemStatus.FAILED, error: "no quorum", leaseS: 60 });

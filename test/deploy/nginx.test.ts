@@ -5,7 +5,6 @@ import test from "ava";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "node:tls";
@@ -13,7 +12,10 @@ import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { maxBodyBytes } from "../../src/rpc/http/read-body.js";
 import { startMember } from "../helpers/chain.js";
-import { defaults, makeCertificate, run } from "../helpers/deployment.js";
+import { makeCertificate } from "../helpers/certificate.js";
+import { defaults } from "../helpers/deployment.js";
+import { freePort } from "../helpers/free-port.js";
+import { bufCurl, run } from "../helpers/programs.js";
 import { type Teardown, temporaryDirectory } from "../helpers/start-node.js";
 import { testUnless, whyNot } from "../helpers/when.js";
 
@@ -24,16 +26,6 @@ test("it knows the node's port, and lets through what the node takes", (t) => {
   t.deepEqual(servers, [`127.0.0.1:${defaults.rpcPort}`, `127.0.0.1:${defaults.rpcPort}`]);
   t.is(Number(/client_max_body_size (\d+)m;/.exec(text)![1]) * 1024 * 1024, maxBodyBytes);
 });
-
-/** A port that nobody has at this moment: nginx takes no 0. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
-}
 
 /** Replaces what an operator would adapt. */
 function adapt(replacements: Readonly<Record<string, string>>): string {
@@ -167,8 +159,7 @@ testNginx("gRPC, Connect and gRPC-Web go through one port, in turns over kept co
   const node = await startMember(t);
   const { url, cert, curl } = await startNginx(t, node.port);
   const method = `${url}/gatehouse.info.v1.InfoService/GetVersion`;
-  const { stdout } = await run("npx", ["buf", "curl", "--protocol", "grpc", "--cacert", cert, method]);
-  const { version } = JSON.parse(stdout) as { version: string };
+  const { version } = JSON.parse(await bufCurl("--cacert", cert, method)) as { version: string };
   t.is(JSON.stringify(version), await curl(`${url}/version`));
 
   const ca = await readFile(cert);

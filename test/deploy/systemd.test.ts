@@ -3,7 +3,8 @@ import test from "ava";
 import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { configOf, defaults, run } from "../helpers/deployment.js";
+import { configOf, defaults } from "../helpers/deployment.js";
+import { run } from "../helpers/programs.js";
 import { type Teardown, temporaryDirectory } from "../helpers/start-node.js";
 import { testUnless, whyNot } from "../helpers/when.js";
 

@@ -6,6 +6,7 @@ import { ask } from "../helpers/plain-client.js";
 import { connectEach, readFailure, type RpcClient, rpcProtocols } from "../helpers/rpc-clients.js";
 import { insertProgram, seedDatabase } from "../helpers/seed.js";
 import { startTestNode, temporaryDirectory, type TestNode } from "../helpers/start-node.js";
+import { fileTeardown } from "../helpers/teardown.js";
 
 interface Context {
   readonly node: TestNode;
@@ -18,10 +19,9 @@ const owner = createCaller();
 const friend = createCaller();
 const address = `stor-${"1".repeat(40)}`;
 const path = `/storage-program/${address}/field/secret`;
-const closers: (() => unknown)[] = [];
+const teardown = fileTeardown();
 
 test.before(async (t) => {
-  const teardown = { teardown: (close: () => unknown) => closers.push(close) };
   const start = async (flags: Record<string, string>): Promise<TestNode> => {
     const dir = await temporaryDirectory(teardown);
     await seedDatabase(dir, async (database) => {
@@ -44,12 +44,6 @@ test.before(async (t) => {
     trusting: await start({ "identity-mode": "trusted-header" }),
     clients: connectEach(node.port),
   });
-});
-
-test.after.always(async () => {
-  for (const close of closers.reverse()) {
-    await close();
-  }
 });
 
 const cases: readonly (readonly [

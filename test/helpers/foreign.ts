@@ -1,7 +1,6 @@
 /** Clients in other languages: what they need on this machine, and how they are run. */
-import { execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
 import type { ExecutionContext } from "ava";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
@@ -10,6 +9,7 @@ import { startMember } from "./chain.js";
 import { askJson } from "./plain-client.js";
 import { cleanEnvironment, type CliResult } from "./run-cli.js";
 import { sampleGenesis, startTestNode, type Teardown, temporaryDirectory } from "./start-node.js";
+import { makeCertificate } from "./certificate.js";
 
 /** A program that runs until it ends by itself, or its test does. */
 export interface ForeignProgram {
@@ -125,11 +125,7 @@ export function clientCases(
 
     async "speaks TLS to a node whose certificate it is told to trust"(t) {
       const dir = await temporaryDirectory(t);
-      const [cert, key] = [join(dir, "cert.pem"), join(dir, "key.pem")];
-      const files = ["-keyout", key, "-out", cert, "-days", "1"];
-      const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"];
-      const request = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", ...subject, ...files];
-      execFileSync("openssl", request, { stdio: "ignore" });
+      const { cert, key } = await makeCertificate(dir);
       const { port } = await startTestNode(t, { genesis: sampleGenesis, "tls-cert": cert, "tls-key": key });
       const trusted = await run(t, `127.0.0.1:${port}`, "--ca", cert).ended;
       t.is(trusted.code, 0, trusted.stdout + trusted.stderr);

@@ -10,6 +10,7 @@ import { loadConfig } from "../../src/config/config.js";
 import { defaultOverload } from "../../src/edge/overload.js";
 import { createProcessErrors, type ProcessErrors } from "../../src/health/process-errors.js";
 import { type RunningNode, startNode } from "../../src/node/node.js";
+import { fileTeardown } from "./teardown.js";
 
 /** The part of AVA's context that the helpers need. */
 export interface Teardown {
@@ -42,14 +43,9 @@ export async function temporaryDirectory(t: Teardown): Promise<string> {
 /** Starts a node before the tests of a file, for all of them. */
 export function sharedTestNode(flags: Readonly<Record<string, string | boolean>>): Pick<TestNode, "port"> {
   let node: TestNode | undefined;
-  const closers: (() => unknown)[] = [];
+  const t = fileTeardown();
   test.before(async () => {
-    node = await startTestNode({ teardown: (close) => closers.push(close) }, flags);
-  });
-  test.after.always(async () => {
-    for (const close of closers.reverse()) {
-      await close();
-    }
+    node = await startTestNode(t, flags);
   });
   return {
     get port() {

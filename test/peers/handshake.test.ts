@@ -1,9 +1,7 @@
 /** Strangers who shake hands with something wrong in it: each is told what, and shown as unverified. */
 import test from "ava";
 import type { ServiceError } from "@grpc/grpc-js";
-import { execFileSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { connect } from "node:tls";
 import { TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
@@ -12,6 +10,7 @@ import { endpointOf, networkOf, peersOf, startMemberOf } from "../helpers/networ
 import { connectStranger, signNodeInfo, startOddPeer } from "../helpers/odd-peer.js";
 import { temporaryDirectory } from "../helpers/start-node.js";
 import { until } from "../helpers/until.js";
+import { makeCertificate } from "../helpers/certificate.js";
 
 const authority = testKey(1);
 const [mine, theirs, other] = [testKey(7), testKey(8), testKey(9)];
@@ -157,13 +156,8 @@ test("what answers at an endpoint must prove to be who it says", async (t) => {
 test("who shows no certificate, or one with another kind of key, is turned away before a word is said", async (t) => {
   const node = await startMemberOf(t, { key: authority, genesis });
   const dir = await temporaryDirectory(t);
-  const files = ["-keyout", join(dir, "key.pem"), "-out", join(dir, "cert.pem")];
-  execFileSync(
-    "openssl",
-    ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=a", ...files],
-    { stdio: "ignore" },
-  );
-  const other = { cert: await readFile(join(dir, "cert.pem")), key: await readFile(join(dir, "key.pem")) };
+  const files = await makeCertificate(dir);
+  const other = { cert: await readFile(files.cert), key: await readFile(files.key) };
   for (const credentials of [{}, other]) {
     const socket = connect({
       host: "127.0.0.1",

@@ -1,6 +1,5 @@
 /** Nodes that know each other: who they are, whether they answer, what they say of each other. */
 import test from "ava";
-import knex from "knex";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
@@ -10,6 +9,8 @@ import { endpointOf, networkOf, peersOf, startMemberOf } from "../helpers/networ
 import { askJson } from "../helpers/plain-client.js";
 import { startTestNode, temporaryDirectory } from "../helpers/start-node.js";
 import { until } from "../helpers/until.js";
+import { freePort } from "../helpers/free-port.js";
+import { openSqlite } from "../helpers/sqlite.js";
 
 const { genesis } = networkOf(testKey(1));
 
@@ -44,7 +45,7 @@ test("two nodes verify each other, and see each other go", async (t) => {
 test("a peer of another network, with another key than expected, or the node itself, is refused with the reason", async (t) => {
   const foreign = await startMemberOf(t, { key: testKey(3), genesis: '{"name":"other"}' });
   const impostor = await startMemberOf(t, { key: testKey(4), genesis });
-  const [omni] = await freePorts(1);
+  const omni = await freePort();
   const expected = `0x${"1".repeat(64)}`;
   const node = await startMemberOf(t, {
     key: testKey(1),
@@ -130,8 +131,7 @@ test("an address of its own that nobody can call stops the start; one that other
 
 test("a task that fails is counted and shown, and stops nothing else", async (t) => {
   const node = await startMemberOf(t, { key: testKey(1), genesis, seeds: ["https://127.0.0.1:9"] });
-  const database = knex({ client: "sqlite3", connection: { filename: node.databaseFile }, useNullAsDefault: true });
-  t.teardown(() => database.destroy());
+  const database = openSqlite(t, node.databaseFile);
   await database.schema.renameTable("peers", "peers_elsewhere");
   interface MainLoop {
     readonly status: string;
@@ -173,12 +173,4 @@ for (const [what, content, expected] of refused) {
     t.regex(message, expected);
     t.true(message.startsWith(`The peers file ${peers} `));
   });
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
-  await Promise.all(servers.map((server) => once(server, "listening")));
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }

@@ -4,8 +4,6 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import test from "ava";
-import { execFile } from "node:child_process";
-import { promisify } from "node:util";
 import { AddedService } from "../../gen/gatehouse/testing/v1/added_pb.js";
 import { createEdge } from "../../src/edge/edge.js";
 import { createMetrics } from "../../src/metrics/metrics.js";
@@ -16,6 +14,7 @@ import { reflectionServices } from "../../src/rpc/describe/reflection.js";
 import { serve } from "../../src/rpc/service.js";
 import { ask, askJson } from "../helpers/plain-client.js";
 import { parseMetrics } from "../helpers/prometheus.js";
+import { bufCurl } from "../helpers/programs.js";
 
 test("HTTP, gRPC, Connect, gRPC-Web, JSON-RPC, OpenAPI, OpenRPC, reflection, MCP and metrics have it", async (t) => {
   const added = serve(AddedService, { getThing: ({ name }) => ({ name, count: 3n }) });
@@ -65,10 +64,10 @@ test("HTTP, gRPC, Connect, gRPC-Web, JSON-RPC, OpenAPI, OpenRPC, reflection, MCP
     get: { operationId: "testing.getThing", parameters: [{ name: "name", in: "path" }] },
   });
 
-  const { stdout } = await promisify(execFile)("npx", [
-    ...["buf", "curl", "--protocol", "grpc", "--http2-prior-knowledge", "-d", '{"name":"a"}'],
+  const stdout = await bufCurl(
+    ...["--http2-prior-knowledge", "-d", '{"name":"a"}'],
     `${baseUrl}/gatehouse.testing.v1.AddedService/GetThing`,
-  ]);
+  );
   t.deepEqual(JSON.parse(stdout), { name: "a", count: "3" });
 
   const client = new McpClient({ name: "test", version: "0" });

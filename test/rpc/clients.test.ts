@@ -1,16 +1,13 @@
 /** Clients that others wrote, all on the one port. */
 import test from "ava";
-import { execFile } from "node:child_process";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { promisify } from "node:util";
 import { HealthService, HealthStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { connectGrpc } from "../helpers/grpc-client.js";
 import { readFailure } from "../helpers/rpc-clients.js";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { sampleGenesis, startTestNode } from "../helpers/start-node.js";
-
-const run = promisify(execFile);
+import { bufCurl, run } from "../helpers/programs.js";
 
 test("curl", async (t) => {
   const { port, rpcUrl } = await startTestNode(t, { genesis: sampleGenesis });
@@ -27,15 +24,12 @@ test("curl", async (t) => {
 
 test("buf curl, over HTTP/2 without TLS", async (t) => {
   const { rpcUrl } = await startTestNode(t, { genesis: sampleGenesis });
-  const { stdout } = await run("node_modules/.bin/buf", [
-    "curl",
+  const stdout = await bufCurl(
     "--schema",
     ".",
-    "--protocol",
-    "grpc",
     "--http2-prior-knowledge",
     `${rpcUrl}/gatehouse.health.v1.HealthService/GetHealth`,
-  ]);
+  );
   const { snapshot } = JSON.parse(stdout) as { snapshot: { status: string; dormant: boolean } };
   t.is(snapshot.status, "HEALTH_STATUS_DORMANT");
   t.true(snapshot.dormant);

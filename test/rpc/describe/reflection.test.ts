@@ -1,6 +1,4 @@
 import test from "ava";
-import { execFile } from "node:child_process";
-import { promisify } from "node:util";
 import { ServerReflection } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { createClient } from "@connectrpc/connect";
@@ -8,13 +6,11 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import { fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { startTestNode } from "../../helpers/start-node.js";
-
-const run = promisify(execFile);
+import { bufCurl } from "../../helpers/programs.js";
 
 test("a client without any proto lists the services and calls one (buf curl)", async (t) => {
   const { rpcUrl } = await startTestNode(t);
-  const buf = async (...args: string[]): Promise<string> =>
-    (await run("node_modules/.bin/buf", ["curl", "--protocol", "grpc", "--http2-prior-knowledge", ...args])).stdout;
+  const buf = async (...args: string[]): Promise<string> => bufCurl("--http2-prior-knowledge", ...args);
   const services = (await buf("--list-services", rpcUrl)).trim().split("\n");
   for (const name of [
     "gatehouse.health.v1.HealthService",

@@ -3,26 +3,22 @@ import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { Client, credentials } from "@grpc/grpc-js";
 import test from "ava";
-import { execFile, execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import { connect as connectPlain } from "node:net";
 import { join } from "node:path";
 import { connect } from "node:tls";
-import { promisify } from "node:util";
 import { fromBinary } from "@bufbuild/protobuf";
 import { GetVersionResponseSchema, InfoService } from "../../../gen/gatehouse/info/v1/info_pb.js";
 import { startTestNode, type Teardown, temporaryDirectory } from "../../helpers/start-node.js";
 import { until } from "../../helpers/until.js";
-
-const run = promisify(execFile);
+import { makeCertificate } from "../../helpers/certificate.js";
+import { bufCurl, packaged, run } from "../../helpers/programs.js";
 
 async function start(t: Teardown) {
   const dir = await temporaryDirectory(t);
-  const [cert, key] = [join(dir, "cert.pem"), join(dir, "key.pem")];
-  const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
-  const files = ["-keyout", key, "-out", cert, "-days", "1"];
-  execFileSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", ...subject, ...files], { stdio: "ignore" });
+  const { cert, key } = await makeCertificate(dir);
   const node = await startTestNode(t, { "tls-cert": cert, "tls-key": key }, dir);
   return { node, cert, key, dir, ca: await readFile(cert) };
 }
@@ -60,22 +56,16 @@ test("curl speaks HTTP/1.1, and three gRPC clients HTTP/2, to one port", async (
     t.is(await curl("-Z", ...many), '"0.1.0"'.repeat(50));
   }
 
-  const buf = await run("npx", [
-    ...["buf", "curl", "--protocol", "grpc", "--cacert", cert],
-    `${node.rpcUrl}/gatehouse.info.v1.InfoService/GetVersion`,
-  ]);
-  t.is((JSON.parse(buf.stdout) as { version: string }).version, "0.1.0");
+  const version = await bufCurl("--cacert", cert, `${node.rpcUrl}/gatehouse.info.v1.InfoService/GetVersion`);
+  t.is((JSON.parse(version) as { version: string }).version, "0.1.0");
   const failed = await t.throwsAsync(
-    run("npx", [
-      ...["buf", "curl", "--protocol", "grpc", "--cacert", cert],
-      `${node.rpcUrl}/gatehouse.chain.v1.ChainService/GetHead`,
-    ]),
+    bufCurl("--cacert", cert, `${node.rpcUrl}/gatehouse.chain.v1.ChainService/GetHead`),
   );
   t.regex((failed as Error & { stderr: string }).stderr, /"unavailable"[^]*no genesis block yet/);
   const watcher = spawn(
-    "npx",
+    packaged("buf"),
     [
-      ...["buf", "curl", "--protocol", "grpc", "--cacert", cert],
+      ...["curl", "--protocol", "grpc", "--cacert", cert],
       `${node.rpcUrl}/gatehouse.health.v1.HealthService/WatchHealth`,
     ],
     { stdio: ["ignore", "pipe", "inherit"] },
