@@ -1,0 +1,165 @@
+/**
+ * Reads the fenced blocks of a Markdown document, and what the comments before them say about running them. CONTRIBUTING.md
+ * describes the comments for those who write documents.
+ */
+import type { Nodes } from "mdast";
+import { fromMarkdown } from "mdast-util-from-markdown";
+
+/** What a comment says about the block that it stands before, or holds. */
+export interface Directions {
+  /** Why the block is not run. */
+  readonly skip?: string;
+  /** In which terminal it runs. */
+  readonly terminal: string;
+  /** Its last command goes on; the document does, once this text, or the output that is shown, has come. */
+  readonly stays: boolean;
+  readonly until?: string;
+  /** Its last command ends with an exit code other than 0. */
+  readonly fails: boolean;
+  /** It is no command but the content of this file. */
+  readonly saveAs?: string;
+  /** Programs without which it is left out. */
+  readonly needs: readonly string[];
+  /** Numbers in its output in whose place any may come. */
+  readonly varies: readonly string[];
+}
+
+/** A block, shown or in a comment. */
+export interface Block {
+  readonly kind: "block";
+  /** Line of its first line. */
+  readonly line: number;
+  readonly language: string;
+  readonly text: string;
+  readonly directions: Directions;
+}
+
+/** What a document has for a reader to do, in its order; `stop` is Ctrl-C in a terminal. */
+export type Step = Block | { readonly kind: "stop"; readonly line: number; readonly terminal: string };
+
+/** A command of a console block, and the lines that are shown below it. */
+export interface Command {
+  readonly line: number;
+  readonly text: string;
+  readonly shown: readonly string[];
+}
+
+const comment = /^<!--\s*test:[ \t]*([^\n]*?)[ \t]*(?:\n([\s\S]*?)\n?)?\s*-->$/;
+
+/**
+ * The steps of a document.
+ *
+ * @throws Error with a line number when a comment is not understood or belongs to no block.
+ */
+export function readSteps(markdown: string): Step[] {
+  const steps: Step[] = [];
+  let pending: { readonly line: number; readonly directions: Directions } | undefined;
+
+  const nothingPending = (): void => {
+    if (pending !== undefined) {
+      throw new Error(`line ${pending.line}: no block follows the comment`);
+    }
+  };
+  const readComment = (text: string, line: number): void => {
+    const [, words, hidden] = comment.exec(text) ?? [];
+    if (words === undefined) {
+      return;
+    }
+    nothingPending();
+    const [, stopped] = /^stop (\w+)$/.exec(words) ?? [];
+    if (stopped !== undefined) {
+      steps.push({ kind: "stop", line, terminal: stopped });
+      return;
+    }
+    const directions = readDirections(words, line);
+    if (hidden === undefined) {
+      pending = { line, directions };
+    } else {
+      steps.push({ kind: "block", line: line + 1, language: "console", text: hidden, directions });
+    }
+  };
+  const walk = (node: Nodes): void => {
+    const line = node.position!.start.line;
+    if (node.type === "html") {
+      readComment(node.value, line);
+    } else if (node.type === "code") {
+      const directions = pending?.directions ?? readDirections("", line);
+      steps.push({ kind: "block", line: line + 1, language: node.lang ?? "", text: node.value, directions });
+      pending = undefined;
+    } else if ("children" in node) {
+      if (node.type !== "root" && node.type !== "list" && node.type !== "listItem") {
+        nothingPending();
+      }
+      node.children.forEach(walk);
+    }
+  };
+
+  walk(fromMarkdown(markdown));
+  nothingPending();
+  return steps;
+}
+
+function readDirections(words: string, line: number): Directions {
+  const none = { terminal: "main", stays: false, fails: false, needs: [], varies: [] };
+  const [, reason] = /^skip, (.+)$/.exec(words) ?? [];
+  if (reason !== undefined) {
+    return { ...none, skip: reason };
+  }
+  return words
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "")
+    .reduce<Directions>((directions, part) => ({ ...directions, ...readDirection(part, line) }), none);
+}
+
+function readDirection(text: string, line: number): Partial<Directions> {
+  const [, word, rest = ""] = /^(in|stays until|stays|fails|save as|needs|varies)(?: (.+))?$/.exec(text) ?? [];
+  const hasRest = word !== "stays" && word !== "fails";
+  if (word === undefined || (rest !== "") !== hasRest) {
+    throw new Error(`line ${line}: "${text}" is not understood`);
+  }
+  switch (word) {
+    case "in":
+      return { terminal: rest };
+    case "stays until":
+      return { stays: true, until: rest };
+    case "stays":
+      return { stays: true };
+    case "fails":
+      return { fails: true };
+    case "save as":
+      return { saveAs: rest };
+    case "needs":
+      return { needs: rest.split(" ") };
+    default:
+      return { varies: rest.split(" ") };
+  }
+}
+
+/**
+ * The commands of a console block. A command begins with `$ `; it goes on in the next line where it ends with a backslash,
+ * or where that line begins with `> `.
+ *
+ * @throws Error when it does not begin with a command.
+ */
+export function readCommands({ text, line }: Block): Command[] {
+  const commands: { line: number; text: string; shown: string[] }[] = [];
+  for (const [i, content] of text.split("\n").entries()) {
+    const last = commands.at(-1);
+    if (content.startsWith("$ ")) {
+      commands.push({ line: line + i, text: content.slice(2), shown: [] });
+    } else if (last === undefined) {
+      throw new Error(`line ${line}: a console block begins with "$ "`);
+    } else if (last.shown.length === 0 && (last.text.endsWith("\\") || content.startsWith("> "))) {
+      last.text += `\n${content.replace(/^> /, "")}`;
+    } else {
+      last.shown.push(content);
+    }
+  }
+  return commands.map((command) => ({ ...command, shown: withoutEmptyEnd(command.shown) }));
+}
+
+/** Without the empty lines at the end: in a document they stand between commands. */
+export function withoutEmptyEnd(lines: readonly string[]): string[] {
+  return lines.slice(0, lines.findLastIndex((line) => line.trim() !== "") + 1);
+}

@@ -1,0 +1,174 @@
+/** Does what a document shows, in its order, as a reader would, and compares what comes with what is shown. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { isInstalled } from "../helpers/foreign.js";
+import type { Teardown } from "../helpers/start-node.js";
+import { type Block, readCommands, readSteps, type Step } from "./document.js";
+import { linesOf, matchOutput, type Names, withNames } from "./output.js";
+import { makeSandbox, type Sandbox } from "./sandbox.js";
+import { openTerminal, type Outcome, type Terminal } from "./terminal.js";
+
+/** What came of a document. */
+export interface Report {
+  /** Each begins with a line number. */
+  readonly failures: readonly string[];
+  readonly skipped: readonly string[];
+  /** How many commands were run. */
+  readonly commands: number;
+}
+
+/** A command as it is to be run. */
+interface Action {
+  readonly line: number;
+  readonly command: string;
+  /** The lines below it; undefined where none are compared. */
+  readonly shown: readonly string[] | undefined;
+  readonly stays: boolean;
+  readonly fails: boolean;
+  /** The names that are known when the output is the expected one. */
+  match(output: string, names: Names): Names | undefined;
+}
+
+/** Runs a document; what it started is stopped when this returns, or the test ends. */
+export async function runDocument(t: Teardown, markdown: string, existing?: Sandbox): Promise<Report> {
+  const sandbox = existing ?? (await makeSandbox(t));
+  const terminals = openTerminals(t, sandbox);
+  const failures: string[] = [];
+  const skipped: string[] = [];
+  let names: Names = new Map();
+  let commands = 0;
+
+  async function act(action: Action, terminal: string): Promise<void> {
+    commands++;
+    const match = (output: string): Names | undefined => action.match(sandbox.toDocument(output), names);
+    const text = sandbox.toSandbox(withNames(action.command, names));
+    const { output, code } = await (action.stays
+      ? terminals.start(terminal, text, (soFar) => match(soFar) !== undefined)
+      : terminals.get(terminal).run(text));
+    const endsWell = action.stays ? code === undefined : code !== undefined && code !== 0 === action.fails;
+    const matched = match(output);
+    names = matched ?? names;
+    if (matched === undefined || !endsWell) {
+      const ending = endsWell ? "" : ` (exit code ${code})`;
+      const shown = matched === undefined && action.shown !== undefined ? ["--- shown:", ...action.shown] : [];
+      const lines = [...linesOf(sandbox.toDocument(output)), ...shown];
+      failures.push([`${action.line}: ${action.command}${ending}`, ...lines].join("\n"));
+    }
+  }
+
+  async function take(step: Step): Promise<void> {
+    if (step.kind === "stop") {
+      await stop(step.terminal, step.line);
+      return;
+    }
+    const { directions, language, text, line } = step;
+    const missing = directions.needs.filter((program) => !isInstalled(program));
+    if (directions.skip !== undefined || missing.length > 0) {
+      skipped.push(`${line}: ${directions.skip ?? `${missing.join(", ")} is not installed`}`);
+    } else if (directions.saveAs !== undefined) {
+      await writeFile(join(sandbox.root, directions.saveAs), `${sandbox.toSandbox(withNames(text, names))}\n`);
+    } else if (language === "console" || language === "sh") {
+      for (const action of actionsOf(step)) {
+        await act(action, directions.terminal);
+      }
+    } else {
+      failures.push(`${line}: nothing says how this block is run, or why it is not`);
+    }
+  }
+
+  async function stop(terminal: string, line: number): Promise<void> {
+    const { output, code } = await terminals.interrupt(terminal);
+    if (code !== 0) {
+      failures.push(`${line}: what runs in ${terminal} ends with ${code}:\n${output}`);
+    }
+  }
+
+  try {
+    for (const step of readSteps(markdown)) {
+      await take(step);
+    }
+    for (const terminal of terminals.busy()) {
+      await stop(terminal, markdown.split("\n").length);
+    }
+    failures.push(...(await sandbox.leftovers()).map((change) => `0: git status shows ${change}`));
+  } catch (error) {
+    failures.push(`0: ${error instanceof Error ? error.message : String(error)}`);
+  } finally {
+    await terminals.close();
+  }
+  return { failures, skipped, commands };
+}
+
+/** In a console block each command is compared with the lines below it; a block of sh is one script. */
+function actionsOf(block: Block): Action[] {
+  const { stays, until, fails, varies } = block.directions;
+  const commands =
+    block.language === "sh" ? [{ line: block.line, text: block.text, shown: undefined }] : readCommands(block);
+  if (stays && until === undefined && commands.at(-1)?.shown === undefined) {
+    throw new Error(`line ${block.line}: nothing says until when what stays is waited for`);
+  }
+  return commands.map(({ line, text, shown }, i): Action => {
+    const isLast = i === commands.length - 1;
+    return {
+      line,
+      command: text,
+      shown,
+      stays: stays && isLast,
+      fails: fails && isLast,
+      match(output, names) {
+        if (until !== undefined && isLast) {
+          return output.includes(until) ? names : undefined;
+        }
+        return shown === undefined ? names : matchOutput(shown, output, names, varies);
+      },
+    };
+  });
+}
+
+interface Terminals {
+  /** Opens one of this name where there is none. */
+  get(name: string): Terminal;
+  start(name: string, command: string, isEnough: (output: string) => boolean): ReturnType<Terminal["start"]>;
+  interrupt(name: string): Promise<Outcome>;
+  /** Those in which something goes on running. */
+  busy(): string[];
+  close(): Promise<void>;
+}
+
+function openTerminals(t: Teardown, sandbox: Sandbox): Terminals {
+  const open = new Map<string, Terminal>();
+  const busy = new Set<string>();
+  const close = async (): Promise<void> => {
+    await Promise.all([...open.values()].map((terminal) => terminal.close()));
+    open.clear();
+  };
+  t.teardown(close);
+
+  function get(name: string): Terminal {
+    if (busy.has(name)) {
+      throw new Error(`something is running in the terminal ${name}`);
+    }
+    const terminal = open.get(name) ?? openTerminal({ ...sandbox, cwd: sandbox.root });
+    open.set(name, terminal);
+    return terminal;
+  }
+
+  return {
+    get,
+    async start(name, command, isEnough) {
+      const started = await get(name).start(command, isEnough);
+      if (started.code === undefined) {
+        busy.add(name);
+      }
+      return started;
+    },
+    async interrupt(name) {
+      if (!busy.delete(name)) {
+        throw new Error(`nothing is running in the terminal ${name}`);
+      }
+      return await get(name).interrupt();
+    },
+    busy: () => [...busy],
+    close,
+  };
+}

@@ -1,0 +1,116 @@
+/**
+ * What a reader has before the first command: a clone of the repository in which `npm ci` was run, and `gatehouse` on the
+ * path. Its ports are others than those that documents show, so that documents can be run at the same time.
+ */
+import { chmod, cp, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { delimiter, join, resolve } from "node:path";
+import { run } from "../helpers/deployment.js";
+import { cleanEnvironment, cliPath } from "../helpers/run-cli.js";
+import { type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+
+/** A sandbox. */
+export interface Sandbox {
+  /** The root of the clone. */
+  readonly root: string;
+  readonly scratch: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** A text of the document with the ports of the sandbox, and one of the sandbox with those of the document. */
+  readonly toSandbox: (text: string) => string;
+  readonly toDocument: (text: string) => string;
+  /** Files that git would show as new or changed, each with the letters that say which. */
+  leftovers(): Promise<string[]>;
+}
+
+/** The ports that documents name: nodes on one machine, metrics, MCP, signaling, a page, a collector. */
+const shownPorts = [...Array.from({ length: 20 }, (_, i) => 53_550 + i), 9090, 3001, 3005, 8000, 4318];
+/** What git does not know, and is too large to be copied. */
+const linked = ["node_modules", "dist"];
+/** What no reader runs. */
+const leftOut = [".git", "data", "test", "bench"];
+
+/** Makes one. */
+export async function makeSandbox(t: Teardown): Promise<Sandbox> {
+  const home = await temporaryDirectory(t);
+  const [root, bin, scratch] = [join(home, "gatehouse"), join(home, "bin"), join(home, "scratch")];
+  await Promise.all([root, bin, scratch].map((dir) => mkdir(dir)));
+  for (const name of (await readdir(".")).filter((name) => !leftOut.includes(name))) {
+    await (linked.includes(name) ? symlink(resolve(name), join(root, name)) : cp(name, join(root, name), { recursive: true }));
+  }
+  await run("git", ["init", "-q"], { cwd: root });
+  await run("git", ["add", "-A"], { cwd: root });
+  const realPorts = await freePorts(shownPorts.length);
+  const port = (shown: number): string => String(realPorts[shownPorts.indexOf(shown)]);
+  await writeShims(bin, port(53_550));
+  return {
+    root,
+    scratch,
+    env: cleanEnvironment({
+      PATH: [bin, process.env["PATH"]].join(delimiter),
+      HOME: home,
+      PWD: root,
+      GATEHOUSE_RPC_PORT: port(53_550),
+      GATEHOUSE_OMNI_PORT: port(53_551),
+      GATEHOUSE_METRICS_PORT: port(9090),
+      GATEHOUSE_MCP_PORT: port(3001),
+      GATEHOUSE_NODE: `http://127.0.0.1:${port(53_550)}`,
+      // Ports that are free for us are free for another test, too.
+      GATEHOUSE_PORT_DRIFT: "deny",
+      NO_PROXY: "127.0.0.1,localhost",
+      no_proxy: "127.0.0.1,localhost",
+      PYTHONUNBUFFERED: "1",
+    }),
+    toSandbox: replacer(shownPorts, realPorts),
+    toDocument: replacer(realPorts, shownPorts),
+    async leftovers() {
+      // A first letter is what was added above, a second one what has become of it.
+      const { stdout } = await run("git", ["status", "--porcelain", "--untracked-files=all"], { cwd: root });
+      return stdout.split("\n").filter((line) => /^.\S/.test(line));
+    },
+  };
+}
+
+/** The commands that would compile, install or look for what is there already. */
+async function writeShims(bin: string, firstPort: string): Promise<void> {
+  const { scripts } = JSON.parse(await readFile("package.json", "utf8")) as { scripts: Record<string, string> };
+  const node = `exec '${process.execPath}'`;
+  const shims = {
+    gatehouse: `[ "$1" = devnet ] && set -- "$@" --rpc-port ${firstPort}\n${node} '${cliPath}' "$@"`,
+    npm: [
+      'case "$*" in',
+      `  ci | "run build") ;;`,
+      `  start) exec ${scripts["start"]!.replace("node dist/src/main.js", "gatehouse")} ;;`,
+      `  *) echo "npm $* is not for a test" >&2; exit 1 ;;`,
+      "esac",
+    ].join("\n"),
+    npx: `program=$1\nshift\nexec '${resolve("node_modules/.bin")}'/"$program" "$@"`,
+  };
+  for (const [name, text] of Object.entries(shims)) {
+    await writeFile(join(bin, name), `#!/bin/sh\n${text}\n`);
+    await chmod(join(bin, name), 0o755);
+  }
+}
+
+function replacer(from: readonly number[], to: readonly number[]): (text: string) => string {
+  const any = new RegExp(`(?<![\\w.])(?:${from.join("|")})(?![\\w]|\\.\\d)`, "g");
+  return (text) => text.replace(any, (port) => String(to[from.indexOf(Number(port))]));
+}
+
+/** A run of free ports, below those that systems give out by themselves. */
+async function freePorts(count: number): Promise<number[]> {
+  for (;;) {
+    const first = 20_000 + Math.floor((Math.random() * 10_000) / count) * count;
+    const ports = Array.from({ length: count }, (_, i) => first + i);
+    if ((await Promise.all(ports.map(isFree))).every(Boolean)) {
+      return ports;
+    }
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", () => resolve(false));
+    server.listen(port, () => server.close(() => resolve(true)));
+  });
+}
