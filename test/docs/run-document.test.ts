@@ -77,6 +77,8 @@ for (const [what, ...lines] of [
   ["a comment without a block", "<!-- test: fails -->", "", "text"],
   ["a file that git would see", "~~~sh", "echo one > secret.txt", "~~~"],
   ["a change of a file of the clone", "~~~sh", "echo one > examples/genesis.json", "~~~"],
+  ["a path of the machine", "~~~sh", "echo one >/etc/gatehouse.test", "~~~"],
+  ["a program that changes the machine", "~~~sh", "apt-get --version", "~~~"],
   ["a script that is not there", "~~~sh", "npm run fly", "~~~"],
 ] as const) {
   test(`a document fails for ${what}`, async (t) => {

@@ -5,7 +5,7 @@ import { isInstalled } from "../helpers/foreign.js";
 import type { Teardown } from "../helpers/start-node.js";
 import { type Block, readCommands, readSteps, type Step } from "./document.js";
 import { linesOf, matchOutput, type Names, withNames } from "./output.js";
-import { makeSandbox, type Sandbox } from "./sandbox.js";
+import { makeSandbox, namesMachinePath, type Sandbox } from "./sandbox.js";
 import { openTerminal, type Outcome, type Terminal } from "./terminal.js";
 
 /** What came of a document. */
@@ -68,6 +68,9 @@ export async function runDocument(t: Teardown, markdown: string, existing?: Sand
     } else if (directions.saveAs !== undefined) {
       await writeFile(join(sandbox.root, directions.saveAs), `${sandbox.toSandbox(withNames(text, names))}\n`);
     } else if (language === "console" || language === "sh") {
+      if (namesMachinePath(text)) {
+        throw new Error(`line ${line}: a block that names paths of the machine is not run, and must be skipped`);
+      }
       for (const action of actionsOf(step)) {
         await act(action, directions.terminal);
       }

@@ -29,6 +29,14 @@ const linked = ["node_modules", "dist"];
 /** What no reader runs. */
 const leftOut = [".git", "data", "test", "bench"];
 
+/** What changes more than the sandbox. */
+const forbidden = ["apt", "apt-get", "createdb", "docker", "kubectl", "psql", "sudo", "systemctl", "yum"];
+
+/** Whether a command names a path of the machine: a test does nothing outside of its sandbox. */
+export function namesMachinePath(command: string): boolean {
+  return /(?:^|[\s='":>(])\/(?!\/|dev\/null\b)\w/m.test(command);
+}
+
 /** Makes one. */
 export async function makeSandbox(t: Teardown): Promise<Sandbox> {
   const home = await temporaryDirectory(t);
@@ -74,7 +82,7 @@ export async function makeSandbox(t: Teardown): Promise<Sandbox> {
 async function writeShims(bin: string, firstPort: string): Promise<void> {
   const { scripts } = JSON.parse(await readFile("package.json", "utf8")) as { scripts: Record<string, string> };
   const node = `exec '${process.execPath}'`;
-  const shims = {
+  const shims: Record<string, string> = {
     gatehouse: `[ "$1" = devnet ] && set -- "$@" --rpc-port ${firstPort}\n${node} '${cliPath}' "$@"`,
     npm: [
       'case "$*" in',
@@ -85,6 +93,9 @@ async function writeShims(bin: string, firstPort: string): Promise<void> {
     ].join("\n"),
     npx: `program=$1\nshift\nexec '${resolve("node_modules/.bin")}'/"$program" "$@"`,
   };
+  for (const name of forbidden) {
+    shims[name] = `echo "${name} is not for a test" >&2\nexit 1`;
+  }
   for (const [name, text] of Object.entries(shims)) {
     await writeFile(join(bin, name), `#!/bin/sh\n${text}\n`);
     await chmod(join(bin, name), 0o755);
