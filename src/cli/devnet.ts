@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { loadConfig } from "../config/config.js";
 import { optionsByKey } from "../config/options.js";
@@ -85,7 +85,7 @@ async function startNetwork(flags: DevnetFlags, signal: AbortSignal): Promise<()
     }
     await untilSettled(nodes, signal);
     const authority = await loadOrCreateNodeKey(dataDirOf(directory, 0));
-    const samples = await seedSamples(nodes[0]!.rpcUrl, directory, authority);
+    const samples = await seedSamples(nodes[0]!.rpcUrl, directory, authority, ownCommand());
     await untilSettled(nodes, signal);
     if (flags.json === true) {
       print(JSON.stringify({ event: "network-ready" }));
@@ -137,6 +137,13 @@ async function startOne(
     cwd: directory,
   });
   return await startNode(config, options);
+}
+
+/** What was typed to run this, as it works in the same directory. */
+function ownCommand(): string {
+  const script = process.argv[1]!;
+  const path = relative("", script);
+  return `node '${path.startsWith("..") ? script : path}'`;
 }
 
 function dataDirOf(directory: string, index: number): string {

@@ -4,11 +4,10 @@
  */
 import { join } from "node:path";
 import { AccessMode, AccessPermission } from "../../gen/gatehouse/storage/v1/storage_pb.js";
-import { loadOrCreateNodeKey, type NodeKey } from "../base/node-key.js";
+import { loadOrCreateNodeKey, type NodeKey, nodeKeyPath } from "../base/node-key.js";
 import { programAddress } from "../storage/write.js";
 import { toHex } from "../zk/poseidon.js";
 import { askSuccessfully } from "./ask-node.js";
-import { identityHeaders } from "./caller.js";
 import { followTransaction, submitChange } from "./submit.js";
 
 const guestbook = '{"title": "Guestbook", "entries": ["Ann was here", "so was Bob"], "visits": 2, "open": true}';
@@ -19,7 +18,7 @@ const programNames = ["guestbook", "team", "diary"] as const;
 const commitments = [101n, 102n, 103n].map(toHex);
 const nullifier = toHex(7n);
 
-/** curl lines under a heading. */
+/** Lines for a shell under a heading. */
 export interface SampleSection {
   readonly title: string;
   readonly lines: readonly string[];
@@ -29,20 +28,26 @@ export interface SampleSection {
  * Makes the samples, unless a network that was kept has them already.
  *
  * @param authority key of the genesis's authority, which alone may spend a nullifier without a proof.
+ * @param cli what runs this command line in a shell.
  * @returns curl lines, one for each route.
  */
-export async function seedSamples(node: string, directory: string, authority: NodeKey): Promise<SampleSection[]> {
-  const alice = await loadOrCreateNodeKey(join(directory, "alice"));
-  const bob = await loadOrCreateNodeKey(join(directory, "bob"));
+export async function seedSamples(
+  node: string,
+  directory: string,
+  authority: NodeKey,
+  cli: string,
+): Promise<SampleSection[]> {
+  const [aliceDir, bobDir] = [join(directory, "alice"), join(directory, "bob")];
+  const alice = await loadOrCreateNodeKey(aliceDir);
+  const bob = await loadOrCreateNodeKey(bobDir);
   const first = await seedPrograms(node, alice, bob);
   await seedZk(node, alice, authority, first);
   const [open, shared, secret] = programNames.map(
     (name, i) => `${node}/storage-program/${programAddress(alice.publicKey, name, BigInt(i + 1), "")}`,
   ) as [string, string, string];
-  const signedBy = (key: typeof alice): string =>
-    Object.entries(identityHeaders(key))
-      .map(([header, value]) => `-H '${header}: ${value}'`)
-      .join(" ");
+  // A signature holds for five minutes: each run of such a line makes its own.
+  const signedBy = (keyDir: string, url: string): string =>
+    `${cli} identity headers --key '${nodeKeyPath(keyDir)}' | xargs curl '${url}'`;
   const programs = [
     `curl '${open}'`,
     `curl '${open}/all'`,
@@ -53,9 +58,8 @@ export async function seedSamples(node: string, directory: string, authority: No
     `curl '${open}/type/entries'`,
     `curl '${node}/storage-program/owner/${alice.publicKey}'`,
     `curl '${node}/storage-program/search?q=guest'`,
-    `curl ${signedBy(bob)} '${shared}/all'`,
-    `curl ${signedBy(alice)} '${secret}/all'`,
   ];
+  const signed = [signedBy(bobDir, `${shared}/all`), signedBy(aliceDir, `${secret}/all`)];
   const zk = [
     `curl '${node}/zk/merkle-root'`,
     `curl '${node}/zk/merkle/proof/${commitments[1]}'`,
@@ -63,6 +67,7 @@ export async function seedSamples(node: string, directory: string, authority: No
   ];
   return [
     { title: "Storage programs, made by transactions of Alice:", lines: programs },
+    { title: "One that Bob may read, and one that only Alice may:", lines: signed },
     { title: "Commitments of hers, and a spent nullifier:", lines: zk },
   ];
 }
