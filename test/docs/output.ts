@@ -25,6 +25,11 @@ export function withNames(text: string, names: Names): string {
   return text.replace(anyName, (name) => names.get(name) ?? name);
 }
 
+/** The names of a command that are not known from an output stand for themselves. */
+export function namesOf(command: string, names: Names): Names {
+  return new Map([...(command.match(anyName) ?? []).map((name) => [name, name] as const), ...names]);
+}
+
 /**
  * Matches what came with what is shown.
  *
@@ -93,7 +98,9 @@ function matchLine(shown: string, came: string, names: Names, varies: readonly s
     end = found.index + found[0].length;
   }
   pattern += escape(shown.slice(end).trimEnd());
-  const values = new RegExp(`^${pattern}$`).exec(came)?.slice(1);
+  // Beside a number that varies columns may be wider or narrower.
+  const columns = varies.some((text) => shown.includes(text)) ? pattern.replaceAll(/ {2,}/g, " {2,}") : pattern;
+  const values = new RegExp(`^${columns}$`).exec(came)?.slice(1);
   if (values === undefined) {
     return undefined;
   }

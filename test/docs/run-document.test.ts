@@ -143,7 +143,7 @@ test("what stays is stopped, and must end well", async (t) => {
   const stays = (command: string): string =>
     page("<!-- test: in server, stays until up -->", "~~~sh", command, "~~~", "<!-- test: stop server -->");
   const { failures } = await runDocument(t, stays("trap 'exit 0' INT; echo up; while :; do sleep 0.1; done"), sandbox);
-  t.deepEqual(failures, ["0: it ends the shell:\nup\n"]);
+  t.deepEqual(failures, ["0: It ends the shell:\nup\n"]);
   const polite = `node -e 'process.on("SIGINT", () => process.exit(CODE)); console.log("up"); setInterval(() => 0, 99)'`;
   t.deepEqual((await runDocument(t, stays(polite.replace("CODE", "0")), sandbox)).failures, []);
   t.regex((await runDocument(t, stays(polite.replace("CODE", "7")), sandbox)).failures.join(), /ends with 7/);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { isInstalled } from "../helpers/foreign.js";
 import type { Teardown } from "../helpers/start-node.js";
 import { type Block, readCommands, readSteps, type Step } from "./document.js";
-import { linesOf, matchOutput, type Names, withNames } from "./output.js";
+import { linesOf, matchOutput, type Names, namesOf, withNames } from "./output.js";
 import { makeSandbox, namesMachinePath, type Sandbox } from "./sandbox.js";
 import { openTerminal, type Outcome, type Terminal } from "./terminal.js";
 
@@ -40,11 +40,16 @@ export async function runDocument(t: Teardown, markdown: string, existing?: Sand
 
   async function act(action: Action, terminal: string): Promise<void> {
     commands++;
+    names = namesOf(action.command, names);
     const match = (output: string): Names | undefined => action.match(sandbox.toDocument(output), names);
     const text = sandbox.toSandbox(withNames(action.command, names));
-    const { output, code } = await (action.stays
-      ? terminals.start(terminal, text, (soFar) => match(soFar) !== undefined)
-      : terminals.get(terminal).run(text));
+    const { output, code } = await (
+      action.stays
+        ? terminals.start(terminal, text, (soFar) => match(soFar) !== undefined)
+        : terminals.get(terminal).run(text)
+    ).catch((error: unknown) => {
+      throw new Error(`line ${action.line}: ${action.command}\n${sandbox.toDocument((error as Error).message)}`);
+    });
     const endsWell = action.stays ? code === undefined : code !== undefined && code !== 0 === action.fails;
     const matched = match(output);
     names = matched ?? names;
@@ -95,7 +100,7 @@ export async function runDocument(t: Teardown, markdown: string, existing?: Sand
     }
     failures.push(...(await sandbox.leftovers()).map((change) => `0: git status shows ${change}`));
   } catch (error) {
-    failures.push(`0: ${error instanceof Error ? error.message : String(error)}`);
+    failures.push((error as Error).message.replace(/^(line (\d+): )?/, (_, __, line = 0) => `${line}: `));
   } finally {
     await terminals.close();
   }

@@ -45,11 +45,17 @@ export async function makeSandbox(t: Teardown): Promise<Sandbox> {
   for (const name of (await readdir(".")).filter((name) => !leftOut.includes(name))) {
     await (linked.includes(name) ? symlink(resolve(name), join(root, name)) : cp(name, join(root, name), { recursive: true }));
   }
+  const realPorts = await freePorts(shownPorts.length);
+  const toSandbox = replacer(shownPorts, realPorts);
+  for (const path of await filesBelow(join(root, "examples"))) {
+    await writeFile(path, toSandbox(await readFile(path, "utf8")));
+  }
   await run("git", ["init", "-q"], { cwd: root });
   await run("git", ["add", "-A"], { cwd: root });
-  const realPorts = await freePorts(shownPorts.length);
   const port = (shown: number): string => String(realPorts[shownPorts.indexOf(shown)]);
   await writeShims(bin, port(53_550));
+  // A terminal shows no progress of such small answers.
+  await writeFile(join(home, ".curlrc"), "silent\nshow-error\n");
   return {
     root,
     scratch,
@@ -68,7 +74,7 @@ export async function makeSandbox(t: Teardown): Promise<Sandbox> {
       no_proxy: "127.0.0.1,localhost",
       PYTHONUNBUFFERED: "1",
     }),
-    toSandbox: replacer(shownPorts, realPorts),
+    toSandbox,
     toDocument: replacer(realPorts, shownPorts),
     async leftovers() {
       // A first letter is what was added above, a second one what has become of it.
@@ -87,7 +93,8 @@ async function writeShims(bin: string, firstPort: string): Promise<void> {
     npm: [
       'case "$*" in',
       `  ci | "run build") ;;`,
-      `  start) exec ${scripts["start"]!.replace("node dist/src/main.js", "gatehouse")} ;;`,
+      `  start) exec ${scripts["start"]} --rpc-port ${firstPort} ;;`,
+      `  "run bench -- "*) shift 3; ${node} dist/bench/main.js "$@" ;;`,
       `  *) echo "npm $* is not for a test" >&2; exit 1 ;;`,
       "esac",
     ].join("\n"),
@@ -105,6 +112,11 @@ async function writeShims(bin: string, firstPort: string): Promise<void> {
 function replacer(from: readonly number[], to: readonly number[]): (text: string) => string {
   const any = new RegExp(`(?<![\\w.])(?:${from.join("|")})(?![\\w]|\\.\\d)`, "g");
   return (text) => text.replace(any, (port) => String(to[from.indexOf(Number(port))]));
+}
+
+async function filesBelow(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
 }
 
 /** A run of free ports, below those that systems give out by themselves. */

@@ -71,8 +71,9 @@ export function openTerminal(options: {
       if (found !== undefined) {
         return found;
       }
-      if (Date.now() > giveUpAtMs || shell.exitCode !== null || shell.signalCode !== null) {
-        throw new Error(`${shell.exitCode === null ? "it does not end" : "it ends the shell"}:\n${output}`);
+      const isOpen = shell.exitCode === null && shell.signalCode === null;
+      if (!isOpen || Date.now() > giveUpAtMs) {
+        throw new Error(`${isOpen ? "It does not end or print what is shown" : "It ends the shell"}:\n${output}`);
       }
       const more = new Promise<void>((resolve) => (wake = resolve));
       await Promise.race([more, closed, sleep(1_000)]);
