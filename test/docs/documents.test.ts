@@ -10,7 +10,16 @@ for (const path of await listDocuments()) {
     t.timeout(600_000);
     const { failures, skipped, commands } = await runDocument(t, await readFile(path, "utf8"));
     t.log(`${commands} commands`, ...skipped.map((line) => `\n${path}:${line}`));
-    t.log(...failures.map((failure) => `\n${path}:${failure.split("\n").slice(0, 60).join("\n")}\n`));
+    t.log(...failures.map((failure) => `\n${path}:${shorten(failure)}\n`));
     t.is(failures.length, 0);
   });
+}
+
+/** What a person reads. */
+function shorten(text: string): string {
+  return text
+    .split("\n")
+    .slice(0, 60)
+    .map((line) => line.slice(0, 1_000))
+    .join("\n");
 }

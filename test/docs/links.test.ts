@@ -1,16 +1,120 @@
+/** Links between documents, and the tables that restate what stands elsewhere. */
 import test from "ava";
+import GithubSlugger from "github-slugger";
+import type { Nodes } from "mdast";
+import { fromMarkdown } from "mdast-util-from-markdown";
+import { toString } from "mdast-util-to-string";
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { startMember } from "../helpers/chain.js";
-import { ask } from "../helpers/plain-client.js";
+import { dirname, join, relative, resolve } from "node:path";
+import { visit } from "unist-util-visit";
+import { readHttpRule } from "../../src/rpc/http/http-rule.js";
+import { areaOf } from "../../src/rpc/json-rpc/named-methods.js";
+import { contractServices } from "../helpers/contract-files.js";
+import { listDocuments } from "./documents.js";
 
-const readme = await readFile("README.md", "utf8");
+/** The addresses of links, images and definitions. */
+function linksOf(tree: Nodes): { readonly url: string; readonly line: number }[] {
+  const links: { url: string; line: number }[] = [];
+  visit(tree, ["link", "image", "definition"], (node) => {
+    links.push({ url: (node as { url: string }).url, line: node.position!.start.line });
+  });
+  return links;
+}
 
-test("every curl line of the README is answered by a node", async (t) => {
-  const { port } = await startMember(t);
-  const paths = [...readme.matchAll(/^\$ curl '?http:\/\/127\.0\.0\.1:53550(\/[^\s']*)/gm)].map(([, path]) => path!);
-  t.true(paths.length >= 5);
-  for (const path of paths) {
-    const { status } = await ask(port, path);
-    t.is(status, path.startsWith("/storage-program/") ? 404 : 200, path);
+/** The anchors that a document offers: those of its headings. */
+async function anchorsOf(path: string): Promise<Set<string>> {
+  const slugger = new GithubSlugger();
+  const anchors = new Set<string>();
+  visit(fromMarkdown(await readFile(path, "utf8")), "heading", (heading) => {
+    anchors.add(slugger.slug(toString(heading)));
+  });
+  return anchors;
+}
+
+/** Why a link of a document leads nowhere; undefined where it leads somewhere, or to another host. */
+async function whyBroken(document: string, url: string): Promise<string | undefined> {
+  if (/^[a-z]+:/.test(url)) {
+    return undefined;
   }
+  const [path = "", anchor] = decodeURI(url).split("#");
+  const target = path === "" ? document : join(dirname(document), path);
+  if (path.startsWith("/") || relative("", resolve(target)).startsWith("..")) {
+    return "leads out of the repository";
+  }
+  if (!existsSync(target)) {
+    return "leads to no file";
+  }
+  if (anchor === undefined) {
+    return undefined;
+  }
+  if (target.endsWith(".md")) {
+    return (await anchorsOf(target)).has(anchor) ? undefined : "leads to no heading";
+  }
+  const lines = (await readFile(target, "utf8")).split("\n").length;
+  return /^L\d+$/.test(anchor) && Number(anchor.slice(1)) <= lines ? undefined : "leads to no line";
+}
+
+for (const document of await listDocuments()) {
+  test(`every link of ${document} leads somewhere`, async (t) => {
+    for (const { url, line } of linksOf(fromMarkdown(await readFile(document, "utf8")))) {
+      t.is(await whyBroken(document, url), undefined, `${document}:${line}: ${url}`);
+    }
+  });
+}
+
+test("a link that leads nowhere is seen", async (t) => {
+  t.is(await whyBroken("README.md", "docs/none.md"), "leads to no file");
+  t.is(await whyBroken("README.md", "docs/network.md#none"), "leads to no heading");
+  t.is(await whyBroken("docs/network.md", "#who-is-who"), undefined);
+  t.is(await whyBroken("docs/network.md", "../src/main.ts#L1"), undefined);
+  t.is(await whyBroken("docs/network.md", "../src/main.ts#L9999"), "leads to no line");
+  t.is(await whyBroken("docs/network.md", "../../elsewhere.md"), "leads out of the repository");
+});
+
+test("every document can be reached from the README", async (t) => {
+  const reached = new Set(["README.md"]);
+  for (const document of reached) {
+    if (document.endsWith(".md")) {
+      for (const { url } of linksOf(fromMarkdown(await readFile(document, "utf8")))) {
+        const target = join(dirname(document), url.split("#")[0]!);
+        if (!/^[a-z]+:/.test(url) && target.endsWith(".md")) {
+          reached.add(target);
+        }
+      }
+    }
+  }
+  t.deepEqual(
+    (await listDocuments()).filter((document) => !reached.has(document)),
+    [],
+  );
+});
+
+/** The cells of a table's rows that begin so. */
+function rowsOf(markdown: string, beginning: string): string[][] {
+  return markdown
+    .split("\n")
+    .filter((line) => line.startsWith(beginning))
+    .map((line) =>
+      line
+        .split("|")
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    );
+}
+
+test("the table of routes has every route of the contract, with its rpc", async (t) => {
+  const services = (await contractServices()).filter(({ typeName }) => !typeName.startsWith("gatehouse.testing."));
+  const routes = services.flatMap((service) =>
+    service.methods.flatMap((method) => {
+      const rule = readHttpRule(method);
+      const name = `${areaOf(service)}.${method.localName}`;
+      return rule === undefined ? [] : [`${rule.method} ${rule.template.replaceAll(/\{\w+\}/g, "{}")} ${name}`];
+    }),
+  );
+  const shown = rowsOf(await readFile("docs/interface.md", "utf8"), "| `").map(
+    ([route = "", rpc = ""]) =>
+      `${route.replaceAll("`", "").replaceAll(/\{\w+\}/g, "{}")} ${rpc.replaceAll("`", "")}`,
+  );
+  t.deepEqual(shown.sort(), routes.sort());
 });
