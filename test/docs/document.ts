@@ -34,8 +34,8 @@ export interface Block {
   readonly directions: Directions;
 }
 
-/** What a document has for a reader to do, in its order; `stop` is Ctrl-C in a terminal. */
-export type Step = Block | { readonly kind: "stop"; readonly line: number; readonly terminal: string };
+/** What a document has for a reader to do, in its order. What runs in a terminal is stopped by Ctrl-C, or ends by itself. */
+export type Step = Block | { readonly kind: "stop" | "end"; readonly line: number; readonly terminal: string };
 
 /** A command of a console block, and the lines that are shown below it. */
 export interface Command {
@@ -66,9 +66,9 @@ export function readSteps(markdown: string): Step[] {
       return;
     }
     nothingPending();
-    const [, stopped] = /^stop (\w+)$/.exec(words) ?? [];
-    if (stopped !== undefined) {
-      steps.push({ kind: "stop", line, terminal: stopped });
+    const [, kind, terminal = ""] = /^(stop|end) (\w+)$/.exec(words) ?? [];
+    if (kind !== undefined) {
+      steps.push({ kind: kind as "stop" | "end", line, terminal });
       return;
     }
     const directions = readDirections(words, line);

@@ -1,6 +1,6 @@
 /** Does what a document shows, in its order, as a reader would, and compares what comes with what is shown. */
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { isInstalled } from "../helpers/foreign.js";
 import type { Teardown } from "../helpers/start-node.js";
 import { type Block, readCommands, readSteps, type Step } from "./document.js";
@@ -39,6 +39,9 @@ export async function runDocument(t: Teardown, markdown: string, existing?: Sand
   let commands = 0;
 
   async function act(action: Action, terminal: string): Promise<void> {
+    if (namesMachinePath(action.command)) {
+      throw new Error(`line ${action.line}: a block that names paths of the machine is not run, and must be skipped`);
+    }
     commands++;
     names = namesOf(action.command, names);
     const match = (output: string): Names | undefined => action.match(sandbox.toDocument(output), names);
@@ -62,8 +65,8 @@ export async function runDocument(t: Teardown, markdown: string, existing?: Sand
   }
 
   async function take(step: Step): Promise<void> {
-    if (step.kind === "stop") {
-      await stop(step.terminal, step.line);
+    if (step.kind !== "block") {
+      await finish(step.terminal, step.kind, step.line);
       return;
     }
     const { directions, language, text, line } = step;
@@ -71,11 +74,10 @@ export async function runDocument(t: Teardown, markdown: string, existing?: Sand
     if (directions.skip !== undefined || missing.length > 0) {
       skipped.push(`${line}: ${directions.skip ?? `${missing.join(", ")} is not installed`}`);
     } else if (directions.saveAs !== undefined) {
-      await writeFile(join(sandbox.root, directions.saveAs), `${sandbox.toSandbox(withNames(text, names))}\n`);
+      const path = join(sandbox.root, directions.saveAs);
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, `${sandbox.toSandbox(withNames(text, names))}\n`);
     } else if (language === "console" || language === "sh") {
-      if (namesMachinePath(text)) {
-        throw new Error(`line ${line}: a block that names paths of the machine is not run, and must be skipped`);
-      }
       for (const action of actionsOf(step)) {
         await act(action, directions.terminal);
       }
@@ -84,8 +86,8 @@ export async function runDocument(t: Teardown, markdown: string, existing?: Sand
     }
   }
 
-  async function stop(terminal: string, line: number): Promise<void> {
-    const { output, code } = await terminals.interrupt(terminal);
+  async function finish(terminal: string, how: "stop" | "end", line: number): Promise<void> {
+    const { output, code } = await terminals.finish(terminal, how);
     if (code !== 0) {
       failures.push(`${line}: what runs in ${terminal} ends with ${code}:\n${output}`);
     }
@@ -96,7 +98,7 @@ export async function runDocument(t: Teardown, markdown: string, existing?: Sand
       await take(step);
     }
     for (const terminal of terminals.busy()) {
-      await stop(terminal, markdown.split("\n").length);
+      await finish(terminal, "stop", markdown.split("\n").length);
     }
     failures.push(...(await sandbox.leftovers()).map((change) => `0: git status shows ${change}`));
   } catch (error) {
@@ -137,7 +139,7 @@ interface Terminals {
   /** Opens one of this name where there is none. */
   get(name: string): Terminal;
   start(name: string, command: string, isEnough: (output: string) => boolean): ReturnType<Terminal["start"]>;
-  interrupt(name: string): Promise<Outcome>;
+  finish(name: string, how: "stop" | "end"): Promise<Outcome>;
   /** Those in which something goes on running. */
   busy(): string[];
   close(): Promise<void>;
@@ -170,11 +172,11 @@ function openTerminals(t: Teardown, sandbox: Sandbox): Terminals {
       }
       return started;
     },
-    async interrupt(name) {
+    async finish(name, how) {
       if (!busy.delete(name)) {
         throw new Error(`nothing is running in the terminal ${name}`);
       }
-      return await get(name).interrupt();
+      return await get(name)[how]();
     },
     busy: () => [...busy],
     close,

@@ -22,8 +22,10 @@ export interface Terminal {
    * @returns what it printed, and its exit code if it has ended.
    */
   start(command: string, isEnough: (output: string) => boolean): Promise<{ readonly output: string; readonly code?: number }>;
+  /** Waits for what runs to end by itself. */
+  end(): Promise<Outcome>;
   /** Presses Ctrl-C, and waits for what runs to end. */
-  interrupt(): Promise<Outcome>;
+  stop(): Promise<Outcome>;
   /** Ends it with all that it has started. */
   close(): Promise<void>;
 }
@@ -89,7 +91,8 @@ export function openTerminal(options: {
       await begin(command);
       return await wait(() => outcome() ?? (isEnough(output) ? { output } : undefined));
     },
-    async interrupt() {
+    end: () => wait(outcome),
+    async stop() {
       process.kill(-shell.pid!, "SIGINT");
       return await wait(outcome);
     },
