@@ -88,14 +88,16 @@ export interface RunningCli {
  * Starts a command with `--json` and waits for its first line; it is killed after the test if it still runs.
  *
  * @param wrapper - A command that becomes the one that follows it.
+ * @param script - The command line, where it is not the one that was built.
  */
 export async function startCli(
   t: Teardown,
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
   wrapper: readonly string[] = [],
+  script = cliPath,
 ): Promise<RunningCli> {
-  const [command, ...rest] = [...wrapper, process.execPath, cliPath, ...args, "--json"];
+  const [command, ...rest] = [...wrapper, process.execPath, script, ...args, "--json"];
   const child = spawn(command!, rest, { env: cleanEnvironment(env) });
   t.teardown(() => child.kill("SIGKILL"));
   const output = collect(child);
@@ -119,9 +121,10 @@ export async function startNodeProcess(
   dir: string,
   flags: readonly string[],
   wrapper: readonly string[] = [],
+  script = cliPath,
 ): Promise<RunningCli> {
   const args = ["start", "--data-dir", dir, "--host", "127.0.0.1", "--rpc-port", "0", "--omni-port", "0"];
-  return await startCli(t, [...args, "--log-level", "fatal", ...flags], {}, wrapper);
+  return await startCli(t, [...args, "--log-level", "fatal", ...flags], {}, wrapper, script);
 }
 
 function collect(child: ChildProcess): { readonly stdout: () => string; readonly stderr: () => string } {
