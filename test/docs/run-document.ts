@@ -29,12 +29,52 @@ interface Action {
   match(output: string, names: Names): Names | undefined;
 }
 
-/** Runs a document; what it started is stopped when this returns, or the test ends. */
+/**
+ * Runs a document; what it started is stopped when this returns, or the test ends.
+ *
+ * @param existing - A sandbox to run it in; one of its own when left out.
+ */
 export async function runDocument(t: Teardown, markdown: string, existing?: Sandbox): Promise<Report> {
-  const sandbox = existing ?? (await makeSandbox(t));
-  const terminals = openTerminals(t, sandbox);
   const failures: string[] = [];
   const skipped: string[] = [];
+  let commands = 0;
+  try {
+    const steps = readSteps(markdown).filter((step) => {
+      const reason = step.kind === "block" ? whySkipped(step) : undefined;
+      skipped.push(...(reason === undefined ? [] : [`${step.line}: ${reason}`]));
+      return reason === undefined;
+    });
+    if (steps.length > 0) {
+      const sandbox = existing ?? (await makeSandbox(t));
+      commands = await takeSteps(t, steps, sandbox, (failure) => failures.push(failure));
+      failures.push(...(await sandbox.leftovers()).map((change) => `0: git status shows ${change}`));
+    }
+  } catch (error) {
+    failures.push(
+      (error as Error).message.replace(/^(?:line (\d+): )?/, (_, line: string | undefined) => `${line ?? 0}: `),
+    );
+  }
+  return { failures, skipped, commands };
+}
+
+function whySkipped({ directions: { skip, needs } }: Block): string | undefined {
+  const missing = needs.filter((program) => !isInstalled(program));
+  return skip ?? (missing.length > 0 ? `${missing.join(", ")} is not installed` : undefined);
+}
+
+/**
+ * Takes the steps one after the other, and stops what goes on running after the last one.
+ *
+ * @returns how many commands were run.
+ * @throws Error where it makes no sense to go on.
+ */
+async function takeSteps(
+  t: Teardown,
+  steps: readonly Step[],
+  sandbox: Sandbox,
+  onFailure: (failure: string) => void,
+): Promise<number> {
+  const terminals = openTerminals(t, sandbox);
   let names: Names = new Map();
   let commands = 0;
 
@@ -53,60 +93,51 @@ export async function runDocument(t: Teardown, markdown: string, existing?: Sand
     ).catch((error: unknown) => {
       throw new Error(`line ${action.line}: ${action.command}\n${sandbox.toDocument((error as Error).message)}`);
     });
-    const endsWell = action.stays ? code === undefined : code !== undefined && code !== 0 === action.fails;
+    const endsWell = action.stays ? code === undefined : code !== undefined && (code !== 0) === action.fails;
     const matched = match(output);
     names = matched ?? names;
     if (matched === undefined || !endsWell) {
       const ending = endsWell ? "" : ` (exit code ${code})`;
       const shown = matched === undefined && action.shown !== undefined ? ["--- shown:", ...action.shown] : [];
       const lines = [...linesOf(sandbox.toDocument(output)), ...shown];
-      failures.push([`${action.line}: ${action.command}${ending}`, ...lines].join("\n"));
-    }
-  }
-
-  async function take(step: Step): Promise<void> {
-    if (step.kind !== "block") {
-      await finish(step.terminal, step.kind, step.line);
-      return;
-    }
-    const { directions, language, text, line } = step;
-    const missing = directions.needs.filter((program) => !isInstalled(program));
-    if (directions.skip !== undefined || missing.length > 0) {
-      skipped.push(`${line}: ${directions.skip ?? `${missing.join(", ")} is not installed`}`);
-    } else if (directions.saveAs !== undefined) {
-      const path = join(sandbox.root, directions.saveAs);
-      await mkdir(dirname(path), { recursive: true });
-      await writeFile(path, `${sandbox.toSandbox(withNames(text, names))}\n`);
-    } else if (language === "console" || language === "sh") {
-      for (const action of actionsOf(step)) {
-        await act(action, directions.terminal);
-      }
-    } else {
-      failures.push(`${line}: nothing says how this block is run, or why it is not`);
+      onFailure([`${action.line}: ${action.command}${ending}`, ...lines].join("\n"));
     }
   }
 
   async function finish(terminal: string, how: "stop" | "end", line: number): Promise<void> {
     const { output, code } = await terminals.finish(terminal, how);
     if (code !== 0) {
-      failures.push(`${line}: what runs in ${terminal} ends with ${code}:\n${output}`);
+      onFailure(`${line}: what runs in ${terminal} ends with ${code}:\n${output}`);
+    }
+  }
+
+  async function take(step: Step): Promise<void> {
+    if (step.kind !== "block") {
+      await finish(step.terminal, step.kind, step.line);
+    } else if (step.directions.saveAs !== undefined) {
+      const path = join(sandbox.root, step.directions.saveAs);
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, `${sandbox.toSandbox(withNames(step.text, names))}\n`);
+    } else if (step.language === "console" || step.language === "sh") {
+      for (const action of actionsOf(step)) {
+        await act(action, step.directions.terminal);
+      }
+    } else {
+      onFailure(`${step.line}: nothing says how this block is run, or why it is not`);
     }
   }
 
   try {
-    for (const step of readSteps(markdown)) {
+    for (const step of steps) {
       await take(step);
     }
     for (const terminal of terminals.busy()) {
-      await finish(terminal, "stop", markdown.split("\n").length);
+      await finish(terminal, "stop", 0);
     }
-    failures.push(...(await sandbox.leftovers()).map((change) => `0: git status shows ${change}`));
-  } catch (error) {
-    failures.push((error as Error).message.replace(/^(line (\d+): )?/, (_, __, line = 0) => `${line}: `));
   } finally {
     await terminals.close();
   }
-  return { failures, skipped, commands };
+  return commands;
 }
 
 /** In a console block each command is compared with the lines below it; a block of sh is one script. */

@@ -24,10 +24,10 @@ export interface Sandbox {
 
 /** The ports that documents name: nodes on one machine, metrics, MCP, signaling, a page, a collector. */
 const shownPorts = [...Array.from({ length: 20 }, (_, i) => 53_550 + i), 9090, 3001, 3005, 8000, 4318];
-/** What git does not know, and is too large to be copied. */
-const linked = ["node_modules", "dist"];
-/** What no reader runs. */
-const leftOut = [".git", "data", "test", "bench"];
+/** What a reader's commands may change. The rest is the real clone's, and not to be written to. */
+const copied = [".gitignore", "deploy", "docs", "examples", "gen", "proto"];
+/** What no reader's commands need. */
+const leftOut = [".git", "data"];
 
 /** What changes more than the sandbox. */
 const forbidden = ["apt", "apt-get", "createdb", "docker", "kubectl", "psql", "sudo", "systemctl", "yum"];
@@ -43,7 +43,9 @@ export async function makeSandbox(t: Teardown): Promise<Sandbox> {
   const [root, bin, scratch] = [join(home, "gatehouse"), join(home, "bin"), join(home, "scratch")];
   await Promise.all([root, bin, scratch].map((dir) => mkdir(dir)));
   for (const name of (await readdir(".")).filter((name) => !leftOut.includes(name))) {
-    await (linked.includes(name) ? symlink(resolve(name), join(root, name)) : cp(name, join(root, name), { recursive: true }));
+    await (copied.includes(name)
+      ? cp(name, join(root, name), { recursive: true })
+      : symlink(resolve(name), join(root, name)));
   }
   const realPorts = await freePorts(shownPorts.length);
   const toSandbox = replacer(shownPorts, realPorts);

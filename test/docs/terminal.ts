@@ -21,7 +21,10 @@ export interface Terminal {
    *
    * @returns what it printed, and its exit code if it has ended.
    */
-  start(command: string, isEnough: (output: string) => boolean): Promise<{ readonly output: string; readonly code?: number }>;
+  start(
+    command: string,
+    isEnough: (output: string) => boolean,
+  ): Promise<{ readonly output: string; readonly code?: number }>;
   /** Waits for what runs to end by itself. */
   end(): Promise<Outcome>;
   /** Presses Ctrl-C, and waits for what runs to end. */
