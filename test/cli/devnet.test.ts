@@ -1,7 +1,7 @@
 /** What a devnet tells its reader to try. */
 import test from "ava";
 import { spawn } from "node:child_process";
-import { run } from "../helpers/deployment.js";
+import { run } from "../helpers/programs.js";
 import { cleanEnvironment, cliPath } from "../helpers/run-cli.js";
 import { eventually } from "../helpers/until.js";
 

@@ -1,7 +1,7 @@
 /** Does what a document shows, in its order, as a reader would, and compares what comes with what is shown. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { isInstalled } from "../helpers/foreign.js";
+import { isInstalled } from "../helpers/when.js";
 import type { Teardown } from "../helpers/start-node.js";
 import { type Block, readCommands, readSteps, type Step } from "./document.js";
 import { linesOf, matchOutput, type Names, namesOf, withNames } from "./output.js";

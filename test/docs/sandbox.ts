@@ -5,7 +5,7 @@
 import { chmod, cp, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { delimiter, join, resolve } from "node:path";
-import { run } from "../helpers/deployment.js";
+import { run } from "../helpers/programs.js";
 import { cleanEnvironment, cliPath } from "../helpers/run-cli.js";
 import { type Teardown, temporaryDirectory } from "../helpers/start-node.js";
 
