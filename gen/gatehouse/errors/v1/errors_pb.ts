@@ -210,7 +210,7 @@ export enum Reason {
 
   /**
    * The caller's address has sent more requests than it may, or too many nodes
-   * introduce themselves at once. Wait for the seconds that the failure names.
+   * shake hands at once. Wait for the seconds that the failure names.
    *
    * @generated from enum value: REASON_RATE_LIMITED = 17;
    */
