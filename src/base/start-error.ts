@@ -2,3 +2,8 @@
 export class StartError extends Error {
   override readonly name = "StartError";
 }
+
+/** The start was ended by its signal, and all that had begun with it. */
+export class StartAborted extends Error {
+  override readonly name = "StartAborted";
+}

@@ -7,7 +7,6 @@ import { connect } from "node:net";
 import { resolve } from "node:path";
 import { fallbackOf } from "../config/declare.js";
 import { optionsByKey } from "../config/options.js";
-import { controlTokenPath } from "../node/control.js";
 import { ExitError } from "./output.js";
 
 /** The flags that say which node. */
@@ -75,6 +74,8 @@ function overSocket(path: string): Transport {
 }
 
 async function overPort(address: string, dataDir: string): Promise<Transport> {
+  // Loaded here, since it takes longer than most commands do.
+  const { controlTokenPath } = await import("../node/control.js");
   const path = controlTokenPath(dataDir);
   const token = await readFile(path, "utf8").catch(() => {
     throw new ExitError(`The token ${path} cannot be read; name the node's --data-dir.`, 2);

@@ -10,7 +10,7 @@ import { loadConfig } from "../config/config.js";
 import { optionsByKey } from "../config/options.js";
 import { createProcessErrors, watchProcess } from "../health/process-errors.js";
 import { loadOrCreateNodeKey } from "../base/node-key.js";
-import { type RunningNode, startNode, type StartOptions } from "../node/node.js";
+import type { RunningNode, StartOptions } from "../node/node.js";
 import type { Repetition } from "../base/repeat.js";
 import { askNode } from "./ask-node.js";
 import { keepDrawing } from "./live.js";
@@ -136,6 +136,8 @@ async function startOne(
     env: {},
     cwd: directory,
   });
+  // Loaded here, since it takes longer than most other commands do.
+  const { startNode } = await import("../node/node.js");
   return await startNode(config, options);
 }
 

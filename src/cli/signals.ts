@@ -1,5 +1,5 @@
 /** Running until SIGINT or SIGTERM. */
-import { StartAborted } from "../node/node.js";
+import { StartAborted } from "../base/start-error.js";
 
 const signalNumbers = { SIGINT: 2, SIGTERM: 15 } as const;
 

@@ -2,7 +2,7 @@
 import { type Command, Option as Flag } from "commander";
 import { type Config, loadConfig, processSources } from "../config/config.js";
 import { createProcessErrors, watchProcess } from "../health/process-errors.js";
-import { type RunningNode, startNode } from "../node/node.js";
+import type { RunningNode } from "../node/node.js";
 import { describeOption, type Option } from "../config/declare.js";
 import { configFile, options } from "../config/options.js";
 import { repeat } from "../base/repeat.js";
@@ -59,6 +59,8 @@ async function run(config: Config): Promise<void> {
 }
 
 async function start(config: Config, signal: AbortSignal): Promise<RunningNode> {
+  // Loaded here, since it takes longer than most other commands do.
+  const { startNode } = await import("../node/node.js");
   const processErrors = createProcessErrors();
   const node = await startNode(config, { processErrors, signal });
   watchProcess(processErrors, node.log);

@@ -1,7 +1,7 @@
 /** A node, from its start to its end: configuration in, a running node out. */
 import { messageOf } from "../base/message-of.js";
 import type { Logger } from "../base/log.js";
-import { StartError } from "../base/start-error.js";
+import { StartAborted, StartError } from "../base/start-error.js";
 import { codename, version } from "../base/version.js";
 import type { Chain } from "../chain/chain.js";
 import type { Config } from "../config/config.js";
@@ -53,11 +53,6 @@ export interface StartOptions {
   readonly overload?: OverloadBounds;
   /** Ends the boot when it is aborted: what has begun is ended, and the start rejected. */
   readonly signal?: AbortSignal;
-}
-
-/** The start was ended by its signal, and all that had begun with it. */
-export class StartAborted extends Error {
-  override readonly name = "StartAborted";
 }
 
 /**
