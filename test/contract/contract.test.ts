@@ -20,7 +20,7 @@ import { callerOf } from "../helpers/caller.js";
 import { writeKey, genesisOf, openChain, testKey } from "../helpers/chain.js";
 import { until } from "../helpers/until.js";
 import { connectEach, readFailure, type RpcClient, type RpcProtocol, rpcProtocols } from "../helpers/rpc-clients.js";
-import { ask, askJson } from "../helpers/plain-client.js";
+import { ask, askJson, type PlainResponse } from "../helpers/plain-client.js";
 import { notaryKey } from "../helpers/presentation.js";
 import { referenceJson } from "../helpers/reference-json.js";
 import { insertProgram, seedDatabase } from "../helpers/seed.js";
@@ -188,13 +188,22 @@ const overRpc = test.macro({
   title: (_, contractCase: ContractCase, protocol: RpcProtocol) => `${describe(contractCase)} (${protocol})`,
 });
 
-function askPlainly(nodes: Nodes, contractCase: ContractCase) {
+const plainAnswers = new Map<ContractCase, Promise<PlainResponse>>();
+
+/** The answer over plain HTTP, with which those of all other protocols are compared: asked for once. */
+function askPlainly(nodes: Nodes, contractCase: ContractCase): Promise<PlainResponse> {
   const { node, path, httpMethod, body } = contractCase;
-  return ask(nodes[node].node.port, path, {
+  const known = plainAnswers.get(contractCase);
+  if (known !== undefined) {
+    return known;
+  }
+  const answer = ask(nodes[node].node.port, path, {
     method: httpMethod,
     ...(body !== undefined && { body }),
     headers: { ...(body !== undefined && { "Content-Type": "application/json" }), ...headersOf(contractCase) },
   });
+  plainAnswers.set(contractCase, answer);
+  return answer;
 }
 
 /** The plain body of a response, made by reflection. */

@@ -12,11 +12,8 @@ test("it is what another implementation gives, for any elements", (t) => {
     fc.bigInt({ min: 0n, max: fieldOrder - 1n }),
     fc.constantFrom(0n, 1n, fieldOrder - 1n, fieldOrder / 2n),
   );
-  fc.assert(
-    fc.property(element, element, (left, right) => hashPair(left, right) === poseidon2([left, right])),
-    { numRuns: 300 },
-  );
-  t.pass();
+  const isEqual = fc.property(element, element, (left, right) => hashPair(left, right) === poseidon2([left, right]));
+  t.notThrows(() => fc.assert(isEqual, { numRuns: 300 }));
 });
 
 test("the empty tree's nodes are hashes of each other, and its root is the one that a new database has", (t) => {
