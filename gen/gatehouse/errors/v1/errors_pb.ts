@@ -233,7 +233,7 @@ export enum Reason {
   STATE_NOT_READY = 19,
 
   /**
-   * The node has nobody to hand the transaction to, and did not take it. Submit
+   * The node has nobody to relay the transaction to, and did not take it. Submit
    * it to another node, or again after the seconds that the failure names.
    *
    * @generated from enum value: REASON_RELAY_UNAVAILABLE = 20;
