@@ -2,7 +2,7 @@
  * The node-call interface, which existing clients speak: `ping`, and `nodeCall` with the name of a message. Each call is
  * made of rpcs, and gives what those give.
  */
-import type { CallByName, AnswerNodeCall } from "../json-rpc/json-rpc.js";
+import type { AnswerNodeCall, CallByName } from "../json-rpc/node-call-envelope.js";
 
 type Data = Readonly<Record<string, unknown>>;
 type Answer = (call: CallByName, data: Data) => Promise<string>;

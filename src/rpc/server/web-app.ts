@@ -7,7 +7,8 @@ import { Failure } from "../errors.js";
 import { type Admission, explain, type ProtocolParts } from "../gate.js";
 import { HttpArrival, HttpCall } from "../http/http-exchange.js";
 import { methodNotAllowed, sendFailure, sendJson, splitUrl } from "../http/http-reply.js";
-import type { JsonRpcEntry, JsonRpcRequest } from "../json-rpc/json-rpc.js";
+import type { JsonRpcEntry } from "../json-rpc/json-rpc.js";
+import type { JsonRpcRequest } from "../json-rpc/request.js";
 import type { PageServer } from "../http/pages.js";
 import { maxBodyBytes, readBody } from "../http/read-body.js";
 

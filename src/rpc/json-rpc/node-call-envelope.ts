@@ -1,0 +1,64 @@
+/** The node-call envelope, `{method, params}` without `jsonrpc`, which is answered in a shape of its own. */
+import { Failure } from "../errors.js";
+import { explain, type ProtocolParts } from "../gate.js";
+import type { RunMethod } from "./named-methods.js";
+import type { JsonRpcRequest } from "./request.js";
+
+/** Calls a method by its name, with named or positional parameters, and gives the JSON text of the answer. */
+export type CallByName = (name: string, params: unknown) => Promise<string>;
+
+/**
+ * Answers a request of the node-call envelope with JSON text; undefined for one that it does not know. Throws a Failure as
+ * methods do.
+ */
+export type AnswerNodeCall = (method: string, params: unknown, call: CallByName) => Promise<string | undefined>;
+
+interface NodeCallRequest {
+  readonly method: string;
+  readonly params?: unknown;
+}
+
+/** Whether a request is one of the node-call envelope. */
+export function isNodeCallRequest(request: unknown): request is NodeCallRequest {
+  return (
+    typeof request === "object" &&
+    request !== null &&
+    !Object.hasOwn(request, "jsonrpc") &&
+    Object.hasOwn(request, "method") &&
+    typeof (request as { method: unknown }).method === "string"
+  );
+}
+
+interface NodeCallParts extends Pick<ProtocolParts, "onInternalError"> {
+  readonly nodeCall: AnswerNodeCall;
+  readonly compiled: ReadonlyMap<string, RunMethod>;
+}
+
+/** Answers a request of the node-call envelope: always, as it knows no notifications. */
+export async function receiveNodeCall(
+  { method, params }: NodeCallRequest,
+  given: JsonRpcRequest,
+  parts: NodeCallParts,
+): Promise<string> {
+  const callByName: CallByName = async (name, named) => {
+    const run = parts.compiled.get(name);
+    if (run === undefined) {
+      throw new Failure("NOT_FOUND", `This node does not serve ${name}.`);
+    }
+    return await run(named, given.call);
+  };
+  try {
+    const text = await parts.nodeCall(method, params, callByName);
+    return text === undefined
+      ? writeResponse(501, JSON.stringify(`Unknown method "${method.slice(0, 80)}".`))
+      : writeResponse(200, text);
+  } catch (error) {
+    given.failure = explain(error, given.arrival.requestId, parts);
+    const { kind, message } = given.failure;
+    return writeResponse(kind.httpStatus, JSON.stringify(message));
+  }
+}
+
+function writeResponse(result: number, response: string): string {
+  return `{"result":${result},"response":${response},"require_reply":false,"extra":null}`;
+}
