@@ -3,7 +3,7 @@ import { ReasonSchema } from "../../gen/gatehouse/errors/v1/errors_pb.js";
 import { Code } from "../../gen/google/rpc/code_pb.js";
 import { commentOf } from "../../src/rpc/describe/comments.js";
 import { catalogue, type Reason } from "../../src/rpc/errors.js";
-import { serverError } from "../../src/rpc/json-rpc/json-rpc.js";
+import { serverError } from "../../src/rpc/json-rpc/request.js";
 import { code, plain, table } from "./markdown.js";
 
 /** Every reason of the contract, in its order, with the comment that it has there. */
