@@ -1,7 +1,7 @@
 /** The chain in the database: its blocks, its mempool and its senders, put together. */
 import type { Database, DatabaseTransaction, Queries } from "../db/database.js";
 import { createBlockChanges, createBlockStore } from "./block-store.js";
-import { createMempoolChanges, createMempoolStore } from "./mempool-store.js";
+import { createMempoolChanges, createMempoolStore, tryWrite } from "./mempool-store.js";
 import { createSenderStore } from "./sender-store.js";
 import type { ChainChanges, ChainStore } from "./store.js";
 
@@ -31,6 +31,7 @@ export function createChainStore<State>(database: Database, stateIn: (db: Querie
       const reason = await mempool.rejectionOf(hash);
       return reason === undefined ? undefined : { status: "rejected", reason };
     },
+    tryWrite: () => tryWrite(database),
     write: (work) => database.transaction((db) => work(changesIn(db), stateIn(db))),
   };
 }

@@ -11,8 +11,6 @@ export interface MempoolStore extends Mempool {
   isPending(hash: string): Promise<boolean>;
   /** Why a transaction was turned away; undefined when it was not, or long ago. */
   rejectionOf(hash: string): Promise<string | undefined>;
-  /** Writes as much as a large block does and takes it back. */
-  tryWrite(): Promise<void>;
 }
 
 /** The mempool as blocks change it, inside their transaction. */
@@ -27,7 +25,7 @@ const maxRejected = 10_000;
 /** How much is written to try whether writes go through: too much for any engine to keep in its memory alone. */
 const triedBytes = 4 * 1024 * 1024;
 
-export function createMempoolStore({ read, write, transaction }: Database): MempoolStore {
+export function createMempoolStore({ read, write }: Pick<Database, "read" | "write">): MempoolStore {
   return {
     async pendingCount() {
       const row = await read.first<{ count: number }>((sql) => sql("mempool").count({ count: "*" }));
@@ -95,20 +93,21 @@ export function createMempoolStore({ read, write, transaction }: Database): Memp
       );
       return row?.reason;
     },
-
-    async tryWrite() {
-      const enough = new Error("There is room.");
-      const tried = { hash: "0", bytes: randomBytes(triedBytes), received_ms: 0 };
-      await transaction(async (db) => {
-        await db.run((sql) => sql("mempool").insert(tried));
-        throw enough;
-      }).catch((error: unknown) => {
-        if (error !== enough) {
-          throw error;
-        }
-      });
-    },
   };
+}
+
+/** Writes as much as a large block does and takes it back. Rejects as that block would. */
+export async function tryWrite({ transaction }: Pick<Database, "transaction">): Promise<void> {
+  const enough = new Error("There is room.");
+  const tried = { hash: "0", bytes: randomBytes(triedBytes), received_ms: 0 };
+  await transaction(async (db) => {
+    await db.run((sql) => sql("mempool").insert(tried));
+    throw enough;
+  }).catch((error: unknown) => {
+    if (error !== enough) {
+      throw error;
+    }
+  });
 }
 
 /** Builds the changes. */

@@ -15,38 +15,9 @@ interface AccessColumns {
 
 /** Builds the changes, inside the transaction of a block. */
 export function createProgramChanges(db: Queries): ProgramChanges {
-  async function insertAll(table: string, rows: readonly object[]): Promise<void> {
-    await db.runAll((sql) => inChunks(rows).map((some) => sql(table).insert(some)));
-  }
-
-  async function insertReaders(address: string, rule: AccessRule): Promise<void> {
-    const rows = [...namedReaders(rule)].map(([identity, isAllowed]) => ({ address, identity, allowed: isAllowed }));
-    await insertAll("program_readers", rows);
-  }
-
-  async function insertContent(address: string, content: ProgramContent): Promise<void> {
-    if (content === undefined) {
-      return;
-    }
-    const { text, type } = content;
-    await db.run((sql) => sql("program_documents").insert({ address, data: text }));
-    if (type === "object") {
-      const rows = membersOf(text).map(({ name, valueStart, valueEnd }, position) => {
-        const value = text.slice(valueStart, valueEnd);
-        return { address, name_json: JSON.stringify(name), position, type: typeOfJson(value), value };
-      });
-      await insertAll("program_fields", rows);
-    }
-  }
-
-  async function saveDocument(address: string, data: string, sizeBytes: number, timeMs: number): Promise<void> {
-    await db.runAll((sql) => [
-      sql("program_documents").insert({ address, data }).onConflict("address").merge(),
-      sql("programs").where({ address }).update({ type: "object", size_bytes: sizeBytes, updated_ms: timeMs }),
-    ]);
-  }
-
   return {
+    ...createContentChanges(db),
+
     async find(address) {
       const row = await db.first<AccessColumns & Pick<ChangeableProgram, "encoding" | "type">>((sql) =>
         sql("programs").where({ address, deleted: false }).select("owner", "mode", "access", "encoding", "type"),
@@ -57,11 +28,6 @@ export function createProgramChanges(db: Queries): ProgramChanges {
       const { owner, mode, access, encoding, type } = row;
       const lists = JSON.parse(access) as Omit<AccessRule, "owner" | "mode">;
       return { address, encoding, type, access: { owner, mode, ...lists } };
-    },
-
-    async document(address) {
-      const row = await db.first<{ data: string }>((sql) => sql("program_documents").where({ address }).select("data"));
-      return row?.data;
     },
 
     async insert({ address, name, access, content, metadata }, timeMs) {
@@ -78,8 +44,46 @@ export function createProgramChanges(db: Queries): ProgramChanges {
           updated_ms: timeMs,
         }),
       );
-      await insertReaders(address, access);
-      await insertContent(address, content);
+      await insertReaders(db, address, access);
+      await insertContent(db, address, content);
+    },
+
+    async setAccess(address, rule, timeMs) {
+      await db.runAll((sql) => [
+        sql("programs")
+          .where({ address })
+          .update({ ...accessColumns(rule), updated_ms: timeMs }),
+        sql("program_readers").where({ address }).delete(),
+      ]);
+      await insertReaders(db, address, rule);
+    },
+
+    async delete(address, timeMs) {
+      await db.runAll((sql) => [
+        sql("programs").where({ address }).update({ deleted: true, updated_ms: timeMs, size_bytes: 0 }),
+        ...["program_documents", "program_fields", "program_readers"].map((table) =>
+          sql(table).where({ address }).delete(),
+        ),
+      ]);
+    },
+  };
+}
+
+/** What changes what a program holds. */
+function createContentChanges(
+  db: Queries,
+): Pick<ProgramChanges, "document" | "replaceContent" | "setField" | "deleteField"> {
+  async function saveDocument(address: string, data: string, sizeBytes: number, timeMs: number): Promise<void> {
+    await db.runAll((sql) => [
+      sql("program_documents").insert({ address, data }).onConflict("address").merge(),
+      sql("programs").where({ address }).update({ type: "object", size_bytes: sizeBytes, updated_ms: timeMs }),
+    ]);
+  }
+
+  return {
+    async document(address) {
+      const row = await db.first<{ data: string }>((sql) => sql("program_documents").where({ address }).select("data"));
+      return row?.data;
     },
 
     async replaceContent(address, content, timeMs) {
@@ -90,7 +94,7 @@ export function createProgramChanges(db: Queries): ProgramChanges {
           .where({ address })
           .update({ ...contentColumns(content), updated_ms: timeMs }),
       ]);
-      await insertContent(address, content);
+      await insertContent(db, address, content);
     },
 
     async setField(address, { text, sizeBytes, field, value }, timeMs) {
@@ -114,26 +118,27 @@ export function createProgramChanges(db: Queries): ProgramChanges {
           .delete(),
       );
     },
-
-    async setAccess(address, rule, timeMs) {
-      await db.runAll((sql) => [
-        sql("programs")
-          .where({ address })
-          .update({ ...accessColumns(rule), updated_ms: timeMs }),
-        sql("program_readers").where({ address }).delete(),
-      ]);
-      await insertReaders(address, rule);
-    },
-
-    async delete(address, timeMs) {
-      await db.runAll((sql) => [
-        sql("programs").where({ address }).update({ deleted: true, updated_ms: timeMs, size_bytes: 0 }),
-        ...["program_documents", "program_fields", "program_readers"].map((table) =>
-          sql(table).where({ address }).delete(),
-        ),
-      ]);
-    },
   };
+}
+
+async function insertContent(db: Queries, address: string, content: ProgramContent): Promise<void> {
+  if (content === undefined) {
+    return;
+  }
+  const { text, type } = content;
+  await db.run((sql) => sql("program_documents").insert({ address, data: text }));
+  if (type === "object") {
+    const rows = membersOf(text).map(({ name, valueStart, valueEnd }, position) => {
+      const value = text.slice(valueStart, valueEnd);
+      return { address, name_json: JSON.stringify(name), position, type: typeOfJson(value), value };
+    });
+    await db.runAll((sql) => inChunks(rows).map((some) => sql("program_fields").insert(some)));
+  }
+}
+
+async function insertReaders(db: Queries, address: string, rule: AccessRule): Promise<void> {
+  const rows = [...namedReaders(rule)].map(([identity, isAllowed]) => ({ address, identity, allowed: isAllowed }));
+  await db.runAll((sql) => inChunks(rows).map((some) => sql("program_readers").insert(some)));
 }
 
 /** What a program's own row says of what it holds. */

@@ -7,6 +7,9 @@ import { join } from "node:path";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { sha256 } from "../../src/base/hash.js";
 import { StartError } from "../../src/base/start-error.js";
+import { migrate } from "../../src/db/migrate.js";
+import { migrations } from "../../src/db/migrations.js";
+import { openDatabase } from "../../src/db/open.js";
 import { authorityDirectory, createPublic, signTransaction, testKey } from "../helpers/chain.js";
 import { type PostgresServer, startPostgres } from "../helpers/databases.js";
 import { ask, askJson } from "../helpers/plain-client.js";
@@ -36,6 +39,15 @@ testPostgres.serial("a missing database and a wrong password are told of", async
   });
   url.password = "wrong";
   await t.throwsAsync(startTestNode(t, { database: url.href }), { message: /refuses the user or the password/ });
+});
+
+testPostgres.serial("nodes that start at once prepare an empty database once, and all of them start", async (t) => {
+  const url = await postgres.createDatabase();
+  const databases = await Promise.all(Array.from({ length: 4 }, () => openDatabase(url)));
+  t.teardown(() => Promise.all(databases.map((database) => database.close())));
+  await Promise.all(databases.map((database) => migrate(database)));
+  const [first] = databases;
+  t.is((await first!.read.rows((sql) => sql("schema_migrations"))).length, migrations.length);
 });
 
 testPostgres.serial("a server that stops shows as failing, loses nothing, and heals by itself", async (t) => {
