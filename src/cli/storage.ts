@@ -43,7 +43,12 @@ Examples:
   gatehouse storage append stor-… tags '"first"' --key alice.key
   gatehouse storage get stor-… title`,
     );
+  addCreate(storage);
+  addChanges(storage);
+  addReads(storage);
+}
 
+function addCreate(storage: Command): void {
   changing(storage, "create <NAME>", "Make a program, owned by the key; prints its address.", withData, withAccess)
     .option("--metadata <JSON>", "A JSON object to keep with it.")
     .option("--salt <TEXT>", "Part of its address.", "")
@@ -63,7 +68,9 @@ Examples:
         await change(flags, { case: "createProgram", value }, address, nonce);
       },
     );
+}
 
+function addChanges(storage: Command): void {
   changing(storage, "write <ADDRESS>", "Replace what a program holds.", withData).action(
     async (address: string, flags: ChangeFlags & DataFlags) => {
       await change(
@@ -110,7 +117,9 @@ Examples:
       await change(flags, { case: "updateAccess", value: { storageAddress: address, access } }, address);
     },
   );
+}
 
+function addReads(storage: Command): void {
   reading(storage, "get <ADDRESS> [FIELD]", "Print a program's data, or one field of it.").action(
     async (address: string, field: string | undefined, flags: ChangeFlags) => {
       const path = `/storage-program/${encodeURIComponent(address)}`;

@@ -1,0 +1,72 @@
+/** The main loop of a node, as its subsystem shows it: its life, its tasks' failures, and how far catching up is. */
+import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { messageOf } from "../base/message-of.js";
+import { type Repetition, repeat } from "../base/repeat.js";
+import { createMainLoop, type LoopTask, type MainLoop } from "../peers/main-loop.js";
+import type { SyncProgress } from "../peers/sync.js";
+import type { NodeCore } from "./core.js";
+
+const progressEveryMs = 1_000;
+const progressLineEveryMs = 10_000;
+
+/** Counts, logs and shows what a task threw. */
+export type TaskErrors = (task: string, error: unknown) => void;
+
+export function createTaskErrors({ subsystems, log }: NodeCore): TaskErrors {
+  let taskErrors = 0n;
+  return (task, error) => {
+    taskErrors++;
+    log.error({ subsystem: "main_loop", task, err: error }, `Task ${task} failed`);
+    const message = `Task ${task}: ${messageOf(error)}`;
+    subsystems.set("main_loop", { error: { message, source: task }, extra: { taskErrors } });
+  };
+}
+
+/** What the loop does, and how long it waits for it. */
+export interface NodeLoopParts {
+  readonly tasks: readonly LoopTask[];
+  readonly tickDeadlineMs: number;
+  readonly onTaskError: TaskErrors;
+}
+
+export function createNodeLoop({ config, subsystems, lifecycle }: NodeCore, parts: NodeLoopParts): MainLoop {
+  return createMainLoop({
+    ...parts,
+    intervalMs: config.loopIntervalMs,
+    nowMs: Date.now,
+    onLife(death) {
+      if (death === undefined) {
+        subsystems.set("main_loop", { status: SubsystemStatus.READY });
+      } else if (!lifecycle.isStopping()) {
+        subsystems.set("main_loop", { status: SubsystemStatus.FAILED, error: { message: death, source: "main_loop" } });
+      }
+    },
+  });
+}
+
+/** Shows how far catching up is, and writes a line of it now and then. */
+export function reportProgress(
+  { subsystems, log }: NodeCore,
+  progress: () => SyncProgress | undefined,
+  onTaskError: TaskErrors,
+): Repetition {
+  let linedMs = 0;
+  return repeat(
+    () => {
+      const state = progress();
+      subsystems.set("main_loop", { extra: { sync: state } });
+      if (state !== undefined && Date.now() - linedMs >= progressLineEveryMs) {
+        linedMs = Date.now();
+        log.info({ subsystem: "main_loop", public: true }, progressLine(state));
+      }
+      return Promise.resolve();
+    },
+    progressEveryMs,
+    (error) => onTaskError("progress", error),
+  );
+}
+
+function progressLine({ block, targetBlock, blocksPerS, leftS }: SyncProgress): string {
+  const left = leftS === undefined ? "" : `, ${Math.ceil(leftS)} s left`;
+  return `Catching up: block ${block} of ${targetBlock}, ${blocksPerS}/s${left}`;
+}

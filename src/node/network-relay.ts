@@ -1,0 +1,108 @@
+/** How transactions get to where blocks are made: relayed by a node that is no authority, kept by one that is. */
+import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
+import { sha256 } from "../base/hash.js";
+import type { Chain } from "../chain/chain.js";
+import type { ChainStore } from "../chain/store.js";
+import type { PeerClient } from "../peers/client.js";
+import type { LoopTask } from "../peers/main-loop.js";
+import type { PeerBook } from "../peers/peer-book.js";
+import { createRelay } from "../peers/relay.js";
+import type { PeerServiceParts } from "../peers/service.js";
+import { Failure } from "../rpc/errors.js";
+import type { NodeCore } from "./core.js";
+import type { TaskErrors } from "./network-loop.js";
+
+/** What it is made of beside the core. */
+export interface NodeRelayParts {
+  readonly store: ChainStore;
+  readonly chain: Chain;
+  readonly book: PeerBook;
+  readonly client: PeerClient;
+  readonly authorities: readonly string[];
+  /** This node relays: it is a writer, and no authority. */
+  readonly isRelaying: boolean;
+  /** A process beside this one makes blocks. */
+  readonly hasConsensus: () => boolean;
+  readonly onTaskError: TaskErrors;
+}
+
+/** The way of transactions. */
+export interface NodeRelay {
+  /** Puts a transaction into the mempool, and relays it where others make the blocks. */
+  readonly submit: (transaction: Transaction) => Promise<string>;
+  /** {@link submit} for one that a peer relays; what became of it if it is known already. */
+  readonly takeTransaction: PeerServiceParts["takeTransaction"];
+  /** What the main loop does for it. */
+  readonly tasks: readonly LoopTask[];
+  start(): void;
+  stop(): Promise<void>;
+}
+
+/** Ticks without anybody to relay transactions to before that is a failure. */
+const ticksWithoutRelay = 3;
+
+export function createNodeRelay({ subsystems }: NodeCore, parts: NodeRelayParts): NodeRelay {
+  const { store, chain, book, client, authorities, isRelaying, hasConsensus, onTaskError } = parts;
+  const relay = createRelay({
+    mempool: {
+      pendingToRelay: (...given) => store.pendingToRelay(...given),
+      pendingSince: (...given) => store.pendingSince(...given),
+      markRelayed: (...given) => store.markRelayed(...given),
+      reject: (hash, reason) => store.write((changes) => changes.reject(hash, reason, Date.now())),
+    },
+    book,
+    authorities,
+    async send(endpoint, transactions) {
+      const request = { transactions: [...transactions] };
+      return (await client.call(endpoint, PeerService.method.relayTransactions, request)).outcomes;
+    },
+    nowMs: Date.now,
+    onError: (error) => onTaskError("relay", error),
+  });
+
+  let idleTicks = 0;
+  function relayPending(): void {
+    idleTicks = relay.isPossible() ? 0 : idleTicks + 1;
+    if (relay.isPossible()) {
+      subsystems.set("dtr", { status: SubsystemStatus.READY });
+      relay.kick();
+    } else if (idleTicks === ticksWithoutRelay) {
+      subsystems.set("dtr", { status: SubsystemStatus.FAILED, error: { message: nobodyToRelayTo, source: "dtr" } });
+    }
+  }
+
+  /** An authority relays nothing: what it has is where it belongs. */
+  async function submit(transaction: Transaction): Promise<string> {
+    if (isRelaying && chain.head() !== undefined && !relay.isPossible() && !hasConsensus()) {
+      throw new Failure("RELAY_UNAVAILABLE", `${nobodyToRelayTo} Submit the transaction to another node.`, 5);
+    }
+    const hash = await chain.submit(transaction);
+    if (isRelaying) {
+      relay.kick();
+    }
+    return hash;
+  }
+
+  return {
+    submit,
+    async takeTransaction(transaction) {
+      const fate = await store.fate(sha256(transaction.body));
+      if (fate === undefined) {
+        await submit(transaction);
+        return { status: "pending" };
+      }
+      return fate.status === "included" ? { status: "included" } : fate;
+    },
+    tasks: isRelaying ? [{ name: "relay", run: relayPending }] : [],
+    start() {
+      if (isRelaying) {
+        subsystems.set("dtr", { status: SubsystemStatus.RUNNING });
+      }
+    },
+    stop: () => relay.stop(),
+  };
+}
+
+const nobodyToRelayTo = "No verified peer is online to relay transactions to.";

@@ -1,0 +1,156 @@
+/** How a node keeps up with others: who it says it is, whom it dials, and how it gets and announces blocks. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { NodeKey } from "../base/node-key.js";
+import { version } from "../base/version.js";
+import type { Chain } from "../chain/chain.js";
+import type { Genesis } from "../chain/genesis.js";
+import { readHeader } from "../chain/transaction.js";
+import { createAnnounce } from "../peers/announce.js";
+import { createPeerClient, type PeerClient } from "../peers/client.js";
+import { createDialer, type Dialer } from "../peers/dialer.js";
+import { resolveEndpoint } from "../peers/endpoint.js";
+import type { LoopTask } from "../peers/main-loop.js";
+import type { Self } from "../peers/node-info.js";
+import { isOperators, provenIdentity } from "../peers/peer.js";
+import { createStatusReader } from "../peers/status.js";
+import { createSync, type Sync } from "../peers/sync.js";
+import { createGrpcClient } from "../rpc/grpc/grpc-client.js";
+import type { NodeCore } from "./core.js";
+import { type NodeBook, peersWanted } from "./network-book.js";
+import type { TaskErrors } from "./network-loop.js";
+
+/** How long a peer may take to answer a call. */
+export const peerDeadlineMs = 2_000;
+/** How long a peer may take for the next block. */
+const stallMs = 10_000;
+/** How long a peer that told of a new block waits for word that it has arrived. */
+const catchUpWithinMs = 1_000;
+/** Most peers that are asked in one tick; of more, each has its turn. */
+const maxAskedPerTick = 100;
+
+/** Calls peers, at the addresses that the policy lets it call; what the operator named may be private. */
+export function connectPeers({ config, onStop }: NodeCore, key: NodeKey, { book, policy }: NodeBook): PeerClient {
+  const client = createPeerClient({
+    openChannel: createGrpcClient(config.omniTls ? key.tlsCredentials() : undefined),
+    deadlineMs: peerDeadlineMs,
+    expectedIdentity: (endpoint) => provenIdentity(book.get(endpoint)),
+    resolve(endpoint) {
+      const entry = book.get(endpoint);
+      const isTrusted = entry !== undefined && isOperators(entry);
+      return resolveEndpoint(endpoint, isTrusted ? { ...policy, allowPrivate: true } : policy);
+    },
+  });
+  onStop("the calls to peers", () => client.close());
+  return client;
+}
+
+/** What it is made of beside the core. */
+export interface NodeSyncParts extends NodeBook {
+  readonly chain: Chain;
+  readonly genesis: Genesis | undefined;
+  readonly key: NodeKey;
+  readonly client: PeerClient;
+  readonly isAccepting: () => boolean;
+  readonly onTaskError: TaskErrors;
+}
+
+/** The way of blocks. */
+export interface NodeSync {
+  readonly self: Self;
+  readonly readStatus: ReturnType<typeof createStatusReader>;
+  readonly dialer: Dialer;
+  readonly sync: Sync;
+  /** What the main loop does for it. */
+  readonly tasks: readonly LoopTask[];
+  /** Hears that a peer told of its newest block; resolves when that is here, or after a while. */
+  readonly onStatus: () => Promise<void>;
+}
+
+export function createNodeSync(core: NodeCore, parts: NodeSyncParts): NodeSync {
+  const { config, bus, log } = core;
+  const { book, policy, chain, genesis, client, onTaskError } = parts;
+  const self = describeSelf(core, parts);
+  const readStatus = createStatusReader({
+    readHeader,
+    authorities: genesis?.authorities ?? [],
+    genesisHash: genesis?.hash ?? "",
+  });
+  const dialer = createDialer({
+    self,
+    book,
+    client,
+    policy,
+    readStatus,
+    nowMs: Date.now,
+    onVerified(endpoint) {
+      log.info({ subsystem: "omni", endpoint }, `The peer ${book.get(endpoint)?.identity} is verified at ${endpoint}`);
+      bus.emit("peerVerified", { endpoint });
+    },
+    onError: (error) => onTaskError("peers", error),
+  });
+  const announce = createAnnounce({ book, dialer, head: () => chain.head()?.number ?? 0n });
+  const sync = createSync({
+    book,
+    chain: { head: () => chain.head()?.number, apply: (block) => chain.apply(block) },
+    blocks: (endpoint, fromNumber, signal) => client.blocks(endpoint, fromNumber, signal),
+    stallMs,
+    nowMs: Date.now,
+    onError: (error) => onTaskError("sync", error),
+    onEnd: announce,
+    onLeft: (endpoint, reason) =>
+      log.warn({ subsystem: "main_loop", endpoint }, `Left the peer ${endpoint}: ${reason}`),
+  });
+
+  /** The chain of a reader is brought forward by another node. */
+  function keepUp(): void {
+    if (config.role === "writer") {
+      sync.kick();
+    }
+  }
+
+  async function askPeers(): Promise<void> {
+    const due = book.due(maxAskedPerTick);
+    const told = due[Math.floor(Math.random() * due.length)];
+    await Promise.all(due.map((endpoint) => dialer.dial(endpoint, endpoint === told ? peersWanted : 0)));
+    keepUp();
+  }
+
+  bus.on("peerVerified", keepUp);
+  bus.on("blockApplied", () => {
+    if (!sync.isActive()) {
+      announce();
+    }
+  });
+  return {
+    self,
+    readStatus,
+    dialer,
+    sync,
+    tasks: [
+      { name: "peers", run: askPeers },
+      { name: "sync", run: keepUp },
+    ],
+    async onStatus() {
+      const wasActive = sync.isActive();
+      keepUp();
+      if (!wasActive && sync.isActive()) {
+        await Promise.race([sync.settled(), sleep(catchUpWithinMs, undefined, { ref: false })]);
+      }
+    },
+  };
+}
+
+/** What the node tells others of itself. */
+function describeSelf({ addresses }: NodeCore, { key, genesis, chain, isAccepting }: NodeSyncParts): Self {
+  return {
+    key,
+    genesisHash: genesis?.hash,
+    version,
+    connectionString: () => addresses.connectionString,
+    endpoint: () => addresses.omniUrl,
+    status: () => {
+      const head = chain.head();
+      return { headHeader: head?.header, headSignature: head?.signature, accepting: isAccepting() };
+    },
+  };
+}
