@@ -26,4 +26,22 @@ export const testPeers: StoreSuite = (engine, open) => {
     await store.save({ saved: [known, peer(1_000)], removed: many.slice(2).map(({ endpoint }) => endpoint) });
     t.deepEqual(await store.load(), [peer(1), known, peer(1_000)]);
   });
+
+  test(`${engine}: peers: who named one is stored in the words of always`, async (t) => {
+    const database = await open(t);
+    const words = { file: "file", operator: "operator", hello: "handshake", gossip: "gossip" } as const;
+    const rows = Object.keys(words).map((origin) => ({ endpoint: origin, origin, failures: 0, next_try_ms: 0 }));
+    await database.transaction((db) => db.runAll((sql) => [sql("peers").insert(rows)]));
+    const store = createPeerStore(database);
+    const peers = await store.load();
+    t.deepEqual(
+      peers.map(({ origin }) => origin),
+      Object.values(words),
+    );
+    await store.save({ saved: peers, removed: [] });
+    const stored = await database.read.rows<{ endpoint: string; origin: string }>((sql) =>
+      sql("peers").orderBy("id").select("endpoint", "origin"),
+    );
+    t.true(stored.every(({ endpoint, origin }) => endpoint === origin));
+  });
 };
