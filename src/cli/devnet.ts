@@ -30,6 +30,8 @@ const firstPort = Number(optionsByKey.rpcPort.fallback);
 const maxNodes = 16;
 /** How often the table of a terminal is drawn anew. */
 const drawEveryMs = 1_000;
+/** How long the nodes may take to find each other, or to have what one of them has. */
+const settleWithinMs = 30_000;
 
 /** Adds the command. */
 export function addDevnet(program: Command): void {
@@ -165,18 +167,38 @@ async function writeGenesis(directory: string): Promise<void> {
   }
 }
 
-/** Nodes learn of each other with their first ticks; a lone node has nobody to wait for. */
+interface PeerBody {
+  readonly sync: { readonly block: number | null };
+  readonly status: { readonly ready: boolean };
+}
+
+/** Waits until all nodes are ready and know it of each other, at one block; a lone node has nobody to wait for. */
 async function untilSettled(nodes: readonly RunningNode[], signal: AbortSignal): Promise<void> {
-  const giveUpAtMs = Date.now() + 10_000;
+  const giveUpAtMs = Date.now() + settleWithinMs;
   while (Date.now() < giveUpAtMs && !signal.aborted) {
-    const peerLists = await Promise.all(nodes.map(({ rpcUrl }) => askNode(rpcUrl, "/peerlist")));
-    const peers = peerLists.flatMap(({ text }) => JSON.parse(text) as { status: { ready: boolean } }[]);
-    const isComplete = peerLists.every(({ text }) => (JSON.parse(text) as unknown[]).length === nodes.length - 1);
-    if (isComplete && peers.every(({ status }) => status.ready)) {
+    const states = await Promise.all(nodes.map(({ rpcUrl }) => askState(rpcUrl)));
+    const isSettled = states.every(
+      ({ isReady, block, peers }) =>
+        isReady &&
+        block === states[0]!.block &&
+        peers.length === nodes.length - 1 &&
+        peers.every(({ sync, status }) => status.ready && sync.block === block),
+    );
+    if (isSettled) {
       return;
     }
     await sleep(100);
   }
+}
+
+async function askState(url: string): Promise<{ isReady: boolean; block: number; peers: PeerBody[] }> {
+  const paths = ["/readyz?exclude=dormant", "/chain/head", "/peerlist"];
+  const [ready, head, peers] = await Promise.all(paths.map((path) => askNode(url, path)));
+  return {
+    isReady: ready!.status === 200,
+    block: (JSON.parse(head!.text) as { number: number }).number,
+    peers: JSON.parse(peers!.text) as PeerBody[],
+  };
 }
 
 function overview(url: string, samples: readonly SampleSection[]): string[] {

@@ -5,9 +5,10 @@ import type { Nodes } from "mdast";
 import { fromMarkdown } from "mdast-util-from-markdown";
 import { toString } from "mdast-util-to-string";
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 import { visit } from "unist-util-visit";
+import { configFile, options } from "../../src/config/options.js";
 import { readHttpRule } from "../../src/rpc/http/http-rule.js";
 import { areaOf } from "../../src/rpc/json-rpc/named-methods.js";
 import { contractServices } from "../helpers/contract-files.js";
@@ -93,6 +94,42 @@ test("every document can be reached from the README", async (t) => {
     (await listDocuments()).filter((document) => !reached.has(document)),
     [],
   );
+});
+
+/** All of a document that is set as code, in a line or as a block. */
+function codeOf(tree: Nodes): string[] {
+  const code: string[] = [];
+  visit(tree, ["inlineCode", "code"], (node) => {
+    code.push((node as { value: string }).value);
+  });
+  return code;
+}
+
+test("every option and every script that a document names is there", async (t) => {
+  const { scripts } = JSON.parse(await readFile("package.json", "utf8")) as { scripts: Record<string, string> };
+  const commands = await Promise.all(
+    (await readdir("src/cli")).map(async (name) => await readFile(join("src/cli", name), "utf8")),
+  );
+  const flags = new Set([
+    ...[configFile, ...options].map(({ name }) => `--${name}`),
+    ...commands.flatMap((source) => source.match(/--[a-z][a-z-]*/g) ?? []),
+  ]);
+  const wrong: string[] = [];
+  // The changelog also names what is gone.
+  for (const document of (await listDocuments()).filter((path) => path !== "CHANGELOG.md")) {
+    for (const code of codeOf(fromMarkdown(await readFile(document, "utf8")))) {
+      const [named] = /^--[a-z][a-z-]*/.exec(code) ?? [];
+      if (named !== undefined && !flags.has(named)) {
+        wrong.push(`${document}: ${named}`);
+      }
+      for (const [, script] of code.matchAll(/\bnpm run (?:--silent )?([a-z]+)/g)) {
+        if (!(script! in scripts)) {
+          wrong.push(`${document}: npm run ${script}`);
+        }
+      }
+    }
+  }
+  t.deepEqual(wrong, []);
 });
 
 /** The cells of a table's rows that begin so. */

@@ -1,6 +1,7 @@
 /** Does what a document shows, in its order, as a reader would, and compares what comes with what is shown. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { isInstalled } from "../helpers/when.js";
 import type { Teardown } from "../helpers/start-node.js";
 import { type Block, readCommands, readSteps, type Step } from "./document.js";
@@ -89,7 +90,7 @@ async function takeSteps(
     const { output, code } = await (
       action.stays
         ? terminals.start(terminal, text, (soFar) => match(soFar) !== undefined)
-        : terminals.get(terminal).run(text)
+        : runPatiently(terminals.get(terminal), text)
     ).catch((error: unknown) => {
       throw new Error(`line ${action.line}: ${action.command}\n${sandbox.toDocument((error as Error).message)}`);
     });
@@ -138,6 +139,17 @@ async function takeSteps(
     await terminals.close();
   }
   return commands;
+}
+
+/** A node of a busy machine may refuse a request and say when to ask again; what it refused was not done. */
+async function runPatiently(terminal: Terminal, command: string): Promise<Outcome> {
+  for (let attempt = 1; ; attempt++) {
+    const outcome = await terminal.run(command);
+    if (!/\bOVERLOADED\b/.test(outcome.output) || attempt === 20) {
+      return outcome;
+    }
+    await sleep(1_000);
+  }
 }
 
 /** In a console block each command is compared with the lines below it; a block of sh is one script. */
