@@ -49,7 +49,7 @@ export async function openMetricsPort(core: NodeCore, metrics: Metrics): Promise
 /** Binds the port of tools for assistants. */
 export async function openMcpPort(core: NodeCore, { services, edge }: Served): Promise<void> {
   const { config, onInternalError } = core;
-  const server = createMcpPort({ services, gate: edge, onInternalError, info, resources });
+  const server = await createMcpPort({ services, gate: edge, onInternalError, info, resources });
   await open(core, "mcp", server, config.mcpPort, "--mcp-port");
 }
 
