@@ -23,11 +23,14 @@ export default tseslint.config(
       ],
       "no-restricted-syntax": [
         "error",
-        {
-          selector:
-            "MemberExpression > Identifier.property[name=/^_/], MemberExpression > Literal.property[value=/^_/]",
+        ...[
+          "MemberExpression > Identifier.property[name=/^_/]",
+          "MemberExpression > Literal.property[value=/^_/]",
+          "ClassBody > * > Identifier.key[name=/^_/]",
+        ].map((selector) => ({
+          selector,
           message: "What begins with an underscore is private to its library, and changes without notice.",
-        },
+        })),
       ],
     },
   },

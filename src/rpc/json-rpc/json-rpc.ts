@@ -1,7 +1,7 @@
 /**
  * The JSON-RPC entry point. Requests with `jsonrpc: "2.0"` follow the JSON-RPC 2.0 specification and call every unary
- * rpc by its name; requests without it are the node-call envelope that existing clients of such networks speak, answered in
- * its own shape.
+ * rpc by its name; requests without it are the node-call envelope that existing clients of such networks speak, answered
+ * in its own shape.
  */
 import {
   JSONRPCErrorCode,

@@ -8,8 +8,8 @@ import type { JsonRpcRequest } from "./request.js";
 export type CallByName = (name: string, params: unknown) => Promise<string>;
 
 /**
- * Answers a request of the node-call envelope with JSON text; undefined for one that it does not know. Throws a Failure as
- * methods do.
+ * Answers a request of the node-call envelope with JSON text; undefined for one that it does not know. Throws a Failure
+ * as methods do.
  */
 export type AnswerNodeCall = (method: string, params: unknown, call: CallByName) => Promise<string | undefined>;
 
