@@ -25,7 +25,7 @@ Every option is also an environment variable (shown above) and a key of the file
 A flag wins over the environment, the environment over the file, the file over the default.
 
 Examples:
-  gatehouse start --genesis examples/genesis.json --peers examples/peers.json
+  gatehouse start --genesis genesis.json --peers peers.json
   gatehouse start --config examples/config.yaml --log-level debug
   GATEHOUSE_RPC_PORT=8080 gatehouse start --genesis genesis.json --json`,
     )
