@@ -5,8 +5,7 @@ import { once } from "node:events";
 import { cp, symlink, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
-import { type Teardown, temporaryDirectory } from "../helpers/start-node.js";
-import { fileTeardown } from "../helpers/teardown.js";
+import { type Teardown, temporaryDirectory, fileTeardown } from "../helpers/teardown.js";
 
 /** Files to plant in src/, and what the rules must say of them, no more and no less. */
 interface Plant {

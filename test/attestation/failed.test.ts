@@ -3,8 +3,9 @@ import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { afterMounting, whyNotMounted } from "../helpers/mounts.js";
 import { ask, askJson } from "../helpers/plain-client.js";
-import { startNodeProcess } from "../helpers/run-cli.js";
-import { sampleGenesis, silentPeer, temporaryDirectory } from "../helpers/start-node.js";
+import { startNodeProcess } from "../helpers/start-cli.js";
+import { sampleGenesis, silentPeer } from "../helpers/start-node.js";
+import { temporaryDirectory } from "../helpers/teardown.js";
 import { testUnless } from "../helpers/when.js";
 
 const hide = `mount --bind /dev/null ${resolve("node_modules/tlsn-wasm/tlsn_wasm_bg.wasm")}`;

@@ -7,7 +7,8 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { buildPresentation, notaryKey } from "../helpers/presentation.js";
 import { ask, askJson } from "../helpers/plain-client.js";
-import { silentPeer, startTestNode, type Teardown, temporaryDirectory, type TestNode } from "../helpers/start-node.js";
+import { silentPeer, startTestNode, type TestNode } from "../helpers/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
 import { until } from "../helpers/until.js";
 
 async function start(t: Teardown, flags: Readonly<Record<string, string | boolean>> = {}): Promise<TestNode> {

@@ -10,9 +10,11 @@ import { sha256 } from "../../src/base/hash.js";
 import type { Database } from "../../src/db/database.js";
 import type { Engine } from "../../src/db/dialects.js";
 import { Failure } from "../../src/rpc/errors.js";
-import { createPublic, effectsOn, openChain, signTransaction, type TestKey, testKey } from "../helpers/chain.js";
+import { createPublic, signTransaction } from "../helpers/transactions.js";
+import { effectsOn, openChain } from "../helpers/chain.js";
+import { type TestKey, testKey } from "../helpers/keys.js";
 import { prepareEngines } from "../helpers/databases.js";
-import type { Teardown } from "../helpers/start-node.js";
+import type { Teardown } from "../helpers/teardown.js";
 
 const [authority, second, alice, bob] = [testKey(1), testKey(2), testKey(3), testKey(4)];
 const now = 1_800_000_000_000;

@@ -8,18 +8,14 @@ import { BlockSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService, ConsensusService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { openDatabase } from "../../src/db/open.js";
 import { migrate } from "../../src/db/migrate.js";
-import {
-  authorityDirectory,
-  createPublic,
-  genesisOf,
-  openChain,
-  signTransaction,
-  type TestKey,
-  testKey,
-} from "../helpers/chain.js";
+import { authorityDirectory } from "../helpers/start-member.js";
+import { createPublic, signTransaction } from "../helpers/transactions.js";
+import { genesisOf, openChain } from "../helpers/chain.js";
+import { type TestKey, testKey } from "../helpers/keys.js";
 import { ask } from "../helpers/plain-client.js";
 import { readFailure } from "../helpers/rpc-clients.js";
-import { startTestNode, type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+import { startTestNode } from "../helpers/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
 import { until } from "../helpers/until.js";
 
 const [authority, other, alice] = [testKey(1), testKey(2), testKey(3)];

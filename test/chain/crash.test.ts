@@ -8,9 +8,11 @@ import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/ch
 import { describeBlock } from "../../src/chain/transaction.js";
 import { sha256 } from "../../src/base/hash.js";
 import { openDatabase } from "../../src/db/open.js";
-import { authorityDirectory, createPublic, signTransaction, testKey } from "../helpers/chain.js";
+import { authorityDirectory } from "../helpers/start-member.js";
+import { createPublic, signTransaction } from "../helpers/transactions.js";
+import { testKey } from "../helpers/keys.js";
 import { ask, askJson } from "../helpers/plain-client.js";
-import { startNodeProcess } from "../helpers/run-cli.js";
+import { startNodeProcess } from "../helpers/start-cli.js";
 import { startTestNode } from "../helpers/start-node.js";
 import { until } from "../helpers/until.js";
 

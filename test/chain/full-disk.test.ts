@@ -5,11 +5,13 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { sha256 } from "../../src/base/hash.js";
-import { authorityDirectory, createPublic, signTransaction, testKey } from "../helpers/chain.js";
+import { authorityDirectory } from "../helpers/start-member.js";
+import { createPublic, signTransaction } from "../helpers/transactions.js";
+import { testKey } from "../helpers/keys.js";
 import { afterMounting, whyNotMounted } from "../helpers/mounts.js";
 import { ask, askJson } from "../helpers/plain-client.js";
 import { readFailure } from "../helpers/rpc-clients.js";
-import { startNodeProcess } from "../helpers/run-cli.js";
+import { startNodeProcess } from "../helpers/start-cli.js";
 import { until } from "../helpers/until.js";
 import { testUnless } from "../helpers/when.js";
 

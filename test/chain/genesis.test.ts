@@ -3,7 +3,8 @@ import { writeFile } from "node:fs/promises";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { seedDatabase } from "../helpers/seed.js";
-import { startTestNode, type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+import { startTestNode } from "../helpers/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
 import { ask, askJson } from "../helpers/plain-client.js";
 import { StartError } from "../../src/base/start-error.js";
 

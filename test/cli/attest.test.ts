@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { buildPresentation, notaryKey } from "../helpers/presentation.js";
 import { runCli } from "../helpers/run-cli.js";
-import { temporaryDirectory } from "../helpers/start-node.js";
+import { temporaryDirectory } from "../helpers/teardown.js";
 
 test("an attestation is verified offline, in each of its forms", async (t) => {
   const dir = await temporaryDirectory(t);

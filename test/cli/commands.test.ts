@@ -7,9 +7,11 @@ import { createPrivateKey, createPublicKey } from "node:crypto";
 import { ask } from "../helpers/plain-client.js";
 import { healthShape } from "../helpers/health-shape.js";
 import { until } from "../helpers/until.js";
-import { startMember } from "../helpers/chain.js";
-import { cleanEnvironment, cliPath, runCli, runCliProcess, startCli } from "../helpers/run-cli.js";
-import { startTestNode, temporaryDirectory } from "../helpers/start-node.js";
+import { startMember } from "../helpers/start-member.js";
+import { cleanEnvironment, cliPath, runCli, runCliProcess } from "../helpers/run-cli.js";
+import { startCli } from "../helpers/start-cli.js";
+import { startTestNode } from "../helpers/start-node.js";
+import { temporaryDirectory } from "../helpers/teardown.js";
 import { options } from "../../src/config/options.js";
 
 test("help teaches: every command, every option with its variable and default", async (t) => {

@@ -8,8 +8,10 @@ import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import type { HealthBody } from "../helpers/health-shape.js";
 import { connectGrpc } from "../helpers/grpc-client.js";
 import { ask, askJson } from "../helpers/plain-client.js";
-import { runCliProcess, startCli } from "../helpers/run-cli.js";
-import { sampleGenesis, type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+import { runCliProcess } from "../helpers/run-cli.js";
+import { startCli } from "../helpers/start-cli.js";
+import { sampleGenesis } from "../helpers/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
 import { until } from "../helpers/until.js";
 
 const quiet = ["--log-level", "error", "--host", "127.0.0.1", "--omni-port", "0"] as const;

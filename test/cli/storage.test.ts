@@ -1,9 +1,11 @@
 import test from "ava";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { writeKey, authorityDirectory, testKey } from "../helpers/chain.js";
+import { writeKey, testKey } from "../helpers/keys.js";
+import { authorityDirectory } from "../helpers/start-member.js";
 import { type CliResult, runCli } from "../helpers/run-cli.js";
-import { startTestNode, type Teardown } from "../helpers/start-node.js";
+import { startTestNode } from "../helpers/start-node.js";
+import type { Teardown } from "../helpers/teardown.js";
 
 async function setUp(t: Teardown) {
   const dir = await authorityDirectory(t, testKey(1));

@@ -1,11 +1,13 @@
 import test from "ava";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { genesisOf, testKey, writeKey } from "../helpers/chain.js";
+import { genesisOf } from "../helpers/chain.js";
+import { testKey, writeKey } from "../helpers/keys.js";
 import { proofJson, verificationKeyJson } from "../helpers/groth16.js";
 import { askJson } from "../helpers/plain-client.js";
 import { type CliResult, runCli } from "../helpers/run-cli.js";
-import { startTestNode, type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+import { startTestNode } from "../helpers/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
 
 const element = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;
 

@@ -4,7 +4,9 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { connectGatehouse, Reason, reasonOf } from "gatehouse/client";
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { AccessMode } from "../../gen/gatehouse/storage/v1/storage_pb.js";
-import { signTransaction, startMember, testKey } from "../helpers/chain.js";
+import { signTransaction } from "../helpers/transactions.js";
+import { startMember } from "../helpers/start-member.js";
+import { testKey } from "../helpers/keys.js";
 import { until } from "../helpers/until.js";
 
 for (const protocol of ["connect", "grpc"] as const) {

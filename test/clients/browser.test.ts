@@ -10,9 +10,11 @@ import type { Browser } from "playwright-core";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { launchBrowser, listen, whyNoBrowser } from "../helpers/browser.js";
-import { createPublic, signTransaction, startMember, testKey } from "../helpers/chain.js";
+import { createPublic, signTransaction } from "../helpers/transactions.js";
+import { startMember } from "../helpers/start-member.js";
+import { testKey } from "../helpers/keys.js";
 import { connectGrpc } from "../helpers/grpc-client.js";
-import { temporaryDirectory } from "../helpers/start-node.js";
+import { temporaryDirectory } from "../helpers/teardown.js";
 import { testUnless } from "../helpers/when.js";
 import { packaged, run } from "../helpers/programs.js";
 

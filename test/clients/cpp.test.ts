@@ -2,9 +2,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startMember } from "../helpers/chain.js";
+import { startMember } from "../helpers/start-member.js";
 import { clientCases, type ForeignProgram, startProgram } from "../helpers/foreign.js";
-import type { Teardown } from "../helpers/start-node.js";
+import type { Teardown } from "../helpers/teardown.js";
 import { isInstalled, succeeds, testUnless, whyNotInstalled } from "../helpers/when.js";
 import { run as runProgram } from "../helpers/programs.js";
 

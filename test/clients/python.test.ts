@@ -3,10 +3,11 @@ import { execFileSync } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { startMember, testKey, writeKey } from "../helpers/chain.js";
+import { startMember } from "../helpers/start-member.js";
+import { testKey, writeKey } from "../helpers/keys.js";
 import { clientCases, type ForeignProgram, startProgram } from "../helpers/foreign.js";
 import { runCli } from "../helpers/run-cli.js";
-import { temporaryDirectory, type Teardown } from "../helpers/start-node.js";
+import { temporaryDirectory, type Teardown } from "../helpers/teardown.js";
 import { isInstalled, succeeds, testUnless, whyNotInstalled } from "../helpers/when.js";
 
 // The first python3 of the path may be one without Debian's packages.

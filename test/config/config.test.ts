@@ -8,7 +8,7 @@ import { type Config, type ConfigSources, loadConfig } from "../../src/config/co
 import { configSchema } from "../../scripts/docs/config-schema.js";
 import { ConfigError } from "../../src/config/config-error.js";
 import { options } from "../../src/config/options.js";
-import { temporaryDirectory } from "../helpers/start-node.js";
+import { temporaryDirectory } from "../helpers/teardown.js";
 
 const isConfigFile = new Ajv().compile(JSON.parse(configSchema()) as object);
 

@@ -1,6 +1,7 @@
 /** What the member node of the contract suite holds. */
 import { sha256 } from "../../src/base/hash.js";
-import { commit, createPublic, signTransaction, signZk, spend, type TestKey, testKey } from "../helpers/chain.js";
+import { commit, createPublic, signTransaction, signZk, spend } from "../helpers/transactions.js";
+import { type TestKey, testKey } from "../helpers/keys.js";
 import type { SeedProgram } from "../helpers/seed.js";
 import type { CallerName } from "./case.js";
 

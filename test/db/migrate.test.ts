@@ -6,7 +6,8 @@ import { openDatabase } from "../../src/db/open.js";
 import { migrate } from "../../src/db/migrate.js";
 import { migrations } from "../../src/db/migrations.js";
 import { StartError } from "../../src/base/start-error.js";
-import { startTestNode, type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+import { startTestNode } from "../helpers/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
 
 async function openTestDatabase(t: Teardown, file: string) {
   const database = await openDatabase(`sqlite:${file}`);

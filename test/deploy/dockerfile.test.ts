@@ -10,7 +10,8 @@ import { makeCertificate } from "../helpers/certificate.js";
 import { configOf, defaults } from "../helpers/deployment.js";
 import { run } from "../helpers/programs.js";
 import { cleanEnvironment } from "../helpers/run-cli.js";
-import { startTestNode, type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+import { startTestNode } from "../helpers/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
 import { testUnless, whyNot } from "../helpers/when.js";
 
 interface Instruction {

@@ -4,13 +4,14 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { HealthCheckResponse_ServingStatus as Serving, Health } from "../../gen/health/v1/health_pb.js";
-import { startMember } from "../helpers/chain.js";
+import { startMember } from "../helpers/start-member.js";
 import { makeCertificate } from "../helpers/certificate.js";
 import { defaults } from "../helpers/deployment.js";
 import { run } from "../helpers/programs.js";
 import { connectGrpc } from "../helpers/grpc-client.js";
 import { ask } from "../helpers/plain-client.js";
-import { startTestNode, temporaryDirectory } from "../helpers/start-node.js";
+import { startTestNode } from "../helpers/start-node.js";
+import { temporaryDirectory } from "../helpers/teardown.js";
 import { testUnless, whyNot } from "../helpers/when.js";
 
 interface Cluster {

@@ -11,13 +11,16 @@ import { HealthCheckResponse_ServingStatus as Serving, Health } from "../../gen/
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { loadNodeKey } from "../../src/base/node-key.js";
 import { readPeersFile } from "../../src/config/peers-file.js";
-import { startMember, testKey, writeKey } from "../helpers/chain.js";
+import { startMember } from "../helpers/start-member.js";
+import { testKey, writeKey } from "../helpers/keys.js";
 import { configOf, defaults } from "../helpers/deployment.js";
 import { run } from "../helpers/programs.js";
 import { connectGrpc } from "../helpers/grpc-client.js";
 import { ask } from "../helpers/plain-client.js";
-import { cleanEnvironment, cliPath, startNodeProcess } from "../helpers/run-cli.js";
-import { startTestNode, type Teardown, temporaryDirectory, type TestNode } from "../helpers/start-node.js";
+import { cleanEnvironment, cliPath } from "../helpers/run-cli.js";
+import { startNodeProcess } from "../helpers/start-cli.js";
+import { startTestNode, type TestNode } from "../helpers/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
 import { until } from "../helpers/until.js";
 import { testUnless, whyNot } from "../helpers/when.js";
 

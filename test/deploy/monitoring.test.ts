@@ -5,10 +5,10 @@ import { readFile } from "node:fs/promises";
 import { parse } from "yaml";
 import { nodeMetrics } from "../../src/metrics/table.js";
 import { catalogue } from "../../src/rpc/errors.js";
-import { startMember } from "../helpers/chain.js";
+import { startMember } from "../helpers/start-member.js";
 import { ask, askJson } from "../helpers/plain-client.js";
 import { parseMetrics } from "../helpers/prometheus.js";
-import type { Teardown } from "../helpers/start-node.js";
+import type { Teardown } from "../helpers/teardown.js";
 import { testUnless, whyNot } from "../helpers/when.js";
 
 const alertsFile = "deploy/prometheus/alerts.yml";

@@ -11,12 +11,12 @@ import { connect } from "node:tls";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { maxBodyBytes } from "../../src/rpc/http/read-body.js";
-import { startMember } from "../helpers/chain.js";
+import { startMember } from "../helpers/start-member.js";
 import { makeCertificate } from "../helpers/certificate.js";
 import { defaults } from "../helpers/deployment.js";
 import { freePort } from "../helpers/free-port.js";
 import { bufCurl, run } from "../helpers/programs.js";
-import { type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
 import { testUnless, whyNot } from "../helpers/when.js";
 
 const text = await readFile("deploy/nginx/gatehouse.conf", "utf8");

@@ -6,8 +6,8 @@ import { dirname, join, resolve } from "node:path";
 import { configOf, defaults } from "../helpers/deployment.js";
 import { ask } from "../helpers/plain-client.js";
 import { run } from "../helpers/programs.js";
-import { startNodeProcess } from "../helpers/run-cli.js";
-import { type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+import { startNodeProcess } from "../helpers/start-cli.js";
+import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
 import { testUnless, whyNot } from "../helpers/when.js";
 
 const text = await readFile("deploy/systemd/gatehouse.service", "utf8");

@@ -3,7 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isInstalled } from "../helpers/when.js";
-import type { Teardown } from "../helpers/start-node.js";
+import type { Teardown } from "../helpers/teardown.js";
 import { type Block, readCommands, readSteps, type Step } from "./document.js";
 import { linesOf, matchOutput, type Names, namesOf, withNames } from "./output.js";
 import { makeSandbox, namesMachinePath, type Sandbox } from "./sandbox.js";

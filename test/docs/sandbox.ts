@@ -7,7 +7,7 @@ import { createServer } from "node:net";
 import { delimiter, join, resolve } from "node:path";
 import { run } from "../helpers/programs.js";
 import { cleanEnvironment, cliPath } from "../helpers/run-cli.js";
-import { type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
 
 /** A sandbox. */
 export interface Sandbox {

@@ -3,8 +3,8 @@ import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { type AccessLine, createAccessLog } from "../../src/edge/access-log.js";
 import { connectEach, rpcProtocols } from "../helpers/rpc-clients.js";
 import { ask } from "../helpers/plain-client.js";
-import { startCli } from "../helpers/run-cli.js";
-import { temporaryDirectory } from "../helpers/start-node.js";
+import { startCli } from "../helpers/start-cli.js";
+import { temporaryDirectory } from "../helpers/teardown.js";
 import { until } from "../helpers/until.js";
 
 const line: AccessLine = {

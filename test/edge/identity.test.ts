@@ -5,8 +5,8 @@ import { createCaller } from "../helpers/caller.js";
 import { ask } from "../helpers/plain-client.js";
 import { connectEach, readFailure, type RpcClient, rpcProtocols } from "../helpers/rpc-clients.js";
 import { insertProgram, seedDatabase } from "../helpers/seed.js";
-import { startTestNode, temporaryDirectory, type TestNode } from "../helpers/start-node.js";
-import { fileTeardown } from "../helpers/teardown.js";
+import { startTestNode, type TestNode } from "../helpers/start-node.js";
+import { temporaryDirectory, fileTeardown } from "../helpers/teardown.js";
 
 interface Context {
   readonly node: TestNode;

@@ -5,8 +5,8 @@ import { Health, HealthCheckResponse_ServingStatus as Serving } from "../../gen/
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { HealthService, HealthStatus, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { readFailure } from "../helpers/rpc-clients.js";
-import { startMember } from "../helpers/chain.js";
-import type { Teardown } from "../helpers/start-node.js";
+import { startMember } from "../helpers/start-member.js";
+import type { Teardown } from "../helpers/teardown.js";
 import { until } from "../helpers/until.js";
 
 async function start(t: Teardown) {

@@ -3,8 +3,8 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { askJson } from "../helpers/plain-client.js";
-import { startCli } from "../helpers/run-cli.js";
-import { temporaryDirectory } from "../helpers/start-node.js";
+import { startCli } from "../helpers/start-cli.js";
+import { temporaryDirectory } from "../helpers/teardown.js";
 import { until } from "../helpers/until.js";
 
 interface HealthJson {

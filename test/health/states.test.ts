@@ -5,9 +5,10 @@ import { closeSync, open, openSync } from "node:fs";
 import { join } from "node:path";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { type HealthBody, healthShape, subsystemsShape } from "../helpers/health-shape.js";
-import { startMember } from "../helpers/chain.js";
+import { startMember } from "../helpers/start-member.js";
 import { ask } from "../helpers/plain-client.js";
-import { sampleGenesis, startTestNode, temporaryDirectory } from "../helpers/start-node.js";
+import { sampleGenesis, startTestNode } from "../helpers/start-node.js";
+import { temporaryDirectory } from "../helpers/teardown.js";
 import { until } from "../helpers/until.js";
 import { openSqlite } from "../helpers/sqlite.js";
 

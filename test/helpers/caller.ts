@@ -1,6 +1,6 @@
 /** Callers with keys, who sign as the specification says; made of node:crypto alone. */
 import { createHash, generateKeyPairSync, sign } from "node:crypto";
-import type { TestKey } from "./chain.js";
+import type { TestKey } from "./keys.js";
 
 /** The three headers. */
 export interface IdentityHeaders extends Record<string, string> {

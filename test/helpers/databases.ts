@@ -9,7 +9,7 @@ import type { Engine } from "../../src/db/dialects.js";
 import { openDatabase } from "../../src/db/open.js";
 import { migrate } from "../../src/db/migrate.js";
 import { freePort } from "./free-port.js";
-import { type Teardown, temporaryDirectory } from "./start-node.js";
+import { type Teardown, temporaryDirectory } from "./teardown.js";
 import { testUnless } from "./when.js";
 
 /** A PostgreSQL server of this test file. */

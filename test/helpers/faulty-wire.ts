@@ -1,7 +1,7 @@
 /** A wire between two nodes that can be slow, cut connections, or carry nothing. */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import type { Teardown } from "./start-node.js";
+import type { Teardown } from "./teardown.js";
 
 /** A wire. */
 export interface FaultyWire {

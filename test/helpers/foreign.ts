@@ -5,10 +5,11 @@ import { createClient } from "@connectrpc/connect";
 import type { ExecutionContext } from "ava";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { startMember } from "./chain.js";
+import { startMember } from "./start-member.js";
 import { askJson } from "./plain-client.js";
 import { cleanEnvironment, type CliResult } from "./run-cli.js";
-import { sampleGenesis, startTestNode, type Teardown, temporaryDirectory } from "./start-node.js";
+import { sampleGenesis, startTestNode } from "./start-node.js";
+import { type Teardown, temporaryDirectory } from "./teardown.js";
 import { makeCertificate } from "./certificate.js";
 
 /** A program that runs until it ends by itself, or its test does. */

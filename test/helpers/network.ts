@@ -7,10 +7,13 @@ import type { StatusSchema } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { openDatabase } from "../../src/db/open.js";
 import { migrate } from "../../src/db/migrate.js";
 import { sha256 } from "../../src/base/hash.js";
-import { createPublic, genesisOf, openChain, signTransaction, type TestKey, testKey, writeKey } from "./chain.js";
+import { createPublic, signTransaction } from "./transactions.js";
+import { genesisOf, openChain } from "./chain.js";
+import { type TestKey, testKey, writeKey } from "./keys.js";
 import { askJson } from "./plain-client.js";
-import { type RunningCli, startNodeProcess } from "./run-cli.js";
-import { startTestNode, type Teardown, temporaryDirectory, type TestNode } from "./start-node.js";
+import { type RunningCli, startNodeProcess } from "./start-cli.js";
+import { startTestNode, type TestNode } from "./start-node.js";
+import { type Teardown, temporaryDirectory } from "./teardown.js";
 
 /** A peer as /peerlist has it. */
 export interface PeerJson {

@@ -2,20 +2,13 @@
 import type { Transport } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
-import { mkdtemp, rm } from "node:fs/promises";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { loadConfig } from "../../src/config/config.js";
 import { defaultOverload } from "../../src/edge/overload.js";
 import { createProcessErrors, type ProcessErrors } from "../../src/health/process-errors.js";
 import { type RunningNode, startNode } from "../../src/node/node.js";
-import { fileTeardown } from "./teardown.js";
-
-/** The part of AVA's context that the helpers need. */
-export interface Teardown {
-  teardown(close: () => unknown): void;
-}
+import { fileTeardown, type Teardown, temporaryDirectory } from "./teardown.js";
 
 /** The sample genesis. */
 export const sampleGenesis = resolve("examples/genesis.json");
@@ -31,13 +24,6 @@ export interface TestNode extends RunningNode {
   readonly processErrors: ProcessErrors;
   /** Of its control service. */
   readonly control: Transport;
-}
-
-/** A directory that is gone after the test. */
-export async function temporaryDirectory(t: Teardown): Promise<string> {
-  const dir = await mkdtemp(join(tmpdir(), "gatehouse-test-"));
-  t.teardown(() => rm(dir, { recursive: true, force: true }));
-  return dir;
 }
 
 /** Starts a node before the tests of a file, for all of them. */

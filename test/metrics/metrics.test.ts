@@ -1,6 +1,6 @@
 /** The metrics, read as Prometheus reads them. */
 import test from "ava";
-import { startMember } from "../helpers/chain.js";
+import { startMember } from "../helpers/start-member.js";
 import { connectGrpc } from "../helpers/grpc-client.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { ask, askJson } from "../helpers/plain-client.js";

@@ -3,7 +3,7 @@ import test from "ava";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { startMember } from "../helpers/chain.js";
+import { startMember } from "../helpers/start-member.js";
 import { ask } from "../helpers/plain-client.js";
 import { until } from "../helpers/until.js";
 

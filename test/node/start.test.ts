@@ -13,7 +13,8 @@ import { StartAborted } from "../../src/base/start-error.js";
 import { startNode } from "../../src/node/node.js";
 import { ask } from "../helpers/plain-client.js";
 import { cleanEnvironment, cliPath } from "../helpers/run-cli.js";
-import { sampleGenesis, startTestNode, type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+import { sampleGenesis, startTestNode } from "../helpers/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
 import { until } from "../helpers/until.js";
 
 /** A database file that another process writes to until the test ends: a boot that migrates it waits. */

@@ -4,10 +4,11 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { startMember } from "../helpers/chain.js";
+import { startMember } from "../helpers/start-member.js";
 import { launchBrowser, listen, whyNoBrowser } from "../helpers/browser.js";
 import { ask } from "../helpers/plain-client.js";
-import type { Teardown, TestNode } from "../helpers/start-node.js";
+import type { Teardown } from "../helpers/teardown.js";
+import type { TestNode } from "../helpers/start-node.js";
 import { testUnless } from "../helpers/when.js";
 
 test("pages say what they may load, and that is nothing of anybody else's", async (t) => {

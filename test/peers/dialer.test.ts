@@ -4,7 +4,7 @@ import { createDialer } from "../../src/peers/dialer.js";
 import type { PeerClient } from "../../src/peers/client.js";
 import { createPeerBook } from "../../src/peers/peer-book.js";
 import { CallError } from "../../src/rpc/channel.js";
-import { testKey } from "../helpers/chain.js";
+import { testKey } from "../helpers/keys.js";
 
 const endpoint = "https://198.51.100.1:1";
 

@@ -2,7 +2,8 @@
 import test from "ava";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { createPublic, signTransaction, testKey } from "../helpers/chain.js";
+import { createPublic, signTransaction } from "../helpers/transactions.js";
+import { testKey } from "../helpers/keys.js";
 import { type FaultyWire, layWire } from "../helpers/faulty-wire.js";
 import { connectGrpc } from "../helpers/grpc-client.js";
 import { headOf, networkOf, peersOf, startMemberOf } from "../helpers/network.js";

@@ -5,10 +5,11 @@ import { readFile } from "node:fs/promises";
 import { connect } from "node:tls";
 import { TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
-import { createPublic, signTransaction, testKey } from "../helpers/chain.js";
+import { createPublic, signTransaction } from "../helpers/transactions.js";
+import { testKey } from "../helpers/keys.js";
 import { endpointOf, networkOf, peersOf, startMemberOf } from "../helpers/network.js";
 import { connectStranger, signNodeInfo, startOddPeer } from "../helpers/odd-peer.js";
-import { temporaryDirectory } from "../helpers/start-node.js";
+import { temporaryDirectory } from "../helpers/teardown.js";
 import { until } from "../helpers/until.js";
 import { makeCertificate } from "../helpers/certificate.js";
 

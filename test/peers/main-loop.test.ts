@@ -1,6 +1,6 @@
 import test from "ava";
 import { createMainLoop, type LoopTask } from "../../src/peers/main-loop.js";
-import type { Teardown } from "../helpers/start-node.js";
+import type { Teardown } from "../helpers/teardown.js";
 import { until } from "../helpers/until.js";
 
 function setUp(t: Teardown, tasks: LoopTask[], nowMs: () => number = Date.now) {

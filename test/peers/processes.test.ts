@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { sha256 } from "../../src/base/hash.js";
 import { describeBlock } from "../../src/chain/transaction.js";
-import { createPublic, signTransaction, testKey } from "../helpers/chain.js";
+import { createPublic, signTransaction } from "../helpers/transactions.js";
+import { testKey } from "../helpers/keys.js";
 import { connectGrpc } from "../helpers/grpc-client.js";
 import {
   endpointOf,
@@ -18,7 +19,7 @@ import {
   startProcessOf,
 } from "../helpers/network.js";
 import { askJson } from "../helpers/plain-client.js";
-import { type Teardown, temporaryDirectory } from "../helpers/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
 import { eventually } from "../helpers/until.js";
 
 const authority = testKey(1);

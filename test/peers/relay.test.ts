@@ -5,12 +5,14 @@ import { type Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import type { BookEntry } from "../../src/peers/peer.js";
 import { createRelay, expiresAfterMs, type RelayMempool } from "../../src/peers/relay.js";
-import { createPublic, signTransaction, testKey } from "../helpers/chain.js";
+import { createPublic, signTransaction } from "../helpers/transactions.js";
+import { testKey } from "../helpers/keys.js";
 import { connectGrpc, type TestGrpcClient } from "../helpers/grpc-client.js";
 import { endpointOf, headOf, networkOf, peersOf, startMemberOf } from "../helpers/network.js";
 import { askJson } from "../helpers/plain-client.js";
 import { readFailure } from "../helpers/rpc-clients.js";
-import type { Teardown, TestNode } from "../helpers/start-node.js";
+import type { Teardown } from "../helpers/teardown.js";
+import type { TestNode } from "../helpers/start-node.js";
 import { until } from "../helpers/until.js";
 
 const authority = testKey(1);

@@ -7,12 +7,14 @@ import { type Block, BlockSchema } from "../../gen/gatehouse/chain/v1/block_pb.j
 import { ChainService, ConsensusService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { signBlock } from "../../src/chain/transaction.js";
-import { createPublic, signTransaction, testKey } from "../helpers/chain.js";
+import { createPublic, signTransaction } from "../helpers/transactions.js";
+import { testKey } from "../helpers/keys.js";
 import { connectGrpc } from "../helpers/grpc-client.js";
 import { endpointOf, headOf, makeBlocks, networkOf, peersOf, startMemberOf, statusAt } from "../helpers/network.js";
 import { startOddPeer } from "../helpers/odd-peer.js";
 import { askJson } from "../helpers/plain-client.js";
-import type { Teardown, TestNode } from "../helpers/start-node.js";
+import type { Teardown } from "../helpers/teardown.js";
+import type { TestNode } from "../helpers/start-node.js";
 import { until } from "../helpers/until.js";
 
 const authority = testKey(1);

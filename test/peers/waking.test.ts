@@ -4,7 +4,7 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { HealthService, HealthStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { testKey } from "../helpers/chain.js";
+import { testKey } from "../helpers/keys.js";
 import type { HealthBody } from "../helpers/health-shape.js";
 import { endpointOf, networkOf, peersOf, startMemberOf } from "../helpers/network.js";
 import { connectStranger } from "../helpers/odd-peer.js";

@@ -6,7 +6,9 @@ import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/ch
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { sha256 } from "../../src/base/hash.js";
 import { programAddress } from "../../src/storage/write.js";
-import { authorityDirectory, createPublic, signTransaction, testKey } from "../helpers/chain.js";
+import { authorityDirectory } from "../helpers/start-member.js";
+import { createPublic, signTransaction } from "../helpers/transactions.js";
+import { testKey } from "../helpers/keys.js";
 import { ask } from "../helpers/plain-client.js";
 import { connectEach, rpcProtocols } from "../helpers/rpc-clients.js";
 import { startTestNode } from "../helpers/start-node.js";

@@ -5,7 +5,7 @@ import { createProgramStore } from "../../src/storage/program-store.js";
 import { foldName } from "../../src/storage/programs.js";
 import { insertProgram } from "../helpers/seed.js";
 import { prepareEngines } from "../helpers/databases.js";
-import type { Teardown } from "../helpers/start-node.js";
+import type { Teardown } from "../helpers/teardown.js";
 
 const engines = await prepareEngines();
 test.after.always(() => engines.stop());

@@ -5,9 +5,11 @@ import type { Engine } from "../../src/db/dialects.js";
 import { checkJson, deleteMember, itemsOf, membersOf, setMember } from "../../src/storage/document.js";
 import { createProgramStore } from "../../src/storage/program-store.js";
 import { programAddress } from "../../src/storage/write.js";
-import { createPublic, type Operation, openChain, signTransaction, type TestKey, testKey } from "../helpers/chain.js";
+import { createPublic, type Operation, signTransaction } from "../helpers/transactions.js";
+import { openChain } from "../helpers/chain.js";
+import { type TestKey, testKey } from "../helpers/keys.js";
 import { prepareEngines } from "../helpers/databases.js";
-import type { Teardown } from "../helpers/start-node.js";
+import type { Teardown } from "../helpers/teardown.js";
 
 const engines = await prepareEngines();
 test.after.always(() => engines.stop());

@@ -9,9 +9,11 @@ import { poseidon2 } from "poseidon-lite/poseidon2";
 import { TransactionBodySchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { describeBlock } from "../../src/chain/transaction.js";
-import { authorityDirectory, commit, signZk, testKey } from "../helpers/chain.js";
+import { authorityDirectory } from "../helpers/start-member.js";
+import { commit, signZk } from "../helpers/transactions.js";
+import { testKey } from "../helpers/keys.js";
 import { ask, askJson } from "../helpers/plain-client.js";
-import { startNodeProcess } from "../helpers/run-cli.js";
+import { startNodeProcess } from "../helpers/start-cli.js";
 import { startTestNode } from "../helpers/start-node.js";
 import { until } from "../helpers/until.js";
 

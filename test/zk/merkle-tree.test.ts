@@ -8,7 +8,7 @@ import { createTreeChanges, createTreeStore } from "../../src/zk/tree-store.js";
 import { fieldOrder, toHex } from "../../src/zk/poseidon.js";
 import { prepareEngines } from "../helpers/databases.js";
 import { insertLeaves } from "../helpers/seed.js";
-import type { Teardown } from "../helpers/start-node.js";
+import type { Teardown } from "../helpers/teardown.js";
 
 const engines = await prepareEngines();
 test.after.always(() => engines.stop());

@@ -12,10 +12,12 @@ import { parseVerificationKey, type VerificationKey } from "../../src/zk/groth16
 import { createTreeStore } from "../../src/zk/tree-store.js";
 import { createNullifierStore } from "../../src/zk/nullifier-store.js";
 import { fieldOrder, toHex } from "../../src/zk/poseidon.js";
-import { commit, openChain, signZk, spend, testKey, type ZkChange } from "../helpers/chain.js";
+import { commit, signZk, spend, type ZkChange } from "../helpers/transactions.js";
+import { openChain } from "../helpers/chain.js";
+import { testKey } from "../helpers/keys.js";
 import { prepareEngines } from "../helpers/databases.js";
 import { proveAnything, verificationKeyJson } from "../helpers/groth16.js";
-import type { Teardown } from "../helpers/start-node.js";
+import type { Teardown } from "../helpers/teardown.js";
 
 const engines = await prepareEngines();
 test.after.always(() => engines.stop());

@@ -4,7 +4,8 @@ import { BlockSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { createBlockChanges, createBlockStore } from "../../../src/chain/block-store.js";
 import { readTransaction, signBlock } from "../../../src/chain/transaction.js";
 import { sha256 } from "../../../src/base/hash.js";
-import { createPublic, signTransaction, testKey } from "../../helpers/chain.js";
+import { createPublic, signTransaction } from "../../helpers/transactions.js";
+import { testKey } from "../../helpers/keys.js";
 import type { StoreSuite } from "./suite.js";
 
 const [authority, alice] = [testKey(1), testKey(2)];

@@ -4,7 +4,8 @@ import { TransactionSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { createMempoolChanges, createMempoolStore, tryWrite } from "../../../src/chain/mempool-store.js";
 import { encodeTransaction, readTransaction, type ReadTransaction } from "../../../src/chain/transaction.js";
 import type { Database } from "../../../src/db/database.js";
-import { createPublic, signTransaction, testKey } from "../../helpers/chain.js";
+import { createPublic, signTransaction } from "../../helpers/transactions.js";
+import { testKey } from "../../helpers/keys.js";
 import type { StoreSuite } from "./suite.js";
 
 const transactions = Array.from({ length: 5 }, (_, i) =>

@@ -13,8 +13,8 @@ import { Failure } from "../../../src/rpc/errors.js";
 import { createGrpcClient } from "../../../src/rpc/grpc/grpc-client.js";
 import { createGrpcOnlyServer } from "../../../src/rpc/server/rpc-server.js";
 import { serve } from "../../../src/rpc/service.js";
-import { testKey, type TestKey } from "../../helpers/chain.js";
-import { temporaryDirectory } from "../../helpers/start-node.js";
+import { testKey, type TestKey } from "../../helpers/keys.js";
+import { temporaryDirectory } from "../../helpers/teardown.js";
 import { until } from "../../helpers/until.js";
 
 const mine = createCertificate(testKey(1).privateKey);

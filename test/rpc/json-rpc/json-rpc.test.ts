@@ -3,12 +3,15 @@ import test from "ava";
 import fc from "fast-check";
 import { JSONRPCClient, type JSONRPCResponse } from "json-rpc-2.0";
 import { createHash } from "node:crypto";
-import { signTransaction, createPublic, startMember, testKey } from "../../helpers/chain.js";
+import { signTransaction, createPublic } from "../../helpers/transactions.js";
+import { startMember } from "../../helpers/start-member.js";
+import { testKey } from "../../helpers/keys.js";
 import { heapBytes } from "../../helpers/heap.js";
 import { connectGrpc } from "../../helpers/grpc-client.js";
 import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { ask, askJson } from "../../helpers/plain-client.js";
-import { startTestNode, type TestNode, type Teardown } from "../../helpers/start-node.js";
+import { startTestNode, type TestNode } from "../../helpers/start-node.js";
+import type { Teardown } from "../../helpers/teardown.js";
 import { until } from "../../helpers/until.js";
 
 const alice = testKey(90);

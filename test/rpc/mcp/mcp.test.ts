@@ -2,11 +2,12 @@
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import test from "ava";
-import { startMember } from "../../helpers/chain.js";
+import { startMember } from "../../helpers/start-member.js";
 import { endpointOf, networkOf, startMemberOf } from "../../helpers/network.js";
-import { testKey } from "../../helpers/chain.js";
+import { testKey } from "../../helpers/keys.js";
 import { ask, askJson } from "../../helpers/plain-client.js";
-import type { Teardown, TestNode } from "../../helpers/start-node.js";
+import type { Teardown } from "../../helpers/teardown.js";
+import type { TestNode } from "../../helpers/start-node.js";
 import { until } from "../../helpers/until.js";
 
 const flags = { "mcp-enabled": true, "mcp-port": "0" };

@@ -1,0 +1,31 @@
+/** Keys of Ed25519, made of node:crypto alone. */
+import { createPrivateKey, createPublicKey, type KeyObject, sign } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+
+/** A key that is the same in every run. */
+export interface TestKey {
+  /** 0x and 64 lower-case hex digits. */
+  readonly publicKey: string;
+  readonly privateKey: KeyObject;
+  sign(bytes: Uint8Array): Buffer;
+}
+
+/** PKCS #8 before the 32 bytes of an Ed25519 key. */
+const pkcs8Prefix = Buffer.from("302e020100300506032b657004220420", "hex");
+
+/** The key of a number. */
+export function testKey(seed: number): TestKey {
+  const der = Buffer.concat([pkcs8Prefix, Buffer.alloc(32, seed)]);
+  const privateKey = createPrivateKey({ key: der, format: "der", type: "pkcs8" });
+  const raw = createPublicKey(privateKey).export({ format: "der", type: "spki" }).subarray(-32);
+  return {
+    publicKey: `0x${raw.toString("hex")}`,
+    privateKey,
+    sign: (bytes) => sign(null, bytes, privateKey),
+  };
+}
+
+/** Writes a key's file. */
+export async function writeKey(path: string, { privateKey }: TestKey): Promise<void> {
+  await writeFile(path, privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 });
+}
