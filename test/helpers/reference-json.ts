@@ -8,6 +8,20 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { omit_when_unset, raw_json, unwrap } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
 
+const isUnwrapped = onceForEach((message: DescMessage) => getOption(message, unwrap));
+const isOmitted = onceForEach((field: DescField) => getOption(field, omit_when_unset));
+const isRawJson = onceForEach((field: DescField) => getOption(field, raw_json));
+
+/** Reading an option takes longer than writing a whole message. */
+function onceForEach<T extends object>(look: (desc: T) => boolean): (desc: T) => boolean {
+  const known = new WeakMap<T, boolean>();
+  return (desc) => {
+    const found = known.get(desc) ?? look(desc);
+    known.set(desc, found);
+    return found;
+  };
+}
+
 /** JSON text in which every member stands in the order of the proto file. */
 export function referenceJson(desc: DescMessage, message: Message): string {
   return messageJson(reflect(desc, message));
@@ -19,7 +33,7 @@ function messageJson(message: ReflectMessage): string {
     const whole = new Date(Number(seconds) * 1000).toISOString().slice(0, 19);
     return `"${whole}.${String(Math.floor(nanos / 1_000_000)).padStart(3, "0")}Z"`;
   }
-  if (getOption(message.desc, unwrap)) {
+  if (isUnwrapped(message.desc)) {
     return fieldJson(message, message.desc.fields[0]!) ?? "null";
   }
   const members: string[] = [];
@@ -31,7 +45,7 @@ function messageJson(message: ReflectMessage): string {
     const text = fieldJson(message, field);
     if (text !== undefined) {
       members.push(`${JSON.stringify(field.jsonName)}:${text}`);
-    } else if (!getOption(field, omit_when_unset)) {
+    } else if (!isOmitted(field)) {
       members.push(`${JSON.stringify(field.jsonName)}:null`);
     }
   }
@@ -39,7 +53,7 @@ function messageJson(message: ReflectMessage): string {
 }
 
 function fieldJson(message: ReflectMessage, field: DescField): string | undefined {
-  const omit = getOption(field, omit_when_unset);
+  const omit = isOmitted(field);
   switch (field.fieldKind) {
     case "list": {
       const items = [...(message.get(field) as ReflectList)].map((item) => valueJson(field, item));
@@ -65,7 +79,7 @@ function valueJson(field: DescField, value: unknown): string {
   if (field.enum !== undefined) {
     return enumJson(field.enum, value as number);
   }
-  if (getOption(field, raw_json)) {
+  if (isRawJson(field)) {
     return value === "" ? "null" : (value as string);
   }
   switch (field.scalar) {

@@ -41,8 +41,13 @@ test("the decoder and protobuf-es accept and refuse the same damaged bytes", (t)
   const random = createRandom(seed);
   const decode = binaryDecoder(EveryTypeSchema);
   let refused = 0;
+  let bytes = new Uint8Array();
   for (let round = 0; round < 100 * rounds; round++) {
-    const bytes = toBinary(EveryTypeSchema, randomMessage(EveryTypeSchema, random) as never);
+    // Each message is damaged in ten ways, as making one takes longer than decoding it; it is a small one, so that what
+    // is damaged is seldom the middle of a text.
+    if (round % 10 === 0) {
+      bytes = toBinary(EveryTypeSchema, randomMessage(EveryTypeSchema, random, 2) as never);
+    }
     const damaged = Uint8Array.from(
       bytes.subarray(0, random() < 0.3 ? Math.floor(random() * bytes.length) : bytes.length),
     );
@@ -54,16 +59,21 @@ test("the decoder and protobuf-es accept and refuse the same damaged bytes", (t)
     t.is(
       ours === undefined,
       theirs === undefined,
-      `FUZZ_SEED=${seed}, round ${round}, ${Buffer.from(damaged).toString("hex")}`,
+      `FUZZ_SEED=${seed}, round ${round}, ${hexOf(damaged)}`,
     );
     if (theirs === undefined) {
       refused++;
     } else {
-      t.deepEqual(toBinary(EveryTypeSchema, ours as typeof theirs), toBinary(EveryTypeSchema, theirs));
+      t.is(hexOf(toBinary(EveryTypeSchema, ours as typeof theirs)), hexOf(toBinary(EveryTypeSchema, theirs)));
     }
   }
   t.true(refused > 0);
 });
+
+/** Compared at once, where AVA would compare byte for byte. */
+function hexOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString("hex");
+}
 
 function attempt<T>(run: () => T): T | undefined {
   try {
