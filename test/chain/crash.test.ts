@@ -4,6 +4,7 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
 import knex from "knex";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { describeBlock } from "../../src/chain/transaction.js";
 import { sha256 } from "../../src/base/hash.js";
@@ -28,24 +29,29 @@ test("killed in the middle again and again, it has whole blocks only, and everyt
     for (const hash of told) {
       t.is((await client.getTransaction({ hash })).status, TransactionStatus.INCLUDED);
     }
-    // Killed after another amount of work each time, so at another moment between two blocks.
-    const enough = told.size + 10 + 7 * round;
-    const submitted: string[] = [];
-    while (told.size < enough) {
+    const submitBatch = async (): Promise<string[]> => {
       const batch = Array.from({ length: 20 }, () => {
         nonce++;
         return signTransaction(alice, nonce, createPublic(`p${nonce}`, `{"a":"${"x".repeat(2_000)}","n":${nonce}}`));
       });
       await Promise.all(batch.map((transaction) => client.submitTransaction({ transaction })));
-      submitted.push(...batch.map(({ body }) => sha256(body)));
+      return batch.map(({ body }) => sha256(body));
+    };
+    const enough = told.size + 20;
+    const submitted: string[] = [];
+    while (told.size < enough) {
+      submitted.push(...(await submitBatch()));
       for (const hash of submitted.slice(-60)) {
         if ((await client.getTransaction({ hash })).status === TransactionStatus.INCLUDED) {
           told.add(hash);
         }
       }
     }
+    // There is a block every 250 ms: it is killed at another moment of making one each time.
+    const unfinished = submitBatch().catch(() => []);
+    await sleep(45 * round);
     node.child.kill("SIGKILL");
-    await node.ended;
+    await Promise.all([node.ended, unfinished]);
   }
 
   const database = await openDatabase(`sqlite:${join(dir, "gatehouse.sqlite")}`);

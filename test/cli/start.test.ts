@@ -110,24 +110,21 @@ test("--port-drift deny refuses a taken port", async (t) => {
 test("flags win over the environment, the environment over the file, the file over defaults", async (t) => {
   const dir = await temporaryDirectory(t);
   const file = join(dir, "config.yaml");
-  await writeFile(
-    file,
-    `data-dir: ${join(dir, "from-file")}\nrpc-port: 0\nhost: 127.0.0.1\nlog-level: error\npublic-url: http://file.example:1\ngenesis: ${sampleGenesis}\n`,
-  );
-  const start = async (args: string[], env: Record<string, string>) => {
-    const { port, child, ended } = await startCli(t, ["start", "--config", file, ...args], env);
-    const answer = await ask(port, "/connectionstring");
-    child.kill("SIGTERM");
-    await ended;
-    return JSON.parse(answer.text) as string;
+  const settings = {
+    "data-dir": join(dir, "from-file"),
+    "rpc-port": 0,
+    host: "127.0.0.1",
+    "log-level": "error",
+    genesis: join(dir, "nowhere.json"),
+    "public-url": "http://file.example:1",
   };
-  t.is(await start([], {}), "http://file.example:1");
-  t.is(await start([], { GATEHOUSE_PUBLIC_URL: "http://env.example:2/" }), "http://env.example:2");
-  t.is(
-    await start(["--public-url", "http://flag.example:3"], { GATEHOUSE_PUBLIC_URL: "http://env.example:2" }),
-    "http://flag.example:3",
-  );
-  t.true((await stat(join(dir, "from-file"))).isDirectory());
+  await writeFile(file, JSON.stringify(settings));
+  const args = ["start", "--config", file, "--public-url", "http://flag.example:3"];
+  const env = { GATEHOUSE_PUBLIC_URL: "http://env.example:2/", GATEHOUSE_GENESIS: sampleGenesis };
+  const { port } = await startCli(t, args, env);
+  t.is((await ask(port, "/connectionstring")).text, '"http://flag.example:3"');
+  t.is((await ask(port, "/genesis")).status, 200);
+  t.true((await stat(settings["data-dir"])).isDirectory());
 });
 
 test("a variable that is no option is refused; those that other commands read are not", async (t) => {

@@ -5,6 +5,7 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { IMT } from "@zk-kit/imt";
 import test from "ava";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { poseidon2 } from "poseidon-lite/poseidon2";
 import { TransactionBodySchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
@@ -38,23 +39,26 @@ test("while blocks are applied, and across kill -9, what is read belongs togethe
   const seen = new Map<number, string>();
   let leaf = 0;
   let proofs = 0;
+  let reads = 0;
   for (let round = 0; round < 4; round++) {
-    // Killed after another amount of work each time, so at another moment between two blocks.
-    const enough = { proofs: proofs + 10 + 3 * round, roots: seen.size + 2 };
+    const enough = { proofs: proofs + 10, roots: seen.size + 2 };
     const isEnough = (): boolean => proofs >= enough.proofs && seen.size >= enough.roots;
     const node = await startNodeProcess(t, dir, ["--genesis", join(dir, "genesis.json")]);
     const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc }));
+    const add = async (): Promise<void> => {
+      leaf++;
+      await client.submitTransaction({ transaction: signZk(alice, leaf, commit(element(leaf))) });
+    };
     const write = async (): Promise<void> => {
       while (!isEnough()) {
-        leaf++;
-        await client.submitTransaction({ transaction: signZk(alice, leaf, commit(element(leaf))) });
+        await add();
       }
     };
     const read = async (): Promise<void> => {
       while (!isEnough()) {
         const root = await askJson<{ rootHash: string; blockNumber: number }>(node.port, "/zk/merkle-root");
         seen.set(root.blockNumber, root.rootHash);
-        const { status, text } = await ask(node.port, `/zk/merkle/proof/${element(1 + (proofs % leaf))}`);
+        const { status, text } = await ask(node.port, `/zk/merkle/proof/${element(1 + (reads++ % leaf))}`);
         if (status === 200) {
           const proof = JSON.parse(text) as Proof;
           t.true(leadsToItsRoot(proof));
@@ -65,8 +69,11 @@ test("while blocks are applied, and across kill -9, what is read belongs togethe
       }
     };
     await Promise.all([write(), read(), read()]);
+    // There is a block every 250 ms: it is killed at another moment of making one each time.
+    const unfinished = Promise.allSettled(Array.from({ length: 10 }, add));
+    await sleep(60 * round);
     node.child.kill("SIGKILL");
-    await node.ended;
+    await Promise.all([node.ended, unfinished]);
   }
 
   const node = await startTestNode(t, {}, dir);
