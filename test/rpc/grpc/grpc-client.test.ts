@@ -18,7 +18,7 @@ import { temporaryDirectory } from "../../helpers/teardown.js";
 import { until } from "../../helpers/until.js";
 
 const mine = createCertificate(testKey(1).privateKey);
-const soon = (): number => Date.now() + 10_000;
+const soon = (): number => Date.now() + 60_000;
 
 interface Server {
   readonly port: number;
