@@ -56,11 +56,7 @@ test("the decoder and protobuf-es accept and refuse the same damaged bytes", (t)
     }
     const theirs = attempt(() => fromBinary(EveryTypeSchema, damaged, { readUnknownFields: false }));
     const ours = attempt(() => decode(damaged));
-    t.is(
-      ours === undefined,
-      theirs === undefined,
-      `FUZZ_SEED=${seed}, round ${round}, ${hexOf(damaged)}`,
-    );
+    t.is(ours === undefined, theirs === undefined, `FUZZ_SEED=${seed}, round ${round}, ${hexOf(damaged)}`);
     if (theirs === undefined) {
       refused++;
     } else {
