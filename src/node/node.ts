@@ -92,7 +92,8 @@ export async function startNode(
     booted = await boot.run({ core });
   } catch (error) {
     const isAborted = lifecycle.isStopping();
-    await stop();
+    // What cannot be ended is in the log; why the start ended is what its caller asks for.
+    await stop().catch(() => undefined);
     if (isAborted) {
       throw new StartAborted("The node was told to stop while it started.", { cause: error });
     }
