@@ -1,11 +1,11 @@
 /** One log line for each answered request, up to so many a second; how many were left out is told with the next. */
 import type { Outcome } from "../rpc/errors.js";
-import type { Arrival } from "../rpc/gate.js";
+import type { Protocol } from "../rpc/gate.js";
 
 /** An answered request. */
 export interface AccessLine {
   readonly requestId: string;
-  readonly protocol: Arrival["protocol"];
+  readonly protocol: Protocol;
   /** Full name of the rpc; undefined where the request named none that exists. */
   readonly rpc: string | undefined;
   readonly address: string;

@@ -1,13 +1,19 @@
-/** What every request meets first, whatever protocol brings it: address, identity, overload, rate limit, access log. */
-import { type Failure, toFailure } from "../rpc/errors.js";
-import type { Arrival, Gate } from "../rpc/gate.js";
-import type { ServedMethod } from "../rpc/service.js";
+/**
+ * What every connection, request and stream meets first, whatever protocol brings it: address, identity, overload, rate
+ * limit, bounds of connections, streams and unsent bytes, access log. What it lets in is a lease that ends with it.
+ */
+import { type Failure, type Outcome, toFailure } from "../rpc/errors.js";
+import type { Arrival, Gate, Lease, Protocol } from "../rpc/gate.js";
+import type { Caller, ServedMethod } from "../rpc/service.js";
 import { type AccessLine, createAccessLog } from "./access-log.js";
-import { createAddressSet } from "./cidr.js";
+import { createAddressSet, networkOf } from "./cidr.js";
 import { createClientAddress } from "./client-address.js";
+import { type ConnectionBounds, createConnections, defaultConnections, type HeldConnection } from "./connections.js";
 import { createIdentify, type IdentityMode } from "./identity.js";
 import { createOverload, defaultOverload, type OverloadBounds } from "./overload.js";
 import { createRateLimit, type RateLimitCounts } from "./rate-limit.js";
+import { createSendBudget, defaultSending, type Reader, type SendBounds, type SendBudget } from "./send-budget.js";
+import { createStreams, defaultStreams, type StreamBounds } from "./streams.js";
 
 export interface EdgeSettings {
   /** CIDR ranges of proxies whose forwarding headers are believed. */
@@ -17,8 +23,11 @@ export interface EdgeSettings {
   readonly rateLimitPerMinute: number;
   /** CIDR ranges that are not counted. */
   readonly rateLimitExempt: readonly string[];
-  /** When new work is refused; the defaults when left out. */
+  /** When new work is refused; the defaults when left out, as for the other bounds. */
   readonly overload?: OverloadBounds;
+  readonly connections?: ConnectionBounds;
+  readonly streams?: StreamBounds;
+  readonly sending?: SendBounds;
   readonly onSettled?: (request: Omit<AccessLine, "address">, arrival: Arrival) => void;
   /** Takes a line for an answered request, up to {@link accessLinesPerSecond}. */
   readonly onAccess: (line: AccessLine) => void;
@@ -27,12 +36,16 @@ export interface EdgeSettings {
 }
 
 export type EdgeStats = RateLimitCounts & {
-  /** Requests under way. */
+  /** Requests under way, streams apart. */
   readonly activeRequests: number;
+  readonly openStreams: number;
+  readonly openConnections: number;
+  /** Bytes of answers that wait to be sent. */
+  readonly unsentBytes: number;
 };
 
 export interface Edge extends Gate {
-  /** Counts for the rate limiter's statistics. */
+  /** Counts for the rate limiter's statistics and the metrics. */
   stats(): EdgeStats;
   /** Ends what the edge does by itself. */
   stop(): void;
@@ -43,12 +56,21 @@ const accessLinesPerSecond = 20;
 const noHeaders: readonly string[] = [];
 
 export function createEdge(settings: EdgeSettings): Edge {
-  const clientAddress = createClientAddress(createAddressSet(settings.trustedProxies));
+  const isTrustedProxy = createAddressSet(settings.trustedProxies);
+  const clientAddress = createClientAddress(isTrustedProxy);
   const identify = createIdentify(settings.identityMode, Date.now);
   const isExempt = createAddressSet(settings.rateLimitExempt);
   const isLoopback = createAddressSet(["127.0.0.0/8", "::1"]);
   const rateLimit = createRateLimit(settings.rateLimitPerMinute);
   const overload = createOverload(settings.overload ?? defaultOverload);
+  const connections = createConnections({
+    bounds: settings.connections ?? defaultConnections,
+    isTrustedProxy,
+    isExempt,
+    nowMs: () => performance.now(),
+  });
+  const streams = createStreams(settings.streams ?? defaultStreams);
+  const sending = createSendBudget(settings.sending ?? defaultSending);
   const logAccess = createAccessLog(settings.onAccess, accessLinesPerSecond, Date.now);
   let activeRequests = 0;
   let warned = settings.trustedProxies.length > 0;
@@ -61,48 +83,162 @@ export function createEdge(settings: EdgeSettings): Edge {
     }
   }
 
-  function logLine(arrival: Arrival, address: string, startMs: number, failure: Failure | undefined): void {
+  /** Counts and logs how a request ended. */
+  function tell(entered: Entered, code: Outcome, endMs: number): void {
+    const { arrival, address, protocol, startMs } = entered;
     const describe = (): Omit<AccessLine, "address"> => ({
       requestId: arrival.requestId,
-      protocol: arrival.protocol,
-      rpc: arrival.method && rpcName(arrival.method),
-      code: failure?.reason ?? "OK",
-      latencyMs: Math.round((performance.now() - startMs) * 1000) / 1000,
+      protocol,
+      rpc: entered.method && rpcName(entered.method),
+      code,
+      latencyMs: Math.round((endMs - startMs) * 1000) / 1000,
     });
     settings.onSettled?.(describe(), arrival);
     logAccess(() => ({ ...describe(), address }));
   }
 
+  const leasing: Leasing = {
+    sending,
+    charge: (address, weightBytes) => (isExempt(address) ? undefined : rateLimit.weigh(address, weightBytes)),
+    onEnd(lease, code, endMs) {
+      if (lease.isStream) {
+        streams.close(lease.network);
+      } else {
+        activeRequests--;
+      }
+      tell(lease, code, endMs);
+    },
+  };
+
   return {
-    admit(arrival) {
+    connect: (remoteAddress, cut) => connections.connect(remoteAddress, cut),
+    admit(arrival, protocol, method) {
       const startMs = performance.now();
-      const address = clientAddress(arrival.remoteAddress, (name) => arrival.header(name));
+      const address = clientAddress(arrival.connection.remoteAddress, (name) => arrival.header(name));
       if (!warned) {
         warnOfUntrustedForwarding(arrival, address);
       }
+      const isStream = method !== undefined && method.desc.methodKind !== "unary";
       try {
         let headers = noHeaders;
-        if (arrival.method?.isProbe !== true) {
+        if (isStream || method?.isProbe !== true) {
           overload.check(activeRequests);
           if (!isExempt(address)) {
             headers = rateLimit.count(address);
           }
         }
-        const identity = arrival.provenIdentity ?? identify((name) => arrival.header(name));
-        activeRequests++;
-        return { arrival, startMs, caller: { address, identity }, headers };
+        const identity = arrival.connection.provenIdentity ?? identify((name) => arrival.header(name));
+        const network = networkOf(address);
+        if (isStream) {
+          streams.open(network);
+        } else {
+          activeRequests++;
+        }
+        const lease = new EdgeLease(arrival, protocol, method, startMs, { address, identity }, headers, isStream, network, leasing);
+        arrival.onClose(() => lease.end());
+        return lease;
       } catch (error) {
-        logLine(arrival, address, startMs, toFailure(error));
+        tell({ arrival, address, protocol, method, startMs }, toFailure(error).reason, performance.now());
         throw error;
       }
     },
-    settle(admission, failure) {
-      activeRequests--;
-      logLine(admission.arrival, admission.caller.address, admission.startMs, failure);
+    stats: () => ({
+      ...rateLimit.counts(),
+      activeRequests,
+      openStreams: streams.openCount,
+      openConnections: connections.size,
+      unsentBytes: sending.waitingBytes,
+    }),
+    stop() {
+      overload.stop();
+      sending.stop();
     },
-    stats: () => ({ ...rateLimit.counts(), activeRequests }),
-    stop: () => overload.stop(),
   };
+}
+
+/** What is known of a request at the door. */
+interface Entered {
+  readonly arrival: Arrival;
+  readonly address: string;
+  readonly protocol: Protocol;
+  readonly method: ServedMethod | undefined;
+  /** On the clock of `performance.now()`. */
+  readonly startMs: number;
+}
+
+/** What leases need of the edge. */
+interface Leasing {
+  readonly sending: SendBudget;
+  charge(address: string, weightBytes: number): void;
+  onEnd(lease: EdgeLease, code: Outcome, endMs: number): void;
+}
+
+class EdgeLease implements Lease, Entered, Reader {
+  private code: Outcome = "CANCELLED";
+  private settledMs: number | undefined;
+  private waitingBytes = 0;
+  private isEnded = false;
+
+  constructor(
+    readonly arrival: Arrival,
+    readonly protocol: Protocol,
+    public method: ServedMethod | undefined,
+    readonly startMs: number,
+    readonly caller: Caller,
+    readonly headers: readonly string[],
+    readonly isStream: boolean,
+    readonly network: string,
+    private readonly leasing: Leasing,
+  ) {
+    this.connection.hold();
+  }
+
+  get address(): string {
+    return this.caller.address;
+  }
+
+  get connection(): HeldConnection {
+    return this.arrival.connection as HeldConnection;
+  }
+
+  settle(failure?: Failure): void {
+    if (this.settledMs === undefined) {
+      this.settledMs = performance.now();
+      this.code = failure?.reason ?? "OK";
+    }
+  }
+
+  charge(bytes: number, weightBytes = bytes): void {
+    if (this.isEnded) {
+      return;
+    }
+    this.leasing.sending.take(this, bytes);
+    this.waitingBytes += bytes;
+    this.leasing.charge(this.address, weightBytes);
+  }
+
+  discharge(bytes: number): void {
+    if (!this.isEnded) {
+      this.waitingBytes -= bytes;
+      this.leasing.sending.give(this, bytes);
+    }
+  }
+
+  cut(): void {
+    this.arrival.cut();
+  }
+
+  end(): void {
+    if (this.isEnded) {
+      return;
+    }
+    this.isEnded = true;
+    if (this.waitingBytes > 0) {
+      this.leasing.sending.give(this, this.waitingBytes);
+    }
+    this.connection.release();
+    this.leasing.onEnd(this, this.code, this.settledMs ?? performance.now());
+  }
 }
 
 const rpcNames = new WeakMap<ServedMethod, string>();

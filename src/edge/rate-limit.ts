@@ -26,8 +26,13 @@ export interface RateLimit {
    * @throws Failure RATE_LIMITED with the seconds to wait.
    */
   count(address: string): readonly string[];
+  /** Charges an answer of so many bytes, beyond the request that was counted: a large one is worth many requests. */
+  weigh(address: string, bytes: number): void;
   counts(): RateLimitCounts;
 }
+
+/** So many bytes of an answer weigh as much as a request. */
+const bytesPerRequest = 64 * 1024;
 
 /** A limiter of so many requests a minute for each address; 0 limits nothing. */
 export function createRateLimit(perMinute: number): RateLimit {
@@ -58,6 +63,15 @@ export function createRateLimit(perMinute: number): RateLimit {
     return headersOf(bucket);
   }
 
+  function weigh(address: string, bytes: number): void {
+    const requests = Math.floor(bytes / bytesPerRequest);
+    const bucket = requests === 0 || perMinute === 0 ? undefined : buckets.get(networkOf(address));
+    if (bucket !== undefined) {
+      // It may be overdrawn: what was answered is answered, and the next request waits.
+      bucket.content -= requests;
+    }
+  }
+
   /** Looks at every bucket; statistics are asked for seldom. */
   function counts(): RateLimitCounts {
     let totalIps = 0;
@@ -71,5 +85,5 @@ export function createRateLimit(perMinute: number): RateLimit {
     return { totalIps, blockedIps };
   }
 
-  return { count, counts };
+  return { count, weigh, counts };
 }

@@ -15,6 +15,7 @@ import type { NodeCore } from "./core.js";
 import { drainOnStop } from "./listeners.js";
 import type { NodeNetwork } from "./network.js";
 import type { BookEntry } from "../peers/peer.js";
+import { createOpenGate } from "../edge/open-gate.js";
 import type { Gate } from "../rpc/gate.js";
 import type { RpcListener } from "../rpc/port/listen.js";
 import { createGrpcOnlyServer } from "../rpc/server/rpc-server.js";
@@ -115,6 +116,7 @@ async function listenForControl(core: NodeCore, services: readonly ServedService
     );
   }
   await clearSocket(controlSocket);
+  // Who can open the socket is the node's own user.
   const overSocket = createGrpcOnlyServer({ services, gate: createOpenGate(), onInternalError });
   await bind(overSocket, { path: controlSocket }, controlSocket);
   drainOnStop(core, "the control socket", overSocket);
@@ -156,32 +158,14 @@ async function clearSocket(path: string): Promise<void> {
   await rm(path, { force: true });
 }
 
-/** Who can open the socket is the node's own user. */
-function createOpenGate(): Gate {
-  return {
-    admit: (arrival) => ({
-      arrival,
-      startMs: performance.now(),
-      caller: { address: arrival.remoteAddress, identity: undefined },
-      headers: [],
-    }),
-    settle: () => undefined,
-  };
-}
-
 function createTokenGate(token: string): Gate {
   const wanted = Buffer.from(`Bearer ${token}`);
-  const open = createOpenGate();
-  return {
-    ...open,
-    admit(arrival) {
-      const given = Buffer.from(arrival.header("authorization") ?? "");
-      if (given.length !== wanted.length || !timingSafeEqual(given, wanted)) {
-        throw new Failure("INVALID_TOKEN", "The header authorization must be Bearer and the token of the node.");
-      }
-      return open.admit(arrival);
-    },
-  };
+  return createOpenGate((arrival) => {
+    const given = Buffer.from(arrival.header("authorization") ?? "");
+    if (given.length !== wanted.length || !timingSafeEqual(given, wanted)) {
+      throw new Failure("INVALID_TOKEN", "The header authorization must be Bearer and the token of the node.");
+    }
+  });
 }
 
 /** Of several processes that make it at once, all get the same. */

@@ -14,8 +14,8 @@ import { isDatabaseTrouble } from "../base/database-trouble.js";
 /** A reason as it travels: `errorCode` in JSON, `reason` of the gRPC error detail. */
 export type Reason = Exclude<keyof typeof ReasonValue, "UNSPECIFIED">;
 
-/** How a request ended: well, or why not. */
-export type Outcome = Reason | "OK";
+/** How a request ended: well, or why not; cancelled, where the caller went before there was an answer. */
+export type Outcome = Reason | "OK" | "CANCELLED";
 
 /** Every reason of the contract, in its order, with what follows from it. */
 export const catalogue = Object.fromEntries(

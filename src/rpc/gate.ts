@@ -1,54 +1,84 @@
 /**
  * Where the protocols meet the edge. A protocol says who arrived and for which rpc; the edge lets it in or throws the
- * Failure that turns it away. Every protocol asks the same gate, so none can forget a check.
+ * Failure that turns it away. Every protocol asks the same gate, so none can forget a check; and what it lets in is a
+ * lease that ends with the request's own end, so none can forget to give it back.
  */
 import { type Failure, toFailure } from "./errors.js";
 import type { Caller, ServedMethod, ServedService } from "./service.js";
 
-/** What a protocol knows of a request before anything is done for it. */
+/** A protocol, for the log and the metrics. */
+export type Protocol = "http" | "grpc" | "connect" | "grpc-web" | "json-rpc" | "mcp";
+
+/** A connection that was let in. */
+export interface Connection {
+  /** Address of the other end; empty over a Unix socket. */
+  readonly remoteAddress: string;
+  /** The identity that the other end proved by TLS; undefined where it did not have to. */
+  provenIdentity: string | undefined;
+  /** Counts what serves nobody, such as a stream that is reset as soon as it is open: too much of it, and it is cut. */
+  strike(): void;
+  /** It is closed. */
+  end(): void;
+}
+
+/** A request or a stream, as the edge sees it. */
 export interface Arrival {
   /** Names the request in the log and in the response. */
   readonly requestId: string;
-  /** The protocol, for the log. */
-  readonly protocol: "http" | "grpc" | "connect" | "grpc-web" | "json-rpc" | "mcp";
-  /** Address of the socket's other end; empty when the socket is gone already. */
-  readonly remoteAddress: string;
+  readonly connection: Connection;
   /** A request header (or gRPC metadata entry) by lower-case name; several of a name are joined with commas. */
   header(name: string): string | undefined;
-  /** The identity that the other end proved by TLS; undefined where it did not have to. */
-  readonly provenIdentity?: string | undefined;
-  /** The rpc asked for; undefined where the request named none that exists. */
-  readonly method: ServedMethod | undefined;
+  /** Calls back once: when the answer has been handed to the system as a whole, or the caller has gone. */
+  onClose(listener: () => void): void;
+  /** Ends it at once, whatever is under way. */
+  cut(): void;
 }
 
-/** A request that was let in. */
-export interface Admission {
-  readonly arrival: Arrival;
-  /** When it arrived, on the clock of `performance.now()`. */
-  readonly startMs: number;
+/** What was let in: it holds its place until the arrival is closed. */
+export interface Lease {
   readonly caller: Caller;
   /** Headers that the response gets: a flat list of names and values. */
   readonly headers: readonly string[];
+  /** The rpc; a protocol that names it in the body sets it when the body was read. */
+  method: ServedMethod | undefined;
+  /** An answer was decided on, and with which failure if it failed: counted and logged when the lease ends. */
+  settle(failure?: Failure): void;
+  /**
+   * Takes room for bytes that wait to be sent, until they are discharged or the lease ends; who does not read them in
+   * time is cut.
+   *
+   * @param weightBytes what the answer weighs for the caller's rate, where the bytes are shared with other answers.
+   * @throws Failure OVERLOADED when the connection, the address or the node has no room.
+   */
+  charge(bytes: number, weightBytes?: number): void;
+  /** Gives back room of bytes that were sent. */
+  discharge(bytes: number): void;
+  /** Gives the place back now. Nothing happens the second time. */
+  end(): void;
 }
 
 /** The edge, as the protocols see it. */
 export interface Gate {
   /**
-   * Lets a request in and says who calls.
+   * Lets a connection in; undefined when it is turned away.
    *
-   * @throws Failure when the request is turned away; then there is nothing to settle.
+   * @param remoteAddress address of the other end; empty over a Unix socket.
+   * @param cut closes it at once.
    */
-  admit(arrival: Arrival): Admission;
-  /** Tells that a request which was let in is answered, and with which failure if it failed. Once for each admission. */
-  settle(admission: Admission, failure?: Failure): void;
+  connect(remoteAddress: string, cut: () => void): Connection | undefined;
+  /**
+   * Lets a request or a stream in and says who calls.
+   *
+   * @param method the rpc asked for; undefined where the request names none that exists, or not yet.
+   * @throws Failure when it is turned away.
+   */
+  admit(arrival: Arrival, protocol: Protocol, method: ServedMethod | undefined): Lease;
 }
 
 /** What every protocol is built from. */
 export interface ProtocolParts {
   readonly services: readonly ServedService[];
   readonly gate: Gate;
-  /** Names a request, for the log and the response. */
-  readonly nextRequestId: () => string;
   /** Hears of every exception that the caller is told nothing about. */
   readonly onInternalError: (error: unknown, requestId: string) => void;
 }

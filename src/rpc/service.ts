@@ -30,30 +30,6 @@ export interface Call {
   readonly signal: AbortSignal;
 }
 
-/** A call whose signal is made when first asked for: most reads never ask. */
-export abstract class LazyCall implements Call {
-  #signal: AbortSignal | undefined;
-
-  constructor(readonly caller: Caller) {}
-
-  /** The caller has gone away already. */
-  protected abstract get isGone(): boolean;
-  /** Calls back when the caller goes away. */
-  protected abstract onGone(listener: () => void): void;
-
-  get signal(): AbortSignal {
-    if (this.#signal === undefined) {
-      const controller = new AbortController();
-      this.#signal = controller.signal;
-      this.onGone(() => controller.abort());
-      if (this.isGone) {
-        controller.abort();
-      }
-    }
-    return this.#signal;
-  }
-}
-
 /** A message as a literal that nobody writes to, so that it may hold what its maker keeps and shares. */
 export type Literal<T> = T extends string | number | bigint | boolean | undefined | Uint8Array
   ? T

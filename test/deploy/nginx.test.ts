@@ -10,7 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "node:tls";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
-import { maxBodyBytes } from "../../src/rpc/http/read-body.js";
+import { maxBodyBytes } from "../../src/rpc/exchange/body.js";
 import { startMember } from "../helpers/start-member.js";
 import { makeCertificate } from "../helpers/certificate.js";
 import { defaults } from "../helpers/deployment.js";

@@ -13,16 +13,17 @@ test("addresses without number, spoofed through a trusted proxy, leave memory bo
     onUntrustedForwarding: () => undefined,
   });
   t.teardown(() => edge.stop());
+  const proxy = edge.connect("10.0.0.1", () => undefined)!;
   const arrive = (i: number): void => {
     const forwarded = `${(i >> 24) + 11}.${(i >> 16) & 255}.${(i >> 8) & 255}.${i & 255}, 10.1.1.1`;
     const arrival: Arrival = {
       requestId: "a",
-      protocol: "http",
-      remoteAddress: "10.0.0.1",
+      connection: proxy,
       header: (name) => (name === "x-forwarded-for" ? forwarded : undefined),
-      method: undefined,
+      onClose: (listener) => listener(),
+      cut: () => undefined,
     };
-    edge.settle(edge.admit(arrival));
+    edge.admit(arrival, "http", undefined).settle();
   };
   // More than are remembered, so that from here on each takes the place of another.
   for (let i = 0; i < 60_000; i++) {

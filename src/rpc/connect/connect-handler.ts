@@ -1,211 +1,142 @@
 /**
- * Serves the rpcs over Connect and gRPC-Web on HTTP/1.1, with the library's own codecs: standard protobuf JSON and
- * binary. The functions, the gate and the catalogue are those of every other protocol. The gate is asked before the
- * body is read, and told of the end when the response is closed, whatever the library made of the request.
+ * Serves the rpcs over Connect and gRPC-Web, with standard protobuf JSON and binary. Unary calls of Connect are answered
+ * here; streams, gRPC-Web and compressed calls are handed on.
  */
-import {
-  type Code,
-  type ConnectRouter,
-  ConnectError,
-  createContextKey,
-  createContextValues,
-  type HandlerContext,
-  type ServiceImpl,
-} from "@connectrpc/connect";
-import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
-import { expressConnectMiddleware } from "@connectrpc/connect-express";
-import type { DescService } from "@bufbuild/protobuf";
-import type { RequestHandler, Response } from "express";
-import type { IncomingMessage } from "node:http";
-import { Readable } from "node:stream";
-import { corsHeaders } from "../http/cors.js";
+import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { Failure } from "../errors.js";
-import { requestDecoder } from "../codec/binary-decoder.js";
-import { failureDetails } from "../failure-details.js";
-import { type Arrival, explain, type ProtocolParts } from "../gate.js";
-import { HttpArrival } from "../http/http-exchange.js";
-import { failureHeaders, headerPairs } from "../http/http-reply.js";
-import { parseJson } from "../codec/parse-json.js";
-import { maxBodyBytes, readBytes } from "../http/read-body.js";
-import type { Call, Caller, ServedMethod, ServedService } from "../service.js";
-import { methodNotAllowed } from "../http/http-reply.js";
+import { maxBodyBytes } from "../exchange/body.js";
+import { corsHeaders } from "../exchange/cors.js";
+import type { Answer, Exchange, Handler } from "../exchange/exchange.js";
+import { type RpcMedia, readRpcMedia } from "../exchange/media-type.js";
+import { failureAnswer, methodNotAllowed } from "../exchange/reply.js";
+import { methodsByPath, type ServeRpc } from "../exchange/rpc-paths.js";
+import { serve } from "../exchange/serve.js";
+import type { ProtocolParts } from "../gate.js";
+import type { ServedMethod } from "../service.js";
+import { unaryFailure } from "./connect-error.js";
+import { compileForms, type Forms } from "./unary-forms.js";
 
-/** A request on its way through the library. */
-interface Exchange {
-  /** Undefined where the gate turned the request away. */
-  readonly caller: Caller | undefined;
-  /** Why the request is not answered; undefined once it is. */
-  failure: Failure | undefined;
-  /** Keeps what was thrown as the exchange's failure, and gives it as the library wants it. */
-  fail(thrown: unknown): ConnectError;
-}
+type Format = RpcMedia["format"];
 
-const exchangeKey = createContextKey<Exchange | undefined>(undefined);
+/**
+ * Answers the paths of rpcs.
+ *
+ * @param serveOther serves streams, gRPC-Web and compressed calls.
+ */
+export function createConnectHandler(parts: ProtocolParts, serveOther: ServeRpc): Handler {
+  const byPath = methodsByPath(parts.services);
+  const compiled = new Map<ServedMethod, Forms>();
+  for (const served of byPath.values()) {
+    if (served.desc.methodKind === "unary") {
+      compiled.set(served, compileForms(served.desc));
+    }
+  }
 
-/** Express middleware that answers every rpc's path, and calls `next` for all others. */
-export function createConnectHandler(parts: ProtocolParts): RequestHandler {
-  const servable = parts.services.map(({ desc, methods }) => ({
-    desc,
-    methods: methods.filter(({ desc: { methodKind } }) => methodKind === "unary" || methodKind === "server_streaming"),
-  }));
-  const byPath = new Map(
-    servable.flatMap(({ methods }) =>
-      methods.map((method) => [`/${method.desc.parent.typeName}/${method.desc.name}`, method]),
-    ),
-  );
-  const handle = expressConnectMiddleware({
-    routes: (router) => servable.forEach((service) => register(router, service)),
-    grpc: false,
-    readMaxBytes: maxBodyBytes,
-    contextValues: (request) => {
-      const { exchange } = (request as IncomingMessage & { res: Response }).res.locals as { exchange: Exchange };
-      return createContextValues().set(exchangeKey, exchange);
-    },
-  });
-  return (request, response, next) => {
-    const served = byPath.get(request.path);
+  return (exchange) => {
+    const served = byPath.get(exchange.path);
     if (served === undefined) {
-      next();
-      return;
+      return false;
     }
-    const contentType = request.headers["content-type"] ?? "";
-    const exchange = enter(served, contentType, request, response, parts);
-    response.locals["exchange"] = exchange;
-    // What only the library can say in the protocol's own form it gets to say; all else is answered without a body.
-    if (exchange.caller === undefined && /^application\/(?:proto|json)\b/.test(contentType)) {
-      sendConnectError(response, toConnectError(exchange.failure!));
-    } else if (request.method !== "POST") {
-      throw (exchange.failure = methodNotAllowed(request.method, ["POST", "OPTIONS"]));
-    } else if (!/^application\/(?:proto|json|connect\+|grpc-web)/.test(contentType)) {
-      throw (exchange.failure = new Failure(
-        "UNSUPPORTED_MEDIA_TYPE",
-        "The Content-Type must be one of Connect or gRPC-Web, such as application/json.",
-      ));
+    const forms = compiled.get(served);
+    const isRead = served.desc.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
+    if (exchange.method === "GET" && isRead && forms !== undefined) {
+      serveGet(exchange, served, forms);
+    } else if (exchange.method !== "POST") {
+      refuse(exchange, served, methodNotAllowed(exchange.method, [...(isRead ? ["GET"] : []), "POST", "OPTIONS"]));
     } else {
-      // The library makes a URL of it, and fails where that cannot be done.
-      request.headers.host = "localhost";
-      const check = /^application\/(proto|json)\b/.exec(contentType)?.[1] as keyof typeof checks | undefined;
-      if (check === undefined || request.headers["content-encoding"] !== undefined) {
-        handle(request, response, next);
-        return;
-      }
-      // The library takes a body that somebody else has read, so it passes the same checks as all others.
-      readBytes(request, maxBodyBytes)
-        .then((bytes) => {
-          request.body = checks[check](bytes, served);
-          handle(request, response, next);
-        })
-        .catch((error: unknown) => sendConnectError(response, exchange.fail(error)));
+      servePost(exchange, served, forms);
     }
+    return true;
   };
-}
 
-/** Asks the gate, and tells it of the end when the response is closed. */
-function enter(
-  served: ServedMethod,
-  contentType: string,
-  request: IncomingMessage,
-  response: Response,
-  parts: ProtocolParts,
-): Exchange {
-  const { requestId } = response.locals as { requestId: string };
-  const protocol: Arrival["protocol"] = contentType.startsWith("application/grpc-web") ? "grpc-web" : "connect";
-  const fail = (thrown: unknown): Failure => explain(thrown, requestId, parts);
-  const headers = ["X-Request-Id", requestId, ...corsHeaders];
-  let caller: Caller | undefined;
-  let failure: Failure | undefined;
-  try {
-    const admission = parts.gate.admit(new HttpArrival(requestId, protocol, request, served));
-    headers.push(...admission.headers);
-    caller = admission.caller;
-    // What the library refuses by itself never gets to the function, which is the one to say that there is no failure.
-    failure = new Failure("INVALID_REQUEST", `The request is not a valid ${served.desc.input.typeName}.`);
-    response.once("close", () => parts.gate.settle(admission, exchange.failure));
-  } catch (error) {
-    failure = fail(error);
+  function servePost(exchange: Exchange, served: ServedMethod, forms: Forms | undefined): void {
+    const media = readRpcMedia(exchange.header("content-type"));
+    const isUnary = served.desc.methodKind === "unary";
+    if (media === undefined || (media.protocol === "connect" && media.isStream === isUnary)) {
+      const wanted = isUnary ? "application/json" : "application/connect+json";
+      refuse(
+        exchange,
+        served,
+        new Failure(
+          "UNSUPPORTED_MEDIA_TYPE",
+          `The Content-Type must be one of Connect or gRPC-Web, such as ${wanted}.`,
+        ),
+      );
+    } else if (media.isStream || forms === undefined || isCompressed(exchange.header("content-encoding"))) {
+      serveOther(exchange, served, media);
+    } else {
+      serveUnary(exchange, served, forms, media.format, () => exchange.readBytes(maxBodyBytes));
+    }
   }
-  headerPairs(headers).forEach(([name, value]) => response.setHeader(name, value));
-  const exchange: Exchange = {
-    caller,
-    failure,
-    fail(thrown) {
-      exchange.failure = fail(thrown);
-      return toConnectError(exchange.failure);
-    },
-  };
-  return exchange;
-}
 
-/** By format: a unary request's body as the library takes it, or the Failure that says what is wrong with it. */
-const checks = {
-  json(bytes: Buffer): object {
-    const body = parseJson(bytes.toString("utf8"));
-    if (typeof body !== "object" || body === null || Array.isArray(body)) {
-      throw new Failure("INVALID_REQUEST", "The request body must be a JSON object.");
+  function serveGet(exchange: Exchange, served: ServedMethod, forms: Forms): void {
+    const query = new URLSearchParams(exchange.query);
+    const format = query.get("encoding");
+    if (format !== "json" && format !== "proto") {
+      refuse(exchange, served, new Failure("UNSUPPORTED_MEDIA_TYPE", "The parameter encoding must be json or proto."));
+    } else if (isCompressed(query.get("compression") ?? undefined)) {
+      serveOther(exchange, served, { protocol: "connect", format, isStream: false, isText: false });
+    } else {
+      const message = query.get("message") ?? "";
+      const bytes = query.get("base64") === "1" ? Buffer.from(message, "base64url") : Buffer.from(message);
+      serveUnary(exchange, served, forms, format, () => Promise.resolve(bytes));
     }
-    return body;
-  },
-  proto(bytes: Buffer, { desc }: ServedMethod): AsyncIterable<Uint8Array> {
-    requestDecoder(desc.input)(bytes);
-    return Readable.from([bytes]);
-  },
-};
-
-/** Answers with an error as Connect has it, for a request that did not get as far as the library. */
-function sendConnectError(response: Response, error: ConnectError): void {
-  if (response.headersSent) {
-    return;
   }
-  error.metadata.forEach((value, name) => response.setHeader(name, value));
-  response.setHeader("Content-Type", "application/json");
-  response.status(codeToHttpStatus(error.code)).end(errorToJsonBytes(error, undefined));
-}
 
-function register(router: ConnectRouter, { desc, methods }: ServedService): void {
-  const functions = methods.map((method) => [
-    method.desc.localName,
-    method.desc.methodKind === "unary" ? unary(method) : stream(method),
-  ]);
-  router.service(desc, Object.fromEntries(functions) as ServiceImpl<DescService>);
-}
-
-function unary(served: ServedMethod) {
-  return async (request: object, context: HandlerContext): Promise<object> => {
-    const exchange = context.values.get(exchangeKey)!;
-    try {
-      return await Promise.resolve(served.invoke(request, open(exchange, context)));
-    } catch (error) {
-      throw exchange.fail(error);
-    }
-  };
-}
-
-function stream(served: ServedMethod) {
-  return async function* (request: object, context: HandlerContext): AsyncGenerator<object> {
-    const exchange = context.values.get(exchangeKey)!;
-    try {
-      yield* served.invoke(request, open(exchange, context)) as AsyncIterable<object>;
-    } catch (error) {
-      throw exchange.fail(error);
-    }
-  };
-}
-
-/** The call as the function sees it. Throws where the gate turned the request away. */
-function open(exchange: Exchange, { signal }: HandlerContext): Call {
-  if (exchange.caller === undefined) {
-    throw exchange.failure!;
+  function serveUnary(
+    exchange: Exchange,
+    served: ServedMethod,
+    forms: Forms,
+    format: Format,
+    read: () => Promise<Buffer>,
+  ): void {
+    const { requestId } = exchange;
+    const timeout = exchange.header("connect-timeout-ms");
+    const form = forms[format];
+    serve(
+      exchange,
+      {
+        protocol: "connect",
+        method: served,
+        timeoutMs: timeout === undefined ? undefined : Number(timeout),
+        respond(lease, call) {
+          if (timeout !== undefined && !/^\d{1,9}$/.test(timeout)) {
+            throw new Failure("INVALID_REQUEST", "The header connect-timeout-ms is up to nine digits.");
+          }
+          return read()
+            .then((body) => served.invoke(form.decode(body), call))
+            .then((message): Answer => {
+              const headers = [
+                ...["Content-Type", form.contentType, "X-Request-Id", requestId],
+                ...corsHeaders,
+                ...lease.headers,
+              ];
+              return { status: 200, headers, ...form.encode(message) };
+            });
+        },
+        refuse: (failure) => unaryFailure(requestId, failure),
+      },
+      parts,
+    );
   }
-  exchange.failure = undefined;
-  return { caller: exchange.caller, signal };
+
+  /** A request that is of no protocol of rpcs is answered as plain HTTP is. */
+  function refuse(exchange: Exchange, served: ServedMethod, failure: Failure): void {
+    serve(
+      exchange,
+      {
+        protocol: "connect",
+        method: served,
+        respond() {
+          throw failure;
+        },
+        refuse: (reason) => failureAnswer(exchange.requestId, reason),
+      },
+      parts,
+    );
+  }
 }
 
-function toConnectError(failure: Failure): ConnectError {
-  return new ConnectError(
-    failure.message,
-    // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- the catalogue holds the same numbers
-    failure.kind.grpcCode as number as Code,
-    headerPairs(failureHeaders(failure)),
-    failureDetails(failure),
-  );
+function isCompressed(encoding: string | undefined): boolean {
+  return encoding !== undefined && encoding !== "" && encoding !== "identity";
 }

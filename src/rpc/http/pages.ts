@@ -1,6 +1,6 @@
 /** Documents that the node serves beside its rpcs: each is made when it is first asked for, and kept. */
-import type { ServerResponse } from "node:http";
-import { corsHeaders } from "./cors.js";
+import { corsHeaders } from "../exchange/cors.js";
+import type { Answer } from "../exchange/exchange.js";
 
 export interface Page {
   readonly contentType: string;
@@ -15,7 +15,7 @@ export type Pages = Readonly<Record<string, Page>>;
 
 export interface PageServer {
   has(path: string): boolean;
-  send(path: string, response: ServerResponse, headers: readonly string[]): void;
+  answer(path: string, headers: readonly string[]): Answer;
 }
 
 export function createPageServer(pages: Pages): PageServer {
@@ -33,12 +33,12 @@ export function createPageServer(pages: Pages): PageServer {
 
   return {
     has: (path) => byPath.has(path),
-    send(path, response, headers) {
+    answer(path, headers) {
       const page = byPath.get(path)!;
-      const content = load(path, page);
-      response
-        .writeHead(200, [
-          ...["Content-Type", page.contentType, "Content-Length", String(content.length), "Cache-Control", "no-cache"],
+      return {
+        status: 200,
+        headers: [
+          ...["Content-Type", page.contentType, "Cache-Control", "no-cache"],
           ...[
             "Content-Security-Policy",
             `default-src 'none'; frame-ancestors 'none'; base-uri 'none'; ${page.policy ?? ""}`,
@@ -46,8 +46,10 @@ export function createPageServer(pages: Pages): PageServer {
           ...["X-Content-Type-Options", "nosniff", "Referrer-Policy", "no-referrer"],
           ...corsHeaders,
           ...headers,
-        ])
-        .end(content);
+        ],
+        body: load(path, page),
+        isShared: true,
+      };
     },
   };
 }

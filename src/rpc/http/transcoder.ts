@@ -1,15 +1,16 @@
 /**
  * Serves annotated rpcs as plain HTTP with JSON. Each route is compiled at start-up: path template to matcher, request
- * to binder, response to encoder. It uses nothing of Express, so it can be called before Express or mounted in it.
+ * to binder, response to encoder.
  */
-import type { IncomingMessage, ServerResponse } from "node:http";
-import { type Admission, explain, type ProtocolParts } from "../gate.js";
-import { HttpArrival, HttpCall } from "./http-exchange.js";
-import { sendFailure, sendJson, splitUrl } from "./http-reply.js";
+import type { ProtocolParts } from "../gate.js";
+import type { Answer, Exchange, Handler } from "../exchange/exchange.js";
+import { maxBodyBytes } from "../exchange/body.js";
+import { failureAnswer, jsonAnswer } from "../exchange/reply.js";
+import { serve } from "../exchange/serve.js";
 import { type HttpRoute, readHttpRule } from "./http-rule.js";
 import { jsonEncoder, jsonFieldEncoder } from "../codec/json-encoder.js";
+import { type SharedBytes, shareBytes } from "../codec/share-bytes.js";
 import { pathFieldsOf } from "./path-template.js";
-import { maxBodyBytes, readBody } from "./read-body.js";
 import { compileRequestBinder, type RequestBinder } from "./request-binder.js";
 import { createRouteTable, type RouteMatch, type RouteTable } from "./route-table.js";
 import type { ServedMethod, ServedService } from "../service.js";
@@ -17,14 +18,14 @@ import type { ServedMethod, ServedService } from "../service.js";
 interface Route {
   readonly served: ServedMethod;
   readonly bind: RequestBinder;
-  readonly encode: (response: object) => string;
+  readonly encode: (response: object) => string | SharedBytes;
   readonly hasBody: boolean;
 }
 
 /** Plain HTTP over the annotated rpcs. */
 export interface Transcoder {
-  /** Answers the request if a route has its path and method, otherwise calls `next`. */
-  handle(request: IncomingMessage, response: ServerResponse, next: () => void): void;
+  /** Answers the request if a route has its path and method. */
+  readonly handle: Handler;
   /**
    * The HTTP methods that a path has; empty for an unknown path.
    *
@@ -39,10 +40,9 @@ export interface Transcoder {
  * @throws Error that names both rpcs when two of them claim the same paths.
  */
 export function createTranscoder(parts: ProtocolParts): Transcoder {
-  const { gate, nextRequestId } = parts;
   const routes = compileRoutes(parts.services);
 
-  /** The fallback answers what has no route, malformed paths included. */
+  /** What has no route, malformed paths included, is answered by others. */
   function findOrUndefined(path: string): RouteMatch<Route> | undefined {
     try {
       return routes.find(path);
@@ -51,58 +51,48 @@ export function createTranscoder(parts: ProtocolParts): Transcoder {
     }
   }
 
-  function handle(request: IncomingMessage, response: ServerResponse, next: () => void): void {
-    const { path, query } = splitUrl(request);
-    const match = findOrUndefined(path);
-    const route = match?.endpoints.get(request.method ?? "GET");
+  function handle(exchange: Exchange): boolean {
+    const match = findOrUndefined(exchange.path);
+    const route = match?.endpoints.get(exchange.method);
     if (match === undefined || route === undefined) {
-      next();
-      return;
+      return false;
     }
-    const requestId = nextRequestId();
-    let admission: Admission | undefined;
-    try {
-      admission = gate.admit(new HttpArrival(requestId, "http", request, route.served));
-      const call = new HttpCall(admission.caller, response);
-      if (route.hasBody) {
-        readBody(request, maxBodyBytes)
-          .then((body) => route.served.invoke(route.bind(match.parameters, query, body), call))
-          .then(reply)
-          .catch(fail);
-        return;
-      }
-      const answer = route.served.invoke(route.bind(match.parameters, query, undefined), call);
-      if (answer instanceof Promise) {
-        answer.then(reply).catch(fail);
-      } else {
-        reply(answer);
-      }
-    } catch (error) {
-      fail(error);
-    }
-
-    function reply(message: object): void {
-      const body = route!.encode(message);
-      const plain = route!.served.plainReply?.(message);
-      sendJson(response, requestId, plain?.status ?? 200, body, [
-        ...admission!.headers,
-        ...(plain?.headers === undefined ? [] : Object.entries(plain.headers).flat()),
-      ]);
-      gate.settle(admission!);
-    }
-
-    function fail(error: unknown): void {
-      const failure = explain(error, requestId, parts);
-      if (admission !== undefined) {
-        gate.settle(admission, failure);
-      }
-      if (!response.headersSent) {
-        sendFailure(response, requestId, failure);
-      }
-    }
+    const { served, bind, hasBody } = route;
+    serve(
+      exchange,
+      {
+        protocol: "http",
+        method: served,
+        respond(lease, call) {
+          const reply = (message: object): Answer => answerOf(route, message, exchange.requestId, lease.headers);
+          if (hasBody) {
+            return exchange
+              .readBytes(maxBodyBytes)
+              .then((body) => served.invoke(bind(match.parameters, exchange.query, body.toString("utf8")), call))
+              .then(reply);
+          }
+          const answer = served.invoke(bind(match.parameters, exchange.query, undefined), call);
+          return answer instanceof Promise ? (answer as Promise<object>).then(reply) : reply(answer);
+        },
+        refuse: (failure) => failureAnswer(exchange.requestId, failure),
+      },
+      parts,
+    );
+    return true;
   }
 
   return { handle, methodsOf: (path) => [...(routes.find(path)?.endpoints.keys() ?? [])] };
+}
+
+function answerOf(route: Route, message: object, requestId: string, leaseHeaders: readonly string[]): Answer {
+  const encoded = route.encode(message);
+  const plain = route.served.plainReply?.(message);
+  const own = plain?.headers === undefined ? [] : Object.entries(plain.headers).flat();
+  const headers = leaseHeaders.length + own.length === 0 ? leaseHeaders : [...leaseHeaders, ...own];
+  const status = plain?.status ?? 200;
+  return typeof encoded === "string"
+    ? jsonAnswer(requestId, status, encoded, headers)
+    : { ...jsonAnswer(requestId, status, encoded.bytes, headers), isShared: true };
 }
 
 function compileRoutes(services: readonly ServedService[]): RouteTable<Route> {
@@ -127,7 +117,7 @@ function compileRoute(served: ServedMethod, { template, responseField, hasBody }
   return {
     served,
     bind: compileRequestBinder(input, pathFieldsOf(template), hasBody),
-    encode: responseField === undefined ? jsonEncoder(output) : jsonFieldEncoder(responseField),
+    encode: shareBytes(responseField === undefined ? jsonEncoder(output) : jsonFieldEncoder(responseField)),
     hasBody,
   };
 }

@@ -1,8 +1,7 @@
 /** Batches of JSON-RPC 2.0: their requests are answered one after the other, and each is admitted like any other. */
 import { JSONRPCErrorCode } from "json-rpc-2.0";
 import type { Failure } from "../errors.js";
-import type { Admission, Gate } from "../gate.js";
-import { HttpArrival } from "../http/http-exchange.js";
+import type { Gate, Lease } from "../gate.js";
 import { asObject, type JsonRpcRequest, serverError, writeFailure } from "./request.js";
 
 /** Most requests of one batch. */
@@ -47,20 +46,20 @@ async function receiveCounted(
   given: JsonRpcRequest,
   { gate, receive }: BatchParts,
 ): Promise<string | undefined> {
-  const arrival = new HttpArrival(given.arrival.requestId, "json-rpc", given.request, undefined);
-  let admission: Admission;
+  let lease: Lease;
   try {
-    admission = gate.admit(arrival);
+    lease = gate.admit(given.arrival, "json-rpc", undefined);
   } catch (error) {
     const { reason, message, retryAfterS } = error as Failure;
     return refuse(request, message, { reason, retryAfter: retryAfterS })[0];
   }
-  const { body, request: http, call } = given;
-  const counted: JsonRpcRequest = { body, request: http, call, arrival };
+  const { body, arrival, call } = given;
+  const counted: JsonRpcRequest = { body, arrival, call, lease };
   try {
     return await receive(request, counted);
   } finally {
-    gate.settle(admission, counted.failure);
+    lease.settle(counted.failure);
+    lease.end();
   }
 }
 

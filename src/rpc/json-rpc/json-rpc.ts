@@ -17,7 +17,7 @@ import { compileMethod, type NamedMethod, type RunMethod } from "./named-methods
 import { isNodeCallRequest, type AnswerNodeCall, receiveNodeCall } from "./node-call-envelope.js";
 import { asObject, type JsonRpcRequest, serverError, writeFailure } from "./request.js";
 
-export interface JsonRpcParts extends Pick<ProtocolParts, "gate" | "nextRequestId" | "onInternalError"> {
+export interface JsonRpcParts extends Pick<ProtocolParts, "gate" | "onInternalError"> {
   readonly methods: readonly NamedMethod[];
   readonly nodeCall: AnswerNodeCall;
   /** The OpenRPC document, as JSON text. */
@@ -66,7 +66,7 @@ function createMethodServer(
   for (const { name, served } of parts.methods) {
     const run = compiled.get(name)!;
     server.addMethod(name, async (params: unknown, given) => {
-      given.arrival.method = served;
+      given.lease.method = served;
       try {
         return new RawJson(await run(params, given.call));
       } catch (error) {

@@ -1,15 +1,14 @@
 /** A JSON-RPC request on its way, and the answers that need no method. */
 import { createJSONRPCErrorResponse } from "json-rpc-2.0";
-import type { IncomingMessage } from "node:http";
 import type { Failure } from "../errors.js";
-import type { HttpArrival } from "../http/http-exchange.js";
+import type { Arrival, Lease } from "../gate.js";
 import type { Call } from "../service.js";
 
 /** A request that came in and was let in. */
 export interface JsonRpcRequest {
   readonly body: string;
-  readonly request: IncomingMessage;
-  readonly arrival: HttpArrival;
+  readonly arrival: Arrival;
+  readonly lease: Lease;
   readonly call: Call;
   /** Set when it failed, in whatever shape the caller is told of it. */
   failure?: Failure;

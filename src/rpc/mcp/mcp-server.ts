@@ -8,56 +8,65 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { parseJson } from "../codec/parse-json.js";
 import type { DocumentInfo } from "../describe/openapi.js";
 import { Failure } from "../errors.js";
-import { type Admission, explain, type ProtocolParts } from "../gate.js";
-import { HttpArrival, HttpCall } from "../http/http-exchange.js";
-import { sendFailure } from "../http/http-reply.js";
-import { maxBodyBytes, readBody } from "../http/read-body.js";
+import { createAdoption } from "../exchange/adopt.js";
+import type { Exchange } from "../exchange/exchange.js";
+import { maxBodyBytes } from "../exchange/body.js";
+import { failureAnswer } from "../exchange/reply.js";
+import { serve } from "../exchange/serve.js";
+import { explain, type ProtocolParts } from "../gate.js";
 import type { RpcListener } from "../port/listen.js";
 import { createSmallServer } from "../port/small-server.js";
 import { createOffer, type OfferParts } from "./mcp-offer.js";
 import { openSession } from "./mcp-session.js";
 
-export interface McpParts extends OfferParts, Pick<ProtocolParts, "gate" | "nextRequestId" | "onInternalError"> {
+export interface McpParts extends OfferParts, Pick<ProtocolParts, "gate" | "onInternalError"> {
   readonly info: DocumentInfo;
+  /** Names a request, for the log and the response. */
+  readonly nextRequestId: () => string;
 }
 
 /** Builds the server, not listening yet. */
 export function createMcpServer(parts: McpParts): RpcListener {
-  const { gate, nextRequestId } = parts;
   const offer = createOffer(parts);
 
-  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const requestId = nextRequestId();
-    const arrival = new HttpArrival(requestId, "mcp", request, undefined);
-    let admission: Admission | undefined;
-    let failure: Failure | undefined;
-    try {
-      admission = gate.admit(arrival);
-      checkOrigin(request);
-      checkTarget(request);
-      const body = parseJson(await readBody(request, maxBodyBytes));
-      const session = openSession(offer, parts.info, {
-        call: new HttpCall(admission.caller, response),
-        onMethod: (served) => (arrival.method = served),
-        explain: (thrown) => (failure = explain(thrown, requestId, parts)),
-      });
-      const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true });
-      response.once("close", () => void session.close());
-      // The SDK's own types of the two do not agree on what may be undefined.
-      await session.connect(transport as Parameters<McpServer["connect"]>[0]);
-      await transport.handleRequest(request, response, body);
-    } catch (error) {
-      failure = explain(error, requestId, parts);
-      if (!response.headersSent) {
-        sendFailure(response, requestId, failure);
-      }
-    }
-    if (admission !== undefined) {
-      gate.settle(admission, failure);
-    }
+  function handle(request: IncomingMessage, response: ServerResponse, exchange: Exchange): void {
+    const { requestId } = exchange;
+    serve(
+      exchange,
+      {
+        protocol: "mcp",
+        method: undefined,
+        async respond(lease, call) {
+          checkOrigin(request);
+          checkTarget(request);
+          const body = parseJson((await exchange.readBytes(maxBodyBytes)).toString("utf8"));
+          let failure: Failure | undefined;
+          const session = openSession(offer, parts.info, {
+            call,
+            onMethod: (served) => (lease.method = served),
+            explain: (thrown) => (failure = explain(thrown, requestId, parts)),
+          });
+          const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true });
+          exchange.onClose(() => void session.close());
+          // The SDK's own types of the two do not agree on what may be undefined.
+          await session.connect(transport as Parameters<McpServer["connect"]>[0]);
+          await transport.handleRequest(request, response, body);
+          lease.settle(failure);
+          return undefined;
+        },
+        refuse: (failure) => failureAnswer(requestId, failure),
+      },
+      parts,
+    );
   }
 
-  return createSmallServer((request, response) => void handle(request, response));
+  const adopt = createAdoption(parts.gate, parts.nextRequestId);
+  return createSmallServer((request, response) => {
+    const exchange = adopt(request, response);
+    if (exchange !== undefined) {
+      handle(request, response, exchange);
+    }
+  });
 }
 
 /**

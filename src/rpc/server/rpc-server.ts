@@ -1,27 +1,32 @@
-/** All protocols over one list of services: what the node serves on its public port. */
+/** All protocols over one list of services: what the node serves on its ports. */
 import { randomBytes } from "node:crypto";
+import type { TlsCredentials } from "../../base/certificate.js";
+import { createConnectHandler } from "../connect/connect-handler.js";
+import { createLibraryHandler } from "../connect/library-handler.js";
 import { createApiDocs } from "../describe/api-docs.js";
 import { commentOf } from "../describe/comments.js";
-import { createConnectHandler } from "../connect/connect-handler.js";
-import type { ProtocolParts } from "../gate.js";
-import type { TlsCredentials } from "../../base/certificate.js";
-import { createGrpcListener, createMutualTlsListener, type ProvenIdentities } from "../grpc/grpc-listener.js";
-import { createGrpcServer } from "../grpc/grpc-server.js";
-import { createJsonRpcEntry } from "../json-rpc/json-rpc.js";
-import type { AnswerNodeCall } from "../json-rpc/node-call-envelope.js";
-import type { RpcListener } from "../port/listen.js";
-import type { McpParts } from "../mcp/mcp-server.js";
-import { nameMethods } from "../json-rpc/named-methods.js";
 import type { DocumentInfo } from "../describe/openapi.js";
 import { describeOpenRpc } from "../describe/openrpc.js";
+import type { Exchange } from "../exchange/exchange.js";
+import type { ProtocolParts } from "../gate.js";
+import { createGrpcHandler } from "../grpc/grpc-handler.js";
 import { createPageServer, type Pages } from "../http/pages.js";
-import { createRpcListener } from "./rpc-listener.js";
 import { createTranscoder } from "../http/transcoder.js";
-import { createWebApp } from "./web-app.js";
+import { createJsonRpcEntry } from "../json-rpc/json-rpc.js";
+import { nameMethods } from "../json-rpc/named-methods.js";
+import type { AnswerNodeCall } from "../json-rpc/node-call-envelope.js";
+import type { McpParts } from "../mcp/mcp-server.js";
+import type { RpcListener } from "../port/listen.js";
+import { createPort } from "../port/port.js";
+import {
+  chainHandlers,
+  createJsonRpcHandler,
+  createLastHandler,
+  createPageHandler,
+  createPreflightHandler,
+} from "./chain.js";
 
-export type GrpcServerParts = Omit<ProtocolParts, "nextRequestId">;
-
-export interface RpcServerParts extends GrpcServerParts {
+export interface RpcServerParts extends ProtocolParts {
   /** The node-call interface of existing clients. */
   readonly nodeCall: AnswerNodeCall;
   /** What descriptions of the interface say of it. */
@@ -31,30 +36,45 @@ export interface RpcServerParts extends GrpcServerParts {
 }
 
 /**
- * Builds the server, not listening yet.
+ * Builds the chain of all protocols, which answers requests of either HTTP.
+ *
+ * @throws Error when the annotations contradict each other; it names the rpcs.
+ */
+export function createChain(parts: RpcServerParts): (exchange: Exchange) => void {
+  const transcoder = createTranscoder(parts);
+  const methods = nameMethods(parts.services);
+  let discovered: string | undefined;
+  const discover = (): string => (discovered ??= describeOpenRpc(methods, parts.info, commentOf));
+  const pages = createPageServer({ ...createApiDocs(parts.services, parts.info, commentOf), ...parts.pages });
+  const serveByLibrary = createLibraryHandler(parts);
+  const methodsOf = (path: string): string[] => [
+    ...new Set([
+      ...transcoder.methodsOf(path),
+      ...(pages.has(path) ? ["GET", "HEAD"] : []),
+      ...(path === "/" ? ["POST"] : []),
+    ]),
+  ];
+  return chainHandlers(
+    [
+      createGrpcHandler(parts, serveByLibrary),
+      transcoder.handle,
+      createJsonRpcHandler(createJsonRpcEntry({ ...parts, methods, discover }), parts),
+      createConnectHandler(parts, serveByLibrary),
+      createPreflightHandler(parts),
+      createPageHandler(pages, parts),
+    ],
+    createLastHandler(methodsOf, parts),
+  );
+}
+
+/**
+ * Builds the server of the public port, not listening yet.
  *
  * @param tls with it, the port speaks TLS and nothing else.
  * @throws Error when the annotations contradict each other; it names the rpcs.
  */
-export function createRpcServer(given: RpcServerParts, tls?: TlsCredentials): RpcListener {
-  const parts = { ...given, nextRequestId: createRequestIds() };
-  const transcoder = createTranscoder(parts);
-  let discovered: string | undefined;
-  const methods = nameMethods(parts.services);
-  const webApp = createWebApp({
-    ...parts,
-    pages: createPageServer({ ...createApiDocs(parts.services, parts.info, commentOf), ...parts.pages }),
-    connect: createConnectHandler(parts),
-    jsonRpc: createJsonRpcEntry({
-      ...parts,
-      methods,
-      discover: () => (discovered ??= describeOpenRpc(methods, parts.info, commentOf)),
-    }),
-    methodsOf: (path) => transcoder.methodsOf(path),
-  });
-  const addressHeader = `x-caller-${randomBytes(16).toString("hex")}`;
-  const grpcServer = createGrpcServer(parts, { addressHeader });
-  return createRpcListener({ transcoder, webApp, grpcServer, addressHeader, tls });
+export function createRpcServer(parts: RpcServerParts, tls?: TlsCredentials): RpcListener {
+  return createPort({ handle: createChain(parts), gate: parts.gate, nextRequestId: createRequestIds(), tls });
 }
 
 /**
@@ -62,30 +82,29 @@ export function createRpcServer(given: RpcServerParts, tls?: TlsCredentials): Rp
  *
  * @param tls with it, both ends prove their identities by TLS, and callers have theirs.
  */
-export function createGrpcOnlyServer(given: GrpcServerParts, tls?: TlsCredentials): RpcListener {
-  const parts = { ...given, nextRequestId: createRequestIds() };
-  if (tls === undefined) {
-    return createGrpcListener(createGrpcServer(parts));
-  }
-  const identities: ProvenIdentities = new Map();
-  return createMutualTlsListener(createGrpcServer(parts, { identities }), tls, identities);
+export function createGrpcOnlyServer(parts: ProtocolParts, tls?: TlsCredentials): RpcListener {
+  const handle = chainHandlers(
+    [createGrpcHandler(parts, createLibraryHandler(parts))],
+    createLastHandler(() => [], parts),
+  );
+  return createPort({ handle, gate: parts.gate, nextRequestId: createRequestIds(), tls, isMutual: tls !== undefined });
 }
 
-export type McpPortParts = GrpcServerParts & Pick<McpParts, "resources" | "info">;
+export type McpPortParts = ProtocolParts & Pick<McpParts, "resources" | "info">;
 
 /** Builds a server of tools for assistants. Its library is loaded here: a node without it starts a fifth faster. */
-export async function createMcpPort(given: McpPortParts): Promise<RpcListener> {
+export async function createMcpPort(parts: McpPortParts): Promise<RpcListener> {
   const { createMcpServer } = await import("../mcp/mcp-server.js");
   return createMcpServer({
-    ...given,
+    ...parts,
     nextRequestId: createRequestIds(),
-    methods: nameMethods(given.services),
+    methods: nameMethods(parts.services),
     commentOf,
   });
 }
 
 /** Names for requests: unlike those of another process, and cheap, since most are never looked up. */
-function createRequestIds(): () => string {
+export function createRequestIds(): () => string {
   const prefix = randomBytes(4).toString("hex");
   let count = 0;
   return () => `${prefix}-${(++count).toString(36)}`;

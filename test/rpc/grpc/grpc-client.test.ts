@@ -11,6 +11,7 @@ import { createCertificate } from "../../../src/base/certificate.js";
 import { CallError, type Channel } from "../../../src/rpc/channel.js";
 import { Failure } from "../../../src/rpc/errors.js";
 import { createGrpcClient } from "../../../src/rpc/grpc/grpc-client.js";
+import { createOpenGate } from "../../../src/edge/open-gate.js";
 import { createGrpcOnlyServer } from "../../../src/rpc/server/rpc-server.js";
 import { serve } from "../../../src/rpc/service.js";
 import { testKey, type TestKey } from "../../helpers/keys.js";
@@ -60,15 +61,7 @@ async function startServer(t: ExecutionContext, key: TestKey | undefined, wanted
           },
         }),
       ],
-      gate: {
-        admit: (arrival) => ({
-          arrival,
-          startMs: 0,
-          caller: { address: arrival.remoteAddress, identity: arrival.provenIdentity },
-          headers: [],
-        }),
-        settle: () => undefined,
-      },
+      gate: createOpenGate(),
       onInternalError: (error) => t.fail(String(error)),
     },
     key && createCertificate(key.privateKey),

@@ -1,22 +1,30 @@
 import test from "ava";
-import { IncomingMessage } from "node:http";
-import { Socket } from "node:net";
 import { Failure } from "../../../src/rpc/errors.js";
-import type { Gate } from "../../../src/rpc/gate.js";
-import { HttpArrival } from "../../../src/rpc/http/http-exchange.js";
+import type { Arrival, Gate } from "../../../src/rpc/gate.js";
+import { createOpenGate } from "../../../src/edge/open-gate.js";
 import { receiveBatch } from "../../../src/rpc/json-rpc/batch.js";
 import type { JsonRpcRequest } from "../../../src/rpc/json-rpc/request.js";
 import type { Call } from "../../../src/rpc/service.js";
 
 test("a request of a batch that failed is counted as failed, and no other one", async (t) => {
   const settled: (string | undefined)[] = [];
+  const open = createOpenGate();
   const gate: Gate = {
-    admit: (arrival) => ({ arrival, startMs: 0, caller: { address: "", identity: undefined }, headers: [] }),
-    settle: (_admission, failure) => settled.push(failure?.reason),
+    ...open,
+    admit: (...given) => ({
+      ...open.admit(...given),
+      settle: (failure) => settled.push(failure?.reason),
+    }),
   };
-  const request = new IncomingMessage(new Socket());
-  const arrival = new HttpArrival("1", "json-rpc", request, undefined);
-  const given: JsonRpcRequest = { body: "", request, arrival, call: {} as Call };
+  const arrival: Arrival = {
+    requestId: "1",
+    connection: gate.connect("", () => undefined)!,
+    header: () => undefined,
+    onClose: () => undefined,
+    cut: () => undefined,
+  };
+  const lease = open.admit(arrival, "json-rpc", undefined);
+  const given: JsonRpcRequest = { body: "", arrival, lease, call: {} as Call };
   await receiveBatch(["bad", "good", "bad", "good"], given, {
     gate,
     receive: (one, its) => {

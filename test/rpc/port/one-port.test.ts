@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { connect, type AddressInfo, type Socket } from "node:net";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { splitByPreface } from "../../../src/rpc/port/one-port.js";
+import { decideByPreface } from "../../../src/rpc/port/one-port.js";
 
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -11,16 +11,16 @@ const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 async function listen(t: { teardown(fn: () => unknown): void }, decideWithinMs = 5000) {
   const server = createServer((request, response) => response.end(`http1 ${request.method} ${request.url}`));
   const http2: string[] = [];
-  splitByPreface(
-    server,
-    "connection",
-    (socket) =>
-      socket.on("data", (bytes: Buffer) => {
-        http2.push(bytes.toString("latin1"));
-        socket.write("http2");
-      }),
-    decideWithinMs,
-  );
+  const [acceptHttp1] = server.listeners("connection") as ((socket: Socket) => void)[];
+  const acceptHttp2 = (socket: Socket): void => {
+    socket.on("data", (bytes: Buffer) => {
+      http2.push(bytes.toString("latin1"));
+      socket.write("http2");
+    });
+  };
+  server.removeAllListeners("connection").on("connection", (socket) => {
+    decideByPreface(socket, (accepted) => acceptHttp1!.call(server, accepted), acceptHttp2, decideWithinMs);
+  });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   t.teardown(() => {

@@ -1,15 +1,15 @@
 /** Cross-origin access: any page may read what the node serves to everybody; nothing here relies on cookies. */
-import type { ServerResponse } from "node:http";
 
 /** Headers of every response, as a flat list of names and values. */
 export const corsHeaders: readonly string[] = [
   "Access-Control-Allow-Origin",
   "*",
   "Access-Control-Expose-Headers",
-  "X-Node-Dormant, X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, grpc-status, grpc-message",
+  "X-Node-Dormant, X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, grpc-status, grpc-message, grpc-status-details-bin",
 ];
 
-const preflightHeaders: readonly string[] = [
+/** Headers of the answer to a preflight (`OPTIONS` on any path). */
+export const preflightHeaders: readonly string[] = [
   ...corsHeaders,
   "Access-Control-Allow-Methods",
   "GET, POST, OPTIONS",
@@ -18,8 +18,3 @@ const preflightHeaders: readonly string[] = [
   "Access-Control-Max-Age",
   "86400",
 ];
-
-/** Answers a preflight (`OPTIONS` on any path) with 204. */
-export function answerPreflight(response: ServerResponse): void {
-  response.writeHead(204, [...preflightHeaders]).end();
-}

@@ -1,0 +1,175 @@
+/**
+ * Connections are bounded, in all and for an address, and those of an address that only does harm are cut. Where there
+ * is no room, one on which nothing is under way makes it: the one that has been so for longest.
+ */
+import { LRUCache } from "lru-cache";
+import { TokenBucket } from "limiter";
+import type { Connection } from "../rpc/gate.js";
+import { type AddressSet, networkOf, normalizeAddress } from "./cidr.js";
+
+/** How many connections there may be. */
+export interface ConnectionBounds {
+  readonly total: number;
+  /** Of one address, or one /64 of IPv6. */
+  readonly perAddress: number;
+}
+
+/** The bounds of a node. */
+export const defaultConnections: ConnectionBounds = { total: 4_000, perAddress: 256 };
+
+export interface ConnectionParts {
+  readonly bounds: ConnectionBounds;
+  /** Connections of proxies are those of many callers: their number is not bounded, and they are never shut out. */
+  readonly isTrustedProxy: AddressSet;
+  /** Addresses that are never shut out. */
+  readonly isExempt: AddressSet;
+  readonly nowMs: () => number;
+}
+
+/** What requests do to their connection's place. */
+export interface HeldConnection extends Connection {
+  /** A request or stream begins. */
+  hold(): void;
+  /** It has ended. */
+  release(): void;
+}
+
+export interface Connections {
+  connect(remoteAddress: string, cut: () => void): HeldConnection | undefined;
+  readonly size: number;
+}
+
+/** How many strikes an address has at once, and how many more each second. */
+const strikes = { burst: 500, perSecond: 100 };
+/** How long an address that used them up is shut out. */
+const shutOutMs = 5_000;
+/** Most addresses whose strikes are remembered. */
+const maxAddresses = 10_000;
+
+export function createConnections({ bounds, isTrustedProxy, isExempt, nowMs }: ConnectionParts): Connections {
+  const all = new Places();
+  const byAddress = new Map<string, Places>();
+  const buckets = new LRUCache<string, TokenBucket>({ max: maxAddresses });
+  const shutOut = new LRUCache<string, number>({ max: maxAddresses });
+
+  function placesOf(network: string): Places {
+    let places = byAddress.get(network);
+    if (places === undefined) {
+      places = new Places();
+      byAddress.set(network, places);
+    }
+    return places;
+  }
+
+  /** Whether there was a strike left to take. */
+  function takeStrike(network: string): boolean {
+    let bucket = buckets.get(network);
+    if (bucket === undefined) {
+      bucket = new TokenBucket({ bucketSize: strikes.burst, tokensPerInterval: strikes.perSecond, interval: "second" });
+      bucket.content = strikes.burst;
+      buckets.set(network, bucket);
+    }
+    return bucket.tryRemoveTokens(1);
+  }
+
+  return {
+    connect(remoteAddress, cut) {
+      const address = normalizeAddress(remoteAddress);
+      const isProxy = address === "" || isTrustedProxy(address);
+      const network = networkOf(address);
+      if ((shutOut.get(network) ?? 0) > nowMs()) {
+        return undefined;
+      }
+      const own = isProxy ? new Places() : placesOf(network);
+      if ((!isProxy && !own.makeRoom(bounds.perAddress)) || !all.makeRoom(bounds.total)) {
+        return undefined;
+      }
+      const place = { cut };
+      all.add(place);
+      own.add(place);
+      let held = 0;
+      return {
+        remoteAddress: address,
+        provenIdentity: undefined,
+        hold() {
+          if (held++ === 0) {
+            all.busy(place);
+            own.busy(place);
+          }
+        },
+        release() {
+          if (--held === 0) {
+            all.idle(place);
+            own.idle(place);
+          }
+        },
+        strike() {
+          if (!takeStrike(network)) {
+            if (!isProxy && !isExempt(address)) {
+              shutOut.set(network, nowMs() + shutOutMs);
+            }
+            cut();
+          }
+        },
+        end() {
+          all.delete(place);
+          own.delete(place);
+          if (own.size === 0) {
+            byAddress.delete(network);
+          }
+        },
+      };
+    },
+    get size() {
+      return all.size;
+    },
+  };
+}
+
+interface Place {
+  readonly cut: () => void;
+}
+
+/** Connections, those with nothing under way apart and in the order in which they became so. */
+class Places {
+  private readonly places = new Set<Place>();
+  private readonly idlePlaces = new Set<Place>();
+
+  get size(): number {
+    return this.places.size;
+  }
+
+  /** Whether there is room for one more, which an idle one may have had to make. */
+  makeRoom(most: number): boolean {
+    if (this.places.size < most) {
+      return true;
+    }
+    const [longest] = this.idlePlaces;
+    if (longest === undefined) {
+      return false;
+    }
+    this.delete(longest);
+    longest.cut();
+    return true;
+  }
+
+  add(place: Place): void {
+    this.places.add(place);
+    this.idlePlaces.add(place);
+  }
+
+  busy(place: Place): void {
+    this.idlePlaces.delete(place);
+  }
+
+  idle(place: Place): void {
+    if (this.places.has(place)) {
+      this.idlePlaces.add(place);
+    }
+  }
+
+  delete(place: Place): void {
+    this.places.delete(place);
+    this.idlePlaces.delete(place);
+  }
+}

@@ -1,0 +1,102 @@
+/** Reading of request bodies, whole or in pieces, from the streams of either HTTP. */
+import { on } from "node:events";
+import type { Readable } from "node:stream";
+import { Failure } from "../errors.js";
+
+/** Most bytes of a request body that is read whole: room for a transaction with a document of 1 MiB, in base64. */
+export const maxBodyBytes = 2 * 1024 * 1024;
+
+/** How long a body may take. */
+const withinMs = 30_000;
+
+/**
+ * Reads a stream to its end.
+ *
+ * @throws Failure as `Exchange.readBytes`.
+ */
+export async function readWhole(source: Readable, announcedBytes: number, maxBytes: number): Promise<Buffer> {
+  if (announcedBytes > maxBytes) {
+    throw tooLarge(maxBytes);
+  }
+  const chunks = await readChunks(source, maxBytes);
+  if (chunks.length > 1) {
+    await takeTurn();
+    return Buffer.concat(chunks);
+  }
+  return chunks[0] ?? Buffer.alloc(0);
+}
+
+let lastTurn: Promise<void> = Promise.resolve();
+
+/**
+ * Large bodies are decoded and parsed one in each turn of the event loop, however many have arrived: what else arrives
+ * waits for one of them, not for all.
+ */
+async function takeTurn(): Promise<void> {
+  lastTurn = lastTurn.then(() => new Promise((resolve) => setImmediate(resolve)));
+  await lastTurn;
+}
+
+function readChunks(source: Readable, maxBytes: number): Promise<Buffer[]> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let sizeBytes = 0;
+    const stop = (): void => {
+      clearTimeout(timer);
+      source.off("data", onData).off("end", onEnd).off("close", onClose);
+    };
+    const refuse = (failure: Failure): void => {
+      stop();
+      // What is still to come is thrown away.
+      source.resume();
+      reject(failure);
+    };
+    const onData = (chunk: Buffer): void => {
+      sizeBytes += chunk.length;
+      if (sizeBytes > maxBytes) {
+        refuse(tooLarge(maxBytes));
+      } else {
+        chunks.push(chunk);
+      }
+    };
+    const onEnd = (): void => {
+      stop();
+      resolve(chunks);
+    };
+    const onClose = (): void => refuse(endedEarly());
+    const timer = setTimeout(
+      () => refuse(new Failure("REQUEST_TIMEOUT", "The request did not arrive in time.")),
+      withinMs,
+    );
+    if (source.destroyed || source.readableEnded) {
+      onClose();
+      return;
+    }
+    source.on("data", onData).once("end", onEnd).once("close", onClose);
+  });
+}
+
+/** By events, since a stream that is iterated over destroys itself at its end, and with it the answer. */
+export async function* readInPieces(source: Readable): AsyncGenerator<Uint8Array> {
+  if (source.readableEnded) {
+    return;
+  }
+  if (source.destroyed) {
+    throw endedEarly();
+  }
+  const chunks = on(source, "data", { close: ["end", "close"], highWaterMark: 16, lowWaterMark: 8 });
+  for await (const [chunk] of chunks as AsyncIterable<[Uint8Array]>) {
+    yield chunk;
+  }
+  if (!source.readableEnded) {
+    throw endedEarly();
+  }
+}
+
+function tooLarge(maxBytes: number): Failure {
+  return new Failure("PAYLOAD_TOO_LARGE", `The request body must not be larger than ${maxBytes} bytes.`);
+}
+
+function endedEarly(): Failure {
+  return new Failure("INVALID_REQUEST", "The request body ended early.");
+}

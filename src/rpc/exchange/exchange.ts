@@ -1,0 +1,54 @@
+/** A request and the way to answer it, whichever HTTP carries it: all that the protocols know of either. */
+import type { Arrival } from "../gate.js";
+
+/** A whole answer. */
+export interface Answer {
+  readonly status: number;
+  /** A flat list of names and values. */
+  readonly headers: readonly string[];
+  /** Nothing where there is none. */
+  readonly body?: string | Buffer;
+  /** The body's bytes are kept elsewhere, and shared with other answers. */
+  readonly isShared?: boolean;
+  /** Trailers, a flat list of names and values; over HTTP/2 only. */
+  readonly trailers?: readonly string[];
+}
+
+export interface Exchange extends Arrival {
+  readonly isHttp2: boolean;
+  /** The HTTP method, in upper case. */
+  readonly method: string;
+  /** The path as it was sent, without origin and query. */
+  readonly path: string;
+  /** The query as it was sent, without the mark. */
+  readonly query: string;
+  /** Request headers by lower-case name. */
+  headerEntries(): Iterable<readonly [name: string, value: string]>;
+  /**
+   * Reads the whole body.
+   *
+   * @throws Failure PAYLOAD_TOO_LARGE as soon as more than `maxBytes` are announced or sent; REQUEST_TIMEOUT when it
+   * does not arrive in time; INVALID_REQUEST when the caller goes away before its end.
+   */
+  readBytes(maxBytes: number): Promise<Buffer>;
+  /** The body in pieces, as they arrive. Throws when the caller goes away before its end. */
+  readPieces(): AsyncIterable<Uint8Array>;
+  /** Answers. Nothing happens when the caller has gone, or an answer was begun. */
+  send(answer: Answer): void;
+  /** Begins an answer whose body follows in pieces. */
+  begin(status: number, headers: readonly string[]): void;
+  /** Sends a piece; resolves when there is room for the next, also when the caller has gone. */
+  write(piece: Uint8Array): Promise<void>;
+  /** Ends an answer that was begun, over HTTP/2 with trailers: a flat list of names and values. */
+  finish(trailers?: readonly string[]): void;
+  /** An answer was begun. */
+  readonly isBegun: boolean;
+  /** The answer is out, or the caller has gone. */
+  readonly isClosed: boolean;
+}
+
+/** Answers an exchange; false when it is another's to answer. */
+export type Handler = (exchange: Exchange) => boolean;
+
+/** Answers longer than this are written in turns, so that what else the node answers comes in between. */
+export const turnBytes = 64 * 1024;

@@ -1,0 +1,117 @@
+/** An exchange over HTTP/1.1. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Connection } from "../gate.js";
+import { readInPieces, readWhole } from "./body.js";
+import { type Answer, type Exchange, turnBytes } from "./exchange.js";
+import { writeInTurns, writePiece } from "./write-in-turns.js";
+
+export class Http1Exchange implements Exchange {
+  readonly isHttp2 = false;
+  readonly path: string;
+  readonly query: string;
+
+  constructor(
+    readonly requestId: string,
+    readonly connection: Connection,
+    private readonly request: IncomingMessage,
+    private readonly response: ServerResponse,
+  ) {
+    const url = withoutOrigin(request.url ?? "/");
+    const mark = url.indexOf("?");
+    this.path = mark < 0 ? url : url.slice(0, mark);
+    this.query = mark < 0 ? "" : url.slice(mark + 1);
+  }
+
+  get method(): string {
+    return this.request.method ?? "GET";
+  }
+
+  header(name: string): string | undefined {
+    const value = this.request.headers[name];
+    return Array.isArray(value) ? value.join(", ") : value;
+  }
+
+  *headerEntries(): Iterable<readonly [string, string]> {
+    for (const name of Object.keys(this.request.headers)) {
+      yield [name, this.header(name) ?? ""];
+    }
+  }
+
+  async readBytes(maxBytes: number): Promise<Buffer> {
+    return await readWhole(this.request, Number(this.request.headers["content-length"] ?? 0), maxBytes);
+  }
+
+  readPieces(): AsyncIterable<Uint8Array> {
+    return readInPieces(this.request);
+  }
+
+  send({ status, headers, body }: Answer): void {
+    if (this.isBegun || this.response.destroyed) {
+      return;
+    }
+    const isEmpty = body === undefined || body.length === 0;
+    const lengthBytes = isEmpty ? 0 : typeof body === "string" ? Buffer.byteLength(body) : body.length;
+    this.response.writeHead(status, [
+      ...headers,
+      ...(status === 204 ? [] : ["Content-Length", String(lengthBytes)]),
+      ...this.closing(),
+    ]);
+    if (isEmpty) {
+      this.response.end();
+    } else if (lengthBytes <= turnBytes || this.method === "HEAD") {
+      this.response.end(body);
+    } else {
+      writeInTurns(this.response, typeof body === "string" ? Buffer.from(body) : body);
+    }
+  }
+
+  begin(status: number, headers: readonly string[]): void {
+    if (!this.isBegun && !this.response.destroyed) {
+      this.response.writeHead(status, [...headers, ...this.closing()]);
+    }
+  }
+
+  async write(piece: Uint8Array): Promise<void> {
+    await writePiece(this.response, piece);
+  }
+
+  finish(): void {
+    this.response.end();
+  }
+
+  get isBegun(): boolean {
+    return this.response.headersSent;
+  }
+
+  get isClosed(): boolean {
+    return this.response.closed;
+  }
+
+  onClose(listener: () => void): void {
+    if (this.response.closed) {
+      listener();
+    } else {
+      this.response.once("close", listener);
+    }
+  }
+
+  cut(): void {
+    this.request.socket.destroy();
+  }
+
+  /** A body that nobody reads to its end takes the connection with it. */
+  private closing(): readonly string[] {
+    const { request } = this;
+    const hasBody = request.headers["content-length"] !== undefined || "transfer-encoding" in request.headers;
+    return hasBody && !request.complete ? ["Connection", "close"] : [];
+  }
+}
+
+/** Path and query of a URL, without the origin that a proxy may put before them. */
+function withoutOrigin(url: string): string {
+  if (url.startsWith("/")) {
+    return url;
+  }
+  const rest = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*(.*)$/i.exec(url)?.[1] ?? url;
+  return rest.startsWith("/") ? rest : `/${rest}`;
+}

@@ -1,0 +1,146 @@
+/** An exchange over one stream of HTTP/2. */
+import {
+  constants,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  type ServerHttp2Stream,
+} from "node:http2";
+import type { Connection } from "../gate.js";
+import { readInPieces, readWhole } from "./body.js";
+import { type Answer, type Exchange, turnBytes } from "./exchange.js";
+import { writeInTurns, writePiece } from "./write-in-turns.js";
+
+export class Http2Exchange implements Exchange {
+  readonly isHttp2 = true;
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+
+  constructor(
+    readonly requestId: string,
+    readonly connection: Connection,
+    private readonly stream: ServerHttp2Stream,
+    private readonly headers: IncomingHttpHeaders,
+  ) {
+    this.method = headers[":method"] ?? "GET";
+    const url = headers[":path"] ?? "/";
+    const mark = url.indexOf("?");
+    const path = mark < 0 ? url : url.slice(0, mark);
+    this.path = path.startsWith("/") ? path : `/${path}`;
+    this.query = mark < 0 ? "" : url.slice(mark + 1);
+  }
+
+  header(name: string): string | undefined {
+    const value = this.headers[name];
+    return Array.isArray(value) ? value.join(", ") : value;
+  }
+
+  *headerEntries(): Iterable<readonly [string, string]> {
+    for (const name of Object.keys(this.headers)) {
+      if (!name.startsWith(":")) {
+        yield [name, this.header(name) ?? ""];
+      }
+    }
+  }
+
+  async readBytes(maxBytes: number): Promise<Buffer> {
+    return await readWhole(this.stream, Number(this.headers["content-length"] ?? 0), maxBytes);
+  }
+
+  readPieces(): AsyncIterable<Uint8Array> {
+    return readInPieces(this.stream);
+  }
+
+  send({ status, headers, body, trailers }: Answer): void {
+    const { stream } = this;
+    if (!this.canBegin) {
+      return;
+    }
+    const fields = toFields(headers, status);
+    if (body === undefined || body.length === 0 || this.method === "HEAD") {
+      if (trailers === undefined) {
+        fields["content-length"] = body === undefined ? 0 : Buffer.byteLength(body);
+      }
+      stream.respond(trailers === undefined ? fields : toFields(trailers, status, fields), { endStream: true });
+    } else {
+      if (trailers === undefined) {
+        fields["content-length"] = Buffer.byteLength(body);
+        stream.respond(fields);
+      } else {
+        stream.respond(fields, { waitForTrailers: true });
+        stream.once("wantTrailers", () => stream.sendTrailers(toFields(trailers)));
+      }
+      if (body.length <= turnBytes) {
+        stream.end(body);
+      } else {
+        writeInTurns(stream, typeof body === "string" ? Buffer.from(body) : body);
+      }
+    }
+    this.stopReading();
+  }
+
+  begin(status: number, headers: readonly string[]): void {
+    if (this.canBegin) {
+      this.stream.respond(toFields(headers, status), { waitForTrailers: true });
+    }
+  }
+
+  async write(piece: Uint8Array): Promise<void> {
+    await writePiece(this.stream, piece);
+  }
+
+  finish(trailers: readonly string[] = []): void {
+    const { stream } = this;
+    if (stream.destroyed) {
+      return;
+    }
+    stream.once("wantTrailers", () => stream.sendTrailers(toFields(trailers)));
+    stream.end();
+    this.stopReading();
+  }
+
+  get isBegun(): boolean {
+    return this.stream.headersSent;
+  }
+
+  get isClosed(): boolean {
+    return this.stream.destroyed;
+  }
+
+  onClose(listener: () => void): void {
+    if (this.stream.destroyed) {
+      listener();
+    } else {
+      this.stream.once("close", listener);
+    }
+  }
+
+  cut(): void {
+    this.stream.close(constants.NGHTTP2_CANCEL);
+    this.stream.destroy();
+  }
+
+  private get canBegin(): boolean {
+    const { stream } = this;
+    return !(stream.headersSent || stream.destroyed || stream.closed);
+  }
+
+  /** A client that is still sending when the answer is out is told to stop, without which the stream would stay open. */
+  private stopReading(): void {
+    const { stream } = this;
+    if (!stream.readableEnded && !stream.endAfterHeaders) {
+      stream.once("finish", () => stream.readableEnded || stream.close(constants.NGHTTP2_NO_ERROR));
+    }
+  }
+}
+
+/** A flat list of names and values as node:http2 takes it. */
+function toFields(list: readonly string[], status?: number, fields: OutgoingHttpHeaders = {}): OutgoingHttpHeaders {
+  if (status !== undefined) {
+    fields[":status"] = status;
+  }
+  for (let i = 0; i < list.length; i += 2) {
+    fields[list[i]!.toLowerCase()] = list[i + 1];
+  }
+  return fields;
+}

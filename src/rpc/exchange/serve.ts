@@ -1,0 +1,112 @@
+/** What every request goes through, whatever its protocol: the gate, the call with its deadline, the one answer. */
+import { Failure } from "../errors.js";
+import { explain, type Lease, type Protocol, type ProtocolParts } from "../gate.js";
+import type { Call, Caller, ServedMethod } from "../service.js";
+import { type Answer, type Exchange, turnBytes } from "./exchange.js";
+
+/** How a protocol answers an exchange. */
+export interface Serving {
+  readonly protocol: Protocol;
+  /** The rpc asked for; undefined where there is none, or the body names it. */
+  readonly method: ServedMethod | undefined;
+  /** Milliseconds after which nobody waits for the answer; undefined where the caller did not say. */
+  readonly timeoutMs?: number | undefined;
+  /** Makes the answer, or gives it by itself, as streams do, and resolves with nothing at its end. */
+  respond(lease: Lease, call: Call): Answer | Promise<Answer | undefined>;
+  /** How a failure is told. */
+  refuse(failure: Failure): Answer;
+}
+
+/** Answers an exchange. */
+export function serve(
+  exchange: Exchange,
+  serving: Serving,
+  parts: Pick<ProtocolParts, "gate" | "onInternalError">,
+): void {
+  let lease: Lease | undefined;
+  let call: ExchangeCall | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let isDone = false;
+
+  const finish = (answer: Answer | undefined): void => {
+    if (isDone) {
+      return;
+    }
+    if (answer !== undefined) {
+      chargeAnswer(lease!, answer);
+      lease!.settle();
+      exchange.send(answer);
+    }
+    isDone = true;
+    clearTimeout(timer);
+  };
+  const fail = (thrown: unknown): void => {
+    if (isDone) {
+      return;
+    }
+    isDone = true;
+    clearTimeout(timer);
+    const failure = explain(thrown, exchange.requestId, parts);
+    lease?.settle(failure);
+    if (exchange.isBegun) {
+      exchange.cut();
+    } else {
+      exchange.send(serving.refuse(failure));
+    }
+  };
+
+  try {
+    lease = parts.gate.admit(exchange, serving.protocol, serving.method);
+    call = new ExchangeCall(lease.caller, exchange);
+    if (serving.timeoutMs !== undefined) {
+      timer = setTimeout(() => {
+        fail(new Failure("DEADLINE_EXCEEDED", "The time that the caller gave has passed."));
+        call!.abort();
+      }, serving.timeoutMs);
+      exchange.onClose(() => clearTimeout(timer));
+    }
+    const answer = serving.respond(lease, call);
+    if (answer instanceof Promise) {
+      answer.then(finish).catch(fail);
+    } else {
+      finish(answer);
+    }
+  } catch (error) {
+    fail(error);
+  }
+}
+
+/** Of bytes that are shared, an answer holds no more than the piece that is being sent. */
+function chargeAnswer(lease: Lease, { body, isShared = false }: Answer): void {
+  if (body !== undefined) {
+    const bytes = typeof body === "string" ? Buffer.byteLength(body) : body.length;
+    lease.charge(isShared ? Math.min(bytes, turnBytes) : bytes, bytes);
+  }
+}
+
+/** A call whose signal is made when first asked for: most reads never ask. */
+class ExchangeCall implements Call {
+  private controller: AbortController | undefined;
+  private isAborted = false;
+
+  constructor(
+    readonly caller: Caller,
+    private readonly exchange: Exchange,
+  ) {}
+
+  get signal(): AbortSignal {
+    if (this.controller === undefined) {
+      this.controller = new AbortController();
+      this.exchange.onClose(() => this.abort());
+      if (this.isAborted) {
+        this.controller.abort();
+      }
+    }
+    return this.controller.signal;
+  }
+
+  abort(): void {
+    this.isAborted = true;
+    this.controller?.abort();
+  }
+}

@@ -1,0 +1,26 @@
+/** How gRPC and gRPC-Web tell of a failure: in headers or trailers. */
+import { create, toBinary } from "@bufbuild/protobuf";
+import { anyPack } from "@bufbuild/protobuf/wkt";
+import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
+import type { Failure } from "./errors.js";
+import { failureDetails } from "./failure-details.js";
+
+/** The fields of a failure: a flat list of names and values. */
+export function statusFields(failure: Failure, requestId: string): string[] {
+  const status = create(StatusSchema, {
+    code: failure.kind.grpcCode,
+    message: failure.message,
+    details: failureDetails(failure).map(({ desc, value }) => anyPack(desc, value)),
+  });
+  return [
+    ...["grpc-status", String(failure.kind.grpcCode)],
+    ...["grpc-message", percentEncode(failure.message)],
+    ...["grpc-status-details-bin", Buffer.from(toBinary(StatusSchema, status)).toString("base64").replace(/=+$/, "")],
+    ...["x-request-id", requestId],
+  ];
+}
+
+/** As gRPC writes sentences in headers: printable ASCII but the percent sign as it is, all else as bytes of UTF-8. */
+export function percentEncode(text: string): string {
+  return text.replace(/[^ -$&-~]+/g, (part) => encodeURIComponent(Buffer.from(part).toString()));
+}

@@ -1,0 +1,121 @@
+/**
+ * Serves the rpcs over gRPC. Unary calls go by the compiled codecs, one frame in and one frame out; streams and
+ * compressed calls are handed on.
+ */
+import { requestDecoder } from "../codec/binary-decoder.js";
+import { Failure } from "../errors.js";
+import type { Answer, Exchange, Handler } from "../exchange/exchange.js";
+import { readRpcMedia } from "../exchange/media-type.js";
+import { failureAnswer, methodNotAllowed } from "../exchange/reply.js";
+import { serve, type Serving } from "../exchange/serve.js";
+import { methodsByPath, type ServeRpc } from "../exchange/rpc-paths.js";
+import type { ProtocolParts } from "../gate.js";
+import type { ServedMethod } from "../service.js";
+import { type Frame, frameEncoder, maxMessageBytes, prefixBytes, readOnlyMessage } from "./frame.js";
+import { statusFields } from "../grpc-status.js";
+import { parseGrpcTimeout } from "./timeout.js";
+
+const contentType = ["Content-Type", "application/grpc+proto"];
+const okHeaders = [...contentType, "grpc-accept-encoding", "identity,gzip,br"];
+const okTrailers = ["grpc-status", "0"];
+
+interface Unary {
+  readonly decode: (bytes: Buffer) => object;
+  readonly encode: (message: object) => Frame;
+}
+
+/**
+ * Answers whatever has a content type of gRPC.
+ *
+ * @param serveOther serves streams and compressed calls.
+ */
+export function createGrpcHandler(parts: ProtocolParts, serveOther: ServeRpc): Handler {
+  const byPath = methodsByPath(parts.services);
+  const compiled = new Map<ServedMethod, Unary>();
+  for (const served of byPath.values()) {
+    const { methodKind, input, output } = served.desc;
+    if (methodKind === "unary") {
+      compiled.set(served, { decode: requestDecoder(input), encode: frameEncoder(output) });
+    }
+  }
+
+  return (exchange) => {
+    const media = readRpcMedia(exchange.header("content-type"));
+    if (media?.protocol !== "grpc") {
+      return false;
+    }
+    const served = byPath.get(exchange.path);
+    const problem = problemOf(exchange);
+    if (problem !== undefined) {
+      const serving = refusing(served, problem, (failure) => failureAnswer(exchange.requestId, failure));
+      serve(exchange, serving, parts);
+      return true;
+    }
+    const unary = served && compiled.get(served);
+    if (served === undefined) {
+      const missing = new Failure("METHOD_NOT_ALLOWED", "There is no rpc at this path.");
+      serve(exchange, refusing(undefined, missing, (failure) => trailersOnly(exchange, failure)), parts);
+    } else if (unary === undefined || isCompressed(exchange)) {
+      serveOther(exchange, served, media);
+    } else {
+      serveUnary(exchange, served, unary);
+    }
+    return true;
+  };
+
+  function serveUnary(exchange: Exchange, served: ServedMethod, { decode, encode }: Unary): void {
+    const timeout = exchange.header("grpc-timeout");
+    const timeoutMs = timeout === undefined ? undefined : parseGrpcTimeout(timeout);
+    const answer = (message: object): Answer => {
+      const { bytes, isShared } = encode(message);
+      return { status: 200, headers: okHeaders, body: bytes, isShared, trailers: okTrailers };
+    };
+    serve(
+      exchange,
+      {
+        protocol: "grpc",
+        method: served,
+        timeoutMs,
+        respond(_lease, call) {
+          if (timeout !== undefined && timeoutMs === undefined) {
+            throw new Failure("INVALID_REQUEST", "The header grpc-timeout is up to eight digits and a unit.");
+          }
+          return exchange
+            .readBytes(prefixBytes + maxMessageBytes)
+            .then((body) => served.invoke(decode(readOnlyMessage(body)), call))
+            .then(answer);
+        },
+        refuse: (failure) => trailersOnly(exchange, failure),
+      },
+      parts,
+    );
+  }
+}
+
+/** Why a request is none of gRPC, though its content type is. */
+function problemOf({ isHttp2, method }: Exchange): Failure | undefined {
+  if (method !== "POST") {
+    return methodNotAllowed(method, ["POST", "OPTIONS"]);
+  }
+  return isHttp2 ? undefined : new Failure("UNSUPPORTED_MEDIA_TYPE", "gRPC needs HTTP/2.");
+}
+
+function isCompressed(exchange: Exchange): boolean {
+  return (exchange.header("grpc-encoding") ?? "identity") !== "identity";
+}
+
+function refusing(served: ServedMethod | undefined, failure: Failure, refuse: Serving["refuse"]): Serving {
+  return {
+    protocol: "grpc",
+    method: served,
+    respond() {
+      throw failure;
+    },
+    refuse,
+  };
+}
+
+/** An answer that is nothing but a failure. */
+function trailersOnly({ requestId }: Exchange, failure: Failure): Answer {
+  return { status: 200, headers: contentType, trailers: statusFields(failure, requestId) };
+}

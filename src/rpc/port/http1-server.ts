@@ -1,0 +1,54 @@
+/** The HTTP/1.1 of a port, which also listens: a server that never does enforces none of its time-outs. */
+import { createServer, type RequestListener, type Server, type ServerOptions } from "node:http";
+import { createServer as createHttpsServer, type ServerOptions as HttpsServerOptions } from "node:https";
+import type { Socket } from "node:net";
+import { Failure } from "../errors.js";
+import { failureBody } from "../exchange/reply.js";
+
+/** How long a client may take for the first bytes, and for the headers, of a request; over TLS, for the handshake. */
+export const headersWithinMs = 10_000;
+/** How long a client may take for a whole request. */
+const requestWithinMs = 30_000;
+/** How long a connection may be idle between requests. */
+const keepAliveMs = 60_000;
+
+/** Builds the server. With `tls` it speaks HTTPS. */
+export function createHttp1Server(listener: RequestListener, tls: HttpsServerOptions | undefined): Server {
+  const options: ServerOptions = {
+    headersTimeout: headersWithinMs,
+    requestTimeout: requestWithinMs,
+    keepAliveTimeout: keepAliveMs,
+    connectionsCheckingInterval: 2_000,
+  };
+  const server =
+    tls === undefined
+      ? createServer(options, listener)
+      : createHttpsServer({ ...options, ...tls, handshakeTimeout: headersWithinMs }, listener);
+  server.on("clientError", answerClientError);
+  return server;
+}
+
+/** Answers what the HTTP parser could not read, in the one error body, where the socket still takes an answer. */
+function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === "ECONNRESET" || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const failure = clientFailure(error.code);
+  const body = failureBody(failure);
+  socket.end(
+    `HTTP/1.1 ${failure.kind.httpStatus} ${failure.reason}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nAccess-Control-Allow-Origin: *\r\nConnection: close\r\n\r\n${body}`,
+  );
+}
+
+function clientFailure(code: string | undefined): Failure {
+  switch (code) {
+    case "HPE_HEADER_OVERFLOW":
+      return new Failure("HEADERS_TOO_LARGE", "The request line and headers are too large.");
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return new Failure("REQUEST_TIMEOUT", "The request did not arrive in time.");
+    default:
+      return new Failure("INVALID_REQUEST", "The request is not valid HTTP.");
+  }
+}

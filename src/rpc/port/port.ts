@@ -1,0 +1,180 @@
+/**
+ * A port, or a Unix socket: HTTP/1.1 and HTTP/2 side by side, cleartext or TLS, every connection let in by the gate and
+ * every request or stream made an exchange. It drains.
+ */
+import type { Server } from "node:http";
+import { Server as NetServer, type Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+import { identityOfCertificate, type TlsCredentials } from "../../base/certificate.js";
+import type { Exchange } from "../exchange/exchange.js";
+import { Http1Exchange } from "../exchange/http1-exchange.js";
+import type { Connection, Gate } from "../gate.js";
+import { createHttp1Server, headersWithinMs } from "./http1-server.js";
+import { createHttp2Sessions } from "./http2-sessions.js";
+import { listenOn, type RpcListener } from "./listen.js";
+import { type Accept, decideByPreface } from "./one-port.js";
+
+/** How long idle connections are kept after the port closed, so that a request already on its way is answered. */
+const lastRequestsWithinMs = 100;
+/** How long a connection on which no request has been made is kept after the port closed. */
+const firstRequestWithinMs = 1_000;
+
+export interface PortParts {
+  readonly handle: (exchange: Exchange) => void;
+  readonly gate: Gate;
+  readonly nextRequestId: () => string;
+  /** Undefined for cleartext. */
+  readonly tls?: TlsCredentials | undefined;
+  /**
+   * Both ends prove their identities by TLS, over HTTP/2 alone. The certificates of clients are signed by nobody: what
+   * counts is the key in them, and a client without one is turned away.
+   */
+  readonly isMutual?: boolean;
+}
+
+/** A connection that the gate let in. */
+interface Entry {
+  /** The TCP connection, beneath TLS where there is TLS. */
+  readonly socket: Socket;
+  readonly connection: Connection;
+  /** It speaks HTTP/2, or has made a request. */
+  isUsed: boolean;
+}
+
+/** Builds the listener, not bound yet. */
+export function createPort(parts: PortParts): RpcListener {
+  const { handle, gate, nextRequestId, tls, isMutual = false } = parts;
+  const entries = new Set<Entry>();
+  const entryOf = new WeakMap<Socket, Entry>();
+  let isDraining = false;
+
+  const http2 = createHttp2Sessions(handle, nextRequestId);
+  const server = createHttp1Server(
+    (request, response) => {
+      const entry = entryOf.get(request.socket)!;
+      entry.isUsed = true;
+      if (isDraining) {
+        response.shouldKeepAlive = false;
+      }
+      handle(new Http1Exchange(nextRequestId(), entry.connection, request, response));
+    },
+    tls === undefined ? undefined : { ...tls, ...(isMutual ? mutualTls : { ALPNCallback: chooseProtocol }) },
+  );
+
+  function enter(socket: Socket): Entry | undefined {
+    socket.on("error", () => socket.destroy());
+    const connection = gate.connect(socket.remoteAddress ?? "", () => socket.destroy());
+    if (connection === undefined) {
+      socket.destroy();
+      return undefined;
+    }
+    const entry = { socket, connection, isUsed: false };
+    entries.add(entry);
+    entryOf.set(socket, entry);
+    socket.once("close", () => {
+      entries.delete(entry);
+      connection.end();
+    });
+    return entry;
+  }
+
+  /** Finds out which HTTP a connection speaks, once it is known to be let in. */
+  function decide(socket: Socket, entry: Entry, acceptHttp1: Accept): void {
+    const acceptHttp2 = (): void => {
+      entry.isUsed = true;
+      http2.accept(socket, entry.connection);
+    };
+    decideByPreface(socket, isMutual ? () => socket.destroy() : acceptHttp1, acceptHttp2, headersWithinMs);
+  }
+
+  if (tls === undefined) {
+    const acceptHttp1 = takeOver(server, "connection", (socket) => {
+      const entry = enter(socket);
+      if (entry !== undefined) {
+        decide(socket, entry, acceptHttp1);
+      }
+    });
+  } else {
+    // TLS makes a socket of its own, which has nothing in common with the one beneath but the other end's address.
+    const handshaking = new Map<string, Entry>();
+    const beginTls = takeOver(server, "connection", (socket) => {
+      const entry = enter(socket);
+      if (entry !== undefined) {
+        const name = otherEndOf(socket);
+        handshaking.set(name, entry);
+        socket.once("close", () => handshaking.get(name) === entry && handshaking.delete(name));
+        beginTls(socket);
+      }
+    });
+    const acceptHttp1 = takeOver(server, "secureConnection", (socket) => {
+      const entry = handshaking.get(otherEndOf(socket));
+      if (entry === undefined || (isMutual && !identify(socket as TLSSocket, entry.connection))) {
+        socket.destroy();
+        return;
+      }
+      entryOf.set(socket, entry);
+      decide(socket, entry, acceptHttp1);
+    });
+    server.on("tlsClientError", (_error: Error, socket: Socket) => socket.destroy());
+  }
+
+  return {
+    listen: (address) => listenOn(server, address),
+    async drain(graceMs) {
+      isDraining = true;
+      http2.drain();
+      // http.Server's own close() would cut idle connections on which a request may be arriving at this moment.
+      const closed = new Promise<void>((resolve) => {
+        NetServer.prototype.close.call(server, () => resolve());
+      });
+      const closeIdle = setInterval(() => {
+        server.closeIdleConnections();
+        cut(entries, ({ isUsed, socket }) => !isUsed && socket.bytesRead === 0);
+      }, lastRequestsWithinMs);
+      const closeUnused = setTimeout(() => cut(entries, ({ isUsed }) => !isUsed), firstRequestWithinMs);
+      const giveUp = setTimeout(() => cut(entries, () => true), graceMs);
+      await closed;
+      clearInterval(closeIdle);
+      clearTimeout(closeUnused);
+      clearTimeout(giveUp);
+      server.close();
+    },
+  };
+}
+
+function cut(entries: ReadonlySet<Entry>, matches: (entry: Entry) => boolean): void {
+  for (const entry of entries) {
+    if (matches(entry)) {
+      entry.socket.destroy();
+    }
+  }
+}
+
+/** Puts a listener before those that a server has for an event, and gives a way to call them. */
+function takeOver(server: Server, event: "connection" | "secureConnection", listener: Accept): Accept {
+  const listeners = server.listeners(event) as Accept[];
+  server.removeAllListeners(event);
+  server.on(event, listener);
+  return (socket) => listeners.forEach((accept) => accept.call(server, socket));
+}
+
+const mutualTls = {
+  requestCert: true,
+  rejectUnauthorized: false,
+  minVersion: "TLSv1.3",
+  ALPNProtocols: ["h2"],
+} as const;
+
+/** Notes which identity the other end has proved; false where it has none. */
+function identify(socket: TLSSocket, connection: Connection): boolean {
+  connection.provenIdentity = identityOfCertificate(socket.getPeerCertificate().raw);
+  return connection.provenIdentity !== undefined && socket.alpnProtocol === "h2";
+}
+
+function otherEndOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
+}
+
+function chooseProtocol({ protocols }: { readonly protocols: string[] }): string | undefined {
+  return ["h2", "http/1.1"].find((protocol) => protocols.includes(protocol));
+}
