@@ -5,8 +5,8 @@
  *
  *   main → cli → node → features → rpc, db, base        client → gen
  *
- * Inside rpc/ the rooms stand in a row, too: what all protocols share and the codecs, then http, json-rpc, describe,
- * then the other protocols, then server, which puts them together.
+ * Inside rpc/ the rooms stand in a row, too: what all protocols share, the codecs and the exchange, then http, json-rpc,
+ * describe, then the other protocols, then server, which puts them together.
  */
 
 const features = "attestation|chain|control|health|info|metrics|peers|storage|zk";
@@ -37,8 +37,9 @@ const rooms = [
   see("edge/", "rpc/(service|errors|gate)\\.ts$"),
 ];
 const protocols = [
-  see("rpc/(codec|http|json-rpc|describe|mcp|grpc|connect|server)/", "rpc/[^/]+$"),
+  see("rpc/(codec|exchange|http|json-rpc|describe|mcp|grpc|connect|port|server)/", "rpc/[^/]+$"),
   see("rpc/(http|json-rpc|describe|mcp|grpc|connect)/", "rpc/codec/"),
+  see("rpc/(http|json-rpc|mcp|grpc|connect|port|server)/", "rpc/exchange/"),
   see("rpc/(json-rpc|describe|mcp|connect|server)/", "rpc/http/"),
   see("rpc/(node-call|describe|mcp|server)/", "rpc/json-rpc/"),
   see("rpc/(mcp|server)/", "rpc/describe/"),

@@ -134,7 +134,17 @@ export function createEdge(settings: EdgeSettings): Edge {
         } else {
           activeRequests++;
         }
-        const lease = new EdgeLease(arrival, protocol, method, startMs, { address, identity }, headers, isStream, network, leasing);
+        const lease = new EdgeLease(
+          arrival,
+          protocol,
+          method,
+          startMs,
+          { address, identity },
+          headers,
+          isStream,
+          network,
+          leasing,
+        );
         arrival.onClose(() => lease.end());
         return lease;
       } catch (error) {

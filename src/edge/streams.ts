@@ -32,7 +32,9 @@ export function createStreams({ total, perAddress }: StreamBounds): Streams {
     open(network) {
       const isOwn = byAddress.get(network) >= perAddress;
       if (isOwn || openCount >= total) {
-        const whose = isOwn ? `Your address has ${perAddress} streams open, which is` : "The node has as many streams as";
+        const whose = isOwn
+          ? `Your address has ${perAddress} streams open, which is`
+          : "The node has as many streams as";
         const what = isOwn ? "the most; end one first." : `it can hold; try again in ${retryAfterS} s.`;
         throw new Failure("TOO_MANY_STREAMS", `${whose} ${what}`, retryAfterS);
       }

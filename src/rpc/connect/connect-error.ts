@@ -27,13 +27,14 @@ export function toConnectError(failure: Failure): ConnectError {
 }
 
 /** A failure as the whole answer to a unary call. */
-export function unaryFailure(requestId: string, failure: Failure): Answer {
+export function unaryFailure(requestId: string, failure: Failure, headers: readonly string[]): Answer {
   const error = toConnectError(failure);
   return {
     status: codeToHttpStatus(error.code),
     headers: [
       ...["Content-Type", "application/json", "X-Request-Id", requestId],
       ...corsHeaders,
+      ...headers,
       ...failureHeaders(failure),
     ],
     body: Buffer.from(errorToJsonBytes(error, undefined)),
@@ -41,7 +42,12 @@ export function unaryFailure(requestId: string, failure: Failure): Answer {
 }
 
 /** A failure as the whole answer to a call of a stream: the message that ends it. */
-export function streamFailure(requestId: string, failure: Failure, format: "proto" | "json"): Answer {
+export function streamFailure(
+  requestId: string,
+  failure: Failure,
+  headers: readonly string[],
+  format: "proto" | "json",
+): Answer {
   const end = Buffer.from(JSON.stringify({ error: errorToJson(toConnectError(failure), undefined) }));
   const prefix = Buffer.alloc(5);
   prefix.writeUInt8(endStreamFlag, 0);
@@ -52,6 +58,7 @@ export function streamFailure(requestId: string, failure: Failure, format: "prot
       ...["Content-Type", format === "json" ? contentTypeStreamJson : contentTypeStreamProto],
       ...["X-Request-Id", requestId],
       ...corsHeaders,
+      ...headers,
       ...failureHeaders(failure),
     ],
     body: Buffer.concat([prefix, end]),

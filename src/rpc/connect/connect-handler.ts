@@ -114,7 +114,7 @@ export function createConnectHandler(parts: ProtocolParts, serveOther: ServeRpc)
               return { status: 200, headers, ...form.encode(message) };
             });
         },
-        refuse: (failure) => unaryFailure(requestId, failure),
+        refuse: (failure, headers) => unaryFailure(requestId, failure, headers),
       },
       parts,
     );
@@ -130,7 +130,7 @@ export function createConnectHandler(parts: ProtocolParts, serveOther: ServeRpc)
         respond() {
           throw failure;
         },
-        refuse: (reason) => failureAnswer(exchange.requestId, reason),
+        refuse: (reason, headers) => failureAnswer(exchange.requestId, reason, headers),
       },
       parts,
     );

@@ -67,7 +67,7 @@ export function createLibraryHandler(parts: ProtocolParts): ServeRpc {
           lease.settle(passage.failure);
           return undefined;
         },
-        refuse: (failure) => refusal(exchange.requestId, failure, media),
+        refuse: (failure, headers) => refusal(exchange.requestId, failure, headers, media),
       },
       parts,
     );
@@ -144,15 +144,20 @@ async function send(
 }
 
 /** The answer to a call that the gate turned away, or that went wrong outside of the library. */
-function refusal(requestId: string, failure: Failure, { protocol, format, isStream, isText }: RpcMedia): Answer {
+function refusal(
+  requestId: string,
+  failure: Failure,
+  headers: readonly string[],
+  { protocol, format, isStream, isText }: RpcMedia,
+): Answer {
   if (protocol === "connect") {
-    return isStream ? streamFailure(requestId, failure, format) : unaryFailure(requestId, failure);
+    return isStream ? streamFailure(requestId, failure, headers, format) : unaryFailure(requestId, failure, headers);
   }
   const fields = statusFields(failure, requestId);
-  const headers = ["Content-Type", `application/${protocol}${isText ? "-text" : ""}+${format}`];
+  const contentType = ["Content-Type", `application/${protocol}${isText ? "-text" : ""}+${format}`];
   return protocol === "grpc"
-    ? { status: 200, headers, trailers: fields }
-    : { status: 200, headers: [...headers, ...corsHeaders, ...fields, ...failureHeaders(failure)] };
+    ? { status: 200, headers: contentType, trailers: fields }
+    : { status: 200, headers: [...contentType, ...corsHeaders, ...headers, ...fields, ...failureHeaders(failure)] };
 }
 
 function register(router: ConnectRouter, { desc, methods }: ServedService): void {

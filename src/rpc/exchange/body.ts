@@ -78,7 +78,8 @@ function readChunks(source: Readable, maxBytes: number): Promise<Buffer[]> {
 
 /** By events, since a stream that is iterated over destroys itself at its end, and with it the answer. */
 export async function* readInPieces(source: Readable): AsyncGenerator<Uint8Array> {
-  if (source.readableEnded) {
+  const hasEnded = (): boolean => source.readableEnded;
+  if (hasEnded()) {
     return;
   }
   if (source.destroyed) {
@@ -88,7 +89,7 @@ export async function* readInPieces(source: Readable): AsyncGenerator<Uint8Array
   for await (const [chunk] of chunks as AsyncIterable<[Uint8Array]>) {
     yield chunk;
   }
-  if (!source.readableEnded) {
+  if (!hasEnded()) {
     throw endedEarly();
   }
 }

@@ -1,10 +1,5 @@
 /** An exchange over one stream of HTTP/2. */
-import {
-  constants,
-  type IncomingHttpHeaders,
-  type OutgoingHttpHeaders,
-  type ServerHttp2Stream,
-} from "node:http2";
+import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Connection } from "../gate.js";
 import { readInPieces, readWhole } from "./body.js";
 import { type Answer, type Exchange, turnBytes } from "./exchange.js";

@@ -12,21 +12,15 @@ export function jsonAnswer(
 ): Answer {
   return {
     status,
-    headers: [
-      "Content-Type",
-      "application/json; charset=utf-8",
-      "X-Request-Id",
-      requestId,
-      ...corsHeaders,
-      ...headers,
-    ],
+    headers: ["Content-Type", "application/json; charset=utf-8", "X-Request-Id", requestId, ...corsHeaders, ...headers],
     body,
   };
 }
 
 /** A failure in the one error body: `{success, error, errorCode}`, with `retryAfter` where there is one. */
-export function failureAnswer(requestId: string, failure: Failure): Answer {
-  return jsonAnswer(requestId, failure.kind.httpStatus, failureBody(failure), failureHeaders(failure));
+export function failureAnswer(requestId: string, failure: Failure, headers: readonly string[] = []): Answer {
+  const { httpStatus } = failure.kind;
+  return jsonAnswer(requestId, httpStatus, failureBody(failure), [...headers, ...failureHeaders(failure)]);
 }
 
 /** The headers that come with a failure: a flat list of names and values. */

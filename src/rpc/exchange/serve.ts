@@ -13,8 +13,8 @@ export interface Serving {
   readonly timeoutMs?: number | undefined;
   /** Makes the answer, or gives it by itself, as streams do, and resolves with nothing at its end. */
   respond(lease: Lease, call: Call): Answer | Promise<Answer | undefined>;
-  /** How a failure is told. */
-  refuse(failure: Failure): Answer;
+  /** How a failure is told, with the headers that the lease has; `headers` is a flat list of names and values. */
+  refuse(failure: Failure, headers: readonly string[]): Answer;
 }
 
 /** Answers an exchange. */
@@ -51,7 +51,7 @@ export function serve(
     if (exchange.isBegun) {
       exchange.cut();
     } else {
-      exchange.send(serving.refuse(failure));
+      exchange.send(serving.refuse(failure, lease?.headers ?? []));
     }
   };
 

@@ -54,7 +54,11 @@ export function createGrpcHandler(parts: ProtocolParts, serveOther: ServeRpc): H
     const unary = served && compiled.get(served);
     if (served === undefined) {
       const missing = new Failure("METHOD_NOT_ALLOWED", "There is no rpc at this path.");
-      serve(exchange, refusing(undefined, missing, (failure) => trailersOnly(exchange, failure)), parts);
+      serve(
+        exchange,
+        refusing(undefined, missing, (failure) => trailersOnly(exchange, failure)),
+        parts,
+      );
     } else if (unary === undefined || isCompressed(exchange)) {
       serveOther(exchange, served, media);
     } else {

@@ -74,7 +74,7 @@ export function createTranscoder(parts: ProtocolParts): Transcoder {
           const answer = served.invoke(bind(match.parameters, exchange.query, undefined), call);
           return answer instanceof Promise ? (answer as Promise<object>).then(reply) : reply(answer);
         },
-        refuse: (failure) => failureAnswer(exchange.requestId, failure),
+        refuse: (failure, headers) => failureAnswer(exchange.requestId, failure, headers),
       },
       parts,
     );

@@ -54,7 +54,7 @@ export function createMcpServer(parts: McpParts): RpcListener {
           lease.settle(failure);
           return undefined;
         },
-        refuse: (failure) => failureAnswer(requestId, failure),
+        refuse: (failure, headers) => failureAnswer(requestId, failure, headers),
       },
       parts,
     );

@@ -19,10 +19,7 @@ export interface Http2Sessions {
   drain(): void;
 }
 
-export function createHttp2Sessions(
-  handle: (exchange: Exchange) => void,
-  nextRequestId: () => string,
-): Http2Sessions {
+export function createHttp2Sessions(handle: (exchange: Exchange) => void, nextRequestId: () => string): Http2Sessions {
   const sessions = new Set<ServerHttp2Session>();
   const connections = new WeakMap<Socket, Connection>();
   const server = createServer({

@@ -4,7 +4,7 @@
  */
 import type { Server } from "node:http";
 import { Server as NetServer, type Socket } from "node:net";
-import type { TLSSocket } from "node:tls";
+import { TLSSocket } from "node:tls";
 import { identityOfCertificate, type TlsCredentials } from "../../base/certificate.js";
 import type { Exchange } from "../exchange/exchange.js";
 import { Http1Exchange } from "../exchange/http1-exchange.js";
@@ -108,7 +108,7 @@ export function createPort(parts: PortParts): RpcListener {
     });
     const acceptHttp1 = takeOver(server, "secureConnection", (socket) => {
       const entry = handshaking.get(otherEndOf(socket));
-      if (entry === undefined || (isMutual && !identify(socket as TLSSocket, entry.connection))) {
+      if (entry === undefined || (isMutual && !identify(socket, entry.connection))) {
         socket.destroy();
         return;
       }
@@ -166,7 +166,10 @@ const mutualTls = {
 } as const;
 
 /** Notes which identity the other end has proved; false where it has none. */
-function identify(socket: TLSSocket, connection: Connection): boolean {
+function identify(socket: Socket, connection: Connection): boolean {
+  if (!(socket instanceof TLSSocket)) {
+    return false;
+  }
   connection.provenIdentity = identityOfCertificate(socket.getPeerCertificate().raw);
   return connection.provenIdentity !== undefined && socket.alpnProtocol === "h2";
 }

@@ -16,7 +16,10 @@ import type { JsonRpcRequest } from "../json-rpc/request.js";
 type Parts = Pick<ProtocolParts, "gate" | "onInternalError">;
 
 /** Joins handlers; the last one answers whatever is left. */
-export function chainHandlers(handlers: readonly Handler[], last: (exchange: Exchange) => void): (exchange: Exchange) => void {
+export function chainHandlers(
+  handlers: readonly Handler[],
+  last: (exchange: Exchange) => void,
+): (exchange: Exchange) => void {
   return (exchange) => {
     for (const handle of handlers) {
       if (handle(exchange)) {
@@ -33,9 +36,20 @@ export function createPreflightHandler(parts: Parts): Handler {
     if (exchange.method !== "OPTIONS") {
       return false;
     }
-    const refuse = (failure: Failure) => failureAnswer(exchange.requestId, failure);
-    const respond = () => ({ status: 204, headers: ["X-Request-Id", exchange.requestId, ...preflightHeaders] });
-    serve(exchange, { protocol: "http", method: undefined, respond, refuse }, parts);
+    const { requestId } = exchange;
+    serve(
+      exchange,
+      {
+        protocol: "http",
+        method: undefined,
+        respond: ({ headers }) => ({
+          status: 204,
+          headers: ["X-Request-Id", requestId, ...preflightHeaders, ...headers],
+        }),
+        refuse: (failure, headers) => failureAnswer(requestId, failure, headers),
+      },
+      parts,
+    );
     return true;
   };
 }
@@ -61,7 +75,7 @@ export function createJsonRpcHandler(jsonRpc: JsonRpcEntry, parts: Parts): Handl
             ? { status: 204, headers: ["X-Request-Id", requestId] }
             : jsonAnswer(requestId, 200, text, lease.headers);
         },
-        refuse: (failure) => failureAnswer(requestId, failure),
+        refuse: (failure, headers) => failureAnswer(requestId, failure, headers),
       },
       parts,
     );
@@ -82,7 +96,7 @@ export function createPageHandler(pages: PageServer, parts: Parts): Handler {
         protocol: "http",
         method: undefined,
         respond: ({ headers }) => pages.answer(path, ["X-Request-Id", requestId, ...headers]),
-        refuse: (failure) => failureAnswer(requestId, failure),
+        refuse: (failure, headers) => failureAnswer(requestId, failure, headers),
       },
       parts,
     );
@@ -107,7 +121,7 @@ export function createLastHandler(
             ? new Failure("NOT_FOUND", "There is nothing at this path.")
             : methodNotAllowed(exchange.method, [...methods, "OPTIONS"]);
         },
-        refuse: (failure) => failureAnswer(exchange.requestId, failure),
+        refuse: (failure, headers) => failureAnswer(exchange.requestId, failure, headers),
       },
       parts,
     );
