@@ -25,6 +25,8 @@ const everywhere = [
 const see = (from, ...to) => ({ from: { path: `^src/${from}` }, to: { path: `^src/(${to.join("|")})` } });
 const rooms = [
   see("main\\.ts$", "cli/"),
+  // What the package exports beside the client.
+  see("express/", "node/", "config/", "health/process-errors\\.ts$"),
   see("cli/", "node/", "config/", `(${features})/`, "rpc/errors\\.ts$"),
   see("node/", "config/", `(${features})/`, "edge/", "db/", "rpc/"),
   // What an implementation is, the failures that it may throw, and the forms of parameters; no machinery.
@@ -49,10 +51,10 @@ const protocols = [
 
 /** Packages that only some rooms may know; all others are everybody's. */
 const kept = {
-  "@grpc/": "rpc/(grpc|server)/",
+  "@grpc/": "rpc/grpc/",
   "@connectrpc/": "(rpc/connect/|client/|cli/)",
   "@modelcontextprotocol/": "rpc/mcp/",
-  express: "rpc/(server|connect)/",
+  express: "express/",
   "json-rpc-2\\.0": "rpc/json-rpc/",
   // sqlite3 is archived upstream: one file stands between it and everything else.
   "(@types/)?sqlite3": "db/sqlite\\.ts$",

@@ -123,6 +123,16 @@ export const optionsByKey = declareOptions({
     fallback: "127.0.0.0/8,::1/128",
     description: "Addresses that are not counted.",
   },
+  connectionsPerAddress: {
+    type: count("NUMBER", "a whole number from 0 (no limit)"),
+    fallback: "256",
+    description: "Connections of one address at a time; those of --trusted-proxies are not counted.",
+  },
+  streamsPerAddress: {
+    type: count("NUMBER", "a whole number from 0 (no limit)"),
+    fallback: "100",
+    description: "Streams, such as WatchHealth, that one address has open at a time.",
+  },
   portDrift: {
     type: oneOf("RULE", ["allow", "deny"]),
     fallback: "allow",

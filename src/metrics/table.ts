@@ -18,7 +18,15 @@ export interface Sources {
   };
   readonly programs: { createdCount(): Promise<number> };
   readonly tree: { root(): Root | Promise<Root> };
-  readonly edge: { stats(): { readonly activeRequests: number; readonly blockedIps: number } };
+  readonly edge: {
+    stats(): {
+      readonly activeRequests: number;
+      readonly openStreams: number;
+      readonly openConnections: number;
+      readonly unsentBytes: number;
+      readonly blockedIps: number;
+    };
+  };
 }
 
 interface Root {
@@ -32,7 +40,7 @@ const counter = readRow<Sources>("counter");
 export const nodeMetrics: readonly Metric<Sources>[] = [
   {
     name: "gatehouse_requests_total",
-    help: "Answered requests by protocol, rpc and outcome: OK, or the reason of the failure.",
+    help: "Requests by protocol, rpc and outcome: OK, the reason of the failure, or CANCELLED where the caller left before the answer.",
     type: "counter",
     labels: ["protocol", "rpc", "code"],
     perRequest: () => 1,
@@ -146,7 +154,25 @@ export const nodeMetrics: readonly Metric<Sources>[] = [
     [],
     async ({ tree }) => (await tree.root()).leafCount,
   ),
-  gauge("gatehouse_requests_in_flight", "Requests being answered.", [], ({ edge }) => edge.stats().activeRequests),
+  gauge(
+    "gatehouse_requests_in_flight",
+    "Requests being answered, streams apart.",
+    [],
+    ({ edge }) => edge.stats().activeRequests,
+  ),
+  gauge("gatehouse_open_streams", "Streams that are open.", [], ({ edge }) => edge.stats().openStreams),
+  gauge(
+    "gatehouse_open_connections",
+    "Connections of the RPC and MCP ports.",
+    [],
+    ({ edge }) => edge.stats().openConnections,
+  ),
+  gauge(
+    "gatehouse_unsent_bytes",
+    "Bytes of answers that their readers have not taken.",
+    [],
+    ({ edge }) => edge.stats().unsentBytes,
+  ),
   gauge(
     "gatehouse_rate_limited_addresses",
     "Addresses that are over their limit.",

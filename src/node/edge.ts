@@ -1,6 +1,9 @@
 /** The gate of the public port, and what is told of each request that passed it: access log, metrics, traces. */
 import { version } from "../base/version.js";
-import { createEdge, type Edge } from "../edge/edge.js";
+import type { Config } from "../config/config.js";
+import { defaultConnections } from "../edge/connections.js";
+import { createEdge, type Edge, type EdgeSettings } from "../edge/edge.js";
+import { defaultStreams } from "../edge/streams.js";
 import type { NodeKey } from "../base/node-key.js";
 import { createMetrics, type Metrics } from "../metrics/metrics.js";
 import { nodeMetrics } from "../metrics/table.js";
@@ -35,6 +38,7 @@ export async function createNodeEdge(core: NodeCore, parts: NodeEdgeParts): Prom
     rateLimitPerMinute: config.rateLimitPerMinute,
     rateLimitExempt: config.rateLimitExempt,
     overload: core.overload,
+    ...boundsOf(config),
     onAccess: (line) => log.info({ access: true, ...line }, "Answered"),
     ...((metrics ?? traces) !== undefined && {
       onSettled(request, arrival) {
@@ -56,6 +60,17 @@ export async function createNodeEdge(core: NodeCore, parts: NodeEdgeParts): Prom
     );
   }
   return { edge, metrics };
+}
+
+/** What one address may have at a time. */
+export function boundsOf({
+  connectionsPerAddress,
+  streamsPerAddress,
+}: Config): Pick<EdgeSettings, "connections" | "streams"> {
+  return {
+    connections: { ...defaultConnections, perAddress: connectionsPerAddress || Infinity },
+    streams: { ...defaultStreams, perAddress: streamsPerAddress || Infinity },
+  };
 }
 
 /** The libraries of traces are loaded where somebody wants them. */

@@ -14,6 +14,7 @@ import { createGrpcOnlyServer, createMcpPort, createRpcServer } from "../rpc/ser
 import type { ServedService } from "../rpc/service.js";
 import { version } from "../base/version.js";
 import type { NodeCore } from "./core.js";
+import { boundsOf } from "./edge.js";
 
 /** A public port serves these, behind this gate. */
 export interface Served {
@@ -65,6 +66,7 @@ export async function openInternalPort(
     rateLimitPerMinute: config.rateLimitPerMinute,
     rateLimitExempt: config.rateLimitExempt,
     overload: core.overload,
+    ...boundsOf(config),
     onAccess: () => undefined,
     onUntrustedForwarding: () => undefined,
   });

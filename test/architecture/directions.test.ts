@@ -45,7 +45,7 @@ const plants: readonly Plant[] = [
   unlisted("rpc → a feature", "rpc/grpc/plant.ts", "../../control/leases.js", "src/control/leases.ts"),
   unlisted("rpc → edge", "rpc/http/plant.ts", "../../edge/cidr.js", "src/edge/cidr.ts"),
   unlisted("codecs → a protocol", "rpc/codec/plant.ts", "../mcp/mcp-server.js", "src/rpc/mcp/mcp-server.ts"),
-  unlisted("edge → a protocol", "edge/plant.ts", "../rpc/grpc/grpc-server.js", "src/rpc/grpc/grpc-server.ts"),
+  unlisted("edge → a protocol", "edge/plant.ts", "../rpc/grpc/grpc-handler.js", "src/rpc/grpc/grpc-handler.ts"),
   unlisted("db → express", "db/plant.ts", "express", "node_modules/express/index.js"),
   unlisted("a feature → another", "info/plant.ts", "../control/leases.js", "src/control/leases.ts"),
   unlisted("a feature → grpc-js", "chain/plant.ts", "@grpc/grpc-js", grpcJs),
