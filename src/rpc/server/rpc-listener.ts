@@ -9,6 +9,7 @@ import {
 } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import { Server as NetServer, type Socket } from "node:net";
+import { Server as TlsServer } from "node:tls";
 import type { TlsCredentials } from "../../base/certificate.js";
 import { answerPreflight } from "../http/cors.js";
 import { Failure } from "../errors.js";
@@ -78,6 +79,9 @@ export function createRpcListener(parts: RpcListenerParts): RpcListener {
 
   return {
     listen: (address) => listenOn(server, address),
+    ...(server instanceof TlsServer && {
+      renewTls: (credentials: TlsCredentials) => server.setSecureContext(credentials),
+    }),
     async drain(graceMs) {
       draining = true;
       front.drain();
