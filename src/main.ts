@@ -7,15 +7,13 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 });
 
 // To a node SIGHUP is a wish, to other commands the end; which of them this is shows only when the modules are there.
-let isHungUp = false;
-const note = (): void => {
-  isHungUp = true;
-};
+const hangUps: string[] = [];
+const note = (name: string): unknown => hangUps.push(name);
 process.on("SIGHUP", note);
 const { run } = await import("./cli/run.js");
 const ended = run(process.argv.slice(2));
 process.off("SIGHUP", note);
-if (isHungUp && process.listenerCount("SIGHUP") === 0) {
+if (hangUps.length > 0 && process.listenerCount("SIGHUP") === 0) {
   process.kill(process.pid, "SIGHUP");
 }
 process.exitCode = await ended;

@@ -55,10 +55,10 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
   });
 }
 
-/** What makes a process of Node get SIGHUP as soon as it listens for it. */
+/** What makes the program get SIGHUP after its first statements, which begin to load its modules. */
 const hungUpEarly = [
   "--import",
-  `data:text/javascript,process.once("newListener",(name)=>name==="SIGHUP"&&setImmediate(()=>process.kill(process.pid,name)))`,
+  `data:text/javascript,process.stdout.once("newListener",()=>setImmediate(()=>process.kill(process.pid,"SIGHUP")))`,
 ];
 
 test("SIGHUP while it starts ends nothing, neither when its modules load nor later", async (t) => {

@@ -249,14 +249,15 @@ test("a certificate that nobody renews is told of when its end comes near, and w
   await run("openssl", ["req", "-x509", "-key", key, "-days", "90", "-subj", "/CN=a", "-out", long]);
   const endMs = Date.parse(new X509Certificate(await readFile(long)).validTo);
   let nowMs = endMs - 15 * daysMs;
-  const { look, said } = await follow({ cert: long, key }, () => nowMs);
-  await look();
+  const followed = await follow({ cert: long, key }, () => nowMs);
+  const { said } = followed;
+  await followed.look();
   t.deepEqual(said, []);
   nowMs = endMs - 13 * daysMs;
-  await look();
-  await look();
+  await followed.look();
+  await followed.look();
   nowMs = endMs + 1;
-  await look();
+  await followed.look();
   const end = new Date(endMs).toISOString();
   t.deepEqual(said, [
     `The certificate of --tls-cert expires soon: it is valid until ${end}.`,
