@@ -53,10 +53,15 @@ export function createLogging({ level, json, destination }: LoggingSettings): Lo
   return { log, publicLines: () => buffers.publicLines(), diagnosticLines: () => buffers.diagnosticLines() };
 }
 
+/** What cannot be written is kept up to this, for the case that it can be later. */
+const mostUnwrittenBytes = 1_048_576;
+
 /** In this process and synchronous: a line is out when the call returns, also when the process dies right after. */
 function openStderr(json: boolean): DestinationStream {
-  if (json || !process.stderr.isTTY) {
-    return pino.destination({ dest: 2, sync: true });
-  }
-  return pretty({ destination: 2, sync: true, ignore: "public", translateTime: "SYS:HH:MM:ss.l" });
+  const stderr = pino.destination({ dest: 2, sync: true, maxLength: mostUnwrittenBytes });
+  // A terminal that was closed, or a full disk, ends the log and not the node.
+  stderr.on("error", () => undefined);
+  return json || !process.stderr.isTTY
+    ? stderr
+    : pretty({ destination: stderr, sync: true, ignore: "public", translateTime: "SYS:HH:MM:ss.l" });
 }

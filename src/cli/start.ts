@@ -2,7 +2,7 @@
 import { type Command, Option as Flag } from "commander";
 import { type Config, loadConfig, processSources } from "../config/config.js";
 import { createProcessErrors, watchProcess } from "../health/process-errors.js";
-import type { RunningNode } from "../node/node.js";
+import type { RunningNode, StartOptions } from "../node/node.js";
 import { describeOption, type Option } from "../config/declare.js";
 import { configFile, options } from "../config/options.js";
 import { repeat } from "../base/repeat.js";
@@ -17,7 +17,7 @@ const drawEveryMs = 500;
 export function addStart(program: Command): void {
   const command = program
     .command("start")
-    .description("Run a node until Ctrl-C or SIGTERM.")
+    .description("Run a node until Ctrl-C or SIGTERM; SIGHUP makes it read its certificate again.")
     .addHelpText(
       "after",
       `
@@ -52,17 +52,22 @@ function variablesOf(command: Command): string[] {
 }
 
 async function run(config: Config): Promise<void> {
-  await runUntilSignal(async (signal) => {
-    const node = await start(config, signal);
-    return () => node.stop();
-  });
+  // What has not been read yet needs not be read again.
+  let reload = (): void => undefined;
+  await runUntilSignal(
+    async (signal) => {
+      const node = await start(config, { signal, onReload: (given) => (reload = given) });
+      return () => node.stop();
+    },
+    () => reload(),
+  );
 }
 
-async function start(config: Config, signal: AbortSignal): Promise<RunningNode> {
+async function start(config: Config, options: Omit<StartOptions, "processErrors">): Promise<RunningNode> {
   // Loaded here, since it takes longer than most other commands do.
   const { startNode } = await import("../node/node.js");
   const processErrors = createProcessErrors();
-  const node = await startNode(config, { processErrors, signal });
+  const node = await startNode(config, { processErrors, ...options });
   watchProcess(processErrors, node.log);
   if (config.json) {
     print(JSON.stringify({ event: "ready", rpc: node.rpcUrl, ports: node.ports }));

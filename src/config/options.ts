@@ -78,9 +78,14 @@ export const optionsByKey = declareOptions({
   tlsCertFile: {
     name: "tls-cert",
     type: path("FILE"),
-    description: "Certificate chain (PEM) of the RPC port, which then speaks HTTPS and gRPC over TLS.",
+    description:
+      "Certificate chain (PEM) of the RPC port, which then speaks HTTPS and gRPC over TLS; read again when it changes, and on SIGHUP.",
   },
-  tlsKeyFile: { name: "tls-key", type: path("FILE"), description: "Private key (PEM) of --tls-cert." },
+  tlsKeyFile: {
+    name: "tls-key",
+    type: path("FILE"),
+    description: "Private key (PEM) of --tls-cert; read again with it.",
+  },
   controlSocket: {
     type: path("PATH"),
     fallback: "<data-dir>/control.sock",

@@ -1,33 +1,95 @@
 /** The certificate of the public port and its key, from their files. */
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createSecureContext } from "node:tls";
 import type { TlsCredentials } from "../base/certificate.js";
-import type { Config } from "./config.js";
 import { messageOf } from "../base/message-of.js";
 import { StartError } from "../base/start-error.js";
+import type { Config } from "./config.js";
+
+/** Where they are. */
+export interface TlsPaths {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** What the files hold: the certificate is the first of the chain. */
+export interface TlsFiles {
+  readonly credentials: TlsCredentials;
+  readonly certificate: X509Certificate;
+}
 
 /**
- * The certificate of the public port; undefined for cleartext.
- *
- * @throws StartError when the files do not hold one and its key.
+ * The files do not hold a certificate and its key. The message says which option is at fault, and leaves the path to
+ * `file`, since the node serves the messages of its log.
  */
-export async function readTlsFiles({
+export class TlsFilesError extends Error {
+  override readonly name = "TlsFilesError";
+
+  constructor(
+    message: string,
+    readonly file: string,
+  ) {
+    super(message);
+  }
+}
+
+/**
+ * Where the files are; undefined for cleartext.
+ *
+ * @throws StartError when one of the two is not given.
+ */
+export function tlsPaths({
   tlsCertFile,
   tlsKeyFile,
-}: Pick<Config, "tlsCertFile" | "tlsKeyFile">): Promise<TlsCredentials | undefined> {
+}: Pick<Config, "tlsCertFile" | "tlsKeyFile">): TlsPaths | undefined {
   if (tlsCertFile === undefined && tlsKeyFile === undefined) {
     return undefined;
   }
   if (tlsCertFile === undefined || tlsKeyFile === undefined) {
     throw new StartError("--tls-cert and --tls-key must be given together.");
   }
+  return { cert: tlsCertFile, key: tlsKeyFile };
+}
+
+/**
+ * Reads the files as they are now.
+ *
+ * @throws TlsFilesError
+ */
+export async function readTlsFiles(paths: TlsPaths): Promise<TlsFiles> {
+  const [cert, key] = await Promise.all([read("--tls-cert", paths.cert), read("--tls-key", paths.key)]);
+  const certificate = unlessWrong(
+    () => new X509Certificate(cert),
+    (why) => new TlsFilesError(`--tls-cert holds no certificate (${why})`, paths.cert),
+  );
+  const privateKey = unlessWrong(
+    () => createPrivateKey(key),
+    (why) => new TlsFilesError(`--tls-key holds no private key (${why})`, paths.key),
+  );
+  if (!certificate.checkPrivateKey(privateKey)) {
+    throw new TlsFilesError("--tls-key is not the key of the first certificate in --tls-cert", paths.key);
+  }
+  // What is left to be wrong: the rest of the chain, and a key that TLS finds too weak.
+  unlessWrong(
+    () => createSecureContext({ cert, key }),
+    (why) => new TlsFilesError(`--tls-cert cannot be used (${why})`, paths.cert),
+  );
+  return { credentials: { cert, key }, certificate };
+}
+
+async function read(option: string, path: string): Promise<string> {
   try {
-    const [cert, key] = await Promise.all([readFile(tlsCertFile, "utf8"), readFile(tlsKeyFile, "utf8")]);
-    createSecureContext({ cert, key });
-    return { cert, key };
+    return await readFile(path, "utf8");
   } catch (error) {
-    throw new StartError(
-      `--tls-cert ${tlsCertFile} and --tls-key ${tlsKeyFile} are not a certificate and its key: ${messageOf(error)}.`,
-    );
+    throw new TlsFilesError(`${(error as NodeJS.ErrnoException).code ?? "error"}: ${option} cannot be read`, path);
+  }
+}
+
+function unlessWrong<T>(make: () => T, wrong: (why: string) => Error): T {
+  try {
+    return make();
+  } catch (error) {
+    throw wrong(messageOf(error));
   }
 }

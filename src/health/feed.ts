@@ -12,10 +12,10 @@ export interface HealthFeed {
 }
 
 /** How often it looks while somebody watches: changes within this time come as one. */
-const lookEveryMs = 200;
+const defaultLookEveryMs = 200;
 
 /** Builds a feed; it does nothing while nobody watches. */
-export function createHealthFeed(takeSnapshot: TakeSnapshot): HealthFeed {
+export function createHealthFeed(takeSnapshot: TakeSnapshot, lookEveryMs = defaultLookEveryMs): HealthFeed {
   let latest: HealthSnapshot | undefined;
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
@@ -42,12 +42,10 @@ export function createHealthFeed(takeSnapshot: TakeSnapshot): HealthFeed {
     );
   }
 
-  /** Resolves at the next change, at the end of the feed, or when the watcher has gone. */
-  async function change(signal: AbortSignal): Promise<void> {
-    const watcher = {};
+  /** Resolves at the next change, at the end of the feed, or when somebody wakes the watcher. */
+  async function change(watcher: object): Promise<void> {
     await new Promise<void>((resolve) => {
       sleepers.set(watcher, resolve);
-      signal.addEventListener("abort", () => resolve(), { once: true });
       if (timer === undefined) {
         lookAgain();
       }
@@ -57,17 +55,25 @@ export function createHealthFeed(takeSnapshot: TakeSnapshot): HealthFeed {
 
   return {
     async *watch(signal) {
-      await look();
-      let seen: HealthSnapshot | undefined;
-      while (!signal.aborted) {
-        if (latest !== seen && latest !== undefined) {
-          seen = latest;
-          yield latest;
-        } else if (isClosed) {
-          return;
-        } else {
-          await change(signal);
+      const watcher = {};
+      // One for the whole watch: each that is added to a signal stays for as long as the signal does.
+      const wake = (): void => sleepers.get(watcher)?.();
+      signal.addEventListener("abort", wake);
+      try {
+        await look();
+        let seen: HealthSnapshot | undefined;
+        while (!signal.aborted) {
+          if (latest !== seen && latest !== undefined) {
+            seen = latest;
+            yield latest;
+          } else if (isClosed) {
+            return;
+          } else {
+            await change(watcher);
+          }
         }
+      } finally {
+        signal.removeEventListener("abort", wake);
       }
     },
     async close() {

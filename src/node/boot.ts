@@ -22,6 +22,7 @@ import { createNodeHealth } from "./health.js";
 import { openInternalPort, openMcpPort, openMetricsPort, openRpcPort } from "./listeners.js";
 import { createNodeNetwork } from "./network.js";
 import { createServices, listInternalServices } from "./services.js";
+import { openTls } from "./tls.js";
 
 const reportedElsewhere = "Another process runs it, and none has reported it to the control service.";
 
@@ -31,6 +32,12 @@ export interface BootBeginning {
 }
 
 export const bootTable = BootTable.of<BootBeginning>()
+  .part({
+    name: "certificate",
+    needs: ["core"],
+    provides: ["tls"],
+    run: async ({ core }) => ({ tls: await openTls(core) }),
+  })
   .step({
     name: "identity",
     needs: ["core"],
@@ -132,7 +139,7 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .step({
     name: "rpc",
-    needs: ["core", "services", "edge"],
+    needs: ["core", "services", "edge", "tls"],
     provides: ["rpcPort"],
     run: async ({ core, ...parts }) => ({ rpcPort: await openRpcPort(core, parts) }),
   })

@@ -11,6 +11,8 @@ export interface NodeEvents {
   readonly consensusReported: { readonly isReady: boolean; readonly failure: string | undefined };
   /** A peer proved who it is. Told by the network. */
   readonly peerVerified: { readonly endpoint: string };
+  /** The operator wants files that may change to be read again. Told by whoever started the node. */
+  readonly reloadAsked: undefined;
 }
 
 /** The bus of a node. */

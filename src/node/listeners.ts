@@ -1,6 +1,5 @@
 /** The ports of a node: how they are bound, told of and drained. */
 import type { NodeKey } from "../base/node-key.js";
-import { readTlsFiles } from "../config/tls-files.js";
 import { createEdge, type Edge } from "../edge/edge.js";
 import type { SubsystemName } from "../health/subsystems.js";
 import type { Metrics } from "../metrics/metrics.js";
@@ -15,6 +14,7 @@ import type { ServedService } from "../rpc/service.js";
 import { version } from "../base/version.js";
 import type { NodeCore } from "./core.js";
 import { boundsOf } from "./edge.js";
+import type { NodeTls } from "./tls.js";
 
 /** A public port serves these, behind this gate. */
 export interface Served {
@@ -27,12 +27,16 @@ const info = { title: "Gatehouse", version };
 const resources = { "health.getHealth": "Health", "info.getInfo": "Node", "info.getGenesis": "Genesis" };
 
 /** Binds the public port, after which clients know where the node is. */
-export async function openRpcPort(core: NodeCore, { services, edge }: Served): Promise<number> {
+export async function openRpcPort(
+  core: NodeCore,
+  { services, edge, tls }: Served & { readonly tls: NodeTls },
+): Promise<number> {
   const { config, addresses, onInternalError } = core;
   const server = createRpcServer(
     { services, gate: edge, onInternalError, nodeCall: answerNodeCall, info, pages: { "/status": createStatusPage() } },
-    await readTlsFiles(config),
+    tls.credentials(),
   );
+  tls.onRenewed((credentials) => server.renewTls?.(credentials));
   const port = await open(core, "rpc", server, config.rpcPort, "--rpc-port");
   addresses.rpcUrl = `${config.tlsCertFile === undefined ? "http" : "https"}://${reachableHost(config.host)}:${port}`;
   addresses.connectionString = config.publicUrl ?? addresses.rpcUrl;

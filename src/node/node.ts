@@ -53,6 +53,8 @@ export interface StartOptions {
   readonly overload?: OverloadBounds;
   /** Ends the boot when it is aborted: what has begun is ended, and the start rejected. */
   readonly signal?: AbortSignal;
+  /** Is given what makes the node read files again that may have changed; it may be called at any time from then on. */
+  readonly onReload?: (reload: () => void) => void;
 }
 
 /**
@@ -62,7 +64,7 @@ export interface StartOptions {
  */
 export async function startNode(
   config: Config,
-  { processErrors, overload, signal }: StartOptions,
+  { processErrors, overload, signal, onReload }: StartOptions,
 ): Promise<RunningNode> {
   const core = createNodeCore({ config, processErrors, overload, wake }, countSteps(bootTable.rows));
   const { lifecycle, progress, subsystems, stops } = core;
@@ -84,6 +86,7 @@ export async function startNode(
     signal: lifecycle.signal,
   });
   let booted: Booted | undefined;
+  onReload?.(() => core.bus.emit("reloadAsked", undefined));
   signal?.addEventListener("abort", beginStop);
   try {
     if (signal?.aborted === true) {

@@ -1,8 +1,11 @@
 /** What a devnet tells its reader to try. */
 import test from "ava";
 import { spawn } from "node:child_process";
+import { readdir } from "node:fs/promises";
 import { run } from "../helpers/programs.js";
 import { cleanEnvironment, cliPath } from "../helpers/run-cli.js";
+import { startCli } from "../helpers/start-cli.js";
+import { temporaryDirectory } from "../helpers/teardown.js";
 import { eventually } from "../helpers/until.js";
 
 test("every line that devnet offers is answered, those that sign at any time", async (t) => {
@@ -25,4 +28,14 @@ test("every line that devnet offers is answered, those that sign at any time", a
     const { stdout } = await run("bash", ["-c", line.replace("curl", "curl --silent --fail-with-body")]);
     t.notThrows(() => JSON.parse(stdout) as unknown, line);
   }
+});
+
+test("SIGHUP ends a devnet as Ctrl-C does, and leaves nothing behind", async (t) => {
+  const tmp = await temporaryDirectory(t);
+  const port = String(32_000 + (process.pid % 1_000));
+  const { child, ended } = await startCli(t, ["devnet", "--nodes", "1", "--rpc-port", port], { TMPDIR: tmp });
+  t.regex((await readdir(tmp)).join(), /^gatehouse-devnet-\w+$/);
+  child.kill("SIGHUP");
+  t.is(await ended, 0);
+  t.deepEqual(await readdir(tmp), []);
 });

@@ -8,6 +8,7 @@ import { ask } from "../helpers/plain-client.js";
 import { run } from "../helpers/programs.js";
 import { startNodeProcess } from "../helpers/start-cli.js";
 import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
+import { until } from "../helpers/until.js";
 import { testUnless, whyNot } from "../helpers/when.js";
 
 const text = await readFile("deploy/systemd/gatehouse.service", "utf8");
@@ -32,6 +33,19 @@ test("what it starts is what the build makes", (t) => {
   t.true(existsSync(script!.replace("/opt/gatehouse/", "")));
   t.deepEqual(args, ["start"]);
 });
+
+const reload = valuesOf("ExecReload")[0]!;
+
+testUnless(existsSync(reload.split(" ")[0]!) ? undefined : "there is no kill")(
+  "to reload it ends nothing",
+  async (t) => {
+    const node = await startNodeProcess(t, await temporaryDirectory(t), ["--log-level", "info"]);
+    const [program, ...args] = reload.replace("$MAINPID", String(node.child.pid)).split(" ");
+    await run(program!, args);
+    await until(() => node.stderr().includes("read again"));
+    t.is((await ask(node.port, "/version")).status, 200);
+  },
+);
 
 test("what deploy/README.md copies is all that a node needs", async (t) => {
   const root = await temporaryDirectory(t);

@@ -2,6 +2,7 @@
 import test from "ava";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { readdir, readlink } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
@@ -12,17 +13,20 @@ import { createProcessErrors } from "../../src/health/process-errors.js";
 import { StartAborted } from "../../src/base/start-error.js";
 import { startNode } from "../../src/node/node.js";
 import { ask } from "../helpers/plain-client.js";
-import { cleanEnvironment, cliPath } from "../helpers/run-cli.js";
+import { cleanEnvironment, cliPath, collect } from "../helpers/run-cli.js";
+import { startNodeProcess } from "../helpers/start-cli.js";
 import { sampleGenesis, startTestNode } from "../helpers/start-node.js";
 import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
 import { until } from "../helpers/until.js";
+import { testUnless } from "../helpers/when.js";
 
-/** A database file that another process writes to until the test ends: a boot that migrates it waits. */
-async function lockDatabase(t: Teardown, file: string): Promise<void> {
+/** A database file that another process writes to until it is released, or the test ends: a boot that migrates it waits. */
+async function lockDatabase(t: Teardown, file: string): Promise<() => Promise<void>> {
   const database = new sqlite3.Database(file);
   t.teardown(() => database.close());
   const exec = promisify((sql: string, done: (error: Error | null) => void) => database.exec(sql, done));
   await exec("PRAGMA journal_mode = WAL; BEGIN IMMEDIATE");
+  return () => exec("ROLLBACK");
 }
 
 /** Names of the files that a process has open. */
@@ -50,6 +54,55 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
     t.regex(stderr, /Node is shutting down/);
   });
 }
+
+/** What makes the program get SIGHUP after its first statements, which begin to load its modules. */
+const hungUpEarly = [
+  "--import",
+  `data:text/javascript,process.stdout.once("newListener",()=>setImmediate(()=>process.kill(process.pid,"SIGHUP")))`,
+];
+
+test("SIGHUP while it starts ends nothing, neither when its modules load nor later", async (t) => {
+  const dir = await temporaryDirectory(t);
+  const file = join(dir, "gatehouse.sqlite");
+  const release = await lockDatabase(t, file);
+  const child = spawn(
+    process.execPath,
+    [...hungUpEarly, cliPath, "start", "--data-dir", dir, "--rpc-port", "0", "--omni-port", "0", "--json"],
+    { env: cleanEnvironment() },
+  );
+  t.teardown(() => child.kill("SIGKILL"));
+  const output = collect(child);
+  await until(async () => (await openFiles(child.pid!)).includes(file));
+  child.kill("SIGHUP");
+  await until(() => output.stderr().includes("There is nothing to read again"));
+  t.is(output.stdout(), "", "it is not ready yet");
+  await release();
+  await until(() => output.stdout().includes('"event":"ready"'));
+  child.kill("SIGTERM");
+  t.deepEqual(await once(child, "close"), [0, null], output.stderr());
+});
+
+test("SIGHUP ends a command that is no node, also when its modules load", async (t) => {
+  const args = [...hungUpEarly, cliPath, "health", "--node", "http://192.0.2.1"];
+  const child = spawn(process.execPath, args, { env: cleanEnvironment() });
+  t.teardown(() => child.kill("SIGKILL"));
+  t.deepEqual(await once(child, "close"), [null, "SIGHUP"]);
+});
+
+const full = "/dev/full";
+
+testUnless(existsSync(full) ? undefined : `there is no ${full}`)(
+  "a node whose log cannot be written, as when its terminal was closed, goes on",
+  async (t) => {
+    const wrapper = ["sh", "-c", `exec "$0" "$@" 2>${full}`];
+    const node = await startNodeProcess(t, await temporaryDirectory(t), ["--log-level", "info"], wrapper);
+    node.child.kill("SIGHUP");
+    const said = async (): Promise<string> => (await ask(node.port, "/diagnostics")).text;
+    await until(async () => (await said()).includes("There is nothing to read again"));
+    node.child.kill("SIGTERM");
+    t.is(await node.ended, 0);
+  },
+);
 
 test("a start whose signal is aborted already begins nothing", async (t) => {
   const dir = await temporaryDirectory(t);

@@ -1,5 +1,6 @@
 /** The binding of ports and sockets. */
 import type { AddressInfo, ListenOptions, Server } from "node:net";
+import type { TlsCredentials } from "../../base/certificate.js";
 
 /** Where to listen: a port on a host, or the path of a Unix socket. */
 export type ListenAddress = { readonly host: string; readonly port: number } | { readonly path: string };
@@ -13,6 +14,8 @@ export interface RpcListener {
   listen(address: ListenAddress): Promise<number>;
   /** Stops listening, finishes what is under way for up to `graceMs`, and closes every connection. */
   drain(graceMs: number): Promise<void>;
+  /** Shows these from the next connection on; those that are open stay. Undefined for cleartext. */
+  renewTls?(credentials: TlsCredentials): void;
 }
 
 /** {@link RpcListener.listen} of a server of `node:net`. */

@@ -4,7 +4,7 @@
  */
 import type { Server } from "node:http";
 import { Server as NetServer, type Socket } from "node:net";
-import { TLSSocket } from "node:tls";
+import { Server as TlsServer, TLSSocket } from "node:tls";
 import { identityOfCertificate, type TlsCredentials } from "../../base/certificate.js";
 import type { Exchange } from "../exchange/exchange.js";
 import { Http1Exchange } from "../exchange/http1-exchange.js";
@@ -120,6 +120,9 @@ export function createPort(parts: PortParts): RpcListener {
 
   return {
     listen: (address) => listenOn(server, address),
+    ...(server instanceof TlsServer && {
+      renewTls: (credentials: TlsCredentials) => server.setSecureContext(credentials),
+    }),
     async drain(graceMs) {
       isDraining = true;
       http2.drain();
