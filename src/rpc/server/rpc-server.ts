@@ -56,11 +56,11 @@ export function createChain(parts: RpcServerParts): (exchange: Exchange) => void
   ];
   return chainHandlers(
     [
+      createPreflightHandler(parts),
       createGrpcHandler(parts, serveByLibrary),
       transcoder.handle,
       createJsonRpcHandler(createJsonRpcEntry({ ...parts, methods, discover }), parts),
       createConnectHandler(parts, serveByLibrary),
-      createPreflightHandler(parts),
       createPageHandler(pages, parts),
     ],
     createLastHandler(methodsOf, parts),
