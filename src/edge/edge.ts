@@ -8,11 +8,12 @@ import type { Caller, ServedMethod } from "../rpc/service.js";
 import { type AccessLine, createAccessLog } from "./access-log.js";
 import { createAddressSet, networkOf } from "./cidr.js";
 import { createClientAddress } from "./client-address.js";
+import { type ByteBounds, type ByteBudget, createByteBudget, defaultBytes, type Holder } from "./byte-budget.js";
 import { type ConnectionBounds, createConnections, defaultConnections, type HeldConnection } from "./connections.js";
+import { createCounts } from "./counts.js";
 import { createIdentify, type IdentityMode } from "./identity.js";
 import { createOverload, defaultOverload, type OverloadBounds } from "./overload.js";
 import { createRateLimit, type RateLimitCounts } from "./rate-limit.js";
-import { createSendBudget, defaultSending, type Reader, type SendBounds, type SendBudget } from "./send-budget.js";
 import { createStreams, defaultStreams, type StreamBounds } from "./streams.js";
 
 export interface EdgeSettings {
@@ -27,7 +28,7 @@ export interface EdgeSettings {
   readonly overload?: OverloadBounds;
   readonly connections?: ConnectionBounds;
   readonly streams?: StreamBounds;
-  readonly sending?: SendBounds;
+  readonly bytes?: ByteBounds;
   readonly onSettled?: (request: Omit<AccessLine, "address">, arrival: Arrival) => void;
   /** Takes a line for an answered request, up to {@link accessLinesPerSecond}. */
   readonly onAccess: (line: AccessLine) => void;
@@ -40,8 +41,8 @@ export type EdgeStats = RateLimitCounts & {
   readonly activeRequests: number;
   readonly openStreams: number;
   readonly openConnections: number;
-  /** Bytes of answers that wait to be sent. */
-  readonly unsentBytes: number;
+  /** Bytes of requests and of answers that wait to be sent. */
+  readonly heldBytes: number;
 };
 
 export interface Edge extends Gate {
@@ -70,8 +71,11 @@ export function createEdge(settings: EdgeSettings): Edge {
     nowMs: () => performance.now(),
   });
   const streams = createStreams(settings.streams ?? defaultStreams);
-  const sending = createSendBudget(settings.sending ?? defaultSending);
-  const logAccess = createAccessLog(settings.onAccess, accessLinesPerSecond, Date.now);
+  const bytes = createByteBudget(settings.bytes ?? defaultBytes);
+  const logAnswered = createAccessLog(settings.onAccess, accessLinesPerSecond, Date.now);
+  // Whoever gives up gets few lines: it is what an attack is made of.
+  const logCancelled = createAccessLog(settings.onAccess, 1, Date.now);
+  const requestsByAddress = createCounts();
   let activeRequests = 0;
   let warned = settings.trustedProxies.length > 0;
 
@@ -94,17 +98,18 @@ export function createEdge(settings: EdgeSettings): Edge {
       latencyMs: Math.round((endMs - startMs) * 1000) / 1000,
     });
     settings.onSettled?.(describe(), arrival);
-    logAccess(() => ({ ...describe(), address }));
+    (code === "CANCELLED" ? logCancelled : logAnswered)(() => ({ ...describe(), address }));
   }
 
   const leasing: Leasing = {
-    sending,
+    bytes,
     charge: (address, weightBytes) => (isExempt(address) ? undefined : rateLimit.weigh(address, weightBytes)),
     onEnd(lease, code, endMs) {
       if (lease.isStream) {
         streams.close(lease.network);
       } else {
         activeRequests--;
+        requestsByAddress.add(lease.network, -1);
       }
       tell(lease, code, endMs);
     },
@@ -118,21 +123,22 @@ export function createEdge(settings: EdgeSettings): Edge {
       if (!warned) {
         warnOfUntrustedForwarding(arrival, address);
       }
+      const network = networkOf(address);
       const isStream = method !== undefined && method.desc.methodKind !== "unary";
       try {
         let headers = noHeaders;
         if (isStream || method?.isProbe !== true) {
-          overload.check(activeRequests);
+          overload.check(activeRequests, requestsByAddress.get(network));
           if (!isExempt(address)) {
             headers = rateLimit.count(address);
           }
         }
         const identity = arrival.connection.provenIdentity ?? identify((name) => arrival.header(name));
-        const network = networkOf(address);
         if (isStream) {
           streams.open(network);
         } else {
           activeRequests++;
+          requestsByAddress.add(network, 1);
         }
         const lease = new EdgeLease(
           arrival,
@@ -157,11 +163,11 @@ export function createEdge(settings: EdgeSettings): Edge {
       activeRequests,
       openStreams: streams.openCount,
       openConnections: connections.size,
-      unsentBytes: sending.waitingBytes,
+      heldBytes: bytes.heldBytes,
     }),
     stop() {
       overload.stop();
-      sending.stop();
+      bytes.stop();
     },
   };
 }
@@ -178,15 +184,17 @@ interface Entered {
 
 /** What leases need of the edge. */
 interface Leasing {
-  readonly sending: SendBudget;
+  readonly bytes: ByteBudget;
   charge(address: string, weightBytes: number): void;
   onEnd(lease: EdgeLease, code: Outcome, endMs: number): void;
 }
 
-class EdgeLease implements Lease, Entered, Reader {
+class EdgeLease implements Lease, Entered, Holder {
   private code: Outcome = "CANCELLED";
   private settledMs: number | undefined;
-  private waitingBytes = 0;
+  private heldBytes = 0;
+  /** Of those, the ones that wait to be read. */
+  private unreadBytes = 0;
   private isEnded = false;
 
   constructor(
@@ -218,23 +226,37 @@ class EdgeLease implements Lease, Entered, Reader {
     }
   }
 
+  hold(bytes: number): void {
+    if (!this.isEnded) {
+      this.leasing.bytes.take(this, bytes);
+      this.heldBytes += bytes;
+    }
+  }
+
   charge(bytes: number, weightBytes = bytes): void {
     if (this.isEnded) {
       return;
     }
-    this.leasing.sending.take(this, bytes);
-    this.waitingBytes += bytes;
+    this.hold(bytes);
+    this.unreadBytes += bytes;
+    this.leasing.bytes.expect(this, Math.max(this.unreadBytes, weightBytes));
     this.leasing.charge(this.address, weightBytes);
   }
 
   discharge(bytes: number): void {
-    if (!this.isEnded) {
-      this.waitingBytes -= bytes;
-      this.leasing.sending.give(this, bytes);
+    if (this.isEnded) {
+      return;
+    }
+    this.heldBytes -= bytes;
+    this.unreadBytes -= bytes;
+    this.leasing.bytes.give(this, bytes);
+    if (this.unreadBytes === 0) {
+      this.leasing.bytes.forget(this);
     }
   }
 
   cut(): void {
+    this.connection.strike();
     this.arrival.cut();
   }
 
@@ -243,8 +265,9 @@ class EdgeLease implements Lease, Entered, Reader {
       return;
     }
     this.isEnded = true;
-    if (this.waitingBytes > 0) {
-      this.leasing.sending.give(this, this.waitingBytes);
+    if (this.heldBytes > 0) {
+      this.leasing.bytes.give(this, this.heldBytes);
+      this.leasing.bytes.forget(this);
     }
     this.connection.release();
     this.leasing.onEnd(this, this.code, this.settledMs ?? performance.now());

@@ -17,6 +17,7 @@ export function createOpenGate(check: (arrival: Arrival) => void = () => undefin
         headers: [],
         method,
         settle: nothing,
+        hold: nothing,
         charge: nothing,
         discharge: nothing,
         end: nothing,

@@ -8,12 +8,14 @@ import { Failure } from "../rpc/errors.js";
 export interface OverloadBounds {
   /** Requests under way. */
   readonly maxInFlight: number;
+  /** Of those, requests of one address, or one /64 of IPv6: one that does not end its requests takes no one's place. */
+  readonly maxInFlightPerAddress: number;
   /** How late the event loop may be, in milliseconds. */
   readonly maxLagMs: number;
 }
 
 /** The bounds of a node. */
-export const defaultOverload: OverloadBounds = { maxInFlight: 2_000, maxLagMs: 250 };
+export const defaultOverload: OverloadBounds = { maxInFlight: 2_000, maxInFlightPerAddress: 500, maxLagMs: 250 };
 
 export interface Overload {
   /**
@@ -21,14 +23,14 @@ export interface Overload {
    *
    * @throws Failure OVERLOADED
    */
-  check(inFlight: number): void;
+  check(inFlight: number, inFlightOfAddress: number): void;
   stop(): void;
 }
 
 const lookEveryMs = 100;
 const retryAfterS = 1;
 
-export function createOverload({ maxInFlight, maxLagMs }: OverloadBounds): Overload {
+export function createOverload({ maxInFlight, maxInFlightPerAddress, maxLagMs }: OverloadBounds): Overload {
   let expectedMs = performance.now() + lookEveryMs;
   let lagMs = 0;
   let sustainedLagMs = 0;
@@ -41,7 +43,11 @@ export function createOverload({ maxInFlight, maxLagMs }: OverloadBounds): Overl
   }, lookEveryMs).unref();
 
   return {
-    check(inFlight) {
+    check(inFlight, inFlightOfAddress) {
+      if (inFlightOfAddress >= maxInFlightPerAddress) {
+        const message = `Your address has ${maxInFlightPerAddress} requests under way, which is the most; try again in ${retryAfterS} s.`;
+        throw new Failure("OVERLOADED", message, retryAfterS);
+      }
       if (inFlight >= maxInFlight || sustainedLagMs > maxLagMs) {
         throw new Failure(
           "OVERLOADED",

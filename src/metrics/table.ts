@@ -23,7 +23,7 @@ export interface Sources {
       readonly activeRequests: number;
       readonly openStreams: number;
       readonly openConnections: number;
-      readonly unsentBytes: number;
+      readonly heldBytes: number;
       readonly blockedIps: number;
     };
   };
@@ -168,10 +168,10 @@ export const nodeMetrics: readonly Metric<Sources>[] = [
     ({ edge }) => edge.stats().openConnections,
   ),
   gauge(
-    "gatehouse_unsent_bytes",
-    "Bytes of answers that their readers have not taken.",
+    "gatehouse_held_bytes",
+    "Bytes of requests, and of answers that their readers have not taken.",
     [],
-    ({ edge }) => edge.stats().unsentBytes,
+    ({ edge }) => edge.stats().heldBytes,
   ),
   gauge(
     "gatehouse_rate_limited_addresses",

@@ -44,11 +44,17 @@ export interface Lease {
   /** An answer was decided on, and with which failure if it failed: counted and logged when the lease ends. */
   settle(failure?: Failure): void;
   /**
+   * Takes room for bytes of the request, until the lease ends.
+   *
+   * @throws Failure OVERLOADED when the connection, the address or the node has no room.
+   */
+  hold(bytes: number): void;
+  /**
    * Takes room for bytes that wait to be sent, until they are discharged or the lease ends; who does not read them in
    * time is cut.
    *
    * @param weightBytes what the answer weighs for the caller's rate, where the bytes are shared with other answers.
-   * @throws Failure OVERLOADED when the connection, the address or the node has no room.
+   * @throws Failure OVERLOADED as {@link hold}.
    */
   charge(bytes: number, weightBytes?: number): void;
   /** Gives back room of bytes that were sent. */

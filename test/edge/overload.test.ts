@@ -23,7 +23,7 @@ const settings: EdgeSettings = {
 test("beyond the bound new work is refused in every protocol, and probes are answered", async (t) => {
   let release = (): void => undefined;
   const released = new Promise<void>((resolve) => (release = resolve));
-  const edge = createEdge({ ...settings, overload: { maxInFlight: 3, maxLagMs: 60_000 } });
+  const edge = createEdge({ ...settings, overload: { maxInFlight: 3, maxInFlightPerAddress: 3, maxLagMs: 60_000 } });
   t.teardown(() => edge.stop());
   const slow = async (): Promise<object> => {
     await released;
@@ -79,7 +79,7 @@ test("an event loop that is late refuses, once it is late twice in a row, and re
   // Something else that is served meanwhile, so that the loop has turns.
   const other = createServer().listen(0);
   t.teardown(() => other.close());
-  const overload = createOverload({ maxInFlight: 1_000_000, maxLagMs: 150 });
+  const overload = createOverload({ maxInFlight: 1_000_000, maxInFlightPerAddress: 1_000_000, maxLagMs: 150 });
   t.teardown(() => overload.stop());
   const block = (ms: number): void => {
     const end = performance.now() + ms;
@@ -88,7 +88,7 @@ test("an event loop that is late refuses, once it is late twice in a row, and re
   const refusals: string[] = [];
   const look = (): void => {
     try {
-      overload.check(0);
+      overload.check(0, 0);
       refusals.push("in");
     } catch {
       refusals.push("refused");

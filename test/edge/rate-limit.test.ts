@@ -106,5 +106,5 @@ test("what cannot be decoded is counted and refused like all else, before its bo
     t.truthy(refused.headers.get("retry-after"));
     t.like(await refused.json(), { code: "resource_exhausted" });
   }
-  t.is((await ask(port, path)).status, 405);
+  t.is((await ask(port, path)).status, 429);
 });

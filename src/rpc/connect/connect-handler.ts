@@ -11,7 +11,7 @@ import { type RpcMedia, readRpcMedia } from "../exchange/media-type.js";
 import { failureAnswer, methodNotAllowed } from "../exchange/reply.js";
 import { methodsByPath, type ServeRpc } from "../exchange/rpc-paths.js";
 import { serve } from "../exchange/serve.js";
-import type { ProtocolParts } from "../gate.js";
+import type { Lease, ProtocolParts } from "../gate.js";
 import type { ServedMethod } from "../service.js";
 import { unaryFailure } from "./connect-error.js";
 import { compileForms, type Forms } from "./unary-forms.js";
@@ -65,7 +65,7 @@ export function createConnectHandler(parts: ProtocolParts, serveOther: ServeRpc)
     } else if (media.isStream || forms === undefined || isCompressed(exchange.header("content-encoding"))) {
       serveOther(exchange, served, media);
     } else {
-      serveUnary(exchange, served, forms, media.format, () => exchange.readBytes(maxBodyBytes));
+      serveUnary(exchange, served, forms, media.format, (lease) => exchange.readBytes(maxBodyBytes, lease));
     }
   }
 
@@ -88,7 +88,7 @@ export function createConnectHandler(parts: ProtocolParts, serveOther: ServeRpc)
     served: ServedMethod,
     forms: Forms,
     format: Format,
-    read: () => Promise<Buffer>,
+    read: (lease: Lease) => Promise<Buffer>,
   ): void {
     const { requestId } = exchange;
     const timeout = exchange.header("connect-timeout-ms");
@@ -103,7 +103,7 @@ export function createConnectHandler(parts: ProtocolParts, serveOther: ServeRpc)
           if (timeout !== undefined && !/^\d{1,9}$/.test(timeout)) {
             throw new Failure("INVALID_REQUEST", "The header connect-timeout-ms is up to nine digits.");
           }
-          return read()
+          return read(lease)
             .then((body) => served.invoke(form.decode(body), call))
             .then((message): Answer => {
               const headers = [

@@ -62,7 +62,7 @@ export function createLibraryHandler(parts: ProtocolParts): ServeRpc {
         method: served,
         async respond(lease, call) {
           const passage = createPassage(exchange, served, call, parts);
-          const response = await handle(toRequest(exchange, media, call, passage));
+          const response = await handle(toRequest(exchange, media, call, passage, piecesOf(exchange, served, lease)));
           await send(exchange, response, media, lease);
           lease.settle(passage.failure);
           return undefined;
@@ -92,6 +92,7 @@ function toRequest(
   { protocol, format, isText }: RpcMedia,
   call: Call,
   passage: Passage,
+  pieces: AsyncIterable<Uint8Array>,
 ): UniversalServerRequest {
   const header = new Headers();
   for (const [name, value] of exchange.headerEntries()) {
@@ -104,7 +105,6 @@ function toRequest(
   if (protocol !== "connect") {
     header.set("content-type", `application/${protocol}+${format}`);
   }
-  const pieces = exchange.readPieces();
   return {
     httpVersion: exchange.isHttp2 ? "2.0" : "1.1",
     url: `http://localhost${exchange.path}${exchange.query === "" ? "" : `?${exchange.query}`}`,
@@ -114,6 +114,16 @@ function toRequest(
     signal: call.signal,
     contextValues: createContextValues().set(passageKey, passage),
   };
+}
+
+/** The body, for which the lease takes room; of a stream of messages, each passes by. */
+async function* piecesOf(exchange: Exchange, { desc }: ServedMethod, lease: Lease): AsyncGenerator<Uint8Array> {
+  for await (const piece of exchange.readPieces()) {
+    if (desc.methodKind !== "bidi_streaming") {
+      lease.hold(piece.length);
+    }
+    yield piece;
+  }
 }
 
 /** Writes what the library answers, piece by piece, each when the one before is gone. */

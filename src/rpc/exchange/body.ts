@@ -2,6 +2,7 @@
 import { on } from "node:events";
 import type { Readable } from "node:stream";
 import { Failure } from "../errors.js";
+import type { Lease } from "../gate.js";
 
 /** Most bytes of a request body that is read whole: room for a transaction with a document of 1 MiB, in base64. */
 export const maxBodyBytes = 2 * 1024 * 1024;
@@ -14,11 +15,16 @@ const withinMs = 30_000;
  *
  * @throws Failure as `Exchange.readBytes`.
  */
-export async function readWhole(source: Readable, announcedBytes: number, maxBytes: number): Promise<Buffer> {
+export async function readWhole(
+  source: Readable,
+  announcedBytes: number,
+  maxBytes: number,
+  lease: Pick<Lease, "hold">,
+): Promise<Buffer> {
   if (announcedBytes > maxBytes) {
     throw tooLarge(maxBytes);
   }
-  const chunks = await readChunks(source, maxBytes);
+  const chunks = await readChunks(source, maxBytes, lease);
   if (chunks.length > 1) {
     await takeTurn();
     return Buffer.concat(chunks);
@@ -37,7 +43,7 @@ async function takeTurn(): Promise<void> {
   await lastTurn;
 }
 
-function readChunks(source: Readable, maxBytes: number): Promise<Buffer[]> {
+function readChunks(source: Readable, maxBytes: number, lease: Pick<Lease, "hold">): Promise<Buffer[]> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let sizeBytes = 0;
@@ -45,18 +51,22 @@ function readChunks(source: Readable, maxBytes: number): Promise<Buffer[]> {
       clearTimeout(timer);
       source.off("data", onData).off("end", onEnd).off("close", onClose);
     };
-    const refuse = (failure: Failure): void => {
+    const refuse = (failure: unknown): void => {
       stop();
       // What is still to come is thrown away.
       source.resume();
-      reject(failure);
+      reject(failure as Failure);
     };
     const onData = (chunk: Buffer): void => {
       sizeBytes += chunk.length;
-      if (sizeBytes > maxBytes) {
-        refuse(tooLarge(maxBytes));
-      } else {
+      try {
+        if (sizeBytes > maxBytes) {
+          throw tooLarge(maxBytes);
+        }
+        lease.hold(chunk.length);
         chunks.push(chunk);
+      } catch (error) {
+        refuse(error);
       }
     };
     const onEnd = (): void => {

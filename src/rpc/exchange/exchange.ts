@@ -1,5 +1,5 @@
 /** A request and the way to answer it, whichever HTTP carries it: all that the protocols know of either. */
-import type { Arrival } from "../gate.js";
+import type { Arrival, Lease } from "../gate.js";
 
 /** A whole answer. */
 export interface Answer {
@@ -25,12 +25,12 @@ export interface Exchange extends Arrival {
   /** Request headers by lower-case name. */
   headerEntries(): Iterable<readonly [name: string, value: string]>;
   /**
-   * Reads the whole body.
+   * Reads the whole body, for which the lease takes room.
    *
    * @throws Failure PAYLOAD_TOO_LARGE as soon as more than `maxBytes` are announced or sent; REQUEST_TIMEOUT when it
-   * does not arrive in time; INVALID_REQUEST when the caller goes away before its end.
+   * does not arrive in time; INVALID_REQUEST when the caller goes away before its end; OVERLOADED without room.
    */
-  readBytes(maxBytes: number): Promise<Buffer>;
+  readBytes(maxBytes: number, lease: Pick<Lease, "hold">): Promise<Buffer>;
   /** The body in pieces, as they arrive. Throws when the caller goes away before its end. */
   readPieces(): AsyncIterable<Uint8Array>;
   /** Answers. Nothing happens when the caller has gone, or an answer was begun. */

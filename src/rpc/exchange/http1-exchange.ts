@@ -1,6 +1,6 @@
 /** An exchange over HTTP/1.1. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Connection } from "../gate.js";
+import type { Connection, Lease } from "../gate.js";
 import { readInPieces, readWhole } from "./body.js";
 import { type Answer, type Exchange, turnBytes } from "./exchange.js";
 import { writeInTurns, writePiece } from "./write-in-turns.js";
@@ -37,8 +37,8 @@ export class Http1Exchange implements Exchange {
     }
   }
 
-  async readBytes(maxBytes: number): Promise<Buffer> {
-    return await readWhole(this.request, Number(this.request.headers["content-length"] ?? 0), maxBytes);
+  async readBytes(maxBytes: number, lease: Pick<Lease, "hold">): Promise<Buffer> {
+    return await readWhole(this.request, Number(this.request.headers["content-length"] ?? 0), maxBytes, lease);
   }
 
   readPieces(): AsyncIterable<Uint8Array> {
@@ -99,11 +99,11 @@ export class Http1Exchange implements Exchange {
     this.request.socket.destroy();
   }
 
-  /** A body that nobody reads to its end takes the connection with it. */
+  /** A long body that nobody reads to its end takes the connection with it; of a short one Node.js throws away the rest. */
   private closing(): readonly string[] {
-    const { request } = this;
-    const hasBody = request.headers["content-length"] !== undefined || "transfer-encoding" in request.headers;
-    return hasBody && !request.complete ? ["Connection", "close"] : [];
+    const { complete, headers } = this.request;
+    const isLong = "transfer-encoding" in headers || Number(headers["content-length"] ?? 0) > turnBytes;
+    return isLong && !complete ? ["Connection", "close"] : [];
   }
 }
 

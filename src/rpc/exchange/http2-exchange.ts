@@ -1,6 +1,6 @@
 /** An exchange over one stream of HTTP/2. */
 import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
-import type { Connection } from "../gate.js";
+import type { Connection, Lease } from "../gate.js";
 import { readInPieces, readWhole } from "./body.js";
 import { type Answer, type Exchange, turnBytes } from "./exchange.js";
 import { writeInTurns, writePiece } from "./write-in-turns.js";
@@ -38,8 +38,8 @@ export class Http2Exchange implements Exchange {
     }
   }
 
-  async readBytes(maxBytes: number): Promise<Buffer> {
-    return await readWhole(this.stream, Number(this.headers["content-length"] ?? 0), maxBytes);
+  async readBytes(maxBytes: number, lease: Pick<Lease, "hold">): Promise<Buffer> {
+    return await readWhole(this.stream, Number(this.headers["content-length"] ?? 0), maxBytes, lease);
   }
 
   readPieces(): AsyncIterable<Uint8Array> {

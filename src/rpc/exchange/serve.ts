@@ -50,8 +50,13 @@ export function serve(
     lease?.settle(failure);
     if (exchange.isBegun) {
       exchange.cut();
-    } else {
+      return;
+    }
+    try {
       exchange.send(serving.refuse(failure, lease?.headers ?? []));
+    } catch (error) {
+      parts.onInternalError(error, exchange.requestId);
+      exchange.cut();
     }
   };
 

@@ -80,12 +80,12 @@ export function createGrpcHandler(parts: ProtocolParts, serveOther: ServeRpc): H
         protocol: "grpc",
         method: served,
         timeoutMs,
-        respond(_lease, call) {
+        respond(lease, call) {
           if (timeout !== undefined && timeoutMs === undefined) {
             throw new Failure("INVALID_REQUEST", "The header grpc-timeout is up to eight digits and a unit.");
           }
           return exchange
-            .readBytes(prefixBytes + maxMessageBytes)
+            .readBytes(prefixBytes + maxMessageBytes, lease)
             .then((body) => served.invoke(decode(readOnlyMessage(body)), call))
             .then(answer);
         },

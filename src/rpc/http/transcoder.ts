@@ -67,7 +67,7 @@ export function createTranscoder(parts: ProtocolParts): Transcoder {
           const reply = (message: object): Answer => answerOf(route, message, exchange.requestId, lease.headers);
           if (hasBody) {
             return exchange
-              .readBytes(maxBodyBytes)
+              .readBytes(maxBodyBytes, lease)
               .then((body) => served.invoke(bind(match.parameters, exchange.query, body.toString("utf8")), call))
               .then(reply);
           }

@@ -39,7 +39,7 @@ export function createMcpServer(parts: McpParts): RpcListener {
         async respond(lease, call) {
           checkOrigin(request);
           checkTarget(request);
-          const body = parseJson((await exchange.readBytes(maxBodyBytes)).toString("utf8"));
+          const body = parseJson((await exchange.readBytes(maxBodyBytes, lease)).toString("utf8"));
           let failure: Failure | undefined;
           const session = openSession(offer, parts.info, {
             call,

@@ -15,18 +15,21 @@ import type { JsonRpcRequest } from "../json-rpc/request.js";
 
 type Parts = Pick<ProtocolParts, "gate" | "onInternalError">;
 
-/** Joins handlers; the last one answers whatever is left. */
+/** Joins handlers; the last one answers whatever is left. No request can make it throw. */
 export function chainHandlers(
   handlers: readonly Handler[],
   last: (exchange: Exchange) => void,
+  { onInternalError }: Pick<Parts, "onInternalError">,
 ): (exchange: Exchange) => void {
   return (exchange) => {
-    for (const handle of handlers) {
-      if (handle(exchange)) {
-        return;
+    try {
+      if (!handlers.some((handle) => handle(exchange))) {
+        last(exchange);
       }
+    } catch (error) {
+      onInternalError(error, exchange.requestId);
+      exchange.cut();
     }
-    last(exchange);
   };
 }
 
@@ -67,7 +70,7 @@ export function createJsonRpcHandler(jsonRpc: JsonRpcEntry, parts: Parts): Handl
         protocol: "json-rpc",
         method: undefined,
         async respond(lease, call) {
-          const body = (await exchange.readBytes(maxBodyBytes)).toString("utf8");
+          const body = (await exchange.readBytes(maxBodyBytes, lease)).toString("utf8");
           const given: JsonRpcRequest = { body, arrival: exchange, lease, call };
           const text = await jsonRpc(given);
           lease.settle(given.failure);

@@ -64,6 +64,7 @@ export function createChain(parts: RpcServerParts): (exchange: Exchange) => void
       createPageHandler(pages, parts),
     ],
     createLastHandler(methodsOf, parts),
+    parts,
   );
 }
 
@@ -86,6 +87,7 @@ export function createGrpcOnlyServer(parts: ProtocolParts, tls?: TlsCredentials)
   const handle = chainHandlers(
     [createGrpcHandler(parts, createLibraryHandler(parts))],
     createLastHandler(() => [], parts),
+    parts,
   );
   return createPort({ handle, gate: parts.gate, nextRequestId: createRequestIds(), tls, isMutual: tls !== undefined });
 }
