@@ -44,6 +44,8 @@ const protocols = [
   see("rpc/(http|json-rpc|mcp|grpc|connect|port|server)/", "rpc/exchange/"),
   see("rpc/(json-rpc|describe|mcp|connect|server)/", "rpc/http/"),
   see("rpc/(node-call|describe|mcp|server)/", "rpc/json-rpc/"),
+  // Tells which of the failures of an rpc ends a list.
+  see("rpc/node-call/", "rpc/errors\\.ts$"),
   see("rpc/(mcp|server)/", "rpc/describe/"),
   see("rpc/(mcp|grpc|server)/", "rpc/port/"),
   see("rpc/server/", "rpc/(connect|grpc|mcp)/"),

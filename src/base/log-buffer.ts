@@ -4,9 +4,10 @@
  */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { isIP } from "node:net";
+import { maxListBytes, weigh } from "./answer-budget.js";
 import { type DiagnosticLineSchema, LogLevel, type PublicLogLineSchema } from "../../gen/gatehouse/info/v1/info_pb.js";
 
-/** Most lines of the buffers. */
+/** Most lines of the buffers; there are fewer where they are so long that one answer would not hold them. */
 export const maxPublicLines = 500;
 export const maxDiagnosticLines = 1_000;
 const maxMessageLength = 2_000;
@@ -70,19 +71,19 @@ function withoutAddresses(message: string): string {
     .replace(/\b(?:\d{1,3}\.){3}\d{1,3}\b/g, "[address]");
 }
 
-/** The last `capacity` items. */
-function createRing<T>(capacity: number): { push(item: T): void; items(): T[] } {
-  const slots: T[] = [];
-  let oldest = 0;
+/** The last items: at most so many, and of no more bytes than one answer holds. */
+function createRing<T extends object>(capacity: number): { push(item: T): void; items(): T[] } {
+  const slots: { readonly item: T; readonly bytes: number }[] = [];
+  let heldBytes = 0;
   return {
     push(item) {
-      if (slots.length < capacity) {
-        slots.push(item);
-      } else {
-        slots[oldest] = item;
-        oldest = (oldest + 1) % capacity;
+      const bytes = weigh(item);
+      while (slots.length >= capacity || (slots.length > 0 && heldBytes + bytes > maxListBytes)) {
+        heldBytes -= slots.shift()!.bytes;
       }
+      slots.push({ item, bytes });
+      heldBytes += bytes;
     },
-    items: () => [...slots.slice(oldest), ...slots.slice(0, oldest)],
+    items: () => slots.map(({ item }) => item),
   };
 }

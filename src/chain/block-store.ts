@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { BlockSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { inChunks } from "../db/chunks.js";
 import type { Queries } from "../db/database.js";
-import type { Blocks, StoredBlock } from "./store.js";
+import type { Blocks } from "./store.js";
 import type { ReadBlock, ReadTransaction } from "./transaction.js";
 
 /** The stored blocks. */
@@ -31,30 +31,21 @@ interface HeadRow {
 }
 
 interface BlockRow {
-  readonly number: number;
   readonly hash: string;
   readonly header: Buffer | null;
   readonly signature: Buffer | null;
+}
+
+interface WeightRow {
+  readonly number: number;
+  readonly count: number;
+  readonly bytes: number;
 }
 
 const noBytes = new Uint8Array();
 
 /** Builds the reads. */
 export function createBlockStore(db: Queries): BlockStore {
-  async function find(by: { readonly number: number } | { readonly hash: string }): Promise<StoredBlock | undefined> {
-    const row = await db.first<BlockRow>((sql) =>
-      sql("blocks").where(by).select("number", "hash", "header", "signature"),
-    );
-    if (row?.header == null || row.signature === null) {
-      return undefined;
-    }
-    const transactions = await db.rows<{ body: Buffer; signature: Buffer }>((sql) =>
-      sql("transactions").where("block_number", row.number).orderBy("position").select("body", "signature"),
-    );
-    const { hash, header, signature } = row;
-    return { hash, block: create(BlockSchema, { header, signature, transactions }) };
-  }
-
   return {
     async head() {
       const row = await db.first<HeadRow>((sql) =>
@@ -86,9 +77,33 @@ export function createBlockStore(db: Queries): BlockStore {
       return row?.genesis;
     },
 
-    block: (number) => find({ number: Number(number) }),
+    async block(number) {
+      const row = await db.first<BlockRow>((sql) =>
+        sql("blocks").where("number", Number(number)).select("hash", "header", "signature"),
+      );
+      if (row?.header == null || row.signature === null) {
+        return undefined;
+      }
+      const transactions = await db.rows<{ body: Buffer; signature: Buffer }>((sql) =>
+        sql("transactions").where("block_number", Number(number)).orderBy("position").select("body", "signature"),
+      );
+      const { hash, header, signature } = row;
+      return { hash, block: create(BlockSchema, { header, signature, transactions }) };
+    },
 
-    blockByHash: (hash) => find({ hash }),
+    async weighBlock(by) {
+      const row = await db.first<WeightRow>((sql) =>
+        sql("blocks as b")
+          .leftJoin("transactions as t", "t.block_number", "b.number")
+          .where("hash" in by ? { "b.hash": by.hash } : { "b.number": Number(by.number) })
+          .whereNotNull("b.header")
+          .groupBy("b.number")
+          .select("b.number as number")
+          .count({ count: "t.hash" })
+          .select(sql.raw("length(b.header) + coalesce(sum(length(t.body) + length(t.signature)), 0) AS bytes")),
+      );
+      return row && { number: BigInt(row.number), transactionCount: row.count, bytes: row.bytes };
+    },
 
     async blockOf(hash) {
       const row = await db.first<{ block_number: number }>((sql) =>

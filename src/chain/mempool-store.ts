@@ -55,6 +55,18 @@ export function createMempoolStore({ read, write }: Pick<Database, "read" | "wri
       return rows.map(({ bytes }) => fromBinary(TransactionSchema, bytes));
     },
 
+    async *pendingPortions(limit, portionBytes) {
+      const rows = await read.rows<{ hash: string; size: number }>((sql) =>
+        sql("mempool").orderBy(["received_ms", "hash"]).limit(limit).select("hash", sql.raw("length(bytes) AS size")),
+      );
+      for (const hashes of inPortions(rows, portionBytes)) {
+        const found = await read.rows<{ bytes: Buffer }>((sql) =>
+          sql("mempool").whereIn("hash", hashes).orderBy(["received_ms", "hash"]).select("bytes"),
+        );
+        yield found.map(({ bytes }) => fromBinary(TransactionSchema, bytes));
+      }
+    },
+
     async pendingToRelay(to, relayedBeforeMs, limit) {
       const rows = await read.rows<{ hash: string; bytes: Buffer }>((sql) =>
         sql("mempool")
@@ -94,6 +106,27 @@ export function createMempoolStore({ read, write }: Pick<Database, "read" | "wri
       return row?.reason;
     },
   };
+}
+
+/** Hashes of transactions, in portions of at most so many bytes, or of one transaction. */
+function* inPortions(
+  rows: readonly { readonly hash: string; readonly size: number }[],
+  portionBytes: number,
+): Generator<string[]> {
+  let portion: string[] = [];
+  let bytes = 0;
+  for (const { hash, size } of rows) {
+    if (portion.length > 0 && bytes + size > portionBytes) {
+      yield portion;
+      portion = [];
+      bytes = 0;
+    }
+    portion.push(hash);
+    bytes += size;
+  }
+  if (portion.length > 0) {
+    yield portion;
+  }
 }
 
 /** Writes as much as a large block does and takes it back. Rejects as that block would. */

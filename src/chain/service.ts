@@ -1,10 +1,11 @@
 /** The chain service, and the consensus service of the internal port. */
 import { type ChainService, type ConsensusService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { maxAnswerBytes } from "../base/answer-budget.js";
 import { Failure } from "../rpc/errors.js";
 import { normalizeHash } from "../rpc/parameters.js";
 import type { Implementation } from "../rpc/service.js";
 import type { Chain } from "./chain.js";
-import type { ChainStore } from "./store.js";
+import type { BlockName, BlockWeight, ChainStore } from "./store.js";
 import { describeBlock, describeTransaction } from "./transaction.js";
 
 const statuses = {
@@ -15,12 +16,29 @@ const statuses = {
 
 /** Most pending transactions of one answer. */
 const mostPending = 200;
+/** Most bytes of pending transactions that are read at once: what is told of them is short, and they are not. */
+const pendingPortionBytes = 4 * 1024 * 1024;
+
+/** What a block's answer has beside header and transactions: the header in words, its hash, its signature, roomily. */
+const aboutBlockBytes = 2_048;
+/** What it has for each transaction beside body and signature: its hash and the lengths of all three. */
+const aboutTransactionBytes = 68 + 14;
 
 /** Builds the chain service. */
 export function createChainService(
   chain: Pick<Chain, "head" | "submit">,
-  store: Pick<ChainStore, "block" | "blockByHash" | "fate" | "pending">,
+  store: Pick<ChainStore, "block" | "weighBlock" | "fate" | "pendingPortions">,
 ): Implementation<typeof ChainService> {
+  /** A block as it is answered: whether it fits an answer is known before it is read. */
+  async function readBlock(by: BlockName, whyNotFound: string) {
+    const weight = await store.weighBlock(by);
+    const stored = weight && (await store.block(checkWeight(weight).number));
+    if (stored === undefined) {
+      throw new Failure("NOT_FOUND", whyNotFound);
+    }
+    return { ...stored, ...describeBlock(stored.block) };
+  }
+
   return {
     getHead() {
       const head = chain.head();
@@ -31,29 +49,26 @@ export function createChainService(
     },
 
     async getBlock({ number }) {
-      const stored = number > BigInt(Number.MAX_SAFE_INTEGER) ? undefined : await store.block(number);
-      if (stored === undefined) {
-        throw new Failure(
-          "NOT_FOUND",
-          number === 0n ? "Block 0 is the genesis: GET /genesis." : "There is no such block yet.",
-        );
+      if (number > BigInt(Number.MAX_SAFE_INTEGER)) {
+        throw new Failure("NOT_FOUND", noBlockYet);
       }
-      return { ...stored, ...describeBlock(stored.block) };
+      return await readBlock({ number }, number === 0n ? "Block 0 is the genesis: GET /genesis." : noBlockYet);
     },
 
     async getBlockByHash(request) {
-      const stored = await store.blockByHash(normalizeHash("A block's hash", request.hash));
-      if (stored === undefined) {
-        throw new Failure("NOT_FOUND", "There is no block from 1 on with this hash.");
-      }
-      return { block: { ...stored, ...describeBlock(stored.block) } };
+      const hash = normalizeHash("A block's hash", request.hash);
+      return { block: await readBlock({ hash }, "There is no block from 1 on with this hash.") };
     },
 
     async listPendingTransactions({ limit = 50 }) {
       if (limit < 1 || limit > mostPending) {
         throw new Failure("INVALID_REQUEST", `limit must be a whole number from 1 to ${mostPending}.`);
       }
-      return { transactions: (await store.pending(limit)).map(describeTransaction) };
+      const transactions: ReturnType<typeof describeTransaction>[] = [];
+      for await (const portion of store.pendingPortions(limit, pendingPortionBytes)) {
+        transactions.push(...portion.map(describeTransaction));
+      }
+      return { transactions };
     },
 
     async *listBlocks({ fromNumber }, { signal }) {
@@ -83,6 +98,20 @@ export function createChainService(
       return { hash, ...fate, status: statuses[fate.status] };
     },
   };
+}
+
+const noBlockYet = "There is no such block yet.";
+
+/** Throws Failure ANSWER_TOO_LARGE for a block that does not fit an answer. */
+function checkWeight(weight: BlockWeight): BlockWeight {
+  const { number, transactionCount, bytes } = weight;
+  if (aboutBlockBytes + bytes + transactionCount * aboutTransactionBytes > maxAnswerBytes) {
+    throw new Failure(
+      "ANSWER_TOO_LARGE",
+      `Block ${number} is larger than one answer holds; gatehouse.chain.v1.ChainService/ListBlocks gives it.`,
+    );
+  }
+  return weight;
 }
 
 /** Builds the consensus service. */

@@ -22,6 +22,17 @@ export interface StoredBlock {
   readonly block: Block;
 }
 
+/** Names a block. */
+export type BlockName = { readonly number: bigint } | { readonly hash: string };
+
+/** What is known of a block before its transactions are read. */
+export interface BlockWeight {
+  readonly number: bigint;
+  readonly transactionCount: number;
+  /** Of its header, and of the bodies and signatures of its transactions. */
+  readonly bytes: number;
+}
+
 /** Blocks, and the transactions in them. */
 export interface Blocks {
   /** The newest block; undefined while there is none. */
@@ -31,8 +42,8 @@ export interface Blocks {
   /** Makes block 0. Rejects when there is one. */
   insertGenesis(genesis: { readonly text: string; readonly hash: string; readonly timestampMs: number }): Promise<void>;
   block(number: bigint): Promise<StoredBlock | undefined>;
-  /** {@link block}, found by its hash: 0x and 64 lower-case hex digits. */
-  blockByHash(hash: string): Promise<StoredBlock | undefined>;
+  /** How large a block from 1 on is, found by its number, or its hash: 0x and 64 lower-case hex digits. */
+  weighBlock(by: BlockName): Promise<BlockWeight | undefined>;
 }
 
 /** What became of a transaction. */
@@ -64,6 +75,8 @@ export interface Mempool {
   insertPending(transaction: ReadTransaction, bytes: Uint8Array, receivedMs: number): Promise<void>;
   /** The oldest pending transactions. */
   pending(limit: number): Promise<Transaction[]>;
+  /** The same, a few at a time: no portion has more than so many bytes unless it is one transaction. */
+  pendingPortions(limit: number, portionBytes: number): AsyncIterable<Transaction[]>;
   /** The oldest pending transactions that were not relayed to such a node since then, milliseconds since the epoch. */
   pendingToRelay(to: RelayTarget, relayedBeforeMs: number, limit: number): Promise<PendingTransaction[]>;
   /** Remembers that transactions were relayed. */

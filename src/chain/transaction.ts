@@ -10,6 +10,7 @@ import {
   TransactionBodySchema,
   TransactionSchema,
 } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { maxAnswerBytes } from "../base/answer-budget.js";
 import { verifyEd25519 } from "../base/ed25519.js";
 import { Failure } from "../rpc/errors.js";
 import { hex32, sha256 } from "../base/hash.js";
@@ -17,6 +18,8 @@ import { mapYielding } from "../base/yielding.js";
 
 /** Most bytes of a transaction's body: a document of 1 MiB and what comes with it. */
 export const maxTransactionBytes = 1024 * 1024 + 256 * 1024;
+/** Most bytes of a block, encoded: in a message of its own, with a tag and a length before it, it still fits an answer. */
+export const maxBlockBytes = maxAnswerBytes - 5;
 
 /** A transaction whose signature was verified. */
 export interface ReadTransaction {
@@ -90,12 +93,33 @@ export function readHeader(signed: Pick<Block, "header" | "signature">): BlockHe
  * @throws Failure INVALID_REQUEST, INVALID_SIGNATURE
  */
 export async function readBlock(signed: Block): Promise<ReadBlock> {
+  if (encodedBlockBytes(signed) > maxBlockBytes) {
+    throw new Failure("INVALID_REQUEST", `A block must not be larger than ${maxBlockBytes} bytes.`);
+  }
   const header = readHeader(signed);
   const transactions = await readTransactions(signed.transactions);
   if (header.transactionsHash !== hashOfHashes(transactions)) {
     throw new Failure("INVALID_REQUEST", "The block does not hold the transactions that its header names.");
   }
   return { hash: sha256(signed.header), header, transactions, signed };
+}
+
+/** How many bytes a block has once it is encoded, without encoding it. */
+export function encodedBlockBytes({ header, signature, transactions }: Block): number {
+  const ofTransactions = transactions.map((each) =>
+    field(optional(each.body.length) + optional(each.signature.length)),
+  );
+  return ofTransactions.reduce((sum, bytes) => sum + bytes, optional(header.length) + optional(signature.length));
+}
+
+/** A field of so many bytes: its tag, its length as a varint, itself. */
+function field(bytes: number): number {
+  return 1 + Math.max(1, Math.ceil((32 - Math.clz32(bytes)) / 7)) + bytes;
+}
+
+/** The same, which is not written when it is empty. */
+function optional(bytes: number): number {
+  return bytes === 0 ? 0 : field(bytes);
 }
 
 /** A block of the database, in words; its signatures were verified when it was applied. */

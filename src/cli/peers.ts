@@ -1,7 +1,12 @@
 /** `gatehouse peers`: whom a running node knows, and whom it should. */
-import { createClient } from "@connectrpc/connect";
+import { createClient, type Transport } from "@connectrpc/connect";
 import type { Command } from "commander";
-import { type BookEntry, ControlService, PeerOrigin } from "../../gen/gatehouse/control/v1/control_pb.js";
+import {
+  type BookEntry,
+  ControlService,
+  type ListBookResponse,
+  PeerOrigin,
+} from "../../gen/gatehouse/control/v1/control_pb.js";
 import { addNodeFlags, askNode } from "./ask-node.js";
 import { addControlFlags, type ControlFlags, withControl } from "./control.js";
 import { duration, paint, print, table } from "./output.js";
@@ -25,8 +30,8 @@ export function addPeers(program: Command): void {
   addNodeFlags(peers.command("list", { isDefault: true }))
     .description("Show the peers that a running node knows.")
     .action(async (flags: { node: string; json?: boolean }) => {
-      const { text } = await askNode(flags.node, "/peerlist");
-      print(...(flags.json === true ? [text] : describe(JSON.parse(text) as PeerBody[])));
+      const peers = await listPeers(flags.node);
+      print(...(flags.json === true ? [JSON.stringify(peers)] : describe(peers)));
     });
 
   addControlFlags(peers.command("add <URL>"))
@@ -53,9 +58,35 @@ export function addPeers(program: Command): void {
     .description("Show the whole address book, unverified peers included.")
     .option("--json", "Print JSON.")
     .action(async (flags: BookFlags) => {
-      const { entries } = await withControl(flags, (transport) => createClient(ControlService, transport).listBook({}));
+      const entries = await withControl(flags, (transport) => listBook(transport));
       print(...(flags.json === true ? [JSON.stringify(entries.map(toJson))] : describeBook(entries)));
     });
+}
+
+/** A node with very many peers tells them in parts. */
+async function listPeers(node: string): Promise<PeerBody[]> {
+  const peers: PeerBody[] = [];
+  for (;;) {
+    const { text } = await askNode(node, `/peerlist?offset=${peers.length}`);
+    const part = JSON.parse(text) as PeerBody[];
+    if (part.length === 0) {
+      return peers;
+    }
+    peers.push(...part);
+  }
+}
+
+/** The address book, of whose parts each says where the next one begins. */
+async function listBook(transport: Transport): Promise<BookEntry[]> {
+  const control = createClient(ControlService, transport);
+  const all: BookEntry[] = [];
+  let offset: number | undefined = 0;
+  while (offset !== undefined) {
+    const { entries, nextOffset }: ListBookResponse = await control.listBook({ offset });
+    all.push(...entries);
+    offset = nextOffset;
+  }
+  return all;
 }
 
 function describe(peers: readonly PeerBody[]): string[] {

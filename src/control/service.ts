@@ -2,6 +2,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { BookEntrySchema, ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { createListCutter } from "../base/answer-budget.js";
 import { Failure } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
 import { createLeases } from "./leases.js";
@@ -41,6 +42,7 @@ const maxErrorLength = 500;
 
 export function createControl<Name extends string>(parts: ControlParts<Name>): Control {
   const { nowMs, reportableNames, onReport, addPeer, removePeer, listBook } = parts;
+  const cutBook = createListCutter<ShownEntry>();
   const leases = createLeases(nowMs, (name, seconds) =>
     onReport(name as Name, {
       status: SubsystemStatus.FAILED,
@@ -82,7 +84,10 @@ export function createControl<Name extends string>(parts: ControlParts<Name>): C
         }
         return {};
       },
-      listBook: () => ({ entries: listBook() }),
+      listBook({ offset }) {
+        const { items, nextOffset } = cutBook(listBook(), offset);
+        return { entries: items, nextOffset };
+      },
     },
     stop: () => leases.stop(),
   };

@@ -7,6 +7,7 @@ import {
   type PeerSchema,
   type PublicLogLineSchema,
 } from "../../gen/gatehouse/info/v1/info_pb.js";
+import { createListCutter } from "../base/answer-budget.js";
 import { Failure } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
 
@@ -32,19 +33,27 @@ export interface InfoServiceParts {
 
 export function createInfoService(parts: InfoServiceParts): Implementation<typeof InfoService> {
   const { version, versionName, publicKey } = parts;
+  const cutPeers = createListCutter<MessageInitShape<typeof PeerSchema>>();
   return {
     getGreeting: (_request, { caller }) => ({ message: "Hello, World!", yourIp: caller.address }),
-    getInfo: () => ({
-      version,
-      versionName,
-      identity: publicKey,
-      connectionString: parts.connectionString(),
-      peerlist: parts.peers(),
-    }),
+    getInfo: () => {
+      const { items, nextOffset } = cutPeers(parts.peers());
+      return {
+        version,
+        versionName,
+        identity: publicKey,
+        connectionString: parts.connectionString(),
+        peerlist: items,
+        nextPeerOffset: nextOffset,
+      };
+    },
     getVersion: () => ({ version }),
     getPublicKey: () => ({ publicKey }),
     getConnectionString: () => ({ connectionString: parts.connectionString() }),
-    listPeers: () => ({ peers: parts.peers() }),
+    listPeers: ({ offset }) => {
+      const { items, nextOffset } = cutPeers(parts.peers(), offset);
+      return { peers: items, nextOffset };
+    },
     listPublicLogs: () => ({ lines: parts.publicLines() }),
     listDiagnostics: () => ({ lines: parts.diagnosticLines() }),
     getMcpStatus: () => {

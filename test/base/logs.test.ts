@@ -1,5 +1,6 @@
 import test from "ava";
 import { LogLevel } from "../../gen/gatehouse/info/v1/info_pb.js";
+import { maxAnswerBytes } from "../../src/base/answer-budget.js";
 import { maxDiagnosticLines, maxPublicLines } from "../../src/base/log-buffer.js";
 import { createLogging } from "../../src/base/log.js";
 
@@ -31,6 +32,18 @@ test("the buffers are bounded; the oldest lines go first", (t) => {
   t.is(diagnosticLines()[0]!.message, "line 7");
   t.is(diagnosticLines().at(-1)!.message, `line ${maxDiagnosticLines + 6}`);
   t.is(publicLines().at(-1)!.message, `line ${maxDiagnosticLines + 6}`);
+});
+
+test("lines that one answer would not hold push out older ones", (t) => {
+  const { log, publicLines, diagnosticLines } = createTestLogging("silent");
+  for (let i = 0; i < maxDiagnosticLines; i++) {
+    log.info({ public: true }, `${i} ${"\u0001".repeat(2_000)}`);
+  }
+  for (const lines of [publicLines(), diagnosticLines()]) {
+    const length = lines.reduce((sum, { message }) => sum + JSON.stringify(message).length, 0);
+    t.true(length < maxAnswerBytes && length > 0.9 * maxAnswerBytes, String(length));
+    t.regex(lines.at(-1)!.message!, /^999 /);
+  }
 });
 
 test("secrets are redacted", (t) => {

@@ -2,6 +2,7 @@
 import {
   create,
   type DescMessage,
+  type DescMethodServerStreaming,
   type DescMethodUnary,
   fromBinary,
   type MessageInitShape,
@@ -48,6 +49,23 @@ export function callUnary<I extends DescMessage, O extends DescMessage>(
       },
     );
   });
+}
+
+/** The messages of a server stream. */
+export async function* callStream<I extends DescMessage, O extends DescMessage>(
+  client: Client,
+  method: DescMethodServerStreaming<I, O>,
+  request?: MessageInitShape<I>,
+): AsyncGenerator<MessageShape<O>> {
+  const stream = client.makeServerStreamRequest(
+    `/${method.parent.typeName}/${method.name}`,
+    (message: object) => Buffer.from(toBinary(method.input, message as never)),
+    (bytes) => fromBinary(method.output, bytes),
+    create(method.input, request),
+    new Metadata(),
+    { deadline: Date.now() + 20_000 },
+  );
+  yield* stream as AsyncIterable<MessageShape<O>>;
 }
 
 /** Connects when first used. */

@@ -1,12 +1,17 @@
 /** Puts rows into a database as an applied block would, before a node opens it. */
 import { join } from "node:path";
+import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { sha256 } from "../../src/base/hash.js";
+import { createBlockChanges } from "../../src/chain/block-store.js";
+import { readTransaction, signBlock } from "../../src/chain/transaction.js";
 import type { Database } from "../../src/db/database.js";
 import { openDatabase } from "../../src/db/open.js";
 import { migrate } from "../../src/db/migrate.js";
 import { type AccessRule, namedReaders } from "../../src/storage/access.js";
 import { appendLeaves } from "../../src/zk/merkle-tree.js";
 import { createTreeChanges } from "../../src/zk/tree-store.js";
-import { inlinePool } from "./chain.js";
+import { genesisOf, inlinePool } from "./chain.js";
+import type { TestKey } from "./keys.js";
 
 /** Opens the database of a node's directory, which no node uses yet, and closes it afterwards. */
 export async function seedDatabase(dir: string, fill: (database: Database) => Promise<void>): Promise<void> {
@@ -16,6 +21,36 @@ export async function seedDatabase(dir: string, fill: (database: Database) => Pr
     await fill(database);
   } finally {
     await database.close();
+  }
+}
+
+/** Stores a genesis and these blocks without their effects, as if they had been applied: only what reads blocks sees them. */
+export async function insertBlocks(
+  database: Database,
+  authority: TestKey,
+  blocks: Iterable<readonly Transaction[]>,
+): Promise<void> {
+  const text = genesisOf(authority);
+  await createBlockChanges(database.write).insertGenesis({ text, hash: sha256(text), timestampMs: 0 });
+  let before = { number: 0n, hash: sha256(text) };
+  for (const signed of blocks) {
+    const transactions = signed.map(readTransaction);
+    const block = signBlock(
+      {
+        number: before.number + 1n,
+        previousHash: before.hash,
+        timestampMs: 1_700_000_000_000n,
+        proposer: authority.publicKey,
+      },
+      transactions,
+      (bytes) => authority.sign(bytes),
+    );
+    await database.transaction(async (db) => {
+      const changes = createBlockChanges(db);
+      await changes.insertTransactions(transactions, block.header.number);
+      await changes.insertBlock(block);
+    });
+    before = { number: block.header.number, hash: block.hash };
   }
 }
 

@@ -1,13 +1,14 @@
 /** Batches of JSON-RPC 2.0: their requests are answered one after the other, and each is admitted like any other. */
 import { JSONRPCErrorCode } from "json-rpc-2.0";
+import { maxListBytes } from "../../base/answer-budget.js";
 import type { Failure } from "../errors.js";
 import type { Gate, Lease } from "../gate.js";
 import { asObject, type JsonRpcRequest, serverError, writeFailure } from "./request.js";
 
 /** Most requests of one batch. */
 const maxBatch = 100;
-/** A batch whose answers have become longer than this is answered with failures from there on. */
-const maxAnswerLength = 16 * 1024 * 1024;
+/** An answer of at most so many bytes is always given: it may tell of what was done. A hundred of them fit beside a list. */
+const shortBytes = 512;
 
 interface BatchParts {
   readonly gate: Gate;
@@ -15,7 +16,10 @@ interface BatchParts {
   readonly receive: (request: unknown, given: JsonRpcRequest) => Promise<string | undefined>;
 }
 
-/** Answers a batch; undefined when it holds nothing but notifications. */
+/**
+ * Answers a batch, as far as one answer holds it: the first answer always, and refusals from the one on that does not
+ * fit any more. Undefined when it holds nothing but notifications.
+ */
 export async function receiveBatch(
   requests: readonly unknown[],
   given: JsonRpcRequest,
@@ -25,16 +29,18 @@ export async function receiveBatch(
     return writeFailure(JSONRPCErrorCode.InvalidRequest, `A batch holds 1 to ${maxBatch} requests.`);
   }
   const answers: string[] = [];
-  let length = 0;
+  let bytes = 0;
   for (const [i, request] of requests.entries()) {
-    if (length > maxAnswerLength) {
-      answers.push(...refuse(request, "The answers to this batch are too long; ask for fewer at once."));
+    if (bytes > maxListBytes) {
+      answers.push(...refuseTooLarge(request));
       continue;
     }
     const text = await (i === 0 ? parts.receive(request, given) : receiveCounted(request, given, parts));
     if (text !== undefined) {
-      answers.push(text);
-      length += text.length;
+      const textBytes = Buffer.byteLength(text);
+      bytes += textBytes;
+      const fits = answers.length === 0 || bytes <= maxListBytes || textBytes <= shortBytes;
+      answers.push(...(fits ? [text] : refuseTooLarge(request)));
     }
   }
   return answers.length === 0 ? undefined : `[${answers.join(",")}]`;
@@ -61,6 +67,11 @@ async function receiveCounted(
     lease.settle(counted.failure);
     lease.end();
   }
+}
+
+function refuseTooLarge(request: unknown): string[] {
+  const message = "The answers to this batch are as long as one answer may be; ask for this in another one.";
+  return refuse(request, message, { reason: "ANSWER_TOO_LARGE" });
 }
 
 /** The answer to a request that is not looked at; none to a notification. */

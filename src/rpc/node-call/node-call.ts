@@ -2,6 +2,9 @@
  * The node-call interface, which existing clients speak: `ping`, and `nodeCall` with the name of a message. Each call is
  * made of rpcs, and gives what those give.
  */
+import { maxListBytes } from "../../base/answer-budget.js";
+import { nextTurn } from "../../base/yielding.js";
+import { Failure } from "../errors.js";
 import type { AnswerNodeCall, CallByName } from "../json-rpc/node-call-envelope.js";
 
 type Data = Readonly<Record<string, unknown>>;
@@ -30,11 +33,11 @@ const program = { storageAddress: "storageAddress" };
 
 const messages = new Map<string, Answer>(
   Object.entries({
-    getPeerlist: rpc("info.listPeers"),
+    getPeerlist: rpc("info.listPeers", { offset: "offset" }),
     getPeerIdentity: rpc("info.getPublicKey"),
     getLastBlockNumber: pick(head, "number"),
     getLastBlockHash: pick(head, "hash"),
-    getBlocks: listBlocks,
+    getBlocks: (call, data) => inTurn(() => listBlocks(call, data)),
     getBlockByNumber: rpc("chain.getBlock", { number: "blockNumber" }),
     getBlockByHash: rpc("chain.getBlockByHash", { hash: "hash" }),
     getTxByHash: rpc("chain.getTransaction", { hash: "hash" }),
@@ -71,17 +74,57 @@ export const answerNodeCall: AnswerNodeCall = async (method, params, call) => {
   return await answer?.(call, typeof data === "object" && data !== null ? (data as Data) : {});
 };
 
-/** Blocks from `start` on, or the newest; 0 and "latest" begin with the newest. */
+const ignore = (): void => undefined;
+let lastTurn: Promise<void> = Promise.resolve();
+
+/** However many lists of blocks are asked for at once, one is put together at a time. */
+function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  const result = lastTurn.then(work);
+  lastTurn = result.then(ignore, ignore);
+  return result;
+}
+
+/**
+ * Blocks from `start` on, or the newest for 0 and "latest", in their order; as many as one answer holds, and at least
+ * one. Of those from a number on the last ones are left out then, of the newest the first ones.
+ */
 async function listBlocks(call: CallByName, { start, limit }: Data): Promise<string> {
   const count = Math.min(typeof limit === "number" && limit > 0 ? Math.floor(limit) : maxBlocks, maxBlocks);
   const newest = (JSON.parse(await head(call, {})) as { number: number }).number;
-  const last = typeof start === "number" && start > 0 ? Math.min(start + count - 1, newest) : newest;
-  const first = Math.max(1, typeof start === "number" && start > 0 ? start : last - count + 1);
-  const blocks: string[] = [];
-  for (let number = first; number <= last; number++) {
-    blocks.push(await call("chain.getBlock", { number }));
-  }
+  const from = typeof start === "number" && start > 0 ? start : undefined;
+  const first = from ?? Math.max(1, newest - count + 1);
+  const last = from === undefined ? newest : Math.min(from + count - 1, newest);
+  const numbers = Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i);
+  const blocks =
+    from === undefined ? (await readWhatFits(call, numbers.reverse())).reverse() : await readWhatFits(call, numbers);
   return `[${blocks.join(",")}]`;
+}
+
+/** The first of these blocks, as many as one answer holds. */
+async function readWhatFits(call: CallByName, numbers: readonly number[]): Promise<string[]> {
+  const blocks: string[] = [];
+  let bytes = 0;
+  for (const number of numbers) {
+    try {
+      const block = await call("chain.getBlock", { number });
+      bytes += Buffer.byteLength(block);
+      if (blocks.length > 0 && bytes > maxListBytes) {
+        break;
+      }
+      blocks.push(block);
+    } catch (error) {
+      // By itself it is refused, with the reason.
+      if (blocks.length > 0 && error instanceof Failure && error.reason === "ANSWER_TOO_LARGE") {
+        break;
+      }
+      throw error;
+    }
+    if (bytes >= maxListBytes) {
+      break;
+    }
+    await nextTurn();
+  }
+  return blocks;
 }
 
 async function describeNetwork(call: CallByName): Promise<string> {

@@ -36,7 +36,8 @@ export const testBlocks: StoreSuite = (engine, open) => {
       signature: new Uint8Array(),
     });
     t.is(await blocks.block(0n), undefined, "it is a text, and no signed block");
-    t.is(await blocks.blockByHash(genesis.hash), undefined);
+    t.is(await blocks.weighBlock({ number: 0n }), undefined);
+    t.is(await blocks.weighBlock({ hash: genesis.hash }), undefined);
     await t.throwsAsync(changes.insertGenesis({ ...genesis, hash: sha256("another") }));
     t.is(await blocks.genesisText(), genesis.text);
   });
@@ -51,10 +52,15 @@ export const testBlocks: StoreSuite = (engine, open) => {
       await changes.insertBlock(block);
       t.is(await blocks.head(), undefined, "nobody sees it before it is whole");
     });
-    for (const stored of [await blocks.block(1n), await blocks.blockByHash(block.hash)]) {
-      t.is(stored?.hash, block.hash);
-      t.deepEqual(toBinary(BlockSchema, stored!.block), toBinary(BlockSchema, block.signed));
+    const stored = await blocks.block(1n);
+    t.is(stored?.hash, block.hash);
+    t.deepEqual(toBinary(BlockSchema, stored!.block), toBinary(BlockSchema, block.signed));
+    const { header, transactions: signed } = block.signed;
+    const bytes = signed.reduce((sum, { body, signature }) => sum + body.length + signature.length, header.length);
+    for (const by of [{ number: 1n }, { hash: block.hash }]) {
+      t.deepEqual(await blocks.weighBlock(by), { number: 1n, transactionCount: 900, bytes });
     }
+    t.is(await blocks.weighBlock({ number: 2n }), undefined);
     t.like(await blocks.head(), { number: 1n, hash: block.hash, genesisHash: genesis.hash });
     t.deepEqual(Buffer.from((await blocks.head())!.header), Buffer.from(block.signed.header));
     t.is(await blocks.block(2n), undefined);

@@ -33,6 +33,19 @@ export const testMempool: StoreSuite = (engine, open) => {
       transactions.map(({ signed }) => Buffer.from(encodeTransaction(signed))),
     );
     t.is((await mempool.pending(2)).length, 2);
+    const portions = async (limit: number, portionBytes: number): Promise<number[][]> => {
+      const read: number[][] = [];
+      for await (const portion of mempool.pendingPortions(limit, portionBytes)) {
+        read.push(
+          portion.map(({ body }) => transactions.findIndex(({ signed }) => Buffer.from(signed.body).equals(body))),
+        );
+      }
+      return read;
+    };
+    const two = sizeBytes(transactions[0]!) + sizeBytes(transactions[1]!);
+    t.deepEqual(await portions(10, two), [[0, 1], [2, 3], [4]]);
+    t.deepEqual(await portions(3, two), [[0, 1], [2]]);
+    t.deepEqual(await portions(3, 1), [[0], [1], [2]], "each by itself is larger");
     t.is(await mempool.pendingCount(), 5);
     t.deepEqual(await mempool.mempoolSize(), {
       count: 5,
@@ -49,6 +62,7 @@ export const testMempool: StoreSuite = (engine, open) => {
     t.deepEqual(await mempool.mempoolSize(), { count: 0, bytes: 0 });
     t.is(await mempool.pendingCount(), 0);
     t.deepEqual(await mempool.pending(10), []);
+    t.true((await mempool.pendingPortions(10, 1)[Symbol.asyncIterator]().next()).done);
   });
 
   test(`${engine}: mempool: transactions wait to be handed on, each on its own to authorities and to peers`, async (t) => {

@@ -514,7 +514,8 @@ export const ChainService: GenService<{
   /**
    * A block with its transactions, as it was signed.
    *
-   * Errors: NOT_FOUND.
+   * Errors: NOT_FOUND; ANSWER_TOO_LARGE when block, hashes and header are more
+   * than 4 MiB together, which ListBlocks gives all the same.
    *
    * @generated from rpc gatehouse.chain.v1.ChainService.GetBlock
    */
@@ -526,7 +527,7 @@ export const ChainService: GenService<{
   /**
    * The same, found by its hash.
    *
-   * Errors: INVALID_REQUEST, NOT_FOUND.
+   * Errors: INVALID_REQUEST, NOT_FOUND, ANSWER_TOO_LARGE.
    *
    * @generated from rpc gatehouse.chain.v1.ChainService.GetBlockByHash
    */
@@ -537,7 +538,8 @@ export const ChainService: GenService<{
   },
   /**
    * Blocks from a number on, in order, up to the newest when the call came.
-   * Block 0 is not among them: it is the genesis.
+   * Block 0 is not among them: it is the genesis. Each is a message of at most
+   * 4 MiB.
    *
    * @generated from rpc gatehouse.chain.v1.ChainService.ListBlocks
    */
@@ -595,7 +597,8 @@ export const ChainService: GenService<{
  */
 export const ConsensusService: GenService<{
   /**
-   * Applies the next block: all of its effects, or none.
+   * Applies the next block: all of its effects, or none. A block has at most
+   * 4 MiB.
    *
    * Errors: INVALID_REQUEST when it is not the next block or one of its
    * transactions cannot be applied, INVALID_SIGNATURE when no authority signed

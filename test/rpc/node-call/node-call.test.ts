@@ -1,0 +1,77 @@
+import test from "ava";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { Failure } from "../../../src/rpc/errors.js";
+import type { CallByName } from "../../../src/rpc/json-rpc/node-call-envelope.js";
+import { answerNodeCall } from "../../../src/rpc/node-call/node-call.js";
+
+const newest = 30;
+
+/** Asks for blocks of a chain whose rpcs are answered by a function. */
+const getBlocks = async (data: object, readBlock: (number: number) => Promise<string>): Promise<unknown> => {
+  const call: CallByName = (name, params) =>
+    name === "chain.getHead"
+      ? Promise.resolve(JSON.stringify({ number: newest }))
+      : readBlock((params as { number: number }).number);
+  return JSON.parse((await answerNodeCall("nodeCall", [{ message: "getBlocks", data }], call))!);
+};
+
+test("of several lists of blocks one is put together at a time, also after one that failed", async (t) => {
+  let underWay = 0;
+  let most = 0;
+  const readBlock = async (number: number): Promise<string> => {
+    most = Math.max(most, ++underWay);
+    await nextTurn();
+    underWay--;
+    if (number === 7) {
+      throw new Failure("ANSWER_TOO_LARGE", "Too large.");
+    }
+    return String(number);
+  };
+  const lists = await Promise.allSettled([
+    getBlocks({ start: 1, limit: 3 }, readBlock),
+    getBlocks({ start: 7 }, readBlock),
+    getBlocks({ start: 5 }, readBlock),
+    getBlocks({ start: "latest", limit: 2 }, readBlock),
+  ]);
+  t.is(most, 1);
+  t.like(lists, [
+    { value: [1, 2, 3] },
+    { status: "rejected", reason: { reason: "ANSWER_TOO_LARGE" } },
+    { value: [5, 6] },
+    { value: [29, 30] },
+  ]);
+});
+
+test("everybody else has a turn between two blocks", async (t) => {
+  let turns = 0;
+  const turnsBefore: number[] = [];
+  const done = new AbortController();
+  const others = (async () => {
+    while (!done.signal.aborted) {
+      await nextTurn();
+      turns++;
+    }
+  })();
+  await getBlocks({ start: 1, limit: 10 }, (number) => {
+    turnsBefore.push(turns);
+    return Promise.resolve(String(number));
+  });
+  done.abort();
+  await others;
+  t.is(turnsBefore.length, 10);
+  t.true(turnsBefore.every((before, i) => i === 0 || before > turnsBefore[i - 1]!));
+});
+
+test("the newest blocks are read from the last one back, as many as one answer holds", async (t) => {
+  const read: number[] = [];
+  const readBlock = (number: number): Promise<string> => {
+    read.push(number);
+    return Promise.resolve(JSON.stringify(`${number} `.padEnd(1_500_000, "x")));
+  };
+  const blocks = (await getBlocks({}, readBlock)) as string[];
+  t.deepEqual(
+    blocks.map((text) => text.slice(0, 3)),
+    ["29 ", "30 "],
+  );
+  t.deepEqual(read, [30, 29, 28]);
+});
