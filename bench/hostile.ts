@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { attacks } from "./attacks/all.js";
-import type { Attack, Deeds } from "./attacks/attack.js";
+import type { Attack, Deeds, Target } from "./attacks/attack.js";
 import type { Order, Report } from "./attacks/process.js";
 import { standBy, type Witness } from "./bystander.js";
 import type { OwnNodeBench, Row } from "./row.js";
@@ -45,15 +45,19 @@ async function endure(name: string, attack: Attack, files: TargetFiles, seconds:
   const { node, target } = await startTarget(files, attack);
   try {
     await sleep(settleMs / 2);
-    const before = await look(node);
+    const before = await look(node, target);
     const attacker = startAttack({ name, target });
     const memory = watchMemory(node.pid);
     const witness = await standBy({ port: node.port, seconds });
     const deeds = await attacker.stop();
     await sleep(settleMs);
     const { rssBytes, socketBytes } = memory.stop();
-    const after = await look(node);
+    const after = await look(node, target);
     const ended = node.exitCode();
+    const notes = [
+      ...(ended === undefined ? [] : [`The node ended with ${ended}.`]),
+      ...(deeds === undefined ? ["The attacker did not tell what it did."] : []),
+    ];
     return {
       name,
       figures: {
@@ -68,35 +72,36 @@ async function endure(name: string, attack: Attack, files: TargetFiles, seconds:
         "requests held after": after.activeRequests,
         ...deeds,
       },
-      ...(ended !== undefined && { note: `the node ended with ${ended}` }),
+      ...(notes.length > 0 && { note: notes.join(" ") }),
     };
   } finally {
     await node.stop();
   }
 }
 
-function witnessFigures({ health, version }: Witness): Record<string, number> {
+function witnessFigures({ health, head }: Witness): Record<string, number> {
   return {
     ...latencyFigures(health.latencies, "/health "),
     "/health max ms": health.latencies.at(-1) ?? NaN,
     "/health refused": health.refused,
     "/health failed": health.failed,
-    "/version answered": version.answered,
-    "/version refused": version.refused,
-    "/version failed": version.failed,
+    "/chain/head answered": head.answered,
+    "/chain/head refused": head.refused,
+    "/chain/head failed": head.failed,
   };
 }
 
-/** Runs an attack in a process until it is stopped. */
-function startAttack(order: Order): { stop(): Promise<Deeds> } {
+/** Runs an attack in a process until it is stopped; it tells nothing where it must be ended by force. */
+function startAttack(order: Order): { stop(): Promise<Deeds | undefined> } {
   const child = fork(fileURLToPath(new URL("attacks/process.js", import.meta.url)), {
+    execArgv: ["--no-deprecation"],
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
   child.send(order);
   return {
     async stop() {
       const ended = child.exitCode === null ? once(child, "exit") : Promise.resolve();
-      let deeds: Deeds = {};
+      let deeds: Deeds | undefined;
       child.once("message", (report) => (deeds = (report as Report).deeds));
       if (child.connected) {
         child.send("stop");
@@ -113,27 +118,21 @@ function startAttack(order: Order): { stop(): Promise<Deeds> } {
 interface Look {
   readonly rssBytes: number;
   readonly uncaught: number;
-  /** Without the one that asks for it. */
   readonly activeRequests: number;
 }
 
 /** NaN for what the node does not tell any more. */
-async function look(node: NodeProcess): Promise<Look> {
+async function look(node: NodeProcess, target: Target): Promise<Look> {
   const usage = await node.usage().catch(() => ({ rssBytes: NaN }));
-  const health = await ask<{ readonly errors: { readonly uncaught_total: number } }>(node, "/health");
-  const edge = await ask<{ readonly activeRequests: number }>(node, "/rate-limit/stats");
+  const url = `http://127.0.0.1:${target.metricsPort}/metrics`;
+  const metrics = await fetch(url, { signal: AbortSignal.timeout(reportMs) }).then(
+    (response) => response.text(),
+    () => "",
+  );
+  const metric = (name: string): number => Number(new RegExp(`^${name} (\\S+)`, "m").exec(metrics)?.[1] ?? NaN);
   return {
     ...usage,
-    uncaught: health?.errors.uncaught_total ?? NaN,
-    activeRequests: (edge?.activeRequests ?? NaN) - 1,
+    uncaught: metric("gatehouse_uncaught_exceptions_total"),
+    activeRequests: metric("gatehouse_requests_in_flight"),
   };
-}
-
-async function ask<T>({ port }: NodeProcess, path: string): Promise<T | undefined> {
-  try {
-    const response = await fetch(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(reportMs) });
-    return response.ok ? ((await response.json()) as T) : undefined;
-  } catch {
-    return undefined;
-  }
 }

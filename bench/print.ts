@@ -1,20 +1,27 @@
 /** Rows as a table for people. */
 import type { Result, Row } from "./row.js";
 
-/** Width of the longest name there is, and of the ratio with what it compares with. */
-const [nameWidth, comparedWidth] = [34, 24];
+/** Width of a ratio with what it compares with. */
+const comparedWidth = 24;
 const indent = "    ";
 
 /** A line for each row; on a terminal, figures that do not fit go on below. With another build, its ratio comes first. */
 export function formatRows(rows: readonly Row[], columns = Infinity): string {
   const hasBefore = rows.some(({ before }) => before !== undefined);
+  const nameWidth = Math.max(...rows.map(({ name }) => name.length));
   const head = hasBefore
     ? `${"".padEnd(nameWidth)}  ${"before".padEnd(8)}after; figures of before are in brackets\n`
     : "";
-  return `${head}${rows.map((row) => formatRow(row, hasBefore, columns)).join("")}`;
+  return `${head}${rows.map((row) => formatRow(row, { hasBefore, nameWidth, columns })).join("")}`;
 }
 
-function formatRow(row: Row, hasBefore: boolean, columns: number): string {
+interface Layout {
+  readonly hasBefore: boolean;
+  readonly nameWidth: number;
+  readonly columns: number;
+}
+
+function formatRow(row: Row, { hasBefore, nameWidth, columns }: Layout): string {
   const { name, baseline, before } = row;
   const then = hasBefore ? ratioOf(before).padEnd(8) : "";
   const compared = row.ratio === undefined ? ratioOf(row) : `${ratioOf(row)} of ${baseline ?? "the baseline"}`;

@@ -36,7 +36,7 @@ export async function prepareTarget(directory: string): Promise<TargetFiles> {
     genesisHash: sha256(genesisText),
     flags: [
       ...["--genesis", genesis, "--peers", peers, "--data-dir", dataDir, "--allow-private-peers"],
-      ...["--mcp-enabled", "--mcp-port", "0"],
+      ...["--mcp-enabled", "--mcp-port", "0", "--metrics-enabled", "--metrics-port", "0"],
     ],
   };
 }
@@ -49,12 +49,12 @@ export async function startTarget(
   const execArgv = attack.heapMiB === undefined ? [] : [`--max-old-space-size=${attack.heapMiB}`];
   const node = await startGatehouse([...flags, ...(attack.flags ?? [])], { execArgv, hidesLog: true });
   const url = `http://127.0.0.1:${node.port}`;
-  const { ports } = (await (await fetch(`${url}/health`)).json()) as { ports: { mcp: { actual: number } } };
+  const { ports } = (await (await fetch(`${url}/health`)).json()) as {
+    readonly ports: Readonly<Record<"mcp" | "metrics", { readonly actual: number }>>;
+  };
   const found = await fetch(`${url}/storage-program/search?q=program%201&limit=1`);
   const { programs } = (await found.json()) as { programs: readonly { readonly storageAddress: string }[] };
   const { port, omniPort } = node;
-  return {
-    node,
-    target: { port, omniPort, ...files, mcpPort: ports.mcp.actual, program: programs[0]!.storageAddress },
-  };
+  const [mcpPort, metricsPort] = [ports.mcp.actual, ports.metrics.actual];
+  return { node, target: { port, omniPort, mcpPort, metricsPort, ...files, program: programs[0]!.storageAddress } };
 }

@@ -7,6 +7,7 @@ export interface Target {
   /** Its port for other nodes. */
   readonly omniPort: number;
   readonly mcpPort: number;
+  readonly metricsPort: number;
   readonly dataDir: string;
   readonly genesisHash: string;
   /** Address of a program of nearly 1 MiB that anybody may read; each of the newest 50 blocks holds three as large. */

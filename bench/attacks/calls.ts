@@ -29,9 +29,15 @@ export function headersOf({ path }: Call): OutgoingHttpHeaders {
   return { ":method": "POST", ":path": path, "content-type": "application/grpc", te: "trailers" };
 }
 
+/** Room for a large answer at once. */
+const windowBytes = 2 * 1024 ** 2;
+
 /** Calls of one session, in so many streams at a time; gives how many were answered, and how many were not. */
 export async function callAgain(port: number, signal: AbortSignal, call: Call, streams: number): Promise<Deeds> {
-  const session = connect(`http://127.0.0.1:${port}`).on("error", () => undefined);
+  const settings = { initialWindowSize: windowBytes };
+  const session = connect(`http://127.0.0.1:${port}`, { settings }).on("error", () => undefined);
+  session.once("connect", () => session.setLocalWindowSize(streams * windowBytes));
+  signal.addEventListener("abort", () => session.destroy());
   let [answered, refused] = [0, 0];
   await repeat(streams, signal, async () => {
     if (session.destroyed) {
@@ -45,11 +51,10 @@ export async function callAgain(port: number, signal: AbortSignal, call: Call, s
     await new Promise((resolve) => stream.once("close", resolve));
     if (status === "0") {
       answered++;
-    } else {
+    } else if (!signal.aborted) {
       refused++;
       await sleep(10);
     }
   });
-  session.destroy();
   return { answered, refused };
 }

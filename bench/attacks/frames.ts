@@ -1,5 +1,6 @@
 /** Abuse of HTTP/2 frame by frame. Nothing of what comes back is looked at. */
 import { once } from "node:events";
+import type { Socket } from "node:net";
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
 import { encodeBlock, encodeInteger, type Field } from "../../test/helpers/hpack.js";
 import {
@@ -35,37 +36,68 @@ interface Flood {
 /** The first stream that `more` may open. */
 const firstStream = 10_001;
 
-/** Floods connections, each of which is opened again when it is closed. */
+/** How long a node may read nothing before the connection is given up. */
+const stuckMs = 500;
+
+/** Floods connections, each of which is opened again when it is closed, told to go away, or read no more. */
 async function flood(port: number, signal: AbortSignal, connections: number, what: Flood): Promise<Deeds> {
   const { settings = {}, begin, more, streams, pauseMs } = what;
-  let [cut, sentBytes] = [0, 0];
+  let [cut, stuck, sentBytes] = [0, 0, 0];
   const isOver = (): boolean => signal.aborted;
   const run = async (): Promise<void> => {
     while (!isOver()) {
-      const socket = openSocket(port).resume();
-      const stopped = new AbortController();
-      socket.once("close", () => stopped.abort());
+      const socket = openSocket(port);
+      const gone = new AbortController();
+      socket.once("close", () => gone.abort());
+      onGoAway(socket, () => gone.abort());
       socket.write(preface);
       socket.write(frameBytes(frameTypes.settings, 0, 0, settingsPayload(settings)));
       if (begin !== undefined) {
         socket.write(begin);
       }
-      for (let stream = firstStream; !isOver() && socket.writable && stream < lastStream; stream += 2 * streams) {
+      for (let stream = firstStream; !isOver() && !gone.signal.aborted && stream < lastStream; stream += 2 * streams) {
         const bytes = more(stream);
         sentBytes += bytes.length;
         if (!socket.write(bytes)) {
-          await once(socket, "drain", { signal: AbortSignal.any([signal, stopped.signal]) }).catch(() => undefined);
+          const limit = AbortSignal.timeout(stuckMs);
+          await once(socket, "drain", { signal: AbortSignal.any([signal, gone.signal, limit]) }).catch(() => undefined);
+          if (limit.aborted) {
+            stuck++;
+            break;
+          }
         }
         await (pauseMs === undefined ? turn() : sleep(pauseMs));
       }
-      cut += isOver() ? 0 : 1;
+      cut += gone.signal.aborted ? 1 : 0;
       socket.destroy();
       // A node that takes no more connections is asked again, but not without a pause.
       await sleep(5);
     }
   };
   await Promise.all(Array.from({ length: connections }, run));
-  return { "connections cut": cut, "sent MiB": sentBytes / 1024 ** 2 };
+  return { "connections cut": cut, stuck: stuck, "sent MiB": sentBytes / 1024 ** 2 };
+}
+
+/** Reads the heads of the frames that come, until one of them is GOAWAY. */
+function onGoAway(socket: Socket, then: () => void): void {
+  const headBytes = 9;
+  let unread = Buffer.alloc(0);
+  let skipBytes = 0;
+  socket.on("data", (bytes: Buffer) => {
+    unread = Buffer.concat([unread, bytes]);
+    for (;;) {
+      const skipped = Math.min(skipBytes, unread.length);
+      skipBytes -= skipped;
+      unread = unread.subarray(skipped);
+      if (unread.length < headBytes) {
+        return;
+      }
+      if (unread[3] === frameTypes.goAway) {
+        then();
+      }
+      skipBytes = headBytes + unread.readUIntBE(0, 3);
+    }
+  });
 }
 
 const pseudo = (path: string): Field[] => [
@@ -140,7 +172,7 @@ function attack(connections: number, what: (target: Target) => Flood): Attacks[s
 export const frameAttacks: Attacks = {
   "rapid resets, one connection": attack(1, () => resets(call, 100)),
   "rapid resets, 50 connections": attack(50, () => resets(call, 100)),
-  "headers and RST without a content type": attack(1, () => ({ ...resets(untyped, 20), pauseMs: 9 })),
+  "headers and RST without a content type": attack(20, () => ({ ...resets(untyped, 1), pauseMs: 9 })),
   "HPACK references": attack(1, references),
   "windows opened byte by byte": attack(1, ({ program }) => ({
     settings: windowOf(0),

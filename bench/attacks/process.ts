@@ -1,4 +1,5 @@
 /** A process of its own in which an attack is made: what it does must not hold up those who watch. */
+import { setMaxListeners } from "node:events";
 import { attacks } from "./all.js";
 import type { Deeds, Target } from "./attack.js";
 
@@ -15,6 +16,7 @@ export interface Report {
 
 process.once("message", ({ name, target }: Order) => {
   const over = new AbortController();
+  setMaxListeners(0, over.signal);
   process.once("message", () => over.abort());
   void attacks[name]!.harm(target, over.signal).then((deeds = {}) => {
     process.send?.({ deeds } satisfies Report, () => process.exit());

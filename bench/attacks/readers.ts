@@ -77,10 +77,10 @@ export const readerAttacks: Attacks = {
       const types = "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n";
       const text = `POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\n${types}Content-Length: ${call.length}\r\n\r\n${call}`;
       let left = 0;
-      await repeat(16, signal, async () => {
+      await repeat(32, signal, async () => {
         const socket = openSocket(mcpPort);
         socket.write(text);
-        await sleep(left % 8);
+        await sleep(left % 4);
         socket.destroy();
         left++;
       });
