@@ -1,21 +1,21 @@
 /** The compiled codecs against protobuf-es, on a real health answer. */
 import { fromBinary, toBinary, toJsonString } from "@bufbuild/protobuf";
-import { connect } from "node:http2";
 import { Bench } from "tinybench";
 import { GetHealthResponseSchema } from "../gen/gatehouse/health/v1/health_pb.js";
 import { binaryDecoder } from "../src/rpc/codec/binary-decoder.js";
 import { binaryEncoder } from "../src/rpc/codec/binary-encoder.js";
 import { jsonEncoder } from "../src/rpc/codec/json-encoder.js";
-import { callEmpty } from "./load.js";
+import { askHttp2, grpcCall, openSession } from "./http2-client.js";
 import type { BenchContext, Row } from "./row.js";
 
 const schema = GetHealthResponseSchema;
 
 /** Measures in this process. */
 export async function benchCodecs({ node, seconds, say }: BenchContext): Promise<Row[]> {
-  const session = connect(`http://127.0.0.1:${node.port}`);
-  const bytes = await callEmpty(session, "/gatehouse.health.v1.HealthService/GetHealth");
+  const session = await openSession(node.port);
+  const { body } = await askHttp2(session, grpcCall("/gatehouse.health.v1.HealthService/GetHealth"));
   session.close();
+  const bytes = body.subarray(5);
   const message = fromBinary(schema, bytes);
   const encode = binaryEncoder(schema);
   const decode = binaryDecoder(schema);

@@ -1,54 +1,95 @@
-/** The node against a bare server that answers the same bytes. */
+/** The node against bare servers that answer the same bytes, and against another build of it. */
 import { type Load, measure, type Measurement } from "./load.js";
-import type { Row } from "./row.js";
-import { type ServerProcess, startBare } from "./server-process.js";
+import type { Result, Row } from "./row.js";
+import { type BareAnswers, type ServerProcess, startBare } from "./server-process.js";
 import { median } from "./statistics.js";
+
+/** A bare server, and what puts load on it. */
+export type Baseline = BareAnswers & {
+  /** That on the node when left out. */
+  readonly load?: Load;
+};
 
 /** What is compared. */
 export interface Subject {
   readonly name: string;
-  readonly kind: "http" | "grpc";
-  /** What the bare server answers, by path. */
-  readonly answers: Readonly<Record<string, Uint8Array>>;
   /** Load on the node. */
   readonly load: Load;
-  /** Load on the bare server; that on the node when left out. */
-  readonly bareLoad?: Load;
+  /** Each gives a row. */
+  readonly baselines: readonly Baseline[];
 }
 
-/** Measures the node and the bare server in turns, round by round, and gives the medians. */
+/** Builds of the node, all of which run. */
+export interface Builds {
+  readonly after: ServerProcess;
+  /** The other one; undefined where there is only one. */
+  readonly before?: ServerProcess | undefined;
+}
+
+/** Measures the node and one bare server of plain HTTP, which answers each path with its bytes. */
 export async function compare(
-  { name, kind, answers, load, bareLoad = load }: Subject,
+  subject: { readonly answers: Readonly<Record<string, Uint8Array>>; readonly bareLoad?: Load } & Omit<
+    Subject,
+    "baselines"
+  >,
   node: ServerProcess,
   rounds: number,
   seconds: number,
 ): Promise<Row> {
-  const bare = await startBare(kind, answers);
+  const { answers, bareLoad, load } = subject;
+  const baselines: Baseline[] = [{ kind: "http", answers, load: bareLoad ?? load }];
+  return (await compareBuilds({ ...subject, baselines }, { after: node }, rounds, seconds))[0]!;
+}
+
+/** Measures the builds and the bare servers in turns, round by round, and gives the medians: a row for each baseline. */
+export async function compareBuilds(
+  { name, load, baselines }: Subject,
+  { after, before }: Builds,
+  rounds: number,
+  seconds: number,
+): Promise<Row[]> {
+  const bare: ServerProcess[] = [];
   try {
-    await load(node.port, 1);
-    await bareLoad(bare.port, 1);
-    const ours: Measurement[] = [];
-    const theirs: Measurement[] = [];
-    for (let round = 0; round < rounds; round++) {
-      ours.push(await measure(node, load, seconds));
-      theirs.push(await measure(bare, bareLoad, seconds));
+    for (const baseline of baselines) {
+      bare.push(await startBare(baseline));
     }
-    const middle = (list: readonly Measurement[], key: keyof Measurement): number => median(list.map((m) => m[key]));
-    return {
-      name,
-      baseline: kind === "http" ? "bare node:http" : "bare grpc-js",
-      ratio: middle(theirs, "cpuUsPerRequest") / middle(ours, "cpuUsPerRequest"),
-      figures: {
-        "requests/s": middle(ours, "requestsPerSecond"),
-        "requests/s ratio": middle(ours, "requestsPerSecond") / middle(theirs, "requestsPerSecond"),
-        "cpu µs/request": middle(ours, "cpuUsPerRequest"),
-        "bare cpu µs/request": middle(theirs, "cpuUsPerRequest"),
-        "p99 ms": middle(ours, "p99Ms"),
-      },
-    };
+    const nodes = before === undefined ? [after] : [after, before];
+    const runs = [
+      ...nodes.map((server) => ({ server, load, measured: [] as Measurement[] })),
+      ...bare.map((server, i) => ({ server, load: baselines[i]!.load ?? load, measured: [] as Measurement[] })),
+    ];
+    for (const run of runs) {
+      await run.load(run.server.port, 1);
+    }
+    for (let round = 0; round < rounds; round++) {
+      for (const run of runs) {
+        run.measured.push(await measure(run.server, run.load, seconds));
+      }
+    }
+    return baselines.map(({ kind }, i) => {
+      const theirs = runs[nodes.length + i]!.measured;
+      const row = { name, baseline: bareNames[kind], ...resultOf(runs[0]!.measured, theirs) };
+      return before === undefined ? row : { ...row, before: resultOf(runs[1]!.measured, theirs) };
+    });
   } finally {
-    await bare.stop();
+    await Promise.all(bare.map((server) => server.stop()));
   }
+}
+
+const bareNames = { http: "bare node:http", http2: "bare node:http2", grpc: "bare grpc-js" } as const;
+
+function resultOf(ours: readonly Measurement[], theirs: readonly Measurement[]): Result {
+  const middle = (list: readonly Measurement[], key: keyof Measurement): number => median(list.map((m) => m[key]));
+  return {
+    ratio: middle(theirs, "cpuUsPerRequest") / middle(ours, "cpuUsPerRequest"),
+    figures: {
+      "requests/s": middle(ours, "requestsPerSecond"),
+      "requests/s ratio": middle(ours, "requestsPerSecond") / middle(theirs, "requestsPerSecond"),
+      "cpu µs/request": middle(ours, "cpuUsPerRequest"),
+      "bare cpu µs/request": middle(theirs, "cpuUsPerRequest"),
+      "p99 ms": middle(ours, "p99Ms"),
+    },
+  };
 }
 
 /** What a server answers to a request over HTTP. Rejects when it is an error. */

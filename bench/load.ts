@@ -1,7 +1,7 @@
 /** Load on a server, with clients that cost little, and what it cost the server. */
 import autocannon from "autocannon";
-import { once } from "node:events";
-import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from "node:http2";
+import type { ClientHttp2Session } from "node:http2";
+import { askHttp2, faultOf, type Http2Request, openSession } from "./http2-client.js";
 import type { ServerProcess } from "./server-process.js";
 import { percentile } from "./statistics.js";
 
@@ -72,24 +72,29 @@ export function httpLoad(path: string, request: HttpRequest = {}): Load {
 
 const sessions = 4;
 
-/** A unary gRPC call with an empty request, over a few HTTP/2 sessions; plain node:http2 costs less than a gRPC client. */
-export function grpcLoad(path: string, headers: Readonly<Record<string, string>> = {}): Load {
+/** The same request again and again, over a few HTTP/2 sessions. */
+export function http2Load(request: Http2Request): Load {
   return async (port, seconds) => {
-    const clients = Array.from({ length: sessions }, () => connect(`http://127.0.0.1:${port}`));
-    await Promise.all(clients.map((client) => once(client, "connect")));
+    const clients = await Promise.all(Array.from({ length: sessions }, () => openSession(port)));
     const latencies: number[] = [];
     const start = performance.now();
     const end = start + seconds * 1000;
     const caller = async (client: ClientHttp2Session): Promise<void> => {
       while (performance.now() < end) {
         const sent = performance.now();
-        await callEmpty(client, path, headers);
+        const fault = faultOf(await askHttp2(client, request));
+        if (fault !== undefined) {
+          throw new Error(`${String(request.headers[":path"])} was answered with ${fault}.`);
+        }
         latencies.push(performance.now() - sent);
       }
     };
-    await Promise.all(Array.from({ length: concurrency }, (_, i) => caller(clients[i % sessions]!)));
+    try {
+      await Promise.all(Array.from({ length: concurrency }, (_, i) => caller(clients[i % sessions]!)));
+    } finally {
+      clients.forEach((client) => client.close());
+    }
     const elapsed = (performance.now() - start) / 1000;
-    clients.forEach((client) => client.close());
     latencies.sort((a, b) => a - b);
     return {
       requests: latencies.length,
@@ -97,37 +102,4 @@ export function grpcLoad(path: string, headers: Readonly<Record<string, string>>
       p99Ms: percentile(latencies, 0.99),
     };
   };
-}
-
-const emptyRequest = Buffer.alloc(5);
-
-/** One call; resolves with the bytes of the answer's message. */
-export async function callEmpty(
-  client: ClientHttp2Session,
-  path: string,
-  metadata: Readonly<Record<string, string>> = {},
-): Promise<Buffer> {
-  return await new Promise((resolve, reject) => {
-    const stream = client.request({
-      ":method": "POST",
-      ":path": path,
-      "content-type": "application/grpc",
-      te: "trailers",
-      ...metadata,
-    });
-    const chunks: Buffer[] = [];
-    let status: unknown;
-    stream.on("response", (headers) => (status = headers["grpc-status"]));
-    stream.on("trailers", (headers: IncomingHttpHeaders) => (status = headers["grpc-status"]));
-    stream.on("data", (chunk: Buffer) => chunks.push(chunk));
-    stream.on("error", reject);
-    stream.on("end", () => {
-      if (status === "0") {
-        resolve(Buffer.concat(chunks).subarray(5));
-      } else {
-        reject(new Error(`${path} was answered with status ${String(status)}.`));
-      }
-    });
-    stream.end(emptyRequest);
-  });
 }

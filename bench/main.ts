@@ -1,15 +1,15 @@
 /** Measures a node against bare baselines in one run, and prints ratios: `npm run bench`, `npm run bench -- --help`. */
 import { Command, InvalidArgumentError } from "commander";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { sha256 } from "../src/base/hash.js";
 import { benchAttestation } from "./attestation.js";
 import { benchBoot } from "./boot.js";
 import { benchCodecs } from "./codecs.js";
 import { benchHostile } from "./hostile.js";
 import { benchNetwork } from "./network.js";
+import { formatRows } from "./print.js";
 import type { BenchContext, Row } from "./row.js";
 import { benchStore } from "./store.js";
 import { startGatehouse } from "./server-process.js";
@@ -33,6 +33,11 @@ const { args, opts } = (() => {
     .option("--programs <NUMBER>", "programs that the suite store loads", positive, 100_000)
     .option("--leaves <NUMBER>", "leaves that the suite tree loads", positive, 100_000)
     .option("--blocks <NUMBER>", "blocks that the suite network follows", positive, 1_000)
+    .option(
+      "--against <FOLDER>",
+      "another clone, built: the suite transports measures it beside this one, before and after",
+    )
+    .option("--only <TEXT>", "of the suite hostile, the attacks whose names contain this")
     .option("--json", "print the result as JSON")
     .parse();
   return {
@@ -43,6 +48,8 @@ const { args, opts } = (() => {
       programs: number;
       leaves: number;
       blocks: number;
+      against?: string;
+      only?: string;
       json?: boolean;
     }>(),
   };
@@ -88,18 +95,34 @@ async function run(): Promise<Row[]> {
     const { blocks, rounds, seconds } = opts;
     rows.push(...(await benchNetwork({ directory, blocks, rounds, seconds, say })));
   }
-  const dataDir = join(directory, "data");
-  const node = await startGatehouse([...flags, "--allow-private-peers"]);
-  const context: BenchContext = { node, rounds: opts.rounds, seconds: opts.seconds, say };
+  if (chosen.includes("hostile")) {
+    const { seconds, only } = opts;
+    rows.push(...(await benchHostile({ directory, seconds, say, only })));
+  }
+  if (chosen.includes("transports") || chosen.includes("codecs")) {
+    rows.push(...(await benchRunning([...flags, "--allow-private-peers"])));
+  }
+  return rows;
+}
+
+/** What is measured of a node that does nothing else; where there is another build, of both. */
+async function benchRunning(flags: readonly string[]): Promise<Row[]> {
+  const rows: Row[] = [];
+  const node = await startGatehouse(flags);
+  const { rounds, seconds, against } = opts;
+  const context: BenchContext = { node, rounds, seconds, say };
   try {
     if (chosen.includes("transports")) {
-      rows.push(...(await benchTransports(context)));
+      const otherFlags = [...flags, "--data-dir", join(directory, "data-before")];
+      const before = against === undefined ? undefined : await startGatehouse(otherFlags, { build: against });
+      try {
+        rows.push(...(await benchTransports({ ...context, before })));
+      } finally {
+        await before?.stop();
+      }
     }
     if (chosen.includes("codecs")) {
       rows.push(...(await benchCodecs(context)));
-    }
-    if (chosen.includes("hostile")) {
-      rows.push(...(await benchHostile({ ...context, dataDir, genesisHash: sha256(await readFile(genesis)) })));
     }
   } finally {
     await node.stop();
@@ -114,15 +137,7 @@ function print(rows: readonly Row[]): void {
     return;
   }
   process.stdout.write(`Node ${machine.node}, ${machine.cores} cores, ${machine.cpu}; medians of ${opts.rounds}\n\n`);
-  for (const { name, baseline, ratio, figures } of rows) {
-    const compared = ratio === undefined ? "" : `${ratio.toFixed(2)} of ${baseline ?? "the baseline"}`;
-    const details = Object.entries(figures).map(([unit, figure]) => `${unit} ${round(figure)}`);
-    process.stdout.write(`${name.padEnd(32)}  ${compared.padEnd(24)}  ${details.join(", ")}\n`);
-  }
-}
-
-function round(figure: number): string {
-  return figure >= 100 ? Math.round(figure).toLocaleString("en") : figure.toPrecision(3);
+  process.stdout.write(formatRows(rows, process.stdout.columns));
 }
 
 function say(what: string): void {

@@ -1,22 +1,13 @@
 /** How fast a node follows another one, beside applying the same blocks by itself; and what a tick costs. */
-import { create, toBinary } from "@bufbuild/protobuf";
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { type Block, TransactionBodySchema, TransactionSchema } from "../gen/gatehouse/chain/v1/block_pb.js";
-import { AccessMode } from "../gen/gatehouse/storage/v1/storage_pb.js";
-import { type Chain, createChain } from "../src/chain/chain.js";
-import { createChainStore } from "../src/chain/chain-store.js";
-import { openDatabase } from "../src/db/open.js";
-import { migrate } from "../src/db/migrate.js";
-import { createEffects, stateIn } from "../src/node/effects.js";
 import { sha256 } from "../src/base/hash.js";
-import { createNodeKey, type NodeKey, nodeKeyPath } from "../src/base/node-key.js";
-import { createWorkerPool } from "../src/zk/worker-pool.js";
-import { createZkChanges } from "../src/zk/write.js";
+import { createNodeKey, nodeKeyPath } from "../src/base/node-key.js";
+import { makeBlocks, withChain } from "./blocks.js";
 import type { OwnNodeBench, Row } from "./row.js";
 import { startGatehouse } from "./server-process.js";
 import { median } from "./statistics.js";
@@ -114,67 +105,6 @@ async function timeSync(port: number, target: number): Promise<number> {
     }
     await sleep(10);
   }
-}
-
-async function withChain<T>(
-  file: string,
-  genesisText: string,
-  key: NodeKey,
-  work: (chain: Chain) => Promise<T>,
-): Promise<T> {
-  const database = await openDatabase(`sqlite:${file}`);
-  await migrate(database);
-  const store = createChainStore(database, stateIn);
-  const genesis = { text: genesisText, hash: sha256(genesisText), authorities: [key.publicKey], timestampMs: 0 };
-  await store.insertGenesis(genesis);
-  const workerPool = createWorkerPool();
-  const newest = stateIn(database.read).zk;
-  const zk = createZkChanges({ newest, workerPool, verificationKey: undefined, authorities: genesis.authorities });
-  const chain = createChain({
-    store,
-    genesis,
-    head: await store.head(),
-    effects: createEffects(zk),
-    onApplied: () => undefined,
-    nowMs: Date.now,
-  });
-  const result = await work(chain);
-  await workerPool.stop();
-  await database.close();
-  return result;
-}
-
-async function makeBlocks(chain: Chain, key: NodeKey, count: number, transactions: number): Promise<Block[]> {
-  const blocks: Block[] = [];
-  let nonce = 0n;
-  for (let i = 0; i < count; i++) {
-    for (let k = 0; k < transactions; k++) {
-      nonce++;
-      const body = toBinary(
-        TransactionBodySchema,
-        create(TransactionBodySchema, {
-          sender: key.publicKey,
-          nonce,
-          operation: {
-            case: "storage",
-            value: {
-              operation: {
-                case: "createProgram",
-                value: {
-                  programName: `program ${nonce}`,
-                  data: { data: { case: "json", value: `{"n":${nonce}}` } },
-                  access: { mode: AccessMode.PUBLIC },
-                },
-              },
-            },
-          },
-        }),
-      );
-      await chain.submit(create(TransactionSchema, { body, signature: key.sign(body) }));
-    }
-    blocks.push((await chain.seal(key))!.signed);
-  }
-  return blocks;
 }
 
 /** What a tick costs the node, with peers that answer. */

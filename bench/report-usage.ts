@@ -14,6 +14,10 @@ export interface Usage {
 process.on("message", (message) => {
   if (message === "usage") {
     const { user, system } = process.cpuUsage();
-    process.send?.({ usage: { cpuUs: user + system, rssBytes: process.memoryUsage.rss() } satisfies Usage });
+    const usage: Usage = {
+      cpuUs: user + system,
+      rssBytes: process.memoryUsage.rss(),
+    };
+    process.send?.({ usage });
   }
 });

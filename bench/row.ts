@@ -1,15 +1,23 @@
 /** What the benchmarks share. */
 import type { ServerProcess } from "./server-process.js";
 
-/** A result. */
-export interface Row {
-  readonly name: string;
-  /** What the ratio compares with; none where there is nothing to compare with. */
-  readonly baseline?: string;
+/** What was measured of one thing. */
+export interface Result {
   /** How fast it is as a part of the baseline: 1 is as fast, 2 twice as fast. */
   readonly ratio?: number;
   /** By what is measured, with its unit. */
   readonly figures: Readonly<Record<string, number>>;
+  /** Why there are no figures, or not all of them. */
+  readonly note?: string;
+}
+
+/** A result with its name. */
+export interface Row extends Result {
+  readonly name: string;
+  /** What the ratio compares with; none where there is nothing to compare with. */
+  readonly baseline?: string;
+  /** The same of the other build, where there is one. */
+  readonly before?: Result;
 }
 
 /** What every benchmark gets. */

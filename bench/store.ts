@@ -64,7 +64,7 @@ export async function benchStore(bench: StoreBench): Promise<Row[]> {
     for (const [name, path, load] of subjects) {
       say(name);
       const answers = { [path]: await httpAnswer(node.port, path) };
-      rows.push(await compare({ name, kind: "http", answers, load, bareLoad: httpLoad(path) }, node, rounds, seconds));
+      rows.push(await compare({ name, answers, load, bareLoad: httpLoad(path) }, node, rounds, seconds));
     }
     say("/health while blocks are applied and searches run");
     rows.push(await healthUnderWork(node, key, Math.max(5, 2 * seconds)));

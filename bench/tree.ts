@@ -73,7 +73,7 @@ export async function benchTree(bench: TreeBench): Promise<Row[]> {
     for (const [name, path, load] of subjects) {
       say(name);
       const answers = { [path]: await httpAnswer(node.port, path) };
-      rows.push(await compare({ name, kind: "http", answers, load, bareLoad: httpLoad(path) }, node, rounds, seconds));
+      rows.push(await compare({ name, answers, load, bareLoad: httpLoad(path) }, node, rounds, seconds));
     }
     say("a block of 10,000 commitments, and /health meanwhile");
     rows.push(await applyLargeBlock(node, dataDir, key, grown.leafCount, grown.peaks, workerPool));

@@ -1,0 +1,16 @@
+/** All attacks. */
+import type { Attacks } from "./attack.js";
+import { frameAttacks } from "./frames.js";
+import { peerAttacks } from "./peers.js";
+import { readerAttacks } from "./readers.js";
+import { requestAttacks } from "./requests.js";
+import { streamAttacks } from "./streams.js";
+
+/** In the order in which they are made. */
+export const attacks: Attacks = {
+  ...requestAttacks,
+  ...streamAttacks,
+  ...readerAttacks,
+  ...frameAttacks,
+  ...peerAttacks,
+};

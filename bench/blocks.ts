@@ -1,0 +1,88 @@
+/** Blocks for nodes that are measured, and a chain to make and apply them without a node. */
+import { create, toBinary } from "@bufbuild/protobuf";
+import {
+  type Block,
+  type Transaction,
+  TransactionBodySchema,
+  TransactionSchema,
+} from "../gen/gatehouse/chain/v1/block_pb.js";
+import { AccessMode } from "../gen/gatehouse/storage/v1/storage_pb.js";
+import { sha256 } from "../src/base/hash.js";
+import type { NodeKey } from "../src/base/node-key.js";
+import { type Chain, createChain } from "../src/chain/chain.js";
+import { createChainStore } from "../src/chain/chain-store.js";
+import { migrate } from "../src/db/migrate.js";
+import { openDatabase } from "../src/db/open.js";
+import { createEffects, stateIn } from "../src/node/effects.js";
+import { createWorkerPool } from "../src/zk/worker-pool.js";
+import { createZkChanges } from "../src/zk/write.js";
+
+/** Opens a database of this genesis, which has no chain yet, and closes it after the work. */
+export async function withChain<T>(
+  file: string,
+  genesisText: string,
+  key: NodeKey,
+  work: (chain: Chain) => Promise<T>,
+): Promise<T> {
+  const database = await openDatabase(`sqlite:${file}`);
+  await migrate(database);
+  const store = createChainStore(database, stateIn);
+  const genesis = { text: genesisText, hash: sha256(genesisText), authorities: [key.publicKey], timestampMs: 0 };
+  await store.insertGenesis(genesis);
+  const workerPool = createWorkerPool();
+  const newest = stateIn(database.read).zk;
+  const zk = createZkChanges({ newest, workerPool, verificationKey: undefined, authorities: genesis.authorities });
+  const chain = createChain({
+    store,
+    genesis,
+    head: await store.head(),
+    effects: createEffects(zk),
+    onApplied: () => undefined,
+    nowMs: Date.now,
+  });
+  const result = await work(chain);
+  await workerPool.stop();
+  await database.close();
+  return result;
+}
+
+/** The document of a program, by the number of its transaction. */
+export type DocumentOf = (nonce: bigint) => string;
+
+/** Makes blocks of so many public programs each. */
+export async function makeBlocks(
+  chain: Chain,
+  key: NodeKey,
+  count: number,
+  transactions: number,
+  documentOf: DocumentOf = (nonce) => `{"n":${nonce}}`,
+): Promise<Block[]> {
+  const blocks: Block[] = [];
+  let nonce = 0n;
+  for (let i = 0; i < count; i++) {
+    for (let k = 0; k < transactions; k++) {
+      nonce++;
+      await chain.submit(programOf(key, nonce, documentOf(nonce)));
+    }
+    blocks.push((await chain.seal(key))!.signed);
+  }
+  return blocks;
+}
+
+/** A transaction that makes a program with this document, which anybody may read. */
+function programOf(key: NodeKey, nonce: bigint, json: string): Transaction {
+  const value = {
+    programName: `program ${nonce}`,
+    data: { data: { case: "json" as const, value: json } },
+    access: { mode: AccessMode.PUBLIC },
+  };
+  const operation = {
+    case: "storage" as const,
+    value: { operation: { case: "createProgram" as const, value } },
+  };
+  const body = toBinary(
+    TransactionBodySchema,
+    create(TransactionBodySchema, { sender: key.publicKey, nonce, operation }),
+  );
+  return create(TransactionSchema, { body, signature: key.sign(body) });
+}
