@@ -3,7 +3,7 @@
  * answer too slowly is cut. What readers do not read stays with the node, so this is what bounds its memory under them.
  */
 import { Failure } from "../rpc/errors.js";
-import { createCounts } from "./counts.js";
+import type { Account } from "./accounts.js";
 
 /** How many bytes may be held. */
 export interface ByteBounds {
@@ -29,10 +29,14 @@ export const defaultBytes: ByteBounds = {
 
 /** Whose bytes are held. */
 export interface Holder {
-  /** A key for the address: see `networkOf`. */
-  readonly network: string;
-  /** The connection, as an object of its own. */
-  readonly connection: object;
+  readonly account: Account;
+  /** What the connection holds. */
+  readonly connection: { heldBytes: number };
+  /** Its neighbours among those who are reading, in the order in which they began. */
+  next: Holder | undefined;
+  previous: Holder | undefined;
+  /** When it has to have read, on the clock of `performance.now()`; undefined while it does not read. */
+  readByMs: number | undefined;
   /** Ends it at once: it was too slow. */
   cut(): void;
 }
@@ -52,41 +56,45 @@ export interface ByteBudget {
   forget(holder: Holder): void;
   /** Bytes that are held. */
   readonly heldBytes: number;
-  stop(): void;
+  /** Cuts who is too late. */
+  sweep(): void;
 }
 
-const lookEveryMs = 1_000;
 const retryAfterS = 1;
 
 export function createByteBudget(bounds: ByteBounds): ByteBudget {
   let heldBytes = 0;
-  const byAddress = createCounts();
-  const byConnection = new WeakMap<object, number>();
-  /** When each reader has to be done, on the clock of `performance.now()`. */
-  const reading = new Map<Holder, number>();
+  // A list of neighbours: every answer goes through it, and a Map would cost more than all else here.
+  let first: Holder | undefined;
 
-  const timer = setInterval(() => {
-    const now = performance.now();
-    for (const [holder, untilMs] of reading) {
-      if (now > untilMs) {
-        reading.delete(holder);
-        holder.cut();
-      }
-    }
-  }, lookEveryMs).unref();
-
-  function add({ network, connection }: Holder, change: number): void {
+  function add({ account, connection }: Holder, change: number): void {
     heldBytes += change;
-    byAddress.add(network, change);
-    byConnection.set(connection, (byConnection.get(connection) ?? 0) + change);
+    account.bytes += change;
+    connection.heldBytes += change;
+  }
+
+  function forget(holder: Holder): void {
+    const { next, previous } = holder;
+    if (holder.readByMs === undefined) {
+      return;
+    }
+    holder.readByMs = holder.next = holder.previous = undefined;
+    if (next !== undefined) {
+      next.previous = previous;
+    }
+    if (previous === undefined) {
+      first = next;
+    } else {
+      previous.next = next;
+    }
   }
 
   return {
     take(holder, bytes) {
       const hasRoom =
         heldBytes + bytes <= bounds.totalBytes &&
-        byAddress.get(holder.network) + bytes <= bounds.perAddressBytes &&
-        (byConnection.get(holder.connection) ?? 0) + bytes <= bounds.perConnectionBytes;
+        holder.account.bytes + bytes <= bounds.perAddressBytes &&
+        holder.connection.heldBytes + bytes <= bounds.perConnectionBytes;
       if (!hasRoom) {
         const message = `There is no room for the bytes of this exchange; read what is under way, and try again in ${retryAfterS} s.`;
         throw new Failure("OVERLOADED", message, retryAfterS);
@@ -94,12 +102,30 @@ export function createByteBudget(bounds: ByteBounds): ByteBudget {
       add(holder, bytes);
     },
     give: (holder, bytes) => add(holder, -bytes),
-    expect: (holder, bytes) =>
-      void reading.set(holder, performance.now() + bounds.graceMs + (bytes / bounds.leastBytesPerS) * 1_000),
-    forget: (holder) => void reading.delete(holder),
+    expect(holder, bytes) {
+      if (holder.readByMs === undefined) {
+        holder.next = first;
+        if (first !== undefined) {
+          first.previous = holder;
+        }
+        first = holder;
+      }
+      holder.readByMs = performance.now() + bounds.graceMs + (bytes / bounds.leastBytesPerS) * 1_000;
+    },
+    forget,
     get heldBytes() {
       return heldBytes;
     },
-    stop: () => clearInterval(timer),
+    sweep() {
+      const now = performance.now();
+      for (let holder = first; holder !== undefined;) {
+        const { next, readByMs } = holder;
+        if (readByMs! < now) {
+          forget(holder);
+          holder.cut();
+        }
+        holder = next;
+      }
+    },
   };
 }

@@ -1,4 +1,8 @@
+import { LRUCache } from "lru-cache";
 import { BlockList, isIP, isIPv4 } from "node:net";
+
+/** Most addresses of which a set remembers whether they are in it. */
+const maxKnown = 10_000;
 
 /** Answers whether an address lies in one of the ranges. */
 export type AddressSet = (address: string) => boolean;
@@ -23,9 +27,16 @@ export function createAddressSet(ranges: readonly string[]): AddressSet {
   if (ranges.length === 0) {
     return () => false;
   }
+  // A look costs microseconds, and every request takes one.
+  const known = new LRUCache<string, boolean>({ max: maxKnown });
   return (address) => {
-    const family = isIP(address);
-    return family !== 0 && list.check(address, family === 4 ? "ipv4" : "ipv6");
+    let isIn = known.get(address);
+    if (isIn === undefined) {
+      const family = isIP(address);
+      isIn = family !== 0 && list.check(address, family === 4 ? "ipv4" : "ipv6");
+      known.set(address, isIn);
+    }
+    return isIn;
   };
 }
 

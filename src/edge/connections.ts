@@ -28,6 +28,8 @@ export interface ConnectionParts {
 
 /** What requests do to their connection's place. */
 export interface HeldConnection extends Connection {
+  /** Bytes that its requests and answers hold. */
+  heldBytes: number;
   /** A request or stream begins. */
   hold(): void;
   /** It has ended. */
@@ -84,24 +86,19 @@ export function createConnections({ bounds, isTrustedProxy, isExempt, nowMs }: C
       if ((!isProxy && !own.makeRoom(bounds.perAddress)) || !all.makeRoom(bounds.total)) {
         return undefined;
       }
-      const place = { cut };
+      const place = { cut, held: 0, idleSinceMs: nowMs() };
       all.add(place);
       own.add(place);
-      let held = 0;
       return {
         remoteAddress: address,
         provenIdentity: undefined,
+        heldBytes: 0,
         hold() {
-          if (held++ === 0) {
-            all.busy(place);
-            own.busy(place);
-          }
+          place.held++;
         },
         release() {
-          if (--held === 0) {
-            all.idle(place);
-            own.idle(place);
-          }
+          place.held--;
+          place.idleSinceMs = nowMs();
         },
         strike() {
           if (!takeStrike(network)) {
@@ -128,48 +125,43 @@ export function createConnections({ bounds, isTrustedProxy, isExempt, nowMs }: C
 
 interface Place {
   readonly cut: () => void;
+  /** Requests and streams under way. */
+  held: number;
+  /** Since when there are none, if there are. */
+  idleSinceMs: number;
 }
 
-/** Connections, those with nothing under way apart and in the order in which they became so. */
 class Places {
   private readonly places = new Set<Place>();
-  private readonly idlePlaces = new Set<Place>();
 
   get size(): number {
     return this.places.size;
   }
 
-  /** Whether there is room for one more, which an idle one may have had to make. */
+  /** Whether there is room for one more, which the one that is idle for longest may have had to make. */
   makeRoom(most: number): boolean {
     if (this.places.size < most) {
       return true;
     }
-    const [longest] = this.idlePlaces;
+    let longest: Place | undefined;
+    for (const place of this.places) {
+      if (place.held === 0 && place.idleSinceMs < (longest?.idleSinceMs ?? Infinity)) {
+        longest = place;
+      }
+    }
     if (longest === undefined) {
       return false;
     }
-    this.delete(longest);
+    this.places.delete(longest);
     longest.cut();
     return true;
   }
 
   add(place: Place): void {
     this.places.add(place);
-    this.idlePlaces.add(place);
-  }
-
-  busy(place: Place): void {
-    this.idlePlaces.delete(place);
-  }
-
-  idle(place: Place): void {
-    if (this.places.has(place)) {
-      this.idlePlaces.add(place);
-    }
   }
 
   delete(place: Place): void {
     this.places.delete(place);
-    this.idlePlaces.delete(place);
   }
 }

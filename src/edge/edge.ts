@@ -6,14 +6,14 @@ import { type Failure, type Outcome, toFailure } from "../rpc/errors.js";
 import type { Arrival, Gate, Lease, Protocol } from "../rpc/gate.js";
 import type { Caller, ServedMethod } from "../rpc/service.js";
 import { type AccessLine, createAccessLog } from "./access-log.js";
+import { type Account, createAccounts } from "./accounts.js";
 import { createAddressSet, networkOf } from "./cidr.js";
 import { createClientAddress } from "./client-address.js";
 import { type ByteBounds, type ByteBudget, createByteBudget, defaultBytes, type Holder } from "./byte-budget.js";
 import { type ConnectionBounds, createConnections, defaultConnections, type HeldConnection } from "./connections.js";
-import { createCounts } from "./counts.js";
 import { createIdentify, type IdentityMode } from "./identity.js";
 import { createOverload, defaultOverload, type OverloadBounds } from "./overload.js";
-import { createRateLimit, type RateLimitCounts } from "./rate-limit.js";
+import { bytesPerRequest, createRateLimit, type RateLimitCounts } from "./rate-limit.js";
 import { createStreams, defaultStreams, type StreamBounds } from "./streams.js";
 
 export interface EdgeSettings {
@@ -54,6 +54,8 @@ export interface Edge extends Gate {
 
 /** Most lines of the access log in a second. */
 const accessLinesPerSecond = 20;
+/** How often slow readers are cut. */
+const sweepEveryMs = 1_000;
 const noHeaders: readonly string[] = [];
 
 export function createEdge(settings: EdgeSettings): Edge {
@@ -75,7 +77,7 @@ export function createEdge(settings: EdgeSettings): Edge {
   const logAnswered = createAccessLog(settings.onAccess, accessLinesPerSecond, Date.now);
   // Whoever gives up gets few lines: it is what an attack is made of.
   const logCancelled = createAccessLog(settings.onAccess, 1, Date.now);
-  const requestsByAddress = createCounts();
+  const accounts = createAccounts();
   let activeRequests = 0;
   let warned = settings.trustedProxies.length > 0;
 
@@ -101,15 +103,31 @@ export function createEdge(settings: EdgeSettings): Edge {
     (code === "CANCELLED" ? logCancelled : logAnswered)(() => ({ ...describe(), address }));
   }
 
+  const sweeper = setInterval(() => bytes.sweep(), sweepEveryMs).unref();
+
+  /** Whoever opens what was refused again and again is struck. */
+  function openStream(arrival: Arrival, account: Account): void {
+    try {
+      streams.open(account);
+    } catch (error) {
+      arrival.connection.strike();
+      throw error;
+    }
+  }
+
   const leasing: Leasing = {
     bytes,
-    charge: (address, weightBytes) => (isExempt(address) ? undefined : rateLimit.weigh(address, weightBytes)),
+    charge(address, weightBytes) {
+      if (weightBytes >= bytesPerRequest && !isExempt(address)) {
+        rateLimit.weigh(address, weightBytes);
+      }
+    },
     onEnd(lease, code, endMs) {
       if (lease.isStream) {
-        streams.close(lease.network);
+        streams.close(lease.account);
       } else {
         activeRequests--;
-        requestsByAddress.add(lease.network, -1);
+        lease.account.requests--;
       }
       tell(lease, code, endMs);
     },
@@ -123,22 +141,22 @@ export function createEdge(settings: EdgeSettings): Edge {
       if (!warned) {
         warnOfUntrustedForwarding(arrival, address);
       }
-      const network = networkOf(address);
+      const account = accounts.of(networkOf(address));
       const isStream = method !== undefined && method.desc.methodKind !== "unary";
       try {
         let headers = noHeaders;
         if (isStream || method?.isProbe !== true) {
-          overload.check(activeRequests, requestsByAddress.get(network));
+          overload.check(activeRequests, account.requests);
           if (!isExempt(address)) {
             headers = rateLimit.count(address);
           }
         }
         const identity = arrival.connection.provenIdentity ?? identify((name) => arrival.header(name));
         if (isStream) {
-          streams.open(network);
+          openStream(arrival, account);
         } else {
           activeRequests++;
-          requestsByAddress.add(network, 1);
+          account.requests++;
         }
         const lease = new EdgeLease(
           arrival,
@@ -148,7 +166,7 @@ export function createEdge(settings: EdgeSettings): Edge {
           { address, identity },
           headers,
           isStream,
-          network,
+          account,
           leasing,
         );
         arrival.onClose(() => lease.end());
@@ -167,7 +185,7 @@ export function createEdge(settings: EdgeSettings): Edge {
     }),
     stop() {
       overload.stop();
-      bytes.stop();
+      clearInterval(sweeper);
     },
   };
 }
@@ -196,6 +214,9 @@ class EdgeLease implements Lease, Entered, Holder {
   /** Of those, the ones that wait to be read. */
   private unreadBytes = 0;
   private isEnded = false;
+  next: Holder | undefined;
+  previous: Holder | undefined;
+  readByMs: number | undefined;
 
   constructor(
     readonly arrival: Arrival,
@@ -205,7 +226,7 @@ class EdgeLease implements Lease, Entered, Holder {
     readonly caller: Caller,
     readonly headers: readonly string[],
     readonly isStream: boolean,
-    readonly network: string,
+    readonly account: Account,
     private readonly leasing: Leasing,
   ) {
     this.connection.hold();

@@ -32,7 +32,7 @@ export interface RateLimit {
 }
 
 /** So many bytes of an answer weigh as much as a request. */
-const bytesPerRequest = 64 * 1024;
+export const bytesPerRequest = 64 * 1024;
 
 /** A limiter of so many requests a minute for each address; 0 limits nothing. */
 export function createRateLimit(perMinute: number): RateLimit {
@@ -64,11 +64,10 @@ export function createRateLimit(perMinute: number): RateLimit {
   }
 
   function weigh(address: string, bytes: number): void {
-    const requests = Math.floor(bytes / bytesPerRequest);
-    const bucket = requests === 0 || perMinute === 0 ? undefined : buckets.get(networkOf(address));
+    const bucket = perMinute === 0 ? undefined : buckets.get(networkOf(address));
     if (bucket !== undefined) {
       // It may be overdrawn: what was answered is answered, and the next request waits.
-      bucket.content -= requests;
+      bucket.content -= Math.floor(bytes / bytesPerRequest);
     }
   }
 

@@ -1,6 +1,6 @@
 /** Streams stay open for as long as their callers like, so they are counted apart from requests, and bounded. */
 import { Failure } from "../rpc/errors.js";
-import { createCounts } from "./counts.js";
+import type { Account } from "./accounts.js";
 
 /** How many streams may be open. */
 export interface StreamBounds {
@@ -18,8 +18,8 @@ export interface Streams {
    *
    * @throws Failure TOO_MANY_STREAMS
    */
-  open(network: string): void;
-  close(network: string): void;
+  open(account: Account): void;
+  close(account: Account): void;
   readonly openCount: number;
 }
 
@@ -27,10 +27,9 @@ const retryAfterS = 10;
 
 export function createStreams({ total, perAddress }: StreamBounds): Streams {
   let openCount = 0;
-  const byAddress = createCounts();
   return {
-    open(network) {
-      const isOwn = byAddress.get(network) >= perAddress;
+    open(account) {
+      const isOwn = account.streams >= perAddress;
       if (isOwn || openCount >= total) {
         const whose = isOwn
           ? `Your address has ${perAddress} streams open, which is`
@@ -39,11 +38,11 @@ export function createStreams({ total, perAddress }: StreamBounds): Streams {
         throw new Failure("TOO_MANY_STREAMS", `${whose} ${what}`, retryAfterS);
       }
       openCount++;
-      byAddress.add(network, 1);
+      account.streams++;
     },
-    close(network) {
+    close(account) {
       openCount--;
-      byAddress.add(network, -1);
+      account.streams--;
     },
     get openCount() {
       return openCount;

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Connection, Lease } from "../gate.js";
 import { readInPieces, readWhole } from "./body.js";
+import { CloseListeners } from "./close-listeners.js";
 import { type Answer, type Exchange, turnBytes } from "./exchange.js";
 import { writeInTurns, writePiece } from "./write-in-turns.js";
 
@@ -9,6 +10,7 @@ export class Http1Exchange implements Exchange {
   readonly isHttp2 = false;
   readonly path: string;
   readonly query: string;
+  private readonly closing: CloseListeners;
 
   constructor(
     readonly requestId: string,
@@ -16,6 +18,7 @@ export class Http1Exchange implements Exchange {
     private readonly request: IncomingMessage,
     private readonly response: ServerResponse,
   ) {
+    this.closing = new CloseListeners(response);
     const url = withoutOrigin(request.url ?? "/");
     const mark = url.indexOf("?");
     this.path = mark < 0 ? url : url.slice(0, mark);
@@ -54,7 +57,7 @@ export class Http1Exchange implements Exchange {
     this.response.writeHead(status, [
       ...headers,
       ...(status === 204 ? [] : ["Content-Length", String(lengthBytes)]),
-      ...this.closing(),
+      ...this.closingHeaders(),
     ]);
     if (isEmpty) {
       this.response.end();
@@ -67,7 +70,7 @@ export class Http1Exchange implements Exchange {
 
   begin(status: number, headers: readonly string[]): void {
     if (!this.isBegun && !this.response.destroyed) {
-      this.response.writeHead(status, [...headers, ...this.closing()]);
+      this.response.writeHead(status, [...headers, ...this.closingHeaders()]);
     }
   }
 
@@ -88,11 +91,7 @@ export class Http1Exchange implements Exchange {
   }
 
   onClose(listener: () => void): void {
-    if (this.response.closed) {
-      listener();
-    } else {
-      this.response.once("close", listener);
-    }
+    this.closing.add(listener);
   }
 
   cut(): void {
@@ -100,7 +99,7 @@ export class Http1Exchange implements Exchange {
   }
 
   /** A long body that nobody reads to its end takes the connection with it; of a short one Node.js throws away the rest. */
-  private closing(): readonly string[] {
+  private closingHeaders(): readonly string[] {
     const { complete, headers } = this.request;
     const isLong = "transfer-encoding" in headers || Number(headers["content-length"] ?? 0) > turnBytes;
     return isLong && !complete ? ["Connection", "close"] : [];

@@ -2,6 +2,7 @@
 import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Connection, Lease } from "../gate.js";
 import { readInPieces, readWhole } from "./body.js";
+import { CloseListeners } from "./close-listeners.js";
 import { type Answer, type Exchange, turnBytes } from "./exchange.js";
 import { writeInTurns, writePiece } from "./write-in-turns.js";
 
@@ -10,6 +11,7 @@ export class Http2Exchange implements Exchange {
   readonly method: string;
   readonly path: string;
   readonly query: string;
+  private readonly closing: CloseListeners;
 
   constructor(
     readonly requestId: string,
@@ -17,6 +19,7 @@ export class Http2Exchange implements Exchange {
     private readonly stream: ServerHttp2Stream,
     private readonly headers: IncomingHttpHeaders,
   ) {
+    this.closing = new CloseListeners(stream);
     this.method = headers[":method"] ?? "GET";
     const url = headers[":path"] ?? "/";
     const mark = url.indexOf("?");
@@ -103,11 +106,7 @@ export class Http2Exchange implements Exchange {
   }
 
   onClose(listener: () => void): void {
-    if (this.stream.destroyed) {
-      listener();
-    } else {
-      this.stream.once("close", listener);
-    }
+    this.closing.add(listener);
   }
 
   cut(): void {
