@@ -98,6 +98,54 @@ test("wrong parameters, unknown methods and the names of every object's own are 
   t.like(JSON.parse(await post(node, harmless)), { result: "0.1.0" });
 });
 
+test("what is no request is refused, by its id where that can be one, alone and in batches", async (t) => {
+  const node = await startMember(t);
+  const version = { jsonrpc: "2.0", method: "info.getVersion" };
+  const invalid = (id: unknown) => ({ jsonrpc: "2.0", id, error: { code: -32600, message: "Invalid Request" } });
+  const cases: readonly (readonly [unknown, unknown])[] = [
+    ...[1, null, {}, [], true].flatMap((method) => [
+      [{ ...version, method, id: 7 }, invalid(7)] as const,
+      [{ ...version, method, id: "a" }, invalid("a")] as const,
+      [{ ...version, method }, invalid(null)] as const,
+    ]),
+    [{ jsonrpc: "2.0", id: 7 }, invalid(7)],
+    ...[{}, [], true, { toString: "x" }, [1]].map((id) => [{ ...version, id }, invalid(null)] as const),
+    [{ ...version, method: 1, id: {} }, invalid(null)],
+    [{ ...version, jsonrpc: "1.0", id: 7 }, invalid(7)],
+    [{ ...version, jsonrpc: 2, id: {} }, invalid(null)],
+    ...["a", "", 7, -1.5, 0, null].map((id) => [{ ...version, id }, { jsonrpc: "2.0", id, result: "0.1.0" }] as const),
+  ];
+  for (const [request, answer] of cases) {
+    t.deepEqual(JSON.parse(await post(node, request)), answer as never, JSON.stringify(request));
+  }
+  for (const text of ["7", '"info.getVersion"', "null", "true"]) {
+    t.deepEqual(JSON.parse(await post(node, text)), invalid(null) as never, text);
+  }
+  const inBatch = [...cases, [7, invalid(null)], [null, invalid(null)], [[], invalid(null)]] as const;
+  t.deepEqual(
+    JSON.parse(
+      await post(
+        node,
+        inBatch.map(([request]) => request),
+      ),
+    ),
+    inBatch.map(([, answer]) => answer) as never,
+  );
+});
+
+test("a request that a full batch refuses is answered by an id that is none only as null", async (t) => {
+  const node = await startTestNode(t, { "rate-limit": "1", "rate-limit-exempt": "192.0.2.1" });
+  const one = { jsonrpc: "2.0", method: "info.getVersion" };
+  const answers = JSON.parse(
+    await post(node, [one, ...[{}, true, "a", 7, null].map((id) => ({ ...one, id })), { ...one, method: 1 }, one]),
+  ) as { id: unknown; error: { data?: { reason: string } } }[];
+  t.deepEqual(
+    answers.map(({ id }) => id),
+    [null, null, "a", 7, null, null],
+  );
+  t.true(answers.every(({ error }) => error.data?.reason === "RATE_LIMITED"));
+});
+
 test("a batch is bounded, each of its requests counts, and notifications are done and not answered", async (t) => {
   const node = await startTestNode(t, { "rate-limit": "10", "rate-limit-exempt": "192.0.2.1" });
   const one = { jsonrpc: "2.0", method: "info.getVersion" };
