@@ -29,6 +29,7 @@ import { silentPeer, startTestNode, type TestNode } from "../helpers/start-node.
 import { temporaryDirectory, fileTeardown } from "../helpers/teardown.js";
 import type { ContractCase, NodeName } from "./case.js";
 import { cases } from "./cases.js";
+import { type Answered, makeExamples, readExamples, writeExamples } from "./examples.js";
 import { authorities, blocks, blockTimeMs, people, programs } from "./data.js";
 
 type Nodes = Record<NodeName, { readonly node: TestNode; readonly clients: Record<RpcProtocol, RpcClient> }>;
@@ -155,7 +156,8 @@ const overJsonRpc = test.macro({
     const { method, node, request } = contractCase;
     const plain = await askPlainly(t.context, contractCase);
     const area = method.parent.typeName.split(".").at(-3) ?? "";
-    const params = toJson(method.input, create(method.input, request as never));
+    // An empty text or a zero is said, where it is meant.
+    const params = toJson(method.input, create(method.input, request as never), { alwaysEmitImplicit: true });
     const { text } = await ask(t.context[node].node.port, "/", {
       method: "POST",
       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: `${area}.${method.localName}`, params }),
@@ -229,6 +231,23 @@ for (const contractCase of cases) {
     }
   }
 }
+
+test.serial("the examples of the interface's documents are what cases get", async (t) => {
+  const answers: Answered[] = [];
+  for (const contractCase of cases) {
+    const { status, text } = await askPlainly(t.context, contractCase);
+    answers.push({ contractCase, status, body: JSON.parse(text) as unknown });
+  }
+  const made = makeExamples(answers);
+  if (process.env.RECORD_EXAMPLES !== undefined) {
+    await writeExamples(made);
+  }
+  const shown = await readExamples();
+  t.deepEqual(Object.keys(shown), Object.keys(made));
+  for (const [name, example] of Object.entries(made)) {
+    t.is(mask(JSON.stringify(shown[name])), mask(JSON.stringify(example)), name);
+  }
+});
 
 /** Streams whose first message is what a unary rpc answers. */
 const streams = [

@@ -1,20 +1,43 @@
-/** The comments of the contract, which generated code does not carry: they stand in an image of it, with the rest. */
+/**
+ * The comments of the contract, which generated code does not carry: they stand in an image of it, with the rest. A node
+ * without the image serves all the same; what it says of itself is shorter.
+ */
 import { fromBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { readFileSync } from "node:fs";
+import { messageOf } from "../../base/message-of.js";
 
 /** The comment of whatever has this full name, such as `gatehouse.info.v1.Peer.identity`; empty where there is none. */
 export type CommentOf = (fullName: string) => string;
+
+interface Comments {
+  readonly byName: ReadonlyMap<string, string>;
+  /** Why there are none; undefined where there are. */
+  readonly trouble: string | undefined;
+}
 
 const image = new URL("../../../../gen/contract.binpb", import.meta.url);
 
 /** Places in a file's descriptor, by the numbers of their fields in descriptor.proto. */
 const place = { message: 4, enum: 5, service: 6, field: 2, nested: 3, nestedEnum: 4, value: 2, method: 2 };
 
-let loaded: ReadonlyMap<string, string> | undefined;
+let loaded: Comments | undefined;
 
 /** The comment of a full name; they are read when the first one is asked for. */
-export const commentOf: CommentOf = (fullName) => (loaded ??= readComments()).get(fullName) ?? "";
+export const commentOf: CommentOf = (fullName) => (loaded ??= loadComments()).byName.get(fullName) ?? "";
+
+/** Why there are no comments, for whoever runs the node; undefined where there are. */
+export function commentTrouble(): string | undefined {
+  return (loaded ??= loadComments()).trouble;
+}
+
+function loadComments(): Comments {
+  try {
+    return { byName: readComments(), trouble: undefined };
+  } catch (error) {
+    return { byName: new Map(), trouble: messageOf(error) };
+  }
+}
 
 function readComments(): ReadonlyMap<string, string> {
   const comments = new Map<string, string>();

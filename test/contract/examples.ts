@@ -1,0 +1,82 @@
+/** Examples of the interface's documents, made of what cases of the contract send and get. */
+import { create, type DescField, getOption } from "@bufbuild/protobuf";
+import { readFile, writeFile } from "node:fs/promises";
+import { format } from "prettier";
+import { http } from "../../gen/google/api/annotations_pb.js";
+import type { Example } from "../../src/rpc/describe/examples.js";
+import { referenceJson } from "../helpers/reference-json.js";
+import type { ContractCase } from "./case.js";
+
+/** What a case got over plain HTTP. */
+export interface Answered {
+  readonly contractCase: ContractCase;
+  readonly status: number;
+  readonly body: unknown;
+}
+
+/** Examples by the full name of their rpc. */
+export type Examples = Readonly<Record<string, Example>>;
+
+const file = "pages/examples.json";
+
+/** The ones that the node shows. */
+export async function readExamples(): Promise<Examples> {
+  return JSON.parse(await readFile(file, "utf8")) as Examples;
+}
+
+/** Keeps them for the node to show. */
+export async function writeExamples(examples: Examples): Promise<void> {
+  await writeFile(file, await format(JSON.stringify(examples), { parser: "json", printWidth: 120 }));
+}
+
+/** Makes them of every case and its answer. */
+export function makeExamples(answers: readonly Answered[]): Examples {
+  const byRpc = new Map<string, Answered[]>();
+  for (const answered of answers) {
+    const { parent, name } = answered.contractCase.method;
+    const key = `${parent.typeName}.${name}`;
+    byRpc.set(key, [...(byRpc.get(key) ?? []), answered]);
+  }
+  return Object.fromEntries([...byRpc].map(([name, ofRpc]) => [name, makeExample(ofRpc)]));
+}
+
+function makeExample(answers: readonly Answered[]): Example {
+  // The programs of other cases hold what is hard to read on purpose.
+  const done = answers.filter(({ contractCase, status }) => status === 200 && contractCase.request !== undefined);
+  const shown = done.find(({ contractCase }) => contractCase.title === "restricted, friend") ?? done[0]!;
+  const parameters = Object.assign(
+    {},
+    ...[...done, shown].map(({ contractCase }) => parametersOf(contractCase)),
+  ) as object;
+  const failures: Record<string, unknown> = {};
+  for (const { status, body } of answers.filter(({ body }) => isFailure(body))) {
+    failures[status] ??= body;
+  }
+  const { body } = shown.contractCase;
+  return {
+    ...(body === undefined
+      ? Object.keys(parameters).length > 0 && { parameters: parameters as Record<string, unknown> }
+      : { body: JSON.parse(body) as unknown }),
+    response: shown.body,
+    ...(Object.keys(failures).length > 0 && { failures }),
+  };
+}
+
+function isFailure(body: unknown): boolean {
+  return (body as { success?: boolean } | null)?.success === false;
+}
+
+/** The parameters that the case gives, as their values stand in its URL. */
+function parametersOf({ method, request, body }: ContractCase): Record<string, unknown> {
+  if (body !== undefined || getOption(method, http).pattern.case !== "get") {
+    return {};
+  }
+  const given = request as Readonly<Record<string, unknown>>;
+  const values = JSON.parse(referenceJson(method.input, create(method.input, request as never))) as object;
+  const isGiven = ({ localName }: DescField): boolean => given[localName] !== undefined;
+  return Object.fromEntries(
+    method.input.fields
+      .filter(isGiven)
+      .map(({ jsonName }) => [jsonName, (values as Readonly<Record<string, unknown>>)[jsonName]]),
+  );
+}
