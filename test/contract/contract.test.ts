@@ -8,6 +8,8 @@ import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import anyTest, { type TestFn } from "ava";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { failures } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
+import { ReasonSchema } from "../../gen/gatehouse/errors/v1/errors_pb.js";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { HealthService, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
@@ -29,15 +31,16 @@ import { silentPeer, startTestNode, type TestNode } from "../helpers/start-node.
 import { temporaryDirectory, fileTeardown } from "../helpers/teardown.js";
 import type { ContractCase, NodeName } from "./case.js";
 import { cases } from "./cases.js";
-import { type Answered, makeExamples, readExamples, writeExamples } from "./examples.js";
-import { authorities, blocks, blockTimeMs, people, programs } from "./data.js";
+import { type Answered, askedBeside, makeExamples, readExamples, writeExamples } from "./examples.js";
+import { authorities, blocks, blockTimeMs, list, people, programs } from "./data.js";
 
 type Nodes = Record<NodeName, { readonly node: TestNode; readonly clients: Record<RpcProtocol, RpcClient> }>;
 const test = anyTest as TestFn<Nodes>;
 
 interface OpenApi {
-  readonly paths: Readonly<Record<string, object>>;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: OpenApiAnswers }>>>>;
 }
+type OpenApiAnswers = Readonly<Record<string, { readonly $ref?: string; readonly description?: string }>>;
 let openApi: OpenApi;
 
 const whole = fileTeardown();
@@ -136,7 +139,13 @@ function checkSchema(
   const route = Object.keys(openApi.paths).find(
     (path) => path.replace(/\{\w+\}/g, "{}") === String(pattern.value).replace(/\{\w+\}/g, "{}"),
   )!;
-  const isFailure = (JSON.parse(text) as { success?: boolean } | null)?.success === false;
+  const failure = JSON.parse(text) as { success?: boolean; errorCode?: string } | null;
+  const isFailure = failure?.success === false;
+  if (isFailure) {
+    const answers = openApi.paths[route]![httpMethod.toLowerCase()]!.responses;
+    const { $ref, description } = answers[status] ?? {};
+    t.true(`${$ref}${description}`.includes(failure.errorCode!), `${route} is not said to fail with ${text}`);
+  }
   const place = isFailure
     ? "/components/schemas/Failure"
     : `/paths/${route.replaceAll("/", "~1")}/${httpMethod.toLowerCase()}/responses/${status}/content/application~1json/schema`;
@@ -234,7 +243,7 @@ for (const contractCase of cases) {
 
 test.serial("the examples of the interface's documents are what cases get", async (t) => {
   const answers: Answered[] = [];
-  for (const contractCase of cases) {
+  for (const contractCase of [...cases, ...askedBeside]) {
     const { status, text } = await askPlainly(t.context, contractCase);
     answers.push({ contractCase, status, body: JSON.parse(text) as unknown });
   }
@@ -247,6 +256,31 @@ test.serial("the examples of the interface's documents are what cases get", asyn
   for (const [name, example] of Object.entries(made)) {
     t.is(mask(JSON.stringify(shown[name])), mask(JSON.stringify(example)), name);
   }
+});
+
+/** Failures that only a node in trouble gives: test/peers and test/attestation get them. */
+const ofTrouble: readonly Reason[] = ["RELAY_UNAVAILABLE", "BUSY"];
+
+test.serial("each failure that the contract names for an rpc is what a case gets", async (t) => {
+  const got = new Set<string>();
+  for (const contractCase of cases) {
+    const { text } = await askPlainly(t.context, contractCase);
+    const { errorCode } = (JSON.parse(text) ?? {}) as { errorCode?: string };
+    got.add(`${contractCase.method.name} ${errorCode}`);
+  }
+  const ofList = await askJson<{ errorCode: string }>(t.context.member.node.port, `/storage-program/${list}/type/a`);
+  got.add(`GetFieldType ${ofList.errorCode}`);
+  const named = [...new Set(cases.map(({ method }) => method))].flatMap((method) =>
+    getOption(method, failures)
+      .map((reason) => ReasonSchema.value[reason]!.localName as Reason)
+      .filter((reason) => !ofTrouble.includes(reason))
+      .map((reason) => `${method.name} ${reason}`),
+  );
+  t.true(named.length > 20);
+  t.deepEqual(
+    named.filter((name) => !got.has(name)),
+    [],
+  );
 });
 
 /** Streams whose first message is what a unary rpc answers. */

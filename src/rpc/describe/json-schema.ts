@@ -151,6 +151,9 @@ function nullable(schema: JsonSchema): JsonSchema {
   if (words !== undefined) {
     return { ...schema, type: [type, "null"], enum: [...words, null] };
   }
+  if (Object.keys(schema).length === 0) {
+    return schema;
+  }
   return typeof type === "string" ? { ...schema, type: [type, "null"] } : { anyOf: [schema, { type: "null" }] };
 }
 
