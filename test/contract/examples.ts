@@ -4,6 +4,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { format } from "prettier";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import type { Example } from "../../src/rpc/describe/examples.js";
 import { referenceJson } from "../helpers/reference-json.js";
@@ -13,6 +14,11 @@ import { type ContractCase, contractCase } from "./case.js";
 export const askedBeside: readonly ContractCase[] = [
   contractCase(HealthService.method.getLiveness, "/livez?exclude=main_loop", "one left out", {
     exclude: ["main_loop"],
+  }),
+  contractCase(StorageService.method.searchPrograms, "/storage-program/search?q=exotic&limit=1&offset=1", "a page", {
+    query: "exotic",
+    limit: 1,
+    offset: 1,
   }),
   contractCase(ChainService.method.listPendingTransactions, "/chain/pending?limit=10", "one", { limit: 10 }),
 ];
@@ -57,11 +63,12 @@ export function makeExamples(answers: readonly Answered[]): Examples {
 const telling: readonly string[] = ["restricted, friend", 'value of "nested"', "object", "one"];
 
 function makeExample(answers: readonly Answered[]): Example {
-  const done = answers.filter(({ contractCase, status }) => status === 200 && contractCase.request !== undefined);
+  const taken = answers.filter(({ contractCase, body }) => contractCase.request !== undefined && !isFailure(body));
+  const done = taken.filter(({ status }) => status === 200);
   const shown = done.find(({ contractCase }) => telling.includes(contractCase.title)) ?? done[0]!;
   const parameters = Object.assign(
     {},
-    ...[...done, shown].map(({ contractCase }) => parametersOf(contractCase)),
+    ...[...taken, shown].map(({ contractCase }) => parametersOf(contractCase)),
   ) as object;
   const failures: Record<string, unknown> = {};
   for (const { status, body } of answers.filter(({ body }) => isFailure(body))) {

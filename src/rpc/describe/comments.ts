@@ -5,6 +5,7 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { messageOf } from "../../base/message-of.js";
 
 /** The comment of whatever has this full name, such as `gatehouse.info.v1.Peer.identity`; empty where there is none. */
@@ -43,6 +44,9 @@ function readComments(): ReadonlyMap<string, string> {
   const comments = new Map<string, string>();
   for (const file of fromBinary(FileDescriptorSetSchema, readFileSync(image)).file) {
     readFile(file, comments);
+  }
+  if (comments.size === 0) {
+    throw new Error(`${fileURLToPath(image)} holds none.`);
   }
   return comments;
 }

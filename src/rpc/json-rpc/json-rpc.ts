@@ -3,12 +3,7 @@
  * rpc by its name; requests without it are the node-call envelope that existing clients of such networks speak, answered
  * in its own shape.
  */
-import {
-  JSONRPCErrorCode,
-  JSONRPCErrorException,
-  JSONRPCServer,
-  type JSONRPCResponse,
-} from "json-rpc-2.0";
+import { JSONRPCErrorCode, JSONRPCErrorException, JSONRPCServer, type JSONRPCResponse } from "json-rpc-2.0";
 import { parseJson } from "../codec/parse-json.js";
 import { explain, type ProtocolParts } from "../gate.js";
 import { receiveBatch } from "./batch.js";

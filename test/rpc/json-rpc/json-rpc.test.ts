@@ -2,34 +2,20 @@
 import test from "ava";
 import fc from "fast-check";
 import { JSONRPCClient, type JSONRPCResponse } from "json-rpc-2.0";
-import { createHash } from "node:crypto";
-import { signTransaction, createPublic } from "../../helpers/transactions.js";
 import { startMember } from "../../helpers/start-member.js";
 import { testKey } from "../../helpers/keys.js";
 import { heapBytes } from "../../helpers/heap.js";
-import { connectGrpc } from "../../helpers/grpc-client.js";
-import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { ask, askJson } from "../../helpers/plain-client.js";
 import { startTestNode, type TestNode } from "../../helpers/start-node.js";
+import { storeProgram } from "../../helpers/stored-program.js";
 import type { Teardown } from "../../helpers/teardown.js";
-import { until } from "../../helpers/until.js";
 
 const alice = testKey(90);
 
 async function startWithProgram(t: Teardown) {
   const node = await startMember(t);
-  const client = connectGrpc(node.port);
-  t.teardown(() => client.close());
-  const transaction = signTransaction(
-    alice,
-    1,
-    createPublic("notes", '{"big":12345678901234567890,"list":[1.0,"two"]}'),
-  );
-  const { hash } = await client.call(ChainService.method.submitTransaction, { transaction });
-  await until(async () => (await askJson<{ number: number }>(node.port, "/chain/head")).number === 1);
-  const name = createHash("sha256").update(`${alice.publicKey}:notes:1:`).digest("hex");
-  const address = `stor-${name.slice(0, 40)}`;
-  return { node, hash, address };
+  const stored = await storeProgram(t, node, "notes", '{"big":12345678901234567890,"list":[1.0,"two"]}', alice);
+  return { node, ...stored };
 }
 
 async function post(node: TestNode, body: unknown, headers: Record<string, string> = {}): Promise<string> {
@@ -113,7 +99,13 @@ test("what is no request is refused, by its id where that can be one, alone and 
     [{ ...version, method: 1, id: {} }, invalid(null)],
     [{ ...version, jsonrpc: "1.0", id: 7 }, invalid(7)],
     [{ ...version, jsonrpc: 2, id: {} }, invalid(null)],
-    ...["a", "", 7, -1.5, 0, null].map((id) => [{ ...version, id }, { jsonrpc: "2.0", id, result: "0.1.0" }] as const),
+    ...["a", "", 7, -1.5, 0, null].map(
+      (id) =>
+        [
+          { ...version, id },
+          { jsonrpc: "2.0", id, result: "0.1.0" },
+        ] as const,
+    ),
   ];
   for (const [request, answer] of cases) {
     t.deepEqual(JSON.parse(await post(node, request)), answer as never, JSON.stringify(request));
