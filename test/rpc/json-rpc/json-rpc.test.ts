@@ -80,6 +80,27 @@ test("wrong parameters, unknown methods and the names of every object's own are 
     };
     t.is(error.code, code, `${method} ${JSON.stringify(params)}`);
   }
+  for (const [method, params, sentence] of [
+    ["storage.getProgram", {}, "storageAddress is required."],
+    ["storage.getField", { storageAddress: "x" }, "field is required."],
+    ["storage.getField", { storage_address: "x" }, "field is required."],
+    ["storage.getField", ["x"], "field is required."],
+    ["storage.getProgram", { storageAddress: 1 }, /^storageAddress: /],
+    ["storage.getProgram", { storage_address: 1 }, /^storageAddress: /],
+    ["zk.getNullifier", { nullifierHash: [] }, /^nullifierHash: /],
+    ["chain.submitTransaction", {}, "The request must hold a transaction."],
+    ["chain.submitTransaction", { transaction: { body: 7 } }, /^body: /],
+  ] as const) {
+    const { error } = JSON.parse(await post(node, { jsonrpc: "2.0", id: 1, method, params })) as {
+      error: { code: number; message: string };
+    };
+    t.is(error.code, -32602);
+    if (typeof sentence === "string") {
+      t.is(error.message, sentence);
+    } else {
+      t.regex(error.message, sentence);
+    }
+  }
   const harmless = '{"jsonrpc":"2.0","id":1,"method":"info.getVersion","params":{"__proto__":{"a":1},"constructor":1}}';
   t.like(JSON.parse(await post(node, harmless)), { result: "0.1.0" });
 });
