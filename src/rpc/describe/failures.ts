@@ -1,7 +1,6 @@
 /** How a plain route can fail: for reasons of its own, which the contract names, and for those of every request. */
 import { getOption } from "@bufbuild/protobuf";
-import { failures } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
-import { ReasonSchema } from "../../../gen/gatehouse/errors/v1/errors_pb.js";
+import { failures, ReasonSchema } from "../../../gen/gatehouse/errors/v1/errors_pb.js";
 import { catalogue, type Reason } from "../errors.js";
 import type { HttpRoute } from "../http/http-rule.js";
 import type { ServedMethod } from "../service.js";

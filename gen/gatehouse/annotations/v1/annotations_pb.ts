@@ -8,8 +8,6 @@
 
 import type { GenExtension, GenFile } from "@bufbuild/protobuf/codegenv2";
 import { extDesc, fileDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Reason } from "../../errors/v1/errors_pb.js";
-import { file_gatehouse_errors_v1_errors } from "../../errors/v1/errors_pb.js";
 import type { FieldOptions, MessageOptions, MethodOptions } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
 
@@ -17,7 +15,7 @@ import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
  * Describes the file gatehouse/annotations/v1/annotations.proto.
  */
 export const file_gatehouse_annotations_v1_annotations: GenFile = /*@__PURE__*/
-  fileDesc("CipnYXRlaG91c2UvYW5ub3RhdGlvbnMvdjEvYW5ub3RhdGlvbnMucHJvdG8SGGdhdGVob3VzZS5hbm5vdGF0aW9ucy52MTo6CghyYXdfanNvbhIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYrqIDIAEoCFIHcmF3SnNvbjpHCg9vbWl0X3doZW5fdW5zZXQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGK+iAyABKAhSDW9taXRXaGVuVW5zZXQ6OQoGdW53cmFwEh8uZ29vZ2xlLnByb3RvYnVmLk1lc3NhZ2VPcHRpb25zGK6iAyABKAhSBnVud3JhcDo2CgVwcm9iZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGK6iAyABKAhSBXByb2JlOlkKCGZhaWx1cmVzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYr6IDIAMoDjIbLmdhdGVob3VzZS5lcnJvcnMudjEuUmVhc29uUghmYWlsdXJlc2IGcHJvdG8z", [file_gatehouse_errors_v1_errors, file_google_protobuf_descriptor]);
+  fileDesc("CipnYXRlaG91c2UvYW5ub3RhdGlvbnMvdjEvYW5ub3RhdGlvbnMucHJvdG8SGGdhdGVob3VzZS5hbm5vdGF0aW9ucy52MTo6CghyYXdfanNvbhIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYrqIDIAEoCFIHcmF3SnNvbjpHCg9vbWl0X3doZW5fdW5zZXQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGK+iAyABKAhSDW9taXRXaGVuVW5zZXQ6OQoGdW53cmFwEh8uZ29vZ2xlLnByb3RvYnVmLk1lc3NhZ2VPcHRpb25zGK6iAyABKAhSBnVud3JhcDo2CgVwcm9iZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGK6iAyABKAhSBXByb2JlYgZwcm90bzM", [file_google_protobuf_descriptor]);
 
 /**
  * The string field holds JSON text. The plain JSON interface writes the text
@@ -54,14 +52,4 @@ export const unwrap: GenExtension<MessageOptions, boolean> = /*@__PURE__*/
  */
 export const probe: GenExtension<MethodOptions, boolean> = /*@__PURE__*/
   extDesc(file_gatehouse_annotations_v1_annotations, 3);
-
-/**
- * Why this rpc fails, beside the reasons for which any request can: one that
- * cannot be read, a signature that does not hold, too many requests, a node
- * that is overloaded or broken.
- *
- * @generated from extension: repeated gatehouse.errors.v1.Reason failures = 53551;
- */
-export const failures: GenExtension<MethodOptions, Reason[]> = /*@__PURE__*/
-  extDesc(file_gatehouse_annotations_v1_annotations, 4);
 
