@@ -75,11 +75,13 @@ function makeExample(answers: readonly Answered[]): Example {
     failures[status] ??= body;
   }
   const { body } = shown.contractCase;
+  const refused = taken.find(({ status }) => status === 503);
   return {
     ...(body === undefined
       ? Object.keys(parameters).length > 0 && { parameters: parameters as Record<string, unknown> }
       : { body: JSON.parse(body) as unknown }),
     response: shown.body,
+    ...(refused !== undefined && { refusal: refused.body }),
     ...(Object.keys(failures).length > 0 && { failures }),
   };
 }

@@ -3,6 +3,7 @@
  * without the image serves all the same; what it says of itself is shorter.
  */
 import { fromBinary } from "@bufbuild/protobuf";
+import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { type FileDescriptorProto, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -11,42 +12,41 @@ import { messageOf } from "../../base/message-of.js";
 /** The comment of whatever has this full name, such as `gatehouse.info.v1.Peer.identity`; empty where there is none. */
 export type CommentOf = (fullName: string) => string;
 
-interface Comments {
-  readonly byName: ReadonlyMap<string, string>;
-  /** Why there are none; undefined where there are. */
-  readonly trouble: string | undefined;
-}
-
 const image = new URL("../../../../gen/contract.binpb", import.meta.url);
 
 /** Places in a file's descriptor, by the numbers of their fields in descriptor.proto. */
 const place = { message: 4, enum: 5, service: 6, field: 2, nested: 3, nestedEnum: 4, value: 2, method: 2 };
 
-let loaded: Comments | undefined;
+let loaded: ReadonlyMap<string, string> | undefined;
 
 /** The comment of a full name; they are read when the first one is asked for. */
-export const commentOf: CommentOf = (fullName) => (loaded ??= loadComments()).byName.get(fullName) ?? "";
+export const commentOf: CommentOf = (fullName) => (loaded ??= loadComments()).get(fullName) ?? "";
 
-/** Why there are no comments, for whoever runs the node; undefined where there are. */
+/** Why there are no comments, for whoever runs the node; undefined where there are. Looks, and leaves the reading for later. */
 export function commentTrouble(): string | undefined {
-  return (loaded ??= loadComments()).trouble;
-}
-
-function loadComments(): Comments {
   try {
-    return { byName: readComments(), trouble: undefined };
+    const reader = new BinaryReader(readFileSync(image));
+    do {
+      const [number, type] = reader.tag();
+      if (number !== FileDescriptorSetSchema.field.file.number) {
+        throw new Error(`${fileURLToPath(image)} is no image of the contract.`);
+      }
+      reader.skip(type, number);
+    } while (reader.pos < reader.len);
+    return undefined;
   } catch (error) {
-    return { byName: new Map(), trouble: messageOf(error) };
+    return messageOf(error);
   }
 }
 
-function readComments(): ReadonlyMap<string, string> {
+function loadComments(): ReadonlyMap<string, string> {
   const comments = new Map<string, string>();
-  for (const file of fromBinary(FileDescriptorSetSchema, readFileSync(image)).file) {
-    readFile(file, comments);
-  }
-  if (comments.size === 0) {
-    throw new Error(`${fileURLToPath(image)} holds none.`);
+  try {
+    for (const file of fromBinary(FileDescriptorSetSchema, readFileSync(image)).file) {
+      readFile(file, comments);
+    }
+  } catch {
+    comments.clear();
   }
   return comments;
 }

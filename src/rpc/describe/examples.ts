@@ -11,6 +11,8 @@ export interface Example {
   readonly body?: unknown;
   /** The body of the answer. */
   readonly response: unknown;
+  /** The body of an answer that says no, where that changes the status. */
+  readonly refusal?: unknown;
   /** Bodies of failures, by status. */
   readonly failures?: Readonly<Record<string, unknown>>;
 }

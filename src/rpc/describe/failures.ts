@@ -2,6 +2,8 @@
 import { getOption } from "@bufbuild/protobuf";
 import { failures, ReasonSchema } from "../../../gen/gatehouse/errors/v1/errors_pb.js";
 import { catalogue, type Reason } from "../errors.js";
+import type { CommentOf } from "./comments.js";
+import type { JsonSchema } from "./json-schema.js";
 import type { HttpRoute } from "../http/http-rule.js";
 import type { ServedMethod } from "../service.js";
 
@@ -30,4 +32,49 @@ export function failuresOf({ desc, isProbe }: ServedMethod, route: HttpRoute): [
     }
   }
   return [...byStatus].sort(([a], [b]) => a - b);
+}
+
+export const failureSchema: JsonSchema = {
+  description: "The one error body of every route.",
+  type: "object",
+  required: ["success", "error", "errorCode"],
+  properties: {
+    success: { const: false },
+    error: { type: "string", description: "A sentence for a person." },
+    errorCode: { type: "string", enum: Object.keys(catalogue), description: "The reason, for a machine." },
+    retryAfter: { type: "integer", minimum: 0, description: "Whole seconds after which trying again makes sense." },
+  },
+};
+
+export const failureReference: JsonSchema = { $ref: "#/components/schemas/Failure" };
+
+/** Failures as responses of operations. */
+export interface FailureResponses {
+  /** Whatever an operation does not name. */
+  readonly any: object;
+  /** The response of a status; one with an example stands where it occurs, others are described once for all. */
+  describe(reasons: readonly Reason[], example: unknown): object;
+  /** Those that were described once, by name. */
+  definitions(): Readonly<Record<string, object>>;
+}
+
+export function createFailureResponses(commentOf: CommentOf): FailureResponses {
+  const definitions = new Map<string, object>();
+  const define = (name: string, description: string): object => {
+    definitions.set(name, { description, content: { "application/json": { schema: failureReference } } });
+    return { $ref: `#/components/responses/${name}` };
+  };
+  return {
+    any: define("Failure", "Refused or failed."),
+    describe(reasons, example) {
+      const description = reasons
+        .map((reason) => [`\`${reason}\``, commentOf(`gatehouse.errors.v1.Reason.REASON_${reason}`)])
+        .map((parts) => parts.filter((part) => part !== "").join(": "))
+        .join("\n\n");
+      return example === undefined
+        ? define(reasons.join("."), description)
+        : { description, content: { "application/json": { schema: failureReference, example } } };
+    },
+    definitions: () => Object.fromEntries(definitions),
+  };
 }

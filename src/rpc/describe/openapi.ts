@@ -3,11 +3,16 @@
  * themselves. Nothing is described by hand.
  */
 import type { DescField, DescMethod } from "@bufbuild/protobuf";
-import { catalogue, type Reason } from "../errors.js";
 import { isRequired } from "../codec/presence.js";
 import type { CommentOf } from "./comments.js";
 import type { Example, ExampleOf } from "./examples.js";
-import { failuresOf } from "./failures.js";
+import {
+  createFailureResponses,
+  failureReference,
+  type FailureResponses,
+  failureSchema,
+  failuresOf,
+} from "./failures.js";
 import { type HttpRoute, readHttpRule } from "../http/http-rule.js";
 import { createSchemas, fullNameOf, type JsonSchema, parameterSchema, type Schemas } from "./json-schema.js";
 import { areaOf } from "../json-rpc/named-methods.js";
@@ -25,8 +30,7 @@ interface Vocabulary {
   readonly responses: Schemas;
   readonly requests: Schemas;
   readonly commentOf: CommentOf;
-  /** Failures that operations refer to, by name. */
-  readonly shared: Map<string, object>;
+  readonly failures: FailureResponses;
 }
 
 /** An rpc with its route. */
@@ -47,7 +51,7 @@ export function describeOpenApi(
     responses: createSchemas("response", "#/components/schemas/", commentOf),
     requests: createSchemas("request", "#/components/schemas/", commentOf),
     commentOf,
-    shared: new Map([["Failure", { description: "Refused or failed.", content: json({ schema: failureReference }) }]]),
+    failures: createFailureResponses(commentOf),
   };
   const paths: Record<string, Record<string, unknown>> = {};
   const tags: Record<string, unknown>[] = [];
@@ -83,10 +87,10 @@ function readRouted(served: ServedMethod, exampleOf: ExampleOf): Routed[] {
   return route === undefined ? [] : [{ served, route, example: exampleOf(fullNameOfMethod(served.desc)) }];
 }
 
-function describeComponents({ responses, requests, shared }: Vocabulary): object {
+function describeComponents({ responses, requests, failures }: Vocabulary): object {
   return {
     schemas: { ...responses.definitions(), ...requests.definitions(), Failure: failureSchema },
-    responses: Object.fromEntries(shared),
+    responses: failures.definitions(),
     securitySchemes: Object.fromEntries(
       Object.entries(identityHeaders).map(([name, description]) => [
         name,
@@ -111,11 +115,11 @@ function describeOperation(routed: Routed, vocabulary: Vocabulary): object {
       ...Object.fromEntries(
         failuresOf(routed.served, routed.route).map(([status, reasons]) => [
           status,
-          describeFailure(status, reasons, routed, vocabulary),
+          vocabulary.failures.describe(reasons, routed.example?.failures?.[status]),
         ]),
       ),
       ...(routed.served.plainReply !== undefined && { 503: describeRefusal(routed, vocabulary) }),
-      default: { $ref: "#/components/responses/Failure" },
+      default: vocabulary.failures.any,
     },
   };
 }
@@ -148,31 +152,15 @@ function schemaOfAnswer({ served, route }: Routed, responses: Schemas): JsonSche
 /** The status says something of the body, which is whole all the same; unless this is a failure like any other. */
 function describeRefusal(routed: Routed, { responses }: Vocabulary): object {
   const answer = schemaOfAnswer(routed, responses);
+  const example = routed.example?.refusal;
   const mayFail = failuresOf(routed.served, routed.route).some(([status]) => status === 503);
   return {
     description: "Done; the answer is no.",
-    content: json({ schema: mayFail ? { anyOf: [answer, failureReference] } : answer }),
+    content: json({
+      schema: mayFail ? { anyOf: [answer, failureReference] } : answer,
+      ...(example !== undefined && { example }),
+    }),
   };
-}
-
-/** Failures that look alike everywhere are described once; those with an example of their own stand where they occur. */
-function describeFailure(
-  status: number,
-  reasons: readonly Reason[],
-  { example }: Routed,
-  { commentOf, shared }: Vocabulary,
-): object {
-  const description = reasons
-    .map((reason) => [`\`${reason}\``, commentOf(`gatehouse.errors.v1.Reason.REASON_${reason}`)].filter(Boolean))
-    .map((parts) => parts.join(": "))
-    .join("\n\n");
-  const own = example?.failures?.[status];
-  if (own !== undefined) {
-    return { description, content: json({ schema: failureReference, example: own }) };
-  }
-  const name = reasons.join(".");
-  shared.set(name, { description, content: json({ schema: failureReference }) });
-  return { $ref: `#/components/responses/${name}` };
 }
 
 function describeParameters({ served: { desc }, route, example }: Routed, commentOf: CommentOf): object[] {
@@ -210,20 +198,6 @@ function described(description: string): object {
 function json(content: { readonly schema: JsonSchema; readonly example?: unknown }): object {
   return { "application/json": content };
 }
-
-const failureReference: JsonSchema = { $ref: "#/components/schemas/Failure" };
-
-const failureSchema: JsonSchema = {
-  description: "The one error body of every route.",
-  type: "object",
-  required: ["success", "error", "errorCode"],
-  properties: {
-    success: { const: false },
-    error: { type: "string", description: "A sentence for a person." },
-    errorCode: { type: "string", enum: Object.keys(catalogue), description: "The reason, for a machine." },
-    retryAfter: { type: "integer", minimum: 0, description: "Whole seconds after which trying again makes sense." },
-  },
-};
 
 const identityHeaders = {
   identity: "ed25519:0x and the public key, 64 hex digits.",

@@ -149,6 +149,8 @@ test("every parameter, body and answer has an example, and each example fits its
       fits(schema, example, `${operationId}, body`);
     }
   }
+  const { content } = document.paths["/readyz"]!.get!.responses["503"]!;
+  t.like(content["application/json"].example, { status: "failing" });
 });
 
 test("whatever the encoder writes has the schema of its message", (t) => {
