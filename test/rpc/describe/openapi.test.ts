@@ -2,7 +2,7 @@
 import { type DescMessage, getOption, hasOption } from "@bufbuild/protobuf";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import test from "ava";
-import { raw_json } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
+import { probe, raw_json } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { http } from "../../../gen/google/api/annotations_pb.js";
 import { jsonEncoder } from "../../../src/rpc/codec/json-encoder.js";
 import { createSchemas } from "../../../src/rpc/describe/json-schema.js";
@@ -47,10 +47,15 @@ interface Document {
   };
 }
 
-const outputs = (await contractServices())
+const routed = (await contractServices())
   .flatMap((service) => service.methods)
-  .filter((method) => hasOption(method, http))
-  .map(({ output }) => output);
+  .filter((method) => hasOption(method, http));
+const outputs = routed.map(({ output }) => output);
+const probes = new Set(
+  routed
+    .filter((method) => getOption(method, probe))
+    .map(({ parent, localName }) => `${parent.typeName.split(".").at(-3)}.${localName}`),
+);
 
 const seed = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000);
 
@@ -70,6 +75,11 @@ function answersOf({ responses }: Operation): [status: string, answer: Answer][]
     status,
     answer.$ref === undefined ? answer : document.components.responses[answer.$ref.split("/").at(-1)!]!,
   ]);
+}
+
+/** At this status the operation answers as it does else; failures are another form of it. */
+function isRefusal({ responses }: Operation, status: number): boolean {
+  return responses[status]?.description.startsWith("Done; ") === true;
 }
 
 const reasonsIn = (text: string): Reason[] =>
@@ -117,7 +127,10 @@ test("every operation has the failures of its rpc and of every request, by their
         `${operation.operationId} ${status}`,
       );
     }
-    t.true(named.has("INVALID_SIGNATURE") && named.has("INTERNAL_ERROR"), operation.operationId);
+    for (const reason of ["INVALID_SIGNATURE", "OVERLOADED", "INTERNAL_ERROR"] as const) {
+      t.true(named.has(reason) || isRefusal(operation, catalogue[reason].httpStatus), operation.operationId);
+    }
+    t.is(named.has("RATE_LIMITED"), !probes.has(operation.operationId), operation.operationId);
     const [, errors = ""] = /Errors: (.*)/s.exec(operation.description) ?? [];
     for (const reason of reasonsIn(errors)) {
       t.true(named.has(reason), `${operation.operationId} is said to fail with ${reason}`);

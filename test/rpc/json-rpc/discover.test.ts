@@ -1,18 +1,16 @@
 /** What `rpc.discover` answers when its document cannot be made. */
 import test from "ava";
-import { IncomingMessage } from "node:http";
-import { Socket } from "node:net";
-import type { Gate } from "../../../src/rpc/gate.js";
-import { HttpArrival } from "../../../src/rpc/http/http-exchange.js";
+import { createOpenGate } from "../../../src/edge/open-gate.js";
+import type { Arrival } from "../../../src/rpc/gate.js";
 import { createJsonRpcEntry } from "../../../src/rpc/json-rpc/json-rpc.js";
 import type { Call } from "../../../src/rpc/service.js";
 
 test("the caller hears that it failed, and the log why", async (t) => {
   const reported: unknown[] = [];
   const cause = new Error("ENOENT: no such file, open '/opt/secret/contract.binpb'");
+  const gate = createOpenGate();
   const answer = createJsonRpcEntry({
-    gate: {} as Gate,
-    nextRequestId: () => "1",
+    gate,
     onInternalError: (error) => reported.push(error),
     methods: [],
     nodeCall: () => Promise.resolve(undefined),
@@ -20,10 +18,16 @@ test("the caller hears that it failed, and the log why", async (t) => {
       throw cause;
     },
   });
-  const request = new IncomingMessage(new Socket());
-  const arrival = new HttpArrival("1", "json-rpc", request, undefined);
+  const arrival: Arrival = {
+    requestId: "1",
+    connection: gate.connect("", () => undefined)!,
+    header: () => undefined,
+    onClose: () => undefined,
+    cut: () => undefined,
+  };
+  const lease = gate.admit(arrival, "json-rpc", undefined);
   const body = '{"jsonrpc":"2.0","id":7,"method":"rpc.discover"}';
-  t.deepEqual(JSON.parse((await answer({ body, request, arrival, call: {} as Call }))!), {
+  t.deepEqual(JSON.parse((await answer({ body, arrival, lease, call: {} as Call }))!), {
     jsonrpc: "2.0",
     id: 7,
     error: { code: -32603, message: "Internal error", data: { reason: "INTERNAL_ERROR", requestId: "1" } },
