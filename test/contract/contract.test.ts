@@ -257,8 +257,8 @@ test.serial("the examples of the interface's documents are what cases get", asyn
   }
 });
 
-/** Failures that only a node in trouble gives: test/peers and test/attestation get them. */
-const ofTrouble: readonly Reason[] = ["RELAY_UNAVAILABLE", "BUSY"];
+/** Failures that take more than a case: test/peers, test/attestation and test/rpc/answers.test.ts get them. */
+const ofMoreThanACase: readonly Reason[] = ["RELAY_UNAVAILABLE", "BUSY", "ANSWER_TOO_LARGE"];
 
 test.serial("each failure that the contract names for an rpc is what a case gets", async (t) => {
   const got = new Set<string>();
@@ -272,7 +272,7 @@ test.serial("each failure that the contract names for an rpc is what a case gets
   const named = [...new Set(cases.map(({ method }) => method))].flatMap((method) =>
     getOption(method, failures)
       .map((reason) => ReasonSchema.value[reason]!.localName as Reason)
-      .filter((reason) => !ofTrouble.includes(reason))
+      .filter((reason) => !ofMoreThanACase.includes(reason))
       .map((reason) => `${method.name} ${reason}`),
   );
   t.true(named.length > 20);

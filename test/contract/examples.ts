@@ -4,6 +4,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { format } from "prettier";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import type { Example } from "../../src/rpc/describe/examples.js";
@@ -15,6 +16,7 @@ export const askedBeside: readonly ContractCase[] = [
   contractCase(HealthService.method.getLiveness, "/livez?exclude=main_loop", "one left out", {
     exclude: ["main_loop"],
   }),
+  contractCase(InfoService.method.listPeers, "/peerlist?offset=1", "the next page", { offset: 1 }),
   contractCase(StorageService.method.searchPrograms, "/storage-program/search?q=exotic&limit=1&offset=1", "a page", {
     query: "exotic",
     limit: 1,
