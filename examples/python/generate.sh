@@ -28,6 +28,6 @@ fi
 
 # google.api is what the protos import; google.rpc holds what errors carry.
 find gatehouse -name '*.proto' | sort | xargs "$@" -I . -I "$google" --python_out="$out" --grpc_python_out="$out" \
-  google/api/annotations.proto google/api/http.proto \
+  google/api/annotations.proto google/api/http.proto google/api/field_behavior.proto \
   google/rpc/code.proto google/rpc/status.proto google/rpc/error_details.proto
 echo "$out"

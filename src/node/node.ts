@@ -10,6 +10,7 @@ import type { ProcessErrors } from "../health/process-errors.js";
 import type { Subsystems } from "../health/subsystems.js";
 import type { MainLoop } from "../peers/main-loop.js";
 import type { SyncProgress } from "../peers/sync.js";
+import { commentTrouble } from "../rpc/describe/comments.js";
 import { bootTable, type Booted } from "./boot.js";
 import { countSteps, createBoot } from "./boot-table.js";
 import { createNodeCore, type NodeCore } from "./core.js";
@@ -107,6 +108,10 @@ export async function startNode(
   core.bus.on("peerVerified", () => void wake());
   void wake();
   core.log.info({ public: true }, `Node ${version} "${codename}" is up${lifecycle.isDormant() ? ", dormant" : ""}`);
+  const trouble = commentTrouble();
+  if (trouble !== undefined) {
+    core.warn("rpc", `Descriptions of the interface are without comments: ${trouble}`);
+  }
   return describeNode(core, booted, stop);
 
   /** Leaves dormancy, where it has booted and has a peer: takes the steps that were left out. */

@@ -8,6 +8,7 @@ import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import anyTest, { type TestFn } from "ava";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { failures, ReasonSchema } from "../../gen/gatehouse/errors/v1/errors_pb.js";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { HealthService, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
@@ -29,14 +30,16 @@ import { silentPeer, startTestNode, type TestNode } from "../helpers/start-node.
 import { temporaryDirectory, fileTeardown } from "../helpers/teardown.js";
 import type { ContractCase, NodeName } from "./case.js";
 import { cases } from "./cases.js";
-import { authorities, blocks, blockTimeMs, people, programs } from "./data.js";
+import { type Answered, askedBeside, makeExamples, readExamples, writeExamples } from "./examples.js";
+import { authorities, blocks, blockTimeMs, list, people, programs } from "./data.js";
 
 type Nodes = Record<NodeName, { readonly node: TestNode; readonly clients: Record<RpcProtocol, RpcClient> }>;
 const test = anyTest as TestFn<Nodes>;
 
 interface OpenApi {
-  readonly paths: Readonly<Record<string, object>>;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: OpenApiAnswers }>>>>;
 }
+type OpenApiAnswers = Readonly<Record<string, { readonly $ref?: string; readonly description?: string }>>;
 let openApi: OpenApi;
 
 const whole = fileTeardown();
@@ -135,7 +138,13 @@ function checkSchema(
   const route = Object.keys(openApi.paths).find(
     (path) => path.replace(/\{\w+\}/g, "{}") === String(pattern.value).replace(/\{\w+\}/g, "{}"),
   )!;
-  const isFailure = (JSON.parse(text) as { success?: boolean } | null)?.success === false;
+  const failure = JSON.parse(text) as { success?: boolean; errorCode?: string } | null;
+  const isFailure = failure?.success === false;
+  if (isFailure) {
+    const answers = openApi.paths[route]![httpMethod.toLowerCase()]!.responses;
+    const { $ref, description } = answers[status] ?? {};
+    t.true(`${$ref}${description}`.includes(failure.errorCode!), `${route} is not said to fail with ${text}`);
+  }
   const place = isFailure
     ? "/components/schemas/Failure"
     : `/paths/${route.replaceAll("/", "~1")}/${httpMethod.toLowerCase()}/responses/${status}/content/application~1json/schema`;
@@ -155,7 +164,8 @@ const overJsonRpc = test.macro({
     const { method, node, request } = contractCase;
     const plain = await askPlainly(t.context, contractCase);
     const area = method.parent.typeName.split(".").at(-3) ?? "";
-    const params = toJson(method.input, create(method.input, request as never));
+    // An empty text or a zero is said, where it is meant.
+    const params = toJson(method.input, create(method.input, request as never), { alwaysEmitImplicit: true });
     const { text } = await ask(t.context[node].node.port, "/", {
       method: "POST",
       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: `${area}.${method.localName}`, params }),
@@ -229,6 +239,48 @@ for (const contractCase of cases) {
     }
   }
 }
+
+test.serial("the examples of the interface's documents are what cases get", async (t) => {
+  const answers: Answered[] = [];
+  for (const contractCase of [...cases, ...askedBeside]) {
+    const { status, text } = await askPlainly(t.context, contractCase);
+    answers.push({ contractCase, status, body: JSON.parse(text) as unknown });
+  }
+  const made = makeExamples(answers);
+  if (process.env.RECORD_EXAMPLES !== undefined) {
+    await writeExamples(made);
+  }
+  const shown = await readExamples();
+  t.deepEqual(Object.keys(shown), Object.keys(made));
+  for (const [name, example] of Object.entries(made)) {
+    t.is(mask(JSON.stringify(shown[name])), mask(JSON.stringify(example)), name);
+  }
+});
+
+/** Failures that take more than a case: test/peers, test/attestation and test/rpc/answers.test.ts get them. */
+const ofMoreThanACase: readonly Reason[] = ["RELAY_UNAVAILABLE", "BUSY", "ANSWER_TOO_LARGE"];
+
+test.serial("each failure that the contract names for an rpc is what a case gets", async (t) => {
+  const got = new Set<string>();
+  for (const contractCase of cases) {
+    const { text } = await askPlainly(t.context, contractCase);
+    const { errorCode } = (JSON.parse(text) ?? {}) as { errorCode?: string };
+    got.add(`${contractCase.method.name} ${errorCode}`);
+  }
+  const ofList = await askJson<{ errorCode: string }>(t.context.member.node.port, `/storage-program/${list}/type/a`);
+  got.add(`GetFieldType ${ofList.errorCode}`);
+  const named = [...new Set(cases.map(({ method }) => method))].flatMap((method) =>
+    getOption(method, failures)
+      .map((reason) => ReasonSchema.value[reason]!.localName as Reason)
+      .filter((reason) => !ofMoreThanACase.includes(reason))
+      .map((reason) => `${method.name} ${reason}`),
+  );
+  t.true(named.length > 20);
+  t.deepEqual(
+    named.filter((name) => !got.has(name)),
+    [],
+  );
+});
 
 /** Streams whose first message is what a unary rpc answers. */
 const streams = [

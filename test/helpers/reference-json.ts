@@ -66,7 +66,7 @@ function fieldJson(message: ReflectMessage, field: DescField): string | undefine
       return entries.length === 0 && omit ? undefined : `{${entries.join(",")}}`;
     }
     default: {
-      const isExplicit = field.fieldKind === "message" || field.proto.proto3Optional || field.oneof !== undefined;
+      const isExplicit = field.proto.proto3Optional || field.oneof !== undefined;
       return isExplicit && !message.isSet(field) ? undefined : valueJson(field, message.get(field));
     }
   }

@@ -6,10 +6,10 @@
  * as long as the field has that same value.
  */
 import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
-import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { omit_when_unset, raw_json, unwrap } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { isImmutable } from "../../base/immutable.js";
 import { enumWords } from "./enum-words.js";
+import { mayBeUnset } from "./presence.js";
 
 /** Message to compact JSON text. */
 export type JsonEncoder = (message: object) => string;
@@ -49,7 +49,11 @@ export function jsonFieldEncoder(field: DescField): JsonEncoder {
 function messageEncoder(desc: DescMessage): { encode: EncodeValue } {
   let message = compiled.get(desc);
   if (message === undefined) {
-    message = { encode: () => "null" };
+    message = {
+      encode: () => {
+        throw new Error(`${desc.typeName} holds itself without end: a field on the way must be optional.`);
+      },
+    };
     compiled.set(desc, message);
     message.encode = compileMessage(desc);
   }
@@ -123,10 +127,10 @@ function fieldEncoder(field: DescField): (value: unknown) => string | undefined 
       );
     }
     case "message":
-      return rememberImmutable(encode, undefined);
+      return rememberImmutable(encode, mayBeUnset(field) ? undefined : encode({} as never));
     case "scalar":
     case "enum": {
-      const unset = field.presence === FeatureSet_FieldPresence.IMPLICIT ? zeroText(field, encode) : undefined;
+      const unset = mayBeUnset(field) ? undefined : zeroText(field, encode);
       return (value) => (value === undefined ? unset : encode(value as never));
     }
   }

@@ -1,6 +1,7 @@
 /** The description of the plain HTTP routes, for machines and, with a renderer that is served from here, for people. */
 import { readFileSync } from "node:fs";
 import type { CommentOf } from "./comments.js";
+import { exampleOf } from "./examples.js";
 import { describeOpenApi, type DocumentInfo } from "./openapi.js";
 import type { Pages } from "../http/pages.js";
 import type { ServedService } from "../service.js";
@@ -27,7 +28,7 @@ export function createApiDocs(services: readonly ServedService[], info: Document
   return {
     "/openapi.json": {
       contentType: "application/json; charset=utf-8",
-      load: () => describeOpenApi(services, info, commentOf),
+      load: () => describeOpenApi(services, info, commentOf, exampleOf),
     },
     "/docs": {
       contentType: "text/html; charset=utf-8",

@@ -1,7 +1,13 @@
-/** The comments of the contract, which generated code does not carry: they stand in an image of it, with the rest. */
+/**
+ * The comments of the contract, which generated code does not carry: they stand in an image of it, with the rest. A node
+ * without the image serves all the same; what it says of itself is shorter.
+ */
 import { fromBinary } from "@bufbuild/protobuf";
+import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { type FileDescriptorProto, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { messageOf } from "../../base/message-of.js";
 
 /** The comment of whatever has this full name, such as `gatehouse.info.v1.Peer.identity`; empty where there is none. */
 export type CommentOf = (fullName: string) => string;
@@ -14,12 +20,33 @@ const place = { message: 4, enum: 5, service: 6, field: 2, nested: 3, nestedEnum
 let loaded: ReadonlyMap<string, string> | undefined;
 
 /** The comment of a full name; they are read when the first one is asked for. */
-export const commentOf: CommentOf = (fullName) => (loaded ??= readComments()).get(fullName) ?? "";
+export const commentOf: CommentOf = (fullName) => (loaded ??= loadComments()).get(fullName) ?? "";
 
-function readComments(): ReadonlyMap<string, string> {
+/** Why there are no comments, for whoever runs the node; undefined where there are. Looks, and leaves the reading for later. */
+export function commentTrouble(): string | undefined {
+  try {
+    const reader = new BinaryReader(readFileSync(image));
+    do {
+      const [number, type] = reader.tag();
+      if (number !== FileDescriptorSetSchema.field.file.number) {
+        throw new Error(`${fileURLToPath(image)} is no image of the contract.`);
+      }
+      reader.skip(type, number);
+    } while (reader.pos < reader.len);
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+function loadComments(): ReadonlyMap<string, string> {
   const comments = new Map<string, string>();
-  for (const file of fromBinary(FileDescriptorSetSchema, readFileSync(image)).file) {
-    readFile(file, comments);
+  try {
+    for (const file of fromBinary(FileDescriptorSetSchema, readFileSync(image)).file) {
+      readFile(file, comments);
+    }
+  } catch {
+    comments.clear();
   }
   return comments;
 }

@@ -3,10 +3,10 @@
  * protobuf JSON, which bodies are read as. Whatever is written for machines to read of the interface is made of it.
  */
 import { type DescEnum, type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
-import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { omit_when_unset, raw_json, unwrap } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import type { CommentOf } from "./comments.js";
 import { enumWords } from "../codec/enum-words.js";
+import { isRequired, mayBeUnset } from "../codec/presence.js";
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -57,7 +57,7 @@ export function createSchemas(direction: Direction, base: string, commentOf: Com
     const properties = Object.fromEntries(
       desc.fields.map((member) => [member.jsonName, { ...describe(fullNameOf(member)), ...field(member) }]),
     );
-    const required = isResponse ? desc.fields.filter(isAlwaysWritten).map(({ jsonName }) => jsonName) : [];
+    const required = desc.fields.filter(isResponse ? isAlwaysWritten : isRequired).map(({ jsonName }) => jsonName);
     return { type: "object", properties, ...(required.length > 0 && { required }) };
   }
 
@@ -139,8 +139,7 @@ function scalarSchema(type: ScalarType, integer64: string | readonly string[]): 
 }
 
 function mayBeNull(field: DescField): boolean {
-  const isSet = field.presence === FeatureSet_FieldPresence.IMPLICIT;
-  return !isSet && !getOption(field, omit_when_unset) && field.oneof === undefined;
+  return mayBeUnset(field) && isAlwaysWritten(field);
 }
 
 function isAlwaysWritten(field: DescField): boolean {
@@ -151,6 +150,9 @@ function nullable(schema: JsonSchema): JsonSchema {
   const { type, enum: words } = schema as { type?: string; enum?: string[] };
   if (words !== undefined) {
     return { ...schema, type: [type, "null"], enum: [...words, null] };
+  }
+  if (Object.keys(schema).length === 0) {
+    return schema;
   }
   return typeof type === "string" ? { ...schema, type: [type, "null"] } : { anyOf: [schema, { type: "null" }] };
 }

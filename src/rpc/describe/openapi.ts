@@ -2,9 +2,17 @@
  * Describes the plain HTTP routes as an OpenAPI 3.1 document, made of the same descriptors and rules as the routes
  * themselves. Nothing is described by hand.
  */
-import type { DescField } from "@bufbuild/protobuf";
-import { catalogue } from "../errors.js";
+import type { DescField, DescMethod } from "@bufbuild/protobuf";
+import { isRequired } from "../codec/presence.js";
 import type { CommentOf } from "./comments.js";
+import type { Example, ExampleOf } from "./examples.js";
+import {
+  createFailureResponses,
+  failureReference,
+  type FailureResponses,
+  failureSchema,
+  failuresOf,
+} from "./failures.js";
 import { type HttpRoute, readHttpRule } from "../http/http-rule.js";
 import { createSchemas, fullNameOf, type JsonSchema, parameterSchema, type Schemas } from "./json-schema.js";
 import { areaOf } from "../json-rpc/named-methods.js";
@@ -22,87 +30,148 @@ interface Vocabulary {
   readonly responses: Schemas;
   readonly requests: Schemas;
   readonly commentOf: CommentOf;
+  readonly failures: FailureResponses;
+}
+
+/** An rpc with its route. */
+interface Routed {
+  readonly served: ServedMethod;
+  readonly route: HttpRoute;
+  readonly example: Example | undefined;
 }
 
 /** Builds the document, as JSON text. */
-export function describeOpenApi(services: readonly ServedService[], info: DocumentInfo, commentOf: CommentOf): string {
-  const responses = createSchemas("response", "#/components/schemas/", commentOf);
-  const requests = createSchemas("request", "#/components/schemas/", commentOf);
+export function describeOpenApi(
+  services: readonly ServedService[],
+  info: DocumentInfo,
+  commentOf: CommentOf,
+  exampleOf: ExampleOf,
+): string {
+  const vocabulary: Vocabulary = {
+    responses: createSchemas("response", "#/components/schemas/", commentOf),
+    requests: createSchemas("request", "#/components/schemas/", commentOf),
+    commentOf,
+    failures: createFailureResponses(commentOf),
+  };
   const paths: Record<string, Record<string, unknown>> = {};
   const tags: Record<string, unknown>[] = [];
-
   for (const { desc, methods } of services) {
-    const routed = methods.flatMap((served) => {
-      const route = readHttpRule(served.desc);
-      return route === undefined ? [] : [{ served, route }];
-    });
+    const routed = methods.flatMap((served) => readRouted(served, exampleOf));
     if (routed.length > 0) {
-      tags.push({ name: areaOf(desc), description: commentOf(desc.typeName) });
+      tags.push({ name: areaOf(desc), ...described(commentOf(desc.typeName)) });
     }
-    for (const { served, route } of routed) {
-      const path = templateOf(served, route);
-      const operation = describeOperation(served, route, { responses, requests, commentOf });
-      paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation };
+    for (const one of routed) {
+      const path = templateOf(one);
+      paths[path] = { ...paths[path], [one.route.method.toLowerCase()]: describeOperation(one, vocabulary) };
     }
   }
-
   return JSON.stringify({
     openapi: "3.1.0",
     jsonSchemaDialect: "https://json-schema.org/draft/2020-12/schema",
-    info: { ...info, license: { name: "Apache-2.0", identifier: "Apache-2.0" } },
-    servers: [{ url: "/" }],
-    security: [{}, { identity: [], timestamp: [], signature: [] }],
+    info: {
+      ...info,
+      description: "What this node answers over plain HTTP. The same rpcs are there over gRPC, Connect and JSON-RPC.",
+      contact: { name: "Whoever runs this node" },
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    servers: [{ url: "/", description: "This node." }],
+    security: [{}, Object.fromEntries(Object.keys(identityHeaders).map((name) => [name, []]))],
     tags,
     paths,
-    components: {
-      schemas: { ...responses.definitions(), ...requests.definitions(), Failure: failureSchema },
-      responses: {
-        Failure: { description: "Refused or failed.", content: json({ $ref: "#/components/schemas/Failure" }) },
-      },
-      securitySchemes: Object.fromEntries(
-        Object.entries(identityHeaders).map(([name, description]) => [
-          name,
-          { type: "apiKey", in: "header", name, description },
-        ]),
-      ),
-    },
+    components: describeComponents(vocabulary),
   });
 }
 
-function describeOperation(served: ServedMethod, route: HttpRoute, vocabulary: Vocabulary): object {
-  const { desc } = served;
-  const { responses, requests, commentOf } = vocabulary;
-  const [summary = "", ...rest] = commentOf(`${desc.parent.typeName}.${desc.name}`).split("\n\n");
-  const schema =
-    route.responseField === undefined ? responses.message(desc.output) : responses.field(route.responseField);
+function readRouted(served: ServedMethod, exampleOf: ExampleOf): Routed[] {
+  const route = readHttpRule(served.desc);
+  return route === undefined ? [] : [{ served, route, example: exampleOf(fullNameOfMethod(served.desc)) }];
+}
+
+function describeComponents({ responses, requests, failures }: Vocabulary): object {
+  return {
+    schemas: { ...responses.definitions(), ...requests.definitions(), Failure: failureSchema },
+    responses: failures.definitions(),
+    securitySchemes: Object.fromEntries(
+      Object.entries(identityHeaders).map(([name, description]) => [
+        name,
+        { type: "apiKey", in: "header", name, description },
+      ]),
+    ),
+  };
+}
+
+function describeOperation(routed: Routed, vocabulary: Vocabulary): object {
+  const { desc } = routed.served;
+  const comment = vocabulary.commentOf(fullNameOfMethod(desc));
   return {
     operationId: `${areaOf(desc.parent)}.${desc.localName}`,
     tags: [areaOf(desc.parent)],
-    summary,
-    ...(rest.length > 0 && { description: rest.join("\n\n") }),
-    parameters: describeParameters(served, route, commentOf),
-    ...(route.hasBody && {
-      requestBody: { required: true, content: { "application/json": { schema: requests.message(desc.input) } } },
-    }),
+    summary: /^.*?(?=\.(\s|$))/s.exec(comment)?.[0] ?? desc.name,
+    ...described(comment),
+    parameters: describeParameters(routed, vocabulary.commentOf),
+    ...(routed.route.hasBody && { requestBody: describeBody(routed, vocabulary) }),
     responses: {
-      200: { description: "Done.", content: json(schema) },
-      // The status of these says something of the body, which is whole all the same.
-      ...(served.plainReply !== undefined && {
-        503: { description: "Done; the answer is no.", content: json(schema) },
-      }),
-      default: { $ref: "#/components/responses/Failure" },
+      200: describeAnswer(routed, vocabulary),
+      ...Object.fromEntries(
+        failuresOf(routed.served, routed.route).map(([status, reasons]) => [
+          status,
+          vocabulary.failures.describe(reasons, routed.example?.failures?.[status]),
+        ]),
+      ),
+      ...(routed.served.plainReply !== undefined && { 503: describeRefusal(routed, vocabulary) }),
+      default: vocabulary.failures.any,
     },
   };
 }
 
-function describeParameters({ desc }: ServedMethod, route: HttpRoute, commentOf: CommentOf): object[] {
+function describeBody({ served, example }: Routed, { requests }: Vocabulary): object {
+  const schema = requests.message(served.desc.input);
+  return { required: true, content: json({ schema, ...(example !== undefined && { example: example.body }) }) };
+}
+
+function describeAnswer(routed: Routed, { responses, commentOf }: Vocabulary): object {
+  const { served, route, example } = routed;
+  const comment = commentOf(
+    route.responseField === undefined ? served.desc.output.typeName : fullNameOf(route.responseField),
+  );
+  return {
+    description: comment === "" ? "Done." : comment,
+    content: json({
+      schema: schemaOfAnswer(routed, responses),
+      ...(example !== undefined && { example: example.response }),
+    }),
+  };
+}
+
+function schemaOfAnswer({ served, route }: Routed, responses: Schemas): JsonSchema {
+  return route.responseField === undefined
+    ? responses.message(served.desc.output)
+    : responses.field(route.responseField);
+}
+
+/** The status says something of the body, which is whole all the same; unless this is a failure like any other. */
+function describeRefusal(routed: Routed, { responses }: Vocabulary): object {
+  const answer = schemaOfAnswer(routed, responses);
+  const example = routed.example?.refusal;
+  const mayFail = failuresOf(routed.served, routed.route).some(([status]) => status === 503);
+  return {
+    description: "Done; the answer is no.",
+    content: json({
+      schema: mayFail ? { anyOf: [answer, failureReference] } : answer,
+      ...(example !== undefined && { example }),
+    }),
+  };
+}
+
+function describeParameters({ served: { desc }, route, example }: Routed, commentOf: CommentOf): object[] {
   const inPath = pathFieldsOf(route.template);
   const describe = (field: DescField, where: "path" | "query"): object => ({
     name: field.jsonName,
     in: where,
-    ...(where === "path" && { required: true }),
-    description: commentOf(fullNameOf(field)),
+    ...(isRequired(field) && { required: true }),
+    ...described(commentOf(fullNameOf(field))),
     schema: parameterSchema(field),
+    ...(example?.parameters?.[field.jsonName] !== undefined && { example: example.parameters[field.jsonName] }),
   });
   const path = inPath.map((name) => desc.input.fields.find((field) => field.name === name)!);
   const query = route.hasBody
@@ -112,27 +181,23 @@ function describeParameters({ desc }: ServedMethod, route: HttpRoute, commentOf:
 }
 
 /** Path parameters have the names that requests have. */
-function templateOf({ desc }: ServedMethod, { template }: HttpRoute): string {
+function templateOf({ served: { desc }, route: { template } }: Routed): string {
   return template.replace(/\{(\w+)\}/g, (_, name: string) => {
     return `{${desc.input.fields.find((field) => field.name === name)?.jsonName ?? name}}`;
   });
 }
 
-function json(schema: JsonSchema): object {
-  return { "application/json": { schema } };
+function fullNameOfMethod({ parent, name }: DescMethod): string {
+  return `${parent.typeName}.${name}`;
 }
 
-const failureSchema: JsonSchema = {
-  description: "The one error body of every route.",
-  type: "object",
-  required: ["success", "error", "errorCode"],
-  properties: {
-    success: { const: false },
-    error: { type: "string", description: "A sentence for a person." },
-    errorCode: { type: "string", enum: Object.keys(catalogue), description: "The reason, for a machine." },
-    retryAfter: { type: "integer", minimum: 0, description: "Whole seconds after which trying again makes sense." },
-  },
-};
+function described(description: string): object {
+  return description === "" ? {} : { description };
+}
+
+function json(content: { readonly schema: JsonSchema; readonly example?: unknown }): object {
+  return { "application/json": content };
+}
 
 const identityHeaders = {
   identity: "ed25519:0x and the public key, 64 hex digits.",

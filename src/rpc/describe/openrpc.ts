@@ -1,4 +1,5 @@
 /** Describes the JSON-RPC methods as an OpenRPC document, made of the same descriptors and rules as the methods. */
+import { isRequired } from "../codec/presence.js";
 import type { CommentOf } from "./comments.js";
 import { createSchemas } from "./json-schema.js";
 import { areaOf, type NamedMethod } from "../json-rpc/named-methods.js";
@@ -20,7 +21,7 @@ export function describeOpenRpc(methods: readonly NamedMethod[], info: DocumentI
       params: desc.input.fields.map((field) => ({
         name: field.jsonName,
         description: commentOf(`${desc.input.typeName}.${field.name}`),
-        required: false,
+        required: isRequired(field),
         schema: requests.field(field),
       })),
       result: {

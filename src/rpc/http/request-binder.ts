@@ -11,6 +11,7 @@ import {
   ScalarType,
   create,
 } from "@bufbuild/protobuf";
+import { isFieldError } from "@bufbuild/protobuf/reflect";
 import { makeImmutable } from "../../base/immutable.js";
 import { Failure } from "../errors.js";
 import { parseJson } from "../codec/parse-json.js";
@@ -130,8 +131,12 @@ export function bindObject(input: DescMessage, json: JsonValue): object {
 }
 
 function bodySentence(error: unknown): string {
-  const cause = error instanceof Error ? /field \S+\.(\w+) from JSON: (.*)$/s.exec(error.message) : undefined;
-  return cause ? `${cause[1]}: ${shorten(cause[2]!)}.` : "The request body does not have the expected shape.";
+  const cause = error instanceof Error ? error.cause : undefined;
+  if (!isFieldError(cause)) {
+    return "The request body does not have the expected shape.";
+  }
+  const field = cause.field();
+  return `${field.kind === "field" ? field.jsonName : field.name}: ${shorten(cause.message)}.`;
 }
 
 function textParser(field: DescField, name: string): Parse {

@@ -3,7 +3,7 @@ import { JSONRPCErrorCode } from "json-rpc-2.0";
 import { maxListBytes } from "../../base/answer-budget.js";
 import type { Failure } from "../errors.js";
 import type { Gate, Lease } from "../gate.js";
-import { asObject, type JsonRpcRequest, serverError, writeFailure } from "./request.js";
+import { idOf, type JsonRpcRequest, serverError, writeFailure } from "./request.js";
 
 /** Most requests of one batch. */
 const maxBatch = 100;
@@ -76,6 +76,6 @@ function refuseTooLarge(request: unknown): string[] {
 
 /** The answer to a request that is not looked at; none to a notification. */
 function refuse(request: unknown, message: string, data?: object): string[] {
-  const { id } = asObject(request) as { readonly id?: string | number | null };
+  const id = idOf(request);
   return id === undefined ? [] : [writeFailure(serverError, message, id, data)];
 }

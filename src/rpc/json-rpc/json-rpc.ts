@@ -3,19 +3,13 @@
  * rpc by its name; requests without it are the node-call envelope that existing clients of such networks speak, answered
  * in its own shape.
  */
-import {
-  JSONRPCErrorCode,
-  JSONRPCErrorException,
-  JSONRPCServer,
-  type JSONRPCRequest,
-  type JSONRPCResponse,
-} from "json-rpc-2.0";
+import { JSONRPCErrorCode, JSONRPCErrorException, JSONRPCServer, type JSONRPCResponse } from "json-rpc-2.0";
 import { parseJson } from "../codec/parse-json.js";
 import { explain, type ProtocolParts } from "../gate.js";
 import { receiveBatch } from "./batch.js";
 import { compileMethod, type NamedMethod, type RunMethod } from "./named-methods.js";
 import { isNodeCallRequest, type AnswerNodeCall, receiveNodeCall } from "./node-call-envelope.js";
-import { asObject, type JsonRpcRequest, serverError, writeFailure } from "./request.js";
+import { idOf, isRequest, type JsonRpcRequest, serverError, writeFailure } from "./request.js";
 
 export interface JsonRpcParts extends Pick<ProtocolParts, "gate" | "onInternalError"> {
   readonly methods: readonly NamedMethod[];
@@ -37,7 +31,10 @@ export function createJsonRpcEntry(parts: JsonRpcParts): JsonRpcEntry {
   const server = createMethodServer(parts, compiled);
 
   async function receive(request: unknown, given: JsonRpcRequest): Promise<string | undefined> {
-    const response = await server.receive(asObject(request) as JSONRPCRequest, given);
+    if (!isRequest(request)) {
+      return writeFailure(JSONRPCErrorCode.InvalidRequest, "Invalid Request", idOf(request) ?? null);
+    }
+    const response = await server.receive(request, given);
     return response === null ? undefined : writeResponse(response);
   }
 
@@ -63,18 +60,22 @@ function createMethodServer(
   compiled: ReadonlyMap<string, RunMethod>,
 ): JSONRPCServer<JsonRpcRequest> {
   const server = new JSONRPCServer<JsonRpcRequest>({ errorListener: () => undefined });
-  for (const { name, served } of parts.methods) {
-    const run = compiled.get(name)!;
+  const addMethod = (name: string, run: (params: unknown, given: JsonRpcRequest) => Promise<string> | string): void =>
     server.addMethod(name, async (params: unknown, given) => {
-      given.lease.method = served;
       try {
-        return new RawJson(await run(params, given.call));
+        return new RawJson(await run(params, given));
       } catch (error) {
         throw toException(error, given, parts);
       }
     });
+  for (const { name, served } of parts.methods) {
+    const run = compiled.get(name)!;
+    addMethod(name, (params, given) => {
+      given.lease.method = served;
+      return run(params, given.call);
+    });
   }
-  server.addMethod("rpc.discover", () => new RawJson(parts.discover()));
+  addMethod("rpc.discover", () => parts.discover());
   return server;
 }
 

@@ -3,6 +3,7 @@ import type { DescField, DescService, JsonValue } from "@bufbuild/protobuf";
 import { Failure } from "../errors.js";
 import { readHttpRule } from "../http/http-rule.js";
 import { jsonEncoder, jsonFieldEncoder } from "../codec/json-encoder.js";
+import { isRequired } from "../codec/presence.js";
 import { bindObject } from "../http/request-binder.js";
 import type { Call, ServedMethod, ServedService } from "../service.js";
 
@@ -37,15 +38,32 @@ export function nameMethods(services: readonly ServedService[]): NamedMethod[] {
     );
 }
 
+/** Takes a request message and gives the JSON text of the answer. Throws what the method throws. */
+export type AnswerRequest = (request: object, call: Call) => Promise<string>;
+
 /** Takes parameters, named or by position, and gives the JSON text of the answer. Throws what the method throws. */
 export type RunMethod = (params: unknown, call: Call) => Promise<string>;
 
+/** Compiles what becomes of a request, however it was read. */
+export function compileAnswer({ served, responseField }: NamedMethod): AnswerRequest {
+  const encode = responseField === undefined ? jsonEncoder(served.desc.output) : jsonFieldEncoder(responseField);
+  return async (request, call) => encode(await Promise.resolve(served.invoke(request, call)));
+}
+
 /** Compiles a method for callers without generated code. */
-export function compileMethod({ served, responseField }: NamedMethod): RunMethod {
-  const { input, output } = served.desc;
-  const encode = responseField === undefined ? jsonEncoder(output) : jsonFieldEncoder(responseField);
-  return async (params, call) =>
-    encode(await Promise.resolve(served.invoke(bindObject(input, nameParameters(params)), call)));
+export function compileMethod(method: NamedMethod): RunMethod {
+  const { input } = method.served.desc;
+  const answer = compileAnswer(method);
+  // A missing message its method sees by itself; an empty text or a zero it would take for what was asked.
+  const required = input.fields.filter((field) => isRequired(field) && field.message === undefined);
+  return async (params, call) => {
+    const named = nameParameters(params);
+    const missing = required.find((field) => !isGiven(named, field));
+    if (missing !== undefined) {
+      throw new Failure("INVALID_REQUEST", `${missing.jsonName} is required.`);
+    }
+    return await answer(bindObject(input, named), call);
+  };
 
   /** Parameters by position are the fields of the request in their order. */
   function nameParameters(params: unknown): JsonValue {
@@ -57,4 +75,12 @@ export function compileMethod({ served, responseField }: NamedMethod): RunMethod
     }
     return Object.fromEntries(params.map((value, i) => [input.fields[i]!.jsonName, value as JsonValue]));
   }
+}
+
+/** A parameter goes by either name; null says as little as nothing. What is no object at all is refused elsewhere. */
+function isGiven(params: JsonValue, { jsonName, name }: DescField): boolean {
+  if (typeof params !== "object" || params === null || Array.isArray(params)) {
+    return true;
+  }
+  return [jsonName, name].some((key) => Object.hasOwn(params, key) && (params[key] ?? null) !== null);
 }

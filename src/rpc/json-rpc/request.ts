@@ -1,5 +1,5 @@
 /** A JSON-RPC request on its way, and the answers that need no method. */
-import { createJSONRPCErrorResponse } from "json-rpc-2.0";
+import { createJSONRPCErrorResponse, isJSONRPCID, JSONRPC, type JSONRPCRequest } from "json-rpc-2.0";
 import type { Failure } from "../errors.js";
 import type { Arrival, Lease } from "../gate.js";
 import type { Call } from "../service.js";
@@ -18,11 +18,28 @@ export interface JsonRpcRequest {
 export const serverError = -32_000;
 
 /** An error response, as JSON text. */
-export function writeFailure(code: number, message: string, id: string | number | null = null, data?: object): string {
+export function writeFailure(code: number, message: string, id: RequestId = null, data?: object): string {
   return JSON.stringify(createJSONRPCErrorResponse(id, code, message, data));
 }
 
-/** The library looks into every request; what is no object is no valid request either. */
-export function asObject(request: unknown): object {
-  return typeof request === "object" && request !== null && !Array.isArray(request) ? request : {};
+/** What a request is answered by; null where it says nothing that could be one. */
+export type RequestId = string | number | null;
+
+/** Whether this is a request of JSON-RPC 2.0: its method is a string, and its id, if any, of one of the three kinds. */
+export function isRequest(request: unknown): request is JSONRPCRequest {
+  const { jsonrpc, method, id } = asObject(request);
+  return jsonrpc === JSONRPC && typeof method === "string" && (id === undefined || isJSONRPCID(id));
+}
+
+/** The id to answer a request by; undefined where it is a notification, which gets no answer. */
+export function idOf(request: unknown): RequestId | undefined {
+  const { id } = asObject(request);
+  if (id === undefined) {
+    return isRequest(request) ? undefined : null;
+  }
+  return isJSONRPCID(id) ? id : null;
+}
+
+function asObject(request: unknown): { readonly jsonrpc?: unknown; readonly method?: unknown; readonly id?: unknown } {
+  return typeof request === "object" && request !== null ? request : {};
 }

@@ -1,9 +1,11 @@
 /** What assistants are offered: the rpcs that only read as tools, some of them as resources, too. */
 import type { Tool } from "@modelcontextprotocol/sdk/types.js";
+import { isRequired } from "../codec/presence.js";
 import type { CommentOf } from "../describe/comments.js";
 import { createSchemas } from "../describe/json-schema.js";
 import { compileMethod, type NamedMethod, type RunMethod } from "../json-rpc/named-methods.js";
 import type { ServedMethod } from "../service.js";
+import { createResources, type Resources } from "./mcp-resources.js";
 
 export interface OfferParts {
   readonly methods: readonly NamedMethod[];
@@ -18,15 +20,9 @@ export interface OfferedTool {
   readonly run: RunMethod;
 }
 
-export interface OfferedResource {
-  readonly title: string;
-  readonly run: RunMethod;
-}
-
 export interface McpOffer {
   readonly tools: ReadonlyMap<string, OfferedTool>;
-  /** By URI. */
-  readonly resources: ReadonlyMap<string, OfferedResource>;
+  readonly resources: Resources;
   /** The tools with their documentation and the JSON Schemas of their parameters; worked out when first asked for. */
   describeTools(): Tool[];
 }
@@ -39,12 +35,7 @@ export function createOffer({ methods, resources, commentOf }: OfferParts): McpO
   let described: Tool[] | undefined;
   return {
     tools,
-    resources: new Map(
-      Object.entries(resources).flatMap(([name, title]) => {
-        const tool = tools.get(toolName(name));
-        return tool === undefined ? [] : [[uriOf(name), { title, run: tool.run }]];
-      }),
-    ),
+    resources: createResources({ reads, titles: resources, commentOf }),
     describeTools: () => (described ??= reads.map((method) => describeTool(method, commentOf))),
   };
 }
@@ -52,10 +43,6 @@ export function createOffer({ methods, resources, commentOf }: OfferParts): McpO
 /** Tools have no dots in their names. */
 function toolName(name: string): string {
   return name.replace(".", "_");
-}
-
-function uriOf(name: string): string {
-  return `gatehouse://${name.replace(".", "/")}`;
 }
 
 function describeTool({ name, served: { desc } }: NamedMethod, commentOf: CommentOf): Tool {
@@ -66,10 +53,11 @@ function describeTool({ name, served: { desc } }: NamedMethod, commentOf: Commen
       { description: commentOf(`${desc.input.typeName}.${field.name}`), ...schemas.field(field) },
     ]),
   );
+  const required = desc.input.fields.filter(isRequired).map(({ jsonName }) => jsonName);
   return {
     name: toolName(name),
     description: commentOf(`${desc.parent.typeName}.${desc.name}`),
-    inputSchema: { type: "object", properties, $defs: schemas.definitions() },
+    inputSchema: { type: "object", properties, required, $defs: schemas.definitions() },
     annotations: { readOnlyHint: true },
   };
 }

@@ -4,6 +4,7 @@ import {
   CallToolRequestSchema,
   ErrorCode,
   ListResourcesRequestSchema,
+  ListResourceTemplatesRequestSchema,
   ListToolsRequestSchema,
   McpError,
   ReadResourceRequestSchema,
@@ -51,19 +52,29 @@ function handleTools({ server }: McpServer, offer: McpOffer, { call, onMethod, e
   });
 }
 
-function handleResources({ server }: McpServer, offer: McpOffer, { call, explain }: McpRequest): void {
-  server.setRequestHandler(ListResourcesRequestSchema, () => ({
-    resources: [...offer.resources].map(([uri, { title }]) => ({ uri, name: title, mimeType: "application/json" })),
+function handleResources({ server }: McpServer, offer: McpOffer, { call, onMethod, explain }: McpRequest): void {
+  server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources: offer.resources.list() }));
+  server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({
+    resourceTemplates: offer.resources.listTemplates(),
   }));
   server.setRequestHandler(ReadResourceRequestSchema, async ({ params: { uri } }) => {
-    const resource = offer.resources.get(uri);
+    const resource = offer.resources.find(uri);
+    onMethod(resource?.served);
     if (resource === undefined) {
-      throw new McpError(ErrorCode.InvalidParams, "There is no such resource.");
+      throw new McpError(resourceNotFound, "There is no such resource.", { uri });
     }
     try {
-      return { contents: [{ uri, mimeType: "application/json", text: await resource.run({}, call) }] };
+      return { contents: [{ uri, mimeType: "application/json", text: await resource.read(call) }] };
     } catch (error) {
-      throw new McpError(ErrorCode.InternalError, explain(error).message);
+      const { kind, message, reason } = explain(error);
+      throw new McpError(errorCodes.get(kind.httpStatus) ?? ErrorCode.InternalError, message, { uri, reason });
     }
   });
 }
+
+/** The protocol has this code for it, and the library no name. */
+const resourceNotFound = -32_002;
+const errorCodes: ReadonlyMap<number, number> = new Map([
+  [400, ErrorCode.InvalidParams],
+  [404, resourceNotFound],
+]);

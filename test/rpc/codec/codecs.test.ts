@@ -1,6 +1,7 @@
 import test from "ava";
-import { create, type DescMessage, equals, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { create, createFileRegistry, type DescMessage, equals, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { nestedTypes } from "@bufbuild/protobuf/reflect";
+import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { HealthSnapshotSchema, HealthStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import { GetProgramResponseSchema } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import { EveryTypeSchema } from "../../../gen/gatehouse/testing/v1/every_type_pb.js";
@@ -92,8 +93,24 @@ test("literals may leave out fields at any depth", (t) => {
     jsonEncoder(HealthSnapshotSchema)({ status: HealthStatus.OK, boot: { complete: true } }),
     '{"version":"","version_name":"","accepting":false,"mempool_size":null,"uptime_s":0,"status":"ok","dormant":false,' +
       '"boot":{"complete":true,"steps_total":0,"steps_ready":0,"steps_failed":0,"steps_skipped":0,"current":null},' +
-      '"subsystems":{},"ports":{},"main_loop":null,"errors":null}',
+      '"subsystems":{},"ports":{},' +
+      '"main_loop":{"heartbeat_age_s":null,"iterations_total":0,"exited":false,"exit_reason":null},' +
+      '"errors":{"uncaught_total":0,"unhandled_rejection_total":0,"last_uncaught":null}}',
   );
+});
+
+test("a message is null when unset only where it is optional, and one that would never end is refused", (t) => {
+  t.true(emptyText.includes('"child":null,"leaf":{"aUint32":0,"aTimestamp":"1970-01-01T00:00:00.000Z"}'), emptyText);
+  const loop = {
+    name: "loop.proto",
+    syntax: "proto3",
+    messageType: [
+      { name: "Outer", field: [{ name: "inner", number: 1, type: 11, label: 1, typeName: ".Inner" }] },
+      { name: "Inner", field: [{ name: "outer", number: 1, type: 11, label: 1, typeName: ".Outer" }] },
+    ],
+  };
+  const file = createFileRegistry(create(FileDescriptorProtoSchema, loop), () => undefined);
+  t.throws(() => jsonEncoder(file.getMessage("Outer")!), { message: /Outer holds itself without end/ });
 });
 
 test("a field named __proto__ is an entry like any other, in JSON and in bytes", (t) => {

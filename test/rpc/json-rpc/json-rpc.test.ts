@@ -2,34 +2,20 @@
 import test from "ava";
 import fc from "fast-check";
 import { JSONRPCClient, type JSONRPCResponse } from "json-rpc-2.0";
-import { createHash } from "node:crypto";
-import { signTransaction, createPublic } from "../../helpers/transactions.js";
 import { startMember } from "../../helpers/start-member.js";
 import { testKey } from "../../helpers/keys.js";
 import { heapBytes } from "../../helpers/heap.js";
-import { connectGrpc } from "../../helpers/grpc-client.js";
-import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { ask, askJson } from "../../helpers/plain-client.js";
 import { startTestNode, type TestNode } from "../../helpers/start-node.js";
+import { storeProgram } from "../../helpers/stored-program.js";
 import type { Teardown } from "../../helpers/teardown.js";
-import { until } from "../../helpers/until.js";
 
 const alice = testKey(90);
 
 async function startWithProgram(t: Teardown) {
   const node = await startMember(t);
-  const client = connectGrpc(node.port);
-  t.teardown(() => client.close());
-  const transaction = signTransaction(
-    alice,
-    1,
-    createPublic("notes", '{"big":12345678901234567890,"list":[1.0,"two"]}'),
-  );
-  const { hash } = await client.call(ChainService.method.submitTransaction, { transaction });
-  await until(async () => (await askJson<{ number: number }>(node.port, "/chain/head")).number === 1);
-  const name = createHash("sha256").update(`${alice.publicKey}:notes:1:`).digest("hex");
-  const address = `stor-${name.slice(0, 40)}`;
-  return { node, hash, address };
+  const stored = await storeProgram(t, node, "notes", '{"big":12345678901234567890,"list":[1.0,"two"]}', alice);
+  return { node, ...stored };
 }
 
 async function post(node: TestNode, body: unknown, headers: Record<string, string> = {}): Promise<string> {
@@ -94,8 +80,83 @@ test("wrong parameters, unknown methods and the names of every object's own are 
     };
     t.is(error.code, code, `${method} ${JSON.stringify(params)}`);
   }
+  for (const [method, params, sentence] of [
+    ["storage.getProgram", {}, "storageAddress is required."],
+    ["storage.getField", { storageAddress: "x" }, "field is required."],
+    ["storage.getField", { storage_address: "x" }, "field is required."],
+    ["storage.getField", ["x"], "field is required."],
+    ["storage.getProgram", { storageAddress: 1 }, /^storageAddress: /],
+    ["storage.getProgram", { storage_address: 1 }, /^storageAddress: /],
+    ["zk.getNullifier", { nullifierHash: [] }, /^nullifierHash: /],
+    ["chain.submitTransaction", {}, "The request must hold a transaction."],
+    ["chain.submitTransaction", { transaction: { body: 7 } }, /^body: /],
+  ] as const) {
+    const { error } = JSON.parse(await post(node, { jsonrpc: "2.0", id: 1, method, params })) as {
+      error: { code: number; message: string };
+    };
+    t.is(error.code, -32602);
+    if (typeof sentence === "string") {
+      t.is(error.message, sentence);
+    } else {
+      t.regex(error.message, sentence);
+    }
+  }
   const harmless = '{"jsonrpc":"2.0","id":1,"method":"info.getVersion","params":{"__proto__":{"a":1},"constructor":1}}';
   t.like(JSON.parse(await post(node, harmless)), { result: "0.1.0" });
+});
+
+test("what is no request is refused, by its id where that can be one, alone and in batches", async (t) => {
+  const node = await startMember(t);
+  const version = { jsonrpc: "2.0", method: "info.getVersion" };
+  const invalid = (id: unknown) => ({ jsonrpc: "2.0", id, error: { code: -32600, message: "Invalid Request" } });
+  const cases: readonly (readonly [unknown, unknown])[] = [
+    ...[1, null, {}, [], true].flatMap((method) => [
+      [{ ...version, method, id: 7 }, invalid(7)] as const,
+      [{ ...version, method, id: "a" }, invalid("a")] as const,
+      [{ ...version, method }, invalid(null)] as const,
+    ]),
+    [{ jsonrpc: "2.0", id: 7 }, invalid(7)],
+    ...[{}, [], true, { toString: "x" }, [1]].map((id) => [{ ...version, id }, invalid(null)] as const),
+    [{ ...version, method: 1, id: {} }, invalid(null)],
+    [{ ...version, jsonrpc: "1.0", id: 7 }, invalid(7)],
+    [{ ...version, jsonrpc: 2, id: {} }, invalid(null)],
+    ...["a", "", 7, -1.5, 0, null].map(
+      (id) =>
+        [
+          { ...version, id },
+          { jsonrpc: "2.0", id, result: "0.1.0" },
+        ] as const,
+    ),
+  ];
+  for (const [request, answer] of cases) {
+    t.deepEqual(JSON.parse(await post(node, request)), answer as never, JSON.stringify(request));
+  }
+  for (const text of ["7", '"info.getVersion"', "null", "true"]) {
+    t.deepEqual(JSON.parse(await post(node, text)), invalid(null) as never, text);
+  }
+  const inBatch = [...cases, [7, invalid(null)], [null, invalid(null)], [[], invalid(null)]] as const;
+  t.deepEqual(
+    JSON.parse(
+      await post(
+        node,
+        inBatch.map(([request]) => request),
+      ),
+    ),
+    inBatch.map(([, answer]) => answer) as never,
+  );
+});
+
+test("a request that a full batch refuses is answered by an id that is none only as null", async (t) => {
+  const node = await startTestNode(t, { "rate-limit": "1", "rate-limit-exempt": "192.0.2.1" });
+  const one = { jsonrpc: "2.0", method: "info.getVersion" };
+  const answers = JSON.parse(
+    await post(node, [one, ...[{}, true, "a", 7, null].map((id) => ({ ...one, id })), { ...one, method: 1 }, one]),
+  ) as { id: unknown; error: { data?: { reason: string } } }[];
+  t.deepEqual(
+    answers.map(({ id }) => id),
+    [null, null, "a", 7, null, null],
+  );
+  t.true(answers.every(({ error }) => error.data?.reason === "RATE_LIMITED"));
 });
 
 test("a batch is bounded, each of its requests counts, and notifications are done and not answered", async (t) => {

@@ -1,6 +1,7 @@
 /** The tools for assistants, with the protocol's own client. */
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { UriTemplate } from "@modelcontextprotocol/sdk/shared/uriTemplate.js";
 import test from "ava";
 import { startMember } from "../../helpers/start-member.js";
 import { endpointOf, networkOf, startMemberOf } from "../../helpers/network.js";
@@ -8,6 +9,7 @@ import { testKey } from "../../helpers/keys.js";
 import { ask, askJson } from "../../helpers/plain-client.js";
 import type { Teardown } from "../../helpers/teardown.js";
 import type { TestNode } from "../../helpers/start-node.js";
+import { storeProgram } from "../../helpers/stored-program.js";
 import { until } from "../../helpers/until.js";
 
 const flags = { "mcp-enabled": true, "mcp-port": "0" };
@@ -62,10 +64,91 @@ test("health, node and genesis are resources", async (t) => {
   await t.throwsAsync(client.readResource({ uri: "gatehouse://info/moon" }), { message: /no such resource/ });
 });
 
+test("what needs a parameter is a template, and reads as plain HTTP does", async (t) => {
+  const node = await startMember(t, flags);
+  const { address } = await storeProgram(t, node, "a/b ключ?", '{"a/b":[1.0,"two"],"":3}');
+  const client = await connect(t, node);
+  const { resourceTemplates } = await client.listResourceTemplates();
+  const templates = new Map(resourceTemplates.map(({ name, uriTemplate }) => [name, uriTemplate]));
+  t.is(templates.get("storage.getProgram"), "gatehouse://storage/getProgram/{storageAddress}");
+  t.is(templates.get("storage.getFieldItem"), "gatehouse://storage/getFieldItem/{storageAddress}/{field}/{index}");
+  t.is(templates.get("storage.searchPrograms"), "gatehouse://storage/searchPrograms/{q}{?exact,limit,offset}");
+  t.is(templates.get("chain.getBlock"), "gatehouse://chain/getBlock/{number}");
+  t.false(templates.has("info.getInfo") || templates.has("chain.submitTransaction"));
+  t.true(resourceTemplates.every(({ description = "" }) => description.length > 5));
+
+  const expand = (name: string, variables: Record<string, string>) =>
+    new UriTemplate(templates.get(name)!).expand(variables);
+  const text = async (uri: string) => ((await client.readResource({ uri })).contents[0] as { text: string }).text;
+  const plain = async (path: string) => (await ask(node.port, path)).text;
+  const storageAddress = address;
+  for (const [uri, path] of [
+    [expand("storage.getProgram", { storageAddress }), `/storage-program/${address}`],
+    [expand("storage.getField", { storageAddress, field: "a/b" }), `/storage-program/${address}/field/a%2Fb`],
+    [expand("storage.getField", { storageAddress, field: "" }), `/storage-program/${address}/field/`],
+    [
+      expand("storage.getFieldItem", { storageAddress, field: "a/b", index: "1" }),
+      `/storage-program/${address}/field/a%2Fb/item/1`,
+    ],
+    [
+      expand("storage.searchPrograms", { q: "B ключ?", exact: "false", limit: "1" }),
+      `/storage-program/search?q=${encodeURIComponent("B ключ?")}&limit=1`,
+    ],
+    ["gatehouse://storage/searchPrograms/b", "/storage-program/search?q=b"],
+    [expand("chain.getBlock", { number: "1" }), "/chain/blocks/1"],
+  ] as const) {
+    t.is(await text(uri), await plain(path), uri);
+  }
+
+  const unknown = `stor-${"0".repeat(40)}`;
+  for (const [uri, code, message] of [
+    [`gatehouse://storage/getProgram/${unknown}`, -32002, /no program|not exist|There is no/i],
+    ["gatehouse://storage/getProgram/x", -32602, /address/i],
+    ["gatehouse://chain/getBlock/first", -32602, /number must be a whole number/],
+    ["gatehouse://chain/getBlock", -32002, /no such resource/],
+    ["gatehouse://chain/getBlock/1/2", -32002, /no such resource/],
+    ["gatehouse://chain/submitTransaction/x", -32002, /no such resource/],
+    ["gatehouse://chain/getHead", -32002, /no such resource/],
+    ["gatehouse://storage/getProgram/%zz", -32002, /no such resource/],
+    ["http://storage/getProgram/x", -32002, /no such resource/],
+    ["gatehouse://__proto__/constructor/x", -32002, /no such resource/],
+  ] as const) {
+    const error = await t.throwsAsync(client.readResource({ uri }), { message }, uri);
+    t.is((error as Error & { code: number }).code, code, uri);
+  }
+});
+
+test("arguments that must be given are marked, and missing or wrong ones are named as callers write them", async (t) => {
+  const node = await startMember(t, flags);
+  const client = await connect(t, node);
+  const tools = new Map((await client.listTools()).tools.map((tool) => [tool.name, tool]));
+  const required = (name: string) => tools.get(name)!.inputSchema.required;
+  t.deepEqual(required("storage_getFieldItem"), ["storageAddress", "field", "index"]);
+  t.deepEqual(required("storage_searchPrograms"), ["q"]);
+  t.deepEqual(required("zk_getMerkleProof"), ["commitment"]);
+  t.deepEqual(required("health_getReadiness"), []);
+  for (const [name, given, sentence] of [
+    ["storage_getProgram", {}, "INVALID_REQUEST: storageAddress is required."],
+    ["storage_getProgram", { storageAddress: null }, "INVALID_REQUEST: storageAddress is required."],
+    ["storage_getProgram", { storageAddress: 1 }, /^INVALID_REQUEST: storageAddress: /],
+    ["storage_hasField", { storageAddress: "x" }, "INVALID_REQUEST: field is required."],
+    ["zk_getNullifier", { nullifierHash: {} }, /^INVALID_REQUEST: nullifierHash: /],
+    ["storage_searchPrograms", { q: [] }, /^INVALID_REQUEST: q: /],
+  ] as const) {
+    const result = await client.callTool({ name, arguments: given });
+    t.true(result.isError);
+    if (typeof sentence === "string") {
+      t.is(textOf(result), sentence);
+    } else {
+      t.regex(textOf(result), sentence);
+    }
+  }
+});
+
 test("what a session can do is what it says", async (t) => {
   const client = await connect(t, await startMember(t, flags));
   t.deepEqual(client.getServerCapabilities(), { tools: {}, resources: {} });
-  await t.throwsAsync(client.listResourceTemplates(), { message: /Method not found/ });
+  await t.throwsAsync(client.listPrompts(), { message: /Method not found/ });
 });
 
 test("pages of other sites, other paths and other methods are turned away", async (t) => {

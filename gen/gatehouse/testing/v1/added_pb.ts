@@ -8,13 +8,14 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../../google/api/annotations_pb.js";
+import { file_google_api_field_behavior } from "../../../google/api/field_behavior_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file gatehouse/testing/v1/added.proto.
  */
 export const file_gatehouse_testing_v1_added: GenFile = /*@__PURE__*/
-  fileDesc("CiBnYXRlaG91c2UvdGVzdGluZy92MS9hZGRlZC5wcm90bxIUZ2F0ZWhvdXNlLnRlc3RpbmcudjEiHwoPR2V0VGhpbmdSZXF1ZXN0EgwKBG5hbWUYASABKAkiLwoQR2V0VGhpbmdSZXNwb25zZRIMCgRuYW1lGAEgASgJEg0KBWNvdW50GAIgASgEMokBCgxBZGRlZFNlcnZpY2USeQoIR2V0VGhpbmcSJS5nYXRlaG91c2UudGVzdGluZy52MS5HZXRUaGluZ1JlcXVlc3QaJi5nYXRlaG91c2UudGVzdGluZy52MS5HZXRUaGluZ1Jlc3BvbnNlIh6C0+STAhgSFi90ZXN0aW5nL3RoaW5ncy97bmFtZX1iBnByb3RvMw", [file_google_api_annotations]);
+  fileDesc("CiBnYXRlaG91c2UvdGVzdGluZy92MS9hZGRlZC5wcm90bxIUZ2F0ZWhvdXNlLnRlc3RpbmcudjEiJAoPR2V0VGhpbmdSZXF1ZXN0EhEKBG5hbWUYASABKAlCA+BBAiIvChBHZXRUaGluZ1Jlc3BvbnNlEgwKBG5hbWUYASABKAkSDQoFY291bnQYAiABKAQyjAEKDEFkZGVkU2VydmljZRJ8CghHZXRUaGluZxIlLmdhdGVob3VzZS50ZXN0aW5nLnYxLkdldFRoaW5nUmVxdWVzdBomLmdhdGVob3VzZS50ZXN0aW5nLnYxLkdldFRoaW5nUmVzcG9uc2UiIZACAYLT5JMCGBIWL3Rlc3RpbmcvdGhpbmdzL3tuYW1lfWIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior]);
 
 /**
  * Asks for a thing.

@@ -1,0 +1,80 @@
+/** How a plain route can fail: for reasons of its own, which the contract names, and for those of every request. */
+import { getOption } from "@bufbuild/protobuf";
+import { failures, ReasonSchema } from "../../../gen/gatehouse/errors/v1/errors_pb.js";
+import { catalogue, type Reason } from "../errors.js";
+import type { CommentOf } from "./comments.js";
+import type { JsonSchema } from "./json-schema.js";
+import type { HttpRoute } from "../http/http-rule.js";
+import type { ServedMethod } from "../service.js";
+
+/** What the gate and the reading of requests refuse, where no room is for the answer, and what may happen to anything. */
+const ofAnyRequest: readonly Reason[] = ["INVALID_SIGNATURE", "OVERLOADED", "INTERNAL_ERROR"];
+/** Probes are not counted, and never ask the database. */
+const ofAnyButProbes: readonly Reason[] = ["RATE_LIMITED", "DATABASE_UNAVAILABLE"];
+const ofBodies: readonly Reason[] = ["REQUEST_TIMEOUT", "PAYLOAD_TOO_LARGE"];
+
+const names = new Map(ReasonSchema.values.map(({ number, localName }) => [number, localName as Reason]));
+
+/** The reasons by their HTTP status, both in ascending order. */
+export function failuresOf({ desc, isProbe }: ServedMethod, route: HttpRoute): [status: number, Reason[]][] {
+  const reasons = new Set<Reason>([
+    ...(desc.input.fields.length > 0 ? (["INVALID_REQUEST"] as const) : []),
+    ...getOption(desc, failures).map((number) => names.get(number)!),
+    ...(route.hasBody ? ofBodies : []),
+    ...ofAnyRequest,
+    ...(isProbe ? [] : ofAnyButProbes),
+  ]);
+  const byStatus = new Map<number, Reason[]>();
+  for (const reason of Object.keys(catalogue) as Reason[]) {
+    if (reasons.has(reason)) {
+      const status = catalogue[reason].httpStatus;
+      byStatus.set(status, [...(byStatus.get(status) ?? []), reason]);
+    }
+  }
+  return [...byStatus].sort(([a], [b]) => a - b);
+}
+
+export const failureSchema: JsonSchema = {
+  description: "The one error body of every route.",
+  type: "object",
+  required: ["success", "error", "errorCode"],
+  properties: {
+    success: { const: false },
+    error: { type: "string", description: "A sentence for a person." },
+    errorCode: { type: "string", enum: Object.keys(catalogue), description: "The reason, for a machine." },
+    retryAfter: { type: "integer", minimum: 0, description: "Whole seconds after which trying again makes sense." },
+  },
+};
+
+export const failureReference: JsonSchema = { $ref: "#/components/schemas/Failure" };
+
+/** Failures as responses of operations. */
+export interface FailureResponses {
+  /** Whatever an operation does not name. */
+  readonly any: object;
+  /** The response of a status; one with an example stands where it occurs, others are described once for all. */
+  describe(reasons: readonly Reason[], example: unknown): object;
+  /** Those that were described once, by name. */
+  definitions(): Readonly<Record<string, object>>;
+}
+
+export function createFailureResponses(commentOf: CommentOf): FailureResponses {
+  const definitions = new Map<string, object>();
+  const define = (name: string, description: string): object => {
+    definitions.set(name, { description, content: { "application/json": { schema: failureReference } } });
+    return { $ref: `#/components/responses/${name}` };
+  };
+  return {
+    any: define("Failure", "Refused or failed."),
+    describe(reasons, example) {
+      const description = reasons
+        .map((reason) => [`\`${reason}\``, commentOf(`gatehouse.errors.v1.Reason.REASON_${reason}`)])
+        .map((parts) => parts.filter((part) => part !== "").join(": "))
+        .join("\n\n");
+      return example === undefined
+        ? define(reasons.join("."), description)
+        : { description, content: { "application/json": { schema: failureReference, example } } };
+    },
+    definitions: () => Object.fromEntries(definitions),
+  };
+}

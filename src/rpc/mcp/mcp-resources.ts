@@ -1,0 +1,98 @@
+/**
+ * What assistants may read by its URI: `gatehouse://<area>/<method>`, followed by what the method must be told, a segment
+ * for each, and by what it may be told as a query.
+ */
+import type { DescField } from "@bufbuild/protobuf";
+import type { Resource, ResourceTemplate } from "@modelcontextprotocol/sdk/types.js";
+import { isRequired } from "../codec/presence.js";
+import type { CommentOf } from "../describe/comments.js";
+import { splitPath } from "../http/path-template.js";
+import { compileRequestBinder } from "../http/request-binder.js";
+import { compileAnswer, type NamedMethod } from "../json-rpc/named-methods.js";
+import type { Call, ServedMethod } from "../service.js";
+
+/** A resource that was asked for. */
+export interface FoundResource {
+  readonly served: ServedMethod;
+  /** Gives JSON text; throws what the method throws, and for parameters that are none. */
+  readonly read: (call: Call) => Promise<string>;
+}
+
+export interface ResourceParts {
+  /** The methods that read. */
+  readonly reads: readonly NamedMethod[];
+  /** Titles of those that are resources although they need no parameter, by name. */
+  readonly titles: Readonly<Record<string, string>>;
+  readonly commentOf: CommentOf;
+}
+
+export interface Resources {
+  /** Without parameters. */
+  list(): Resource[];
+  /** With parameters. */
+  listTemplates(): ResourceTemplate[];
+  /** The one with this URI; undefined where there is none. */
+  find(uri: string): FoundResource | undefined;
+}
+
+const scheme = "gatehouse://";
+const mimeType = "application/json";
+
+export function createResources({ reads, titles, commentOf }: ResourceParts): Resources {
+  const isTitled = ({ name }: NamedMethod): boolean => Object.hasOwn(titles, name);
+  const offered = reads.filter((method) => requiredOf(method).length > 0 || isTitled(method));
+  const byPlace = new Map(offered.map((method) => [placeOf(method), compileResource(method)]));
+
+  return {
+    list: () =>
+      Object.entries(titles).flatMap(([name, title]) => {
+        const method = offered.find((one) => one.name === name);
+        return method === undefined ? [] : [{ uri: `${scheme}${placeOf(method)}`, name: title, mimeType }];
+      }),
+    listTemplates: () => offered.filter((method) => !isTitled(method)).map((method) => describe(method, commentOf)),
+    find(uri) {
+      const [path, query = ""] = uri.split(/\?(.*)/s, 2) as [string, string?];
+      const segments = path.startsWith(scheme) ? splitPath(`/${path.slice(scheme.length)}`) : undefined;
+      const [area, method, ...parameters] = segments ?? [];
+      return byPlace.get(`${area}/${method}`)?.(parameters, query);
+    },
+  };
+}
+
+/** Where a method stands in its URI: `storage/getProgram`. */
+function placeOf({ name }: NamedMethod): string {
+  return name.replace(".", "/");
+}
+
+function requiredOf({ served }: NamedMethod): DescField[] {
+  return served.desc.input.fields.filter(isRequired);
+}
+
+/** Parameters and query to the resource; undefined for another number of parameters. */
+type FindResource = (parameters: readonly string[], query: string) => FoundResource | undefined;
+
+function compileResource(method: NamedMethod): FindResource {
+  const { served } = method;
+  const names = requiredOf(method).map(({ name }) => name);
+  const bind = compileRequestBinder(served.desc.input, names, false);
+  const answer = compileAnswer(method);
+  return (parameters, query) =>
+    parameters.length === names.length
+      ? { served, read: async (call) => await answer(bind(parameters, query, undefined), call) }
+      : undefined;
+}
+
+/** As a template of RFC 6570. */
+function describe(method: NamedMethod, commentOf: CommentOf): ResourceTemplate {
+  const { desc } = method.served;
+  const segments = requiredOf(method).map(({ jsonName }) => `/{${jsonName}}`);
+  const query = desc.input.fields
+    .filter((field) => !isRequired(field) && field.message === undefined)
+    .map(({ jsonName, fieldKind }) => (fieldKind === "list" ? `${jsonName}*` : jsonName));
+  return {
+    uriTemplate: `${scheme}${placeOf(method)}${segments.join("")}${query.length > 0 ? `{?${query.join(",")}}` : ""}`,
+    name: method.name,
+    description: commentOf(`${desc.parent.typeName}.${desc.name}`),
+    mimeType,
+  };
+}

@@ -1,0 +1,72 @@
+/** A node whose package is without the image of the contract, or has one that is none, says less of itself and serves. */
+import test from "ava";
+import { copyFile, cp, mkdir, symlink, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { ask } from "../../helpers/plain-client.js";
+import { startCli } from "../../helpers/start-cli.js";
+import { type Teardown, temporaryDirectory } from "../../helpers/teardown.js";
+
+const warning = "Descriptions of the interface are without comments";
+
+/** Starts a node of a package of its own. */
+async function startCopy(t: Teardown, putImage: (path: string) => Promise<unknown>) {
+  const root = await temporaryDirectory(t);
+  for (const name of ["package.json", "dist/src", "dist/gen", "dist/assets"]) {
+    await cp(name, join(root, name), { recursive: true });
+  }
+  await symlink(resolve("node_modules"), join(root, "node_modules"));
+  await mkdir(join(root, "gen"));
+  await putImage(join(root, "gen/contract.binpb"));
+  const ports = ["--rpc-port", "0", "--omni-port", "0"];
+  const args = ["start", "--data-dir", join(root, "data"), "--host", "127.0.0.1", "--log-level", "warn", ...ports];
+  const node = await startCli(t, args, {}, [], join(root, "dist/src/main.js"));
+  return { node, root };
+}
+
+interface Described {
+  readonly paths: Readonly<
+    Record<string, { readonly get?: { readonly summary: string; readonly description?: string } }>
+  >;
+}
+
+async function readDocuments(port: number) {
+  const openApi = await ask(port, "/openapi.json");
+  const docs = await ask(port, "/docs");
+  const discover = '{"jsonrpc":"2.0","id":1,"method":"rpc.discover"}';
+  const openRpc = await ask(port, "/", { method: "POST", body: discover });
+  return { openApi, docs, openRpc };
+}
+
+for (const [title, putImage] of [
+  ["missing", () => Promise.resolve()],
+  ["empty", (path: string) => writeFile(path, "")],
+  ["damaged", (path: string) => writeFile(path, Buffer.alloc(1000, 0xff))],
+  ["a directory", (path: string) => mkdir(path)],
+] as const) {
+  test(`the image is ${title}: documents are without comments, and the operator is told once`, async (t) => {
+    const { node, root } = await startCopy(t, putImage);
+    for (let round = 0; round < 2; round++) {
+      const { openApi, docs, openRpc } = await readDocuments(node.port);
+      t.is(openApi.status, 200);
+      const { paths } = JSON.parse(openApi.text) as Described;
+      t.true(Object.keys(paths).length > 25);
+      t.is(paths["/version"]?.get?.summary, "GetVersion");
+      t.is(paths["/version"]?.get?.description, undefined);
+      t.is(docs.status, 200);
+      t.regex(docs.text, /<rapi-doc /);
+      t.like(JSON.parse(openRpc.text), { result: { openrpc: "1.3.2" } });
+      for (const { text } of [openApi, docs, openRpc]) {
+        t.false(text.includes(root));
+      }
+    }
+    const lines = `${node.stdout()}${node.stderr()}`.split("\n").filter((line) => line.includes(warning));
+    t.is(lines.length, 1, node.stderr());
+  });
+}
+
+test("the image is there: documents have the contract's comments, and nobody is told", async (t) => {
+  const { node } = await startCopy(t, (path) => copyFile("gen/contract.binpb", path));
+  const { paths } = JSON.parse((await readDocuments(node.port)).openApi.text) as Described;
+  t.like(paths["/version"]?.get, { summary: "The node version", description: "The node version." });
+  t.false(`${node.stdout()}${node.stderr()}`.includes(warning));
+});

@@ -1,0 +1,190 @@
+/** What /openapi.json says, against what it is made of and what the encoder writes. */
+import { type DescMessage, getOption, hasOption } from "@bufbuild/protobuf";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import test from "ava";
+import { probe, raw_json } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
+import { http } from "../../../gen/google/api/annotations_pb.js";
+import { jsonEncoder } from "../../../src/rpc/codec/json-encoder.js";
+import { createSchemas } from "../../../src/rpc/describe/json-schema.js";
+import { catalogue, type Reason } from "../../../src/rpc/errors.js";
+import { contractServices } from "../../helpers/contract-files.js";
+import { askJson } from "../../helpers/plain-client.js";
+import { createRandom, randomMessage } from "../../helpers/random-message.js";
+import { startTestNode } from "../../helpers/start-node.js";
+import { fileTeardown } from "../../helpers/teardown.js";
+
+interface Content {
+  readonly "application/json": { readonly schema: object; readonly example?: unknown };
+}
+
+interface Answer {
+  readonly $ref?: string;
+  readonly description: string;
+  readonly content: Content;
+}
+
+interface Parameter {
+  readonly name: string;
+  readonly in: string;
+  readonly required?: boolean;
+  readonly schema: object;
+  readonly example?: unknown;
+}
+
+interface Operation {
+  readonly operationId: string;
+  readonly description: string;
+  readonly parameters: readonly Parameter[];
+  readonly requestBody?: { readonly content: Content };
+  readonly responses: Readonly<Record<string, Answer>>;
+}
+
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, { readonly properties: object; readonly required?: string[] }>>;
+    readonly responses: Readonly<Record<string, Answer>>;
+  };
+}
+
+const routed = (await contractServices())
+  .flatMap((service) => service.methods)
+  .filter((method) => hasOption(method, http));
+const outputs = routed.map(({ output }) => output);
+const probes = new Set(
+  routed
+    .filter((method) => getOption(method, probe))
+    .map(({ parent, localName }) => `${parent.typeName.split(".").at(-3)}.${localName}`),
+);
+
+const seed = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000);
+
+const whole = fileTeardown();
+let document: Document;
+let operations: Operation[];
+
+test.before(async () => {
+  const { port } = await startTestNode(whole, { "tlsnotary-enabled": true });
+  document = await askJson<Document>(port, "/openapi.json");
+  operations = Object.values(document.paths).flatMap((path) => Object.values(path));
+});
+
+/** The responses of an operation, references followed. */
+function answersOf({ responses }: Operation): [status: string, answer: Answer][] {
+  return Object.entries(responses).map(([status, answer]) => [
+    status,
+    answer.$ref === undefined ? answer : document.components.responses[answer.$ref.split("/").at(-1)!]!,
+  ]);
+}
+
+/** At this status the operation answers as it does else; failures are another form of it. */
+function isRefusal({ responses }: Operation, status: number): boolean {
+  return responses[status]?.description.startsWith("Done; ") === true;
+}
+
+const reasonsIn = (text: string): Reason[] =>
+  [...text.matchAll(/\b[A-Z]+(?:_[A-Z]+)*\b/g)].map(([word]) => word as Reason).filter((word) => word in catalogue);
+
+test("what the contract says is always there is not nullable, and what may be unset is", (t) => {
+  const { schemas } = document.components;
+  const at = (schema: string, name: string): unknown =>
+    (schemas[schema]!.properties as Readonly<Record<string, unknown>>)[name];
+  t.like(at("health.HealthSnapshot", "boot"), { $ref: "#/components/schemas/health.Boot" });
+  t.like(at("health.HealthSnapshot", "main_loop"), { $ref: "#/components/schemas/health.MainLoop" });
+  t.like(at("storage.GetProgramResponse", "acl"), { $ref: "#/components/schemas/storage.AccessControl" });
+  t.like(at("storage.GetProgramResponse", "createdAt"), { type: "string", format: "date-time" });
+  t.like(at("health.Subsystem", "lastError"), {
+    anyOf: [{ $ref: "#/components/schemas/health.ErrorEvent" }, { type: "null" }],
+  });
+  t.like(at("zk.GetMerkleProofResponse", "proof"), { $ref: "#/components/schemas/zk.MerkleProof" });
+  t.like(at("health.Boot", "current"), { type: ["string", "null"] });
+});
+
+test("what must be given is required, and nothing else", (t) => {
+  const required = (path: string): string[] =>
+    document.paths[path]!.get!.parameters.filter((parameter) => parameter.required).map(({ name }) => name);
+  t.deepEqual(required("/storage-program/search"), ["q"]);
+  t.deepEqual(required("/storage-program/owner/{owner}"), ["owner"]);
+  t.deepEqual(required("/zk/merkle/proof/{commitment}"), ["commitment"]);
+  t.deepEqual(required("/zk/merkle-root"), []);
+  t.deepEqual(document.components.schemas["chain.SubmitTransactionRequest.Input"]!.required, ["transaction"]);
+  t.deepEqual(document.components.schemas["attestation.VerifyAttestationRequest.Input"]!.required, ["attestation"]);
+});
+
+test("every operation has the failures of its rpc and of every request, by their status", (t) => {
+  t.true(operations.length > 30);
+  for (const operation of operations) {
+    const failures = answersOf(operation).filter(([status]) => Number(status) >= 400);
+    const named = new Set<Reason>();
+    for (const [status, { description, content }] of failures) {
+      for (const reason of reasonsIn(description.replace(/: [^`]*/g, " "))) {
+        t.is(String(catalogue[reason].httpStatus), status, operation.operationId);
+        named.add(reason);
+      }
+      t.true(
+        JSON.stringify(content["application/json"].schema).includes("#/components/schemas/Failure") ||
+          description.startsWith("Done; "),
+        `${operation.operationId} ${status}`,
+      );
+    }
+    for (const reason of ["INVALID_SIGNATURE", "OVERLOADED", "INTERNAL_ERROR"] as const) {
+      t.true(named.has(reason) || isRefusal(operation, catalogue[reason].httpStatus), operation.operationId);
+    }
+    t.is(named.has("RATE_LIMITED"), !probes.has(operation.operationId), operation.operationId);
+    const [, errors = ""] = /Errors: (.*)/s.exec(operation.description) ?? [];
+    for (const reason of reasonsIn(errors)) {
+      t.true(named.has(reason), `${operation.operationId} is said to fail with ${reason}`);
+    }
+  }
+});
+
+test("every parameter, body and answer has an example, and each example fits its schema", (t) => {
+  const ajv = new Ajv2020({ strict: false, validateFormats: false });
+  ajv.addSchema(document, "openapi.json");
+  const fits = (schema: object, example: unknown, place: string): void => {
+    const text = JSON.stringify(schema).replaceAll("#/components/", "openapi.json#/components/");
+    t.not(example, undefined, place);
+    t.true(ajv.validate(JSON.parse(text) as object, example), `${place}: ${ajv.errorsText()}`);
+  };
+  for (const operation of operations) {
+    const { operationId, parameters, requestBody } = operation;
+    for (const { name, schema, example } of parameters) {
+      fits(schema, example, `${operationId}, ${name}`);
+    }
+    for (const [status, { content }] of answersOf(operation)) {
+      const { schema, example } = content["application/json"];
+      if (status === "200" || example !== undefined) {
+        fits(schema, example, `${operationId}, ${status}`);
+      }
+    }
+    if (requestBody !== undefined) {
+      const { schema, example } = requestBody.content["application/json"];
+      fits(schema, example, `${operationId}, body`);
+    }
+  }
+  const { content } = document.paths["/readyz"]!.get!.responses["503"]!;
+  t.like(content["application/json"].example, { status: "failing" });
+});
+
+test("whatever the encoder writes has the schema of its message", (t) => {
+  const random = createRandom(seed);
+  for (const desc of outputs) {
+    const schemas = createSchemas("response", "#/$defs/", () => "");
+    const root = schemas.message(desc);
+    const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
+    const validate = ajv.compile({ ...root, $defs: schemas.definitions() });
+    for (let round = 0; round < 50; round++) {
+      const text = jsonEncoder(desc)(round === 0 ? {} : withJsonTexts(desc, randomMessage(desc, random)));
+      validate(JSON.parse(text));
+      // No service sends the zero of an enumeration, or a number that has no name.
+      const wrong = (validate.errors ?? []).filter(({ keyword, schema }) => keyword !== "enum" && schema !== null);
+      t.deepEqual(wrong, [], `${desc.typeName}, FUZZ_SEED=${seed}: ${text}`);
+    }
+  }
+});
+
+/** Random text is no JSON text. */
+function withJsonTexts(desc: DescMessage, message: object): object {
+  const texts = desc.fields.filter((field) => getOption(field, raw_json)).map(({ localName }) => [localName, "[1.0]"]);
+  return { ...message, ...(Object.fromEntries(texts) as object) };
+}

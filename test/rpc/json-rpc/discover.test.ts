@@ -1,0 +1,36 @@
+/** What `rpc.discover` answers when its document cannot be made. */
+import test from "ava";
+import { createOpenGate } from "../../../src/edge/open-gate.js";
+import type { Arrival } from "../../../src/rpc/gate.js";
+import { createJsonRpcEntry } from "../../../src/rpc/json-rpc/json-rpc.js";
+import type { Call } from "../../../src/rpc/service.js";
+
+test("the caller hears that it failed, and the log why", async (t) => {
+  const reported: unknown[] = [];
+  const cause = new Error("ENOENT: no such file, open '/opt/secret/contract.binpb'");
+  const gate = createOpenGate();
+  const answer = createJsonRpcEntry({
+    gate,
+    onInternalError: (error) => reported.push(error),
+    methods: [],
+    nodeCall: () => Promise.resolve(undefined),
+    discover: () => {
+      throw cause;
+    },
+  });
+  const arrival: Arrival = {
+    requestId: "1",
+    connection: gate.connect("", () => undefined)!,
+    header: () => undefined,
+    onClose: () => undefined,
+    cut: () => undefined,
+  };
+  const lease = gate.admit(arrival, "json-rpc", undefined);
+  const body = '{"jsonrpc":"2.0","id":7,"method":"rpc.discover"}';
+  t.deepEqual(JSON.parse((await answer({ body, arrival, lease, call: {} as Call }))!), {
+    jsonrpc: "2.0",
+    id: 7,
+    error: { code: -32603, message: "Internal error", data: { reason: "INTERNAL_ERROR", requestId: "1" } },
+  });
+  t.deepEqual(reported, [cause]);
+});
