@@ -43,6 +43,13 @@ export interface Holder {
 
 export interface ByteBudget {
   /**
+   * Looks whether whoever holds bytes already may ask for more: not while half of his room is taken. It is looked at
+   * before anything is done for a request, since it is the making of answers that nobody reads which costs.
+   *
+   * @throws Failure OVERLOADED
+   */
+  check(account: Account, connection: Holder["connection"]): void;
+  /**
    * Takes room.
    *
    * @throws Failure OVERLOADED where there is none.
@@ -90,6 +97,12 @@ export function createByteBudget(bounds: ByteBounds): ByteBudget {
   }
 
   return {
+    check(account, connection) {
+      if (account.bytes * 2 > bounds.perAddressBytes || connection.heldBytes * 2 > bounds.perConnectionBytes) {
+        const message = `Read the answers that are under way, then ask again, in ${retryAfterS} s.`;
+        throw new Failure("OVERLOADED", message, retryAfterS);
+      }
+    },
     take(holder, bytes) {
       const hasRoom =
         heldBytes + bytes <= bounds.totalBytes &&

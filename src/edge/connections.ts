@@ -24,6 +24,8 @@ export interface ConnectionParts {
   /** Addresses that are never shut out. */
   readonly isExempt: AddressSet;
   readonly nowMs: () => number;
+  /** Hears of an address that is shut out. */
+  readonly onShutOut: (address: string) => void;
 }
 
 /** What requests do to their connection's place. */
@@ -42,13 +44,14 @@ export interface Connections {
 }
 
 /** How many strikes an address has at once, and how many more each second. */
-const strikes = { burst: 500, perSecond: 100 };
-/** How long an address that used them up is shut out. */
-const shutOutMs = 5_000;
+const strikes = { burst: 500, perSecond: 50 };
+/** How long an address that used them up is shut out; its connections are cut. */
+const shutOutMs = 10_000;
 /** Most addresses whose strikes are remembered. */
 const maxAddresses = 10_000;
 
-export function createConnections({ bounds, isTrustedProxy, isExempt, nowMs }: ConnectionParts): Connections {
+export function createConnections(parts: ConnectionParts): Connections {
+  const { bounds, isTrustedProxy, isExempt, nowMs, onShutOut } = parts;
   const all = new Places();
   const byAddress = new Map<string, Places>();
   const buckets = new LRUCache<string, TokenBucket>({ max: maxAddresses });
@@ -63,15 +66,15 @@ export function createConnections({ bounds, isTrustedProxy, isExempt, nowMs }: C
     return places;
   }
 
-  /** Whether there was a strike left to take. */
-  function takeStrike(network: string): boolean {
+  /** Whether there were so many strikes left to take. */
+  function takeStrikes(network: string, count: number): boolean {
     let bucket = buckets.get(network);
     if (bucket === undefined) {
       bucket = new TokenBucket({ bucketSize: strikes.burst, tokensPerInterval: strikes.perSecond, interval: "second" });
       bucket.content = strikes.burst;
       buckets.set(network, bucket);
     }
-    return bucket.tryRemoveTokens(1);
+    return bucket.tryRemoveTokens(Math.min(count, strikes.burst));
   }
 
   return {
@@ -100,12 +103,16 @@ export function createConnections({ bounds, isTrustedProxy, isExempt, nowMs }: C
           place.held--;
           place.idleSinceMs = nowMs();
         },
-        strike() {
-          if (!takeStrike(network)) {
-            if (!isProxy && !isExempt(address)) {
-              shutOut.set(network, nowMs() + shutOutMs);
-            }
+        strike(count = 1) {
+          if (takeStrikes(network, count)) {
+            return;
+          }
+          if (isProxy || isExempt(address)) {
             cut();
+          } else {
+            shutOut.set(network, nowMs() + shutOutMs);
+            own.cutAll();
+            onShutOut(address);
           }
         },
         end() {
@@ -163,5 +170,11 @@ class Places {
 
   delete(place: Place): void {
     this.places.delete(place);
+  }
+
+  cutAll(): void {
+    for (const place of [...this.places]) {
+      place.cut();
+    }
   }
 }

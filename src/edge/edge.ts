@@ -32,6 +32,8 @@ export interface EdgeSettings {
   readonly onSettled?: (request: Omit<AccessLine, "address">, arrival: Arrival) => void;
   /** Takes a line for an answered request, up to {@link accessLinesPerSecond}. */
   readonly onAccess: (line: AccessLine) => void;
+  /** Hears, at most once a second, that an address is shut out for a while, since it only does harm. */
+  readonly onShutOut?: (address: string) => void;
   /** Hears, once, that requests are forwarded by a local proxy that is not trusted. */
   readonly onUntrustedForwarding: () => void;
 }
@@ -54,6 +56,8 @@ export interface Edge extends Gate {
 
 /** Most lines of the access log in a second. */
 const accessLinesPerSecond = 20;
+/** A refusal costs little, and who was refused may not know yet. */
+const strikesOfRefusal = 0.25;
 /** How often slow readers are cut. */
 const sweepEveryMs = 1_000;
 const noHeaders: readonly string[] = [];
@@ -71,6 +75,7 @@ export function createEdge(settings: EdgeSettings): Edge {
     isTrustedProxy,
     isExempt,
     nowMs: () => performance.now(),
+    onShutOut: atMostEachSecond(settings.onShutOut ?? (() => undefined)),
   });
   const streams = createStreams(settings.streams ?? defaultStreams);
   const bytes = createByteBudget(settings.bytes ?? defaultBytes);
@@ -105,12 +110,18 @@ export function createEdge(settings: EdgeSettings): Edge {
 
   const sweeper = setInterval(() => bytes.sweep(), sweepEveryMs).unref();
 
-  /** Whoever opens what was refused again and again is struck. */
-  function openStream(arrival: Arrival, account: Account): void {
+  /** Whoever asks again and again beyond what his address may have is struck, for a refusal less than for work. */
+  function takePlace({ connection }: Arrival, account: Account, isStream: boolean, isProbe: boolean): void {
     try {
-      streams.open(account);
+      if (isStream || !isProbe) {
+        overload.checkAddress(account.requests);
+        bytes.check(account, connection as HeldConnection);
+      }
+      if (isStream) {
+        streams.open(account);
+      }
     } catch (error) {
-      arrival.connection.strike();
+      connection.strike(strikesOfRefusal);
       throw error;
     }
   }
@@ -145,16 +156,16 @@ export function createEdge(settings: EdgeSettings): Edge {
       const isStream = method !== undefined && method.desc.methodKind !== "unary";
       try {
         let headers = noHeaders;
-        if (isStream || method?.isProbe !== true) {
-          overload.check(activeRequests, account.requests);
+        const isProbe = method?.isProbe === true;
+        if (isStream || !isProbe) {
+          overload.check(activeRequests);
           if (!isExempt(address)) {
             headers = rateLimit.count(address);
           }
         }
         const identity = arrival.connection.provenIdentity ?? identify((name) => arrival.header(name));
-        if (isStream) {
-          openStream(arrival, account);
-        } else {
+        takePlace(arrival, account, isStream, isProbe);
+        if (!isStream) {
           activeRequests++;
           account.requests++;
         }
@@ -248,9 +259,15 @@ class EdgeLease implements Lease, Entered, Holder {
   }
 
   hold(bytes: number): void {
-    if (!this.isEnded) {
+    if (this.isEnded) {
+      return;
+    }
+    try {
       this.leasing.bytes.take(this, bytes);
       this.heldBytes += bytes;
+    } catch (error) {
+      this.connection.strike();
+      throw error;
     }
   }
 
@@ -293,6 +310,17 @@ class EdgeLease implements Lease, Entered, Holder {
     this.connection.release();
     this.leasing.onEnd(this, this.code, this.settledMs ?? performance.now());
   }
+}
+
+function atMostEachSecond<T>(tell: (what: T) => void): (what: T) => void {
+  let nextMs = 0;
+  return (what) => {
+    const now = performance.now();
+    if (now >= nextMs) {
+      nextMs = now + 1_000;
+      tell(what);
+    }
+  };
 }
 
 const rpcNames = new WeakMap<ServedMethod, string>();

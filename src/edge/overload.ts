@@ -23,7 +23,13 @@ export interface Overload {
    *
    * @throws Failure OVERLOADED
    */
-  check(inFlight: number, inFlightOfAddress: number): void;
+  check(inFlight: number): void;
+  /**
+   * Looks whether an address may have another request.
+   *
+   * @throws Failure OVERLOADED
+   */
+  checkAddress(inFlight: number): void;
   stop(): void;
 }
 
@@ -43,11 +49,13 @@ export function createOverload({ maxInFlight, maxInFlightPerAddress, maxLagMs }:
   }, lookEveryMs).unref();
 
   return {
-    check(inFlight, inFlightOfAddress) {
-      if (inFlightOfAddress >= maxInFlightPerAddress) {
+    checkAddress(inFlight) {
+      if (inFlight >= maxInFlightPerAddress) {
         const message = `Your address has ${maxInFlightPerAddress} requests under way, which is the most; try again in ${retryAfterS} s.`;
         throw new Failure("OVERLOADED", message, retryAfterS);
       }
+    },
+    check(inFlight) {
       if (inFlight >= maxInFlight || sustainedLagMs > maxLagMs) {
         throw new Failure(
           "OVERLOADED",

@@ -46,6 +46,8 @@ export async function createNodeEdge(core: NodeCore, parts: NodeEdgeParts): Prom
         traces?.record({ ...request, header: (name) => arrival.header(name) });
       },
     }),
+    onShutOut: (address) =>
+      log.warn({ subsystem: "rpc", address }, "An address is shut out for 10 s: it sends nothing but harm"),
     onUntrustedForwarding: () =>
       warn(
         "rpc",

@@ -15,8 +15,11 @@ export interface Connection {
   readonly remoteAddress: string;
   /** The identity that the other end proved by TLS; undefined where it did not have to. */
   provenIdentity: string | undefined;
-  /** Counts what serves nobody, such as a stream that is reset as soon as it is open: too much of it, and it is cut. */
-  strike(): void;
+  /**
+   * Counts what serves nobody, such as streams that are reset as soon as they are open: too much of it, and the
+   * connection is cut.
+   */
+  strike(count?: number): void;
   /** It is closed. */
   end(): void;
 }

@@ -22,6 +22,7 @@ const maxQueryLength = 256;
 /** Builds the storage service. */
 export function createStorageService(programs: Programs): Implementation<typeof StorageService> {
   const programAnswer = answerOnce(toProgram);
+  const dataAnswer = answerOnce(toData);
 
   async function readField(address: string, name: string, call: Call): Promise<Field | undefined> {
     const { record, field } = needReadable(await programs.findWithField(checkAddress(address), name), call);
@@ -43,8 +44,7 @@ export function createStorageService(programs: Programs): Implementation<typeof 
     },
 
     async getProgramData({ storageAddress }, call) {
-      const { data } = needReadable(await programs.findWithData(checkAddress(storageAddress)), call);
-      return { success: true, storageAddress, data };
+      return dataAnswer(needReadable(await programs.findWithData(checkAddress(storageAddress)), call));
     },
 
     async listFields({ storageAddress }, call) {
@@ -129,6 +129,10 @@ function toProgram({ record, data }: WholeProgram) {
     createdAt: timestampFromMs(record.createdMs),
     updatedAt: timestampFromMs(record.updatedMs),
   };
+}
+
+function toData({ record, data }: WholeProgram) {
+  return { success: true, storageAddress: record.address, data };
 }
 
 function needObject({ type }: ProgramRecord): void {

@@ -88,7 +88,7 @@ test("an event loop that is late refuses, once it is late twice in a row, and re
   const refusals: string[] = [];
   const look = (): void => {
     try {
-      overload.check(0, 0);
+      overload.check(0);
       refusals.push("in");
     } catch {
       refusals.push("refused");

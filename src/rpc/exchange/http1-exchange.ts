@@ -19,6 +19,7 @@ export class Http1Exchange implements Exchange {
     private readonly response: ServerResponse,
   ) {
     this.closing = new CloseListeners(response);
+    this.closing.add(() => response.writableFinished || connection.strike());
     const url = withoutOrigin(request.url ?? "/");
     const mark = url.indexOf("?");
     this.path = mark < 0 ? url : url.slice(0, mark);

@@ -18,6 +18,8 @@ export class Http2Exchange implements Exchange {
     readonly connection: Connection,
     private readonly stream: ServerHttp2Stream,
     private readonly headers: IncomingHttpHeaders,
+    /** Hears of bytes of the body, as they are read. */
+    private readonly onBody: (bytes: number) => void,
   ) {
     this.closing = new CloseListeners(stream);
     this.method = headers[":method"] ?? "GET";
@@ -42,11 +44,18 @@ export class Http2Exchange implements Exchange {
   }
 
   async readBytes(maxBytes: number, lease: Pick<Lease, "hold">): Promise<Buffer> {
-    return await readWhole(this.stream, Number(this.headers["content-length"] ?? 0), maxBytes, lease);
+    const hold = (bytes: number): void => {
+      this.onBody(bytes);
+      lease.hold(bytes);
+    };
+    return await readWhole(this.stream, Number(this.headers["content-length"] ?? 0), maxBytes, { hold });
   }
 
-  readPieces(): AsyncIterable<Uint8Array> {
-    return readInPieces(this.stream);
+  async *readPieces(): AsyncIterable<Uint8Array> {
+    for await (const piece of readInPieces(this.stream)) {
+      this.onBody(piece.length);
+      yield piece;
+    }
   }
 
   send({ status, headers, body, trailers }: Answer): void {

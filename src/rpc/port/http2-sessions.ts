@@ -27,12 +27,19 @@ const options: ServerOptions = {
   maxSessionMemory: 32,
 };
 
-/** How often a connection is looked after. */
+/** How often idle and silent connections are looked for. */
 const lookEveryMs = 60_000;
 /** A connection that has been without a stream at so many looks in a row is closed. */
 const maxIdleLooks = 10;
 /** A connection whose other end vanished without a word is found by pings while it has streams. */
 const pongWithinMs = 20_000;
+
+/** How often it is looked what connections have sent. */
+const weighEveryMs = 100;
+/** What a request may send beyond its body: headers, and what keeps the connection going. */
+const bytesPerRequest = 2 * 1024;
+/** What is sent beyond that serves nobody, and so many bytes of it are a strike. */
+const bytesPerStrike = 8 * 1024;
 
 export interface Http2Sessions {
   accept(socket: Socket, connection: Connection): void;
@@ -40,54 +47,95 @@ export interface Http2Sessions {
   drain(): void;
 }
 
+/** A connection of HTTP/2, and what has come by it. */
+interface Session {
+  readonly http2: ServerHttp2Session;
+  readonly socket: Socket;
+  readonly connection: Connection;
+  openStreams: number;
+  /** Bytes that requests account for. */
+  usefulBytes: number;
+  /** Of the others, those that were struck. */
+  struckBytes: number;
+}
+
 export function createHttp2Sessions(handle: (exchange: Exchange) => void, nextRequestId: () => string): Http2Sessions {
-  const sessions = new Set<ServerHttp2Session>();
+  const sessions = new Set<Session>();
+  let weighing: NodeJS.Timeout | undefined;
 
   function accept(socket: Socket, connection: Connection): void {
-    const session = performServerHandshake(socket, options);
-    let openStreams = 0;
+    const http2 = performServerHandshake(socket, options);
+    const session: Session = {
+      http2,
+      socket,
+      connection,
+      openStreams: 0,
+      usefulBytes: bytesPerStrike,
+      struckBytes: 0,
+    };
+    const onBody = (bytes: number): void => void (session.usefulBytes += bytes);
     sessions.add(session);
-    session.on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
+    weighing ??= setInterval(() => sessions.forEach(weigh), weighEveryMs).unref();
+    http2.on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
       stream.on("error", ignore);
       if (stream.destroyed || stream.closed) {
         connection.strike();
         return;
       }
-      openStreams++;
-      stream.once("aborted", () => connection.strike());
-      stream.once("close", () => openStreams--);
-      handle(new Http2Exchange(nextRequestId(), connection, stream, headers));
+      session.openStreams++;
+      session.usefulBytes += bytesPerRequest;
+      stream.on("aborted", () => connection.strike());
+      stream.on("close", () => session.openStreams--);
+      handle(new Http2Exchange(nextRequestId(), connection, stream, headers, onBody));
     });
-    session.on("error", () => connection.strike());
-    session.on("frameError", () => connection.strike());
-    const stopLooking = lookAfter(session, () => openStreams);
-    session.once("close", () => {
+    http2.on("error", () => connection.strike());
+    http2.on("frameError", () => connection.strike());
+    const stopLooking = lookAfter(session);
+    http2.once("close", () => {
       stopLooking();
       sessions.delete(session);
+      if (sessions.size === 0) {
+        clearInterval(weighing);
+        weighing = undefined;
+      }
     });
   }
 
-  return { accept, drain: () => sessions.forEach((session) => session.close()) };
+  return { accept, drain: () => sessions.forEach(({ http2 }) => http2.close()) };
+}
+
+/**
+ * Finds floods of frames of any kind by their one mark: bytes come, and no requests. What floods are made of is read by
+ * Node.js itself, which tells nobody.
+ */
+function weigh(session: Session): void {
+  const uselessBytes = session.socket.bytesRead - session.usefulBytes - session.struckBytes;
+  const count = Math.floor(uselessBytes / bytesPerStrike);
+  if (count > 0) {
+    session.struckBytes += count * bytesPerStrike;
+    session.connection.strike(count);
+  }
 }
 
 /** Closes a connection that is idle for long, and one whose other end does not answer. */
-function lookAfter(session: ServerHttp2Session, openStreams: () => number): () => void {
+function lookAfter(session: Session): () => void {
+  const { http2 } = session;
   let idleLooks = 0;
   let late: NodeJS.Timeout | undefined;
   const timer = setInterval(() => {
-    if (session.destroyed || session.closed) {
+    if (http2.destroyed || http2.closed) {
       return;
     }
-    if (openStreams() === 0) {
+    if (session.openStreams === 0) {
       idleLooks++;
       if (idleLooks >= maxIdleLooks) {
-        session.close();
+        http2.close();
       }
       return;
     }
     idleLooks = 0;
-    late ??= setTimeout(() => session.destroy(), pongWithinMs);
-    session.ping(() => {
+    late ??= setTimeout(() => http2.destroy(), pongWithinMs);
+    http2.ping(() => {
       clearTimeout(late);
       late = undefined;
     });
