@@ -74,7 +74,8 @@ export function describeOpenApi(
       contact: { name: "Whoever runs this node" },
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
-    servers: [{ url: "/", description: "This node." }],
+    // Where the document itself is: the node may be mounted below a path.
+    servers: [{ url: ".", description: "This node." }],
     security: [{}, Object.fromEntries(Object.keys(identityHeaders).map((name) => [name, []]))],
     tags,
     paths,
