@@ -2,10 +2,11 @@
  * A node inside an Express application, exported from the package as `gatehouse/express`: it runs in the application's
  * process, on ports of its own, and behind a router that the application mounts where it likes.
  */
-import { Router } from "express";
+import type { Router } from "express";
 import { readSettings, type Settings } from "../config/config.js";
 import { countProcessErrors, createProcessErrors } from "../health/process-errors.js";
 import { startNode } from "../node/node.js";
+import { createNodeRouter } from "./router.js";
 
 export { ConfigError } from "../config/config-error.js";
 export { StartError } from "../base/start-error.js";
@@ -56,7 +57,7 @@ export async function startGatehouse(settings: Settings = {}): Promise<Gatehouse
   });
   const { rpcUrl, publicKey, ports, warnings } = node;
   return {
-    router: Router().use((request, response) => node.handle(request, response)),
+    router: createNodeRouter(node),
     ...{ rpcUrl, publicKey, ports, warnings },
     async stop() {
       stopCounting();
