@@ -96,6 +96,12 @@ export const webAddress: ValueType<string, string> = {
     .transform((address) => address.replace(/\/$/, "")),
 };
 
+/** The same, where an example says enough. */
+export const webAddressLike = (example: string): ValueType<string, string> => ({
+  ...webAddress,
+  allowed: `a URL such as ${example}`,
+});
+
 /** A database; the path of a SQLite file is absolute once it is read. */
 export const databaseUrl: ValueType<string, string> = {
   placeholder: "URL",
