@@ -165,9 +165,7 @@ async function ask(path) {
 
 async function look() {
   try {
-    const [health, peers, log, head] = await Promise.all(
-      ["/health", "/peerlist", "/public_logs", "/chain/head"].map(ask),
-    );
+    const [health, peers, log, head] = await Promise.all(["health", "peerlist", "public_logs", "chain/head"].map(ask));
     showHealth(health);
     showPeers(peers);
     showLog(log);

@@ -21,11 +21,21 @@ export function readConfigFile(path: string): ReadonlyMap<string, unknown> {
   if (content !== null && (typeof content !== "object" || Array.isArray(content))) {
     throw new ConfigError(`--config ${path} must hold option names with their values, in YAML or JSON.`);
   }
-  const values = new Map<string, unknown>(Object.entries(content ?? {}));
+  return valuesByName(content ?? {}, `--config ${path} has`);
+}
+
+/**
+ * The values of options by their names, as they are given.
+ *
+ * @param whoHas begins the sentence that refuses a name.
+ * @throws ConfigError when one is named that is no option.
+ */
+export function valuesByName(given: object, whoHas: string): ReadonlyMap<string, unknown> {
+  const values = new Map<string, unknown>(Object.entries(given));
   for (const key of values.keys()) {
     if (!options.some(({ name }) => name === key)) {
       const meant = suggest(key, options, ({ name }) => name);
-      throw new ConfigError(`--config ${path} has the key "${key}", which is no option${meant}.`);
+      throw new ConfigError(`${whoHas} the key "${key}", which is no option${meant}.`);
     }
   }
   return values;

@@ -3,13 +3,16 @@
  * the environment.
  */
 import { ConfigError } from "./config-error.js";
-import { readConfigFile } from "./config-file.js";
-import { fallbackOf, type Option, type ValuesOf, variablePrefix } from "./declare.js";
+import { readConfigFile, valuesByName } from "./config-file.js";
+import { fallbackOf, type Option, type SettingsOf, type ValuesOf, variablePrefix } from "./declare.js";
 import { configFile, options, type optionsByKey } from "./options.js";
 import { suggest } from "./suggest.js";
 
 /** What a node is started with, as the options are declared. Paths are absolute. */
 export type Config = ValuesOf<typeof optionsByKey>;
+
+/** Options by their names, as a program gives them: each may be what the configuration file may hold. */
+export type Settings = SettingsOf<typeof optionsByKey>;
 
 type FlagName = (typeof optionsByKey)[keyof typeof optionsByKey]["name"] | (typeof configFile)["name"];
 
@@ -37,10 +40,31 @@ export function processSources(given: Pick<ConfigSources, "flags" | "otherVariab
 export function loadConfig(sources: ConfigSources): Config {
   refuseUnknownVariables(sources);
   const file = openFile(sources);
+  return readOptions((option) => pick(option, sources, file), sources.cwd);
+}
+
+/**
+ * The configuration of settings alone: neither flags nor the environment are looked at.
+ *
+ * @param cwd directory that relative paths start from.
+ * @throws ConfigError
+ */
+export function readSettings(settings: Settings, cwd: string): Config {
+  const values = valuesByName(settings, "The settings have");
+  return readOptions(({ name }) => {
+    const given = values.get(name);
+    return given === undefined ? undefined : [given, "the settings"];
+  }, cwd);
+}
+
+/** A value as it was given, and by what. */
+type GivenValue = readonly [value: unknown, from: string];
+
+function readOptions(pickValue: (option: Option) => GivenValue | undefined, cwd: string): Config {
   const values = new Map<string, unknown>();
   for (const option of options) {
-    const [given, from] = pick(option, sources, file) ?? [fallbackOf(option, (name) => values.get(name)), "default"];
-    values.set(option.name, given === undefined ? undefined : read(option, given, from, sources.cwd));
+    const [given, from] = pickValue(option) ?? [fallbackOf(option, (name) => values.get(name)), "default"];
+    values.set(option.name, given === undefined ? undefined : read(option, given, from, cwd));
   }
   // The type says of each option what its declaration gives, and here each has what its declaration gave.
   return Object.fromEntries(options.map(({ key, name }) => [key, values.get(name)])) as unknown as Config;
@@ -60,12 +84,12 @@ function openFile(sources: ConfigSources): ConfigFile | undefined {
   return { path, values: readConfigFile(path) };
 }
 
-/** The value of an option as it was given, and by what; undefined when it was not. An empty variable gives nothing. */
+/** The value of an option; undefined when none was given. An empty variable gives nothing. */
 function pick(
   { name, env: variable }: Option,
   { flags, env }: ConfigSources,
   file?: ConfigFile,
-): [value: unknown, from: string] | undefined {
+): GivenValue | undefined {
   const fromFlag = (flags as Readonly<Record<string, string | boolean | undefined>>)[name];
   if (fromFlag !== undefined) {
     return [fromFlag, "flag"];

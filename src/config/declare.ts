@@ -49,6 +49,13 @@ export type ValuesOf<O extends Declarations> = {
     : never;
 };
 
+/** What some options may be given as, by name. */
+export type SettingsOf<O extends Readonly<Record<string, Option>>> = {
+  readonly [K in keyof O as O[K]["name"]]?: O[K]["type"] extends ValueType<unknown, infer Given>
+    ? Given | undefined
+    : never;
+};
+
 /** Completes declarations. */
 export function declareOptions<const D extends Declarations>(declarations: D): Options<D> {
   const names = new Set<string>();

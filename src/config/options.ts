@@ -19,6 +19,7 @@ import {
   text,
   toggle,
   webAddress,
+  webAddressLike,
 } from "./value-types.js";
 
 /** The options of `gatehouse start` by the names of their fields. */
@@ -179,7 +180,7 @@ export const optionsByKey = declareOptions({
     description: "Servers that an attestation may be of; any when empty.",
   },
   notaryUrl: {
-    type: { ...webAddress, allowed: "a URL such as http://127.0.0.1:7047" },
+    type: webAddressLike("http://127.0.0.1:7047"),
     description: "A notary server of one's own, to be watched and shown.",
   },
 });

@@ -3,47 +3,47 @@ import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { z } from "zod";
 
-/** A type of values. */
-export interface ValueType<T> {
+/** A type of values: what it is given as, and what comes of that. */
+export interface ValueType<T, Given = unknown> {
   /** Placeholder of the value in the help; undefined for a switch, which its name alone turns on. */
   readonly placeholder: string | undefined;
   /** What is allowed, to end the sentence "… must be". */
   readonly allowed: string;
   /** Takes a text (flag, variable, default) or a value of the file, and gives the checked value. */
-  readonly schema: z.ZodType<T>;
+  readonly schema: z.ZodType<T, Given>;
   /** Makes the value mean the same whatever the working directory; left out where it does anyway. */
   resolve?(value: T, cwd: string): T;
 }
 
 /** A text that is not empty. */
-export const text = (placeholder: string, allowed: string): ValueType<string> => ({
+export const text = (placeholder: string, allowed: string): ValueType<string, string> => ({
   placeholder,
   allowed,
   schema: z.string().min(1),
 });
 
 /** A path; absolute once it is read. */
-export const path = (placeholder: string): ValueType<string> => ({
+export const path = (placeholder: string): ValueType<string, string> => ({
   ...text(placeholder, "a path"),
   resolve: (value, cwd) => resolve(cwd, value),
 });
 
 /** On by its name alone. */
-export const toggle: ValueType<boolean> = {
+export const toggle: ValueType<boolean, boolean | "true" | "false"> = {
   placeholder: undefined,
   allowed: "true or false",
   schema: z.union([z.boolean(), z.literal(["true", "false"]).transform((word) => word === "true")]),
 };
 
 /** One of some words. */
-export const oneOf = <const W extends string>(placeholder: string, words: readonly W[]): ValueType<W> => ({
+export const oneOf = <const W extends string>(placeholder: string, words: readonly W[]): ValueType<W, W> => ({
   placeholder,
   allowed: new Intl.ListFormat("en-GB", { type: "disjunction" }).format(words),
   schema: z.literal(words),
 });
 
 /** The words on and off. */
-export const onOff: ValueType<boolean> = {
+export const onOff: ValueType<boolean, "on" | "off"> = {
   placeholder: "RULE",
   allowed: "on or off",
   schema: z.literal(["on", "off"]).transform((word) => word === "on"),
@@ -62,28 +62,28 @@ const numeric = (number: z.ZodNumber) =>
 const wholeNumber = (most: number) => numeric(z.number().int().min(0).max(most));
 
 /** A whole number from 0 that stays far below what timers and counters can hold. */
-export const count = (placeholder: string, allowed: string): ValueType<number> => ({
+export const count = (placeholder: string, allowed: string): ValueType<number, number | string> => ({
   placeholder,
   allowed,
   schema: wholeNumber(1_000_000_000),
 });
 
 /** A port, of which 0 takes any free one. */
-export const port: ValueType<number> = {
+export const port: ValueType<number, number | string> = {
   placeholder: "PORT",
   allowed: "a whole number from 0 to 65535 (0 takes any free port)",
   schema: wholeNumber(65_535),
 };
 
 /** A span of time that is given in seconds and read in milliseconds. */
-export const secondsAsMs = (least: number, most: number): ValueType<number> => ({
+export const secondsAsMs = (least: number, most: number): ValueType<number, number | string> => ({
   placeholder: "SECONDS",
   allowed: `a number of seconds from ${least} to ${most}`,
   schema: numeric(z.number().min(least).max(most)).transform((seconds) => Math.round(seconds * 1000)),
 });
 
 /** http:// or https://, a host and a port, and nothing else; without a slash at its end once it is read. */
-export const webAddress: ValueType<string> = {
+export const webAddress: ValueType<string, string> = {
   placeholder: "URL",
   allowed: "http:// or https://, a host and a port, without a path",
   schema: z
@@ -96,8 +96,14 @@ export const webAddress: ValueType<string> = {
     .transform((address) => address.replace(/\/$/, "")),
 };
 
+/** The same, where an example says enough. */
+export const webAddressLike = (example: string): ValueType<string, string> => ({
+  ...webAddress,
+  allowed: `a URL such as ${example}`,
+});
+
 /** A database; the path of a SQLite file is absolute once it is read. */
-export const databaseUrl: ValueType<string> = {
+export const databaseUrl: ValueType<string, string> = {
   placeholder: "URL",
   allowed: "sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/NAME",
   schema: z.string().regex(/^(sqlite:.+|postgres(ql)?:\/\/[^\s]+)$/),
@@ -105,7 +111,11 @@ export const databaseUrl: ValueType<string> = {
 };
 
 /** A list: in a text separated by commas, in a file also a list as such. */
-const listOf = (placeholder: string, what: string, item: z.ZodType<string, string>): ValueType<readonly string[]> => ({
+const listOf = (
+  placeholder: string,
+  what: string,
+  item: z.ZodType<string, string>,
+): ValueType<readonly string[], string | readonly string[]> => ({
   placeholder,
   allowed: `a comma-separated list of ${what}`,
   schema: z.union([

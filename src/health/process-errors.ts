@@ -41,6 +41,17 @@ export function createProcessErrors(): ProcessErrors {
   };
 }
 
+/**
+ * Counts the uncaught errors of a process that belongs to somebody else, who decides what becomes of them.
+ *
+ * @returns what ends the counting.
+ */
+export function countProcessErrors(errors: ProcessErrors): () => void {
+  const onError = (error: Error, kind: NodeJS.UncaughtExceptionOrigin): void => errors.count(kind, error);
+  process.on("uncaughtExceptionMonitor", onError);
+  return () => process.off("uncaughtExceptionMonitor", onError);
+}
+
 /** Counts and logs the uncaught errors of this process from now on, and keeps it running. */
 export function watchProcess(errors: ProcessErrors, log: { error(fields: object, message: string): void }): void {
   process.on("uncaughtException", (error) => {

@@ -140,8 +140,8 @@ export const bootTable = BootTable.of<BootBeginning>()
   .step({
     name: "rpc",
     needs: ["core", "services", "edge", "tls"],
-    provides: ["rpcPort"],
-    run: async ({ core, ...parts }) => ({ rpcPort: await openRpcPort(core, parts) }),
+    provides: ["rpcPort", "handle"],
+    run: ({ core, ...parts }) => openRpcPort(core, parts),
   })
   .step({
     name: "metrics",

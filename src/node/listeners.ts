@@ -1,4 +1,5 @@
 /** The ports of a node: how they are bound, told of and drained. */
+import type { RequestListener } from "node:http";
 import type { NodeKey } from "../base/node-key.js";
 import { createEdge, type Edge } from "../edge/edge.js";
 import type { SubsystemName } from "../health/subsystems.js";
@@ -26,21 +27,27 @@ const info = { title: "Gatehouse", version };
 /** Resources of the tools' port, by the methods that give them. */
 const resources = { "health.getHealth": "Health", "info.getInfo": "Node", "info.getGenesis": "Genesis" };
 
+/** The public port, and a listener that answers what others hand over as the port would. */
+export interface RpcPort {
+  readonly rpcPort: number;
+  readonly handle: RequestListener;
+}
+
 /** Binds the public port, after which clients know where the node is. */
 export async function openRpcPort(
   core: NodeCore,
   { services, edge, tls }: Served & { readonly tls: NodeTls },
-): Promise<number> {
+): Promise<RpcPort> {
   const { config, addresses, onInternalError } = core;
   const server = createRpcServer(
     { services, gate: edge, onInternalError, nodeCall: answerNodeCall, info, pages: { "/status": createStatusPage() } },
     tls.credentials(),
   );
   tls.onRenewed((credentials) => server.renewTls?.(credentials));
-  const port = await open(core, "rpc", server, config.rpcPort, "--rpc-port");
-  addresses.rpcUrl = `${config.tlsCertFile === undefined ? "http" : "https"}://${reachableHost(config.host)}:${port}`;
+  const rpcPort = await open(core, "rpc", server, config.rpcPort, "--rpc-port");
+  addresses.rpcUrl = `${config.tlsCertFile === undefined ? "http" : "https"}://${reachableHost(config.host)}:${rpcPort}`;
   addresses.connectionString = config.publicUrl ?? addresses.rpcUrl;
-  return port;
+  return { rpcPort, handle: server.handle };
 }
 
 /** Binds the port of the metrics. */

@@ -1,4 +1,5 @@
 /** A node, from its start to its end: configuration in, a running node out. */
+import type { RequestListener } from "node:http";
 import { messageOf } from "../base/message-of.js";
 import type { Logger } from "../base/log.js";
 import { StartAborted, StartError } from "../base/start-error.js";
@@ -36,6 +37,8 @@ export interface RunningNode {
   readonly chain: Chain;
   /** How far it is behind its peers, while it catches up. */
   syncProgress(): SyncProgress | undefined;
+  /** Answers a request that a server of HTTP/1.1 of somebody else took, as the RPC port would. */
+  readonly handle: RequestListener;
   readonly log: Logger;
   /**
    * Finishes what is under way, for up to ten seconds, and ends every part, even when one of them fails. All callers wait
@@ -129,7 +132,7 @@ export async function startNode(
 }
 
 function describeNode(core: NodeCore, booted: Booted, stop: () => Promise<void>): RunningNode {
-  const { key, network, chain, rpcPort, omniPort, controlPort } = booted;
+  const { key, network, chain, rpcPort, handle, omniPort, controlPort } = booted;
   return {
     rpcUrl: core.addresses.rpcUrl,
     publicKey: key.publicKey,
@@ -142,6 +145,7 @@ function describeNode(core: NodeCore, booted: Booted, stop: () => Promise<void>)
     mainLoop: network.mainLoop,
     chain,
     syncProgress: () => network.syncProgress(),
+    handle,
     log: core.log,
     stop,
   };

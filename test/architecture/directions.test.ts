@@ -47,6 +47,9 @@ const plants: readonly Plant[] = [
   unlisted("codecs → a protocol", "rpc/codec/plant.ts", "../mcp/mcp-server.js", "src/rpc/mcp/mcp-server.ts"),
   unlisted("edge → a protocol", "edge/plant.ts", "../rpc/grpc/grpc-handler.js", "src/rpc/grpc/grpc-handler.ts"),
   unlisted("db → express", "db/plant.ts", "express", "node_modules/express/index.js"),
+  unlisted("node → express", "node/plant-express.ts", "express", "node_modules/express/index.js"),
+  unlisted("node → what the package exports", "node/plant-router.ts", "../express/router.js", "src/express/router.ts"),
+  unlisted("express → a protocol", "express/plant.ts", "../rpc/server/mount.js", "src/rpc/server/mount.ts"),
   unlisted("a feature → another", "info/plant.ts", "../control/leases.js", "src/control/leases.ts"),
   unlisted("a feature → grpc-js", "chain/plant.ts", "@grpc/grpc-js", grpcJs),
   unlisted(

@@ -3,7 +3,7 @@
  * line below it compiles.
  */
 import test from "ava";
-import { type Config, type ConfigSources, loadConfig } from "../../src/config/config.js";
+import { type Config, type ConfigSources, loadConfig, readSettings, type Settings } from "../../src/config/config.js";
 import { declareOptions, type ValuesOf } from "../../src/config/declare.js";
 import { oneOf, port, toggle } from "../../src/config/value-types.js";
 
@@ -59,6 +59,23 @@ test("a flag that is not there cannot be given", (t) => {
     "rpc-prot": "1",
   };
   t.is(loadConfig({ flags, env: {}, cwd: "/" }).rpcPort, 1);
+});
+
+test("a setting has the name of its option, and takes what the configuration file takes", (t) => {
+  const same: {
+    readonly port: Same<Settings["rpc-port"], number | string | undefined>;
+    readonly list: Same<Settings["trusted-proxies"], string | readonly string[] | undefined>;
+    readonly word: Same<Settings["role"], "writer" | "reader" | undefined>;
+    readonly rule: Same<Settings["omni-tls"], "on" | "off" | undefined>;
+    readonly toggle: Same<Settings["json"], boolean | "true" | "false" | undefined>;
+  } = { port: true, list: true, word: true, rule: true, toggle: true };
+  t.true(Object.values(same).every(Boolean));
+  const settings: Settings = {
+    "rpc-port": 1,
+    // @ts-expect-error -- there is no such option
+    "rpc-prot": 1,
+  };
+  t.throws(() => readSettings(settings, "/"));
 });
 
 test("a new option has its flag, its variable and its type by being declared", (t) => {

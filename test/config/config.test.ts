@@ -4,7 +4,7 @@ import test from "ava";
 import { readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { parse as parseYaml } from "yaml";
-import { type Config, type ConfigSources, loadConfig } from "../../src/config/config.js";
+import { type Config, type ConfigSources, loadConfig, readSettings, type Settings } from "../../src/config/config.js";
 import { configSchema } from "../../scripts/docs/config-schema.js";
 import { ConfigError } from "../../src/config/config-error.js";
 import { options } from "../../src/config/options.js";
@@ -107,8 +107,31 @@ test("every option can be a flag, a variable and a key of the file", async (t) =
     await writeFile(file, JSON.stringify({ [name]: text }));
     t.deepEqual(load({ flags: { config: file } })[key], value, `file ${name}`);
     t.deepEqual(load({ env: { GATEHOUSE_CONFIG: file } })[key], value, `file ${name}`);
+    t.deepEqual(readSettings({ [name]: text }, "/srv/node")[key], value, `setting ${name}`);
     t.true(isConfigFile({ [name]: text }), `schema ${name}`);
     t.false(isConfigFile({ [name]: {} }), `schema ${name}`);
+  }
+});
+
+test("settings of a program are all there is to its configuration", (t) => {
+  process.env["GATEHOUSE_RPC_PORT"] = "1";
+  t.teardown(() => delete process.env["GATEHOUSE_RPC_PORT"]);
+  t.deepEqual(readSettings({}, "/srv/node"), load());
+  t.deepEqual(readSettings({ "rpc-port": undefined }, "/srv/node"), load());
+  t.like(readSettings({ "trusted-proxies": ["10.0.0.1"], json: true, "loop-interval": 0.25 }, "/"), {
+    trustedProxies: ["10.0.0.1"],
+    json: true,
+    loopIntervalMs: 250,
+  });
+  for (const [settings, message] of [
+    [
+      { "rpc-port": 70_000 },
+      "--rpc-port (from the settings) must be a whole number from 0 to 65535 (0 takes any free port), not 70000.",
+    ],
+    [{ rpcPort: 1 }, 'The settings have the key "rpcPort", which is no option; did you mean rpc-port.'],
+    [{ config: "c.json" }, 'The settings have the key "config", which is no option.'],
+  ] as const) {
+    t.throws(() => readSettings(settings as Settings, "/"), { instanceOf: ConfigError, message });
   }
 });
 

@@ -2,6 +2,7 @@ import test from "ava";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { countProcessErrors, createProcessErrors } from "../../src/health/process-errors.js";
 import { askJson } from "../helpers/plain-client.js";
 import { startCli } from "../helpers/start-cli.js";
 import { temporaryDirectory } from "../helpers/teardown.js";
@@ -41,4 +42,16 @@ test("what nobody caught is counted and logged, and the node goes on", async (t)
   await until(() => node.stderr().includes("Uncaught exception") && node.stderr().includes("Unhandled rejection"));
   node.child.kill("SIGTERM");
   t.is(await node.ended, 0);
+});
+
+test("in somebody else's process they are counted, and what becomes of it is left to that", (t) => {
+  const errors = createProcessErrors();
+  const stop = countProcessErrors(errors);
+  // The declarations of Node.js lack this event for emit.
+  const emit = process.emit.bind(process) as (event: string, error: Error, kind: string) => boolean;
+  emit("uncaughtExceptionMonitor", new Error("boom"), "uncaughtException");
+  emit("uncaughtExceptionMonitor", new Error("rejected"), "unhandledRejection");
+  stop();
+  emit("uncaughtExceptionMonitor", new Error("later"), "uncaughtException");
+  t.like(errors, { uncaughtTotal: 1, unhandledRejectionTotal: 1, lastUncaught: { message: "boom" } });
 });

@@ -74,7 +74,8 @@ export function describeOpenApi(
       contact: { name: "Whoever runs this node" },
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
-    servers: [{ url: "/", description: "This node." }],
+    // Where the document itself is: the node may be mounted below a path.
+    servers: [{ url: ".", description: "This node." }],
     security: [{}, Object.fromEntries(Object.keys(identityHeaders).map((name) => [name, []]))],
     tags,
     paths,
@@ -126,7 +127,7 @@ function describeOperation(routed: Routed, vocabulary: Vocabulary): object {
 
 function describeBody({ served, example }: Routed, { requests }: Vocabulary): object {
   const schema = requests.message(served.desc.input);
-  return { required: true, content: json({ schema, ...(example !== undefined && { example: example.body }) }) };
+  return { required: true, content: json(schema, example?.body) };
 }
 
 function describeAnswer(routed: Routed, { responses, commentOf }: Vocabulary): object {
@@ -136,10 +137,7 @@ function describeAnswer(routed: Routed, { responses, commentOf }: Vocabulary): o
   );
   return {
     description: comment === "" ? "Done." : comment,
-    content: json({
-      schema: schemaOfAnswer(routed, responses),
-      ...(example !== undefined && { example: example.response }),
-    }),
+    content: json(schemaOfAnswer(routed, responses), example?.response),
   };
 }
 
@@ -156,10 +154,7 @@ function describeRefusal(routed: Routed, { responses }: Vocabulary): object {
   const mayFail = failuresOf(routed.served, routed.route).some(([status]) => status === 503);
   return {
     description: "Done; the answer is no.",
-    content: json({
-      schema: mayFail ? { anyOf: [answer, failureReference] } : answer,
-      ...(example !== undefined && { example }),
-    }),
+    content: json(mayFail ? { anyOf: [answer, failureReference] } : answer, example),
   };
 }
 
@@ -195,8 +190,11 @@ function described(description: string): object {
   return description === "" ? {} : { description };
 }
 
-function json(content: { readonly schema: JsonSchema; readonly example?: unknown }): object {
-  return { "application/json": content };
+/** The example has a name: without one, the page of the interface takes the example's own fields for examples. */
+function json(schema: JsonSchema, example?: unknown): object {
+  return {
+    "application/json": { schema, ...(example !== undefined && { examples: { example: { value: example } } }) },
+  };
 }
 
 const identityHeaders = {

@@ -15,8 +15,8 @@ export class Http1Exchange implements Exchange {
   constructor(
     readonly requestId: string,
     readonly connection: Connection,
-    private readonly request: IncomingMessage,
-    private readonly response: ServerResponse,
+    protected readonly request: IncomingMessage,
+    protected readonly response: ServerResponse,
   ) {
     this.closing = new CloseListeners(response);
     this.closing.add(() => response.writableFinished || connection.strike());
@@ -55,7 +55,7 @@ export class Http1Exchange implements Exchange {
     }
     const isEmpty = body === undefined || body.length === 0;
     const lengthBytes = isEmpty ? 0 : typeof body === "string" ? Buffer.byteLength(body) : body.length;
-    this.response.writeHead(status, [
+    this.writeHead(status, [
       ...headers,
       ...(status === 204 ? [] : ["Content-Length", String(lengthBytes)]),
       ...this.closingHeaders(),
@@ -71,8 +71,13 @@ export class Http1Exchange implements Exchange {
 
   begin(status: number, headers: readonly string[]): void {
     if (!this.isBegun && !this.response.destroyed) {
-      this.response.writeHead(status, [...headers, ...this.closingHeaders()]);
+      this.writeHead(status, [...headers, ...this.closingHeaders()]);
     }
+  }
+
+  /** `headers` is a flat list of names and values. */
+  protected writeHead(status: number, headers: string[]): void {
+    this.response.writeHead(status, headers);
   }
 
   async write(piece: Uint8Array): Promise<void> {

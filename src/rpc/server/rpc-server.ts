@@ -1,5 +1,6 @@
 /** All protocols over one list of services: what the node serves on its ports. */
 import { randomBytes } from "node:crypto";
+import type { RequestListener } from "node:http";
 import type { TlsCredentials } from "../../base/certificate.js";
 import { createConnectHandler } from "../connect/connect-handler.js";
 import { createLibraryHandler } from "../connect/library-handler.js";
@@ -25,6 +26,7 @@ import {
   createPageHandler,
   createPreflightHandler,
 } from "./chain.js";
+import { createMount } from "./mount.js";
 
 export interface RpcServerParts extends ProtocolParts {
   /** The node-call interface of existing clients. */
@@ -68,14 +70,29 @@ export function createChain(parts: RpcServerParts): (exchange: Exchange) => void
   );
 }
 
+/** The server of the public port. */
+export interface RpcServer extends RpcListener {
+  /** Answers a request that another server of HTTP/1.1 took, as the port would; it drains with the port. */
+  readonly handle: RequestListener;
+}
+
 /**
  * Builds the server of the public port, not listening yet.
  *
  * @param tls with it, the port speaks TLS and nothing else.
  * @throws Error when the annotations contradict each other; it names the rpcs.
  */
-export function createRpcServer(parts: RpcServerParts, tls?: TlsCredentials): RpcListener {
-  return createPort({ handle: createChain(parts), gate: parts.gate, nextRequestId: createRequestIds(), tls });
+export function createRpcServer(parts: RpcServerParts, tls?: TlsCredentials): RpcServer {
+  const answering = { ...parts, handle: createChain(parts), nextRequestId: createRequestIds() };
+  const port = createPort({ ...answering, tls });
+  const mount = createMount(answering);
+  return {
+    ...port,
+    handle: mount.handle,
+    async drain(graceMs) {
+      await Promise.all([port.drain(graceMs), mount.drain(graceMs)]);
+    },
+  };
 }
 
 /**

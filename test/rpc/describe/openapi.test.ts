@@ -14,7 +14,10 @@ import { startTestNode } from "../../helpers/start-node.js";
 import { fileTeardown } from "../../helpers/teardown.js";
 
 interface Content {
-  readonly "application/json": { readonly schema: object; readonly example?: unknown };
+  readonly "application/json": {
+    readonly schema: object;
+    readonly examples?: { readonly example: { readonly value: unknown } };
+  };
 }
 
 interface Answer {
@@ -152,18 +155,18 @@ test("every parameter, body and answer has an example, and each example fits its
       fits(schema, example, `${operationId}, ${name}`);
     }
     for (const [status, { content }] of answersOf(operation)) {
-      const { schema, example } = content["application/json"];
-      if (status === "200" || example !== undefined) {
-        fits(schema, example, `${operationId}, ${status}`);
+      const { schema, examples } = content["application/json"];
+      if (status === "200" || examples !== undefined) {
+        fits(schema, examples?.example.value, `${operationId}, ${status}`);
       }
     }
     if (requestBody !== undefined) {
-      const { schema, example } = requestBody.content["application/json"];
-      fits(schema, example, `${operationId}, body`);
+      const { schema, examples } = requestBody.content["application/json"];
+      fits(schema, examples?.example.value, `${operationId}, body`);
     }
   }
   const { content } = document.paths["/readyz"]!.get!.responses["503"]!;
-  t.like(content["application/json"].example, { status: "failing" });
+  t.like(content["application/json"].examples?.example.value, { status: "failing" });
 });
 
 test("whatever the encoder writes has the schema of its message", (t) => {

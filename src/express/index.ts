@@ -1,0 +1,67 @@
+/**
+ * A node inside an Express application, exported from the package as `gatehouse/express`: it runs in the application's
+ * process, on ports of its own, and behind a router that the application mounts where it likes.
+ */
+import type { Router } from "express";
+import { readSettings, type Settings } from "../config/config.js";
+import { countProcessErrors, createProcessErrors } from "../health/process-errors.js";
+import { startNode } from "../node/node.js";
+import { createNodeRouter } from "./router.js";
+
+export { ConfigError } from "../config/config-error.js";
+export { StartError } from "../base/start-error.js";
+export type { Settings };
+
+/** A node that runs in the application's process. */
+export interface Gatehouse {
+  /**
+   * Answers whatever gets to it, below the path at which it is mounted, as the node's public port does: plain HTTP,
+   * JSON-RPC, Connect, gRPC-Web, documents, preflights, and failures, 404 and 405 among them, in the node's own form. It
+   * hands nothing on. gRPC needs HTTP/2, which Express has not: it is on the port.
+   *
+   * Mount it before what reads request bodies or changes answers, such as `express.json()` and `compression()`.
+   */
+  readonly router: Router;
+  /** Scheme, host and port of the node's public port, as reached from this machine. */
+  readonly rpcUrl: string;
+  /** 0x and 64 lower-case hex digits. */
+  readonly publicKey: string;
+  /** Bound port by subsystem: `rpc`, `omni`, and `control` where it has one. */
+  readonly ports: Readonly<Record<string, number>>;
+  /** Sentences that the operator should read. */
+  readonly warnings: readonly string[];
+  /**
+   * Finishes what is under way, for up to ten seconds, and ends the node; the router turns requests away from then on
+   * (503). The application's own server goes on. All callers wait for the same end.
+   *
+   * @throws Error that names the parts that could not be ended.
+   */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a node and resolves when it has booted.
+ *
+ * @param settings options by the names that they have in a configuration file, such as `{ "data-dir": "node",
+ * "rpc-port": 0 }`; docs/options.md lists them. What is left out has its default. Relative paths start from the working
+ * directory. Neither flags nor the environment are read.
+ * @throws ConfigError when a setting is wrong, StartError when the node cannot start.
+ */
+export async function startGatehouse(settings: Settings = {}): Promise<Gatehouse> {
+  const config = readSettings(settings, process.cwd());
+  const processErrors = createProcessErrors();
+  const stopCounting = countProcessErrors(processErrors);
+  const node = await startNode(config, { processErrors }).catch((error: unknown) => {
+    stopCounting();
+    throw error;
+  });
+  const { rpcUrl, publicKey, ports, warnings } = node;
+  return {
+    router: createNodeRouter(node),
+    ...{ rpcUrl, publicKey, ports, warnings },
+    async stop() {
+      stopCounting();
+      await node.stop();
+    },
+  };
+}

@@ -1,0 +1,127 @@
+/**
+ * The chain behind a server of HTTP/1.1 that is not the node's, such as an application of Express. Its connections are
+ * that server's, which may be busy with something else on them: for the gate a connection begins and ends with its
+ * request.
+ */
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import { Failure } from "../errors.js";
+import type { Exchange } from "../exchange/exchange.js";
+import { Http1Exchange } from "../exchange/http1-exchange.js";
+import { failureAnswer } from "../exchange/reply.js";
+import { serve } from "../exchange/serve.js";
+import type { Connection, ProtocolParts } from "../gate.js";
+
+export interface MountParts extends Pick<ProtocolParts, "gate" | "onInternalError"> {
+  readonly handle: (exchange: Exchange) => void;
+  readonly nextRequestId: () => string;
+}
+
+export interface Mount {
+  /** Answers a request, whose path is relative to where the node is mounted. */
+  readonly handle: RequestListener;
+  /** Turns requests away from now on, and finishes those under way for up to `graceMs`; those that are left are cut. */
+  drain(graceMs: number): Promise<void>;
+}
+
+const retryAfterS = 1;
+
+export function createMount(parts: MountParts): Mount {
+  const { gate, nextRequestId } = parts;
+  const open = new Set<Exchange>();
+  let isDraining = false;
+  let onClosed = (): void => undefined;
+
+  function enter(request: IncomingMessage, response: ServerResponse): Exchange | Failure {
+    if (isDraining) {
+      return new Failure("STATE_NOT_READY", "The node has been stopped.");
+    }
+    const { socket } = request;
+    const connection = gate.connect(socket.remoteAddress ?? "", () => socket.destroy());
+    if (connection === undefined) {
+      return new Failure("OVERLOADED", "There are too many requests of this address under way.", retryAfterS);
+    }
+    const exchange = new MountedExchange(nextRequestId(), connection, request, response);
+    open.add(exchange);
+    exchange.onClose(() => {
+      open.delete(exchange);
+      connection.end();
+      onClosed();
+    });
+    return exchange;
+  }
+
+  return {
+    handle(request, response) {
+      const entered = enter(request, response);
+      if (entered instanceof Failure) {
+        const requestId = nextRequestId();
+        new MountedExchange(requestId, noConnection, request, response).send(failureAnswer(requestId, entered));
+      } else if (isBodyGone(request)) {
+        refuseBody(entered, parts);
+      } else {
+        parts.handle(entered);
+      }
+    },
+    async drain(graceMs) {
+      isDraining = true;
+      if (open.size === 0) {
+        return;
+      }
+      await new Promise<void>((resolve) => {
+        const giveUp = setTimeout(() => open.forEach((exchange) => exchange.cut()), graceMs);
+        onClosed = () => {
+          if (open.size === 0) {
+            clearTimeout(giveUp);
+            resolve();
+          }
+        };
+      });
+    },
+  };
+}
+
+/** Handlers before this one may have wrapped the response, or set headers of their own: those of the answer win. */
+class MountedExchange extends Http1Exchange {
+  /** One by one, since wrappers that hear of headers do not all know the flat list. */
+  protected override writeHead(status: number, headers: readonly string[]): void {
+    for (let i = 0; i < headers.length; i += 2) {
+      this.response.removeHeader(headers[i]!);
+    }
+    for (let i = 0; i < headers.length; i += 2) {
+      this.response.appendHeader(headers[i]!, headers[i + 1]!);
+    }
+    this.response.writeHead(status);
+  }
+}
+
+/** Of a request that the gate is not asked about. */
+const noConnection: Connection = {
+  remoteAddress: "",
+  provenIdentity: undefined,
+  strike: () => undefined,
+  end: () => undefined,
+};
+
+/** A handler before this one has read it. */
+function isBodyGone({ headers, readableDidRead, readableEnded }: IncomingMessage): boolean {
+  const hasBody = headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
+  return hasBody && (readableDidRead || readableEnded);
+}
+
+/** What a parser has made of a body is not what was sent, so nothing is made of that. */
+function refuseBody(exchange: Exchange, parts: MountParts): void {
+  serve(
+    exchange,
+    {
+      protocol: "http",
+      method: undefined,
+      respond() {
+        throw new Error(
+          "The body of a request was read before the request came to the node: mount the node before body parsers, such as express.json().",
+        );
+      },
+      refuse: (failure, headers) => failureAnswer(exchange.requestId, failure, headers),
+    },
+    parts,
+  );
+}

@@ -1,0 +1,337 @@
+/** An application of Express that mounts a node, beside routes and services of its own. */
+import { createClient, ConnectError, Code } from "@connectrpc/connect";
+import { expressConnectMiddleware } from "@connectrpc/connect-express";
+import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import test from "ava";
+import express, { type ErrorRequestHandler, type Express } from "express";
+import { once } from "node:events";
+import { request as httpRequest } from "node:http";
+import { connect } from "node:net";
+import { buffer } from "node:stream/consumers";
+import { AddedService } from "../../gen/gatehouse/testing/v1/added_pb.js";
+import { connectGatehouse, HealthService, InfoService, Reason, reasonOf } from "../../src/client/index.js";
+import { createNodeRouter } from "../../src/express/router.js";
+import { createCaller } from "../helpers/caller.js";
+import { listenApp } from "../helpers/express-app.js";
+import { ask, askJson } from "../helpers/plain-client.js";
+import { run } from "../helpers/programs.js";
+import { startMember } from "../helpers/start-member.js";
+import { startTestNode, type TestNode } from "../helpers/start-node.js";
+import type { Teardown } from "../helpers/teardown.js";
+import { until } from "../helpers/until.js";
+
+/** An application with a header, a route, a service and an end of its own; the node is mounted between them. */
+function createApp(path: string, node: TestNode): Express {
+  const app = express();
+  app.use((_request, response, next) => {
+    response.setHeader("X-App", "mine");
+    next();
+  });
+  app.get("/hello", (_request, response) => void response.json({ hello: "from the application" }));
+  app.use(
+    expressConnectMiddleware({
+      routes: (router) => router.service(AddedService, { getThing: ({ name }) => ({ name, count: 7n }) }),
+    }),
+  );
+  app.use(path, createNodeRouter(node));
+  app.post("/echo", express.json(), (request, response) => void response.json(request.body));
+  app.use((_request, response) => void response.status(404).send("nothing of the application"));
+  const onError: ErrorRequestHandler = (_error, _request, response, _next) => void response.status(500).send("broken");
+  return app.use(onError);
+}
+
+interface Started {
+  readonly node: TestNode;
+  readonly port: number;
+  /** Of where the node is mounted, without a slash at its end. */
+  readonly url: string;
+}
+
+async function startApp(
+  t: Teardown,
+  path: string,
+  flags: Readonly<Record<string, string | boolean>> = {},
+): Promise<Started> {
+  const node = await startTestNode(t, flags);
+  const { port, url } = await listenApp(t, createApp(path, node));
+  return { node, port, url: `${url}${path}`.replace(/\/$/, "") };
+}
+
+interface FailureBody {
+  readonly success: false;
+  readonly error: string;
+  readonly errorCode: string;
+}
+
+const failureOf = ({ text }: { readonly text: string }): FailureBody => JSON.parse(text) as FailureBody;
+const jsonBody = (body: object) => ({
+  method: "POST",
+  body: JSON.stringify(body),
+  headers: { "Content-Type": "application/json" },
+});
+
+/** What of an answer does not differ from one request to the next. */
+async function askWhole(port: number, path: string, method = "GET") {
+  const { status, headers, text } = await ask(port, path, { method });
+  const lasting = Object.fromEntries(
+    Object.entries(headers).filter(([name]) => !["date", "x-request-id", "x-powered-by", "x-app"].includes(name)),
+  );
+  return { status, headers: lasting, text };
+}
+
+test("below its path it answers as the node's port does, and the rest is the application's", async (t) => {
+  const { node, port } = await startApp(t, "/node");
+  for (const path of [
+    "/version",
+    "/",
+    "/publickey",
+    "/genesis",
+    "/livez?verbose",
+    "/blocks?limit=x",
+    "/nope",
+    "/%zz",
+  ]) {
+    t.deepEqual(await askWhole(port, `/node${path}`), await askWhole(node.port, path), path);
+  }
+  t.is((await ask(port, "/node")).text, (await ask(node.port, "/")).text);
+  t.is((await ask(port, "/node?x=1")).status, 200);
+  t.is((await ask(port, "/node/version")).headers["x-app"], "mine");
+
+  t.deepEqual(await askJson(port, "/hello"), { hello: "from the application" });
+  t.deepEqual(JSON.parse((await ask(port, "/echo", jsonBody({ a: 1 }))).text), { a: 1 });
+  for (const path of ["/version", "/nodes", "/nope"]) {
+    t.like(await ask(port, path), { status: 404, text: "nothing of the application" }, path);
+  }
+  const missing = await ask(port, "/node/hello");
+  t.is(missing.status, 404);
+  t.is(missing.headers["content-type"], "application/json; charset=utf-8");
+  t.is(failureOf(missing).errorCode, "NOT_FOUND");
+});
+
+test("at / it answers whatever the application's routes before it leave", async (t) => {
+  const { node, port } = await startApp(t, "/");
+  t.deepEqual(await askJson(port, "/hello"), { hello: "from the application" });
+  t.deepEqual(await askWhole(port, "/version"), await askWhole(node.port, "/version"));
+  t.is(failureOf(await ask(port, "/nope")).errorCode, "NOT_FOUND");
+  t.is((await ask(port, "/echo", { method: "POST" })).status, 404);
+  const added = createClient(
+    AddedService,
+    createConnectTransport({ baseUrl: `http://127.0.0.1:${port}`, httpVersion: "1.1" }),
+  );
+  t.is((await added.getThing({ name: "a" })).count, 7n);
+  t.is((await connectGatehouse(`http://127.0.0.1:${port}`).info.getVersion({})).version, "0.1.0");
+});
+
+test("wrong methods, HEAD and preflights", async (t) => {
+  const { node, port } = await startApp(t, "/node");
+  for (const [path, method] of [
+    ["/version", "POST"],
+    ["/version", "DELETE"],
+    ["/", "PUT"],
+    ["/docs", "POST"],
+    ["/version", "HEAD"],
+    ["/", "HEAD"],
+    ["/nope", "HEAD"],
+    ["/docs", "HEAD"],
+    ["/version", "OPTIONS"],
+    ["/nope", "OPTIONS"],
+  ] as const) {
+    t.deepEqual(
+      await askWhole(port, `/node${path}`, method),
+      await askWhole(node.port, path, method),
+      `${method} ${path}`,
+    );
+  }
+  const refused = await ask(port, "/node/version", { method: "DELETE" });
+  t.is(refused.status, 405);
+  t.is(refused.headers.allow, "GET, HEAD, OPTIONS");
+  t.is((await ask(port, "/node/version", { method: "OPTIONS" })).headers["access-control-allow-origin"], "*");
+});
+
+test("curl and JSON-RPC, in batches too", async (t) => {
+  const { port, url } = await startApp(t, "/node");
+  const { stdout } = await run("curl", ["-sS", "-w", "\n%{http_code} %{content_type}", `${url}/version`]);
+  t.is(stdout, '"0.1.0"\n200 application/json; charset=utf-8');
+  const call = { jsonrpc: "2.0", id: 1, method: "info.getVersion" };
+  const answer = { jsonrpc: "2.0", id: 1, result: "0.1.0" };
+  for (const path of ["/node", "/node/"]) {
+    t.deepEqual(JSON.parse((await ask(port, path, jsonBody(call))).text), answer, path);
+  }
+  t.deepEqual(JSON.parse((await ask(port, "/node", jsonBody([call, { ...call, id: 2 }]))).text), [
+    answer,
+    { ...answer, id: 2 },
+  ]);
+});
+
+for (const [name, create] of [
+  ["Connect", createConnectTransport],
+  ["gRPC-Web", createGrpcWebTransport],
+] as const) {
+  test(`${name}: calls, streams and failures, beside a service of the application`, async (t) => {
+    const node = await startMember(t);
+    const { url } = await listenApp(t, createApp("/node", node));
+    const transport = create({ baseUrl: `${url}/node`, httpVersion: "1.1" });
+    t.is((await createClient(InfoService, transport).getVersion({})).version, "0.1.0");
+    const ended = new AbortController();
+    const changes = createClient(HealthService, transport).watchHealth({}, { signal: ended.signal });
+    for await (const { snapshot } of changes) {
+      t.true(snapshot?.accepting);
+      break;
+    }
+    ended.abort();
+    const { storage } = connectGatehouse(`${url}/node`);
+    const error = await t.throwsAsync(storage.getProgram({ storageAddress: "x" }), { instanceOf: ConnectError });
+    t.is(reasonOf(error), Reason.INVALID_REQUEST);
+    const added = createClient(AddedService, create({ baseUrl: url, httpVersion: "1.1" }));
+    t.is((await added.getThing({ name: "a" })).count, 7n);
+    // The application's service is not the node's, nor the other way round.
+    const there = createClient(AddedService, transport);
+    t.is((await t.throwsAsync(there.getThing({ name: "a" }), { instanceOf: ConnectError })).code, Code.Unimplemented);
+  });
+}
+
+test("large answers come whole, large bodies are taken or refused as on the port", async (t) => {
+  const { node, port } = await startApp(t, "/node");
+  const bytesOf = async (at: number, path: string): Promise<Buffer> => {
+    const request = httpRequest({ port: at, host: "127.0.0.1", path, agent: false }).end();
+    const [response] = (await once(request, "response")) as [AsyncIterable<Buffer>];
+    return await buffer(response);
+  };
+  const script = await bytesOf(port, "/node/docs/rapidoc.js");
+  t.true(script.length > 500_000);
+  t.true(script.equals(await bytesOf(node.port, "/docs/rapidoc.js")));
+
+  const call = (bytes: number) =>
+    jsonBody({ jsonrpc: "2.0", id: 1, method: "info.getVersion", params: {}, pad: "x".repeat(bytes) });
+  t.is((await ask(port, "/node", call(1_500_000))).status, 200);
+  const refused = await ask(port, "/node", call(2_200_000));
+  t.is(refused.status, 413);
+  t.is(failureOf(refused).errorCode, "PAYLOAD_TOO_LARGE");
+});
+
+test("callers prove who they are, and addresses behind the node's trusted proxies are believed", async (t) => {
+  const { node, port } = await startApp(t, "/node", {
+    "trusted-proxies": "127.0.0.1",
+    "rate-limit": "2",
+    "rate-limit-exempt": "",
+  });
+  const caller = createCaller();
+  t.is((await ask(port, "/node/info", { headers: caller.headers() })).status, 200);
+  const forged = { ...caller.headers(), signature: `0x${"0".repeat(128)}` };
+  t.is(failureOf(await ask(port, "/node/info", { headers: forged })).errorCode, "INVALID_SIGNATURE");
+
+  const forwarded = { headers: { "X-Forwarded-For": "192.0.2.1" } };
+  t.is((await ask(port, "/node/publickey", forwarded)).status, 200);
+  t.is((await ask(node.port, "/publickey", forwarded)).status, 200);
+  t.is(failureOf(await ask(port, "/node/publickey", forwarded)).errorCode, "RATE_LIMITED");
+  t.is((await ask(port, "/node/publickey", { headers: { "X-Forwarded-For": "192.0.2.2" } })).status, 200);
+  // The application's own routes are not the node's to count.
+  t.is((await ask(port, "/hello", forwarded)).status, 200);
+});
+
+test("a client that leaves gives its place back", async (t) => {
+  const { url, node } = await startApp(t, "/node", { "streams-per-address": "1", "rate-limit-exempt": "" });
+  const { health } = connectGatehouse(url);
+  const watch = async (signal?: AbortSignal) => {
+    const changes = health.watchHealth({}, { signal })[Symbol.asyncIterator]();
+    await changes.next();
+  };
+  const left = new AbortController();
+  await watch(left.signal);
+  await t.throwsAsync(watch(), { instanceOf: ConnectError });
+  await t.throwsAsync(
+    connectGatehouse(node.rpcUrl).health.watchHealth({})[Symbol.asyncIterator]().next(),
+    undefined,
+    "one gate for both",
+  );
+  left.abort();
+  const again = new AbortController();
+  t.teardown(() => again.abort());
+  await until(() =>
+    watch(again.signal).then(
+      () => true,
+      () => false,
+    ),
+  );
+});
+
+test("connections are the application's: the node refuses what is too much of it, and cuts none", async (t) => {
+  const node = await startTestNode(t, { "connections-per-address": "1" });
+  const app = express();
+  let release: (() => void) | undefined;
+  app.get("/slow", (_request, response) => {
+    release = () => response.send("done");
+  });
+  const { port, url } = await listenApp(t, app.use("/node", createNodeRouter(node)));
+  // A connection that the node has seen, and on which the application is busy now.
+  const socket = connect(port, "127.0.0.1");
+  t.teardown(() => socket.destroy());
+  let received = "";
+  socket.setEncoding("utf8").on("data", (text: string) => (received += text));
+  socket.write("GET /node/version HTTP/1.1\r\nHost: x\r\n\r\n");
+  await until(() => received.includes('"0.1.0"'));
+  socket.write("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
+  await until(() => release !== undefined);
+
+  const ended = new AbortController();
+  t.teardown(() => ended.abort());
+  const changes = connectGatehouse(`${url}/node`).health.watchHealth({}, { signal: ended.signal });
+  await changes[Symbol.asyncIterator]().next();
+  const refused = await ask(port, "/node/version");
+  t.is(refused.status, 503);
+  t.is(failureOf(refused).errorCode, "OVERLOADED");
+  t.is(refused.headers["retry-after"], "1");
+  ended.abort();
+  await until(async () => (await ask(port, "/node/version")).status === 200);
+  release!();
+  await until(() => received.endsWith("done"));
+});
+
+test("headers of handlers before it stay, those of the answer win, and wrappers of the answer see them", async (t) => {
+  const node = await startTestNode(t);
+  const app = express();
+  const seen: unknown[] = [];
+  app.use((_request, response, next) => {
+    response.setHeader("Access-Control-Allow-Origin", "https://app.example");
+    response.setHeader("Content-Type", "text/plain");
+    response.setHeader("X-Frame-Options", "DENY");
+    const writeHead = response.writeHead.bind(response);
+    response.writeHead = ((...args: Parameters<typeof writeHead>) => {
+      seen.push(response.getHeader("content-type"));
+      return writeHead(...args);
+    }) as typeof response.writeHead;
+    next();
+  });
+  const { port } = await listenApp(t, app.use("/node", createNodeRouter(node)));
+  const { headers } = await ask(port, "/node/version");
+  t.is(headers["access-control-allow-origin"], "*");
+  t.is(headers["content-type"], "application/json; charset=utf-8");
+  t.is(headers["x-frame-options"], "DENY");
+  t.deepEqual(seen, ["application/json; charset=utf-8"]);
+});
+
+test("when the node stops it finishes what is under way and turns away what comes, and the application goes on", async (t) => {
+  const { node, port, url } = await startApp(t, "/node");
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "info.getVersion" });
+  const socket = connect(port, "127.0.0.1");
+  t.teardown(() => socket.destroy());
+  let received = "";
+  socket.setEncoding("utf8").on("data", (text: string) => (received += text));
+  const half = body.length / 2;
+  socket.write(`POST /node HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, half)}`);
+  const changes = connectGatehouse(url).health.watchHealth({})[Symbol.asyncIterator]();
+  await changes.next();
+
+  const stopped = node.stop();
+  await until(async () => (await ask(port, "/node/version")).status === 503);
+  socket.write(body.slice(half));
+  await until(() => received.includes('"result":"0.1.0"'));
+  await t.notThrowsAsync(async () => {
+    for (let change = await changes.next(); change.done !== true; change = await changes.next());
+  });
+  await stopped;
+  const refused = await ask(port, "/node", jsonBody({}));
+  t.is(refused.status, 503);
+  t.is(failureOf(refused).errorCode, "STATE_NOT_READY");
+  t.deepEqual(await askJson(port, "/hello"), { hello: "from the application" });
+});

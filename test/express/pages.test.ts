@@ -1,0 +1,62 @@
+/** The pages for people below a path of somebody else's application, in a real browser where there is one. */
+import express from "express";
+import type { Browser } from "playwright-core";
+import { createNodeRouter } from "../../src/express/router.js";
+import { launchBrowser, listen, whyNoBrowser } from "../helpers/browser.js";
+import { listenApp } from "../helpers/express-app.js";
+import { startMember } from "../helpers/start-member.js";
+import type { Teardown } from "../helpers/teardown.js";
+import { testUnless } from "../helpers/when.js";
+
+const testBrowser = testUnless(whyNoBrowser);
+
+let browser: Browser;
+testBrowser.before(async () => {
+  browser = await launchBrowser();
+});
+testBrowser.after(() => browser.close());
+
+async function open(t: Teardown, path: string) {
+  const node = await startMember(t);
+  const { url } = await listenApp(t, express().use("/far/node", createNodeRouter(node)));
+  const page = await browser.newPage();
+  t.teardown(() => page.close());
+  // A browser that shares two cores with everything else takes its time.
+  page.setDefaultTimeout(90_000);
+  const heard = listen(page);
+  await page.goto(`${url}/far/node${path}`);
+  return { page, base: `${url}/far/node`, ...heard };
+}
+
+testBrowser.serial("the status page follows the node that it is of", async (t) => {
+  const { page, base, complaints, asked } = await open(t, "/status");
+  await page.getByRole("status").filter({ hasText: "ok" }).waitFor();
+  await page.getByText(/Boot complete/).waitFor();
+  t.true(asked.includes(`${base}/health`));
+  t.true(
+    asked.every((url) => url.startsWith(base)),
+    asked.join(),
+  );
+  t.deepEqual(
+    await page.evaluate("[...document.querySelectorAll('footer a')].map(({ href }) => href)"),
+    ["/health", "/peerlist", "/docs"].map((path) => `${base}${path}`),
+  );
+  t.deepEqual(complaints, []);
+});
+
+testBrowser.serial("the page of the interface draws it, and calls the node that it is of", async (t) => {
+  const { page, base, complaints, asked } = await open(t, "/docs");
+  const drawn = page.getByText("The programs of an owner that the caller may read").first();
+  for (let i = 0; i < 5 && !(await drawn.isVisible()); i++) {
+    await drawn.waitFor({ timeout: 15_000 }).catch(() => page.reload());
+  }
+  await drawn.waitFor();
+  const answered = page.waitForResponse(`${base}/version`);
+  await page.locator("[id='get-/version']").getByRole("button", { name: "Try" }).click();
+  t.is((await answered).status(), 200);
+  t.true(
+    asked.every((url) => url.startsWith(base) || url.startsWith("data:")),
+    asked.join(),
+  );
+  t.deepEqual(complaints, []);
+});

@@ -1,0 +1,51 @@
+/** A node that an application starts in its own process, by the name under which the package exports it. */
+import test from "ava";
+import express from "express";
+import { ConfigError, startGatehouse, StartError } from "gatehouse/express";
+import { join } from "node:path";
+import { connectGatehouse } from "../../src/client/index.js";
+import { listenApp } from "../helpers/express-app.js";
+import { ask, askJson } from "../helpers/plain-client.js";
+import { sampleGenesis } from "../helpers/start-node.js";
+import { temporaryDirectory } from "../helpers/teardown.js";
+
+const ports = { host: "127.0.0.1", "rpc-port": 0, "omni-port": 0, "log-level": "silent" } as const;
+
+test("it has the settings that it was given and nothing of the environment, and ends with its stop", async (t) => {
+  process.env["GATEHOUSE_HOST"] = "not a host";
+  t.teardown(() => delete process.env["GATEHOUSE_HOST"]);
+  const gatehouse = await startGatehouse({
+    ...ports,
+    "data-dir": await temporaryDirectory(t),
+    genesis: sampleGenesis,
+    "rate-limit-exempt": [],
+  });
+  t.teardown(() => gatehouse.stop());
+  const { router, rpcUrl, publicKey, warnings } = gatehouse;
+  t.is(rpcUrl, `http://127.0.0.1:${gatehouse.ports["rpc"]}`);
+  t.regex(publicKey, /^0x[0-9a-f]{64}$/);
+  t.deepEqual(warnings, []);
+
+  const { port, url } = await listenApp(t, express().use("/node", router));
+  // Probes, which no node refuses, however much its machine has to do.
+  t.is((await ask(port, "/node/livez")).text, (await ask(gatehouse.ports["rpc"]!, "/livez")).text);
+  t.is(await askJson(port, "/node/version"), "0.1.0" as never);
+  await t.notThrowsAsync(connectGatehouse(`${url}/node`).health.getLiveness({}));
+  // What only HTTP/2 carries is on the node's own port.
+  await t.notThrowsAsync(connectGatehouse(rpcUrl, { protocol: "grpc" }).health.getLiveness({}));
+
+  const listeners = process.listenerCount("uncaughtExceptionMonitor");
+  await Promise.all([gatehouse.stop(), gatehouse.stop()]);
+  t.is(process.listenerCount("uncaughtExceptionMonitor"), listeners - 1);
+  t.is((await ask(port, "/node/livez")).status, 503);
+  await t.throwsAsync(ask(gatehouse.ports["rpc"]!, "/livez"), { code: "ECONNREFUSED" });
+});
+
+test("wrong settings, and a start that fails, are said in a sentence", async (t) => {
+  await t.throwsAsync(startGatehouse({ "rpc-port": 70_000 }), { instanceOf: ConfigError, message: /^--rpc-port / });
+  const dir = await temporaryDirectory(t);
+  const genesis = join(dir, "missing.json");
+  const listeners = process.listenerCount("uncaughtExceptionMonitor");
+  await t.throwsAsync(startGatehouse({ ...ports, "data-dir": dir, genesis }), { instanceOf: StartError });
+  t.is(process.listenerCount("uncaughtExceptionMonitor"), listeners);
+});

@@ -1,0 +1,98 @@
+/** The chain behind a server that is not the node's: what only that server's own handlers can do to it. */
+import test from "ava";
+import express, { type RequestHandler } from "express";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { createOpenGate } from "../../../src/edge/open-gate.js";
+import type { Exchange } from "../../../src/rpc/exchange/exchange.js";
+import { jsonAnswer } from "../../../src/rpc/exchange/reply.js";
+import { createMount } from "../../../src/rpc/server/mount.js";
+import { listenApp } from "../../helpers/express-app.js";
+import { ask } from "../../helpers/plain-client.js";
+import { until } from "../../helpers/until.js";
+
+/** A mount whose chain is this function. */
+function mountOf(handle: (exchange: Exchange) => void) {
+  const errors: unknown[] = [];
+  const onInternalError = (error: unknown): void => void errors.push(error);
+  let requests = 0;
+  const mount = createMount({
+    gate: createOpenGate(),
+    handle,
+    onInternalError,
+    nextRequestId: () => `r-${++requests}`,
+  });
+  return { mount, errors };
+}
+
+/** Answers with how many bytes the body has. */
+function countBytes(exchange: Exchange): void {
+  void exchange
+    .readBytes(1_000_000, { hold: () => undefined })
+    .then(({ length }) => exchange.send(jsonAnswer(exchange.requestId, 200, String(length))));
+}
+
+const parsers: Readonly<Record<string, RequestHandler>> = {
+  "express.json()": express.json(),
+  "express.text()": express.text({ type: () => true }),
+  "express.raw()": express.raw({ type: () => true, limit: "1mb" }),
+};
+
+for (const [name, parser] of Object.entries(parsers)) {
+  test(`a body that ${name} has read is an error of the application, which is told what to do`, async (t) => {
+    const { mount, errors } = mountOf(countBytes);
+    const { port } = await listenApp(t, express().use(parser, mount.handle));
+    for (const size of [2, 90_000]) {
+      const { status, text } = await ask(port, "/", {
+        method: "POST",
+        body: `{${" ".repeat(size - 2)}}`,
+        headers: { "Content-Type": "application/json" },
+      });
+      t.is(status, 500);
+      t.like(JSON.parse(text), { success: false, errorCode: "INTERNAL_ERROR" });
+    }
+    t.is(errors.length, 2);
+    t.regex(String(errors[0]), /mount the node before body parsers, such as express\.json\(\)/);
+    t.is((await ask(port, "/")).text, "0", "what has no body needs none");
+  });
+}
+
+test("a parser that leaves the body alone is none", async (t) => {
+  const { mount, errors } = mountOf(countBytes);
+  const { port } = await listenApp(t, express().use(express.json(), mount.handle));
+  t.is((await ask(port, "/", { method: "POST", body: "1234" })).text, "4");
+  t.deepEqual(errors, []);
+});
+
+test("what does not end in time is cut, and the server goes on", async (t) => {
+  const { mount } = mountOf(() => undefined);
+  const app = express().get("/mine", (_request, response) => void response.send("mine"));
+  const { port, server } = await listenApp(t, app.use(mount.handle));
+  const socket = connect(port, "127.0.0.1");
+  t.teardown(() => socket.destroy());
+  const arrived = once(server, "request");
+  socket.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  await arrived;
+  const closed = once(socket, "close");
+  await mount.drain(10);
+  await closed;
+  t.is((await ask(port, "/mine")).text, "mine");
+  t.is((await ask(port, "/")).status, 503);
+});
+
+test("it has drained when the last answer is out", async (t) => {
+  const waiting: Exchange[] = [];
+  const { mount } = mountOf((exchange) => void waiting.push(exchange));
+  const { port } = await listenApp(t, express().use(mount.handle));
+  const answers = [ask(port, "/"), ask(port, "/")];
+  await until(() => waiting.length === 2);
+  let isDrained = false;
+  const drained = mount.drain(60_000).then(() => (isDrained = true));
+  waiting[0]!.send(jsonAnswer("", 200, "1"));
+  await Promise.race(answers);
+  t.is((await ask(port, "/")).status, 503);
+  t.false(isDrained);
+  waiting[1]!.send(jsonAnswer("", 200, "2"));
+  t.deepEqual((await Promise.all(answers)).map(({ text }) => text).sort(), ["1", "2"]);
+  await drained;
+});
