@@ -33,8 +33,18 @@ function createMemoryOfReads(): (key: string) => boolean {
 
 /** The admission policy of a cache: which reads it keeps. */
 export interface AdmissionPolicy {
-  /** Finds, and hands to `keep` what was read again and is there, unless a change came in between. */
-  find<Found>(key: string, find: () => Promise<Found>, keep: (found: NonNullable<Found>) => void): Promise<Found>;
+  /**
+   * Finds, and hands to `keep` what was read again and is there, unless a change came in between. Who asks while the
+   * same is being found shares it, if nothing has changed since that began.
+   *
+   * @param what which of several things about the key is found.
+   */
+  find<Found>(
+    key: string,
+    find: () => Promise<Found>,
+    keep: (found: NonNullable<Found>) => void,
+    what?: string,
+  ): Promise<Found>;
   /** Tells that something changed: what is being read now is not kept. */
   changed(): void;
 }
@@ -42,15 +52,38 @@ export interface AdmissionPolicy {
 /** The admission policy of every cache before the database: what is read for the second time is kept. */
 export function createAdmissionPolicy(): AdmissionPolicy {
   const isReadAgain = createMemoryOfReads();
+  /** What is being found. */
+  const flights = new Map<string, { readonly generation: number; readonly result: Promise<unknown> }>();
   let generation = 0;
   return {
-    async find(key, find, keep) {
-      const before = generation;
-      const found = await find();
-      if (found !== undefined && found !== null && isReadAgain(key) && generation === before) {
-        keep(found);
+    async find<Found>(
+      key: string,
+      find: () => Promise<Found>,
+      keep: (found: NonNullable<Found>) => void,
+      what = "",
+    ): Promise<Found> {
+      const name = `${what} ${key}`;
+      const flight = flights.get(name);
+      if (flight?.generation === generation) {
+        isReadAgain(key);
+        return (await flight.result) as Found;
       }
-      return found;
+      const before = generation;
+      const result = find().then((found) => {
+        if (found !== undefined && found !== null && isReadAgain(key) && generation === before) {
+          keep(found);
+        }
+        return found;
+      });
+      const own = { generation, result };
+      flights.set(name, own);
+      try {
+        return await result;
+      } finally {
+        if (flights.get(name) === own) {
+          flights.delete(name);
+        }
+      }
     },
     changed() {
       generation++;

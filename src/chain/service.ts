@@ -1,6 +1,7 @@
 /** The chain service, and the consensus service of the internal port. */
 import { type ChainService, type ConsensusService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { maxAnswerBytes } from "../base/answer-budget.js";
+import { createOneAtATime } from "../base/one-at-a-time.js";
 import { Failure } from "../rpc/errors.js";
 import { normalizeHash } from "../rpc/parameters.js";
 import type { Implementation } from "../rpc/service.js";
@@ -19,6 +20,9 @@ const mostPending = 200;
 /** Most bytes of pending transactions that are read at once: what is told of them is short, and they are not. */
 const pendingPortionBytes = 4 * 1024 * 1024;
 
+/** Blocks larger than this are read one after the other. */
+const largeBytes = 64 * 1024;
+
 /** What a block's answer has beside header and transactions: the header in words, its hash, its signature, roomily. */
 const aboutBlockBytes = 2_048;
 /** What it has for each transaction beside body and signature: its hash and the lengths of all three. */
@@ -29,10 +33,14 @@ export function createChainService(
   chain: Pick<Chain, "head" | "submit">,
   store: Pick<ChainStore, "block" | "weighBlock" | "fate" | "pendingPortions">,
 ): Implementation<typeof ChainService> {
+  // What is large does not pile up in memory, however many ask at once.
+  const readInTurn = createOneAtATime();
+
   /** A block as it is answered: whether it fits an answer is known before it is read. */
   async function readBlock(by: BlockName, whyNotFound: string) {
     const weight = await store.weighBlock(by);
-    const stored = weight && (await store.block(checkWeight(weight).number));
+    const read = () => store.block(checkWeight(weight!).number);
+    const stored = weight && (await (weight.bytes > largeBytes ? readInTurn(read) : read()));
     if (stored === undefined) {
       throw new Failure("NOT_FOUND", whyNotFound);
     }
@@ -64,17 +72,20 @@ export function createChainService(
       if (limit < 1 || limit > mostPending) {
         throw new Failure("INVALID_REQUEST", `limit must be a whole number from 1 to ${mostPending}.`);
       }
-      const transactions: ReturnType<typeof describeTransaction>[] = [];
-      for await (const portion of store.pendingPortions(limit, pendingPortionBytes)) {
-        transactions.push(...portion.map(describeTransaction));
-      }
-      return { transactions };
+      return await readInTurn(async () => {
+        const transactions: ReturnType<typeof describeTransaction>[] = [];
+        for await (const portion of store.pendingPortions(limit, pendingPortionBytes)) {
+          transactions.push(...portion.map(describeTransaction));
+        }
+        return { transactions };
+      });
     },
 
     async *listBlocks({ fromNumber }, { signal }) {
       const last = chain.head()?.number ?? 0n;
       for (let number = fromNumber < 1n ? 1n : fromNumber; number <= last && !signal.aborted; number++) {
-        const stored = await store.block(number);
+        const wanted = number;
+        const stored = await readInTurn(() => store.block(wanted));
         if (stored === undefined) {
           throw new Error(`Block ${number} is missing in the database.`);
         }

@@ -8,6 +8,8 @@ import type { Account } from "./accounts.js";
 /** How many bytes may be held. */
 export interface ByteBounds {
   readonly totalBytes: number;
+  /** Room beyond that for small requests and answers: large ones do not shut out probes. */
+  readonly reserveBytes: number;
   readonly perAddressBytes: number;
   readonly perConnectionBytes: number;
   /** A reader has this long, and ... */
@@ -20,7 +22,8 @@ const mib = 1024 * 1024;
 
 /** The bounds of a node. */
 export const defaultBytes: ByteBounds = {
-  totalBytes: 64 * mib,
+  totalBytes: 56 * mib,
+  reserveBytes: 8 * mib,
   perAddressBytes: 32 * mib,
   perConnectionBytes: 16 * mib,
   graceMs: 10_000,
@@ -67,6 +70,9 @@ export interface ByteBudget {
   sweep(): void;
 }
 
+/** What is no longer than this is small. */
+const smallBytes = 8 * 1024;
+
 const retryAfterS = 1;
 
 export function createByteBudget(bounds: ByteBounds): ByteBudget {
@@ -105,7 +111,7 @@ export function createByteBudget(bounds: ByteBounds): ByteBudget {
     },
     take(holder, bytes) {
       const hasRoom =
-        heldBytes + bytes <= bounds.totalBytes &&
+        heldBytes + bytes <= bounds.totalBytes + (bytes <= smallBytes ? bounds.reserveBytes : 0) &&
         holder.account.bytes + bytes <= bounds.perAddressBytes &&
         holder.connection.heldBytes + bytes <= bounds.perConnectionBytes;
       if (!hasRoom) {

@@ -126,6 +126,15 @@ export function createEdge(settings: EdgeSettings): Edge {
     }
   }
 
+  function countRate({ connection }: Arrival, address: string): readonly string[] {
+    try {
+      return rateLimit.count(address);
+    } catch (error) {
+      connection.strike(strikesOfRefusal);
+      throw error;
+    }
+  }
+
   const leasing: Leasing = {
     bytes,
     charge(address, weightBytes) {
@@ -160,7 +169,7 @@ export function createEdge(settings: EdgeSettings): Edge {
         if (isStream || !isProbe) {
           overload.check(activeRequests);
           if (!isExempt(address)) {
-            headers = rateLimit.count(address);
+            headers = countRate(arrival, address);
           }
         }
         const identity = arrival.connection.provenIdentity ?? identify((name) => arrival.header(name));

@@ -39,9 +39,13 @@ export function createProgramCache(programs: Programs): CachedPrograms {
     address: string,
     find: () => Promise<T | undefined>,
     learn: (found: T) => Omit<Known, "record">,
+    what: string,
   ): Promise<T | undefined> {
-    return await admission.find(address, find, (found) =>
-      cache.set(address, { ...cache.peek(address), record: found.record, ...learn(found) }),
+    return await admission.find(
+      address,
+      find,
+      (found) => cache.set(address, { ...cache.peek(address), record: found.record, ...learn(found) }),
+      what,
     );
   }
 
@@ -57,6 +61,7 @@ export function createProgramCache(programs: Programs): CachedPrograms {
         address,
         () => programs.findWithData(address),
         (whole) => ({ whole: makeImmutable(whole), fields: fieldsOf(address) }),
+        "data",
       );
     },
 
@@ -69,6 +74,7 @@ export function createProgramCache(programs: Programs): CachedPrograms {
         address,
         () => programs.findWithFieldNames(address),
         ({ names }) => ({ names, fields: fieldsOf(address) }),
+        "names",
       );
     },
 
@@ -84,6 +90,7 @@ export function createProgramCache(programs: Programs): CachedPrograms {
           const fields = fieldsOf(address);
           return { fields: fields.size < maxFields ? new Map(fields).set(name, field) : new Map([[name, field]]) };
         },
+        `field ${name}`,
       );
     },
 
@@ -98,9 +105,9 @@ export function createProgramCache(programs: Programs): CachedPrograms {
   };
 }
 
-/** Bytes of the texts, two for each UTF-16 unit at most. A whole document counts twice: its answer is kept as well. */
+/** Bytes of the texts, two for each UTF-16 unit at most. A whole document counts three times: its answers are kept as well. */
 function sizeOf({ record, whole, names = [], fields }: Known): number {
-  let units = (record.metadata?.length ?? 0) + 2 * (whole?.data?.length ?? 0);
+  let units = (record.metadata?.length ?? 0) + 3 * (whole?.data?.length ?? 0);
   for (const name of names) {
     units += name.length + 20;
   }

@@ -6,11 +6,12 @@ import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { Failure } from "../errors.js";
 import { maxBodyBytes } from "../exchange/body.js";
 import { corsHeaders } from "../exchange/cors.js";
-import type { Answer, Exchange, Handler } from "../exchange/exchange.js";
+import type { Exchange, Handler } from "../exchange/exchange.js";
 import { type RpcMedia, readRpcMedia } from "../exchange/media-type.js";
 import { failureAnswer, methodNotAllowed } from "../exchange/reply.js";
 import { methodsByPath, type ServeRpc } from "../exchange/rpc-paths.js";
 import { serve } from "../exchange/serve.js";
+import { answerInTurn } from "../exchange/turns.js";
 import type { Lease, ProtocolParts } from "../gate.js";
 import type { ServedMethod } from "../service.js";
 import { unaryFailure } from "./connect-error.js";
@@ -103,16 +104,14 @@ export function createConnectHandler(parts: ProtocolParts, serveOther: ServeRpc)
           if (timeout !== undefined && !/^\d{1,9}$/.test(timeout)) {
             throw new Failure("INVALID_REQUEST", "The header connect-timeout-ms is up to nine digits.");
           }
+          const headers = [
+            ...["Content-Type", form.contentType, "X-Request-Id", requestId],
+            ...corsHeaders,
+            ...lease.headers,
+          ];
           return read(lease)
             .then((body) => served.invoke(form.decode(body), call))
-            .then((message): Answer => {
-              const headers = [
-                ...["Content-Type", form.contentType, "X-Request-Id", requestId],
-                ...corsHeaders,
-                ...lease.headers,
-              ];
-              return { status: 200, headers, ...form.encode(message) };
-            });
+            .then((message) => answerInTurn(() => ({ status: 200, headers, ...form.encode(message) })));
         },
         refuse: (failure, headers) => unaryFailure(requestId, failure, headers),
       },

@@ -22,6 +22,7 @@ import type { RpcMedia } from "../exchange/media-type.js";
 import { failureHeaders } from "../exchange/reply.js";
 import type { ServeRpc } from "../exchange/rpc-paths.js";
 import { serve } from "../exchange/serve.js";
+import { takeTurn } from "../exchange/turns.js";
 import { explain, type Lease, type ProtocolParts } from "../gate.js";
 import { statusFields } from "../grpc-status.js";
 import type { Call, Caller, ServedMethod, ServedService } from "../service.js";
@@ -200,7 +201,12 @@ function stream(served: ServedMethod) {
     const { signal } = context;
     try {
       passage.failure = undefined;
-      yield* served.invoke(request, { caller: passage.caller, signal }) as AsyncIterable<object>;
+      const messages = served.invoke(request, { caller: passage.caller, signal }) as AsyncIterable<object>;
+      for await (const message of messages) {
+        // Each is encoded in a turn of its own, since nobody knows how large it is.
+        await takeTurn();
+        yield message;
+      }
       if (isPastDeadline(signal)) {
         throw deadlineExceeded();
       }

@@ -3,6 +3,7 @@ import { on } from "node:events";
 import type { Readable } from "node:stream";
 import { Failure } from "../errors.js";
 import type { Lease } from "../gate.js";
+import { takeTurn } from "./turns.js";
 
 /** Most bytes of a request body that is read whole: room for a transaction with a document of 1 MiB, in base64. */
 export const maxBodyBytes = 2 * 1024 * 1024;
@@ -30,17 +31,6 @@ export async function readWhole(
     return Buffer.concat(chunks);
   }
   return chunks[0] ?? Buffer.alloc(0);
-}
-
-let lastTurn: Promise<void> = Promise.resolve();
-
-/**
- * Large bodies are decoded and parsed one in each turn of the event loop, however many have arrived: what else arrives
- * waits for one of them, not for all.
- */
-async function takeTurn(): Promise<void> {
-  lastTurn = lastTurn.then(() => new Promise((resolve) => setImmediate(resolve)));
-  await lastTurn;
 }
 
 function readChunks(source: Readable, maxBytes: number, lease: Pick<Lease, "hold">): Promise<Buffer[]> {

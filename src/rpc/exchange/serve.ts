@@ -2,7 +2,7 @@
 import { Failure } from "../errors.js";
 import { explain, type Lease, type Protocol, type ProtocolParts } from "../gate.js";
 import type { Call, Caller, ServedMethod } from "../service.js";
-import { type Answer, type Exchange, turnBytes } from "./exchange.js";
+import type { Answer, Exchange } from "./exchange.js";
 
 /** How a protocol answers an exchange. */
 export interface Serving {
@@ -81,11 +81,14 @@ export function serve(
   }
 }
 
-/** Of bytes that are shared, an answer holds no more than the piece that is being sent. */
+/** Of bytes that are shared, an answer holds no more than what is copied of them on their way out: a frame of HTTP/2. */
+const sharedBytes = 16 * 1024;
+
+/** Takes room for an answer, before its first byte is sent. */
 function chargeAnswer(lease: Lease, { body, isShared = false }: Answer): void {
   if (body !== undefined) {
     const bytes = typeof body === "string" ? Buffer.byteLength(body) : body.length;
-    lease.charge(isShared ? Math.min(bytes, turnBytes) : bytes, bytes);
+    lease.charge(isShared ? Math.min(bytes, sharedBytes) : bytes, bytes);
   }
 }
 

@@ -8,6 +8,7 @@ import type { Answer, Exchange, Handler } from "../exchange/exchange.js";
 import { readRpcMedia } from "../exchange/media-type.js";
 import { failureAnswer, methodNotAllowed } from "../exchange/reply.js";
 import { serve, type Serving } from "../exchange/serve.js";
+import { answerInTurn } from "../exchange/turns.js";
 import { methodsByPath, type ServeRpc } from "../exchange/rpc-paths.js";
 import type { ProtocolParts } from "../gate.js";
 import type { ServedMethod } from "../service.js";
@@ -87,7 +88,7 @@ export function createGrpcHandler(parts: ProtocolParts, serveOther: ServeRpc): H
           return exchange
             .readBytes(prefixBytes + maxMessageBytes, lease)
             .then((body) => served.invoke(decode(readOnlyMessage(body)), call))
-            .then(answer);
+            .then((message) => answerInTurn(() => answer(message)));
         },
         refuse: (failure) => trailersOnly(exchange, failure),
       },

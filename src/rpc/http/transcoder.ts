@@ -7,6 +7,7 @@ import type { Answer, Exchange, Handler } from "../exchange/exchange.js";
 import { maxBodyBytes } from "../exchange/body.js";
 import { failureAnswer, jsonAnswer } from "../exchange/reply.js";
 import { serve } from "../exchange/serve.js";
+import { answerInTurn } from "../exchange/turns.js";
 import { type HttpRoute, readHttpRule } from "./http-rule.js";
 import { jsonEncoder, jsonFieldEncoder } from "../codec/json-encoder.js";
 import { type SharedBytes, shareBytes } from "../codec/share-bytes.js";
@@ -64,15 +65,16 @@ export function createTranscoder(parts: ProtocolParts): Transcoder {
         protocol: "http",
         method: served,
         respond(lease, call) {
-          const reply = (message: object): Answer => answerOf(route, message, exchange.requestId, lease.headers);
+          const answer = (message: object): Answer => answerOf(route, message, exchange.requestId, lease.headers);
+          const later = (message: object) => answerInTurn(() => answer(message));
           if (hasBody) {
             return exchange
               .readBytes(maxBodyBytes, lease)
               .then((body) => served.invoke(bind(match.parameters, exchange.query, body.toString("utf8")), call))
-              .then(reply);
+              .then(later);
           }
-          const answer = served.invoke(bind(match.parameters, exchange.query, undefined), call);
-          return answer instanceof Promise ? (answer as Promise<object>).then(reply) : reply(answer);
+          const message = served.invoke(bind(match.parameters, exchange.query, undefined), call);
+          return message instanceof Promise ? (message as Promise<object>).then(later) : answer(message);
         },
         refuse: (failure, headers) => failureAnswer(exchange.requestId, failure, headers),
       },

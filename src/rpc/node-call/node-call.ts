@@ -2,6 +2,7 @@
  * The node-call interface, which existing clients speak: `ping`, and `nodeCall` with the name of a message. Each call is
  * made of rpcs, and gives what those give.
  */
+import { createOneAtATime } from "../../base/one-at-a-time.js";
 import { maxListBytes } from "../../base/answer-budget.js";
 import { nextTurn } from "../../base/yielding.js";
 import { Failure } from "../errors.js";
@@ -74,15 +75,8 @@ export const answerNodeCall: AnswerNodeCall = async (method, params, call) => {
   return await answer?.(call, typeof data === "object" && data !== null ? (data as Data) : {});
 };
 
-const ignore = (): void => undefined;
-let lastTurn: Promise<void> = Promise.resolve();
-
 /** However many lists of blocks are asked for at once, one is put together at a time. */
-function inTurn<T>(work: () => Promise<T>): Promise<T> {
-  const result = lastTurn.then(work);
-  lastTurn = result.then(ignore, ignore);
-  return result;
-}
+const inTurn = createOneAtATime();
 
 /**
  * Blocks from `start` on, or the newest for 0 and "latest", in their order; as many as one answer holds, and at least
