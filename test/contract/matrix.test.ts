@@ -92,10 +92,21 @@ async function explain<T>(
   for (const item of items) {
     const comparison = await compareAnew(item).catch(asDifference);
     if (!isSame(comparison)) {
-      differences.push({ title: describeItem(item), ...comparison });
+      differences.push({ title: describeItem(item), ...excerpt(comparison) });
     }
   }
   return differences;
+}
+
+const shownBefore = 100;
+const shownAfter = 300;
+
+/** Both sides around the place where they begin to differ: some are long. */
+function excerpt({ expected, got }: Comparison): Comparison {
+  const [left, right] = [JSON.stringify(expected), JSON.stringify(got)];
+  const at = [...left].findIndex((character, i) => character !== right[i]);
+  const [from, to] = [Math.max(0, at - shownBefore), at + shownAfter];
+  return { expected: left.slice(from, to), got: right.slice(from, to) };
 }
 
 function caseOf(protocol: Protocol): (contractCase: ContractCase) => boolean {
