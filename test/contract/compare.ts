@@ -61,7 +61,9 @@ function comparable({ status, headers, text }: PlainResponse) {
 
 /** The length is told right; it is another one where what is masked is longer. */
 function lasting(headers: IncomingHttpHeaders, text: string): Record<string, unknown> {
-  const kept = Object.entries(headers).filter(([name]) => !ofTheConnection.includes(name));
+  const kept = Object.entries(headers)
+    .filter(([name]) => !ofTheConnection.includes(name))
+    .sort(([a], [b]) => (a < b ? -1 : 1));
   const varying: Record<string, string> = {
     "x-request-id": headers["x-request-id"] as string,
     "content-length": String(Buffer.byteLength(text)),

@@ -104,7 +104,7 @@ const shownAfter = 300;
 /** Both sides around the place where they begin to differ: some are long. */
 function excerpt({ expected, got }: Comparison): Comparison {
   const [left, right] = [JSON.stringify(expected), JSON.stringify(got)];
-  const at = [...left].findIndex((character, i) => character !== right[i]);
+  const at = Array.from(left).findIndex((character, i) => character !== right[i]);
   const [from, to] = [Math.max(0, at - shownBefore), at + shownAfter];
   return { expected: left.slice(from, to), got: right.slice(from, to) };
 }

@@ -48,7 +48,7 @@ export const surface: Readonly<Record<string, readonly [path: string, request?: 
         path,
         { method: "OPTIONS", headers: { Origin: "https://example.org", "Access-Control-Request-Method": "POST" } },
       ]),
-      ...["/version", "/health", "/livez", "/", "/nothing", "/storage-program/search?q=", "/%ZZ"].map((path) => [
+      ...["/version", "/livez", "/", "/nothing", "/storage-program/search?q=", "/%ZZ"].map((path) => [
         path,
         { method: "HEAD" },
       ]),
