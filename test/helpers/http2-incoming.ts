@@ -1,7 +1,7 @@
 /** What comes over an HTTP/2 connection: frames in their order, and what they make of each stream. */
 import type { Socket } from "node:net";
 import { createBlockReader } from "./hpack.js";
-import { flags, type Frame, frameBytes, frameTypes, noBytes, numberBytes } from "./http2-frames.js";
+import { flags, type Frame, frameBytes, frameTypes, noBytes, numberBytes, settingIds } from "./http2-frames.js";
 
 /** What has come for one stream. */
 export interface RawAnswer {
@@ -44,6 +44,7 @@ export function createIncoming(socket: Socket, { replenish = true, acknowledge =
   let unread: Buffer = noBytes;
   let [block, blockFlags]: [Buffer, number] = [noBytes, 0];
   let goAwayCode: number | undefined;
+  let tableSizeBytes: number | undefined;
 
   const streamOf = (streamId: number): Incoming => {
     let stream = streams.get(streamId);
@@ -106,6 +107,7 @@ export function createIncoming(socket: Socket, { replenish = true, acknowledge =
       case frameTypes.ping:
         if (acknowledge && !(frame.flags & flags.ack)) {
           socket.write(frameBytes(type, flags.ack, 0, type === frameTypes.ping ? payload : noBytes));
+          tableSizeBytes = type === frameTypes.settings ? tableSizeOf(payload) : tableSizeBytes;
         }
         break;
     }
@@ -137,6 +139,12 @@ export function createIncoming(socket: Socket, { replenish = true, acknowledge =
     frames: frames as readonly Frame[],
     closed,
     stream: streamOf,
+    /** The size of the table of header fields that the other end has asked for, once: the next block has to confirm it. */
+    takeTableSize(): number | undefined {
+      const taken = tableSizeBytes;
+      tableSizeBytes = undefined;
+      return taken;
+    },
     async answer(streamId: number): Promise<RawAnswer> {
       const stream = streamOf(streamId);
       if (stream.end === undefined) {
@@ -146,4 +154,14 @@ export function createIncoming(socket: Socket, { replenish = true, acknowledge =
       return { headers, trailers, body: Buffer.concat(chunks), end: end!, resetCode };
     },
   };
+}
+
+/** What SETTINGS say of the table of header fields. */
+function tableSizeOf(payload: Buffer): number | undefined {
+  for (let at = 0; at < payload.length; at += 6) {
+    if (payload.readUInt16BE(at) === settingIds.headerTableSize) {
+      return payload.readUInt32BE(at + 2);
+    }
+  }
+  return undefined;
 }

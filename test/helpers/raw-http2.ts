@@ -73,7 +73,7 @@ function createConnection(socket: Socket, options: RawOptions): RawHttp2 {
       const streamId = nextStreamId;
       nextStreamId += 2;
       const flagBits = flags.endHeaders | (endStream ? flags.endStream : 0);
-      send(frameTypes.headers, flagBits, streamId, encodeBlock(fields));
+      send(frameTypes.headers, flagBits, streamId, encodeBlock(fields, incoming.takeTableSize()));
       return streamId;
     },
     data: (streamId, bytes, { endStream = false } = {}) =>
