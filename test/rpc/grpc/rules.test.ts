@@ -43,7 +43,13 @@ const follows = test.macro({
       return;
     }
     const answer = readGrpcAnswer(raw);
-    const shown = JSON.stringify({ ...answer, messages: answer.messages.length, details: undefined, end: raw.end });
+    const shown = JSON.stringify({
+      ...answer,
+      messages: answer.messages.length,
+      details: undefined,
+      end: raw.end,
+      reset: raw.resetCode,
+    });
     t.true(oneOf(expected.httpStatus ?? 200).includes(answer.httpStatus), shown);
     if (answer.httpStatus === 200) {
       t.true(oneOf(expected.grpcStatus).includes(answer.grpcStatus), shown);

@@ -98,10 +98,11 @@ const timeouts: Rule[] = [
     }),
   ),
   {
-    // A field value that begins with a space makes a request malformed (RFC 9113, 8.2.1), which HTTP/2 may tell first.
+    // A field value that begins with a space makes a request malformed (RFC 9113, 8.2.1), which HTTP/2 may tell first;
+    // Node.js leaves the field out instead, so that nobody sees a time-out.
     rule: 'time-out " 1S"',
     headers: { "grpc-timeout": " 1S" },
-    expected: { grpcStatus: codes.invalidArgument, orReset: true },
+    expected: { grpcStatus: [codes.invalidArgument, codes.ok], orReset: true },
   },
   {
     rule: "a malformed time-out of a stream",
