@@ -3,6 +3,8 @@ import { execFileSync } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { startTlsNode } from "../helpers/certificate.js";
+import { startTestNode } from "../helpers/start-node.js";
 import { startMember } from "../helpers/start-member.js";
 import { testKey, writeKey } from "../helpers/keys.js";
 import { clientCases, type ForeignProgram, startProgram } from "../helpers/foreign.js";
@@ -39,6 +41,28 @@ const codes = { unavailable: "UNAVAILABLE", resourceExhausted: "RESOURCE_EXHAUST
 for (const [title, behaves] of Object.entries(clientCases(run, codes))) {
   testPython(`the Python client ${title}`, behaves);
 }
+
+/** Calls a hundred times at once on one channel, and prints how many answers there were of each code. */
+const parallelCalls = `
+import collections, grpc, sys
+target, *ca = sys.argv[1:]
+channel = (
+    grpc.secure_channel(target, grpc.ssl_channel_credentials(open(ca[0], "rb").read())) if ca
+    else grpc.insecure_channel(target)
+)
+call = channel.unary_unary("/gatehouse.info.v1.InfoService/GetVersion")
+futures = [call.future(b"", timeout=60) for _ in range(100)]
+print(collections.Counter(f"{f.code().name} {f.result().decode().strip()}" for f in futures))
+`;
+
+testPython("grpc-python gets the status of each of a hundred calls at once, in cleartext and over TLS", async (t) => {
+  const [plain, secure] = [await startTestNode(t), await startTlsNode(t)];
+  for (const args of [[`127.0.0.1:${plain.port}`], [`localhost:${secure.port}`, secure.cert]]) {
+    const { code, stdout, stderr } = await startProgram(t, python!, ["-c", parallelCalls, ...args]).ended;
+    t.is(code, 0, stderr);
+    t.is(stdout, "Counter({'OK \\x050.1.0': 100})\n");
+  }
+});
 
 testPython("the Python client tells why a storage program cannot be read", async (t) => {
   const { port } = await startMember(t);

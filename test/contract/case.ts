@@ -1,5 +1,8 @@
 /** What a contract case is: one request, over plain HTTP and as a message. */
 import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
+import { callerOf } from "../helpers/caller.js";
+import type { PlainRequest } from "../helpers/plain-client.js";
+import { people } from "./data.js";
 
 /** Who signs a request; nobody does otherwise. */
 export type CallerName = "owner" | "friend" | "member" | "enemy";
@@ -39,4 +42,33 @@ export function contractCase<I extends DescMessage, O extends DescMessage>(
     body: more.post,
     caller: more.caller,
   };
+}
+
+/** A case in one line. */
+export function describe({ node, httpMethod, path, title }: ContractCase): string {
+  return `${httpMethod} ${path}: ${title}${node === "member" ? "" : ", on a newcomer"}`;
+}
+
+/** The headers of who signs it. */
+export function headersOf({ caller }: ContractCase): Record<string, string> {
+  return caller === undefined ? {} : callerOf(people[caller]).headers();
+}
+
+/** The request over plain HTTP, signed now. */
+export function plainRequestOf(contractCase: ContractCase): PlainRequest {
+  const { httpMethod, body } = contractCase;
+  return {
+    method: httpMethod,
+    ...(body !== undefined && { body }),
+    headers: { ...(body !== undefined && { "Content-Type": "application/json" }), ...headersOf(contractCase) },
+  };
+}
+
+/** What differs from run to run, replaced by a word; the types stay visible in what the other tests check. */
+export function mask(text: string): string {
+  return text
+    .replace(/"(time|since|timestamp)":1[789]\d{11}\b/g, '"$1":"<ms>"')
+    .replace(/"(uptime_s|heartbeat_age_s)":\d+(\.\d+)?/g, '"$1":"<s>"')
+    .replace(/"(port|requested|actual)":\d+/g, '"$1":"<port>"')
+    .replace(/http:\/\/127\.0\.0\.1:\d{4,}/g, "http://127.0.0.1:<port>");
 }

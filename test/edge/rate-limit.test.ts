@@ -5,6 +5,7 @@ import { Health } from "../../gen/health/v1/health_pb.js";
 import { ask } from "../helpers/plain-client.js";
 import { connectEach, readFailure, rpcProtocols } from "../helpers/rpc-clients.js";
 import { startTestNode } from "../helpers/start-node.js";
+import { connectTransport } from "../helpers/transports.js";
 import { createRateLimit } from "../../src/edge/rate-limit.js";
 import { Failure } from "../../src/rpc/errors.js";
 
@@ -85,6 +86,26 @@ test("over the limit every protocol says so, when to come back, and goes on answ
     t.not((await ask(port, probe)).status, 429, probe);
   }
   t.like(JSON.parse((await ask(port, "/rate-limit/stats")).text), { errorCode: "RATE_LIMITED" });
+});
+
+test("a preflight is counted and refused like all else, over every HTTP", async (t) => {
+  const { port } = await startTestNode(t, { "rate-limit": "3", "rate-limit-exempt": "" });
+  for (const name of ["HTTP/1.1", "HTTP/2 by prior knowledge"] as const) {
+    const client = connectTransport(name, { port });
+    t.teardown(() => client.close());
+    const preflight = { method: "OPTIONS", headers: { Origin: "https://example.org" } };
+    if (name === "HTTP/1.1") {
+      for (let i = 0; i < 3; i++) {
+        t.is((await client.ask("/info", preflight)).status, 204);
+      }
+    }
+    for (const path of ["/info", "/nothing", "/gatehouse.info.v1.InfoService/GetInfo"]) {
+      const refused = await client.ask(path, preflight);
+      t.is(refused.status, 429, `${name} ${path}`);
+      t.truthy(refused.headers["retry-after"]);
+    }
+    t.is((await client.ask("/info")).status, 429);
+  }
 });
 
 test("what cannot be decoded is counted and refused like all else, before its body is read", async (t) => {

@@ -1,5 +1,8 @@
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { run } from "./programs.js";
+import { startTestNode, type TestNode } from "./start-node.js";
+import { type Teardown, temporaryDirectory } from "./teardown.js";
 
 /** Makes a certificate that signs itself, for localhost and 127.0.0.1, with a key of NIST P-256. */
 export async function makeCertificate(dir: string): Promise<{ readonly cert: string; readonly key: string }> {
@@ -8,4 +11,14 @@ export async function makeCertificate(dir: string): Promise<{ readonly cert: str
   const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
   await run("openssl", ["req", "-x509", ...kind, ...subject, "-keyout", key, "-out", cert]);
   return { cert, key };
+}
+
+/** Starts a node that speaks TLS. */
+export async function startTlsNode(
+  t: Teardown,
+  flags: Readonly<Record<string, string | boolean>> = {},
+): Promise<{ readonly node: TestNode; readonly port: number; readonly ca: Buffer; readonly cert: string }> {
+  const { cert, key } = await makeCertificate(await temporaryDirectory(t));
+  const node = await startTestNode(t, { "tls-cert": cert, "tls-key": key, ...flags });
+  return { node, port: node.port, ca: await readFile(cert), cert };
 }

@@ -18,6 +18,11 @@ export interface TestGrpcClient {
     request?: MessageInitShape<I>,
     metadata?: Readonly<Record<string, string>>,
   ): Promise<MessageShape<O>>;
+  stream<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodServerStreaming<I, O>,
+    request: MessageInitShape<I>,
+    signal: AbortSignal,
+  ): AsyncIterable<MessageShape<O>>;
   close(): void;
 }
 
@@ -51,11 +56,12 @@ export function callUnary<I extends DescMessage, O extends DescMessage>(
   });
 }
 
-/** The messages of a server stream. */
+/** The messages of a server stream, until it ends or the signal is aborted. */
 export async function* callStream<I extends DescMessage, O extends DescMessage>(
   client: Client,
   method: DescMethodServerStreaming<I, O>,
   request?: MessageInitShape<I>,
+  signal?: AbortSignal,
 ): AsyncGenerator<MessageShape<O>> {
   const stream = client.makeServerStreamRequest(
     `/${method.parent.typeName}/${method.name}`,
@@ -65,14 +71,19 @@ export async function* callStream<I extends DescMessage, O extends DescMessage>(
     new Metadata(),
     { deadline: Date.now() + 20_000 },
   );
+  signal?.addEventListener("abort", () => stream.cancel(), { once: true });
   yield* stream as AsyncIterable<MessageShape<O>>;
 }
 
-/** Connects when first used. */
-export function connectGrpc(port: number): TestGrpcClient {
-  const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure());
+/** Connects when first used; by TLS where there is a certificate to trust. */
+export function connectGrpc(port: number, ca?: Buffer): TestGrpcClient {
+  const client =
+    ca === undefined
+      ? new Client(`127.0.0.1:${port}`, credentials.createInsecure())
+      : new Client(`localhost:${port}`, credentials.createSsl(ca));
   return {
     call: (method, request, headers) => callUnary(client, method, request, headers),
+    stream: (method, request, signal) => callStream(client, method, request, signal),
     close: () => client.close(),
   };
 }

@@ -6,9 +6,16 @@
 /** A header field; pseudo headers such as `:path` come first. */
 export type Field = readonly [name: string, value: string | Buffer];
 
-/** A block of literal fields that are not indexed and not compressed. */
-export function encodeBlock(fields: readonly Field[]): Buffer {
-  return Buffer.concat(fields.flatMap(([name, value]) => [Buffer.from([0]), encodeText(name), encodeText(value)]));
+/**
+ * A block of literal fields that are not indexed and not compressed.
+ *
+ * @param tableSizeBytes - Size of the table that the block says to use from now on; 4,096 at first.
+ */
+export function encodeBlock(fields: readonly Field[], tableSizeBytes?: number): Buffer {
+  return Buffer.concat([
+    ...(tableSizeBytes === undefined ? [] : [encodeInteger(tableSizeBytes, 5, 0x20)]),
+    ...fields.flatMap(([name, value]) => [Buffer.from([0]), encodeText(name), encodeText(value)]),
+  ]);
 }
 
 /** A number behind the first bits of a byte, which say what it is the number of. */

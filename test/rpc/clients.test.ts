@@ -1,13 +1,19 @@
 /** Clients that others wrote, all on the one port. */
 import test from "ava";
+import { spawnSync } from "node:child_process";
+import { writeFile } from "node:fs/promises";
 import { connect } from "node:net";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HealthService, HealthStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { connectGrpc } from "../helpers/grpc-client.js";
 import { readFailure } from "../helpers/rpc-clients.js";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { sampleGenesis, startTestNode } from "../helpers/start-node.js";
-import { bufCurl, run } from "../helpers/programs.js";
+import { packaged, run } from "../helpers/programs.js";
+import { temporaryDirectory } from "../helpers/teardown.js";
+import { testUnless, whyNot } from "../helpers/when.js";
+import { startTlsNode } from "../helpers/certificate.js";
 
 test("curl", async (t) => {
   const { port, rpcUrl } = await startTestNode(t, { genesis: sampleGenesis });
@@ -22,17 +28,62 @@ test("curl", async (t) => {
   t.is((JSON.parse(missing) as { errorCode: string }).errorCode, "NOT_FOUND");
 });
 
-test("buf curl, over HTTP/2 without TLS", async (t) => {
+const buf = async (...args: string[]): Promise<string> => (await run(packaged("buf"), ["curl", ...args])).stdout;
+
+// buf curl speaks Connect where it is told nothing else.
+for (const [protocol, ...flags] of [
+  ["Connect, its default"],
+  ["Connect", "--protocol", "connect"],
+  ["gRPC", "--protocol", "grpc"],
+  ["gRPC-Web", "--protocol", "grpcweb"],
+] as const) {
+  const call = async (...more: string[]) => {
+    const stdout = await buf(...flags, ...more);
+    return (JSON.parse(stdout) as { snapshot: { status: string; dormant: boolean } }).snapshot;
+  };
+  const dormant = { status: "HEALTH_STATUS_DORMANT", dormant: true };
+  const path = "/gatehouse.health.v1.HealthService/GetHealth";
+
+  test(`buf curl, ${protocol}, over HTTP/2 without TLS, with a schema and by reflection`, async (t) => {
+    const { rpcUrl } = await startTestNode(t, { genesis: sampleGenesis });
+    t.like(await call("--schema", ".", "--http2-prior-knowledge", `${rpcUrl}${path}`), dormant);
+    t.like(await call("--http2-prior-knowledge", `${rpcUrl}${path}`), dormant);
+  });
+
+  test(`buf curl, ${protocol}, over TLS, with a schema and by reflection`, async (t) => {
+    const { node, cert } = await startTlsNode(t, { genesis: sampleGenesis });
+    t.like(await call("--schema", ".", "--cacert", cert, `${node.rpcUrl}${path}`), dormant);
+    t.like(await call("--cacert", cert, `${node.rpcUrl}${path}`), dormant);
+  });
+
+  if (protocol !== "gRPC") {
+    test(`buf curl, ${protocol}, over HTTP/1.1`, async (t) => {
+      const { rpcUrl } = await startTestNode(t, { genesis: sampleGenesis });
+      t.like(await call("--schema", ".", `${rpcUrl}${path}`), dormant);
+    });
+  }
+}
+
+const curlVersion = whyNot("curl", "--version") ?? spawnSync("curl", ["--version"], { encoding: "utf8" }).stdout;
+const testCurlHttp2 = testUnless(/^Features:.*\bHTTP2\b/m.test(curlVersion) ? undefined : "curl has no HTTP/2");
+
+testCurlHttp2("curl, by HTTP/2 prior knowledge: plain, Connect, gRPC-Web", async (t) => {
   const { rpcUrl } = await startTestNode(t, { genesis: sampleGenesis });
-  const stdout = await bufCurl(
-    "--schema",
-    ".",
-    "--http2-prior-knowledge",
-    `${rpcUrl}/gatehouse.health.v1.HealthService/GetHealth`,
-  );
-  const { snapshot } = JSON.parse(stdout) as { snapshot: { status: string; dormant: boolean } };
-  t.is(snapshot.status, "HEALTH_STATUS_DORMANT");
-  t.true(snapshot.dormant);
+  const curl = async (...args: string[]) => {
+    const shown = ["-w", "\n%{http_code} %{http_version} %{content_type}"];
+    return (await run("curl", ["-sS", "--http2-prior-knowledge", ...shown, ...args])).stdout;
+  };
+  const rpc = `${rpcUrl}/gatehouse.info.v1.InfoService/GetVersion`;
+  const post = (type: string, body: string): string[] => ["-H", `Content-Type: ${type}`, "-d", body, rpc];
+  t.is(await curl(`${rpcUrl}/version`), '"0.1.0"\n200 2 application/json; charset=utf-8');
+  t.regex(await curl(`${rpcUrl}/nope`), /"errorCode":"NOT_FOUND"\}\n404 2 application\/json/);
+  t.is(await curl(...post("application/json", "{}")), '{"version":"0.1.0"}\n200 2 application/json');
+  const text = await curl(...post("application/grpc-web-text", "AAAAAAA="));
+  t.regex(text, /^[A-Za-z0-9+/=]+\n200 2 application\/grpc-web-text/);
+  const empty = join(await temporaryDirectory(t), "empty");
+  await writeFile(empty, Buffer.alloc(5));
+  const web = await curl("-H", "Content-Type: application/grpc-web+proto", "--data-binary", `@${empty}`, "-o-", rpc);
+  t.regex(web, /\n\x050\.1\.0[^]*grpc-status: *0\r\n[^]*\n200 2 application\/grpc-web\+proto$/i);
 });
 
 test("grpc-js, in one connection with many calls, and with failures", async (t) => {

@@ -1,0 +1,47 @@
+/**
+ * The matrix: which protocols are spoken over which transport. Each cell answers every case of the contract, and those
+ * that stream every stream.
+ */
+import type { TransportName } from "../helpers/transports.js";
+
+/** Every protocol, as a client of others speaks it. */
+export type Protocol =
+  | "plain JSON"
+  | "JSON-RPC"
+  | "Connect JSON"
+  | "Connect binary"
+  | "Connect GET"
+  | "gRPC-Web"
+  | "gRPC-Web text"
+  | "gRPC"
+  | "gRPC by Connect";
+
+/** The protocols that stream. */
+export const streaming: ReadonlySet<Protocol> = new Set<Protocol>([
+  "Connect JSON",
+  "Connect binary",
+  "gRPC-Web",
+  "gRPC-Web text",
+  "gRPC",
+  "gRPC by Connect",
+]);
+
+const onEveryHttp = [
+  "plain JSON",
+  "JSON-RPC",
+  "Connect JSON",
+  "Connect binary",
+  "Connect GET",
+  "gRPC-Web",
+  "gRPC-Web text",
+] as const;
+const onHttp2 = [...onEveryHttp, "gRPC", "gRPC by Connect"] as const;
+
+/** The cells. */
+export const cells: Readonly<Record<TransportName, readonly Protocol[]>> = {
+  "HTTP/1.1": onEveryHttp,
+  "HTTP/2 by prior knowledge": onHttp2,
+  "TLS with ALPN h2": onHttp2,
+  "TLS with ALPN http/1.1": onEveryHttp,
+  "TLS with ALPN h2 and http/1.1": onHttp2,
+};

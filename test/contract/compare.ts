@@ -1,0 +1,134 @@
+/** What a protocol answers to a case, beside what it should by the answer of plain HTTP/1.1. */
+import { create, getOption, type Message, toJson } from "@bufbuild/protobuf";
+import type { IncomingHttpHeaders } from "node:http";
+import { http } from "../../gen/google/api/annotations_pb.js";
+import { catalogue, type Reason } from "../../src/rpc/errors.js";
+import type { PlainResponse } from "../helpers/plain-client.js";
+import { referenceJson } from "../helpers/reference-json.js";
+import { type AnyRpcProtocol, connectRpc, readFailure, type RpcClient } from "../helpers/rpc-clients.js";
+import { connectTransport, type Target, type TransportClient, type TransportName } from "../helpers/transports.js";
+import { type ContractCase, headersOf, mask, plainRequestOf } from "./case.js";
+import type { Protocol } from "./cells.js";
+
+/** Both sides of a comparison: they are the same, or the case fails. */
+export interface Comparison {
+  readonly expected: unknown;
+  readonly got: unknown;
+}
+
+/** A protocol spoken to one node. */
+export interface Speaker {
+  /** Sends the case, whose answer over plain HTTP/1.1 is known. */
+  compare(contractCase: ContractCase, plain: PlainResponse): Promise<Comparison>;
+  close(): unknown;
+}
+
+/** Speaks a protocol over a transport. */
+export function speak(protocol: Protocol, name: TransportName, target: Target): Speaker {
+  if (protocol === "plain JSON" || protocol === "JSON-RPC") {
+    const client = connectTransport(name, target);
+    const compare = protocol === "JSON-RPC" ? compareJsonRpc : comparePlain;
+    return {
+      compare: (contractCase, plain) => compare(client, contractCase, plain),
+      close: () => client.close(),
+    };
+  }
+  const client = connectRpc(protocol satisfies AnyRpcProtocol, name, target);
+  return {
+    compare: (contractCase, plain) => compareRpc(client, contractCase, plain),
+    close: () => client.close(),
+  };
+}
+
+async function comparePlain(
+  client: TransportClient,
+  contractCase: ContractCase,
+  plain: PlainResponse,
+): Promise<Comparison> {
+  return comparePlainAnswers(plain, await client.ask(contractCase.path, plainRequestOf(contractCase)));
+}
+
+/** Two answers, without what differs from one request or connection to the next. */
+export function comparePlainAnswers(expected: PlainResponse, got: PlainResponse): Comparison {
+  return { expected: comparable(expected), got: comparable(got) };
+}
+
+const ofTheConnection = ["connection", "keep-alive", "transfer-encoding", "date"];
+
+function comparable({ status, headers, text }: PlainResponse) {
+  return { status, headers: lasting(headers, text), text: mask(text) };
+}
+
+/** The length is told right; it is another one where what is masked is longer. */
+function lasting(headers: IncomingHttpHeaders, text: string): Record<string, unknown> {
+  const kept = Object.entries(headers)
+    .filter(([name]) => !ofTheConnection.includes(name))
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  const varying: Record<string, string> = {
+    "x-request-id": headers["x-request-id"] as string,
+    "content-length": String(Buffer.byteLength(text)),
+  };
+  return Object.fromEntries(kept.map(([name, value]) => [name, varying[name] === value ? `<${name}>` : value]));
+}
+
+async function compareJsonRpc(
+  client: TransportClient,
+  contractCase: ContractCase,
+  plain: PlainResponse,
+): Promise<Comparison> {
+  const { method, request } = contractCase;
+  const area = method.parent.typeName.split(".").at(-3) ?? "";
+  // An empty text or a zero is said, where it is meant.
+  const params = toJson(method.input, create(method.input, request as never), { alwaysEmitImplicit: true });
+  const { text } = await client.ask("/", {
+    method: "POST",
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: `${area}.${method.localName}`, params }),
+    headers: { "Content-Type": "application/json", ...headersOf(contractCase) },
+  });
+  const failure = failureOf(plain);
+  if (failure === undefined) {
+    return { expected: `{"jsonrpc":"2.0","id":1,"result":${mask(plain.text)}}`, got: mask(text) };
+  }
+  const { error } = JSON.parse(text) as { error?: { message: string; data?: { reason: string } } };
+  return {
+    expected: { message: failure.error, reason: failure.errorCode },
+    got: { message: error?.message, reason: error?.data?.reason },
+  };
+}
+
+async function compareRpc(client: RpcClient, contractCase: ContractCase, plain: PlainResponse): Promise<Comparison> {
+  const failure = failureOf(plain);
+  const expected =
+    failure === undefined ? mask(plain.text) : { ...failure, code: catalogue[failure.errorCode as Reason].grpcCode };
+  try {
+    const response = await client.call(contractCase.method, contractCase.request!, headersOf(contractCase));
+    return { expected, got: mask(bodyOf(contractCase, response)) };
+  } catch (thrown) {
+    const { code, message, reason } = readFailure(thrown);
+    return { expected, got: { success: false, error: message, errorCode: reason, code } };
+  }
+}
+
+interface PlainFailure {
+  readonly success: false;
+  readonly error: string;
+  readonly errorCode: string;
+}
+
+/** The failure that plain HTTP told; undefined for an answer, also for one that is an answer with another status. */
+function failureOf({ status, text }: PlainResponse): PlainFailure | undefined {
+  const body = JSON.parse(text) as Partial<PlainFailure> | null;
+  return status >= 400 && body?.success === false ? (body as PlainFailure) : undefined;
+}
+
+/** The plain body of a response, made by reflection. */
+function bodyOf({ method }: ContractCase, response: Message): string {
+  const { responseBody } = getOption(method, http);
+  const whole = referenceJson(method.output, response);
+  if (responseBody === "") {
+    return whole;
+  }
+  const field = method.output.fields.find(({ name }) => name === responseBody)!;
+  const start = `{${JSON.stringify(field.jsonName)}:`;
+  return whole.slice(start.length, -1);
+}

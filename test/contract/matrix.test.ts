@@ -1,0 +1,259 @@
+/**
+ * Every protocol over every transport. All cases of the contract and all streams run in each cell of the matrix; what
+ * comes is compared with what plain HTTP/1.1 answers on the same node, which contract.test.ts holds against snapshots.
+ */
+import { create, type DescMethod, type Message, toJsonString } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
+import anyTest, { type TestFn } from "ava";
+import { isDeepStrictEqual } from "node:util";
+import type { PlainResponse } from "../helpers/plain-client.js";
+import { referenceJson } from "../helpers/reference-json.js";
+import { type AnyRpcProtocol, connectRpc } from "../helpers/rpc-clients.js";
+import { fileTeardown } from "../helpers/teardown.js";
+import { connectTransport, type TransportName, transports } from "../helpers/transports.js";
+import { type ContractCase, describe, mask, type NodeName, plainRequestOf } from "./case.js";
+import { cases } from "./cases.js";
+import { cells, type Protocol, streaming } from "./cells.js";
+import { type Comparison, comparePlainAnswers, speak } from "./compare.js";
+import { type ContractNodes, plainTransport, startContractNodesWithTls } from "./nodes.js";
+import { type StreamCase, streams } from "./streams.js";
+import { surface } from "./surface.js";
+
+/** Two nodes, and their answers over plain HTTP/1.1. */
+interface Side {
+  readonly nodes: ContractNodes;
+  readonly plain: ReadonlyMap<ContractCase, PlainResponse>;
+}
+
+const test = anyTest as TestFn<Readonly<Record<"cleartext" | "tls", Side>>>;
+const whole = fileTeardown();
+
+/** Requests under way at a time in one cell. */
+const parallel = 16;
+const mostShown = 10;
+/** Characters in a path: lines and headers of 16 KiB are taken. */
+const longestMessage = 10_000;
+
+test.before(async (t) => {
+  t.timeout(5 * 60_000);
+  const { cleartext, tls } = await startContractNodesWithTls(whole);
+  t.context = { cleartext: await askAll(cleartext), tls: await askAll(tls) };
+});
+
+/** Twice, since some cases change what others answer: the second time nothing new is submitted. */
+async function askAll(nodes: ContractNodes): Promise<Side> {
+  const plain = new Map<ContractCase, PlainResponse>();
+  for (let round = 0; round < 2; round++) {
+    for (const contractCase of cases) {
+      plain.set(contractCase, await askPlainly(nodes, contractCase));
+    }
+  }
+  return { nodes, plain };
+}
+
+async function askPlainly(nodes: ContractNodes, contractCase: ContractCase): Promise<PlainResponse> {
+  const target = nodes[contractCase.node];
+  const client = connectTransport(plainTransport(target), target);
+  try {
+    return await client.ask(contractCase.path, plainRequestOf(contractCase));
+  } finally {
+    client.close();
+  }
+}
+
+/** What is not as it should be: which case, and both sides. */
+interface Difference extends Comparison {
+  readonly title: string;
+}
+
+/** Compares many at a time, and gives those that differ: no more than can be read. */
+async function differing<T>(items: readonly T[], compare: (item: T) => Promise<Comparison>): Promise<T[]> {
+  const waiting = [...items];
+  const found: T[] = [];
+  const work = async (): Promise<void> => {
+    for (let item = waiting.shift(); item !== undefined && found.length < mostShown; item = waiting.shift()) {
+      if (!isSame(await compare(item).catch(asDifference))) {
+        found.push(item);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: parallel }, work));
+  return found;
+}
+
+const isSame = ({ expected, got }: Comparison): boolean => isDeepStrictEqual(expected, got);
+const asDifference = (thrown: unknown): Comparison => ({ expected: "an answer", got: String(thrown) });
+
+/** What still differs when it is asked for alone, beside a new plain answer: counts are the same at such a time. */
+async function explain<T>(
+  items: readonly T[],
+  describeItem: (item: T) => string,
+  compareAnew: (item: T) => Promise<Comparison>,
+): Promise<Difference[]> {
+  const differences: Difference[] = [];
+  for (const item of items) {
+    const comparison = await compareAnew(item).catch(asDifference);
+    if (!isSame(comparison)) {
+      differences.push({ title: describeItem(item), ...excerpt(comparison) });
+    }
+  }
+  return differences;
+}
+
+const shownBefore = 100;
+const shownAfter = 300;
+
+/** Both sides around the place where they begin to differ: some are long. */
+function excerpt({ expected, got }: Comparison): Comparison {
+  const [left, right] = [JSON.stringify(expected), JSON.stringify(got)];
+  const at = Array.from(left).findIndex((character, i) => character !== right[i]);
+  const [from, to] = [Math.max(0, at - shownBefore), at + shownAfter];
+  return { expected: left.slice(from, to), got: right.slice(from, to) };
+}
+
+function caseOf(protocol: Protocol): (contractCase: ContractCase) => boolean {
+  if (protocol === "Connect GET") {
+    return (contractCase) => isRead(contractCase.method) && fitsAPath(contractCase);
+  }
+  return ({ request }) => protocol === "plain JSON" || request !== undefined;
+}
+
+/** Half a megabyte can be posted only. */
+function fitsAPath({ method, request }: ContractCase): boolean {
+  if (request === undefined) {
+    return false;
+  }
+  const json = toJsonString(method.input, create(method.input, request as never));
+  return encodeURIComponent(json).length < longestMessage;
+}
+
+function isRead(method: DescMethod): boolean {
+  return method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
+}
+
+function sideOf(name: TransportName): "cleartext" | "tls" {
+  return transports[name].alpn === undefined ? "cleartext" : "tls";
+}
+
+for (const [name, protocols] of Object.entries(cells) as [TransportName, readonly Protocol[]][]) {
+  for (const protocol of protocols) {
+    test.serial(`every contract case, ${protocol} over ${name}`, async (t) => {
+      t.timeout(5 * 60_000);
+      const { nodes, plain } = t.context[sideOf(name)];
+      const speakers = {
+        member: speak(protocol, name, nodes.member),
+        newcomer: speak(protocol, name, nodes.newcomer),
+      };
+      t.teardown(() => Object.values(speakers).forEach((speaker) => void speaker.close()));
+      const applicable = cases.filter(caseOf(protocol));
+      t.true(applicable.length > 100, `only ${applicable.length} cases`);
+      const compare = (contractCase: ContractCase, answer: PlainResponse) =>
+        speakers[contractCase.node].compare(contractCase, answer);
+      const found = await differing(applicable, (contractCase) => compare(contractCase, plain.get(contractCase)!));
+      t.deepEqual(
+        await explain(found, describe, async (contractCase) =>
+          compare(contractCase, await askPlainly(nodes, contractCase)),
+        ),
+        [],
+      );
+    });
+
+    if (streaming.has(protocol)) {
+      test.serial(`every stream, ${protocol} over ${name}`, async (t) => {
+        const client = connectRpc(protocol as AnyRpcProtocol, name, t.context[sideOf(name)].nodes.member);
+        t.teardown(() => client.close());
+        for (const streamCase of streams) {
+          const ended = new AbortController();
+          const patience = AbortSignal.any([ended.signal, AbortSignal.timeout(60_000)]);
+          const { stream, request, unary, unaryRequests } = streamCase;
+          const messages = await take(client.stream(stream, request, patience), unaryRequests.length);
+          ended.abort();
+          const answers = await Promise.all(unaryRequests.map((one) => client.call(unary, one)));
+          t.deepEqual(
+            messages.map((message) => comparable(streamCase, message)),
+            answers.map((message) => comparable(streamCase, message)),
+            stream.name,
+          );
+        }
+      });
+    }
+  }
+}
+
+async function take(messages: AsyncIterable<Message>, count: number): Promise<Message[]> {
+  const taken: Message[] = [];
+  for await (const message of messages) {
+    taken.push(message);
+    if (taken.length === count) {
+      break;
+    }
+  }
+  return taken;
+}
+
+/** What a message of a stream and an answer of the unary rpc have in common. */
+function comparable({ stream, part }: StreamCase, message: Message): string {
+  const { fields } = stream.output;
+  const json =
+    part === undefined
+      ? fields.map((field) => String((message as unknown as Record<string, unknown>)[field.localName])).join()
+      : referenceJson(
+          fields.find(({ name }) => name === part)!.message!,
+          (message as unknown as Record<string, Message>)[part]!,
+        );
+  return mask(json);
+}
+
+const requests = Object.entries(surface);
+
+for (const name of Object.keys(transports) as TransportName[]) {
+  test.serial(`pages, preflights, and what is not there, over ${name}`, async (t) => {
+    const { nodes } = t.context[sideOf(name)];
+    for (const node of ["member", "newcomer"] satisfies NodeName[]) {
+      const target = nodes[node];
+      const [client, reference] = [name, plainTransport(target)].map((each) => connectTransport(each, target));
+      t.teardown(() => [client, reference].forEach((each) => each!.close()));
+      const compare = async ([, [path, request]]: (typeof requests)[number]): Promise<Comparison> =>
+        comparePlainAnswers(await reference!.ask(path, request), await client!.ask(path, request));
+      const found = await differing(requests, compare);
+      t.deepEqual(await explain(found, ([title]) => title, compare), []);
+    }
+  });
+}
+
+test("the matrix has every cell", (t) => {
+  const everyTransport = [
+    "HTTP/1.1",
+    "HTTP/2 by prior knowledge",
+    "TLS with ALPN h2",
+    "TLS with ALPN http/1.1",
+    "TLS with ALPN h2 and http/1.1",
+  ];
+  const unary = ["plain JSON", "JSON-RPC", "Connect GET"];
+  const streams = ["Connect JSON", "Connect binary", "gRPC-Web", "gRPC-Web text", "gRPC", "gRPC by Connect"];
+  // gRPC has trailers that HTTP/1.1 clients do not read.
+  const impossible = everyTransport
+    .filter((name) => name.endsWith("HTTP/1.1") || name.endsWith("ALPN http/1.1"))
+    .flatMap((name) => ["gRPC", "gRPC by Connect"].map((protocol) => `${protocol} over ${name}`));
+  const product = everyTransport.flatMap((name) =>
+    [...unary, ...streams].map((protocol) => `${protocol} over ${name}`),
+  );
+  t.is(impossible.length, 4);
+  const wanted = product.filter((cell) => !impossible.includes(cell));
+  const there = Object.entries(cells).flatMap(([name, protocols]) =>
+    protocols.map((protocol) => `${protocol} over ${name}`),
+  );
+  t.deepEqual(
+    {
+      missing: wanted.filter((cell) => !there.includes(cell)),
+      unexpected: there.filter((cell) => !wanted.includes(cell)),
+    },
+    { missing: [], unexpected: [] },
+  );
+  t.deepEqual([...streaming].sort(), [...streams].sort());
+});
+
+test("everything that plain HTTP reads by GET has no side effects, and can be asked by Connect GET", (t) => {
+  const reads = cases.filter(({ httpMethod }) => httpMethod === "GET").map(({ method }) => method);
+  t.deepEqual([...new Set(reads)].filter((method) => !isRead(method)).map(String), []);
+});

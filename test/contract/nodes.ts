@@ -1,0 +1,107 @@
+/** The nodes of the contract: one with peers, a genesis and data, and one that has nothing; in cleartext or over TLS. */
+import { createClient } from "@connectrpc/connect";
+import { cp, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
+import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { makeCertificate } from "../helpers/certificate.js";
+import { genesisOf, openChain } from "../helpers/chain.js";
+import { testKey, writeKey } from "../helpers/keys.js";
+import { notaryKey } from "../helpers/presentation.js";
+import { insertProgram, seedDatabase } from "../helpers/seed.js";
+import { silentPeer, startTestNode, type TestNode } from "../helpers/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
+import { connectTransport, type Target, type TransportName } from "../helpers/transports.js";
+import { until } from "../helpers/until.js";
+import type { NodeName } from "./case.js";
+import { authorities, blocks, blockTimeMs, programs } from "./data.js";
+
+/** Both nodes. */
+export type ContractNodes = Readonly<Record<NodeName, ContractNode>>;
+
+/** One of them, and what its clients trust. */
+export interface ContractNode extends Target {
+  readonly node: TestNode;
+}
+
+/** Starts both nodes in cleartext. */
+export async function startContractNodes(t: Teardown): Promise<ContractNodes> {
+  return startBoth(t, await seedMember(t));
+}
+
+/** Starts both nodes twice, from one seed: in cleartext, and with a certificate that signs itself. */
+export async function startContractNodesWithTls(
+  t: Teardown,
+): Promise<{ readonly cleartext: ContractNodes; readonly tls: ContractNodes }> {
+  const [dir, copy] = [await seedMember(t), await temporaryDirectory(t)];
+  await cp(dir, copy, { recursive: true });
+  const { cert, key } = await makeCertificate(await temporaryDirectory(t));
+  const cleartext = await startBoth(t, dir);
+  return { cleartext, tls: await startBoth(t, copy, { "tls-cert": cert, "tls-key": key }) };
+}
+
+/** A directory that holds the member's database, key, genesis and peers. */
+async function seedMember(t: Teardown): Promise<string> {
+  const dir = await temporaryDirectory(t);
+  await seedDatabase(dir, async (database) => {
+    for (const program of programs) {
+      await insertProgram(database, program);
+    }
+    const chain = await openChain(database, authorities, () => blockTimeMs);
+    for (const transactions of blocks) {
+      for (const transaction of transactions) {
+        await chain.submit(transaction);
+      }
+      await chain.seal(authorities[0]);
+    }
+  });
+  await writeKey(join(dir, "identity.key"), testKey(1));
+  await writeFile(join(dir, "genesis.json"), genesisOf(...authorities));
+  await writeFile(join(dir, "peers.json"), JSON.stringify([{ url: silentPeer }]));
+  return dir;
+}
+
+async function startBoth(t: Teardown, memberDir: string, tls: Record<string, string> = {}): Promise<ContractNodes> {
+  const ca = tls["tls-cert"] === undefined ? {} : { ca: await readFile(tls["tls-cert"]) };
+  const flags = { "tlsnotary-enabled": true, "notary-keys": notaryKey, ...tls };
+  const member = await startTestNode(
+    t,
+    {
+      ...flags,
+      genesis: "genesis.json",
+      peers: "peers.json",
+      "loop-interval": "3600",
+      "allow-private-peers": true,
+    },
+    memberDir,
+  );
+  const newcomerDir = await temporaryDirectory(t);
+  await writeKey(join(newcomerDir, "identity.key"), testKey(2));
+  const newcomer = await startTestNode(t, flags, newcomerDir);
+  const nodes = {
+    member: { node: member, port: member.port, ...ca },
+    newcomer: { node: newcomer, port: newcomer.port, ...ca },
+  };
+  await makeReady(nodes.member);
+  return nodes;
+}
+
+async function makeReady(member: ContractNode): Promise<void> {
+  // Its blocks come from outside.
+  await createClient(ControlService, member.node.control).reportSubsystem({
+    name: "chain",
+    status: SubsystemStatus.READY,
+    leaseS: 3600,
+  });
+  const client = connectTransport(plainTransport(member), member);
+  await until(async () => {
+    const { text } = await client.ask("/health");
+    return (JSON.parse(text) as { main_loop: { iterations_total: number } }).main_loop.iterations_total > 0;
+  });
+  client.close();
+}
+
+/** HTTP/1.1 as the target speaks it: with its answers those of all else are compared. */
+export function plainTransport({ ca }: Target): TransportName {
+  return ca === undefined ? "HTTP/1.1" : "TLS with ALPN http/1.1";
+}

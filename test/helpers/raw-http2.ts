@@ -1,0 +1,101 @@
+/**
+ * An HTTP/2 client that sends what it is told, frame by frame, right or wrong, and keeps what comes back. Nothing is sent
+ * by itself but the preface, SETTINGS, their acknowledgement and the answers to pings, and room for what was received.
+ */
+import { once } from "node:events";
+import { connect as connectPlain, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
+import { encodeBlock, type Field } from "./hpack.js";
+import { errorCodes, flags, type Frame, frameBytes, frameTypes, numberBytes, settingsPayload } from "./http2-frames.js";
+import { createIncoming, type IncomingOptions, type RawAnswer } from "./http2-incoming.js";
+
+/** A connection. */
+export interface RawHttp2 {
+  readonly socket: Socket;
+  /** What has come, in its order, without DATA. */
+  readonly frames: readonly Frame[];
+  /** Sends bytes as they are. */
+  write(bytes: Buffer): void;
+  /** Opens a stream with these fields, and gives its number. */
+  open(fields: readonly Field[], options?: { readonly endStream?: boolean }): number;
+  data(streamId: number, bytes: Buffer, options?: { readonly endStream?: boolean }): void;
+  reset(streamId: number, code?: number): void;
+  windowUpdate(streamId: number, increment: number): void;
+  settings(values: Readonly<Record<number, number>>): void;
+  ping(payload?: Buffer): void;
+  goAway(code?: number): void;
+  /** Resolves when the stream has ended, whichever way. */
+  answer(streamId: number): Promise<RawAnswer>;
+  /** Opens a stream, sends the body in one frame or in these, ends it, and gives the answer. */
+  request(fields: readonly Field[], ...frames: readonly Buffer[]): Promise<RawAnswer>;
+  /** What has come of a stream so far. */
+  received(streamId: number): { readonly headers: Readonly<Record<string, string>>; readonly bodyBytes: number };
+  /** Resolves when the connection is closed, with the code of the last GOAWAY. */
+  readonly closed: Promise<number | undefined>;
+  close(): void;
+}
+
+/** How to connect. */
+export interface RawOptions extends IncomingOptions {
+  /** The certificate to trust; cleartext without. */
+  readonly ca?: Buffer;
+  readonly alpn?: readonly string[];
+  /** Sent in the first SETTINGS, by number. */
+  readonly settings?: Readonly<Record<number, number>>;
+}
+
+const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+
+/** Connects, and sends preface and SETTINGS. */
+export async function connectRawHttp2(port: number, options: RawOptions = {}): Promise<RawHttp2> {
+  const { ca, alpn = ["h2"], settings = {} } = options;
+  const host = "127.0.0.1";
+  const socket = ca === undefined ? connectPlain(port, host) : connectTls({ port, host, ca, ALPNProtocols: [...alpn] });
+  socket.setNoDelay(true);
+  await once(socket, ca === undefined ? "connect" : "secureConnect");
+  socket.on("error", () => undefined);
+  socket.write(preface);
+  socket.write(frameBytes(frameTypes.settings, 0, 0, settingsPayload(settings)));
+  return createConnection(socket, options);
+}
+
+function createConnection(socket: Socket, options: RawOptions): RawHttp2 {
+  const incoming = createIncoming(socket, options);
+  let nextStreamId = 1;
+  const send = (...[type, flagBits, streamId, payload]: Parameters<typeof frameBytes>): void => {
+    socket.write(frameBytes(type, flagBits, streamId, payload));
+  };
+  const connection: RawHttp2 = {
+    socket,
+    frames: incoming.frames,
+    write: (bytes) => void socket.write(bytes),
+    open(fields, { endStream = false } = {}) {
+      const streamId = nextStreamId;
+      nextStreamId += 2;
+      const flagBits = flags.endHeaders | (endStream ? flags.endStream : 0);
+      send(frameTypes.headers, flagBits, streamId, encodeBlock(fields, incoming.takeTableSize()));
+      return streamId;
+    },
+    data: (streamId, bytes, { endStream = false } = {}) =>
+      send(frameTypes.data, endStream ? flags.endStream : 0, streamId, bytes),
+    reset: (streamId, code = errorCodes.cancel) => send(frameTypes.reset, 0, streamId, numberBytes(code)),
+    windowUpdate: (streamId, increment) => send(frameTypes.windowUpdate, 0, streamId, numberBytes(increment)),
+    settings: (values) => send(frameTypes.settings, 0, 0, settingsPayload(values)),
+    ping: (payload = Buffer.alloc(8)) => send(frameTypes.ping, 0, 0, payload),
+    goAway: (code = errorCodes.noError) =>
+      send(frameTypes.goAway, 0, 0, Buffer.concat([numberBytes(0), numberBytes(code)])),
+    answer: (streamId) => incoming.answer(streamId),
+    request(fields, ...frames) {
+      const streamId = connection.open(fields, { endStream: frames.length === 0 });
+      frames.forEach((bytes, i) => connection.data(streamId, bytes, { endStream: i === frames.length - 1 }));
+      return connection.answer(streamId);
+    },
+    received(streamId) {
+      const { headers, bodyBytes } = incoming.stream(streamId);
+      return { headers, bodyBytes };
+    },
+    closed: incoming.closed,
+    close: () => socket.destroy(),
+  };
+  return connection;
+}

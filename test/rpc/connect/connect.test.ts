@@ -1,0 +1,114 @@
+/** What the Connect protocol promises its clients, over every transport. */
+import test from "ava";
+import { startTlsNode } from "../../helpers/certificate.js";
+import { grpcMessage } from "../../helpers/http2-frames.js";
+import type { PlainRequest } from "../../helpers/plain-client.js";
+import { startTestNode } from "../../helpers/start-node.js";
+import { fileTeardown } from "../../helpers/teardown.js";
+import {
+  connectTransport,
+  type Target,
+  type TransportClient,
+  type TransportName,
+  transports,
+} from "../../helpers/transports.js";
+
+const whole = fileTeardown();
+let tls: Target;
+let cleartext: Target;
+
+test.before(async () => {
+  tls = await startTlsNode(whole);
+  cleartext = await startTestNode(whole);
+});
+
+const getVersion = "/gatehouse.info.v1.InfoService/GetVersion";
+const watchHealth = "/gatehouse.health.v1.HealthService/WatchHealth";
+const getProgram = "/gatehouse.storage.v1.StorageService/GetProgram";
+const version = '{"version":"0.1.0"}';
+
+for (const name of Object.keys(transports) as TransportName[]) {
+  const connect = (t: { teardown(close: () => unknown): void }): TransportClient => {
+    const client = connectTransport(name, transports[name].alpn === undefined ? cleartext : tls);
+    t.teardown(() => client.close());
+    return client;
+  };
+  const post = (contentType: string | undefined, body: string | Buffer): PlainRequest => ({
+    method: "POST",
+    headers: contentType === undefined ? {} : { "Content-Type": contentType },
+    body,
+  });
+
+  test(`unknown fields of JSON are ignored, over ${name}`, async (t) => {
+    const client = connect(t);
+    for (const body of ['{"unknown":1}', '{"nested":{"a":[1]},"version":null}']) {
+      t.is((await client.ask(getVersion, post("application/json", body))).text, version);
+    }
+    const known = await client.ask(getProgram, post("application/json", '{"storageAddress":"stor-1","more":true}'));
+    t.regex(known.text, /"invalid_argument".*stor-/);
+  });
+
+  test(`content types have no case, over ${name}`, async (t) => {
+    const client = connect(t);
+    for (const type of ["APPLICATION/JSON", "Application/Json; Charset=UTF-8", "application/json;charset=utf-8"]) {
+      const answer = await client.ask(getVersion, post(type, "{}"));
+      t.is(answer.text, version, type);
+      t.regex(answer.headers["content-type"]!, /^application\/json\b/);
+    }
+    const binary = await client.ask(getVersion, post("Application/Proto", Buffer.alloc(0)));
+    t.is(binary.text, "\n\x050.1.0");
+  });
+
+  test(`a content type that is not spoken is 415 with an error body, over ${name}`, async (t) => {
+    const client = connect(t);
+    for (const [path, type] of [
+      [getVersion, "text/plain"],
+      [getVersion, "application/xml"],
+      [getVersion, undefined],
+      [getVersion, "application/connect+json"],
+      [getVersion, "application/jsonp"],
+      [getVersion, "application/grpc-web+thrift"],
+      [getVersion, "application/grpc-webfoo"],
+      [watchHealth, "application/json"],
+      [watchHealth, "application/proto"],
+      [watchHealth, "application/connect+thrift"],
+    ] as const) {
+      const { status, text, headers } = await client.ask(path, post(type, "{}"));
+      t.is(status, 415, `${path} ${type}: ${text}`);
+      t.regex(headers["content-type"] ?? "", /^application\/json\b/, `${path} ${type}`);
+      const body = JSON.parse(text) as { error?: string; errorCode?: string; code?: string; message?: string };
+      t.truthy(body.error ?? body.message, text);
+      t.truthy(body.errorCode ?? body.code, text);
+    }
+  });
+
+  test(`reads can be asked by GET, over ${name}`, async (t) => {
+    const client = connect(t);
+    for (const query of [
+      "?encoding=json&message=%7B%7D",
+      "?encoding=json&message=%7B%7D&connect=v1",
+      "?connect=v1&encoding=json&base64=1&message=e30",
+      "?connect=v1&encoding=json&base64=1&message=e30%3D",
+    ]) {
+      const answer = await client.ask(`${getVersion}${query}`);
+      t.is(answer.status, 200, answer.text);
+      t.is(answer.text, version);
+    }
+    t.is((await client.ask(`${getVersion}?encoding=proto&message=`)).text, "\n\x050.1.0");
+    t.is((await client.ask(`${getVersion}?encoding=xml&message=`)).status, 415);
+    t.is((await client.ask(`${getVersion}?encoding=json&message=%7B`)).status, 400);
+    const submit = "/gatehouse.chain.v1.ChainService/SubmitTransaction?encoding=json&message=%7B%7D";
+    t.is((await client.ask(submit)).status, 405);
+    t.is((await client.ask(`${watchHealth}?encoding=json&message=%7B%7D`)).status, 405);
+  });
+
+  test(`a stream takes one message, over ${name}`, async (t) => {
+    const client = connect(t);
+    const message = grpcMessage(Buffer.from("{}"));
+    for (const body of [Buffer.concat([message, message]), Buffer.alloc(0), message.subarray(0, 3)]) {
+      const { status, text } = await client.ask(watchHealth, post("application/connect+json", body));
+      t.is(status, 200);
+      t.regex(text, /"error":\{"code":"(unimplemented|invalid_argument|internal)"/, `${body.length} bytes`);
+    }
+  });
+}

@@ -1,0 +1,185 @@
+/** What HTTP/2 lets a client send for nothing: connections that do it are cut off, and others are served meanwhile. */
+import test, { type ExecutionContext } from "ava";
+import { setTimeout as sleep } from "node:timers/promises";
+import { grpcFields } from "../../helpers/grpc-exchange.js";
+import { encodeBlock, encodeInteger, type Field } from "../../helpers/hpack.js";
+import {
+  errorCodes,
+  flags,
+  frameBytes,
+  frameTypes,
+  numberBytes,
+  settingIds,
+  settingsPayload,
+} from "../../helpers/http2-frames.js";
+import { askJson } from "../../helpers/plain-client.js";
+import { connectRawHttp2 } from "../../helpers/raw-http2.js";
+import { startNodeProcess } from "../../helpers/start-cli.js";
+import { fileTeardown, temporaryDirectory } from "../../helpers/teardown.js";
+import { until } from "../../helpers/until.js";
+
+const whole = fileTeardown();
+let node: Awaited<ReturnType<typeof startNodeProcess>>;
+
+test.before(async () => {
+  node = await startNodeProcess(whole, await temporaryDirectory(whole), ["--log-level", "warn"]);
+});
+
+/** What is sent: first once, then over and over, with numbers of streams that nobody has used. */
+interface Flood {
+  readonly title: string;
+  readonly first?: Buffer;
+  readonly again: (nextStreamId: () => number) => Buffer;
+  /**
+   * That Node.js says GOAWAY and hears nothing more, while it leaves the socket open and tells nobody: it costs no more
+   * than an idle connection, and is closed as one.
+   */
+  readonly isLeftOpen?: true;
+}
+
+const get: readonly Field[] = [
+  [":method", "GET"],
+  [":scheme", "http"],
+  [":path", "/version"],
+  [":authority", "localhost"],
+];
+/** Confirms that the table of header fields is empty, as the node may ask. */
+const emptyTable = encodeInteger(0, 5, 0x20);
+/** Confirms one that holds an entry of a thousand bytes. */
+const smallTable = encodeInteger(1_024, 5, 0x20);
+const block = Buffer.concat([emptyTable, encodeBlock(get)]);
+const rpcBlock = Buffer.concat([emptyTable, encodeBlock(grpcFields("/gatehouse.info.v1.InfoService/GetVersion"))]);
+const rest = Buffer.concat([emptyTable, encodeBlock([["x-more", "a".repeat(1_000)]])]);
+
+const open = (streamId: number, fields: Buffer, flagBits: number): Buffer =>
+  frameBytes(frameTypes.headers, flagBits | flags.endHeaders, streamId, fields);
+
+const floods: readonly Flood[] = [
+  {
+    title: "a header block that goes on and on (CONTINUATION)",
+    first: frameBytes(frameTypes.headers, flags.endStream, 1, block),
+    again: () => frameBytes(frameTypes.continuation, 0, 1, encodeBlock([["x-more", "a".repeat(1_000)]])),
+  },
+  {
+    title: "a header block in pieces of nothing (CONTINUATION)",
+    first: frameBytes(frameTypes.headers, flags.endStream, 1, block),
+    again: () => frameBytes(frameTypes.continuation, 0, 1),
+  },
+  {
+    title: "SETTINGS",
+    again: () => frameBytes(frameTypes.settings, 0, 0, settingsPayload({ [settingIds.initialWindow]: 65_535 })),
+  },
+  { title: "empty SETTINGS", again: () => frameBytes(frameTypes.settings, 0, 0) },
+  { title: "PING", again: () => frameBytes(frameTypes.ping, 0, 0, Buffer.alloc(8)) },
+  {
+    title: "empty DATA",
+    first: open(1, rpcBlock, 0),
+    again: () => frameBytes(frameTypes.data, 0, 1),
+  },
+  {
+    title: "streams that are reset at once",
+    again: (next) => {
+      const streamId = next();
+      return Buffer.concat([
+        open(streamId, rpcBlock, 0),
+        frameBytes(frameTypes.reset, 0, streamId, numberBytes(errorCodes.cancel)),
+      ]);
+    },
+  },
+  {
+    title: "streams that the node is made to reset, by a window that grows by nothing",
+    again: (next) => {
+      const streamId = next();
+      return Buffer.concat([
+        open(streamId, block, flags.endStream),
+        frameBytes(frameTypes.windowUpdate, 0, streamId, numberBytes(0)),
+      ]);
+    },
+  },
+  {
+    title: "streams that the node is made to reset, by a window that grows too far",
+    again: (next) => {
+      const streamId = next();
+      return Buffer.concat([
+        open(streamId, rpcBlock, 0),
+        frameBytes(frameTypes.windowUpdate, 0, streamId, numberBytes(0x7fffffff)),
+      ]);
+    },
+  },
+  {
+    title: "streams that the node is made to reset, by data after their end",
+    isLeftOpen: true,
+    again: (next) => {
+      const streamId = next();
+      return Buffer.concat([open(streamId, block, flags.endStream), frameBytes(frameTypes.data, 0, streamId, rest)]);
+    },
+  },
+  {
+    title: "references to a large header field (HPACK)",
+    first: open(
+      1,
+      Buffer.concat([
+        smallTable,
+        encodeBlock(get),
+        // The form that is remembered.
+        Buffer.from([0x40]),
+        encodeBlock([["x-large", "a".repeat(900)]]).subarray(1),
+      ]),
+      flags.endStream,
+    ),
+    again: (next) =>
+      open(
+        next(),
+        Buffer.concat([smallTable, encodeBlock(get), Buffer.alloc(2_000, encodeInteger(62, 7, 0x80))]),
+        flags.endStream,
+      ),
+  },
+];
+
+/** So many that what comes in one piece is more than anybody has reason to send. */
+const perWrite = 5_000;
+const mostWrites = 50;
+
+for (const { title, first, again, isLeftOpen } of floods) {
+  test.serial(`${title}: cut off`, async (t) => {
+    const { socket, closed, frames } = await connectRawHttp2(node.port, { replenish: false });
+    t.teardown(() => socket.destroy());
+    let streamId = first === undefined ? -1 : 1;
+    const nextStreamId = (): number => (streamId += 2);
+    if (first !== undefined) {
+      socket.write(first);
+    }
+    let writes = 0;
+    for (; writes < mostWrites && !socket.closed && socket.writable; writes++) {
+      socket.write(Buffer.concat(Array.from({ length: perWrite }, () => again(nextStreamId))));
+      await sleep(1);
+      if (writes % 5 === 4) {
+        await isFine(t);
+      }
+    }
+    if (isLeftOpen) {
+      await until(() => frames.some(({ type }) => type === frameTypes.goAway));
+      t.true(frames.filter(({ type }) => type === frameTypes.headers).length <= 1, "streams are answered still");
+      await isFine(t);
+      return;
+    }
+    const isCutOff = await Promise.race([closed.then(() => true), sleep(20_000, false)]);
+    const goAway = frames.find(({ type }) => type === frameTypes.goAway);
+    t.log(`after ${writes * perWrite} at most, ${goAway === undefined ? "without" : "with"} GOAWAY`);
+    t.true(isCutOff, `still open after ${writes * perWrite}`);
+    await isFine(t);
+  });
+}
+
+/** Somebody else is served, and nothing was uncaught. */
+async function isFine(t: ExecutionContext): Promise<void> {
+  const { status, errors } = await askJson<{ status: string; errors: Record<string, unknown> }>(node.port, "/health");
+  t.is(status, "dormant");
+  t.is(errors["uncaught_total"], 0);
+  t.is(errors["unhandled_rejection_total"], 0);
+}
+
+test.serial("none of it filled the log", (t) => {
+  const lines = node.stderr().split("\n").length;
+  t.true(lines < 100, `${lines} lines`);
+});

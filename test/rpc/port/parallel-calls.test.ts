@@ -1,0 +1,114 @@
+/** Hundreds of calls at once on one connection, whatever was offered by ALPN: each gets its answer and its status. */
+import test, { type ExecutionContext } from "ava";
+import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
+import { HealthService } from "../../../gen/gatehouse/health/v1/health_pb.js";
+import { InfoService } from "../../../gen/gatehouse/info/v1/info_pb.js";
+import { startTlsNode } from "../../helpers/certificate.js";
+import { grpcFields, readGrpcAnswer } from "../../helpers/grpc-exchange.js";
+import { grpcMessage } from "../../helpers/http2-frames.js";
+import { connectRawHttp2 } from "../../helpers/raw-http2.js";
+import { connectRpc, readFailure, type RpcClient } from "../../helpers/rpc-clients.js";
+import { startTestNode } from "../../helpers/start-node.js";
+import { fileTeardown } from "../../helpers/teardown.js";
+import { type Target, type TransportName, transports } from "../../helpers/transports.js";
+
+const whole = fileTeardown();
+const parallel = 300;
+const rounds = 10;
+
+let tls: Target;
+let cleartext: Target;
+
+test.before(async () => {
+  tls = await startTlsNode(whole);
+  cleartext = await startTestNode(whole);
+});
+
+const overHttp2 = (Object.keys(transports) as TransportName[]).filter((name) => transports[name].http === "2");
+const targetOf = (name: TransportName): Target => (transports[name].alpn === undefined ? cleartext : tls);
+
+for (const name of overHttp2) {
+  for (const protocol of ["gRPC", "gRPC by Connect", "Connect binary", "gRPC-Web"] as const) {
+    test.serial(`${parallel} parallel calls, ${rounds} times, ${protocol} over ${name}`, async (t) => {
+      const client = connectRpc(protocol, name, targetOf(name));
+      t.teardown(() => client.close());
+      for (let round = 0; round < rounds; round++) {
+        t.deepEqual(count(await Promise.all(Array.from({ length: parallel }, (_, i) => outcome(client, i)))), expected);
+      }
+    });
+  }
+
+  test.serial(`${parallel} parallel calls, ${rounds} times, raw frames over ${name}`, async (t) => {
+    for (let round = 0; round < rounds; round++) {
+      t.deepEqual(await rawStatuses(t, name), { "200 0": parallel });
+    }
+  });
+
+  test.serial(`WatchHealth begins each time, beside other calls, over ${name}`, async (t) => {
+    const client = connectRpc("gRPC by Connect", name, targetOf(name));
+    t.teardown(() => client.close());
+    for (let round = 0; round < 5; round++) {
+      const others = Array.from({ length: 50 }, (_, i) => outcome(client, 3 * i));
+      const firsts = await Promise.all(Array.from({ length: 10 }, () => firstOfWatch(client)));
+      t.deepEqual(count(firsts), { 1: 10 });
+      t.deepEqual(count(await Promise.all(others)), { "0.1.0": 50 });
+    }
+  });
+}
+
+/** Answers and failures in turns. */
+async function outcome(client: RpcClient, i: number): Promise<string> {
+  const { getVersion } = InfoService.method;
+  const call = i % 3 === 2 ? client.call(ChainService.method.getHead, {}) : client.call(getVersion, {});
+  return await call.then(
+    (message) => (message as unknown as { version: string }).version,
+    (error: unknown) => {
+      const { code, reason } = readFailure(error);
+      return `${code} ${reason}`;
+    },
+  );
+}
+
+/** The nodes have no genesis, so there is no head. */
+const expected = { "0.1.0": (parallel / 3) * 2, "14 STATE_NOT_READY": parallel / 3 };
+
+function count(outcomes: readonly (string | number)[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const outcome of outcomes) {
+    counts[outcome] = (counts[outcome] ?? 0) + 1;
+  }
+  return counts;
+}
+
+async function firstOfWatch(client: RpcClient): Promise<number> {
+  const ended = new AbortController();
+  let messages = 0;
+  for await (const _ of client.stream(HealthService.method.watchHealth, {}, ended.signal)) {
+    messages += 1;
+    break;
+  }
+  ended.abort();
+  return messages;
+}
+
+/** All requests in one write: HTTP status and gRPC status of each. As many at a time as the node lets a client have. */
+async function rawStatuses(t: ExecutionContext, name: TransportName): Promise<Record<string, number>> {
+  const { alpn } = transports[name];
+  const { port, ca } = targetOf(name);
+  const connection = await connectRawHttp2(port, { ...(alpn && { alpn }), ...(ca && { ca }) });
+  t.teardown(() => connection.close());
+  const fields = grpcFields("/gatehouse.info.v1.InfoService/GetVersion");
+  const statuses: string[] = [];
+  const atATime = 100;
+  for (let sent = 0; sent < parallel; sent += atATime) {
+    connection.socket.cork();
+    const answers = Array.from({ length: atATime }, () => connection.request(fields, grpcMessage(Buffer.alloc(0))));
+    connection.socket.uncork();
+    for (const answer of await Promise.all(answers)) {
+      const { httpStatus, grpcStatus } = readGrpcAnswer(answer);
+      statuses.push(`${httpStatus} ${grpcStatus}`);
+    }
+  }
+  connection.close();
+  return count(statuses);
+}
