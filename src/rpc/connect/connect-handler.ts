@@ -93,15 +93,16 @@ export function createConnectHandler(parts: ProtocolParts, serveOther: ServeRpc)
   ): void {
     const { requestId } = exchange;
     const timeout = exchange.header("connect-timeout-ms");
+    const timeoutMs = timeout !== undefined && /^\d{1,9}$/.test(timeout) ? Number(timeout) : undefined;
     const form = forms[format];
     serve(
       exchange,
       {
         protocol: "connect",
         method: served,
-        timeoutMs: timeout === undefined ? undefined : Number(timeout),
+        timeoutMs,
         respond(lease, call) {
-          if (timeout !== undefined && !/^\d{1,9}$/.test(timeout)) {
+          if (timeout !== undefined && timeoutMs === undefined) {
             throw new Failure("INVALID_REQUEST", "The header connect-timeout-ms is up to nine digits.");
           }
           const headers = [

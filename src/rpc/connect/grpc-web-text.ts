@@ -1,20 +1,9 @@
 /** gRPC-Web in base64, for clients that read text alone: each piece is encoded, and padded, by itself. */
 
-/** The bytes of a body in base64, whose pieces may be padded one by one and cut anywhere. */
-export async function* decodeText(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let rest = "";
-  for await (const piece of pieces) {
-    const text = rest + Buffer.from(piece).toString("latin1");
-    const whole = text.length - (text.length % 4);
-    rest = text.slice(whole);
-    yield decodeGroups(text.slice(0, whole));
-  }
-  yield decodeGroups(rest);
-}
-
-/** The padding ends a piece, and with it what Node.js would decode. */
-function decodeGroups(text: string): Buffer {
-  return Buffer.concat((text.match(/[^=]+={0,2}/g) ?? []).map((piece) => Buffer.from(piece, "base64")));
+/** The bytes of a body in base64, each of whose pieces may be padded: the padding ends what Node.js would decode. */
+export function decodeText(text: Buffer): Buffer {
+  const pieces = text.toString("latin1").match(/[^=]+={0,2}/g) ?? [];
+  return Buffer.concat(pieces.map((piece) => Buffer.from(piece, "base64")));
 }
 
 export const encodeText = {

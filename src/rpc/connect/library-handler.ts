@@ -15,22 +15,22 @@ import {
 import type { UniversalHandler, UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import type { DescService } from "@bufbuild/protobuf";
+import { Readable } from "node:stream";
+import { requestDecoder } from "../codec/binary-decoder.js";
 import { Failure } from "../errors.js";
 import { corsHeaders } from "../exchange/cors.js";
+import { firstPrefix, maxMessageBytes, readOnlyMessage } from "../exchange/envelope.js";
 import type { Answer, Exchange } from "../exchange/exchange.js";
 import type { RpcMedia } from "../exchange/media-type.js";
 import { failureHeaders } from "../exchange/reply.js";
 import type { ServeRpc } from "../exchange/rpc-paths.js";
-import { serve } from "../exchange/serve.js";
+import { deadlineExceeded, serve } from "../exchange/serve.js";
 import { takeTurn } from "../exchange/turns.js";
 import { explain, type Lease, type ProtocolParts } from "../gate.js";
 import { statusFields } from "../grpc-status.js";
 import type { Call, Caller, ServedMethod, ServedService } from "../service.js";
 import { streamFailure, toConnectError, unaryFailure } from "./connect-error.js";
 import { decodeText, encodeText } from "./grpc-web-text.js";
-
-/** Most bytes of one request message, after decompression. */
-const maxMessageBytes = 4 * 1024 * 1024;
 
 /** A call on its way through the library. */
 interface Passage {
@@ -63,7 +63,8 @@ export function createLibraryHandler(parts: ProtocolParts): ServeRpc {
         method: served,
         async respond(lease, call) {
           const passage = createPassage(exchange, served, call, parts);
-          const response = await handle(toRequest(exchange, media, call, passage, piecesOf(exchange, served, lease)));
+          const body = await readBody(exchange, served, media, lease);
+          const response = await handle(toRequest(exchange, media, call, passage, body));
           await send(exchange, response, media, lease);
           lease.settle(passage.failure);
           return undefined;
@@ -90,10 +91,10 @@ function createPassage({ requestId }: Exchange, served: ServedMethod, call: Call
 
 function toRequest(
   exchange: Exchange,
-  { protocol, format, isText }: RpcMedia,
+  { protocol, format }: RpcMedia,
   call: Call,
   passage: Passage,
-  pieces: AsyncIterable<Uint8Array>,
+  body: AsyncIterable<Uint8Array>,
 ): UniversalServerRequest {
   const header = new Headers();
   for (const [name, value] of exchange.headerEntries()) {
@@ -111,20 +112,37 @@ function toRequest(
     url: `http://localhost${exchange.path}${exchange.query === "" ? "" : `?${exchange.query}`}`,
     method: exchange.method,
     header,
-    body: isText ? decodeText(pieces) : pieces,
+    body,
     signal: call.signal,
     contextValues: createContextValues().set(passageKey, passage),
   };
 }
 
-/** The body, for which the lease takes room; of a stream of messages, each passes by. */
-async function* piecesOf(exchange: Exchange, { desc }: ServedMethod, lease: Lease): AsyncGenerator<Uint8Array> {
-  for await (const piece of exchange.readPieces()) {
-    if (desc.methodKind !== "bidi_streaming") {
-      lease.hold(piece.length);
-    }
-    yield piece;
+/**
+ * The body as the library takes it. What holds one message is read whole and looked at first, so that what is wrong with
+ * it is told in the words of the catalogue.
+ *
+ * @throws Failure
+ */
+async function readBody(
+  exchange: Exchange,
+  { desc }: ServedMethod,
+  { isStream, isText, format }: RpcMedia,
+  lease: Lease,
+): Promise<AsyncIterable<Uint8Array>> {
+  if (desc.methodKind === "bidi_streaming" && !isText) {
+    return exchange.readPieces();
   }
+  if (!isStream) {
+    return Readable.from([await exchange.readBytes(maxMessageBytes, lease)]);
+  }
+  const sent = await exchange.readBytes(2 * maxMessageBytes, lease, isText ? undefined : firstPrefix);
+  const body = isText ? decodeText(sent) : sent;
+  // What is compressed only the library can read.
+  if (body[0] === 0 && format === "proto") {
+    requestDecoder(desc.input)(readOnlyMessage(body));
+  }
+  return Readable.from([body]);
 }
 
 /** Writes what the library answers, piece by piece, each when the one before is gone. */
@@ -230,8 +248,4 @@ async function untilDeadline(signal: AbortSignal): Promise<never> {
 
 function isPastDeadline({ reason }: AbortSignal): boolean {
   return reason instanceof ConnectError && reason.code === Code.DeadlineExceeded;
-}
-
-function deadlineExceeded(): Failure {
-  return new Failure("DEADLINE_EXCEEDED", "The time that the caller gave has passed.");
 }

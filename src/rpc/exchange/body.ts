@@ -3,6 +3,7 @@ import { on } from "node:events";
 import type { Readable } from "node:stream";
 import { Failure } from "../errors.js";
 import type { Lease } from "../gate.js";
+import type { Beginning } from "./exchange.js";
 import { takeTurn } from "./turns.js";
 
 /** Most bytes of a request body that is read whole: room for a transaction with a document of 1 MiB, in base64. */
@@ -21,11 +22,12 @@ export async function readWhole(
   announcedBytes: number,
   maxBytes: number,
   lease: Pick<Lease, "hold">,
+  beginning?: Beginning,
 ): Promise<Buffer> {
   if (announcedBytes > maxBytes) {
     throw tooLarge(maxBytes);
   }
-  const chunks = await readChunks(source, maxBytes, lease);
+  const chunks = await readChunks(source, maxBytes, lease, beginning);
   if (chunks.length > 1) {
     await takeTurn();
     return Buffer.concat(chunks);
@@ -33,10 +35,16 @@ export async function readWhole(
   return chunks[0] ?? Buffer.alloc(0);
 }
 
-function readChunks(source: Readable, maxBytes: number, lease: Pick<Lease, "hold">): Promise<Buffer[]> {
+function readChunks(
+  source: Readable,
+  maxBytes: number,
+  lease: Pick<Lease, "hold">,
+  beginning: Beginning | undefined,
+): Promise<Buffer[]> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let sizeBytes = 0;
+    let isBegun = false;
     const stop = (): void => {
       clearTimeout(timer);
       source.off("data", onData).off("end", onEnd).off("close", onClose);
@@ -55,6 +63,10 @@ function readChunks(source: Readable, maxBytes: number, lease: Pick<Lease, "hold
         }
         lease.hold(chunk.length);
         chunks.push(chunk);
+        if (beginning !== undefined && !isBegun && sizeBytes >= beginning.bytes) {
+          isBegun = true;
+          beginning.check(chunks.length === 1 ? chunk : Buffer.concat(chunks));
+        }
       } catch (error) {
         refuse(error);
       }

@@ -14,6 +14,13 @@ export interface Answer {
   readonly trailers?: readonly string[];
 }
 
+/** A look at the first bytes of a body, as soon as they are there. */
+export interface Beginning {
+  readonly bytes: number;
+  /** Throws the Failure that says why the rest need not come. */
+  check(bytes: Buffer): void;
+}
+
 export interface Exchange extends Arrival {
   readonly isHttp2: boolean;
   /** The HTTP method, in upper case. */
@@ -28,9 +35,10 @@ export interface Exchange extends Arrival {
    * Reads the whole body, for which the lease takes room.
    *
    * @throws Failure PAYLOAD_TOO_LARGE as soon as more than `maxBytes` are announced or sent; REQUEST_TIMEOUT when it
-   * does not arrive in time; INVALID_REQUEST when the caller goes away before its end; OVERLOADED without room.
+   * does not arrive in time; INVALID_REQUEST when the caller goes away before its end; OVERLOADED without room; and what
+   * the look at its beginning throws.
    */
-  readBytes(maxBytes: number, lease: Pick<Lease, "hold">): Promise<Buffer>;
+  readBytes(maxBytes: number, lease: Pick<Lease, "hold">, beginning?: Beginning): Promise<Buffer>;
   /** The body in pieces, as they arrive. Throws when the caller goes away before its end. */
   readPieces(): AsyncIterable<Uint8Array>;
   /** Answers. Nothing happens when the caller has gone, or an answer was begun. */

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Connection, Lease } from "../gate.js";
 import { readInPieces, readWhole } from "./body.js";
 import { CloseListeners } from "./close-listeners.js";
-import { type Answer, type Exchange, turnBytes } from "./exchange.js";
+import { type Answer, type Beginning, type Exchange, turnBytes } from "./exchange.js";
 import { writeInTurns, writePiece } from "./write-in-turns.js";
 
 export class Http1Exchange implements Exchange {
@@ -41,8 +41,14 @@ export class Http1Exchange implements Exchange {
     }
   }
 
-  async readBytes(maxBytes: number, lease: Pick<Lease, "hold">): Promise<Buffer> {
-    return await readWhole(this.request, Number(this.request.headers["content-length"] ?? 0), maxBytes, lease);
+  async readBytes(maxBytes: number, lease: Pick<Lease, "hold">, beginning?: Beginning): Promise<Buffer> {
+    return await readWhole(
+      this.request,
+      Number(this.request.headers["content-length"] ?? 0),
+      maxBytes,
+      lease,
+      beginning,
+    );
   }
 
   readPieces(): AsyncIterable<Uint8Array> {

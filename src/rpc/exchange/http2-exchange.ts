@@ -3,7 +3,7 @@ import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type Ser
 import type { Connection, Lease } from "../gate.js";
 import { readInPieces, readWhole } from "./body.js";
 import { CloseListeners } from "./close-listeners.js";
-import { type Answer, type Exchange, turnBytes } from "./exchange.js";
+import { type Answer, type Beginning, type Exchange, turnBytes } from "./exchange.js";
 import { writeInTurns, writePiece } from "./write-in-turns.js";
 
 export class Http2Exchange implements Exchange {
@@ -43,12 +43,12 @@ export class Http2Exchange implements Exchange {
     }
   }
 
-  async readBytes(maxBytes: number, lease: Pick<Lease, "hold">): Promise<Buffer> {
+  async readBytes(maxBytes: number, lease: Pick<Lease, "hold">, beginning?: Beginning): Promise<Buffer> {
     const hold = (bytes: number): void => {
       this.onBody(bytes);
       lease.hold(bytes);
     };
-    return await readWhole(this.stream, Number(this.headers["content-length"] ?? 0), maxBytes, { hold });
+    return await readWhole(this.stream, Number(this.headers["content-length"] ?? 0), maxBytes, { hold }, beginning);
   }
 
   async *readPieces(): AsyncIterable<Uint8Array> {
@@ -64,26 +64,25 @@ export class Http2Exchange implements Exchange {
       return;
     }
     const fields = toFields(headers, status);
-    if (body === undefined || body.length === 0 || this.method === "HEAD") {
-      if (trailers === undefined) {
-        fields["content-length"] = body === undefined ? 0 : Buffer.byteLength(body);
-      }
-      stream.respond(trailers === undefined ? fields : toFields(trailers, status, fields), { endStream: true });
-    } else {
-      if (trailers === undefined) {
-        fields["content-length"] = Buffer.byteLength(body);
-        stream.respond(fields);
-      } else {
-        stream.respond(fields, { waitForTrailers: true });
-        stream.once("wantTrailers", () => stream.sendTrailers(toFields(trailers)));
-      }
-      if (body.length <= turnBytes) {
-        stream.end(body);
-      } else {
-        writeInTurns(stream, typeof body === "string" ? Buffer.from(body) : body);
-      }
+    if (trailers === undefined && status !== 204) {
+      fields["content-length"] = body === undefined ? 0 : Buffer.byteLength(body);
     }
-    this.stopReading();
+    if (body === undefined || body.length === 0 || this.method === "HEAD") {
+      stream.once("finish", () => this.stopReading());
+      stream.respond(trailers === undefined ? fields : toFields(trailers, status, fields), { endStream: true });
+      return;
+    }
+    stream.respond(fields, { waitForTrailers: trailers !== undefined });
+    if (trailers === undefined) {
+      stream.once("finish", () => this.stopReading());
+    } else {
+      this.endWith(trailers);
+    }
+    if (body.length <= turnBytes) {
+      stream.end(body);
+    } else {
+      writeInTurns(stream, typeof body === "string" ? Buffer.from(body) : body);
+    }
   }
 
   begin(status: number, headers: readonly string[]): void {
@@ -101,9 +100,8 @@ export class Http2Exchange implements Exchange {
     if (stream.destroyed) {
       return;
     }
-    stream.once("wantTrailers", () => stream.sendTrailers(toFields(trailers)));
+    this.endWith(trailers);
     stream.end();
-    this.stopReading();
   }
 
   get isBegun(): boolean {
@@ -128,11 +126,18 @@ export class Http2Exchange implements Exchange {
     return !(stream.headersSent || stream.destroyed || stream.closed);
   }
 
+  private endWith(trailers: readonly string[]): void {
+    this.stream.once("wantTrailers", () => {
+      this.stream.sendTrailers(toFields(trailers));
+      setImmediate(() => this.stopReading());
+    });
+  }
+
   /** A client that is still sending when the answer is out is told to stop, without which the stream would stay open. */
   private stopReading(): void {
     const { stream } = this;
-    if (!stream.readableEnded && !stream.endAfterHeaders) {
-      stream.once("finish", () => stream.readableEnded || stream.close(constants.NGHTTP2_NO_ERROR));
+    if (!stream.readableEnded && !stream.endAfterHeaders && !stream.destroyed) {
+      stream.close(constants.NGHTTP2_NO_ERROR);
     }
   }
 }

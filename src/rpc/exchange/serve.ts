@@ -64,8 +64,11 @@ export function serve(
     lease = parts.gate.admit(exchange, serving.protocol, serving.method);
     call = new ExchangeCall(lease.caller, exchange);
     if (serving.timeoutMs !== undefined) {
+      if (serving.timeoutMs < 1) {
+        throw deadlineExceeded();
+      }
       timer = setTimeout(() => {
-        fail(new Failure("DEADLINE_EXCEEDED", "The time that the caller gave has passed."));
+        fail(deadlineExceeded());
         call!.abort();
       }, serving.timeoutMs);
       exchange.onClose(() => clearTimeout(timer));
@@ -79,6 +82,11 @@ export function serve(
   } catch (error) {
     fail(error);
   }
+}
+
+/** The failure of a call whose caller does not wait any more. */
+export function deadlineExceeded(): Failure {
+  return new Failure("DEADLINE_EXCEEDED", "The time that the caller gave has passed.");
 }
 
 /** Of bytes that are shared, an answer holds no more than what is copied of them on their way out: a frame of HTTP/2. */

@@ -12,7 +12,8 @@ import { answerInTurn } from "../exchange/turns.js";
 import { methodsByPath, type ServeRpc } from "../exchange/rpc-paths.js";
 import type { ProtocolParts } from "../gate.js";
 import type { ServedMethod } from "../service.js";
-import { type Frame, frameEncoder, maxMessageBytes, prefixBytes, readOnlyMessage } from "./frame.js";
+import { firstPrefix, maxMessageBytes, prefixBytes, readOnlyMessage } from "../exchange/envelope.js";
+import { type Frame, frameEncoder } from "./frame.js";
 import { statusFields } from "../grpc-status.js";
 import { parseGrpcTimeout } from "./timeout.js";
 
@@ -86,7 +87,7 @@ export function createGrpcHandler(parts: ProtocolParts, serveOther: ServeRpc): H
             throw new Failure("INVALID_REQUEST", "The header grpc-timeout is up to eight digits and a unit.");
           }
           return exchange
-            .readBytes(prefixBytes + maxMessageBytes, lease)
+            .readBytes(prefixBytes + maxMessageBytes, lease, firstPrefix)
             .then((body) => served.invoke(decode(readOnlyMessage(body)), call))
             .then((message) => answerInTurn(() => answer(message)));
         },

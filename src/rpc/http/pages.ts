@@ -41,7 +41,7 @@ export function createPageServer(pages: Pages): PageServer {
           ...["Content-Type", page.contentType, "Cache-Control", "no-cache"],
           ...[
             "Content-Security-Policy",
-            `default-src 'none'; frame-ancestors 'none'; base-uri 'none'; ${page.policy ?? ""}`,
+            `default-src 'none'; frame-ancestors 'none'; base-uri 'none'${page.policy === undefined ? "" : `; ${page.policy}`}`,
           ],
           ...["X-Content-Type-Options", "nosniff", "Referrer-Policy", "no-referrer"],
           ...corsHeaders,
