@@ -45,14 +45,11 @@ function readChunks(
     const chunks: Buffer[] = [];
     let sizeBytes = 0;
     let isBegun = false;
-    const stop = (): void => {
-      clearTimeout(timer);
-      source.off("data", onData).off("end", onEnd).off("close", onClose);
-    };
+    let hasEnded = false;
     const refuse = (failure: unknown): void => {
-      stop();
+      clearTimeout(timer);
       // What is still to come is thrown away.
-      source.resume();
+      source.off("data", onData).resume();
       reject(failure as Failure);
     };
     const onData = (chunk: Buffer): void => {
@@ -72,10 +69,15 @@ function readChunks(
       }
     };
     const onEnd = (): void => {
-      stop();
+      hasEnded = true;
+      clearTimeout(timer);
       resolve(chunks);
     };
-    const onClose = (): void => refuse(endedEarly());
+    const onClose = (): void => {
+      if (!hasEnded) {
+        refuse(endedEarly());
+      }
+    };
     const timer = setTimeout(
       () => refuse(new Failure("REQUEST_TIMEOUT", "The request did not arrive in time.")),
       withinMs,
@@ -84,7 +86,7 @@ function readChunks(
       onClose();
       return;
     }
-    source.on("data", onData).once("end", onEnd).once("close", onClose);
+    source.on("data", onData).on("end", onEnd).on("close", onClose);
   });
 }
 

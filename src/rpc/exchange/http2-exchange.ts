@@ -6,6 +6,9 @@ import { CloseListeners } from "./close-listeners.js";
 import { type Answer, type Beginning, type Exchange, turnBytes } from "./exchange.js";
 import { writeInTurns, writePiece } from "./write-in-turns.js";
 
+/** How long a client may go on sending after it was answered. */
+const stillSendingMs = 1_000;
+
 export class Http2Exchange implements Exchange {
   readonly isHttp2 = true;
   readonly method: string;
@@ -133,12 +136,18 @@ export class Http2Exchange implements Exchange {
     });
   }
 
-  /** A client that is still sending when the answer is out is told to stop, without which the stream would stay open. */
+  /**
+   * What a client still sends when the answer is out is thrown away; if it goes on for long it is told to stop, without
+   * which the stream would stay open. At once it would be too early: some clients take that for the answer.
+   */
   private stopReading(): void {
     const { stream } = this;
-    if (!stream.readableEnded && !stream.endAfterHeaders && !stream.destroyed) {
-      stream.close(constants.NGHTTP2_NO_ERROR);
+    if (stream.readableEnded || stream.endAfterHeaders || stream.destroyed) {
+      return;
     }
+    stream.resume();
+    const timer = setTimeout(() => stream.close(constants.NGHTTP2_NO_ERROR), stillSendingMs);
+    this.onClose(() => clearTimeout(timer));
   }
 }
 

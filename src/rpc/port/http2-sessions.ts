@@ -1,5 +1,6 @@
 /** The HTTP/2 of a port: each stream becomes an exchange, and who plays games with the protocol is struck. */
 import {
+  constants,
   type IncomingHttpHeaders,
   performServerHandshake,
   type ServerHttp2Session,
@@ -84,9 +85,14 @@ export function createHttp2Sessions(handle: (exchange: Exchange) => void, nextRe
       }
       session.openStreams++;
       session.usefulBytes += bytesPerRequest;
-      stream.on("aborted", () => connection.strike());
-      stream.on("close", () => session.openStreams--);
-      handle(new Http2Exchange(nextRequestId(), connection, stream, headers, onBody));
+      const exchange = new Http2Exchange(nextRequestId(), connection, stream, headers, onBody);
+      exchange.onClose(() => {
+        session.openStreams--;
+        if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) {
+          connection.strike();
+        }
+      });
+      handle(exchange);
     });
     http2.on("error", () => connection.strike());
     http2.on("frameError", () => connection.strike());
