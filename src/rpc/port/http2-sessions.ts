@@ -12,12 +12,14 @@ import type { Exchange } from "../exchange/exchange.js";
 import { Http2Exchange } from "../exchange/http2-exchange.js";
 import type { Connection } from "../gate.js";
 
+/**
+ * The header table keeps its usual size: a smaller one has to be confirmed by the client, which nginx does not, and
+ * nghttp2 ends the connection. What references to large entries can do is bounded by `weigh`.
+ */
 const options: ServerOptions = {
   settings: {
     maxConcurrentStreams: 256,
     enablePush: false,
-    // Small, so that a few bytes cannot stand for many: a reference to an entry costs one byte.
-    headerTableSize: 1_024,
     maxHeaderListSize: 16 * 1024,
     initialWindowSize: 256 * 1024,
   },
