@@ -1,0 +1,22 @@
+/** What the node asks of HTTP/2 clients: no more than those that are in use can do. */
+import test from "ava";
+import { frameTypes, settingIds } from "../../helpers/http2-frames.js";
+import { connectRawHttp2 } from "../../helpers/raw-http2.js";
+import { sharedTestNode } from "../../helpers/start-node.js";
+import { until } from "../../helpers/until.js";
+
+const node = sharedTestNode({});
+const usualTableBytes = 4_096;
+
+test("a client that knows the usual header table alone, as nginx does, is asked for no other", async (t) => {
+  const { frames, close } = await connectRawHttp2(node.port);
+  t.teardown(close);
+  await until(() => frames.some(({ type }) => type === frameTypes.settings));
+  const { payload } = frames.find(({ type }) => type === frameTypes.settings)!;
+  const settings = new Map<number, number>();
+  for (let at = 0; at < payload.length; at += 6) {
+    settings.set(payload.readUInt16BE(at), payload.readUInt32BE(at + 2));
+  }
+  t.true(settings.size > 0);
+  t.is(settings.get(settingIds.headerTableSize) ?? usualTableBytes, usualTableBytes);
+});
