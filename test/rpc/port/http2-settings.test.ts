@@ -9,8 +9,9 @@ const node = sharedTestNode({});
 const usualTableBytes = 4_096;
 
 test("a client that knows the usual header table alone, as nginx does, is asked for no other", async (t) => {
-  const { frames, close } = await connectRawHttp2(node.port);
-  t.teardown(close);
+  const client = await connectRawHttp2(node.port);
+  t.teardown(() => client.close());
+  const { frames } = client;
   await until(() => frames.some(({ type }) => type === frameTypes.settings));
   const { payload } = frames.find(({ type }) => type === frameTypes.settings)!;
   const settings = new Map<number, number>();
