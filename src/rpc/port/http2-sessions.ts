@@ -12,6 +12,9 @@ import type { Exchange } from "../exchange/exchange.js";
 import { Http2Exchange } from "../exchange/http2-exchange.js";
 import type { Connection } from "../gate.js";
 
+/** Most bytes of a request's headers. */
+const maxHeaderBytes = 16 * 1024;
+
 /**
  * The header table keeps its usual size: a smaller one has to be confirmed by the client, which nginx does not, and
  * nghttp2 ends the connection. What references to large entries can do is bounded by `weigh`.
@@ -20,7 +23,7 @@ const options: ServerOptions = {
   settings: {
     maxConcurrentStreams: 256,
     enablePush: false,
-    maxHeaderListSize: 16 * 1024,
+    maxHeaderListSize: maxHeaderBytes,
     initialWindowSize: 256 * 1024,
   },
   maxHeaderListPairs: 100,
@@ -39,8 +42,8 @@ const pongWithinMs = 20_000;
 
 /** How often it is looked what connections have sent. */
 const weighEveryMs = 100;
-/** What a request may send beyond its body: headers, and what keeps the connection going. */
-const bytesPerRequest = 2 * 1024;
+/** What a request may send beyond its body: headers as long as they may be, and what keeps the connection going. */
+const bytesPerRequest = maxHeaderBytes;
 /** What is sent beyond that serves nobody, and so many bytes of it are a strike. */
 const bytesPerStrike = 8 * 1024;
 
