@@ -58,6 +58,8 @@ export interface ByteBudget {
    * @throws Failure OVERLOADED where there is none.
    */
   take(holder: Holder, bytes: number): void;
+  /** Whether it is the holder's own share that is full, and not the node. */
+  isShareFull(holder: Holder, bytes: number): boolean;
   /** Gives room back. */
   give(holder: Holder, bytes: number): void;
   /** From now on the holder has to read so many bytes in time. */
@@ -102,7 +104,12 @@ export function createByteBudget(bounds: ByteBounds): ByteBudget {
     }
   }
 
+  function isShareFull({ account, connection }: Holder, bytes: number): boolean {
+    return account.bytes + bytes > bounds.perAddressBytes || connection.heldBytes + bytes > bounds.perConnectionBytes;
+  }
+
   return {
+    isShareFull,
     check(account, connection) {
       if (account.bytes * 2 > bounds.perAddressBytes || connection.heldBytes * 2 > bounds.perConnectionBytes) {
         const message = `Read the answers that are under way, then ask again, in ${retryAfterS} s.`;
@@ -110,11 +117,8 @@ export function createByteBudget(bounds: ByteBounds): ByteBudget {
       }
     },
     take(holder, bytes) {
-      const hasRoom =
-        heldBytes + bytes <= bounds.totalBytes + (bytes <= smallBytes ? bounds.reserveBytes : 0) &&
-        holder.account.bytes + bytes <= bounds.perAddressBytes &&
-        holder.connection.heldBytes + bytes <= bounds.perConnectionBytes;
-      if (!hasRoom) {
+      const reserveBytes = bytes <= smallBytes ? bounds.reserveBytes : 0;
+      if (heldBytes + bytes > bounds.totalBytes + reserveBytes || isShareFull(holder, bytes)) {
         const message = `There is no room for the bytes of this exchange; read what is under way, and try again in ${retryAfterS} s.`;
         throw new Failure("OVERLOADED", message, retryAfterS);
       }

@@ -110,27 +110,25 @@ export function createEdge(settings: EdgeSettings): Edge {
 
   const sweeper = setInterval(() => bytes.sweep(), sweepEveryMs).unref();
 
-  /** Whoever asks again and again beyond what his address may have is struck, for a refusal less than for work. */
+  /** Takes a place for a request or a stream, if its address may have one more. */
   function takePlace({ connection }: Arrival, account: Account, isStream: boolean, isProbe: boolean): void {
-    try {
-      if (isStream || !isProbe) {
-        overload.checkAddress(account.requests);
-        bytes.check(account, connection as HeldConnection);
-      }
-      if (isStream) {
-        streams.open(account);
-      }
-    } catch (error) {
-      connection.strike(strikesOfRefusal);
-      throw error;
+    if (isStream || !isProbe) {
+      overload.checkAddress(account.requests);
+      bytes.check(account, connection as HeldConnection);
+    }
+    if (isStream) {
+      streams.open(account);
     }
   }
 
-  function countRate({ connection }: Arrival, address: string): readonly string[] {
+  /** Who asks again and again beyond what his address may have is struck; a proxy is not for those that it asks for. */
+  function strikeRefused<T>({ connection }: Arrival, address: string, take: () => T): T {
     try {
-      return rateLimit.count(address);
+      return take();
     } catch (error) {
-      connection.strike(strikesOfRefusal);
+      if (connection.remoteAddress === address) {
+        connection.strike(strikesOfRefusal);
+      }
       throw error;
     }
   }
@@ -169,11 +167,11 @@ export function createEdge(settings: EdgeSettings): Edge {
         if (isStream || !isProbe) {
           overload.check(activeRequests);
           if (!isExempt(address)) {
-            headers = countRate(arrival, address);
+            headers = strikeRefused(arrival, address, () => rateLimit.count(address));
           }
         }
         const identity = arrival.connection.provenIdentity ?? identify((name) => arrival.header(name));
-        takePlace(arrival, account, isStream, isProbe);
+        strikeRefused(arrival, address, () => takePlace(arrival, account, isStream, isProbe));
         if (!isStream) {
           activeRequests++;
           account.requests++;
@@ -271,13 +269,11 @@ class EdgeLease implements Lease, Entered, Holder {
     if (this.isEnded) {
       return;
     }
-    try {
-      this.leasing.bytes.take(this, bytes);
-      this.heldBytes += bytes;
-    } catch (error) {
+    if (this.leasing.bytes.isShareFull(this, bytes)) {
       this.connection.strike();
-      throw error;
     }
+    this.leasing.bytes.take(this, bytes);
+    this.heldBytes += bytes;
   }
 
   charge(bytes: number, weightBytes = bytes): void {

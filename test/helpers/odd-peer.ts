@@ -174,6 +174,8 @@ export function connectStranger(t: { teardown(close: () => unknown): void }, por
   const client = new Client(
     `127.0.0.1:${port}`,
     credentials.createSsl(null, Buffer.from(privateKey), Buffer.from(cert), { rejectUnauthorized: false }),
+    // An address is no name of a server in TLS.
+    { "grpc.ssl_target_name_override": "localhost" },
   );
   t.teardown(() => client.close());
   const call: Stranger["call"] = (method, request) => callUnary(client, method, request);
