@@ -17,9 +17,9 @@ export interface EdgeCounts {
 export async function readEdgeCounts(node: { readonly port: number }): Promise<() => Promise<EdgeCounts>> {
   const { ports } = await askJson<{ ports: { metrics: { actual: number } } }>(node.port, "/health");
   return async () => {
-    const { value } = parseMetrics((await ask(ports.metrics.actual, "/metrics")).text);
+    const metrics = parseMetrics((await ask(ports.metrics.actual, "/metrics")).text);
     const gauge = (name: string): number => {
-      const found = value(`gatehouse_${name}`, {});
+      const found = metrics.value(`gatehouse_${name}`, {});
       if (found === undefined) {
         throw new Error(`There is no metric ${name}.`);
       }
