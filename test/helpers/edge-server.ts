@@ -21,6 +21,8 @@ export interface EdgeServer {
   readonly errors: readonly unknown[];
   /** Answers all who wait, and who ask from now on. */
   release(): void;
+  /** Stops listening, and resolves when all is answered. */
+  drain(graceMs: number): Promise<void>;
 }
 
 /** Path of an answer of so many bytes and some more. */
@@ -82,7 +84,7 @@ export async function startEdgeServer(t: Teardown, settings: Partial<EdgeSetting
     await server.drain(100);
     edge.stop();
   });
-  return { port, edge, access, outcomes, errors, release };
+  return { port, edge, access, outcomes, errors, release, drain: (graceMs) => server.drain(graceMs) };
 }
 
 /** Text that hardly becomes shorter when a protocol compresses it. */
