@@ -36,8 +36,10 @@ export async function firstBytes(socket: Socket): Promise<string | undefined> {
   if (socket.closed) {
     return undefined;
   }
-  const bytes = once(socket, "data").then(([chunk]) => String(chunk));
-  bytes.catch(() => undefined);
+  const bytes = once(socket, "data").then(
+    ([chunk]) => String(chunk),
+    () => undefined,
+  );
   const closed = new Promise<undefined>((resolve) => socket.once("close", () => resolve(undefined)));
   return await Promise.race([bytes, closed]);
 }
