@@ -7,6 +7,8 @@ import { createEdge, type EdgeSettings } from "../../src/edge/edge.js";
 import { createOverload } from "../../src/edge/overload.js";
 import { createRpcServer } from "../../src/rpc/server/rpc-server.js";
 import { serve } from "../../src/rpc/service.js";
+import { largeAnswer, startEdgeServer } from "../helpers/edge-server.js";
+import { sessionFrom } from "../helpers/from-address.js";
 import { ask } from "../helpers/plain-client.js";
 import { connectEach, readFailure, rpcProtocols } from "../helpers/rpc-clients.js";
 import { until } from "../helpers/until.js";
@@ -105,4 +107,28 @@ test("an event loop that is late refuses, once it is late twice in a row, and re
     look();
     return refusals.at(-1) === "in";
   });
+});
+
+test("requests of one address that do not end leave room for those of others", async (t) => {
+  const server = await startEdgeServer(t);
+  const headers = { ":method": "POST", ":path": "/", "content-type": "application/json", "content-length": "1000" };
+  const refused: number[] = [];
+  const streams = Array.from({ length: 3 }, () => sessionFrom(t, server.port, "127.0.0.5")).flatMap((session) =>
+    Array.from({ length: 200 }, () => {
+      const stream = session.request(headers).on("error", () => undefined);
+      stream.once("response", ({ ":status": status }) => refused.push(Number(status)));
+      stream.resume().write("{");
+      return stream;
+    }),
+  );
+  await until(() => refused.length === 100 && server.edge.stats().activeRequests === 500);
+  t.deepEqual(new Set(refused), new Set([503]));
+  t.is((await ask(server.port, largeAnswer(1), {}, "127.0.0.6")).status, 200);
+  const { status, text } = await ask(server.port, largeAnswer(1), {}, "127.0.0.5");
+  t.is(status, 503);
+  t.like(JSON.parse(text), { errorCode: "OVERLOADED" });
+  t.is((await ask(server.port, "/health", {}, "127.0.0.5")).status, 200);
+  streams.forEach((stream) => stream.close());
+  await until(() => server.edge.stats().activeRequests === 0);
+  t.is((await ask(server.port, largeAnswer(1), {}, "127.0.0.5")).status, 200);
 });

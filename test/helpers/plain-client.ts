@@ -20,9 +20,11 @@ export function ask(
   port: number,
   path: string,
   { method = "GET", headers = {}, body }: PlainRequest = {},
+  localAddress = "127.0.0.1",
 ): Promise<PlainResponse> {
   return new Promise((resolve, reject) => {
-    const request = httpRequest({ host: "127.0.0.1", port, path, method, headers, agent: false }, (response) => {
+    const options = { host: "127.0.0.1", port, path, method, headers, localAddress, agent: false };
+    const request = httpRequest(options, (response) => {
       const chunks: Buffer[] = [];
       response.on("data", (chunk: Buffer) => chunks.push(chunk));
       response.once("error", reject);

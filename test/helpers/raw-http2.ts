@@ -40,6 +40,8 @@ export interface RawOptions extends IncomingOptions {
   /** The certificate to trust; cleartext without. */
   readonly ca?: Buffer;
   readonly alpn?: readonly string[];
+  /** Where it comes from; 127.0.0.1 without. */
+  readonly localAddress?: string;
   /** Sent in the first SETTINGS, by number. */
   readonly settings?: Readonly<Record<number, number>>;
 }
@@ -48,9 +50,9 @@ const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
 /** Connects, and sends preface and SETTINGS. */
 export async function connectRawHttp2(port: number, options: RawOptions = {}): Promise<RawHttp2> {
-  const { ca, alpn = ["h2"], settings = {} } = options;
-  const host = "127.0.0.1";
-  const socket = ca === undefined ? connectPlain(port, host) : connectTls({ port, host, ca, ALPNProtocols: [...alpn] });
+  const { ca, alpn = ["h2"], localAddress = "127.0.0.1", settings = {} } = options;
+  const to = { port, host: "127.0.0.1", localAddress };
+  const socket = ca === undefined ? connectPlain(to) : connectTls({ ...to, ca, ALPNProtocols: [...alpn] });
   socket.setNoDelay(true);
   await once(socket, ca === undefined ? "connect" : "secureConnect");
   socket.on("error", () => undefined);

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { type ClientHttp2Session, connect as connectHttp2, constants } from "node:http2";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
-import { createServer, type AddressInfo } from "node:net";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import type { PlainRequest, PlainResponse } from "./plain-client.js";
 
@@ -24,6 +24,8 @@ export type TransportName = keyof typeof transports;
 export interface Target {
   readonly port: number;
   readonly ca?: Buffer;
+  /** Where cleartext clients of Connect and gRPC-Web come from; 127.0.0.1 without. */
+  readonly localAddress?: string;
 }
 
 /** An answer whose body is still coming. */
@@ -85,9 +87,9 @@ export async function readText({ body }: OpenResponse): Promise<string> {
 }
 
 /** What keeps the connections of Node's `http` and `https` to a target. */
-export function createAgent(name: TransportName, { ca }: Target): HttpAgent {
+export function createAgent(name: TransportName, { ca, localAddress }: Target): HttpAgent {
   const { alpn } = transports[name];
-  const kept = { keepAlive: true, maxSockets: maxConnections };
+  const kept = { keepAlive: true, maxSockets: maxConnections, ...(localAddress && { localAddress }) };
   return alpn === undefined
     ? new HttpAgent(kept)
     : new HttpsAgent({ ...kept, ALPNProtocols: [...alpn], ...(ca && { ca }) });
@@ -96,7 +98,12 @@ export function createAgent(name: TransportName, { ca }: Target): HttpAgent {
 /** What keeps the HTTP/2 connection of clients of Connect to a target. */
 export function createSessions(name: TransportName, target: Target): Http2SessionManager {
   const { alpn } = transports[name];
-  const options = alpn === undefined ? {} : { createConnection: () => openTls(target, alpn) };
+  const { port, localAddress } = target;
+  const open =
+    alpn === undefined
+      ? () => connect({ port, host, ...(localAddress && { localAddress }) })
+      : () => openTls(target, alpn);
+  const options = { createConnection: open };
   return new Http2SessionManager(baseUrlOf(name, target), {}, options);
 }
 

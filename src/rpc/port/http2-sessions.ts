@@ -101,6 +101,8 @@ export function createHttp2Sessions(handle: (exchange: Exchange) => void, nextRe
     });
     http2.on("error", () => connection.strike());
     http2.on("frameError", () => connection.strike());
+    // Who sends no more can neither read nor end a stream; as servers of HTTP/1.1 take them, sockets stay half open.
+    socket.once("end", () => http2.destroy());
     const stopLooking = lookAfter(session);
     http2.once("close", () => {
       stopLooking();
@@ -134,7 +136,7 @@ function lookAfter(session: Session): () => void {
   let idleLooks = 0;
   let late: NodeJS.Timeout | undefined;
   const timer = setInterval(() => {
-    if (http2.destroyed || http2.closed) {
+    if (http2.destroyed) {
       return;
     }
     if (session.openStreams === 0) {

@@ -70,6 +70,20 @@ const floods: readonly Flood[] = [
     again: () => frameBytes(frameTypes.settings, 0, 0, settingsPayload({ [settingIds.initialWindow]: 65_535 })),
   },
   { title: "empty SETTINGS", again: () => frameBytes(frameTypes.settings, 0, 0) },
+  {
+    title: "SETTINGS that open and shut all windows",
+    again: () =>
+      Buffer.concat(
+        [1, 0].map((bytes) =>
+          frameBytes(frameTypes.settings, 0, 0, settingsPayload({ [settingIds.initialWindow]: bytes })),
+        ),
+      ),
+  },
+  {
+    title: "WINDOW_UPDATE by a byte",
+    first: open(1, rpcBlock, 0),
+    again: () => Buffer.concat(Array(4).fill(frameBytes(frameTypes.windowUpdate, 0, 1, numberBytes(1))) as Buffer[]),
+  },
   { title: "PING", again: () => frameBytes(frameTypes.ping, 0, 0, Buffer.alloc(8)) },
   {
     title: "empty DATA",

@@ -1,0 +1,292 @@
+/** Bytes of answers that nobody reads: bounded, given back, and their readers cut. */
+import { create, toBinary } from "@bufbuild/protobuf";
+import test, { type ExecutionContext } from "ava";
+import type { IncomingHttpHeaders } from "node:http2";
+import { setTimeout as sleep } from "node:timers/promises";
+import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
+import { type ByteBounds, createByteBudget, defaultBytes, type Holder } from "../../src/edge/byte-budget.js";
+import { Failure } from "../../src/rpc/errors.js";
+import { metricsFlags, readEdgeCounts } from "../helpers/edge-metrics.js";
+import { type EdgeServer, largeAnswer, startEdgeServer } from "../helpers/edge-server.js";
+import { openFrom, sessionFrom } from "../helpers/from-address.js";
+import { grpcMessage, settingIds } from "../helpers/http2-frames.js";
+import { ask, askJson } from "../helpers/plain-client.js";
+import { connectRawHttp2 } from "../helpers/raw-http2.js";
+import { connectRpc, readFailure } from "../helpers/rpc-clients.js";
+import { startMember } from "../helpers/start-member.js";
+import { storeProgram } from "../helpers/stored-program.js";
+import { until } from "../helpers/until.js";
+
+const mib = 1024 * 1024;
+
+/** Who holds bytes; several of them may be of one address, or of one connection. */
+function createHolder(
+  account = { requests: 0, streams: 0, bytes: 0 },
+  connection = { heldBytes: 0 },
+): Holder & { cuts: number } {
+  return {
+    account,
+    connection,
+    next: undefined,
+    previous: undefined,
+    readByMs: undefined,
+    cuts: 0,
+    cut() {
+      this.cuts++;
+    },
+  };
+}
+
+const unit = 10_000;
+const bounds: ByteBounds = {
+  perConnectionBytes: 2 * unit,
+  perAddressBytes: 3 * unit,
+  totalBytes: 5 * unit,
+  reserveBytes: unit,
+  graceMs: 0,
+  leastBytesPerS: 1_000,
+};
+
+function isRefused(t: ExecutionContext, take: () => void): void {
+  const failure = t.throws(take, { instanceOf: Failure });
+  t.is(failure.reason, "OVERLOADED");
+  t.is(failure.retryAfterS, 1);
+}
+
+test("room is bounded for a connection, for an address and in all, with a reserve for what is small", (t) => {
+  const budget = createByteBudget(bounds);
+  const [one, two, three] = [createHolder(), createHolder(), createHolder()];
+  const oneAgain = createHolder(one.account);
+  budget.take(one, 2 * unit);
+  isRefused(t, () => budget.take(one, 1));
+  isRefused(t, () => budget.take(createHolder(one.account, one.connection), 1));
+  budget.take(oneAgain, unit);
+  isRefused(t, () => budget.take(createHolder(one.account), 1));
+  budget.take(two, 2 * unit);
+  t.is(budget.heldBytes, 5 * unit);
+  isRefused(t, () => budget.take(three, 8 * 1024 + 1));
+  budget.take(three, 8 * 1024);
+  isRefused(t, () => budget.take(three, 8 * 1024));
+  // What was refused was not counted anywhere.
+  t.is(budget.heldBytes, 5 * unit + 8 * 1024);
+  t.deepEqual([one.account.bytes, one.connection.heldBytes, oneAgain.connection.heldBytes], [3 * unit, 2 * unit, unit]);
+  budget.give(three, 8 * 1024);
+  budget.give(two, 2 * unit);
+  budget.give(oneAgain, unit);
+  budget.give(one, 2 * unit);
+  for (const { account, connection } of [one, oneAgain, two, three]) {
+    t.deepEqual([account.bytes, connection.heldBytes], [0, 0]);
+  }
+  t.is(budget.heldBytes, 0);
+  budget.take(one, 2 * unit);
+});
+
+test("whoever holds more than half of his room asks for nothing more", (t) => {
+  const budget = createByteBudget(bounds);
+  const holder = createHolder();
+  const neighbour = createHolder(holder.account);
+  budget.take(holder, unit);
+  t.notThrows(() => budget.check(holder.account, holder.connection));
+  budget.take(holder, 1);
+  isRefused(t, () => budget.check(holder.account, holder.connection));
+  t.notThrows(() => budget.check(neighbour.account, neighbour.connection));
+  budget.take(neighbour, unit / 2);
+  isRefused(t, () => budget.check(neighbour.account, neighbour.connection));
+  t.notThrows(() => budget.check(createHolder().account, createHolder().connection));
+});
+
+test("who is too late is cut once, in whichever order they began, went and ended", (t) => {
+  const [late, never] = [-1_000_000, 1_000_000_000];
+  for (const order of ["012", "021", "102", "120", "201", "210"]) {
+    const budget = createByteBudget(bounds);
+    const holders = [createHolder(), createHolder(), createHolder()] as const;
+    for (const i of order) {
+      budget.expect(holders[Number(i) as 0], i === "1" ? never : late);
+    }
+    const [first, second, third] = holders;
+    // The deadline of one who goes on counts from now.
+    budget.expect(second, never);
+    budget.forget(first);
+    budget.forget(first);
+    budget.sweep();
+    budget.sweep();
+    t.deepEqual([first.cuts, second.cuts, third.cuts], [0, 0, 1], order);
+    budget.expect(second, late);
+    budget.expect(first, late);
+    budget.expect(third, never);
+    budget.sweep();
+    t.deepEqual([first.cuts, second.cuts, third.cuts], [1, 1, 1], order);
+    t.deepEqual([first.readByMs, second.readByMs], [undefined, undefined], order);
+    budget.forget(third);
+    budget.sweep();
+    t.deepEqual([first.next, first.previous, third.next, third.previous], Array(4).fill(undefined), order);
+  }
+});
+
+/** Bounds of a budget over sockets. */
+const small: ByteBounds = {
+  perConnectionBytes: 16 * mib,
+  perAddressBytes: 32 * mib,
+  totalBytes: 64 * mib,
+  reserveBytes: mib,
+  graceMs: 100,
+  leastBytesPerS: 1024 * mib,
+};
+
+const nothingHeld = ({ edge }: EdgeServer): boolean => {
+  const { activeRequests, heldBytes, openConnections } = edge.stats();
+  return activeRequests === 0 && heldBytes === 0 && openConnections === 0;
+};
+
+test("a reader of HTTP/1.1 who does not read is cut, and what was for him is given back", async (t) => {
+  // More than the system's own buffers hold.
+  const sizeBytes = 15 * mib;
+  const server = await startEdgeServer(t, { bytes: small });
+  const socket = openFrom(t, server.port, "127.0.0.5").pause();
+  socket.write(`GET ${largeAnswer(sizeBytes)} HTTP/1.1\r\nHost: a\r\n\r\n`);
+  await until(() => server.edge.stats().heldBytes >= sizeBytes);
+  t.is(server.edge.stats().activeRequests, 1);
+  await until(() => nothingHeld(server));
+  t.true(socket.bytesRead < sizeBytes);
+  t.deepEqual(server.outcomes, ["OK"]);
+});
+
+test("a reader of HTTP/2 who opens no window is cut, his neighbour on the connection is not", async (t) => {
+  const server = await startEdgeServer(t, { bytes: small });
+  const session = sessionFrom(t, server.port, "127.0.0.5", { initialWindowSize: 0 });
+  const readers = [largeAnswer(mib), "/gatehouse.zk.v1.ZkService/GetNullifier"].map((path) => {
+    const isRpc = path.startsWith("/gatehouse");
+    const fields = isRpc ? { ":method": "POST", "content-type": "application/grpc" } : { ":method": "GET" };
+    const stream = session.request({ ...fields, ":path": path }, { endStream: !isRpc }).on("error", () => undefined);
+    if (isRpc) {
+      const size = Buffer.from(String(mib));
+      stream.end(grpcMessage(Buffer.concat([Buffer.from([0x0a, size.length]), size])));
+    }
+    return stream;
+  });
+  const held = session.request({ ":method": "GET", ":path": "/zk/merkle-root" }).on("error", () => undefined);
+  await until(() => server.edge.stats().heldBytes >= 2 * mib);
+  await until(() => readers.every(({ closed }) => closed));
+  await until(() => server.edge.stats().heldBytes === 0);
+  t.deepEqual([server.edge.stats().activeRequests, held.closed, session.closed], [1, false, false]);
+  session.destroy();
+  await until(() => nothingHeld(server));
+  t.deepEqual([...server.outcomes].sort(), ["CANCELLED", "OK", "OK"]);
+});
+
+test("an answer without room is refused before its first byte, in JSON and in gRPC", async (t) => {
+  const server = await startEdgeServer(t, { bytes: { ...small, perConnectionBytes: mib } });
+  const { status, text, headers } = await ask(server.port, largeAnswer(2 * mib));
+  t.is(status, 503);
+  t.is(headers["retry-after"], "1");
+  t.like(JSON.parse(text), { success: false, errorCode: "OVERLOADED", retryAfter: 1 });
+  for (const protocol of ["gRPC", "gRPC by Connect", "Connect JSON", "Connect binary", "gRPC-Web"] as const) {
+    const client = connectRpc(protocol, "HTTP/2 by prior knowledge", server);
+    t.teardown(() => client.close());
+    const call = client.call(ZkService.method.getNullifier, { nullifierHash: String(2 * mib) });
+    const error = await call.then(() => undefined, readFailure);
+    t.like(error, { code: 14, reason: "OVERLOADED" }, protocol);
+    t.truthy(await client.call(ZkService.method.getNullifier, { nullifierHash: String(mib / 2) }), protocol);
+    await client.close();
+  }
+  await until(() => nothingHeld(server));
+  t.deepEqual(server.errors, []);
+});
+
+test("who reads slowly, but fast enough, gets all of it", async (t) => {
+  const [sizeBytes, stepBytes] = [2 * mib, 60_000];
+  const server = await startEdgeServer(t, { bytes: { ...small, leastBytesPerS: 64 * 1024 } });
+  const connection = await connectRawHttp2(server.port, {
+    replenish: false,
+    settings: { [settingIds.initialWindow]: 0 },
+  });
+  t.teardown(() => connection.close());
+  const path = largeAnswer(sizeBytes);
+  const fields = [
+    [":method", "GET"],
+    [":scheme", "http"],
+    [":path", path],
+    [":authority", "a"],
+  ] as const;
+  const streamId = connection.open(fields, { endStream: true });
+  await until(() => server.edge.stats().heldBytes > sizeBytes);
+  // Slower readers are looked for once a second; by then a step or two were taken.
+  for (let openedBytes = 0; openedBytes < sizeBytes + stepBytes; openedBytes += stepBytes) {
+    connection.windowUpdate(0, stepBytes);
+    connection.windowUpdate(streamId, stepBytes);
+    await sleep(60);
+  }
+  const { end, body } = await connection.answer(streamId);
+  t.is(end, "stream");
+  t.true(body.length > sizeBytes);
+  t.deepEqual(server.outcomes, ["OK"]);
+  await until(() => server.edge.stats().heldBytes === 0);
+});
+
+test("while the budget is full of large answers, probes are answered", async (t) => {
+  const [largeBytes, patientMs] = [900_000, 600_000];
+  const server = await startEdgeServer(t, { bytes: { ...small, totalBytes: 2 * mib, graceMs: patientMs } });
+  const readers = ["127.0.0.5", "127.0.0.6"].map((address) => {
+    const session = sessionFrom(t, server.port, address, { initialWindowSize: 0 });
+    session.request({ ":method": "GET", ":path": largeAnswer(largeBytes) }).on("error", () => undefined);
+    return session;
+  });
+  await until(() => server.edge.stats().heldBytes >= 2 * largeBytes);
+  t.is((await ask(server.port, largeAnswer(largeBytes))).status, 503);
+  t.is((await ask(server.port, "/health")).status, 200);
+  t.is((await ask(server.port, largeAnswer(1_000))).status, 200);
+  readers[0]!.destroy();
+  await until(() => server.edge.stats().heldBytes < 2 * largeBytes);
+  t.is((await ask(server.port, largeAnswer(largeBytes))).status, 200);
+});
+
+test("1,000 readers of a program of 1 MiB who do not read, from 20 addresses, hold no more than there is room", async (t) => {
+  const node = await startMember(t, { ...metricsFlags, "rate-limit": "0" });
+  const { address } = await storeProgram(t, node, "large", JSON.stringify({ text: "a".repeat(1_000_000) }));
+  const counts = await readEdgeCounts(node);
+  let [ended, overloaded, highestBytes] = [0, 0, 0];
+  // Of the one all share the bytes; of the other each has his own.
+  const json = { ":method": "GET", ":path": `/storage-program/${address}/all` };
+  const web = {
+    ":method": "POST",
+    ":path": "/gatehouse.storage.v1.StorageService/GetProgramData",
+    "content-type": "application/grpc-web+proto",
+  };
+  const { input } = StorageService.method.getProgramData;
+  const message = grpcMessage(toBinary(input, create(input, { storageAddress: address })));
+  const sessions = Array.from({ length: 20 }, (_, i) =>
+    sessionFrom(t, node.port, `127.0.0.${20 + i}`, { initialWindowSize: 0 }),
+  );
+  let begun = 0;
+  for (let round = 0; round < 50; round++) {
+    for (const session of sessions) {
+      const isJson = round % 2 === 0;
+      const stream = session.request(isJson ? json : web, { endStream: isJson });
+      if (!isJson) {
+        stream.end(message);
+      }
+      stream
+        .on("error", () => undefined)
+        .once("response", ({ ":status": status }: IncomingHttpHeaders) => {
+          begun++;
+          overloaded += Number(status) === 503 ? 1 : 0;
+        });
+      stream.once("close", () => ended++);
+    }
+    highestBytes = Math.max(highestBytes, (await counts()).heldBytes);
+  }
+  await until(async () => {
+    highestBytes = Math.max(highestBytes, (await counts()).heldBytes);
+    return begun + ended >= 1_000;
+  });
+  t.log(`${(highestBytes / mib).toFixed(1)} MiB held at most; ${overloaded} refused, ${ended} ended`);
+  t.true(highestBytes <= defaultBytes.totalBytes + defaultBytes.reserveBytes);
+  t.true(highestBytes > defaultBytes.totalBytes / 2 && overloaded > 0, "there was room for all of it");
+  t.is((await askJson<{ status: string }>(node.port, "/health")).status, "ok");
+  sessions.forEach((session) => session.destroy());
+  await until(async () => {
+    const { heldBytes, inFlight } = await counts();
+    return heldBytes === 0 && inFlight === 0;
+  });
+});

@@ -1,0 +1,168 @@
+/** A node that stops: who has asked is answered, and who only holds a connection does not hold it up. */
+import test, { type ExecutionContext } from "ava";
+import { once } from "node:events";
+import type { Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { connect as connectTls } from "node:tls";
+import { HealthService } from "../../../gen/gatehouse/health/v1/health_pb.js";
+import { startTlsNode } from "../../helpers/certificate.js";
+import { startEdgeServer, waitingAnswer } from "../../helpers/edge-server.js";
+import { openFrom, sessionFrom } from "../../helpers/from-address.js";
+import { ask, askJson } from "../../helpers/plain-client.js";
+import { connectRawHttp2 } from "../../helpers/raw-http2.js";
+import { connectRpc } from "../../helpers/rpc-clients.js";
+import { startTestNode, type TestNode } from "../../helpers/start-node.js";
+import { until } from "../../helpers/until.js";
+
+/** Half of what a node gives to those who are under way. */
+const alarmMs = 5_000;
+
+async function stopsInTime(t: ExecutionContext, node: TestNode): Promise<void> {
+  const alarm = new AbortController();
+  const first = await Promise.race([
+    node.stop().then(() => "stopped"),
+    sleep(alarmMs, "alarm", { signal: alarm.signal }),
+  ]);
+  alarm.abort();
+  t.is(first, "stopped");
+}
+
+const get = "GET /version HTTP/1.1\r\nHost: a\r\n\r\n";
+const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/** Connections that hold nobody up, each with what it has sent. */
+const idlers: Readonly<Record<string, (t: ExecutionContext, port: number) => Promise<Socket | undefined>>> = {
+  "a silent connection": (t, port) => send(t, port, ""),
+  "half a request line": (t, port) => send(t, port, "GET /vers"),
+  "half of the headers": (t, port) => send(t, port, "GET /version HTTP/1.1\r\nHost: a\r\nX-Mo"),
+  "half a preface": (t, port) => send(t, port, preface.slice(0, 10)),
+  "a preface without SETTINGS": (t, port) => send(t, port, preface),
+  async "an idle connection that is kept"(t, port) {
+    const socket = await send(t, port, get);
+    await once(socket, "data");
+    return socket;
+  },
+  async "an idle HTTP/2 session"(t, port) {
+    const session = sessionFrom(t, port, "127.0.0.1");
+    const stream = session.request({ ":method": "GET", ":path": "/version" });
+    await once(stream.resume(), "end");
+    return undefined;
+  },
+  async "an HTTP/2 client that reads and says nothing more"(t, port) {
+    const connection = await connectRawHttp2(port, { acknowledge: false });
+    t.teardown(() => connection.close());
+    await until(() => connection.frames.length > 0);
+    return connection.socket;
+  },
+};
+
+async function send(t: ExecutionContext, port: number, text: string): Promise<Socket> {
+  const socket = openFrom(t, port, "127.0.0.1");
+  await once(socket, "connect");
+  if (text !== "") {
+    socket.write(text);
+    // Until the node has read it.
+    await askJson(port, "/health");
+  }
+  return socket;
+}
+
+for (const [title, open] of Object.entries(idlers)) {
+  test(`${title} does not hold up a node that stops`, async (t) => {
+    const node = await startTestNode(t);
+    const socket = await open(t, node.port);
+    socket?.resume();
+    await stopsInTime(t, node);
+    await until(() => socket?.closed !== false);
+  });
+}
+
+test("over TLS, those in mid-handshake, the silent and the idle do not hold it up either", async (t) => {
+  const { node, port, ca } = await startTlsNode(t);
+  const early = openFrom(t, port, "127.0.0.1");
+  await once(early, "connect");
+  const halfway = openFrom(t, port, "127.0.0.1");
+  await once(halfway, "connect");
+  // The head of a record whose hello does not come.
+  halfway.write(Buffer.from([0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3]));
+  const sockets: Socket[] = [early, halfway];
+  for (const [alpn, text] of [
+    [["http/1.1"], get],
+    [["http/1.1"], "GET /vers"],
+    [["h2"], preface],
+    [["h2"], ""],
+  ] as const) {
+    const socket = connectTls({ port, host: "127.0.0.1", ca, ALPNProtocols: [...alpn] });
+    t.teardown(() => socket.destroy());
+    sockets.push(socket.on("error", () => undefined));
+    await once(socket, "secureConnect");
+    if (text !== "") {
+      socket.write(text);
+    }
+    if (text === get) {
+      await once(socket, "data");
+    }
+  }
+  sockets.forEach((socket) => socket.resume());
+  await stopsInTime(t, node);
+  await until(() => sockets.every(({ closed }) => closed));
+});
+
+test("a stream ends cleanly when the node stops, in each protocol, and idle connections beside it do not matter", async (t) => {
+  const node = await startTestNode(t);
+  await send(t, node.port, "");
+  const ends = await Promise.all(
+    (
+      [
+        ["gRPC", "HTTP/2 by prior knowledge"],
+        ["gRPC by Connect", "HTTP/2 by prior knowledge"],
+        ["Connect JSON", "HTTP/1.1"],
+        ["Connect binary", "HTTP/2 by prior knowledge"],
+        ["gRPC-Web", "HTTP/1.1"],
+        ["gRPC-Web", "HTTP/2 by prior knowledge"],
+      ] as const
+    ).map(async ([protocol, transport]) => {
+      const client = connectRpc(protocol, transport, node);
+      t.teardown(() => client.close());
+      const stream = client.stream(HealthService.method.watchHealth, {}, new AbortController().signal);
+      const messages = stream[Symbol.asyncIterator]();
+      await messages.next();
+      return { protocol, transport, end: drained(messages) };
+    }),
+  );
+  await stopsInTime(t, node);
+  for (const { protocol, transport, end } of ends) {
+    t.is(await end, "ended", `${protocol}, ${transport}`);
+  }
+});
+
+async function drained(messages: AsyncIterator<unknown>): Promise<string> {
+  try {
+    while ((await messages.next()).done !== true);
+    return "ended";
+  } catch (error) {
+    return String(error);
+  }
+}
+
+test("requests that are under way are answered, and new connections are refused meanwhile", async (t) => {
+  const server = await startEdgeServer(t);
+  const over1 = ask(server.port, waitingAnswer);
+  const session = sessionFrom(t, server.port, "127.0.0.1");
+  const stream = session.request({ ":method": "GET", ":path": waitingAnswer });
+  const over2 = once(stream, "response");
+  const ended = once(stream.resume(), "end");
+  await until(() => server.edge.stats().activeRequests === 2);
+  let isDrained = false;
+  const drained = server.drain(60_000).then(() => (isDrained = true));
+  await t.throwsAsync(ask(server.port, "/health"), { code: "ECONNREFUSED" });
+  t.false(isDrained);
+  server.release();
+  t.is((await over1).status, 200);
+  t.is((await over1).headers.connection, "close");
+  const [headers] = (await over2) as [Record<string, unknown>];
+  t.is(headers[":status"], 200);
+  await ended;
+  await drained;
+  await until(() => server.edge.stats().openConnections === 0);
+});
