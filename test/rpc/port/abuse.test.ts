@@ -1,0 +1,105 @@
+/** An address that only does harm: its connections are cut and it is shut out for a while, and nobody else notices. */
+import test, { type ExecutionContext } from "ava";
+import { metricsFlags, readEdgeCounts } from "../../helpers/edge-metrics.js";
+import { askFrom, firstBytes, openFrom } from "../../helpers/from-address.js";
+import { grpcFields } from "../../helpers/grpc-exchange.js";
+import { encodeBlock } from "../../helpers/hpack.js";
+import { errorCodes, flags, frameBytes, frameTypes, numberBytes } from "../../helpers/http2-frames.js";
+import { askJson } from "../../helpers/plain-client.js";
+import { connectRawHttp2 } from "../../helpers/raw-http2.js";
+import { startNodeProcess } from "../../helpers/start-cli.js";
+import { fileTeardown, temporaryDirectory } from "../../helpers/teardown.js";
+import { until } from "../../helpers/until.js";
+
+const whole = fileTeardown();
+let node: Awaited<ReturnType<typeof startNodeProcess>>;
+
+test.before(async () => {
+  const flagsOf = { ...metricsFlags, "rate-limit-exempt": "192.0.2.1", "log-level": "info" };
+  const args = Object.entries(flagsOf).flatMap(([name, value]) =>
+    value === true ? [`--${name}`] : [`--${name}`, String(value)],
+  );
+  node = await startNodeProcess(whole, await temporaryDirectory(whole), args);
+});
+
+const path = "/gatehouse.info.v1.InfoService/GetVersion";
+const [rpc, untyped] = [undefined, { "content-type": undefined }].map((overrides) =>
+  encodeBlock(grpcFields(path, overrides)),
+) as [Buffer, Buffer];
+
+/** Streams that are opened with these fields and reset at once. */
+function resets(block: Buffer, firstStream: number, count: number): Buffer {
+  const cancel = numberBytes(errorCodes.cancel);
+  return Buffer.concat(
+    Array.from({ length: count }, (_, i) => [
+      frameBytes(frameTypes.headers, flags.endHeaders, firstStream + 2 * i, block),
+      frameBytes(frameTypes.reset, 0, firstStream + 2 * i, cancel),
+    ]).flat(),
+  );
+}
+
+/** Others are served, nothing was uncaught, and what there is to be said of it is said in few lines. */
+async function isFine(t: ExecutionContext): Promise<void> {
+  t.is((await askFrom(node.port, "/version", "127.0.0.6")).text, '"0.1.0"');
+  const { errors } = await askJson<{ errors: Record<string, unknown> }>(node.port, "/health");
+  t.is(errors["uncaught_total"], 0);
+  t.is(errors["unhandled_rejection_total"], 0);
+}
+
+for (const [title, block, attacker] of [
+  ["rapid resets", rpc, "127.0.0.7"],
+  ["headers and RST without a content type", untyped, "127.0.0.8"],
+] as const) {
+  test.serial(
+    `${title}: all connections of the address are cut, and it is shut out, while others are served`,
+    async (t) => {
+      const counts = await readEdgeCounts(node);
+      const [bad, idle, neighbour] = await Promise.all(
+        [attacker, attacker, "127.0.0.6"].map((localAddress) =>
+          connectRawHttp2(node.port, { localAddress, replenish: false }),
+        ),
+      );
+      for (const connection of [bad!, idle!, neighbour!]) {
+        t.teardown(() => connection.close());
+      }
+      const [perWrite, most] = [100, 20_000];
+      for (let sent = 0; sent < most && !bad!.socket.closed && bad!.socket.writable; sent += perWrite) {
+        bad!.write(resets(block, 1 + 2 * sent, perWrite));
+        await isFine(t);
+      }
+      await until(() => bad!.socket.closed && idle!.socket.closed);
+      t.false(neighbour!.socket.closed);
+
+      // For ten seconds; it is asked at once.
+      const shutOut = openFrom(t, node.port, attacker);
+      shutOut.write("GET /version HTTP/1.1\r\nHost: a\r\n\r\n");
+      t.is(await firstBytes(shutOut), undefined);
+      await isFine(t);
+      await until(async () => (await counts()).inFlight === 0);
+      // At most one line a second, so it may be of the one before.
+      t.true(logged().some(({ msg }) => msg.startsWith("An address is shut out")));
+    },
+  );
+}
+
+test.serial("the log has a line a second for all of it", (t) => {
+  const lines = logged();
+  const cancelled = lines.filter(({ code }) => code === "CANCELLED");
+  t.log(`${lines.length} lines, ${cancelled.length} of those who left`);
+  t.true(cancelled.length < 60);
+  t.true(lines.filter(({ msg }) => /shut out/.test(msg)).length <= 4);
+});
+
+interface Line {
+  readonly msg: string;
+  readonly code?: string;
+  readonly address?: string;
+}
+
+function logged(): Line[] {
+  return node
+    .stderr()
+    .split("\n")
+    .filter((line) => line.startsWith("{"))
+    .map((line) => JSON.parse(line) as Line);
+}
