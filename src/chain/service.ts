@@ -72,13 +72,7 @@ export function createChainService(
       if (limit < 1 || limit > mostPending) {
         throw new Failure("INVALID_REQUEST", `limit must be a whole number from 1 to ${mostPending}.`);
       }
-      return await readInTurn(async () => {
-        const transactions: ReturnType<typeof describeTransaction>[] = [];
-        for await (const portion of store.pendingPortions(limit, pendingPortionBytes)) {
-          transactions.push(...portion.map(describeTransaction));
-        }
-        return { transactions };
-      });
+      return { transactions: await readInTurn(() => readPending(store, limit)) };
     },
 
     async *listBlocks({ fromNumber }, { signal }) {
@@ -109,6 +103,14 @@ export function createChainService(
       return { hash, ...fate, status: statuses[fate.status] };
     },
   };
+}
+
+async function readPending(store: Pick<ChainStore, "pendingPortions">, limit: number) {
+  const transactions: ReturnType<typeof describeTransaction>[] = [];
+  for await (const portion of store.pendingPortions(limit, pendingPortionBytes)) {
+    transactions.push(...portion.map(describeTransaction));
+  }
+  return transactions;
 }
 
 const noBlockYet = "There is no such block yet.";

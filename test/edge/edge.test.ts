@@ -1,7 +1,9 @@
 import test from "ava";
 import { createEdge } from "../../src/edge/edge.js";
-import type { Arrival } from "../../src/rpc/gate.js";
+import { defaultBytes } from "../../src/edge/byte-budget.js";
+import type { Arrival, Lease } from "../../src/rpc/gate.js";
 import { heapBytes } from "../helpers/heap.js";
+import { until } from "../helpers/until.js";
 
 test("addresses without number, spoofed through a trusted proxy, leave memory bounded", (t) => {
   const edge = createEdge({
@@ -38,4 +40,44 @@ test("addresses without number, spoofed through a trusted proxy, leave memory bo
   t.log(`${grownMb.toFixed(1)} MB more in use after 200,000 further addresses`);
   t.is(edge.stats().totalIps, 50_000);
   t.true(grownMb < 10);
+});
+
+test("a lease that has ended is cut by nobody, also when its answer was empty", async (t) => {
+  const bytes = { ...defaultBytes, graceMs: 1 };
+  const edge = createEdge({
+    trustedProxies: [],
+    identityMode: "signed",
+    rateLimitPerMinute: 0,
+    rateLimitExempt: [],
+    bytes,
+    onAccess: () => undefined,
+    onUntrustedForwarding: () => undefined,
+  });
+  t.teardown(() => edge.stop());
+  const cuts: string[] = [];
+  const admit = (name: string): Lease =>
+    edge.admit(
+      {
+        requestId: name,
+        connection: edge.connect("192.0.2.7", () => undefined)!,
+        header: () => undefined,
+        onClose: () => undefined,
+        cut: () => cuts.push(name),
+      },
+      "http",
+      undefined,
+    );
+  for (const [name, size] of [
+    ["empty", 0],
+    ["short", 10],
+  ] as const) {
+    const lease = admit(name);
+    lease.charge(size);
+    lease.settle();
+    lease.end();
+  }
+  // Neither read nor ended: the sweep that cuts it has looked at the others as well.
+  admit("unread").charge(10);
+  await until(() => cuts.length > 0);
+  t.deepEqual(cuts, ["unread"]);
 });

@@ -41,100 +41,110 @@ export function createConnectHandler(parts: ProtocolParts, serveOther: ServeRpc)
     const forms = compiled.get(served);
     const isRead = served.desc.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
     if (exchange.method === "GET" && isRead && forms !== undefined) {
-      serveGet(exchange, served, forms);
+      serveGet({ exchange, served, forms }, parts, serveOther);
     } else if (exchange.method !== "POST") {
-      refuse(exchange, served, methodNotAllowed(exchange.method, [...(isRead ? ["GET"] : []), "POST", "OPTIONS"]));
+      const allowed = [...(isRead ? ["GET"] : []), "POST", "OPTIONS"];
+      refuse({ exchange, served }, methodNotAllowed(exchange.method, allowed), parts);
     } else {
-      servePost(exchange, served, forms);
+      servePost({ exchange, served, forms }, parts, serveOther);
     }
     return true;
   };
+}
 
-  function servePost(exchange: Exchange, served: ServedMethod, forms: Forms | undefined): void {
-    const media = readRpcMedia(exchange.header("content-type"));
-    const isUnary = served.desc.methodKind === "unary";
-    if (media === undefined || (media.protocol === "connect" && media.isStream === isUnary)) {
-      const wanted = isUnary ? "application/json" : "application/connect+json";
-      refuse(
-        exchange,
-        served,
-        new Failure(
-          "UNSUPPORTED_MEDIA_TYPE",
-          `The Content-Type must be one of Connect or gRPC-Web, such as ${wanted}.`,
-        ),
-      );
-    } else if (media.isStream || forms === undefined || isCompressed(exchange.header("content-encoding"))) {
-      serveOther(exchange, served, media);
-    } else {
-      serveUnary(exchange, served, forms, media.format, (lease) => exchange.readBytes(maxBodyBytes, lease));
-    }
+/** A call of an rpc. */
+interface RpcCall {
+  readonly exchange: Exchange;
+  readonly served: ServedMethod;
+}
+
+interface UnaryCall extends RpcCall {
+  readonly forms: Forms;
+}
+
+function servePost(
+  { exchange, served, forms }: RpcCall & { readonly forms: Forms | undefined },
+  parts: ProtocolParts,
+  serveOther: ServeRpc,
+): void {
+  const media = readRpcMedia(exchange.header("content-type"));
+  const isUnary = served.desc.methodKind === "unary";
+  if (media === undefined || (media.protocol === "connect" && media.isStream === isUnary)) {
+    const wanted = isUnary ? "application/json" : "application/connect+json";
+    const message = `The Content-Type must be one of Connect or gRPC-Web, such as ${wanted}.`;
+    refuse({ exchange, served }, new Failure("UNSUPPORTED_MEDIA_TYPE", message), parts);
+  } else if (media.isStream || forms === undefined || isCompressed(exchange.header("content-encoding"))) {
+    serveOther(exchange, served, media);
+  } else {
+    const read = (lease: Lease): Promise<Buffer> => exchange.readBytes(maxBodyBytes, lease);
+    serveUnary({ exchange, served, forms }, media.format, read, parts);
   }
+}
 
-  function serveGet(exchange: Exchange, served: ServedMethod, forms: Forms): void {
-    const query = new URLSearchParams(exchange.query);
-    const format = query.get("encoding");
-    if (format !== "json" && format !== "proto") {
-      refuse(exchange, served, new Failure("UNSUPPORTED_MEDIA_TYPE", "The parameter encoding must be json or proto."));
-    } else if (isCompressed(query.get("compression") ?? undefined)) {
-      serveOther(exchange, served, { protocol: "connect", format, isStream: false, isText: false });
-    } else {
-      const message = query.get("message") ?? "";
-      const bytes = query.get("base64") === "1" ? Buffer.from(message, "base64url") : Buffer.from(message);
-      serveUnary(exchange, served, forms, format, () => Promise.resolve(bytes));
-    }
+function serveGet(call: UnaryCall, parts: ProtocolParts, serveOther: ServeRpc): void {
+  const query = new URLSearchParams(call.exchange.query);
+  const format = query.get("encoding");
+  if (format !== "json" && format !== "proto") {
+    refuse(call, new Failure("UNSUPPORTED_MEDIA_TYPE", "The parameter encoding must be json or proto."), parts);
+  } else if (isCompressed(query.get("compression") ?? undefined)) {
+    serveOther(call.exchange, call.served, { protocol: "connect", format, isStream: false, isText: false });
+  } else {
+    const message = query.get("message") ?? "";
+    const bytes = query.get("base64") === "1" ? Buffer.from(message, "base64url") : Buffer.from(message);
+    serveUnary(call, format, () => Promise.resolve(bytes), parts);
   }
+}
 
-  function serveUnary(
-    exchange: Exchange,
-    served: ServedMethod,
-    forms: Forms,
-    format: Format,
-    read: (lease: Lease) => Promise<Buffer>,
-  ): void {
-    const { requestId } = exchange;
-    const timeout = exchange.header("connect-timeout-ms");
-    const timeoutMs = timeout !== undefined && /^\d{1,9}$/.test(timeout) ? Number(timeout) : undefined;
-    const form = forms[format];
-    serve(
-      exchange,
-      {
-        protocol: "connect",
-        method: served,
-        timeoutMs,
-        respond(lease, call) {
-          if (timeout !== undefined && timeoutMs === undefined) {
-            throw new Failure("INVALID_REQUEST", "The header connect-timeout-ms is up to nine digits.");
-          }
-          const headers = [
-            ...["Content-Type", form.contentType, "X-Request-Id", requestId],
-            ...corsHeaders,
-            ...lease.headers,
-          ];
-          return read(lease)
-            .then((body) => served.invoke(form.decode(body), call))
-            .then((message) => answerInTurn(() => ({ status: 200, headers, ...form.encode(message) })));
-        },
-        refuse: (failure, headers) => unaryFailure(requestId, failure, headers),
+/** @param read gives the request's message. */
+function serveUnary(
+  { exchange, served, forms }: UnaryCall,
+  format: Format,
+  read: (lease: Lease) => Promise<Buffer>,
+  parts: ProtocolParts,
+): void {
+  const { requestId } = exchange;
+  const timeout = exchange.header("connect-timeout-ms");
+  const timeoutMs = timeout !== undefined && /^\d{1,9}$/.test(timeout) ? Number(timeout) : undefined;
+  const form = forms[format];
+  serve(
+    exchange,
+    {
+      protocol: "connect",
+      method: served,
+      timeoutMs,
+      respond(lease, call) {
+        if (timeout !== undefined && timeoutMs === undefined) {
+          throw new Failure("INVALID_REQUEST", "The header connect-timeout-ms is up to nine digits.");
+        }
+        const headers = [
+          ...["Content-Type", form.contentType, "X-Request-Id", requestId],
+          ...corsHeaders,
+          ...lease.headers,
+        ];
+        return read(lease)
+          .then((body) => served.invoke(form.decode(body), call))
+          .then((message) => answerInTurn(() => ({ status: 200, headers, ...form.encode(message) })));
       },
-      parts,
-    );
-  }
+      refuse: (failure, headers) => unaryFailure(requestId, failure, headers),
+    },
+    parts,
+  );
+}
 
-  /** A request that is of no protocol of rpcs is answered as plain HTTP is. */
-  function refuse(exchange: Exchange, served: ServedMethod, failure: Failure): void {
-    serve(
-      exchange,
-      {
-        protocol: "connect",
-        method: served,
-        respond() {
-          throw failure;
-        },
-        refuse: (reason, headers) => failureAnswer(exchange.requestId, reason, headers),
+/** A request that is of no protocol of rpcs is answered as plain HTTP is. */
+function refuse({ exchange, served }: RpcCall, failure: Failure, parts: ProtocolParts): void {
+  serve(
+    exchange,
+    {
+      protocol: "connect",
+      method: served,
+      respond() {
+        throw failure;
       },
-      parts,
-    );
-  }
+      refuse: (reason, headers) => failureAnswer(exchange.requestId, reason, headers),
+    },
+    parts,
+  );
 }
 
 function isCompressed(encoding: string | undefined): boolean {

@@ -9,6 +9,7 @@ import { identityOfCertificate, type TlsCredentials } from "../../base/certifica
 import type { Exchange } from "../exchange/exchange.js";
 import { Http1Exchange } from "../exchange/http1-exchange.js";
 import type { Connection, Gate } from "../gate.js";
+import { createEntrances, type Entrances, type Entry } from "./entrances.js";
 import { createHttp1Server, headersWithinMs } from "./http1-server.js";
 import { createHttp2Sessions } from "./http2-sessions.js";
 import { listenOn, type RpcListener } from "./listen.js";
@@ -32,26 +33,15 @@ export interface PortParts {
   readonly isMutual?: boolean;
 }
 
-/** A connection that the gate let in. */
-interface Entry {
-  /** The TCP connection, beneath TLS where there is TLS. */
-  readonly socket: Socket;
-  readonly connection: Connection;
-  /** It speaks HTTP/2, or has made a request. */
-  isUsed: boolean;
-}
-
 /** Builds the listener, not bound yet. */
 export function createPort(parts: PortParts): RpcListener {
   const { handle, gate, nextRequestId, tls, isMutual = false } = parts;
-  const entries = new Set<Entry>();
-  const entryOf = new WeakMap<Socket, Entry>();
-  let isDraining = false;
-
+  const entrances = createEntrances(gate);
   const http2 = createHttp2Sessions(handle, nextRequestId);
+  let isDraining = false;
   const server = createHttp1Server(
     (request, response) => {
-      const entry = entryOf.get(request.socket)!;
+      const entry = entrances.of(request.socket);
       entry.isUsed = true;
       if (isDraining) {
         response.shouldKeepAlive = false;
@@ -61,61 +51,18 @@ export function createPort(parts: PortParts): RpcListener {
     tls === undefined ? undefined : { ...tls, ...(isMutual ? mutualTls : { ALPNCallback: chooseProtocol }) },
   );
 
-  function enter(socket: Socket): Entry | undefined {
-    socket.on("error", () => socket.destroy());
-    const connection = gate.connect(socket.remoteAddress ?? "", () => socket.destroy());
-    if (connection === undefined) {
-      socket.destroy();
-      return undefined;
-    }
-    const entry = { socket, connection, isUsed: false };
-    entries.add(entry);
-    entryOf.set(socket, entry);
-    socket.once("close", () => {
-      entries.delete(entry);
-      connection.end();
-    });
-    return entry;
-  }
-
   /** Finds out which HTTP a connection speaks, once it is known to be let in. */
-  function decide(socket: Socket, entry: Entry, acceptHttp1: Accept): void {
+  const decide = (socket: Socket, entry: Entry, acceptHttp1: Accept): void => {
     const acceptHttp2 = (): void => {
       entry.isUsed = true;
       http2.accept(socket, entry.connection);
     };
     decideByPreface(socket, isMutual ? () => socket.destroy() : acceptHttp1, acceptHttp2, headersWithinMs);
-  }
-
+  };
   if (tls === undefined) {
-    const acceptHttp1 = takeOver(server, "connection", (socket) => {
-      const entry = enter(socket);
-      if (entry !== undefined) {
-        decide(socket, entry, acceptHttp1);
-      }
-    });
+    acceptCleartext(server, entrances, decide);
   } else {
-    // TLS makes a socket of its own, which has nothing in common with the one beneath but the other end's address.
-    const handshaking = new Map<string, Entry>();
-    const beginTls = takeOver(server, "connection", (socket) => {
-      const entry = enter(socket);
-      if (entry !== undefined) {
-        const name = otherEndOf(socket);
-        handshaking.set(name, entry);
-        socket.once("close", () => handshaking.get(name) === entry && handshaking.delete(name));
-        beginTls(socket);
-      }
-    });
-    const acceptHttp1 = takeOver(server, "secureConnection", (socket) => {
-      const entry = handshaking.get(otherEndOf(socket));
-      if (entry === undefined || (isMutual && !identify(socket, entry.connection))) {
-        socket.destroy();
-        return;
-      }
-      entryOf.set(socket, entry);
-      decide(socket, entry, acceptHttp1);
-    });
-    server.on("tlsClientError", (_error: Error, socket: Socket) => socket.destroy());
+    acceptTls(server, entrances, decide, isMutual);
   }
 
   return {
@@ -126,31 +73,63 @@ export function createPort(parts: PortParts): RpcListener {
     async drain(graceMs) {
       isDraining = true;
       http2.drain();
-      // http.Server's own close() would cut idle connections on which a request may be arriving at this moment.
-      const closed = new Promise<void>((resolve) => {
-        NetServer.prototype.close.call(server, () => resolve());
-      });
-      const closeIdle = setInterval(() => {
-        server.closeIdleConnections();
-        cut(entries, ({ isUsed, socket }) => !isUsed && socket.bytesRead === 0);
-      }, lastRequestsWithinMs);
-      const closeUnused = setTimeout(() => cut(entries, ({ isUsed }) => !isUsed), firstRequestWithinMs);
-      const giveUp = setTimeout(() => cut(entries, () => true), graceMs);
-      await closed;
-      clearInterval(closeIdle);
-      clearTimeout(closeUnused);
-      clearTimeout(giveUp);
-      server.close();
+      await drainServer(server, entrances, graceMs);
     },
   };
 }
 
-function cut(entries: ReadonlySet<Entry>, matches: (entry: Entry) => boolean): void {
-  for (const entry of entries) {
-    if (matches(entry)) {
-      entry.socket.destroy();
+/** Takes a connection that was let in, and one way to go on with it. */
+type Decide = (socket: Socket, entry: Entry, acceptHttp1: Accept) => void;
+
+function acceptCleartext(server: Server, entrances: Entrances, decide: Decide): void {
+  const acceptHttp1 = takeOver(server, "connection", (socket) => {
+    const entry = entrances.enter(socket);
+    if (entry !== undefined) {
+      decide(socket, entry, acceptHttp1);
     }
-  }
+  });
+}
+
+function acceptTls(server: Server, entrances: Entrances, decide: Decide, isMutual: boolean): void {
+  // TLS makes a socket of its own, which has nothing in common with the one beneath but the other end's address.
+  const handshaking = new Map<string, Entry>();
+  const beginTls = takeOver(server, "connection", (socket) => {
+    const entry = entrances.enter(socket);
+    if (entry !== undefined) {
+      const name = otherEndOf(socket);
+      handshaking.set(name, entry);
+      socket.once("close", () => handshaking.get(name) === entry && handshaking.delete(name));
+      beginTls(socket);
+    }
+  });
+  const acceptHttp1 = takeOver(server, "secureConnection", (socket) => {
+    const entry = handshaking.get(otherEndOf(socket));
+    if (entry === undefined || (isMutual && !identify(socket, entry.connection))) {
+      socket.destroy();
+      return;
+    }
+    entrances.alias(socket, entry);
+    decide(socket, entry, acceptHttp1);
+  });
+  server.on("tlsClientError", (_error: Error, socket: Socket) => socket.destroy());
+}
+
+async function drainServer(server: Server, entrances: Entrances, graceMs: number): Promise<void> {
+  // http.Server's own close() would cut idle connections on which a request may be arriving at this moment.
+  const closed = new Promise<void>((resolve) => {
+    NetServer.prototype.close.call(server, () => resolve());
+  });
+  const closeIdle = setInterval(() => {
+    server.closeIdleConnections();
+    entrances.cut(({ isUsed, socket }) => !isUsed && socket.bytesRead === 0);
+  }, lastRequestsWithinMs);
+  const closeUnused = setTimeout(() => entrances.cut(({ isUsed }) => !isUsed), firstRequestWithinMs);
+  const giveUp = setTimeout(() => entrances.cut(() => true), graceMs);
+  await closed;
+  clearInterval(closeIdle);
+  clearTimeout(closeUnused);
+  clearTimeout(giveUp);
+  server.close();
 }
 
 /** Puts a listener before those that a server has for an event, and gives a way to call them. */

@@ -1,0 +1,54 @@
+/** The connections of a port that the gate let in. */
+import type { Socket } from "node:net";
+import type { Connection, Gate } from "../gate.js";
+
+/** A connection. */
+export interface Entry {
+  /** The TCP connection, beneath TLS where there is TLS. */
+  readonly socket: Socket;
+  readonly connection: Connection;
+  /** It speaks HTTP/2, or has made a request. */
+  isUsed: boolean;
+}
+
+export interface Entrances {
+  /** Asks the gate; undefined when the connection was closed. */
+  enter(socket: Socket): Entry | undefined;
+  /** Knows an entry by another socket as well: the one that TLS makes. */
+  alias(socket: Socket, entry: Entry): void;
+  of(socket: Socket): Entry;
+  /** Closes those that match. */
+  cut(matches: (entry: Entry) => boolean): void;
+}
+
+export function createEntrances(gate: Gate): Entrances {
+  const entries = new Set<Entry>();
+  const bySocket = new WeakMap<Socket, Entry>();
+  return {
+    enter(socket) {
+      socket.on("error", () => socket.destroy());
+      const connection = gate.connect(socket.remoteAddress ?? "", () => socket.destroy());
+      if (connection === undefined) {
+        socket.destroy();
+        return undefined;
+      }
+      const entry = { socket, connection, isUsed: false };
+      entries.add(entry);
+      bySocket.set(socket, entry);
+      socket.once("close", () => {
+        entries.delete(entry);
+        connection.end();
+      });
+      return entry;
+    },
+    alias: (socket, entry) => void bySocket.set(socket, entry),
+    of: (socket) => bySocket.get(socket)!,
+    cut(matches) {
+      for (const entry of entries) {
+        if (matches(entry)) {
+          entry.socket.destroy();
+        }
+      }
+    },
+  };
+}
