@@ -52,29 +52,25 @@ const maxAddresses = 10_000;
 
 export function createConnections(parts: ConnectionParts): Connections {
   const { bounds, isTrustedProxy, isExempt, nowMs, onShutOut } = parts;
-  const all = new Places();
-  const byAddress = new Map<string, Places>();
-  const buckets = new LRUCache<string, TokenBucket>({ max: maxAddresses });
+  const all = new ConnectionSet();
+  const byAddress = new Map<string, ConnectionSet>();
+  const takeStrikes = createStrikes();
   const shutOut = new LRUCache<string, number>({ max: maxAddresses });
 
-  function placesOf(network: string): Places {
+  function placesOf(network: string): ConnectionSet {
     let places = byAddress.get(network);
     if (places === undefined) {
-      places = new Places();
+      places = new ConnectionSet();
       byAddress.set(network, places);
     }
     return places;
   }
 
-  /** Whether there were so many strikes left to take. */
-  function takeStrikes(network: string, count: number): boolean {
-    let bucket = buckets.get(network);
-    if (bucket === undefined) {
-      bucket = new TokenBucket({ bucketSize: strikes.burst, tokensPerInterval: strikes.perSecond, interval: "second" });
-      bucket.content = strikes.burst;
-      buckets.set(network, bucket);
+  /** An address without a connection takes no room, also one whose only connection was turned away. */
+  function forgetEmpty(network: string, own: ConnectionSet): void {
+    if (own.size === 0 && byAddress.get(network) === own) {
+      byAddress.delete(network);
     }
-    return bucket.tryRemoveTokens(Math.min(count, strikes.burst));
   }
 
   return {
@@ -85,8 +81,9 @@ export function createConnections(parts: ConnectionParts): Connections {
       if ((shutOut.get(network) ?? 0) > nowMs()) {
         return undefined;
       }
-      const own = isProxy ? new Places() : placesOf(network);
+      const own = isProxy ? new ConnectionSet() : placesOf(network);
       if ((!isProxy && !own.makeRoom(bounds.perAddress)) || !all.makeRoom(bounds.total)) {
+        forgetEmpty(network, own);
         return undefined;
       }
       const place = { cut, held: 0, idleSinceMs: nowMs() };
@@ -118,15 +115,27 @@ export function createConnections(parts: ConnectionParts): Connections {
         end() {
           all.delete(place);
           own.delete(place);
-          if (own.size === 0) {
-            byAddress.delete(network);
-          }
+          forgetEmpty(network, own);
         },
       };
     },
     get size() {
       return all.size;
     },
+  };
+}
+
+/** Strikes of addresses: whether there were so many left to take. */
+function createStrikes(): (network: string, count: number) => boolean {
+  const buckets = new LRUCache<string, TokenBucket>({ max: maxAddresses });
+  return (network, count) => {
+    let bucket = buckets.get(network);
+    if (bucket === undefined) {
+      bucket = new TokenBucket({ bucketSize: strikes.burst, tokensPerInterval: strikes.perSecond, interval: "second" });
+      bucket.content = strikes.burst;
+      buckets.set(network, bucket);
+    }
+    return bucket.tryRemoveTokens(Math.min(count, strikes.burst));
   };
 }
 
@@ -138,7 +147,7 @@ interface Place {
   idleSinceMs: number;
 }
 
-class Places {
+class ConnectionSet {
   private readonly places = new Set<Place>();
 
   get size(): number {

@@ -6,6 +6,7 @@ import { createAddressSet } from "../../src/edge/cidr.js";
 import { type ConnectionBounds, createConnections, type HeldConnection } from "../../src/edge/connections.js";
 import { metricsFlags, readEdgeCounts } from "../helpers/edge-metrics.js";
 import { askFrom, firstBytes, openFrom, sessionFrom } from "../helpers/from-address.js";
+import { heapBytes } from "../helpers/heap.js";
 import { grpcMessage } from "../helpers/http2-frames.js";
 import { startTestNode, type TestNode } from "../helpers/start-node.js";
 import { until } from "../helpers/until.js";
@@ -190,4 +191,21 @@ test("connections: who makes room, and who has none", (t) => {
   t.truthy(connect("198.51.100.1", "four"));
   t.deepEqual(cut, ["one", "three", "proxy 1"]);
   t.is(connections.size, 4);
+});
+
+test("addresses without number that are turned away leave nothing behind", (t) => {
+  const { connect } = create({ total: 1 });
+  connect("198.51.100.1")!.hold();
+  // Far more than a set remembers of addresses by itself.
+  const turnAway = (from: number, count: number): void => {
+    for (let i = from; i < from + count; i++) {
+      t.is(connect(`${(i >> 24) + 11}.${(i >> 16) & 255}.${(i >> 8) & 255}.${i & 255}`), undefined);
+    }
+  };
+  turnAway(0, 20_000);
+  const before = heapBytes();
+  turnAway(20_000, 100_000);
+  const grownMb = (heapBytes() - before) / 1e6;
+  t.log(`${grownMb.toFixed(1)} MB more in use after 100,000 further addresses`);
+  t.true(grownMb < 10);
 });

@@ -11,6 +11,7 @@ import {
 import type { Failure } from "../errors.js";
 import { failureDetails } from "../failure-details.js";
 import { corsHeaders } from "../exchange/cors.js";
+import { writeEnvelope } from "../exchange/envelope.js";
 import type { Answer } from "../exchange/exchange.js";
 import { failureHeaders } from "../exchange/reply.js";
 
@@ -49,9 +50,6 @@ export function streamFailure(
   format: "proto" | "json",
 ): Answer {
   const end = Buffer.from(JSON.stringify({ error: errorToJson(toConnectError(failure), undefined) }));
-  const prefix = Buffer.alloc(5);
-  prefix.writeUInt8(endStreamFlag, 0);
-  prefix.writeUInt32BE(end.length, 1);
   return {
     status: 200,
     headers: [
@@ -61,6 +59,6 @@ export function streamFailure(
       ...headers,
       ...failureHeaders(failure),
     ],
-    body: Buffer.concat([prefix, end]),
+    body: writeEnvelope(endStreamFlag, end),
   };
 }

@@ -8,6 +8,15 @@ export const maxMessageBytes = 4 * 1024 * 1024;
 /** Bytes before a message. */
 export const prefixBytes = 5;
 
+/** A message with its prefix. */
+export function writeEnvelope(flags: number, message: Uint8Array): Buffer {
+  const bytes = Buffer.allocUnsafe(prefixBytes + message.length);
+  bytes[0] = flags;
+  bytes.writeUInt32BE(message.length, 1);
+  bytes.set(message, prefixBytes);
+  return bytes;
+}
+
 /** A body that announces a message that is too large need not come. */
 export const firstPrefix: Beginning = { bytes: prefixBytes, check: checkLength };
 

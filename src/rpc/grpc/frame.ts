@@ -2,7 +2,7 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import { isImmutable } from "../../base/immutable.js";
 import { binaryEncoder } from "../codec/binary-encoder.js";
-import { prefixBytes } from "../exchange/envelope.js";
+import { writeEnvelope } from "../exchange/envelope.js";
 
 /** Frames of immutable messages that are longer than this are kept. */
 const longBytes = 16 * 1024;
@@ -24,10 +24,7 @@ export function frameEncoder(desc: DescMessage): (message: object) => Frame {
       return known;
     }
     const body = encode(message);
-    const bytes = Buffer.allocUnsafe(prefixBytes + body.length);
-    bytes[0] = 0;
-    bytes.writeUInt32BE(body.length, 1);
-    bytes.set(body, prefixBytes);
+    const bytes = writeEnvelope(0, body);
     if (body.length < longBytes || !isImmutable(message)) {
       return { bytes, isShared: false };
     }
