@@ -1,7 +1,7 @@
 /** The mempool, and what was turned away of it, in the database. */
 import { fromBinary } from "@bufbuild/protobuf";
 import { randomBytes } from "node:crypto";
-import { TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { type Transaction, TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { inChunks } from "../db/chunks.js";
 import type { Database, Queries } from "../db/database.js";
 import type { Mempool } from "./store.js";
@@ -55,17 +55,7 @@ export function createMempoolStore({ read, write }: Pick<Database, "read" | "wri
       return rows.map(({ bytes }) => fromBinary(TransactionSchema, bytes));
     },
 
-    async *pendingPortions(limit, portionBytes) {
-      const rows = await read.rows<{ hash: string; size: number }>((sql) =>
-        sql("mempool").orderBy(["received_ms", "hash"]).limit(limit).select("hash", sql.raw("length(bytes) AS size")),
-      );
-      for (const hashes of inPortions(rows, portionBytes)) {
-        const found = await read.rows<{ bytes: Buffer }>((sql) =>
-          sql("mempool").whereIn("hash", hashes).orderBy(["received_ms", "hash"]).select("bytes"),
-        );
-        yield found.map(({ bytes }) => fromBinary(TransactionSchema, bytes));
-      }
-    },
+    pendingPortions: (limit, portionBytes) => readPortions(read, limit, portionBytes),
 
     async pendingToRelay(to, relayedBeforeMs, limit) {
       const rows = await read.rows<{ hash: string; bytes: Buffer }>((sql) =>
@@ -106,6 +96,22 @@ export function createMempoolStore({ read, write }: Pick<Database, "read" | "wri
       return row?.reason;
     },
   };
+}
+
+async function* readPortions(
+  read: Database["read"],
+  limit: number,
+  portionBytes: number,
+): AsyncGenerator<Transaction[], void> {
+  const rows = await read.rows<{ hash: string; size: number }>((sql) =>
+    sql("mempool").orderBy(["received_ms", "hash"]).limit(limit).select("hash", sql.raw("length(bytes) AS size")),
+  );
+  for (const hashes of inPortions(rows, portionBytes)) {
+    const found = await read.rows<{ bytes: Buffer }>((sql) =>
+      sql("mempool").whereIn("hash", hashes).orderBy(["received_ms", "hash"]).select("bytes"),
+    );
+    yield found.map(({ bytes }) => fromBinary(TransactionSchema, bytes));
+  }
 }
 
 /** Hashes of transactions, in portions of at most so many bytes, or of one transaction. */
