@@ -1,4 +1,5 @@
 /** Blocks for nodes that are measured, and a chain to make and apply them without a node. */
+import { transactionMessage } from "../src/chain/signing.js";
 import { create, toBinary } from "@bufbuild/protobuf";
 import {
   type Block,
@@ -38,6 +39,7 @@ export async function withChain<T>(
     head: await store.head(),
     effects: createEffects(zk),
     onApplied: () => undefined,
+    onUnexpected: () => undefined,
     nowMs: Date.now,
   });
   const result = await work(chain);
@@ -62,15 +64,15 @@ export async function makeBlocks(
   for (let i = 0; i < count; i++) {
     for (let k = 0; k < transactions; k++) {
       nonce++;
-      await chain.submit(programOf(key, nonce, documentOf(nonce)));
+      await chain.submit(programOf(key, chain.head()!.genesisHash, nonce, documentOf(nonce)));
     }
-    blocks.push((await chain.seal(key))!.signed);
+    blocks.push((await chain.seal(key)).block!.signed);
   }
   return blocks;
 }
 
 /** A transaction that makes a program with this document, which anybody may read. */
-function programOf(key: NodeKey, nonce: bigint, json: string): Transaction {
+function programOf(key: NodeKey, network: string, nonce: bigint, json: string): Transaction {
   const value = {
     programName: `program ${nonce}`,
     data: { data: { case: "json" as const, value: json } },
@@ -82,7 +84,13 @@ function programOf(key: NodeKey, nonce: bigint, json: string): Transaction {
   };
   const body = toBinary(
     TransactionBodySchema,
-    create(TransactionBodySchema, { sender: key.publicKey, nonce, operation }),
+    create(TransactionBodySchema, {
+      sender: key.publicKey,
+      nonce,
+      network,
+      expiresMs: BigInt(Date.now() + 600_000),
+      operation,
+    }),
   );
-  return create(TransactionSchema, { body, signature: key.sign(body) });
+  return create(TransactionSchema, { body, signature: key.sign(transactionMessage(body)) });
 }

@@ -1,4 +1,6 @@
 /** The commitment tree with many leaves: its growth and its proofs, beside bare servers and beside zk-kit's tree. */
+import { transactionMessage } from "../src/chain/signing.js";
+import { checkOperation } from "../src/node/effects.js";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
@@ -182,6 +184,7 @@ async function applyLargeBlock(
   const chain = createClient(ChainService, createGrpcTransport({ baseUrl: `http://127.0.0.1:${node.port}` }));
   const consensus = createClient(ConsensusService, controlOf(dataDir));
   const added = Array.from({ length: largeBlock }, (_, i) => leafOf(leafCount + i));
+  const head = await chain.getHead({});
   const signed = added.map((leaf, i) => {
     const operation = { case: "addCommitment" as const, value: { commitment: toHex(leaf) } };
     const body = toBinary(
@@ -189,23 +192,25 @@ async function applyLargeBlock(
       create(TransactionBodySchema, {
         sender: key.publicKey,
         nonce: BigInt(i + 1),
+        network: head.genesisHash,
+        expiresMs: BigInt(Date.now() + 600_000),
         operation: { case: "zk", value: { operation } },
       }),
     );
-    return create(TransactionSchema, { body, signature: key.sign(body) });
+    return create(TransactionSchema, { body, signature: key.sign(transactionMessage(body)) });
   });
   const after = leafCount + largeBlock;
   const runs = await growTree(leafCount, added, peaks, workerPool.foldAll);
-  const head = await chain.getHead({});
   const block = signBlock(
     {
       number: head.number + 1n,
       previousHash: head.hash,
       timestampMs: BigInt(Date.now()),
       proposer: key.publicKey,
+      genesisHash: head.genesisHash,
       commitmentRoot: toHex(edgeOf(after, peaksAfter(after, peaks, runs))[treeDepth]!),
     },
-    await readTransactions(signed),
+    await readTransactions(signed, { network: head.genesisHash, checkOperation }),
     (bytes) => key.sign(bytes),
   );
   await sleep(500);

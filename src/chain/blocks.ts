@@ -1,11 +1,15 @@
 /** The next block: applied as it came, or made of what is pending. Its effects and itself are stored together. */
-import type { BlockHeader } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { isDatabaseTrouble } from "../base/database-trouble.js";
+import { sha256 } from "../base/hash.js";
+import { mapYielding } from "../base/yielding.js";
+import type { BlockHeader, Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { Failure } from "../rpc/errors.js";
 import type { BlockEffects, Effects } from "./effects.js";
 import type { Genesis } from "./genesis.js";
-import { include, inNonceOrder, learn } from "./inclusion.js";
+import { beginInclusion, type Inclusion, inNonceOrder } from "./inclusion.js";
 import type { ChainChanges, ChainHead, ChainStore } from "./store.js";
-import { type ReadBlock, type ReadTransaction, readTransactions, signBlock } from "./transaction.js";
+import { type ChainRules, type ReadBlock, type ReadTransaction, readTransaction, signBlock } from "./transaction.js";
+import { maxMadeWork } from "./work.js";
 
 /** What blocks are checked against, and stored in. */
 export interface BlockParts<State> {
@@ -13,6 +17,8 @@ export interface BlockParts<State> {
   readonly genesis: Genesis | undefined;
   readonly effects: Effects<State>;
   readonly nowMs: () => number;
+  /** Hears of an error, none of a rule, that a transaction was rejected for. */
+  readonly onUnexpected: (error: unknown, hash: string) => void;
 }
 
 /** The key of an authority. */
@@ -22,7 +28,7 @@ export interface SealingKey {
 }
 
 /** Bounds of a block that this node makes. */
-const maxBlockTransactions = 1_000;
+export const maxBlockTransactions = 1_000;
 const maxBlockBytes = 3 * 1024 * 1024;
 /** How far a block may be ahead of this node's clock. */
 const maxAheadMs = 60_000;
@@ -52,9 +58,10 @@ export async function applyNext<State>(
   }
   await store.write(async (changes, state) => {
     const begun = begin(effects, header, state);
-    const known = await learn(changes, block.transactions);
+    const timeMs = Number(header.timestampMs);
+    const inclusion = await beginInclusion(changes, block.transactions, begun, timeMs);
     for (const transaction of block.transactions) {
-      await include(begun, known, transaction);
+      await inclusion.include(transaction);
     }
     await changes.insertTransactions(block.transactions, header.number);
     const root = await begun.finish();
@@ -68,67 +75,134 @@ export async function applyNext<State>(
   });
 }
 
+/** Why a transaction was rejected. */
+export interface Rejection {
+  readonly hash: string;
+  readonly reason: string;
+}
+
+/** What came of making a block. */
+export interface Made {
+  /** Undefined when there was nothing to put into it. */
+  readonly block: ReadBlock | undefined;
+  /** Transactions that never get into a block. */
+  readonly rejected: readonly Rejection[];
+  /** How many were left for a later block, because something that they need is busy. */
+  readonly deferredCount: number;
+}
+
 /**
- * Makes a block of what is pending, and applies it.
+ * Makes a block of transactions, and applies it. Whatever one of them throws is its own rejection, unless the database
+ * is in trouble.
  *
- * @returns the block; undefined when there was nothing to put into it.
+ * @param candidates in the order in which they have their turn.
  */
 export async function makeNext<State>(
   key: SealingKey,
   before: ChainHead,
-  { store, effects, nowMs }: BlockParts<State>,
-): Promise<ReadBlock | undefined> {
-  const pending = await store.pending(maxBlockTransactions);
-  if (pending.length === 0) {
-    return undefined;
-  }
+  candidates: readonly Transaction[],
+  parts: BlockParts<State>,
+): Promise<Made> {
+  const { store, effects, nowMs } = parts;
+  const rules = rulesOf(parts);
   const header = {
     number: before.number + 1n,
     previousHash: before.hash,
     timestampMs: BigInt(Math.max(nowMs(), Number(before.timestampMs))),
     proposer: key.publicKey,
+    genesisHash: before.genesisHash,
   };
+  const rejected: Rejection[] = [];
+  const readable = await readWhatIsValid(candidates, rules, rejected);
   return await store.write(async (changes, state) => {
     const begun = begin(effects, header, state);
-    const transactions = inNonceOrder(await readTransactions(pending));
-    const included = await includeWhatFits(transactions, begun, changes, nowMs);
+    const { included, deferredCount } = await includeWhatFits(inNonceOrder(readable), {
+      inclusion: await beginInclusion(changes, readable, begun, Number(header.timestampMs)),
+      changes,
+      rejected,
+      onUnexpected: parts.onUnexpected,
+    });
     if (included.length === 0) {
-      return undefined;
+      return { block: undefined, rejected, deferredCount };
     }
     await changes.insertTransactions(included, header.number);
     const commitmentRoot = await begun.finish();
-    const made = signBlock({ ...header, commitmentRoot }, included, (bytes) => key.sign(bytes));
-    await changes.insertBlock(made);
-    return made;
+    const block = signBlock({ ...header, commitmentRoot }, included, (bytes) => key.sign(bytes));
+    await changes.insertBlock(block);
+    return { block, rejected, deferredCount };
   });
 }
 
-/** Includes transactions up to the size of a block, and rejects those whose effects cannot be made. */
+/** Why a transaction is rejected that threw what is no rule's word. */
+export const cannotBeApplied = "The transaction cannot be applied.";
+
+/** Signatures that are verified before the event loop is yielded to: one takes about a tenth of a millisecond. */
+const verifyBatchSize = 20;
+
+/** Rejects what was stored and is no transaction of this network. */
+async function readWhatIsValid(
+  candidates: readonly Transaction[],
+  rules: ChainRules,
+  rejected: Rejection[],
+): Promise<ReadTransaction[]> {
+  const read = await mapYielding(candidates, verifyBatchSize, (signed) => {
+    try {
+      return readTransaction(signed, rules);
+    } catch (error) {
+      rejected.push({ hash: sha256(signed.body), reason: (error as Error).message });
+      return undefined;
+    }
+  });
+  return read.filter((one) => one !== undefined);
+}
+
+interface Filling {
+  readonly inclusion: Inclusion;
+  readonly changes: ChainChanges;
+  readonly rejected: Rejection[];
+  readonly onUnexpected: (error: unknown, hash: string) => void;
+}
+
+/** Includes transactions up to the bounds of a block. Those behind a deferred one of their sender wait with it. */
 async function includeWhatFits(
   transactions: readonly ReadTransaction[],
-  begun: BlockEffects,
-  changes: ChainChanges,
-  nowMs: () => number,
-): Promise<ReadTransaction[]> {
+  { inclusion, changes, rejected, onUnexpected }: Filling,
+): Promise<{ included: ReadTransaction[]; deferredCount: number }> {
   const included: ReadTransaction[] = [];
+  const deferred = new Set<string>();
   let sizeBytes = 0;
-  const known = await learn(changes, transactions);
   for (const transaction of transactions) {
-    sizeBytes += transaction.signed.body.length;
-    if (included.length > 0 && sizeBytes > maxBlockBytes) {
+    const { hash, body, signed } = transaction;
+    if (deferred.has(body.sender)) {
+      continue;
+    }
+    if (included.length > 0 && (sizeBytes + signed.body.length > maxBlockBytes || inclusion.work() >= maxMadeWork)) {
       break;
     }
     try {
-      await changes.attempt(() => include(begun, known, transaction));
+      await changes.attempt(() => inclusion.include(transaction));
+      sizeBytes += signed.body.length;
       included.push(transaction);
     } catch (error) {
-      if (!(error instanceof Failure)) {
+      if (isDatabaseTrouble(error)) {
         throw error;
       }
-      await changes.reject(transaction.hash, error.message, nowMs());
+      if (error instanceof Failure && error.kind.transient) {
+        deferred.add(body.sender);
+        continue;
+      }
+      if (!(error instanceof Failure)) {
+        onUnexpected(error, hash);
+      }
+      rejected.push({ hash, reason: error instanceof Failure ? error.message : cannotBeApplied });
     }
   }
-  return included;
+  return { included, deferredCount: deferred.size };
+}
+
+/** What transactions are read by. */
+export function rulesOf<State>({ genesis, effects }: Pick<BlockParts<State>, "genesis" | "effects">): ChainRules {
+  return { network: genesis?.hash ?? "", checkOperation: (operation) => effects.checkOperation(operation) };
 }
 
 function begin<State>(

@@ -2,26 +2,31 @@
  * The chain: the only way in which the state of the node changes. Blocks are applied one after the other, each in
  * one database transaction: all of its effects, or none.
  */
+import { isDatabaseTrouble } from "../base/database-trouble.js";
+import { sha256 } from "../base/hash.js";
 import type { Block, Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { Failure } from "../rpc/errors.js";
-import { applyNext, makeNext, type SealingKey } from "./blocks.js";
-import type { Effects } from "./effects.js";
-import type { Genesis } from "./genesis.js";
-import { checkNonce } from "./inclusion.js";
+import {
+  cannotBeApplied,
+  applyNext,
+  type BlockParts,
+  type Made,
+  makeNext,
+  maxBlockTransactions,
+  rulesOf,
+  type SealingKey,
+} from "./blocks.js";
+import { checkLifetime, checkNonce } from "./inclusion.js";
 import { createMempoolBound } from "./mempool-bound.js";
-import type { ChainHead, ChainStore } from "./store.js";
+import type { ChainHead } from "./store.js";
 import { encodeTransaction, type ReadBlock, readBlock, readTransaction } from "./transaction.js";
 
 /** What the chain needs. */
-export interface ChainParts<State> {
-  readonly store: ChainStore<State>;
-  readonly genesis: Genesis | undefined;
+export interface ChainParts<State> extends BlockParts<State> {
   /** The newest block; undefined when the stored chain cannot be followed. */
   readonly head: ChainHead | undefined;
-  readonly effects: Effects<State>;
   /** Hears of a block once it is in the database, before anybody else does. */
   readonly onApplied: (block: ReadBlock) => void;
-  readonly nowMs: () => number;
 }
 
 /** The chain. */
@@ -41,17 +46,18 @@ export interface Chain {
    */
   apply(block: Block): Promise<string>;
   /**
-   * Makes a block of what is pending, if anything is, and applies it.
-   *
-   * @returns the block; undefined when there was nothing to put into it.
+   * Makes a block of what is pending, if anything is, and applies it. Rejects when that fails; then the next try is made
+   * with fewer transactions, unless it is the database that is in trouble.
    */
-  seal(key: SealingKey): Promise<ReadBlock | undefined>;
+  seal(key: SealingKey): Promise<Made>;
 }
 
 /** Builds the chain. */
 export function createChain<State>(parts: ChainParts<State>): Chain {
-  const { store, onApplied, nowMs } = parts;
+  const { store, onApplied, onUnexpected, nowMs } = parts;
+  const rules = rulesOf(parts);
   let { head } = parts;
+  let most = maxBlockTransactions;
   let last: Promise<unknown> = Promise.resolve();
   const mempool = createMempoolBound(store);
   let lastReceivedMs = 0;
@@ -84,12 +90,13 @@ export function createChain<State>(parts: ChainParts<State>): Chain {
 
     async submit(signed) {
       needHead();
-      const transaction = readTransaction(signed);
+      const transaction = readTransaction(signed, rules);
       const { hash, body } = transaction;
       const fate = await store.fate(hash);
       if (fate?.status === "pending" || fate?.status === "included") {
         return hash;
       }
+      checkLifetime(body, nowMs());
       checkNonce(body.nonce, await store.lastNonce(body.sender));
       await parts.effects.check(transaction, needHead().number + 1n);
       const bytes = encodeTransaction(signed);
@@ -102,7 +109,7 @@ export function createChain<State>(parts: ChainParts<State>): Chain {
 
     async apply(signed) {
       needHead();
-      const block = await readBlock(signed);
+      const block = await readBlock(signed, rules);
       return await inTurn(async () => {
         const before = needHead();
         if (block.header.number <= before.number && (await store.block(block.header.number))?.hash === block.hash) {
@@ -114,14 +121,45 @@ export function createChain<State>(parts: ChainParts<State>): Chain {
       });
     },
 
-    seal: (key) =>
-      inTurn(async () => {
-        const block = await makeNext(key, needHead(), parts);
-        mempool.recount();
-        if (block !== undefined) {
-          follow(block);
-        }
-        return block;
-      }),
+    seal: (key) => inTurn(() => sealNext(key)),
   };
+
+  async function sealNext(key: SealingKey): Promise<Made> {
+    const candidates = await store.pending(most);
+    if (candidates.length === 0) {
+      return { block: undefined, rejected: [], deferredCount: 0 };
+    }
+    const made = await makeOrBlame(key, candidates);
+    for (const { hash, reason } of made.rejected) {
+      await store.write((changes) => changes.reject(hash, reason, nowMs()));
+    }
+    mempool.recount();
+    if (made.block !== undefined) {
+      follow(made.block);
+    }
+    return made;
+  }
+
+  /**
+   * A block that fails as a whole is some transaction's fault: fewer are tried until one alone is left, whose fault it
+   * is.
+   */
+  async function makeOrBlame(key: SealingKey, candidates: readonly Transaction[]): Promise<Made> {
+    try {
+      const made = await makeNext(key, needHead(), candidates, parts);
+      most = Math.min(2 * most, maxBlockTransactions);
+      return made;
+    } catch (error) {
+      if (isDatabaseTrouble(error)) {
+        throw error;
+      }
+      if (candidates.length > 1) {
+        most = Math.ceil(candidates.length / 2);
+        throw error;
+      }
+      const [hash] = candidates.map(({ body }) => sha256(body)) as [string];
+      onUnexpected(error, hash);
+      return { block: undefined, rejected: [{ hash, reason: cannotBeApplied }], deferredCount: 0 };
+    }
+  }
 }

@@ -1,12 +1,12 @@
 /** What transactions do, as the chain sees it: the features say what it is, and the chain says when. */
-import type { ReadTransaction } from "./transaction.js";
+import type { ChainRules, ReadTransaction } from "./transaction.js";
 
 /**
  * What transactions do, feature by feature.
  *
  * @typeParam State what they do it to.
  */
-export interface Effects<State> {
+export interface Effects<State> extends Pick<ChainRules, "checkOperation"> {
   /**
    * Looks at a transaction before it gets into the mempool. What passes may still be rejected when its block is made.
    *
@@ -20,8 +20,11 @@ export interface Effects<State> {
 
 /** The effects of one block, made inside its database transaction. */
 export interface BlockEffects {
-  /** Makes the effects of a transaction. Throws a Failure when they cannot be made; then none are left. */
-  apply(transaction: ReadTransaction): Promise<void>;
+  /**
+   * Makes the effects of a transaction, and gives the work that they were: bytes touched, the same on every engine.
+   * Throws a Failure when they cannot be made; then none are left.
+   */
+  apply(transaction: ReadTransaction): Promise<number>;
   /** Ends the block, and gives the root of the commitment tree if the block has changed it. */
   finish(): Promise<string | undefined>;
 }

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { hex32, sha256 } from "../base/hash.js";
 import type { ChainHead, ChainStore } from "./store.js";
+import { describeHeader } from "./transaction.js";
 
 /** The genesis that block 0 holds. */
 export interface Genesis {
@@ -33,6 +34,9 @@ export async function adoptGenesis(
 ): Promise<Genesis | undefined> {
   const stored = await store.genesisText();
   const known = stored === undefined ? undefined : parseGenesis("stored in block 0", stored);
+  if (known !== undefined) {
+    await checkFormat(store);
+  }
   if (file === undefined) {
     return known;
   }
@@ -48,6 +52,17 @@ export async function adoptGenesis(
   }
   await store.insertGenesis(given);
   return given;
+}
+
+/** Refuses a chain whose headers do not name their network: blocks of format 1. */
+async function checkFormat(store: ChainStore): Promise<void> {
+  const head = await store.head();
+  if (head !== undefined && head.number > 0n && describeHeader(head.header).genesisHash === "") {
+    throw new Error(
+      "The database holds a chain of format 1, which this version cannot go on with; start with another --data-dir or " +
+        "--database, and keep this one for the version that wrote it.",
+    );
+  }
 }
 
 /**

@@ -13,8 +13,10 @@ import {
 import { maxAnswerBytes } from "../base/answer-budget.js";
 import { verifyEd25519 } from "../base/ed25519.js";
 import { Failure } from "../rpc/errors.js";
+import { compileBounds } from "../base/bounds.js";
 import { hex32, sha256 } from "../base/hash.js";
 import { mapYielding } from "../base/yielding.js";
+import { blockMessage, transactionMessage } from "./signing.js";
 
 /** Most bytes of a transaction's body: a document of 1 MiB and what comes with it. */
 export const maxTransactionBytes = 1024 * 1024 + 256 * 1024;
@@ -38,31 +40,39 @@ export interface ReadBlock {
   readonly signed: Block;
 }
 
+/** What makes a transaction one of this network, whatever the state: the same on every node, for ever. */
+export interface ChainRules {
+  /** Hash of block 0. */
+  readonly network: string;
+  /** Checks what a transaction says to do, as far as that takes no state. Throws Failure INVALID_REQUEST. */
+  readonly checkOperation: (operation: TransactionBody["operation"]) => void;
+}
+
+const findInBody = compileBounds(TransactionBodySchema, "transaction");
+const findInHeader = compileBounds(BlockHeaderSchema, "block header");
+
 /**
- * Reads a transaction.
+ * Reads a transaction: what it finds is what every node finds, before anything touches the state.
  *
- * @throws Failure INVALID_REQUEST when it is malformed, INVALID_SIGNATURE when its sender did not sign it.
+ * @throws Failure INVALID_REQUEST when it is malformed, out of bounds, or of another network; INVALID_SIGNATURE when its
+ * sender did not sign it.
  */
-export function readTransaction(signed: Transaction): ReadTransaction {
+export function readTransaction(signed: Transaction, { network, checkOperation }: ChainRules): ReadTransaction {
   if (signed.body.length > maxTransactionBytes) {
     throw new Failure("INVALID_REQUEST", `A transaction must not be larger than ${maxTransactionBytes} bytes.`);
   }
   const body = parse("transaction", () => fromBinary(TransactionBodySchema, signed.body));
-  if (!hex32.test(body.sender)) {
-    throw new Failure("INVALID_REQUEST", "The sender must be 0x and 64 lower-case hex digits.");
-  }
-  if (body.nonce > BigInt(Number.MAX_SAFE_INTEGER)) {
-    throw new Failure("INVALID_REQUEST", "The nonce must not be larger than 2^53 - 1.");
+  refuse(findInBody(body));
+  if (body.network !== network) {
+    throw new Failure("INVALID_REQUEST", `The transaction is for another network; this one is ${network}.`);
   }
   if (body.operation.case === undefined) {
-    throw new Failure(
-      "INVALID_REQUEST",
-      "The transaction says nothing to do, or something that this node does not know.",
-    );
+    throw new Failure("INVALID_REQUEST", "The transaction says nothing to do.");
   }
-  if (!verifyEd25519(body.sender, signed.body, signed.signature)) {
+  if (!verifyEd25519(body.sender, transactionMessage(signed.body), signed.signature)) {
     throw new Failure("INVALID_SIGNATURE", "The transaction is not signed by its sender.");
   }
+  checkOperation(body.operation);
   return { hash: sha256(signed.body), body, signed };
 }
 
@@ -70,8 +80,8 @@ export function readTransaction(signed: Transaction): ReadTransaction {
 const verifyBatchSize = 20;
 
 /** {@link readTransaction} of many. */
-export function readTransactions(signed: readonly Transaction[]): Promise<ReadTransaction[]> {
-  return mapYielding(signed, verifyBatchSize, readTransaction);
+export function readTransactions(signed: readonly Transaction[], rules: ChainRules): Promise<ReadTransaction[]> {
+  return mapYielding(signed, verifyBatchSize, (one) => readTransaction(one, rules));
 }
 
 /**
@@ -79,9 +89,16 @@ export function readTransactions(signed: readonly Transaction[]): Promise<ReadTr
  *
  * @throws Failure INVALID_REQUEST, INVALID_SIGNATURE
  */
-export function readHeader(signed: Pick<Block, "header" | "signature">): BlockHeader {
+export function readHeader(
+  signed: Pick<Block, "header" | "signature">,
+  { network }: Pick<ChainRules, "network">,
+): BlockHeader {
   const header = parse("block header", () => fromBinary(BlockHeaderSchema, signed.header));
-  if (!hex32.test(header.proposer) || !verifyEd25519(header.proposer, signed.header, signed.signature)) {
+  refuse(findInHeader(header));
+  if (header.genesisHash !== network) {
+    throw new Failure("INVALID_REQUEST", `The block is of another network; this one is ${network}.`);
+  }
+  if (!hex32.test(header.proposer) || !verifyEd25519(header.proposer, blockMessage(signed.header), signed.signature)) {
     throw new Failure("INVALID_SIGNATURE", "The block is not signed by its proposer.");
   }
   return header;
@@ -92,12 +109,12 @@ export function readHeader(signed: Pick<Block, "header" | "signature">): BlockHe
  *
  * @throws Failure INVALID_REQUEST, INVALID_SIGNATURE
  */
-export async function readBlock(signed: Block): Promise<ReadBlock> {
+export async function readBlock(signed: Block, rules: ChainRules): Promise<ReadBlock> {
   if (encodedBlockBytes(signed) > maxBlockBytes) {
     throw new Failure("INVALID_REQUEST", `A block must not be larger than ${maxBlockBytes} bytes.`);
   }
-  const header = readHeader(signed);
-  const transactions = await readTransactions(signed.transactions);
+  const header = readHeader(signed, rules);
+  const transactions = await readTransactions(signed.transactions, rules);
   if (header.transactionsHash !== hashOfHashes(transactions)) {
     throw new Failure("INVALID_REQUEST", "The block does not hold the transactions that its header names.");
   }
@@ -125,9 +142,14 @@ function optional(bytes: number): number {
 /** A block of the database, in words; its signatures were verified when it was applied. */
 export function describeBlock(signed: Block): { readonly header: BlockHeader; readonly transactionHashes: string[] } {
   return {
-    header: fromBinary(BlockHeaderSchema, signed.header),
+    header: describeHeader(signed.header),
     transactionHashes: signed.transactions.map(({ body }) => sha256(body)),
   };
+}
+
+/** A header of the database, in words. */
+export function describeHeader(header: Uint8Array): BlockHeader {
+  return fromBinary(BlockHeaderSchema, header);
 }
 
 /** A transaction of the mempool, in words; its signature was verified when it came. */
@@ -143,7 +165,7 @@ export function encodeTransaction(signed: Transaction): Uint8Array {
 
 /** Makes and signs a block. */
 export function signBlock(
-  header: Pick<BlockHeader, "number" | "previousHash" | "timestampMs" | "proposer" | "commitmentRoot">,
+  header: Pick<BlockHeader, "number" | "previousHash" | "timestampMs" | "proposer" | "commitmentRoot" | "genesisHash">,
   transactions: readonly ReadTransaction[],
   sign: (bytes: Uint8Array) => Uint8Array,
 ): ReadBlock {
@@ -151,7 +173,7 @@ export function signBlock(
   const bytes = toBinary(BlockHeaderSchema, whole);
   const signed = create(BlockSchema, {
     header: bytes,
-    signature: sign(bytes),
+    signature: sign(blockMessage(bytes)),
     transactions: transactions.map((transaction) => transaction.signed),
   });
   return { hash: sha256(bytes), header: whole, transactions, signed };
@@ -159,6 +181,12 @@ export function signBlock(
 
 function hashOfHashes(transactions: readonly ReadTransaction[]): string {
   return sha256(Buffer.from(transactions.map(({ hash }) => hash.slice(2)).join(""), "hex"));
+}
+
+function refuse(found: string | undefined): void {
+  if (found !== undefined) {
+    throw new Failure("INVALID_REQUEST", found);
+  }
 }
 
 function parse<T>(what: string, read: () => T): T {

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { TransactionBodySchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import type { StorageOperationSchema } from "../../gen/gatehouse/storage/v1/operation_pb.js";
 import type { NodeKey } from "../base/node-key.js";
+import { transactionMessage } from "../chain/signing.js";
 import type { Command } from "commander";
 import { addNodeFlags, askSuccessfully } from "./ask-node.js";
 import { addKeyFlag, loadKey } from "./caller.js";
@@ -26,29 +27,49 @@ export interface TransactionState {
 const pollEveryMs = 100;
 const followForMs = 15_000;
 
-/** Signs a change and hands it in; gives its hash. */
-export async function submitChange(node: string, key: NodeKey, operation: Change, nonce: number): Promise<string> {
+/** How long a transaction may wait for its block. */
+const expiresAfterMs = 600_000;
+
+/**
+ * Signs a change and hands it in; gives its hash.
+ *
+ * @param network hash of the genesis that it is for; when left out, the network that the node is of.
+ */
+export async function submitChange(
+  node: string,
+  key: NodeKey,
+  operation: Change,
+  nonce: number,
+  network?: string,
+): Promise<string> {
   const body = toBinary(
     TransactionBodySchema,
     create(TransactionBodySchema, {
       sender: key.publicKey,
       nonce: BigInt(nonce),
       timestampMs: BigInt(Date.now()),
+      network: network ?? (await networkOf(node)),
+      expiresMs: BigInt(Date.now() + expiresAfterMs),
       operation,
     }),
   );
+  const signature = key.sign(transactionMessage(body));
   const text = await askSuccessfully(node, "/chain/transactions", {
-    body: {
-      transaction: { body: Buffer.from(body).toString("base64"), signature: key.sign(body).toString("base64") },
-    },
+    body: { transaction: { body: Buffer.from(body).toString("base64"), signature: signature.toString("base64") } },
   });
   return (JSON.parse(text) as { hash: string }).hash;
+}
+
+/** Hash of the genesis of the network that a node says it is of. */
+async function networkOf(node: string): Promise<string> {
+  return (JSON.parse(await askSuccessfully(node, "/chain/head")) as { genesisHash: string }).genesisHash;
 }
 
 /** Flags of the commands that change something. */
 export interface ChangeFlags {
   readonly node: string;
   readonly key?: string;
+  readonly network?: string;
   readonly json?: boolean;
   readonly wait: boolean;
 }
@@ -56,6 +77,10 @@ export interface ChangeFlags {
 /** Adds {@link ChangeFlags} to a command. */
 export function addChangeFlags(command: Command): Command {
   command.option("--no-wait", "Do not wait for the block.");
+  command.option(
+    "--network <HASH>",
+    "The genesis hash of the network to sign for; the one that the node names when left out.",
+  );
   return addNodeFlags(addKeyFlag(command, "The key that signs."));
 }
 
@@ -72,8 +97,8 @@ export async function submitAndReport(
   members: object,
   nonce = Date.now(),
 ): Promise<void> {
-  const { node, json, wait } = flags;
-  const hash = await submitChange(node, await loadKey(flags.key), operation, nonce);
+  const { node, network, json, wait } = flags;
+  const hash = await submitChange(node, await loadKey(flags.key), operation, nonce, network);
   const state = wait ? await followTransaction(node, hash) : undefined;
   if (json === true) {
     print(JSON.stringify({ ...members, ...(state ?? { hash, status: "pending" }) }));

@@ -188,7 +188,7 @@ export const bootTable = BootTable.of<BootBeginning>()
   .elsewhere({ name: "l2ps", reason: reportedElsewhere, whenDormant: "run" })
   .part({
     name: "block making",
-    needs: ["core", "genesis", "chain", "key", "network"],
+    needs: ["core", "genesis", "chain", "chainHealth", "key", "network"],
     provides: [],
     run: ({ core, network, ...parts }) => sealIfAlone(core, { ...parts, isSynced: network.isSynced }),
   })

@@ -7,13 +7,13 @@ import type { SealingKey } from "../chain/blocks.js";
 import { type Chain, createChain } from "../chain/chain.js";
 import { createChainReader } from "../chain/chain-reader.js";
 import type { Genesis } from "../chain/genesis.js";
+import { createSealer } from "../chain/sealer.js";
 import type { ChainHead, ChainStore } from "../chain/store.js";
 import { watchWrites } from "../chain/write-watch.js";
 import type { Database } from "../db/database.js";
 import { type SharedSubsystem, shareSubsystem } from "../health/shared-subsystem.js";
 import type { NodeCore } from "./core.js";
 import { createEffects, type State, stateIn } from "./effects.js";
-import { repeat } from "../base/repeat.js";
 import { StartError } from "../base/start-error.js";
 import { createProgramCache } from "../storage/program-cache.js";
 import { createProgramStore } from "../storage/program-store.js";
@@ -34,6 +34,8 @@ const followEveryMs = 500;
 const retryWriteEveryMs = 1_000;
 /** How often a sealing node looks for pending transactions. */
 const sealEveryMs = 250;
+/** How long it may get nowhere before that is a failure. */
+const stuckAfterMs = 10_000;
 
 /** What the chain of a node is made of, beside the core. */
 export interface NodeChainParts {
@@ -73,7 +75,7 @@ export function createNodeChain(core: NodeCore, parts: NodeChainParts): NodeChai
     : createWriterChain(core, parts, stored);
 }
 
-function createWriterChain({ bus, onStop }: NodeCore, parts: NodeChainParts, stored: NodeData): NodeChain {
+function createWriterChain({ bus, log, onStop }: NodeCore, parts: NodeChainParts, stored: NodeData): NodeChain {
   const { database, store, genesis, head } = parts;
   const watched = watchWrites({
     store,
@@ -106,6 +108,11 @@ function createWriterChain({ bus, onStop }: NodeCore, parts: NodeChainParts, sto
       }
       bus.emit("blockApplied", { number: header.number });
     },
+    onUnexpected: (error, hash) =>
+      log.error(
+        { subsystem: "chain", err: error, transaction: hash },
+        "A transaction is rejected for an unexpected error",
+      ),
     nowMs: Date.now,
   });
   return { chain, programs, tree, nullifiers };
@@ -156,6 +163,7 @@ export interface SealingParts {
   readonly genesis: Genesis | undefined;
   readonly chain: Chain;
   readonly key: SealingKey;
+  readonly chainHealth: SharedSubsystem;
   /**
    * None is made before the node knows what its peers have: a block of its own may be among it, which it has forgotten.
    */
@@ -163,15 +171,21 @@ export interface SealingParts {
 }
 
 /** Makes blocks from now on, if this node alone may: its key is the genesis's single authority. */
-export function sealIfAlone({ config, log, onStop }: NodeCore, { genesis, chain, key, isSynced }: SealingParts): void {
+export function sealIfAlone(
+  { config, log, onStop }: NodeCore,
+  { genesis, chain, key, chainHealth, isSynced }: SealingParts,
+): void {
   const [authority, ...others] = genesis?.authorities ?? [];
   const isAlone = authority === key.publicKey && others.length === 0;
   if (config.role === "writer" && chain.head() !== undefined && isAlone) {
-    const sealer = repeat(
-      async () => (isSynced() ? await chain.seal(key) : undefined),
-      sealEveryMs,
-      (error) => log.error({ subsystem: "chain", err: error }, "A block could not be made; it is tried again"),
-    );
+    const sealer = createSealer({
+      seal: async () => (isSynced() ? await chain.seal(key) : undefined),
+      pauseMs: sealEveryMs,
+      stuckAfterMs,
+      nowMs: Date.now,
+      onError: (error) => log.error({ subsystem: "chain", err: error }, "A block could not be made; it is tried again"),
+      onStuck: (trouble) => chainHealth.tell("block making", trouble),
+    });
     onStop("the making of blocks", () => sealer.stop());
   }
 }

@@ -1,4 +1,5 @@
 /** Which feature makes the effects of a transaction, by its operation. */
+import type { TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import type { BlockEffects, Effects } from "../chain/effects.js";
 import type { Queries } from "../db/database.js";
 import { createProgramChanges } from "../storage/program-change-store.js";
@@ -22,9 +23,15 @@ export function stateIn(db: Queries): State {
   };
 }
 
+/** Checks what a transaction says to do, as far as that takes no state. Throws Failure INVALID_REQUEST. */
+export function checkOperation(_: TransactionBody["operation"]): void {
+  // Bounds alone.
+}
+
 /** Joins the features. */
 export function createEffects(zk: ZkChanges): Effects<State> {
   return {
+    checkOperation,
     async check({ body: { operation, sender }, hash }, blockNumber) {
       if (operation.case === "zk") {
         await zk.check(operation.value, { sender, transactionHash: hash, blockNumber });
@@ -37,10 +44,10 @@ export function createEffects(zk: ZkChanges): Effects<State> {
           switch (operation.case) {
             case "storage":
               await executeOperation(state.programs, operation.value, { sender, nonce, timeMs });
-              return;
+              return 0;
             case "zk":
               await zkBlock.apply(operation.value, { sender, transactionHash: hash });
-              return;
+              return 0;
             case undefined:
               throw new Error("A transaction without an operation was not refused when it was read.");
           }

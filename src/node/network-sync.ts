@@ -71,7 +71,7 @@ export function createNodeSync(core: NodeCore, parts: NodeSyncParts): NodeSync {
   const { book, policy, chain, genesis, client, onTaskError } = parts;
   const self = describeSelf(core, parts);
   const readStatus = createStatusReader({
-    readHeader,
+    readHeader: (signed) => readHeader(signed, { network: genesis?.hash ?? "" }),
     authorities: genesis?.authorities ?? [],
     genesisHash: genesis?.hash ?? "",
   });

@@ -1,3 +1,4 @@
+import { blockMessage, transactionMessage } from "../../src/chain/signing.js";
 import { create, toBinary } from "@bufbuild/protobuf";
 import test from "ava";
 import { type Block, BlockHeaderSchema, BlockSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
@@ -10,7 +11,7 @@ import { sha256 } from "../../src/base/hash.js";
 import type { Database } from "../../src/db/database.js";
 import type { Engine } from "../../src/db/dialects.js";
 import { Failure } from "../../src/rpc/errors.js";
-import { createPublic, signTransaction } from "../helpers/transactions.js";
+import { createPublic, signTransaction, testNetwork } from "../helpers/transactions.js";
 import { effectsOn, openChain } from "../helpers/chain.js";
 import { type TestKey, testKey } from "../helpers/keys.js";
 import { prepareEngines } from "../helpers/databases.js";
@@ -50,12 +51,12 @@ for (const engine of engines.names) {
     t.deepEqual(await store.fate(hash), { status: "pending" });
     t.is(await store.pendingCount(), 1);
 
-    const block = await chain.seal(authority);
+    const { block } = await chain.seal(authority);
     t.deepEqual(await store.fate(hash), { status: "included", blockNumber: 1n });
     t.is(await store.pendingCount(), 0);
     t.is(chain.head()!.hash, block!.hash);
     t.is(await chain.submit(transaction), hash);
-    t.is(await chain.seal(authority), undefined);
+    t.is((await chain.seal(authority)).block, undefined);
     t.is(chain.head()!.number, 1n);
   });
 }
@@ -65,12 +66,12 @@ for (const engine of engines.names) {
     const { chain } = await open(t, engine);
     const good = signTransaction(alice, 5, createPublic("a", "{}"));
     const bad: readonly (readonly [string, Parameters<Chain["submit"]>[0]])[] = [
-      ["INVALID_SIGNATURE", { ...good, signature: bob.sign(good.body) }],
+      ["INVALID_SIGNATURE", { ...good, signature: bob.sign(transactionMessage(good.body)) }],
       ["INVALID_SIGNATURE", { ...good, signature: new Uint8Array() }],
-      ["INVALID_SIGNATURE", signTransaction(alice, 6, createPublic("a", "{}"), bob.publicKey)],
+      ["INVALID_SIGNATURE", signTransaction(alice, 6, createPublic("a", "{}"), { sender: bob.publicKey })],
       ["INVALID_REQUEST", { ...good, body: new Uint8Array([0xff]) }],
       ["INVALID_REQUEST", { ...good, body: new Uint8Array() }],
-      ["INVALID_REQUEST", signTransaction(alice, 6, createPublic("a", "{}"), "0x12")],
+      ["INVALID_REQUEST", signTransaction(alice, 6, createPublic("a", "{}"), { sender: "0x12" })],
       ["INVALID_REQUEST", signTransaction(alice, 2 ** 60, createPublic("a", "{}"))],
       ["INVALID_REQUEST", signTransaction(alice, 6, createPublic("a", `"${"x".repeat(1_400_000)}"`))],
     ];
@@ -90,7 +91,7 @@ for (const engine of engines.names) {
     const good = await chain.submit(signTransaction(alice, 1, createPublic("a", "{}")));
     const bad = await chain.submit(signTransaction(alice, 2, createPublic("b", "{")));
     const last = await chain.submit(signTransaction(alice, 3, createPublic("c", "{}")));
-    const block = await chain.seal(authority);
+    const { block } = await chain.seal(authority);
     t.deepEqual(describeBlock(block!.signed).transactionHashes, [good, last]);
     t.deepEqual(await store.fate(bad), { status: "rejected", reason: "The document is not JSON." });
     t.is(await store.pendingCount(), 0);
@@ -110,7 +111,7 @@ for (const engine of engines.names) {
     for (const nonce of [3, 1, 2]) {
       await chain.submit(signTransaction(alice, nonce, createPublic(`n${nonce}`, "{}")));
     }
-    const block = await chain.seal(authority);
+    const { block } = await chain.seal(authority);
     t.deepEqual(
       block!.transactions.map(({ body }) => body.nonce),
       [1n, 2n, 3n],
@@ -158,10 +159,11 @@ test("what could not be put into the mempool does not fill it", async (t) => {
   };
   const chain = createChain({
     store: breaking,
-    genesis: { text: "", hash: "", authorities: [authority.publicKey], timestampMs: 0 },
+    genesis: { text: "", hash: testNetwork, authorities: [authority.publicKey], timestampMs: 0 },
     head: await store.head(),
     effects: effectsOn(database, [authority.publicKey]),
     onApplied: () => undefined,
+    onUnexpected: () => undefined,
     nowMs: () => now,
   });
   const document = `"${"x".repeat(1_000_000)}"`;
@@ -180,7 +182,7 @@ async function makeBlocks(t: Teardown, count: number, authorities: readonly Test
   const blocks: Block[] = [];
   for (let number = 1; number <= count; number++) {
     await chain.submit(signTransaction(alice, number, createPublic(`p${number}`, `{"n":${number}}`)));
-    blocks.push((await chain.seal(authorities[0]!))!.signed);
+    blocks.push((await chain.seal(authorities[0]!)).block!.signed);
   }
   return blocks;
 }
@@ -206,7 +208,7 @@ function resign(block: Block, change: object, key: TestKey): Block {
     BlockHeaderSchema,
     create(BlockHeaderSchema, { ...describeBlock(block).header, proposer: key.publicKey, ...change }),
   );
-  return create(BlockSchema, { header, signature: key.sign(header), transactions: block.transactions });
+  return create(BlockSchema, { header, signature: key.sign(blockMessage(header)), transactions: block.transactions });
 }
 
 for (const engine of engines.names) {

@@ -10,7 +10,8 @@ import { openDatabase } from "../../src/db/open.js";
 import { migrate } from "../../src/db/migrate.js";
 import { authorityDirectory } from "../helpers/start-member.js";
 import { createPublic, signTransaction } from "../helpers/transactions.js";
-import { genesisOf, openChain } from "../helpers/chain.js";
+import { openChain } from "../helpers/chain.js";
+import { genesisOf } from "../helpers/genesis.js";
 import { type TestKey, testKey } from "../helpers/keys.js";
 import { ask } from "../helpers/plain-client.js";
 import { readFailure } from "../helpers/rpc-clients.js";
@@ -32,7 +33,7 @@ test("blocks come in by the control service alone", async (t) => {
   await migrate(database);
   const elsewhere = await openChain(database, [authority, other]);
   const hash = await elsewhere.submit(signTransaction(alice, 1, createPublic("a", "{}")));
-  const block = (await elsewhere.seal(other))!;
+  const block = (await elsewhere.seal(other)).block!;
 
   const outside = createClient(ConsensusService, createGrpcTransport({ baseUrl: node.rpcUrl }));
   t.is(readFailure(await t.throwsAsync(outside.applyBlock({ block: block.signed }))).code, 12);

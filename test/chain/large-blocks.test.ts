@@ -14,7 +14,7 @@ import {
   readTransaction,
   signBlock,
 } from "../../src/chain/transaction.js";
-import { genesisOf } from "../helpers/chain.js";
+import { genesisOf } from "../helpers/genesis.js";
 import { callStream } from "../helpers/grpc-client.js";
 import { testKey, writeKey } from "../helpers/keys.js";
 import { ask, askJson, type PlainResponse } from "../helpers/plain-client.js";
@@ -23,7 +23,7 @@ import { insertBlocks, seedDatabase } from "../helpers/seed.js";
 import { startNodeProcess } from "../helpers/start-cli.js";
 import { startTestNode } from "../helpers/start-node.js";
 import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
-import { createPublic, signTransaction } from "../helpers/transactions.js";
+import { createPublic, signTransaction, rulesOf, testNetwork } from "../helpers/transactions.js";
 
 const [authority, alice] = [testKey(1), testKey(2)];
 const chain = ChainService.method;
@@ -116,7 +116,7 @@ test("a block that no answer holds is refused, with the reason; ListBlocks gives
       );
       const bytes = toBinary(BlockSchema, blocks[1]!).length;
       t.true(bytes > 0.97 * maxBlockBytes && bytes <= maxBlockBytes, String(bytes));
-      hashOfLarge = (await readBlock(blocks[1]!)).hash;
+      hashOfLarge = (await readBlock(blocks[1]!, rulesOf())).hash;
     }
   }
   for (const [protocol, client] of Object.entries(clients)) {
@@ -164,9 +164,19 @@ test("the largest block that a node makes fits an answer, in every protocol", as
 });
 
 test("a block that is larger than a message may be is none", async (t) => {
-  const header = { number: 1n, previousHash: "0x", timestampMs: 1n, proposer: authority.publicKey };
+  const header = {
+    number: 1n,
+    previousHash: "0x",
+    timestampMs: 1n,
+    proposer: authority.publicKey,
+    genesisHash: testNetwork,
+  };
   const blockOf = (transactions: readonly Transaction[]): Block =>
-    signBlock(header, transactions.map(readTransaction), (bytes) => authority.sign(bytes)).signed;
+    signBlock(
+      header,
+      transactions.map((one) => readTransaction(one, rulesOf())),
+      (bytes) => authority.sign(bytes),
+    ).signed;
   for (const transactions of [
     [],
     documents(1, 1),
@@ -177,7 +187,7 @@ test("a block that is larger than a message may be is none", async (t) => {
   ]) {
     const block = blockOf(transactions);
     t.is(encodedBlockBytes(block), toBinary(BlockSchema, block).length);
-    await t.notThrowsAsync(readBlock(block));
+    await t.notThrowsAsync(readBlock(block, rulesOf()));
   }
   const almost = blockOf(documents(4, 1_040_000));
   t.is(encodedBlockBytes(almost), toBinary(BlockSchema, almost).length);
@@ -185,9 +195,11 @@ test("a block that is larger than a message may be is none", async (t) => {
   const [first, ...others] = documents(4, 1_040_000);
   const exact = blockOf([...documents(1, 1_040_000 + missing), first!, ...others.slice(1)]);
   t.is(toBinary(BlockSchema, exact).length, maxBlockBytes);
-  await t.notThrowsAsync(readBlock(exact));
+  await t.notThrowsAsync(readBlock(exact, rulesOf()));
   const larger = blockOf([...documents(1, 1_040_000 + missing + 1), first!, ...others.slice(1)]);
-  await t.throwsAsync(readBlock(larger), { message: `A block must not be larger than ${maxBlockBytes} bytes.` });
+  await t.throwsAsync(readBlock(larger, rulesOf()), {
+    message: `A block must not be larger than ${maxBlockBytes} bytes.`,
+  });
 });
 
 // By itself: answers wait in the node until this process reads them. All of them at once are less than its heap.

@@ -7,7 +7,7 @@ import { StartError } from "../../src/base/start-error.js";
 import { programAddress } from "../../src/storage/write.js";
 import { authorityDirectory } from "../helpers/start-member.js";
 import { createPublic, signTransaction } from "../helpers/transactions.js";
-import { genesisOf } from "../helpers/chain.js";
+import { genesisOf } from "../helpers/genesis.js";
 import { testKey } from "../helpers/keys.js";
 import { prepareEngines } from "../helpers/databases.js";
 import { ask } from "../helpers/plain-client.js";

@@ -1,7 +1,7 @@
 import test from "ava";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { genesisOf } from "../helpers/chain.js";
+import { genesisOf } from "../helpers/genesis.js";
 import { testKey, writeKey } from "../helpers/keys.js";
 import { proofJson, verificationKeyJson } from "../helpers/groth16.js";
 import { askJson } from "../helpers/plain-client.js";

@@ -1,4 +1,4 @@
-/** A genesis, and a chain over a bare database. */
+/** A chain over a bare database. */
 import { type Chain, createChain } from "../../src/chain/chain.js";
 import { createChainStore } from "../../src/chain/chain-store.js";
 import type { Effects } from "../../src/chain/effects.js";
@@ -9,12 +9,8 @@ import { fold } from "../../src/zk/fold.js";
 import { type VerificationKey, verifyGroth16 } from "../../src/zk/groth16.js";
 import type { WorkerPool } from "../../src/zk/worker-pool.js";
 import { createZkChanges } from "../../src/zk/write.js";
+import { genesisOf } from "./genesis.js";
 import type { TestKey } from "./keys.js";
-
-/** Text of a genesis with these authorities. */
-export function genesisOf(...keys: readonly TestKey[]): string {
-  return JSON.stringify({ name: "test", authorities: keys.map(({ publicKey }) => publicKey) });
-}
 
 /** A chain over a database that has been migrated and holds nothing, or a chain of this genesis. */
 export async function openChain(
@@ -35,7 +31,8 @@ export async function openChain(
     await store.insertGenesis(genesis);
   }
   const effects = effectsOn(database, genesis.authorities, verificationKey);
-  return createChain({ store, genesis, head: await store.head(), effects, onApplied: () => undefined, nowMs });
+  const quiet = { onApplied: () => undefined, onUnexpected: () => undefined };
+  return createChain({ ...quiet, store, genesis, head: await store.head(), effects, nowMs });
 }
 
 /** The effects of all features on a database, in this thread. */

@@ -8,7 +8,8 @@ import { openDatabase } from "../../src/db/open.js";
 import { migrate } from "../../src/db/migrate.js";
 import { sha256 } from "../../src/base/hash.js";
 import { createPublic, signTransaction } from "./transactions.js";
-import { genesisOf, openChain } from "./chain.js";
+import { openChain } from "./chain.js";
+import { genesisOf } from "./genesis.js";
 import { type TestKey, testKey, writeKey } from "./keys.js";
 import { askJson } from "./plain-client.js";
 import { type RunningCli, startNodeProcess } from "./start-cli.js";
@@ -110,10 +111,13 @@ export async function seedBlocks(file: string, authority: TestKey, count: number
   const database = await openDatabase(`sqlite:${file}`);
   await migrate(database);
   const chain = await openChain(database, [authority]);
+  const { genesisHash: network } = networkOf(authority);
   const blocks: Block[] = [];
   for (let nonce = 1; nonce <= count; nonce++) {
-    await chain.submit(signTransaction(testKey(99), nonce, createPublic(`program ${nonce}`, `{"n":${nonce}}`)));
-    blocks.push((await chain.seal(authority))!.signed);
+    await chain.submit(
+      signTransaction(testKey(99), nonce, createPublic(`program ${nonce}`, `{"n":${nonce}}`), { network }),
+    );
+    blocks.push((await chain.seal(authority)).block!.signed);
   }
   await database.close();
   return blocks;

@@ -1,4 +1,5 @@
 /** Puts rows into a database as an applied block would, before a node opens it. */
+import { rulesOf } from "./transactions.js";
 import { join } from "node:path";
 import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { sha256 } from "../../src/base/hash.js";
@@ -10,7 +11,8 @@ import { migrate } from "../../src/db/migrate.js";
 import { type AccessRule, namedReaders } from "../../src/storage/access.js";
 import { appendLeaves } from "../../src/zk/merkle-tree.js";
 import { createTreeChanges } from "../../src/zk/tree-store.js";
-import { genesisOf, inlinePool } from "./chain.js";
+import { inlinePool } from "./chain.js";
+import { genesisOf } from "./genesis.js";
 import type { TestKey } from "./keys.js";
 
 /** Opens the database of a node's directory, which no node uses yet, and closes it afterwards. */
@@ -34,13 +36,14 @@ export async function insertBlocks(
   await createBlockChanges(database.write).insertGenesis({ text, hash: sha256(text), timestampMs: 0 });
   let before = { number: 0n, hash: sha256(text) };
   for (const signed of blocks) {
-    const transactions = signed.map(readTransaction);
+    const transactions = signed.map((one) => readTransaction(one, rulesOf(sha256(text))));
     const block = signBlock(
       {
         number: before.number + 1n,
         previousHash: before.hash,
         timestampMs: 1_700_000_000_000n,
         proposer: authority.publicKey,
+        genesisHash: sha256(text),
       },
       transactions,
       (bytes) => authority.sign(bytes),

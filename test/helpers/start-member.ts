@@ -1,7 +1,7 @@
 /** A node that takes part in a network by itself, and the directory that it is prepared with. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { genesisOf } from "./chain.js";
+import { genesisOf } from "./genesis.js";
 import { type TestKey, testKey, writeKey } from "./keys.js";
 import { askJson } from "./plain-client.js";
 import { silentPeer, startTestNode, type TestNode } from "./start-node.js";

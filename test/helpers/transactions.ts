@@ -4,7 +4,12 @@ import { type Transaction, TransactionBodySchema, TransactionSchema } from "../.
 import { AccessMode } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import type { ZkOperationSchema } from "../../gen/gatehouse/zk/v1/operation_pb.js";
 import type { StorageOperationSchema } from "../../gen/gatehouse/storage/v1/operation_pb.js";
-import type { TestKey } from "./keys.js";
+import { sha256 } from "../../src/base/hash.js";
+import { transactionMessage } from "../../src/chain/signing.js";
+import type { ChainRules } from "../../src/chain/transaction.js";
+import { checkOperation } from "../../src/node/effects.js";
+import { genesisOf } from "./genesis.js";
+import { type TestKey, testKey } from "./keys.js";
 
 /** An operation on the commitment tree or a nullifier as a literal. */
 export type ZkChange = NonNullable<MessageInitShape<typeof ZkOperationSchema>["operation"]>;
@@ -12,19 +17,37 @@ export type ZkChange = NonNullable<MessageInitShape<typeof ZkOperationSchema>["o
 /** A storage operation as a literal. */
 export type Operation = NonNullable<MessageInitShape<typeof StorageOperationSchema>["operation"]>;
 
+/** What a transaction says beside what it does. */
+export interface SigningOptions {
+  /** The key that signs, when left out. */
+  readonly sender?: string;
+  /** {@link testNetwork} when left out. */
+  readonly network?: string;
+  /** In ten minutes when left out. */
+  readonly expiresMs?: number;
+}
+
+/** Hash of the genesis whose only authority is test key 1. */
+export const testNetwork = sha256(genesisOf(testKey(1)));
+
+/** What transactions of a network are read by, with all checks of the node. */
+export function rulesOf(network = testNetwork): ChainRules {
+  return { network, checkOperation };
+}
+
 /** Signs a transaction. */
 export function signTransaction(
   key: TestKey,
   nonce: number,
   operation: Operation,
-  sender = key.publicKey,
+  options: SigningOptions = {},
 ): Transaction {
-  return signOperation(key, nonce, { case: "storage", value: { operation } }, sender);
+  return signOperation(key, nonce, { case: "storage", value: { operation } }, options);
 }
 
 /** Signs a transaction that changes the commitment tree or a nullifier. */
-export function signZk(key: TestKey, nonce: number, operation: ZkChange): Transaction {
-  return signOperation(key, nonce, { case: "zk", value: { operation } }, key.publicKey);
+export function signZk(key: TestKey, nonce: number, operation: ZkChange, options: SigningOptions = {}): Transaction {
+  return signOperation(key, nonce, { case: "zk", value: { operation } }, options);
 }
 
 /** Adds a commitment. */
@@ -41,7 +64,7 @@ function signOperation(
   key: TestKey,
   nonce: number,
   operation: NonNullable<MessageInitShape<typeof TransactionBodySchema>["operation"]>,
-  sender: string,
+  { sender = key.publicKey, network = testNetwork, expiresMs = Date.now() + 600_000 }: SigningOptions,
 ): Transaction {
   const body = toBinary(
     TransactionBodySchema,
@@ -49,10 +72,12 @@ function signOperation(
       sender,
       nonce: BigInt(nonce),
       timestampMs: 1_700_000_000_000n,
+      network,
+      expiresMs: BigInt(expiresMs),
       operation,
     }),
   );
-  return create(TransactionSchema, { body, signature: key.sign(body) });
+  return create(TransactionSchema, { body, signature: key.sign(transactionMessage(body)) });
 }
 
 /** An operation that makes a public program with this document. */

@@ -94,6 +94,7 @@ test("whatever a peer sends instead of the next block, it is left and the next o
       previousHash: genesisHash,
       timestampMs: BigInt(Date.now()),
       proposer: authority.publicKey,
+      genesisHash,
       commitmentRoot: `0x${"1".repeat(64)}`,
     },
     [],

@@ -12,7 +12,7 @@ import { parseVerificationKey, type VerificationKey } from "../../src/zk/groth16
 import { createTreeStore } from "../../src/zk/tree-store.js";
 import { createNullifierStore } from "../../src/zk/nullifier-store.js";
 import { fieldOrder, toHex } from "../../src/zk/poseidon.js";
-import { commit, signZk, spend, type ZkChange } from "../helpers/transactions.js";
+import { commit, signZk, spend, type ZkChange, rulesOf } from "../helpers/transactions.js";
 import { openChain } from "../helpers/chain.js";
 import { testKey } from "../helpers/keys.js";
 import { prepareEngines } from "../helpers/databases.js";
@@ -60,7 +60,7 @@ for (const engine of engines.names) {
         await chain.submit(sign(commit(toHex(leaf))));
         other.insert(leaf);
       }
-      const block = await chain.seal(authority);
+      const { block } = await chain.seal(authority);
       t.is(block!.header.commitmentRoot, toHex(other.root as bigint));
       t.like(await tree.root(), { root: block!.header.commitmentRoot, blockNumber: block!.header.number });
     }
@@ -76,7 +76,7 @@ for (const engine of engines.names) {
   test(`${engine}: of two equal commitments in one block one gets in`, async (t) => {
     const { chain, store, sign, tree } = await open(t, engine);
     const hashes = [await chain.submit(sign(commit(toHex(5n)))), await chain.submit(sign(commit(toHex(5n)), bob))];
-    const block = await chain.seal(authority);
+    const { block } = await chain.seal(authority);
     t.is(block!.transactions.length, 1);
     t.is((await tree.root()).leafCount, 1);
     const fates = await Promise.all(hashes.map((hash) => store.fate(hash)));
@@ -97,9 +97,10 @@ for (const engine of engines.names) {
           previousHash: before.hash,
           timestampMs: before.timestampMs + 1n,
           proposer: authority.publicKey,
+          genesisHash: before.genesisHash,
           commitmentRoot,
         },
-        transactions.map(readTransaction),
+        transactions.map((one) => readTransaction(one, rulesOf())),
         (bytes) => authority.sign(bytes),
       ).signed;
     const transaction = sign(commit(toHex(5n)));

@@ -4,17 +4,23 @@ import { BlockSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { createBlockChanges, createBlockStore } from "../../../src/chain/block-store.js";
 import { readTransaction, signBlock } from "../../../src/chain/transaction.js";
 import { sha256 } from "../../../src/base/hash.js";
-import { createPublic, signTransaction } from "../../helpers/transactions.js";
+import { createPublic, signTransaction, rulesOf } from "../../helpers/transactions.js";
 import { testKey } from "../../helpers/keys.js";
 import type { StoreSuite } from "./suite.js";
 
 const [authority, alice] = [testKey(1), testKey(2)];
 const genesis = { text: '{"name":"a net", "n": 1.0}', hash: sha256("genesis"), timestampMs: 1_800_000_000_000 };
 const transactions = Array.from({ length: 900 }, (_, i) =>
-  readTransaction(signTransaction(alice, i + 1, createPublic(`p${i}`, "{}"))),
+  readTransaction(signTransaction(alice, i + 1, createPublic(`p${i}`, "{}")), rulesOf()),
 );
 const block = signBlock(
-  { number: 1n, previousHash: genesis.hash, timestampMs: 1_800_000_000_001n, proposer: authority.publicKey },
+  {
+    number: 1n,
+    previousHash: genesis.hash,
+    timestampMs: 1_800_000_000_001n,
+    proposer: authority.publicKey,
+    genesisHash: genesis.hash,
+  },
   transactions,
   (bytes) => authority.sign(bytes),
 );

@@ -4,12 +4,12 @@ import { TransactionSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { createMempoolChanges, createMempoolStore, tryWrite } from "../../../src/chain/mempool-store.js";
 import { encodeTransaction, readTransaction, type ReadTransaction } from "../../../src/chain/transaction.js";
 import type { Database } from "../../../src/db/database.js";
-import { createPublic, signTransaction } from "../../helpers/transactions.js";
+import { createPublic, signTransaction, rulesOf } from "../../helpers/transactions.js";
 import { testKey } from "../../helpers/keys.js";
 import type { StoreSuite } from "./suite.js";
 
 const transactions = Array.from({ length: 5 }, (_, i) =>
-  readTransaction(signTransaction(testKey(2), i + 1, createPublic(`p${i}`, "{}"))),
+  readTransaction(signTransaction(testKey(2), i + 1, createPublic(`p${i}`, "{}")), rulesOf()),
 );
 const hashes = transactions.map(({ hash }) => hash);
 const sizeBytes = ({ signed }: ReadTransaction): number => encodeTransaction(signed).length;

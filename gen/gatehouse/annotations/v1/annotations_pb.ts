@@ -6,16 +6,74 @@
 // at the edge. Everything else about the JSON follows from the types; the
 // rules are in docs/json-profile.md.
 
-import type { GenExtension, GenFile } from "@bufbuild/protobuf/codegenv2";
-import { extDesc, fileDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import { extDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { FieldOptions, MessageOptions, MethodOptions } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
+import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file gatehouse/annotations/v1/annotations.proto.
  */
 export const file_gatehouse_annotations_v1_annotations: GenFile = /*@__PURE__*/
-  fileDesc("CipnYXRlaG91c2UvYW5ub3RhdGlvbnMvdjEvYW5ub3RhdGlvbnMucHJvdG8SGGdhdGVob3VzZS5hbm5vdGF0aW9ucy52MTo6CghyYXdfanNvbhIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYrqIDIAEoCFIHcmF3SnNvbjpHCg9vbWl0X3doZW5fdW5zZXQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGK+iAyABKAhSDW9taXRXaGVuVW5zZXQ6OQoGdW53cmFwEh8uZ29vZ2xlLnByb3RvYnVmLk1lc3NhZ2VPcHRpb25zGK6iAyABKAhSBnVud3JhcDo2CgVwcm9iZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGK6iAyABKAhSBXByb2JlYgZwcm90bzM", [file_google_protobuf_descriptor]);
+  fileDesc("CipnYXRlaG91c2UvYW5ub3RhdGlvbnMvdjEvYW5ub3RhdGlvbnMucHJvdG8SGGdhdGVob3VzZS5hbm5vdGF0aW9ucy52MSLSAQoGQm91bmRzEhYKCW1heF9ieXRlcxgBIAEoDUgAiAEBEhYKCW1pbl9ieXRlcxgCIAEoDUgBiAEBEhYKCW1heF9pdGVtcxgDIAEoDUgCiAEBEhAKA21heBgEIAEoBEgDiAEBEhQKB3BhdHRlcm4YBSABKAlIBIgBARIRCgRmb3JtGAYgASgJSAWIAQFCDAoKX21heF9ieXRlc0IMCgpfbWluX2J5dGVzQgwKCl9tYXhfaXRlbXNCBgoEX21heEIKCghfcGF0dGVybkIHCgVfZm9ybTo6CghyYXdfanNvbhIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYrqIDIAEoCFIHcmF3SnNvbjpHCg9vbWl0X3doZW5fdW5zZXQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGK+iAyABKAhSDW9taXRXaGVuVW5zZXQ6WQoGYm91bmRzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxiwogMgASgLMiAuZ2F0ZWhvdXNlLmFubm90YXRpb25zLnYxLkJvdW5kc1IGYm91bmRzOjkKBnVud3JhcBIfLmdvb2dsZS5wcm90b2J1Zi5NZXNzYWdlT3B0aW9ucxiuogMgASgIUgZ1bndyYXA6NgoFcHJvYmUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxiuogMgASgIUgVwcm9iZWIGcHJvdG8z", [file_google_protobuf_descriptor]);
+
+/**
+ * What a field may hold.
+ *
+ * @generated from message gatehouse.annotations.v1.Bounds
+ */
+export type Bounds = Message<"gatehouse.annotations.v1.Bounds"> & {
+  /**
+   * Most bytes of a text in UTF-8 or of bytes; of each text of a list, and of
+   * each key of a map.
+   *
+   * @generated from field: optional uint32 max_bytes = 1;
+   */
+  maxBytes?: number | undefined;
+
+  /**
+   * Least bytes; 0 when unset.
+   *
+   * @generated from field: optional uint32 min_bytes = 2;
+   */
+  minBytes?: number | undefined;
+
+  /**
+   * Most items of a list or a map.
+   *
+   * @generated from field: optional uint32 max_items = 3;
+   */
+  maxItems?: number | undefined;
+
+  /**
+   * Largest value of a number; the least is 0.
+   *
+   * @generated from field: optional uint64 max = 4;
+   */
+  max?: bigint | undefined;
+
+  /**
+   * What a text looks like: a regular expression (RE2) that fits all of it.
+   *
+   * @generated from field: optional string pattern = 5;
+   */
+  pattern?: string | undefined;
+
+  /**
+   * The same in words, for people.
+   *
+   * @generated from field: optional string form = 6;
+   */
+  form?: string | undefined;
+};
+
+/**
+ * Describes the message gatehouse.annotations.v1.Bounds.
+ * Use `create(BoundsSchema)` to create a new message.
+ */
+export const BoundsSchema: GenMessage<Bounds> = /*@__PURE__*/
+  messageDesc(file_gatehouse_annotations_v1_annotations, 0);
 
 /**
  * The string field holds JSON text. The plain JSON interface writes the text
@@ -36,13 +94,23 @@ export const omit_when_unset: GenExtension<FieldOptions, boolean> = /*@__PURE__*
   extDesc(file_gatehouse_annotations_v1_annotations, 1);
 
 /**
+ * What the field may hold in a transaction or a block. A message that is
+ * outside of its bounds, or holds a field that its reader does not know, is
+ * refused by every node before it changes anything.
+ *
+ * @generated from extension: gatehouse.annotations.v1.Bounds bounds = 53552;
+ */
+export const bounds: GenExtension<FieldOptions, Bounds> = /*@__PURE__*/
+  extDesc(file_gatehouse_annotations_v1_annotations, 2);
+
+/**
  * The message has one field, and its plain JSON is that field's JSON alone:
  * the way to write a list of lists.
  *
  * @generated from extension: bool unwrap = 53550;
  */
 export const unwrap: GenExtension<MessageOptions, boolean> = /*@__PURE__*/
-  extDesc(file_gatehouse_annotations_v1_annotations, 2);
+  extDesc(file_gatehouse_annotations_v1_annotations, 3);
 
 /**
  * The rpc serves probes. It is never rate limited and is answered under
@@ -51,5 +119,5 @@ export const unwrap: GenExtension<MessageOptions, boolean> = /*@__PURE__*/
  * @generated from extension: bool probe = 53550;
  */
 export const probe: GenExtension<MethodOptions, boolean> = /*@__PURE__*/
-  extDesc(file_gatehouse_annotations_v1_annotations, 3);
+  extDesc(file_gatehouse_annotations_v1_annotations, 4);
 

@@ -2,11 +2,15 @@
 // @generated from file gatehouse/chain/v1/block.proto (package gatehouse.chain.v1, syntax proto3)
 /* eslint-disable */
 
-// Transactions and blocks. Both are signed as bytes, and their hash is SHA-256
-// of those bytes, so that it never matters how a message is encoded.
+// Transactions and blocks, format 2. Both travel as the bytes that were signed,
+// and their hash is SHA-256 of those bytes, so that it never matters how a
+// message is encoded. Signatures are Ed25519 over a prefix and the bytes: the
+// prefix says what is signed, so that no signature fits anything else. Keys of
+// small order, and keys that are not encoded canonically, sign nothing.
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import { file_gatehouse_annotations_v1_annotations } from "../../annotations/v1/annotations_pb.js";
 import type { StorageOperation } from "../../storage/v1/operation_pb.js";
 import { file_gatehouse_storage_v1_operation } from "../../storage/v1/operation_pb.js";
 import type { ZkOperation } from "../../zk/v1/operation_pb.js";
@@ -17,7 +21,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file gatehouse/chain/v1/block.proto.
  */
 export const file_gatehouse_chain_v1_block: GenFile = /*@__PURE__*/
-  fileDesc("Ch5nYXRlaG91c2UvY2hhaW4vdjEvYmxvY2sucHJvdG8SEmdhdGVob3VzZS5jaGFpbi52MSIuCgtUcmFuc2FjdGlvbhIMCgRib2R5GAEgASgMEhEKCXNpZ25hdHVyZRgCIAEoDCK6AQoPVHJhbnNhY3Rpb25Cb2R5Eg4KBnNlbmRlchgBIAEoCRINCgVub25jZRgCIAEoBBIUCgx0aW1lc3RhbXBfbXMYAyABKAMSOQoHc3RvcmFnZRgKIAEoCzImLmdhdGVob3VzZS5zdG9yYWdlLnYxLlN0b3JhZ2VPcGVyYXRpb25IABIqCgJ6axgLIAEoCzIcLmdhdGVob3VzZS56ay52MS5aa09wZXJhdGlvbkgAQgsKCW9wZXJhdGlvbiJhCgVCbG9jaxIOCgZoZWFkZXIYASABKAwSEQoJc2lnbmF0dXJlGAIgASgMEjUKDHRyYW5zYWN0aW9ucxgDIAMoCzIfLmdhdGVob3VzZS5jaGFpbi52MS5UcmFuc2FjdGlvbiK0AQoLQmxvY2tIZWFkZXISDgoGbnVtYmVyGAEgASgEEhUKDXByZXZpb3VzX2hhc2gYAiABKAkSHwoMdGltZXN0YW1wX21zGAMgASgDUgl0aW1lc3RhbXASGQoRdHJhbnNhY3Rpb25zX2hhc2gYBCABKAkSEAoIcHJvcG9zZXIYBSABKAkSHAoPY29tbWl0bWVudF9yb290GAYgASgJSACIAQFCEgoQX2NvbW1pdG1lbnRfcm9vdGIGcHJvdG8z", [file_gatehouse_storage_v1_operation, file_gatehouse_zk_v1_operation]);
+  fileDesc("Ch5nYXRlaG91c2UvY2hhaW4vdjEvYmxvY2sucHJvdG8SEmdhdGVob3VzZS5jaGFpbi52MSIuCgtUcmFuc2FjdGlvbhIMCgRib2R5GAEgASgMEhEKCXNpZ25hdHVyZRgCIAEoDCL6AgoPVHJhbnNhY3Rpb25Cb2R5EkUKBnNlbmRlchgBIAEoCUI1gpMaMSoOMHhbMC05YS1mXXs2NH0yHzB4IGFuZCA2NCBsb3dlci1jYXNlIGhleCBkaWdpdHMSHAoFbm9uY2UYAiABKARCDYKTGgkg/////////w8SIwoMdGltZXN0YW1wX21zGAMgASgDQg2CkxoJIP////////8PEkYKB25ldHdvcmsYBCABKAlCNYKTGjEqDjB4WzAtOWEtZl17NjR9Mh8weCBhbmQgNjQgbG93ZXItY2FzZSBoZXggZGlnaXRzEiEKCmV4cGlyZXNfbXMYBSABKANCDYKTGgkg/////////w8SOQoHc3RvcmFnZRgKIAEoCzImLmdhdGVob3VzZS5zdG9yYWdlLnYxLlN0b3JhZ2VPcGVyYXRpb25IABIqCgJ6axgLIAEoCzIcLmdhdGVob3VzZS56ay52MS5aa09wZXJhdGlvbkgAQgsKCW9wZXJhdGlvbiJhCgVCbG9jaxIOCgZoZWFkZXIYASABKAwSEQoJc2lnbmF0dXJlGAIgASgMEjUKDHRyYW5zYWN0aW9ucxgDIAMoCzIfLmdhdGVob3VzZS5jaGFpbi52MS5UcmFuc2FjdGlvbiLoAQoLQmxvY2tIZWFkZXISHQoGbnVtYmVyGAEgASgEQg2CkxoJIP////////8PEhUKDXByZXZpb3VzX2hhc2gYAiABKAkSLgoMdGltZXN0YW1wX21zGAMgASgDQg2CkxoJIP////////8PUgl0aW1lc3RhbXASGQoRdHJhbnNhY3Rpb25zX2hhc2gYBCABKAkSEAoIcHJvcG9zZXIYBSABKAkSHAoPY29tbWl0bWVudF9yb290GAYgASgJSACIAQESFAoMZ2VuZXNpc19oYXNoGAcgASgJQhIKEF9jb21taXRtZW50X3Jvb3RiBnByb3RvMw", [file_gatehouse_annotations_v1_annotations, file_gatehouse_storage_v1_operation, file_gatehouse_zk_v1_operation]);
 
 /**
  * A signed transaction. Its hash is SHA-256 of body.
@@ -33,7 +37,8 @@ export type Transaction = Message<"gatehouse.chain.v1.Transaction"> & {
   body: Uint8Array;
 
   /**
-   * Ed25519 signature of the sender over body, 64 bytes.
+   * Ed25519 signature of the sender, 64 bytes, over "gatehouse transaction v2",
+   * a zero byte, and body.
    *
    * @generated from field: bytes signature = 2;
    */
@@ -48,7 +53,7 @@ export const TransactionSchema: GenMessage<Transaction> = /*@__PURE__*/
   messageDesc(file_gatehouse_chain_v1_block, 0);
 
 /**
- * What a transaction says.
+ * What a transaction says: on which network, until when, and what to do.
  *
  * @generated from message gatehouse.chain.v1.TransactionBody
  */
@@ -74,6 +79,23 @@ export type TransactionBody = Message<"gatehouse.chain.v1.TransactionBody"> & {
    * @generated from field: int64 timestamp_ms = 3;
    */
   timestampMs: bigint;
+
+  /**
+   * The network that it is for: hash of its genesis, 0x and 64 lower-case hex
+   * digits, as GetHead gives it.
+   *
+   * @generated from field: string network = 4;
+   */
+  network: string;
+
+  /**
+   * Milliseconds since the epoch: no block with a later time holds it. A node
+   * takes it at most an hour ahead, and remembers until then that it was
+   * rejected.
+   *
+   * @generated from field: int64 expires_ms = 5;
+   */
+  expiresMs: bigint;
 
   /**
    * What to do; must be set.
@@ -120,7 +142,8 @@ export type Block = Message<"gatehouse.chain.v1.Block"> & {
   header: Uint8Array;
 
   /**
-   * Ed25519 signature of the proposer over header, 64 bytes.
+   * Ed25519 signature of the proposer, 64 bytes, over "gatehouse block v2", a
+   * zero byte, and header.
    *
    * @generated from field: bytes signature = 2;
    */
@@ -192,6 +215,13 @@ export type BlockHeader = Message<"gatehouse.chain.v1.BlockHeader"> & {
    * @generated from field: optional string commitment_root = 6;
    */
   commitmentRoot?: string | undefined;
+
+  /**
+   * Hash of block 0, which names the network: 0x and 64 lower-case hex digits.
+   *
+   * @generated from field: string genesis_hash = 7;
+   */
+  genesisHash: string;
 };
 
 /**

@@ -7,6 +7,7 @@
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import { file_gatehouse_annotations_v1_annotations } from "../../annotations/v1/annotations_pb.js";
 import type { AccessControl } from "./storage_pb.js";
 import { file_gatehouse_storage_v1_storage } from "./storage_pb.js";
 import type { Message } from "@bufbuild/protobuf";
@@ -15,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file gatehouse/storage/v1/operation.proto.
  */
 export const file_gatehouse_storage_v1_operation: GenFile = /*@__PURE__*/
-  fileDesc("CiRnYXRlaG91c2Uvc3RvcmFnZS92MS9vcGVyYXRpb24ucHJvdG8SFGdhdGVob3VzZS5zdG9yYWdlLnYxIqwEChBTdG9yYWdlT3BlcmF0aW9uEj0KDmNyZWF0ZV9wcm9ncmFtGAEgASgLMiMuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuQ3JlYXRlUHJvZ3JhbUgAEjsKDXdyaXRlX3Byb2dyYW0YAiABKAsyIi5nYXRlaG91c2Uuc3RvcmFnZS52MS5Xcml0ZVByb2dyYW1IABIzCglzZXRfZmllbGQYAyABKAsyHi5nYXRlaG91c2Uuc3RvcmFnZS52MS5TZXRGaWVsZEgAEjEKCHNldF9pdGVtGAQgASgLMh0uZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuU2V0SXRlbUgAEjcKC2FwcGVuZF9pdGVtGAUgASgLMiAuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuQXBwZW5kSXRlbUgAEjkKDGRlbGV0ZV9maWVsZBgGIAEoCzIhLmdhdGVob3VzZS5zdG9yYWdlLnYxLkRlbGV0ZUZpZWxkSAASNwoLZGVsZXRlX2l0ZW0YByABKAsyIC5nYXRlaG91c2Uuc3RvcmFnZS52MS5EZWxldGVJdGVtSAASOwoNdXBkYXRlX2FjY2VzcxgIIAEoCzIiLmdhdGVob3VzZS5zdG9yYWdlLnYxLlVwZGF0ZUFjY2Vzc0gAEj0KDmRlbGV0ZV9wcm9ncmFtGAkgASgLMiMuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuRGVsZXRlUHJvZ3JhbUgAQgsKCW9wZXJhdGlvbiI3CgtQcm9ncmFtRGF0YRIOCgRqc29uGAEgASgJSAASEAoGYmluYXJ5GAIgASgMSABCBgoEZGF0YSK9AQoNQ3JlYXRlUHJvZ3JhbRIUCgxwcm9ncmFtX25hbWUYASABKAkSDAoEc2FsdBgCIAEoCRIvCgRkYXRhGAMgASgLMiEuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuUHJvZ3JhbURhdGESFQoIbWV0YWRhdGEYBCABKAlIAIgBARIzCgZhY2Nlc3MYBSABKAsyIy5nYXRlaG91c2Uuc3RvcmFnZS52MS5BY2Nlc3NDb250cm9sQgsKCV9tZXRhZGF0YSJYCgxXcml0ZVByb2dyYW0SFwoPc3RvcmFnZV9hZGRyZXNzGAEgASgJEi8KBGRhdGEYAiABKAsyIS5nYXRlaG91c2Uuc3RvcmFnZS52MS5Qcm9ncmFtRGF0YSJBCghTZXRGaWVsZBIXCg9zdG9yYWdlX2FkZHJlc3MYASABKAkSDQoFZmllbGQYAiABKAkSDQoFdmFsdWUYAyABKAkiTwoHU2V0SXRlbRIXCg9zdG9yYWdlX2FkZHJlc3MYASABKAkSDQoFZmllbGQYAiABKAkSDQoFaW5kZXgYAyABKA0SDQoFdmFsdWUYBCABKAkiQwoKQXBwZW5kSXRlbRIXCg9zdG9yYWdlX2FkZHJlc3MYASABKAkSDQoFZmllbGQYAiABKAkSDQoFdmFsdWUYAyABKAkiNQoLRGVsZXRlRmllbGQSFwoPc3RvcmFnZV9hZGRyZXNzGAEgASgJEg0KBWZpZWxkGAIgASgJIkMKCkRlbGV0ZUl0ZW0SFwoPc3RvcmFnZV9hZGRyZXNzGAEgASgJEg0KBWZpZWxkGAIgASgJEg0KBWluZGV4GAMgASgNIlwKDFVwZGF0ZUFjY2VzcxIXCg9zdG9yYWdlX2FkZHJlc3MYASABKAkSMwoGYWNjZXNzGAIgASgLMiMuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuQWNjZXNzQ29udHJvbCIoCg1EZWxldGVQcm9ncmFtEhcKD3N0b3JhZ2VfYWRkcmVzcxgBIAEoCWIGcHJvdG8z", [file_gatehouse_storage_v1_storage]);
+  fileDesc("CiRnYXRlaG91c2Uvc3RvcmFnZS92MS9vcGVyYXRpb24ucHJvdG8SFGdhdGVob3VzZS5zdG9yYWdlLnYxIqwEChBTdG9yYWdlT3BlcmF0aW9uEj0KDmNyZWF0ZV9wcm9ncmFtGAEgASgLMiMuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuQ3JlYXRlUHJvZ3JhbUgAEjsKDXdyaXRlX3Byb2dyYW0YAiABKAsyIi5nYXRlaG91c2Uuc3RvcmFnZS52MS5Xcml0ZVByb2dyYW1IABIzCglzZXRfZmllbGQYAyABKAsyHi5nYXRlaG91c2Uuc3RvcmFnZS52MS5TZXRGaWVsZEgAEjEKCHNldF9pdGVtGAQgASgLMh0uZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuU2V0SXRlbUgAEjcKC2FwcGVuZF9pdGVtGAUgASgLMiAuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuQXBwZW5kSXRlbUgAEjkKDGRlbGV0ZV9maWVsZBgGIAEoCzIhLmdhdGVob3VzZS5zdG9yYWdlLnYxLkRlbGV0ZUZpZWxkSAASNwoLZGVsZXRlX2l0ZW0YByABKAsyIC5nYXRlaG91c2Uuc3RvcmFnZS52MS5EZWxldGVJdGVtSAASOwoNdXBkYXRlX2FjY2VzcxgIIAEoCzIiLmdhdGVob3VzZS5zdG9yYWdlLnYxLlVwZGF0ZUFjY2Vzc0gAEj0KDmRlbGV0ZV9wcm9ncmFtGAkgASgLMiMuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuRGVsZXRlUHJvZ3JhbUgAQgsKCW9wZXJhdGlvbiJLCgtQcm9ncmFtRGF0YRIYCgRqc29uGAEgASgJQgiCkxoECICAQEgAEhoKBmJpbmFyeRgCIAEoDEIIgpMaBAiAgEBIAEIGCgRkYXRhIqgCCg1DcmVhdGVQcm9ncmFtEjsKDHByb2dyYW1fbmFtZRgBIAEoCUIlgpMaIQiACBABKghbXlx4MDBdKjIQdGV4dCB3aXRob3V0IE5VTBJGCgRzYWx0GAIgASgJQjiCkxo0CIAIKglbXjpceDAwXSoyJHRleHQgd2l0aG91dCBOVUwgYW5kIHdpdGhvdXQgYSBjb2xvbhIvCgRkYXRhGAMgASgLMiEuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuUHJvZ3JhbURhdGESHwoIbWV0YWRhdGEYBCABKAlCCIKTGgQIgIABSACIAQESMwoGYWNjZXNzGAUgASgLMiMuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuQWNjZXNzQ29udHJvbEILCglfbWV0YWRhdGEilQEKDFdyaXRlUHJvZ3JhbRJUCg9zdG9yYWdlX2FkZHJlc3MYASABKAlCO4KTGjcqEXN0b3ItWzAtOWEtZl17NDB9MiJzdG9yLSBhbmQgNDAgbG93ZXItY2FzZSBoZXggZGlnaXRzEi8KBGRhdGEYAiABKAsyIS5nYXRlaG91c2Uuc3RvcmFnZS52MS5Qcm9ncmFtRGF0YSKRAQoIU2V0RmllbGQSVAoPc3RvcmFnZV9hZGRyZXNzGAEgASgJQjuCkxo3KhFzdG9yLVswLTlhLWZdezQwfTIic3Rvci0gYW5kIDQwIGxvd2VyLWNhc2UgaGV4IGRpZ2l0cxIWCgVmaWVsZBgCIAEoCUIHgpMaAwiAAhIXCgV2YWx1ZRgDIAEoCUIIgpMaBAiAgEAinwEKB1NldEl0ZW0SVAoPc3RvcmFnZV9hZGRyZXNzGAEgASgJQjuCkxo3KhFzdG9yLVswLTlhLWZdezQwfTIic3Rvci0gYW5kIDQwIGxvd2VyLWNhc2UgaGV4IGRpZ2l0cxIWCgVmaWVsZBgCIAEoCUIHgpMaAwiAAhINCgVpbmRleBgDIAEoDRIXCgV2YWx1ZRgEIAEoCUIIgpMaBAiAgEAikwEKCkFwcGVuZEl0ZW0SVAoPc3RvcmFnZV9hZGRyZXNzGAEgASgJQjuCkxo3KhFzdG9yLVswLTlhLWZdezQwfTIic3Rvci0gYW5kIDQwIGxvd2VyLWNhc2UgaGV4IGRpZ2l0cxIWCgVmaWVsZBgCIAEoCUIHgpMaAwiAAhIXCgV2YWx1ZRgDIAEoCUIIgpMaBAiAgEAiewoLRGVsZXRlRmllbGQSVAoPc3RvcmFnZV9hZGRyZXNzGAEgASgJQjuCkxo3KhFzdG9yLVswLTlhLWZdezQwfTIic3Rvci0gYW5kIDQwIGxvd2VyLWNhc2UgaGV4IGRpZ2l0cxIWCgVmaWVsZBgCIAEoCUIHgpMaAwiAAiKJAQoKRGVsZXRlSXRlbRJUCg9zdG9yYWdlX2FkZHJlc3MYASABKAlCO4KTGjcqEXN0b3ItWzAtOWEtZl17NDB9MiJzdG9yLSBhbmQgNDAgbG93ZXItY2FzZSBoZXggZGlnaXRzEhYKBWZpZWxkGAIgASgJQgeCkxoDCIACEg0KBWluZGV4GAMgASgNIpkBCgxVcGRhdGVBY2Nlc3MSVAoPc3RvcmFnZV9hZGRyZXNzGAEgASgJQjuCkxo3KhFzdG9yLVswLTlhLWZdezQwfTIic3Rvci0gYW5kIDQwIGxvd2VyLWNhc2UgaGV4IGRpZ2l0cxIzCgZhY2Nlc3MYAiABKAsyIy5nYXRlaG91c2Uuc3RvcmFnZS52MS5BY2Nlc3NDb250cm9sImUKDURlbGV0ZVByb2dyYW0SVAoPc3RvcmFnZV9hZGRyZXNzGAEgASgJQjuCkxo3KhFzdG9yLVswLTlhLWZdezQwfTIic3Rvci0gYW5kIDQwIGxvd2VyLWNhc2UgaGV4IGRpZ2l0c2IGcHJvdG8z", [file_gatehouse_annotations_v1_annotations, file_gatehouse_storage_v1_storage]);
 
 /**
  * One change. A change that cannot be made rejects its transaction; errors
@@ -125,7 +126,9 @@ export type ProgramData = Message<"gatehouse.storage.v1.ProgramData"> & {
   data: {
     /**
      * JSON text, at most 1 MiB and 64 levels deep, without two members of one
-     * name in an object. It is kept as it is written.
+     * name in an object. The names of its fields, which are the members of a
+     * document that is an object, have at most 256 bytes. It is kept as it is
+     * written.
      *
      * @generated from field: string json = 1;
      */
@@ -158,14 +161,15 @@ export const ProgramDataSchema: GenMessage<ProgramData> = /*@__PURE__*/
  */
 export type CreateProgram = Message<"gatehouse.storage.v1.CreateProgram"> & {
   /**
-   * Name, 1 to 256 characters; need not be unique.
+   * Name, 1 to 1,024 bytes of text without NUL; need not be unique.
    *
    * @generated from field: string program_name = 1;
    */
   programName: string;
 
   /**
-   * Anything, at most 256 characters; part of the address.
+   * Anything without NUL and colon, at most 1,024 bytes; part of the address,
+   * which is that of one program alone since a salt holds no colon.
    *
    * @generated from field: string salt = 2;
    */
@@ -244,14 +248,14 @@ export type SetField = Message<"gatehouse.storage.v1.SetField"> & {
   storageAddress: string;
 
   /**
-   * Name of the field; any text.
+   * Name of the field; any text of at most 256 bytes.
    *
    * @generated from field: string field = 2;
    */
   field: string;
 
   /**
-   * JSON text of the value.
+   * JSON text of the value, at most 1 MiB.
    *
    * @generated from field: string value = 3;
    */
@@ -294,7 +298,7 @@ export type SetItem = Message<"gatehouse.storage.v1.SetItem"> & {
   index: number;
 
   /**
-   * JSON text of the item.
+   * JSON text of the item, at most 1 MiB.
    *
    * @generated from field: string value = 4;
    */
@@ -329,7 +333,7 @@ export type AppendItem = Message<"gatehouse.storage.v1.AppendItem"> & {
   field: string;
 
   /**
-   * JSON text of the item.
+   * JSON text of the item, at most 1 MiB.
    *
    * @generated from field: string value = 3;
    */
