@@ -1,7 +1,7 @@
 import { blockMessage, transactionMessage } from "../../src/chain/signing.js";
 import { create, toBinary } from "@bufbuild/protobuf";
 import test from "ava";
-import { type Block, BlockHeaderSchema, BlockSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { type Block, BlockHeaderSchema, BlockSchema, type Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { type Chain, createChain } from "../../src/chain/chain.js";
 import { createChainStore } from "../../src/chain/chain-store.js";
 import { stateIn } from "../../src/node/effects.js";
@@ -11,7 +11,13 @@ import { sha256 } from "../../src/base/hash.js";
 import type { Database } from "../../src/db/database.js";
 import type { Engine } from "../../src/db/dialects.js";
 import { Failure } from "../../src/rpc/errors.js";
-import { createPublic, signTransaction, testNetwork } from "../helpers/transactions.js";
+import {
+  createPublic,
+  type Operation,
+  signTransaction,
+  type SigningOptions,
+  testNetwork,
+} from "../helpers/transactions.js";
 import { effectsOn, openChain } from "../helpers/chain.js";
 import { type TestKey, testKey } from "../helpers/keys.js";
 import { prepareEngines } from "../helpers/databases.js";
@@ -19,6 +25,12 @@ import type { Teardown } from "../helpers/teardown.js";
 
 const [authority, second, alice, bob] = [testKey(1), testKey(2), testKey(3), testKey(4)];
 const now = 1_800_000_000_000;
+
+/** Where no program is. */
+const nowhere = `stor-${"0".repeat(40)}`;
+
+const sign = (key: TestKey, nonce: number, operation: Operation, options: SigningOptions = {}): Transaction =>
+  signTransaction(key, nonce, operation, { expiresMs: now + 600_000, ...options });
 
 interface Fixture {
   readonly database: Database;
@@ -44,7 +56,7 @@ const reasonOf = (error: Error | undefined): string | undefined =>
 for (const engine of engines.names) {
   test(`${engine}: a transaction is pending, then in a block, and submitting it again changes nothing`, async (t) => {
     const { chain, store } = await open(t, engine);
-    const transaction = signTransaction(alice, 1, createPublic("a", "{}"));
+    const transaction = sign(alice, 1, createPublic("a", "{}"));
     const hash = await chain.submit(transaction);
     t.is(hash, sha256(transaction.body));
     t.is(await chain.submit(transaction), hash);
@@ -64,23 +76,27 @@ for (const engine of engines.names) {
 for (const engine of engines.names) {
   test(`${engine}: what is wrong with a transaction is told at once`, async (t) => {
     const { chain } = await open(t, engine);
-    const good = signTransaction(alice, 5, createPublic("a", "{}"));
+    const good = sign(alice, 5, createPublic("a", "{}"));
     const bad: readonly (readonly [string, Parameters<Chain["submit"]>[0]])[] = [
       ["INVALID_SIGNATURE", { ...good, signature: bob.sign(transactionMessage(good.body)) }],
       ["INVALID_SIGNATURE", { ...good, signature: new Uint8Array() }],
-      ["INVALID_SIGNATURE", signTransaction(alice, 6, createPublic("a", "{}"), { sender: bob.publicKey })],
+      ["INVALID_SIGNATURE", sign(alice, 6, createPublic("a", "{}"), { sender: bob.publicKey })],
       ["INVALID_REQUEST", { ...good, body: new Uint8Array([0xff]) }],
       ["INVALID_REQUEST", { ...good, body: new Uint8Array() }],
-      ["INVALID_REQUEST", signTransaction(alice, 6, createPublic("a", "{}"), { sender: "0x12" })],
-      ["INVALID_REQUEST", signTransaction(alice, 2 ** 60, createPublic("a", "{}"))],
-      ["INVALID_REQUEST", signTransaction(alice, 6, createPublic("a", `"${"x".repeat(1_400_000)}"`))],
+      ["INVALID_REQUEST", sign(alice, 6, createPublic("a", "{}"), { sender: "0x12" })],
+      ["INVALID_REQUEST", sign(alice, 6, createPublic("a", "{}"), { network: sha256("another") })],
+      ["INVALID_REQUEST", sign(alice, 6, createPublic("a", "{}"), { expiresMs: now - 1 })],
+      ["INVALID_REQUEST", sign(alice, 6, createPublic("a", "{}"), { expiresMs: now + 2 * 3_600_000 })],
+      ["INVALID_SIGNATURE", { ...good, signature: alice.sign(good.body) }],
+      ["INVALID_REQUEST", sign(alice, 2 ** 60, createPublic("a", "{}"))],
+      ["INVALID_REQUEST", sign(alice, 6, createPublic("a", `"${"x".repeat(1_400_000)}"`))],
     ];
     for (const [reason, transaction] of bad) {
       t.is(reasonOf(await t.throwsAsync(chain.submit(transaction))), reason);
     }
     await chain.submit(good);
     await chain.seal(authority);
-    const used = await t.throwsAsync(chain.submit(signTransaction(alice, 5, createPublic("b", "{}"))));
+    const used = await t.throwsAsync(chain.submit(sign(alice, 5, createPublic("b", "{}"))));
     t.regex(used.message, /nonce 5 is used/);
   });
 }
@@ -88,12 +104,12 @@ for (const engine of engines.names) {
 for (const engine of engines.names) {
   test(`${engine}: a transaction whose effects cannot be made is rejected with the reason, and the others are not`, async (t) => {
     const { chain, store, database } = await open(t, engine);
-    const good = await chain.submit(signTransaction(alice, 1, createPublic("a", "{}")));
-    const bad = await chain.submit(signTransaction(alice, 2, createPublic("b", "{")));
-    const last = await chain.submit(signTransaction(alice, 3, createPublic("c", "{}")));
+    const good = await chain.submit(sign(alice, 1, createPublic("a", "{}")));
+    const bad = await chain.submit(sign(alice, 2, { case: "deleteProgram", value: { storageAddress: nowhere } }));
+    const last = await chain.submit(sign(alice, 3, createPublic("c", "{}")));
     const { block } = await chain.seal(authority);
     t.deepEqual(describeBlock(block!.signed).transactionHashes, [good, last]);
-    t.deepEqual(await store.fate(bad), { status: "rejected", reason: "The document is not JSON." });
+    t.deepEqual(await store.fate(bad), { status: "rejected", reason: "There is no storage program at this address." });
     t.is(await store.pendingCount(), 0);
     const programs = await database.read.rows<{ name: string }>((sql) =>
       sql("programs").orderBy("name").select("name"),
@@ -109,7 +125,7 @@ for (const engine of engines.names) {
   test(`${engine}: the transactions of one sender are included in the order of their nonces`, async (t) => {
     const { chain } = await open(t, engine);
     for (const nonce of [3, 1, 2]) {
-      await chain.submit(signTransaction(alice, nonce, createPublic(`n${nonce}`, "{}")));
+      await chain.submit(sign(alice, nonce, createPublic(`n${nonce}`, "{}")));
     }
     const { block } = await chain.seal(authority);
     t.deepEqual(
@@ -126,7 +142,7 @@ for (const engine of engines.names) {
     const error = await t.throwsAsync(
       (async () => {
         for (let nonce = 1; nonce <= 100; nonce++) {
-          await chain.submit(signTransaction(alice, nonce, createPublic("a", document)));
+          await chain.submit(sign(alice, nonce, createPublic("a", document)));
         }
       })(),
     );
@@ -138,7 +154,7 @@ for (const engine of engines.names) {
   test(`${engine}: a transaction is known at every moment of its way into a block`, async (t) => {
     const { chain, store } = await open(t, engine);
     for (let nonce = 1; nonce <= 30; nonce++) {
-      const hash = await chain.submit(signTransaction(alice, nonce, createPublic("a", "{}")));
+      const hash = await chain.submit(sign(alice, nonce, createPublic("a", "{}")));
       const sealed = chain.seal(authority);
       for (let look = 0; look < 25; look++) {
         t.not(await store.fate(hash), undefined);
@@ -168,12 +184,12 @@ test("what could not be put into the mempool does not fill it", async (t) => {
   });
   const document = `"${"x".repeat(1_000_000)}"`;
   for (let nonce = 1; nonce <= 80; nonce++) {
-    await t.throwsAsync(chain.submit(signTransaction(alice, nonce, createPublic("a", document))), {
+    await t.throwsAsync(chain.submit(sign(alice, nonce, createPublic("a", document))), {
       message: "the disk is full",
     });
   }
   isBroken = false;
-  await t.notThrowsAsync(chain.submit(signTransaction(alice, 81, createPublic("a", document))));
+  await t.notThrowsAsync(chain.submit(sign(alice, 81, createPublic("a", document))));
 });
 
 /** Blocks that another node makes. */
@@ -181,7 +197,7 @@ async function makeBlocks(t: Teardown, count: number, authorities: readonly Test
   const { chain } = await open(t, "sqlite", authorities);
   const blocks: Block[] = [];
   for (let number = 1; number <= count; number++) {
-    await chain.submit(signTransaction(alice, number, createPublic(`p${number}`, `{"n":${number}}`)));
+    await chain.submit(sign(alice, number, createPublic(`p${number}`, `{"n":${number}}`)));
     blocks.push((await chain.seal(authorities[0]!)).block!.signed);
   }
   return blocks;
@@ -215,7 +231,7 @@ for (const engine of engines.names) {
   test(`${engine}: a block that does not fit is refused whole`, async (t) => {
     const { chain, store, database } = await open(t, engine);
     const [block] = await makeBlocks(t, 1);
-    const stranger = signTransaction(alice, 2, createPublic("x", "{"));
+    const stranger = sign(alice, 2, { case: "deleteProgram", value: { storageAddress: nowhere } });
     const broken = create(BlockSchema, { ...block!, transactions: [...block!.transactions, stranger] });
     const cases: readonly (readonly [string, RegExp, Block])[] = [
       ["another proposer", /no authority/, resign(block!, {}, second)],
@@ -230,7 +246,7 @@ for (const engine of engines.names) {
       ["other transactions", /does not hold the transactions/, broken],
       [
         "a transaction that cannot be applied",
-        /not JSON/,
+        /no storage program/,
         resign(broken, { transactionsHash: hashOf([...block!.transactions, stranger]) }, authority),
       ],
       [
@@ -242,6 +258,7 @@ for (const engine of engines.names) {
           authority,
         ),
       ],
+      ["another network", /of another network/, resign(block!, { genesisHash: sha256("another") }, authority)],
       ["bytes", /cannot be read/, create(BlockSchema, { header: new Uint8Array([0xff]) })],
     ];
     for (const [what, message, bad] of cases) {

@@ -1,3 +1,4 @@
+import { networkOf } from "../helpers/network.js";
 import test from "ava";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -32,7 +33,8 @@ test("blocks come in by the control service alone", async (t) => {
   t.teardown(() => database.close());
   await migrate(database);
   const elsewhere = await openChain(database, [authority, other]);
-  const hash = await elsewhere.submit(signTransaction(alice, 1, createPublic("a", "{}")));
+  const { genesisHash: network } = networkOf(authority, other);
+  const hash = await elsewhere.submit(signTransaction(alice, 1, createPublic("a", "{}"), { network }));
   const block = (await elsewhere.seal(other)).block!;
 
   const outside = createClient(ConsensusService, createGrpcTransport({ baseUrl: node.rpcUrl }));
@@ -57,7 +59,8 @@ async function startAuthority(t: Teardown, ...authorities: readonly TestKey[]) {
   const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
   const statusOf = async (hash: string) => (await client.getTransaction({ hash })).status;
   const submit = async (nonce: number): Promise<string> => {
-    const transaction = signTransaction(alice, nonce, createPublic(`p${nonce}`, "{}"));
+    const { genesisHash: network } = networkOf(...authorities);
+    const transaction = signTransaction(alice, nonce, createPublic(`p${nonce}`, "{}"), { network });
     return (await client.submitTransaction({ transaction })).hash;
   };
   return { node, dir, submit, statusOf };

@@ -92,7 +92,7 @@ test("getBlocks ends when its answer is as long as one may be; asked again from 
 });
 
 test("a block that no answer holds is refused, with the reason; ListBlocks gives it to any client", async (t) => {
-  const dir = await directoryWith(t, [documents(1, 20), documents(2_500, 1_460), documents(1, 20)]);
+  const dir = await directoryWith(t, [documents(1, 20), documents(2_500, 1_384), documents(1, 20)]);
   const { port } = await startTestNode(t, { genesis: "genesis.json" }, dir);
   const clients = connectEach(port);
   t.teardown(() => Object.values(clients).forEach((client) => client.close()));
@@ -189,14 +189,14 @@ test("a block that is larger than a message may be is none", async (t) => {
     t.is(encodedBlockBytes(block), toBinary(BlockSchema, block).length);
     await t.notThrowsAsync(readBlock(block, rulesOf()));
   }
-  const almost = blockOf(documents(4, 1_040_000));
+  const almost = blockOf(documents(5, 830_000));
   t.is(encodedBlockBytes(almost), toBinary(BlockSchema, almost).length);
   const missing = maxBlockBytes - encodedBlockBytes(almost);
-  const [first, ...others] = documents(4, 1_040_000);
-  const exact = blockOf([...documents(1, 1_040_000 + missing), first!, ...others.slice(1)]);
+  const [first, ...others] = documents(5, 830_000);
+  const exact = blockOf([...documents(1, 830_000 + missing), first!, ...others.slice(1)]);
   t.is(toBinary(BlockSchema, exact).length, maxBlockBytes);
   await t.notThrowsAsync(readBlock(exact, rulesOf()));
-  const larger = blockOf([...documents(1, 1_040_000 + missing + 1), first!, ...others.slice(1)]);
+  const larger = blockOf([...documents(1, 830_000 + missing + 1), first!, ...others.slice(1)]);
   await t.throwsAsync(readBlock(larger, rulesOf()), {
     message: `A block must not be larger than ${maxBlockBytes} bytes.`,
   });
