@@ -95,11 +95,11 @@ export function readHeader(
 ): BlockHeader {
   const header = parse("block header", () => fromBinary(BlockHeaderSchema, signed.header));
   refuse(findInHeader(header));
-  if (header.genesisHash !== network) {
-    throw new Failure("INVALID_REQUEST", `The block is of another network; this one is ${network}.`);
-  }
   if (!hex32.test(header.proposer) || !verifyEd25519(header.proposer, blockMessage(signed.header), signed.signature)) {
     throw new Failure("INVALID_SIGNATURE", "The block is not signed by its proposer.");
+  }
+  if (header.genesisHash !== network) {
+    throw new Failure("INVALID_REQUEST", `The block is of another network; this one is ${network}.`);
   }
   return header;
 }

@@ -1,6 +1,7 @@
 /** What the member node of the contract suite holds. */
 import { sha256 } from "../../src/base/hash.js";
-import { commit, createPublic, signTransaction, signZk, spend } from "../helpers/transactions.js";
+import { genesisOf } from "../helpers/genesis.js";
+import { commit, createPublic, signTransaction, type SigningOptions, signZk, spend } from "../helpers/transactions.js";
 import { type TestKey, testKey } from "../helpers/keys.js";
 import type { SeedProgram } from "../helpers/seed.js";
 import type { CallerName } from "./case.js";
@@ -130,8 +131,12 @@ export const blockTimeMs = createdMs + 60_000;
 
 const writer = testKey(13);
 
-const written = signTransaction(writer, 1, createPublic("written", '{"a":1}'));
-const broken = signTransaction(writer, 2, createPublic("broken", "{"));
+const network = sha256(genesisOf(...authorities));
+/** What is in the blocks expires at one time in every run, what is handed in while the node runs after a while. */
+const old: SigningOptions = { network, expiresMs: blockTimeMs + 600_000 };
+
+const written = signTransaction(writer, 1, createPublic("written", '{"a":1}'), old);
+const broken = signTransaction(writer, 2, { case: "deleteProgram", value: { storageAddress: unknown } }, old);
 export const includedHash = sha256(written.body);
 export const rejectedHash = sha256(broken.body);
 
@@ -147,16 +152,16 @@ const committer = testKey(14);
  * first one is not known any more, while that after the second one, which holds until the last, is.
  */
 export const blocks = [
-  [written, broken, signZk(committer, 1, commit(leaves[0]))],
-  [signZk(committer, 2, commit(leaves[1]))],
-  [signZk(authorities[0], 1, spend(spentNullifier))],
-  ...Array.from({ length: 258 }, (_, i) => [signZk(authorities[0], i + 2, spend(element(BigInt(i))))]),
-  [signZk(committer, 3, commit(leaves[2]))],
+  [written, broken, signZk(committer, 1, commit(leaves[0]), old)],
+  [signZk(committer, 2, commit(leaves[1]), old)],
+  [signZk(authorities[0], 1, spend(spentNullifier), old)],
+  ...Array.from({ length: 258 }, (_, i) => [signZk(authorities[0], i + 2, spend(element(BigInt(i))), old)]),
+  [signZk(committer, 3, commit(leaves[2]), old)],
 ];
 export const lastBlock = blocks.length;
 /** Hash of block 1, which is the same in every run: its bytes are, and Ed25519 leaves nothing to chance. */
-export const firstBlockHash = "0xdbd4eecc94a91b71be80449608b936042af3b7531b7f3e3c02c1937eab0d4b33";
-export const pendingTransaction = signTransaction(writer, 3, createPublic("pending", "{}"));
+export const firstBlockHash = "0x771ef3de6ac4b9e4e85351ef792420a9bbcc49568e80aa18babe0840aba4cbce";
+export const pendingTransaction = signTransaction(writer, 3, createPublic("pending", "{}"), { network });
 export const pendingHash = sha256(pendingTransaction.body);
 export const forgedTransaction = { ...pendingTransaction, signature: Buffer.alloc(64) };
-export const usedNonce = signTransaction(writer, 1, createPublic("again", "{}"));
+export const usedNonce = signTransaction(writer, 1, createPublic("again", "{}"), { network });

@@ -191,7 +191,12 @@ test("a peer that stalls is left, and progress is told meanwhile", async (t) => 
 });
 
 test("a head that no authority has signed moves nobody", async (t) => {
-  const [block] = await makeBlocks(t, testKey(60), 1);
+  const stranger = testKey(60);
+  const block = signBlock(
+    { number: 1n, previousHash: genesisHash, timestampMs: 1n, proposer: stranger.publicKey, genesisHash },
+    [],
+    (bytes) => stranger.sign(bytes),
+  ).signed;
   const boaster = await startOddPeer(t, { key: testKey(50), genesisHash, status: () => statusAt(block) });
   const node = await startMemberOf(t, { key: authority, genesis, seeds: [boaster.endpoint] });
   await until(async () => /signed by no authority/.test((await peersOf(node))[0]?.verification.message ?? ""));
