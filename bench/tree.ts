@@ -104,7 +104,11 @@ async function growInDatabase(url: string, leaves: number, workerPool: WorkerPoo
     const start = performance.now();
     block++;
     await database.transaction((db) =>
-      appendLeaves(createTreeChanges(db), { leaves: added, blockNumber: BigInt(block), foldAll: workerPool.foldAll }),
+      appendLeaves(createTreeChanges(db), {
+        leaves: added,
+        block: { number: BigInt(block), timeMs: 0 },
+        foldAll: workerPool.foldAll,
+      }),
     );
     leafCount += count;
     return (performance.now() - start) / 1000;

@@ -98,7 +98,9 @@ export function createChain<State>(parts: ChainParts<State>): Chain {
       }
       checkLifetime(body, nowMs());
       checkNonce(body.nonce, await store.lastNonce(body.sender));
-      await parts.effects.check(transaction, needHead().number + 1n);
+      const { number, timestampMs } = needHead();
+      const timeMs = Math.max(nowMs(), Number(timestampMs));
+      await parts.effects.check(transaction, { number: number + 1n, timeMs });
       const bytes = encodeTransaction(signed);
       await mempool.takeRoom(bytes.length);
       // No two alike, so that they are relayed in the order in which they came.

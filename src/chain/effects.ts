@@ -1,6 +1,13 @@
 /** What transactions do, as the chain sees it: the features say what it is, and the chain says when. */
 import type { ChainRules, ReadTransaction } from "./transaction.js";
 
+/** A block before it has a hash. */
+export interface BlockMoment {
+  readonly number: bigint;
+  /** As its header says it. */
+  readonly timeMs: number;
+}
+
 /**
  * What transactions do, feature by feature.
  *
@@ -10,12 +17,12 @@ export interface Effects<State> extends Pick<ChainRules, "checkOperation"> {
   /**
    * Looks at a transaction before it gets into the mempool. What passes may still be rejected when its block is made.
    *
-   * @param blockNumber the block that it can get into at the earliest.
+   * @param block the one that it can get into at the earliest.
    * @throws Failure for a transaction that would be rejected now.
    */
-  check(transaction: ReadTransaction, blockNumber: bigint): Promise<void>;
+  check(transaction: ReadTransaction, block: BlockMoment): Promise<void>;
   /** Begins a block, whose effects are stored with it, or not at all. */
-  begin(block: { readonly number: bigint; readonly timeMs: number }, state: State): BlockEffects;
+  begin(block: BlockMoment, state: State): BlockEffects;
 }
 
 /** The effects of one block, made inside its database transaction. */

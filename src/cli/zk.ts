@@ -44,7 +44,10 @@ Examples:
     });
 
   addNodeFlags(zk.command("proof <COMMITMENT>").description("Fetch the proof that a commitment is in the tree."))
-    .option("--root <ROOT>", "Prove it under this root, one of the last 256 blocks, not under the current one.")
+    .option(
+      "--root <ROOT>",
+      "Prove it under this root, one of the last 256 blocks or ten minutes, not under the current one.",
+    )
     .option("--out <FILE>", "Save the proof, for gatehouse zk verify and for provers.")
     .action(async (commitment: string, flags: { node: string; json?: boolean; root?: string; out?: string }) => {
       const query = flags.root === undefined ? "" : `?root=${encodeURIComponent(flags.root)}`;

@@ -19,6 +19,8 @@ export interface Dialect {
   readonly joinTexts: (text: string) => string;
   /** The larger one of two numbers. */
   readonly greater: (a: string, b: string) => string;
+  /** The smaller one of two numbers. */
+  readonly lesser: (a: string, b: string) => string;
   /** JSON text of an object with these members. */
   readonly jsonObject: (members: Readonly<Record<string, string>>) => string;
   /** A text of JSON as the value that it says, for a member of {@link jsonObject}. */
@@ -105,6 +107,7 @@ const sqlite: Dialect = {
   hexOf: (bytes) => `lower(hex(${bytes}))`,
   joinTexts: (text) => `group_concat(${text})`,
   greater: (a, b) => `max(${a}, ${b})`,
+  lesser: (a, b) => `min(${a}, ${b})`,
   jsonObject: (members) => `json_object(${membersOf(members)})`,
   jsonValue: (text) => `json(${text})`,
   jsonArray: ({ item, from, orderBy }) =>
@@ -136,6 +139,7 @@ const postgresql: Dialect = {
   hexOf: (bytes) => `encode(${bytes}, 'hex')`,
   joinTexts: (text) => `string_agg(${text}, ',')`,
   greater: (a, b) => `greatest(${a}, ${b})`,
+  lesser: (a, b) => `least(${a}, ${b})`,
   jsonObject: (members) => `CAST(json_build_object(${membersOf(members)}) AS text)`,
   jsonValue: (text) => `CAST(${text} AS json)`,
   jsonArray: ({ item, from, orderBy }) =>

@@ -181,4 +181,19 @@ export const migrations: readonly Migration[] = [
       }),
     ],
   },
+  {
+    name: "when roots became current",
+    queries: (sql) => [
+      sql.schema.alterTable("merkle_roots", (table) => {
+        // Time of its block. That of block 0 is never asked for: no root was before it.
+        table.bigInteger("timestamp_ms").notNullable().defaultTo(0);
+      }),
+      sql.raw(`UPDATE merkle_roots
+        SET timestamp_ms = (SELECT timestamp_ms FROM blocks WHERE number = merkle_roots.block_number)
+        WHERE block_number > 0`),
+      sql.schema.alterTable("merkle_roots", (table) => {
+        table.index(["timestamp_ms", "block_number"]);
+      }),
+    ],
+  },
 ];

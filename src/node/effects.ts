@@ -32,22 +32,21 @@ export function checkOperation(_: TransactionBody["operation"]): void {
 export function createEffects(zk: ZkChanges): Effects<State> {
   return {
     checkOperation,
-    async check({ body: { operation, sender }, hash }, blockNumber) {
+    async check({ body: { operation, sender } }, block) {
       if (operation.case === "zk") {
-        await zk.check(operation.value, { sender, transactionHash: hash, blockNumber });
+        await zk.check(operation.value, { sender, block, askedBy: sender });
       }
     },
-    begin({ number, timeMs }, state): BlockEffects {
-      const zkBlock = zk.begin(number, state.zk);
+    begin(block, state): BlockEffects {
+      const zkBlock = zk.begin(block, state.zk);
       return {
         async apply({ body: { operation, sender, nonce }, hash }) {
           switch (operation.case) {
             case "storage":
-              await executeOperation(state.programs, operation.value, { sender, nonce, timeMs });
+              await executeOperation(state.programs, operation.value, { sender, nonce, timeMs: block.timeMs });
               return 0;
             case "zk":
-              await zkBlock.apply(operation.value, { sender, transactionHash: hash });
-              return 0;
+              return await zkBlock.apply(operation.value, { sender, transactionHash: hash });
             case undefined:
               throw new Error("A transaction without an operation was not refused when it was read.");
           }

@@ -32,6 +32,9 @@ export interface VerificationKey {
 
 const { G1, G2, fields, pairingBatch } = bn254;
 
+/** Lengths of a proof's points, as they are encoded. */
+export const proofBytes = [64, 128, 64] as const;
+
 /**
  * Whether a proof holds for these public signals. About 50 ms of arithmetic.
  *

@@ -34,18 +34,33 @@ export type PathSearch =
 export interface MerkleTree {
   /** The newest root. */
   root(): MerkleRoot | Promise<MerkleRoot>;
-  /** The root after a block; undefined for a block that is not there yet, or older than those whose roots are known. */
+  /** The root after a block; undefined for a block that is not there yet, or so old that its root need not be known. */
   rootAfter(blockNumber: bigint): Promise<MerkleRoot | undefined>;
   /** The path of a commitment to a root that is known, or to the newest one. */
   path(commitment: string, root: string | undefined): PathSearch | Promise<PathSearch>;
 }
 
-/** Roots that were current after one of so many blocks, the newest among them, are known. */
+/**
+ * Roots that were current after one of so many blocks, the newest among them, are known, and so are those that were
+ * current within so long before the newest block's time.
+ */
 export const knownBlocks = 256;
+export const knownMinutes = 10;
 export const maxLeaves = 2 ** treeDepth;
 
+/** A block, as far as it matters here. */
+export interface BlockMoment {
+  readonly number: bigint;
+  /** As its header says it. */
+  readonly timeMs: number;
+}
+
 /** A root as it is stored: with the nodes above both leaves and empty places, by level, zero where there is none. */
-export interface NewRoot extends MerkleRoot {
+export interface NewRoot {
+  readonly root: string;
+  /** The block that makes it. */
+  readonly block: BlockMoment;
+  readonly leafCount: number;
   readonly edge: readonly bigint[];
 }
 
@@ -53,8 +68,11 @@ export interface NewRoot extends MerkleRoot {
 export interface TreeChanges {
   /** Whether a commitment is in the tree. */
   has(commitment: string): Promise<boolean>;
-  /** Whether a root was current after one of the {@link knownBlocks} blocks before this one. */
-  isKnownRoot(root: string, blockNumber: bigint): Promise<boolean>;
+  /**
+   * Whether a root was current after one of the {@link knownBlocks} blocks before this one, or at some time within
+   * the {@link knownMinutes} before this one's.
+   */
+  isKnownRoot(root: string, block: BlockMoment): Promise<boolean>;
   leafCount(): Promise<number>;
   /** On each level with an odd number of complete nodes, the last of these. */
   peaks(leafCount: number): Promise<Peaks>;
@@ -67,11 +85,11 @@ export interface TreeChanges {
 /**
  * Adds leaves, none of which is in the tree, and gives the new root.
  *
- * @param blockNumber the block that adds them.
+ * @param block the one that adds them.
  */
 export async function appendLeaves(
   tree: TreeChanges,
-  { leaves, blockNumber, foldAll }: { leaves: readonly bigint[]; blockNumber: bigint; foldAll: FoldAll },
+  { leaves, block, foldAll }: { leaves: readonly bigint[]; block: BlockMoment; foldAll: FoldAll },
 ): Promise<string> {
   const before = await tree.leafCount();
   const peaks = await tree.peaks(before);
@@ -82,6 +100,6 @@ export async function appendLeaves(
   const edge = edgeOf(leafCount, after);
   const root = toHex(edge[treeDepth] ?? after[treeDepth]!);
   const above = edge.slice(1, treeDepth).map((node) => node ?? 0n);
-  await tree.insertRoot({ root, blockNumber, leafCount, edge: above });
+  await tree.insertRoot({ root, block, leafCount, edge: above });
   return root;
 }

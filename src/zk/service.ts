@@ -4,7 +4,7 @@ import { Failure } from "../rpc/errors.js";
 import { normalizeHash } from "../rpc/parameters.js";
 import { answerOnce } from "../base/read-cache.js";
 import type { Implementation } from "../rpc/service.js";
-import { knownBlocks, type MerklePath, type MerkleRoot, type MerkleTree } from "./merkle-tree.js";
+import { knownBlocks, knownMinutes, type MerklePath, type MerkleRoot, type MerkleTree } from "./merkle-tree.js";
 import type { Nullifiers, NullifierSearch } from "./nullifiers.js";
 
 export interface ZkServiceParts {
@@ -14,7 +14,7 @@ export interface ZkServiceParts {
 
 const missing = {
   commitment: "The commitment is not in the tree.",
-  root: `No such root was current after one of the last ${knownBlocks} blocks.`,
+  root: `No such root was current after one of the last ${knownBlocks} blocks or within the last ${knownMinutes} minutes.`,
   "commitment under this root": "The commitment is in the tree, but came after this root.",
 } as const;
 
@@ -37,7 +37,7 @@ export function createZkService({ tree, nullifiers }: ZkServiceParts): Implement
       if (found === undefined) {
         throw new Failure(
           "NOT_FOUND",
-          `Roots are known after each of the last ${knownBlocks} blocks; block ${block} is none of them.`,
+          `Roots are known after each of the last ${knownBlocks} blocks, and after those of the last ${knownMinutes} minutes; block ${block} is none of them.`,
         );
       }
       return rootAnswer(found);

@@ -1,19 +1,20 @@
 /** Whether a nullifier may be spent. */
-import { LRUCache } from "lru-cache";
 import type { SpendNullifier } from "../../gen/gatehouse/zk/v1/operation_pb.js";
 import { hex32 } from "../base/hash.js";
 import { Failure } from "../rpc/errors.js";
 import type { VerificationKey } from "./groth16.js";
-import { knownBlocks, type TreeChanges } from "./merkle-tree.js";
+import { type BlockMoment, knownBlocks, knownMinutes, type TreeChanges } from "./merkle-tree.js";
+import { createProofVerifier, type ProofVerifier } from "./proof-verifier.js";
 import type { Nullifiers } from "./nullifiers.js";
 import { readElement } from "./field-element.js";
 import type { WorkerPool } from "./worker-pool.js";
 
-/** Who spends, by which transaction, in which block. */
+/** Who spends, in which block. */
 export interface SpendContext {
   readonly sender: string;
-  readonly transactionHash: string;
-  readonly blockNumber: bigint;
+  readonly block: BlockMoment;
+  /** Whose turn a proof waits for; undefined for a block that is being made or applied, which waits for nobody. */
+  readonly askedBy: string | undefined;
 }
 
 /** What a spend is checked against. */
@@ -24,7 +25,7 @@ export interface SpendState {
 
 /** What the check needs. */
 export interface SpendCheckParts {
-  readonly workerPool: Pick<WorkerPool, "verify">;
+  readonly workerPool: Pick<WorkerPool, "verify" | "threads">;
   /** What spends are verified against; where there is none, only authorities may spend. */
   readonly verificationKey: VerificationKey | undefined;
   /** Public keys of the genesis. */
@@ -34,33 +35,27 @@ export interface SpendCheckParts {
 /** Throws the Failure that the spend would be rejected with. */
 export type SpendCheck = (state: SpendState, spend: SpendNullifier, context: SpendContext) => Promise<void>;
 
-/** Verdicts on proofs that are kept, so that a transaction that was checked is not verified again for its block. */
-const keptVerdicts = 10_000;
-
 /** Builds the check. */
 export function createSpendCheck({ workerPool, verificationKey, authorities }: SpendCheckParts): SpendCheck {
-  const verdicts = new LRUCache<string, boolean>({ max: keptVerdicts });
+  const verifier = verificationKey && createProofVerifier(workerPool, verificationKey);
 
   async function checkProof(
-    key: VerificationKey,
+    { verify }: ProofVerifier,
     { tree }: SpendState,
     { nullifierHash, root, proof }: SpendNullifier,
-    { transactionHash, blockNumber }: SpendContext,
+    { block, askedBy }: SpendContext,
   ): Promise<void> {
     const signals = [readElement("A nullifier hash", nullifierHash), readElement("A root", root)];
     if (proof === undefined) {
       throw new Failure("INVALID_PROOF", "A nullifier is spent with a proof; there is none.");
     }
-    if (!(await tree.isKnownRoot(root, blockNumber))) {
-      throw new Failure("INVALID_PROOF", `The proof's root was current after none of the last ${knownBlocks} blocks.`);
+    if (!(await tree.isKnownRoot(root, block))) {
+      throw new Failure(
+        "INVALID_PROOF",
+        `The proof's root was current neither after one of the last ${knownBlocks} blocks nor within the last ${knownMinutes} minutes.`,
+      );
     }
-    let verdict = verdicts.get(transactionHash);
-    if (verdict === undefined) {
-      const { a, b, c } = proof;
-      verdict = await workerPool.verify({ key, proof: { a, b, c }, signals });
-      verdicts.set(transactionHash, verdict);
-    }
-    if (!verdict) {
+    if (!(await verify(proof, signals, askedBy))) {
       throw new Failure("INVALID_PROOF", "The proof does not hold for this nullifier and root.");
     }
   }
@@ -74,8 +69,8 @@ export function createSpendCheck({ workerPool, verificationKey, authorities }: S
     if (use !== undefined) {
       throw new Failure("ALREADY_EXISTS", `The nullifier is spent already, in block ${use.blockNumber}.`);
     }
-    if (verificationKey !== undefined) {
-      await checkProof(verificationKey, state, spend, context);
+    if (verifier !== undefined) {
+      await checkProof(verifier, state, spend, context);
     } else if (!authorities.includes(context.sender)) {
       throw new Failure(
         "PERMISSION_DENIED",

@@ -3,19 +3,48 @@ import { prepareBatch } from "../db/batch.js";
 import type { Queries } from "../db/database.js";
 import type { Dialect } from "../db/dialects.js";
 import type { NodeRun } from "./fold.js";
-import { knownBlocks, type MerklePath, type MerkleRoot, type MerkleTree, type TreeChanges } from "./merkle-tree.js";
+import {
+  type BlockMoment,
+  knownBlocks,
+  knownMinutes,
+  type MerklePath,
+  type MerkleRoot,
+  type MerkleTree,
+  type TreeChanges,
+} from "./merkle-tree.js";
 import { emptyNodes, toHex, treeDepth } from "./poseidon.js";
 
 const hashBytes = 32;
 /** Positions of a level; a node's id is its level times this plus its position. */
 const levelSize = 2 ** (treeDepth + 1);
+const knownMs = knownMinutes * 60_000;
 const nodeId = (level: number, position: number): number => level * levelSize + position;
 
-/** The block of the oldest root that is known when `head` is the newest block, as SQL. */
-function oldestKnownIn({ greater }: Dialect, head = "(SELECT max(number) FROM blocks)"): string {
-  const since = greater(`${head} - ${knownBlocks - 1}`, "0");
-  return `(SELECT max(block_number) FROM merkle_roots WHERE block_number <= ${since})`;
+/** The newest block, as SQL. */
+const newestBlock = {
+  number: "(SELECT max(number) FROM blocks)",
+  timeMs: "(SELECT timestamp_ms FROM blocks ORDER BY number DESC LIMIT 1)",
+};
+
+/** A block whose number and time are given, as SQL with a question mark for each. */
+const givenBlock: typeof newestBlock = { number: "CAST(? AS bigint)", timeMs: "CAST(? AS bigint)" };
+
+/**
+ * The block of the oldest root that is known, as SQL. A root counts until the next one comes: so it is the one that was
+ * current after the first of the last blocks, or at the beginning of the last minutes, whichever is older.
+ *
+ * @param newest the newest block as SQL; its number is asked for first, and then its time.
+ */
+function oldestKnownAt({ greater, lesser }: Dialect, newest: typeof newestBlock): string {
+  const firstBlock = greater(`${newest.number} - ${knownBlocks - 1}`, "0");
+  const byBlocks = `(SELECT max(block_number) FROM merkle_roots WHERE block_number <= ${firstBlock})`;
+  const byTime = `(SELECT block_number FROM merkle_roots WHERE timestamp_ms < ${newest.timeMs} - ${knownMs}
+    ORDER BY timestamp_ms DESC, block_number DESC LIMIT 1)`;
+  return lesser(byBlocks, `coalesce(${byTime}, 0)`);
 }
+
+/** The values of {@link givenBlock}. */
+const valuesOf = ({ number, timeMs }: BlockMoment): [number, number] => [Number(number), timeMs];
 
 interface RootRow {
   readonly root: string;
@@ -45,9 +74,9 @@ export function createTreeStore(db: Queries): MerkleTree {
   );
   const after = prepare<RootRow>(
     `SELECT root, block_number, leaf_count FROM merkle_roots
-      WHERE block_number <= ? AND block_number >= ${oldestKnownIn(dialect)}
-        AND CAST(? AS bigint) <= (SELECT max(number) FROM blocks)
-        AND CAST(? AS bigint) > (SELECT max(number) FROM blocks) - ${knownBlocks}
+      WHERE block_number <= ? AND CAST(? AS bigint) <= ${newestBlock.number}
+        AND (CAST(? AS bigint) > ${newestBlock.number} - ${knownBlocks}
+          OR (SELECT timestamp_ms FROM blocks WHERE number = CAST(? AS bigint) + 1) >= ${newestBlock.timeMs} - ${knownMs})
       ORDER BY block_number DESC LIMIT 1`,
   );
   const levels = Array.from({ length: treeDepth }, (_, level) => `(${level})`).join(", ");
@@ -62,7 +91,7 @@ export function createTreeStore(db: Queries): MerkleTree {
       LEFT JOIN merkle_roots r ON r.block_number = CASE WHEN k.value ->> 1 = ''
         THEN (SELECT max(block_number) FROM merkle_roots)
         ELSE (SELECT block_number FROM merkle_roots
-          WHERE root = k.value ->> 1 AND block_number >= ${oldestKnownIn(dialect)}) END`,
+          WHERE root = k.value ->> 1 AND block_number >= ${oldestKnownAt(dialect, newestBlock)}) END`,
   );
   return {
     async root() {
@@ -75,7 +104,7 @@ export function createTreeStore(db: Queries): MerkleTree {
         return undefined;
       }
       const number = Number(blockNumber);
-      const [row] = await after(number, number, number);
+      const [row] = await after(number, number, number, number);
       return row && toRoot(row);
     },
 
@@ -96,7 +125,7 @@ export function createTreeStore(db: Queries): MerkleTree {
 export function createTreeChanges(db: Queries): TreeChanges {
   const { dialect } = db;
   const rootIsKnown = db.prepare(
-    `SELECT 1 FROM merkle_roots WHERE root = ? AND block_number >= ${oldestKnownIn(dialect, "CAST(? AS bigint)")}`,
+    `SELECT 1 FROM merkle_roots WHERE root = ? AND block_number >= ${oldestKnownAt(dialect, givenBlock)}`,
   );
 
   return {
@@ -109,8 +138,8 @@ export function createTreeChanges(db: Queries): TreeChanges {
       return found !== undefined;
     },
 
-    async isKnownRoot(root, blockNumber) {
-      return (await rootIsKnown(root, Number(blockNumber) - 1)).length > 0;
+    async isKnownRoot(root, { number, timeMs }) {
+      return (await rootIsKnown(root, ...valuesOf({ number: number - 1n, timeMs }))).length > 0;
     },
 
     async leafCount() {
@@ -150,18 +179,20 @@ export function createTreeChanges(db: Queries): TreeChanges {
       }
     },
 
-    async insertRoot({ root, blockNumber, leafCount, edge }) {
-      const number = Number(blockNumber);
+    async insertRoot({ root, block, leafCount, edge }) {
+      const [number, timeMs] = valuesOf(block);
       await db.runAll((sql) => [
         sql("merkle_roots").insert({
           block_number: number,
           root,
+          timestamp_ms: timeMs,
           leaf_count: leafCount,
           edge: Buffer.concat(edge.map((node) => toBytes(toHex(node)))),
         }),
-        sql("merkle_roots")
-          .where("block_number", "<", sql.raw(oldestKnownIn(dialect, "CAST(? AS bigint)"), [number]))
-          .delete(),
+        sql.raw(`DELETE FROM merkle_roots WHERE block_number < ${oldestKnownAt(dialect, givenBlock)}`, [
+          number,
+          timeMs,
+        ]),
       ]);
     },
   };

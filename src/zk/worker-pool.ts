@@ -2,22 +2,20 @@
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { Piscina } from "piscina";
-import { Failure } from "../rpc/errors.js";
 import { fold, type FoldAll, type NodeRun } from "./fold.js";
 import type { verifyGroth16 } from "./groth16.js";
 
 /** The arithmetic of this feature, done elsewhere where it takes long. */
 export interface WorkerPool {
   readonly foldAll: FoldAll;
-  /** Rejects with the Failure OVERLOADED when too many wait already. */
+  /** How many threads there are at most. */
+  readonly threads: number;
   verify(task: Parameters<typeof verifyGroth16>[0]): Promise<boolean>;
   stop(): Promise<void>;
 }
 
 /** Up to so many leaves are folded at once, without a thread: some milliseconds. */
 const inlineLeaves = 128;
-/** Most proofs that wait to be verified. */
-const maxWaiting = 64;
 const idleMs = 5_000;
 const maxThreads = Math.max(1, Math.min(4, availableParallelism()));
 
@@ -41,12 +39,8 @@ export function createWorkerPool(): WorkerPool {
         ? tasks.map(fold)
         : await Promise.all(tasks.map((task) => run<NodeRun[]>("fold", task)));
     },
-    async verify(task) {
-      if (pool !== undefined && pool.queueSize >= maxWaiting) {
-        throw new Failure("OVERLOADED", "Too many proofs wait to be verified; try again in 5 s.", 5);
-      }
-      return await run<boolean>("verifyGroth16", task);
-    },
+    threads: maxThreads,
+    verify: (task) => run<boolean>("verifyGroth16", task),
     async stop() {
       await pool?.destroy();
     },

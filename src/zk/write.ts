@@ -1,18 +1,25 @@
 /** What transactions change in the commitment tree and among the nullifiers. */
 import type { ZkOperation } from "../../gen/gatehouse/zk/v1/operation_pb.js";
 import { Failure } from "../rpc/errors.js";
+import { costs } from "./cost.js";
 import { readElement } from "./field-element.js";
-import { appendLeaves, maxLeaves, type TreeChanges } from "./merkle-tree.js";
+import { appendLeaves, type BlockMoment, maxLeaves, type TreeChanges } from "./merkle-tree.js";
 import type { NullifierChanges } from "./nullifiers.js";
 import { createSpendCheck, type SpendCheckParts, type SpendContext, type SpendState } from "./spend-check.js";
 import type { WorkerPool } from "./worker-pool.js";
 
 /** Who changes something, by which transaction. */
-export type ZkContext = Omit<SpendContext, "blockNumber">;
+export interface ZkContext {
+  readonly sender: string;
+  readonly transactionHash: string;
+}
+
+/** Who wants to change something, in which block at the earliest, and whose turn it is. */
+export type ZkCheckContext = SpendContext & { readonly askedBy: string };
 
 /** What operations are checked against. */
 export interface ZkReads extends SpendState {
-  readonly tree: Pick<TreeChanges, "has" | "isKnownRoot">;
+  readonly tree: Pick<TreeChanges, "has" | "isKnownRoot" | "leafCount">;
 }
 
 /** What blocks change. */
@@ -23,17 +30,20 @@ export interface ZkState extends ZkReads {
 
 /** The changes of one block. */
 export interface ZkBlock {
-  /** Makes a change. Throws a Failure when it cannot be made. */
-  apply(operation: ZkOperation, context: ZkContext): Promise<void>;
+  /**
+   * Makes a change, and gives what it costs (./cost.ts). Once it did, the change is the block's: it can be taken back
+   * with the whole block only. Throws a Failure when it cannot be made.
+   */
+  apply(operation: ZkOperation, context: ZkContext): Promise<number>;
   /** Adds the block's leaves to the tree, and gives the new root if there are any. */
   finish(): Promise<string | undefined>;
 }
 
 export interface ZkChanges {
   /** Throws the Failure that the change would be rejected with in this block, as far as that is known now. */
-  check(operation: ZkOperation, context: SpendContext): Promise<void>;
+  check(operation: ZkOperation, context: ZkCheckContext): Promise<void>;
   /** Begins a block, whose changes are stored with it. */
-  begin(blockNumber: bigint, state: ZkState): ZkBlock;
+  begin(block: BlockMoment, state: ZkState): ZkBlock;
 }
 
 /** What the changes need. */
@@ -45,7 +55,7 @@ export interface ZkChangesParts extends SpendCheckParts {
 
 /** Builds the changes. */
 export function createZkChanges(parts: ZkChangesParts): ZkChanges {
-  const { newest, workerPool } = parts;
+  const { newest, workerPool, verificationKey } = parts;
   const checkSpend = createSpendCheck(parts);
 
   return {
@@ -53,6 +63,7 @@ export function createZkChanges(parts: ZkChangesParts): ZkChanges {
       switch (operation.case) {
         case "addCommitment":
           await checkCommitment(newest, operation.value.commitment);
+          checkRoom(await newest.tree.leafCount());
           return;
         case "spendNullifier":
           await checkSpend(newest, operation.value, context);
@@ -62,7 +73,7 @@ export function createZkChanges(parts: ZkChangesParts): ZkChanges {
       }
     },
 
-    begin(blockNumber, state) {
+    begin(block, state) {
       const { tree, nullifiers } = state;
       const leaves = new Map<string, bigint>();
       let leafCount: number | undefined;
@@ -76,17 +87,15 @@ export function createZkChanges(parts: ZkChangesParts): ZkChanges {
                 throw alreadyThere();
               }
               leafCount ??= await tree.leafCount();
-              if (leafCount + leaves.size >= maxLeaves) {
-                throw new Failure("OVERLOADED", `The commitment tree is full: it has ${maxLeaves} leaves.`);
-              }
+              checkRoom(leafCount + leaves.size);
               leaves.set(commitment, leaf);
-              return;
+              return costs.leaf;
             }
             case "spendNullifier": {
-              await checkSpend(state, operation.value, { ...context, blockNumber });
-              const { transactionHash } = context;
-              await nullifiers.insert(operation.value.nullifierHash, { blockNumber, transactionHash });
-              return;
+              const { sender, transactionHash } = context;
+              await checkSpend(state, operation.value, { sender, block, askedBy: undefined });
+              await nullifiers.insert(operation.value.nullifierHash, { blockNumber: block.number, transactionHash });
+              return verificationKey === undefined ? costs.nullifier : costs.proof;
             }
             case undefined:
               throw nothingToDo();
@@ -95,10 +104,17 @@ export function createZkChanges(parts: ZkChangesParts): ZkChanges {
         finish: async () =>
           leaves.size === 0
             ? undefined
-            : await appendLeaves(tree, { leaves: [...leaves.values()], blockNumber, foldAll: workerPool.foldAll }),
+            : await appendLeaves(tree, { leaves: [...leaves.values()], block, foldAll: workerPool.foldAll }),
       };
     },
   };
+}
+
+/** Final, since leaves stay for ever. */
+function checkRoom(leafCount: number): void {
+  if (leafCount >= maxLeaves) {
+    throw new Failure("INVALID_REQUEST", `The commitment tree is full: it has ${maxLeaves} leaves.`);
+  }
 }
 
 async function checkCommitment({ tree }: ZkReads, commitment: string): Promise<bigint> {

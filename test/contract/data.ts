@@ -127,7 +127,9 @@ export const programs: readonly SeedProgram[] = [
 
 /** Two, so that no node seals by itself. */
 export const authorities = [testKey(11), testKey(12)] as const;
+/** Time of all blocks but the last, and of that one: so much later that roots are known by the number of blocks alone. */
 export const blockTimeMs = createdMs + 60_000;
+export const lastBlockTimeMs = blockTimeMs + 11 * 60_000;
 
 const writer = testKey(13);
 

@@ -15,7 +15,7 @@ import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
 import { connectTransport, type Target, type TransportName } from "../helpers/transports.js";
 import { until } from "../helpers/until.js";
 import type { NodeName } from "./case.js";
-import { authorities, blocks, blockTimeMs, programs } from "./data.js";
+import { authorities, blocks, blockTimeMs, lastBlock, lastBlockTimeMs, programs } from "./data.js";
 
 /** Both nodes. */
 export type ContractNodes = Readonly<Record<NodeName, ContractNode>>;
@@ -48,8 +48,10 @@ async function seedMember(t: Teardown): Promise<string> {
     for (const program of programs) {
       await insertProgram(database, program);
     }
-    const chain = await openChain(database, authorities, () => blockTimeMs);
-    for (const transactions of blocks) {
+    let timeMs = blockTimeMs;
+    const chain = await openChain(database, authorities, () => timeMs);
+    for (const [i, transactions] of blocks.entries()) {
+      timeMs = i + 1 === lastBlock ? lastBlockTimeMs : blockTimeMs;
       for (const transaction of transactions) {
         await chain.submit(transaction);
       }

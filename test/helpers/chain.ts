@@ -48,6 +48,7 @@ export function effectsOn(
 /** The long arithmetic without threads. */
 export const inlinePool: WorkerPool = {
   foldAll: (tasks) => Promise.resolve(tasks.map(fold)),
+  threads: 1,
   verify: (task) => Promise.resolve(verifyGroth16(task)),
   stop: () => Promise.resolve(),
 };

@@ -107,9 +107,13 @@ export async function insertProgram({ write }: Database, program: SeedProgram): 
 }
 
 /** Adds leaves to the tree, as a block would. */
-export async function insertLeaves(database: Database, leaves: readonly bigint[], blockNumber: number): Promise<void> {
+export async function insertLeaves(
+  database: Database,
+  leaves: readonly bigint[],
+  blockNumber: number,
+  timeMs = 0,
+): Promise<void> {
   const { foldAll } = inlinePool;
-  await database.transaction((db) =>
-    appendLeaves(createTreeChanges(db), { leaves, blockNumber: BigInt(blockNumber), foldAll }),
-  );
+  const block = { number: BigInt(blockNumber), timeMs };
+  await database.transaction((db) => appendLeaves(createTreeChanges(db), { leaves, block, foldAll }));
 }

@@ -30,19 +30,24 @@ interface Fixture {
   readonly leaves: bigint[];
   /** Adds so many leaves as the next block. */
   readonly grow: (count: number) => Promise<void>;
-  /** The next block adds none. */
+  /** The next blocks add none. */
   readonly pass: (blocks: number) => Promise<void>;
+  /** The next block comes at this time. */
+  readonly setTime: (timeMs: number) => void;
 }
 
-async function open(t: Teardown, engine: Engine): Promise<Fixture> {
+/** @param blockMs - Time from block to block; without it, so long that the window of time is shorter than that of blocks. */
+async function open(t: Teardown, engine: Engine, blockMs = 3_000): Promise<Fixture> {
   const database = await engines.open(t, engine);
   const other = new IMT(poseidon2, 20, 0n, 2);
   const leaves: bigint[] = [];
   let block = -1;
+  let [nextMs, timeMs] = [0, 0];
   const pass = async (blocks: number): Promise<void> => {
     for (let i = 0; i < blocks; i++) {
       block++;
-      const row = { number: block, hash: String(block), timestamp_ms: 0 };
+      [timeMs, nextMs] = [nextMs, nextMs + blockMs];
+      const row = { number: block, hash: String(block), timestamp_ms: timeMs };
       await database.write.run((sql) => sql("blocks").insert(row));
     }
   };
@@ -53,10 +58,11 @@ async function open(t: Teardown, engine: Engine): Promise<Fixture> {
     other,
     leaves,
     pass,
+    setTime: (ms) => (nextMs = ms),
     grow: async (count) => {
       const added = Array.from({ length: count }, (_, i) => BigInt(leaves.length + i + 1) ** 41n % fieldOrder);
       await pass(1);
-      await insertLeaves(database, added, block);
+      await insertLeaves(database, added, block, timeMs);
       added.forEach((leaf) => other.insert(leaf));
       leaves.push(...added);
     },
@@ -144,13 +150,48 @@ for (const engine of engines.names) {
     t.is((await pathOf(tree, leaves[0]!, roots[1]!)).root, roots[1]!);
     // For the next block, 258, that which was current after one of the 256 before it is known: blocks 2 to 257.
     const newest = createTreeChanges(database.read);
-    t.false(await newest.isKnownRoot(roots[0]!, 258n));
-    t.true(await newest.isKnownRoot(roots[1]!, 258n));
+    const next = { number: 258n, timeMs: 258 * 3_000 };
+    t.false(await newest.isKnownRoot(roots[0]!, next));
+    t.true(await newest.isKnownRoot(roots[1]!, next));
 
     await grow(1);
     const kept = await database.read.rows((sql) => sql("merkle_roots"));
     t.is(kept.length, 4, "rows of roots that are not known any more are gone");
     t.is((await pathOf(tree, leaves[0]!, roots[2]!)).root, roots[2]!);
+  });
+
+  test(`${engine}: however many blocks there are, a root is known for ten minutes after the next one came`, async (t) => {
+    const { database, tree, leaves, grow, pass, setTime } = await open(t, engine, 250);
+    const newest = createTreeChanges(database.read);
+    await grow(2);
+    const { root } = await tree.root();
+    const [replacedMs, minutes] = [500, 10 * 60_000];
+    await grow(1);
+    await pass(300);
+    setTime(replacedMs + minutes);
+    await pass(1);
+    t.like(await tree.rootAfter(1n), { root, blockNumber: 1n });
+    t.is((await pathOf(tree, leaves[1]!, root)).root, root);
+    t.is(await tree.rootAfter(304n), undefined);
+    // A block counts by its own time.
+    t.true(await newest.isKnownRoot(root, { number: 304n, timeMs: replacedMs + minutes }));
+    t.false(await newest.isKnownRoot(root, { number: 304n, timeMs: replacedMs + minutes + 1 }));
+
+    setTime(replacedMs + minutes);
+    await grow(1);
+    t.is((await pathOf(tree, leaves[1]!, root)).root, root, "what is known is kept");
+    setTime(replacedMs + minutes + 1);
+    await grow(1);
+    t.is(await tree.rootAfter(1n), undefined);
+    t.deepEqual(await tree.path(toHex(leaves[1]!), root), { missing: "root" });
+    t.is((await tree.rootAfter(2n))!.leafCount, 3, "current until a moment ago");
+    const kept = await database.read.rows<{ block_number: number }>((sql) =>
+      sql("merkle_roots").orderBy("block_number").select("block_number"),
+    );
+    t.deepEqual(
+      kept.map(({ block_number }) => block_number),
+      [2, 304, 305],
+    );
   });
 }
 

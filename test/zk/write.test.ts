@@ -9,6 +9,7 @@ import { readTransaction, signBlock } from "../../src/chain/transaction.js";
 import type { Engine } from "../../src/db/dialects.js";
 import type { Failure } from "../../src/rpc/errors.js";
 import { parseVerificationKey, type VerificationKey } from "../../src/zk/groth16.js";
+import { maxLeaves } from "../../src/zk/merkle-tree.js";
 import { createTreeStore } from "../../src/zk/tree-store.js";
 import { createNullifierStore } from "../../src/zk/nullifier-store.js";
 import { fieldOrder, toHex } from "../../src/zk/poseidon.js";
@@ -32,6 +33,7 @@ async function open(t: Teardown, engine: Engine, verificationKey?: VerificationK
   let nonce = 0;
   const sign = (change: ZkChange, key = alice): Transaction => signZk(key, ++nonce, change);
   return {
+    database,
     chain,
     store,
     sign,
@@ -115,6 +117,16 @@ for (const engine of engines.names) {
     t.like(await tree.root(), { root: toHex(right), leafCount: 1, blockNumber: 1n });
   });
 
+  test(`${engine}: a full tree takes no leaf, and says so for good`, async (t) => {
+    const { chain, store, sign, refusal, database } = await open(t, engine);
+    const late = await chain.submit(sign(commit(toHex(5n))));
+    await database.write.run((sql) => sql("merkle_roots").update({ leaf_count: maxLeaves }));
+    t.is((await chain.seal(authority)).block, undefined);
+    const reason = "The commitment tree is full: it has 1048576 leaves.";
+    t.deepEqual(await store.fate(late), { status: "rejected", reason });
+    t.deepEqual(await refusal(commit(toHex(6n))), ["INVALID_REQUEST", reason]);
+  });
+
   test(`${engine}: without a verification key an authority spends, once, and nobody else`, async (t) => {
     const { chain, store, sign, nullifiers, refusal } = await open(t, engine);
     t.is((await refusal(spend(nullifier)))[0], "PERMISSION_DENIED");
@@ -148,7 +160,10 @@ for (const engine of engines.names) {
     t.is((await refusal(spending({ proof: undefined }), authority))[0], "INVALID_PROOF");
     t.is((await refusal(spending({ nullifierHash: toHex(78n) })))[0], "INVALID_PROOF");
     t.is((await refusal(spending({ proof: { ...proof, c: proof.a } })))[0], "INVALID_PROOF");
-    t.regex((await refusal(spending({ root: toHex(1n) })))[1], /current after none of the last 256 blocks/);
+    t.regex(
+      (await refusal(spending({ root: toHex(1n) })))[1],
+      /current neither after one of the last 256 blocks nor within the last 10 minutes/,
+    );
     t.is((await refusal(spending({ nullifierHash: toHex(fieldOrder) })))[0], "INVALID_REQUEST");
     t.is((await refusal(spending({ root: "0x1" })))[0], "INVALID_REQUEST");
 

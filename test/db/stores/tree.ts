@@ -12,7 +12,12 @@ export const testTree: StoreSuite = (engine, open) => {
     const empty = await tree.root();
     t.like(empty, { blockNumber: 0n, leafCount: 0 });
     const leaves = Array.from({ length: 1_000 }, (_, i) => BigInt(i + 1));
-    const root = { root: toHex(99n), blockNumber: 1n, leafCount: 1_000, edge: new Array<bigint>(19).fill(5n) };
+    const root = {
+      root: toHex(99n),
+      block: { number: 1n, timeMs: 0 },
+      leafCount: 1_000,
+      edge: new Array<bigint>(19).fill(5n),
+    };
     const store = (): Promise<void> =>
       transaction(async (db) => {
         const inside = createTreeChanges(db);
@@ -44,9 +49,10 @@ export const testTree: StoreSuite = (engine, open) => {
     t.is(await tree.rootAfter(2n ** 60n), undefined);
     // 1,000 leaves: an odd number of complete nodes on the levels 3, 5, 6, 7, 8 and 9, of which one was stored.
     t.deepEqual(await changes.peaks(1_000), { 3: 77n });
-    t.true(await changes.isKnownRoot(root.root, 2n));
-    t.true(await changes.isKnownRoot(empty.root, 2n));
-    t.false(await changes.isKnownRoot(toHex(98n), 2n));
+    const next = { number: 2n, timeMs: 0 };
+    t.true(await changes.isKnownRoot(root.root, next));
+    t.true(await changes.isKnownRoot(empty.root, next));
+    t.false(await changes.isKnownRoot(toHex(98n), next));
     const path = await tree.path(toHex(7n), undefined);
     t.like(path, { leafIndex: 6, root: root.root, blockNumber: 1n });
     t.deepEqual(await tree.path(toHex(7n), empty.root), { missing: "commitment under this root" });

@@ -115,7 +115,8 @@ export enum Reason {
 
   /**
    * The zero-knowledge proof is missing, does not hold, or is for a root that is
-   * not known any more. Make one for a root of the last 256 blocks.
+   * not known any more. Make one for a root of the last 256 blocks or ten
+   * minutes.
    *
    * @generated from enum value: REASON_INVALID_PROOF = 5;
    */

@@ -56,8 +56,8 @@ export const ZkOperationSchema: GenMessage<ZkOperation> = /*@__PURE__*/
  * Adds a commitment as the next leaf. Any sender may, once for each
  * commitment.
  *
- * Errors: INVALID_REQUEST for a malformed commitment; ALREADY_EXISTS for one
- * that is in the tree; OVERLOADED when the tree's 2^20 leaves are used up.
+ * Errors: INVALID_REQUEST for a malformed commitment, and when the tree's 2^20
+ * leaves are used up; ALREADY_EXISTS for one that is in the tree.
  *
  * @generated from message gatehouse.zk.v1.AddCommitment
  */
@@ -85,7 +85,7 @@ export const AddCommitmentSchema: GenMessage<AddCommitment> = /*@__PURE__*/
  *
  * Errors: INVALID_REQUEST for a malformed hash; ALREADY_EXISTS for a nullifier
  * that is spent; INVALID_PROOF for a proof that does not hold, or a root that
- * is none of the last 256 blocks; PERMISSION_DENIED for a sender who may not.
+ * is not known; PERMISSION_DENIED for a sender who may not.
  *
  * @generated from message gatehouse.zk.v1.SpendNullifier
  */
@@ -100,7 +100,8 @@ export type SpendNullifier = Message<"gatehouse.zk.v1.SpendNullifier"> & {
 
   /**
    * Root that the proof was made for: 0x and 64 lower-case hex digits. Current
-   * after at least one of the last 256 blocks. Only with a proof.
+   * after at least one of the 256 blocks before its own, or at some time within
+   * the ten minutes before its block's. Only with a proof.
    *
    * @generated from field: string root = 2;
    */

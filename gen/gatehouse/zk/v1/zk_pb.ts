@@ -6,9 +6,11 @@
 // hashed with Poseidon (circomlib parameters, BN254, two inputs); an empty
 // leaf is 0. Hashes are 0x and 64 lower-case hex digits.
 //
-// A proof holds for one root, and a block may change the root at any time. So
-// the roots of the last 256 blocks stay known: a proof that was asked for, made
-// into a zero-knowledge proof and sent in is still good when it arrives.
+// A proof holds for one root, and a block may change the root at any time. So a
+// root is known while it was current after one of the last 256 blocks, or at
+// some time within the last ten minutes, by the times in the headers of blocks:
+// a proof that was asked for, made into a zero-knowledge proof and sent in is
+// still good when it arrives.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -288,8 +290,8 @@ export const ZkService: GenService<{
   /**
    * The root of the commitment tree: the current one, or the one after a block.
    *
-   * Errors: NOT_FOUND for a block that is not there yet, or that is older than
-   * the last 256.
+   * Errors: NOT_FOUND for a block that is not there yet, or that is none of the
+   * last 256 and was not the newest one within the last ten minutes.
    *
    * @generated from rpc gatehouse.zk.v1.ZkService.GetMerkleRoot
    */
@@ -299,12 +301,12 @@ export const ZkService: GenService<{
     output: typeof GetMerkleRootResponseSchema;
   },
   /**
-   * Proof that a commitment is in the tree, for the current root or one of the
-   * last 256 blocks.
+   * Proof that a commitment is in the tree, for the current root or another one
+   * that is known.
    *
    * Errors: INVALID_REQUEST for a malformed commitment or root; NOT_FOUND for a
    * commitment that is not in the tree, or was not yet under that root, and for
-   * a root that is none of the last 256 blocks.
+   * a root that is not known.
    *
    * @generated from rpc gatehouse.zk.v1.ZkService.GetMerkleProof
    */

@@ -1,0 +1,44 @@
+/** Wrong proofs of many clients at a real node. */
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import test from "ava";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { toHex } from "../../src/zk/poseidon.js";
+import { signZk, type ZkChange } from "../helpers/transactions.js";
+import { proveAnything, verificationKeyJson } from "../helpers/groth16.js";
+import { testKey } from "../helpers/keys.js";
+import { askJson } from "../helpers/plain-client.js";
+import { authorityDirectory } from "../helpers/start-member.js";
+import { startTestNode } from "../helpers/start-node.js";
+import { until } from "../helpers/until.js";
+
+const authority = testKey(1);
+
+test("120 clients of wrong proofs keep no honest spend out of the next blocks", async (t) => {
+  const dir = await authorityDirectory(t, authority);
+  const genesis = { name: "test", authorities: [authority.publicKey], zk: { verificationKey: verificationKeyJson } };
+  await writeFile(join(dir, "genesis.json"), JSON.stringify(genesis));
+  const node = await startTestNode(t, { genesis: "genesis.json" }, dir);
+  const { submitTransaction } = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
+  const { rootHash: root } = await askJson<{ rootHash: string }>(node.port, "/zk/merkle-root");
+  const spending = (nullifier: bigint, signals: readonly [bigint, bigint]): ZkChange => ({
+    case: "spendNullifier",
+    value: { nullifierHash: toHex(nullifier), root, proof: proveAnything(signals) },
+  });
+  const submit = async (who: number, change: ZkChange): Promise<string> =>
+    await submitTransaction({ transaction: signZk(testKey(who), 1, change) }).then(
+      () => "taken",
+      (error: unknown) => (error as Error).message,
+    );
+  const wrong = Array.from({ length: 120 }, (_, i) => spending(BigInt(1_000 + i), [BigInt(i), 1n]));
+  const right = Array.from({ length: 20 }, (_, i) => spending(BigInt(1 + i), [BigInt(1 + i), BigInt(root)]));
+  const refused = Promise.all(wrong.map((change, i) => submit(100 + i, change)));
+  t.deepEqual(await Promise.all(right.map((change, i) => submit(2 + i, change))), new Array(20).fill("taken"));
+  t.true((await refused).every((message) => message.includes("The proof does not hold")));
+  await until(async () => {
+    const { used } = await askJson<{ used: boolean }>(node.port, `/zk/nullifier/${toHex(20n)}`);
+    return used;
+  });
+});
