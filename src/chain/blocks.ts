@@ -9,7 +9,7 @@ import type { Genesis } from "./genesis.js";
 import { beginInclusion, type Inclusion, inNonceOrder } from "./inclusion.js";
 import type { ChainChanges, ChainHead, ChainStore } from "./store.js";
 import { type ChainRules, type ReadBlock, type ReadTransaction, readTransaction, signBlock } from "./transaction.js";
-import { maxMadeWork } from "./work.js";
+import { maxBlockWork } from "./work.js";
 
 /** What blocks are checked against, and stored in. */
 export interface BlockParts<State> {
@@ -176,7 +176,7 @@ async function includeWhatFits(
     if (deferred.has(body.sender)) {
       continue;
     }
-    if (included.length > 0 && (sizeBytes + signed.body.length > maxBlockBytes || inclusion.work() >= maxMadeWork)) {
+    if (included.length > 0 && (sizeBytes + signed.body.length > maxBlockBytes || inclusion.work() >= maxBlockWork)) {
       break;
     }
     try {

@@ -2,7 +2,7 @@
 import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
 import { callerOf } from "../helpers/caller.js";
 import type { PlainRequest } from "../helpers/plain-client.js";
-import { pendingHash, people } from "./data.js";
+import { withShownPending, people } from "./data.js";
 
 /** Who signs a request; nobody does otherwise. */
 export type CallerName = "owner" | "friend" | "member" | "enemy";
@@ -66,8 +66,7 @@ export function plainRequestOf(contractCase: ContractCase): PlainRequest {
 
 /** What differs from run to run, replaced by a word; the types stay visible in what the other tests check. */
 export function mask(text: string): string {
-  return text
-    .replaceAll(pendingHash, "<pending>")
+  return withShownPending(text)
     .replace(/"(time|since|timestamp)":1[789]\d{11}\b/g, '"$1":"<ms>"')
     .replace(/"(uptime_s|heartbeat_age_s)":\d+(\.\d+)?/g, '"$1":"<s>"')
     .replace(/"(port|requested|actual)":\d+/g, '"$1":"<port>"')

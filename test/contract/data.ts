@@ -135,7 +135,7 @@ const writer = testKey(13);
 
 const network = sha256(genesisOf(...authorities));
 /** What is in the blocks expires at one time in every run, what is handed in while the node runs after a while. */
-const old: SigningOptions = { network, expiresMs: blockTimeMs + 600_000 };
+const old: SigningOptions = { network, expiresMs: blockTimeMs + 3_600_000 };
 
 const written = signTransaction(writer, 1, createPublic("written", '{"a":1}'), old);
 const broken = signTransaction(writer, 2, { case: "deleteProgram", value: { storageAddress: unknown } }, old);
@@ -162,8 +162,19 @@ export const blocks = [
 ];
 export const lastBlock = blocks.length;
 /** Hash of block 1, which is the same in every run: its bytes are, and Ed25519 leaves nothing to chance. */
-export const firstBlockHash = "0x771ef3de6ac4b9e4e85351ef792420a9bbcc49568e80aa18babe0840aba4cbce";
+export const firstBlockHash = "0x9b42621e5b7a905ab905f734223d0394e909c4ebaa07014ec27118e07cbbcc55";
 export const pendingTransaction = signTransaction(writer, 3, createPublic("pending", "{}"), { network });
 export const pendingHash = sha256(pendingTransaction.body);
+/** The same, as it is shown: the real one expires at another time in every run. */
+const shownPending = signTransaction(writer, 3, createPublic("pending", "{}"), old);
+
+/** A text with the pending transaction as it is in every run. */
+export function withShownPending(text: string): string {
+  const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
+  return text
+    .replaceAll(pendingHash, sha256(shownPending.body))
+    .replaceAll(base64(pendingTransaction.body), base64(shownPending.body))
+    .replaceAll(base64(pendingTransaction.signature), base64(shownPending.signature));
+}
 export const forgedTransaction = { ...pendingTransaction, signature: Buffer.alloc(64) };
 export const usedNonce = signTransaction(writer, 1, createPublic("again", "{}"), { network });

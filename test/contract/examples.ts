@@ -10,6 +10,7 @@ import { http } from "../../gen/google/api/annotations_pb.js";
 import type { Example } from "../../src/rpc/describe/examples.js";
 import { referenceJson } from "../helpers/reference-json.js";
 import { type ContractCase, contractCase } from "./case.js";
+import { withShownPending } from "./data.js";
 
 /** What no case of the contract asks, and an example should. They come after the cases. */
 export const askedBeside: readonly ContractCase[] = [
@@ -44,7 +45,7 @@ export async function readExamples(): Promise<Examples> {
 
 /** Keeps them for the node to show. */
 export async function writeExamples(examples: Examples): Promise<void> {
-  await writeFile(file, await format(JSON.stringify(examples), { parser: "json", printWidth: 120 }));
+  await writeFile(file, await format(withShownPending(JSON.stringify(examples)), { parser: "json", printWidth: 120 }));
 }
 
 /** Makes them of every case and its answer. */
