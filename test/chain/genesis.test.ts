@@ -1,3 +1,8 @@
+import { create, toBinary } from "@bufbuild/protobuf";
+import { BlockHeaderSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { sha256 } from "../../src/base/hash.js";
+import { genesisOf } from "../helpers/genesis.js";
+import { testKey } from "../helpers/keys.js";
 import test from "ava";
 import { writeFile } from "node:fs/promises";
 import { createHash } from "node:crypto";
@@ -96,4 +101,18 @@ test("a file that is missing or cannot be read is said with its path", async (t)
     message: new RegExp(`^The genesis file ${dir}/none.json cannot be read: ENOENT`),
   });
   await t.throwsAsync(startTestNode(t, { genesis: dir }), { message: /cannot be read: EISDIR/ });
+});
+
+test("a chain whose blocks do not name their network is of an older format, and is refused", async (t) => {
+  const dir = await temporaryDirectory(t);
+  const genesis = await genesisFile(t, genesisOf(testKey(1)));
+  await (await startTestNode(t, { genesis }, dir)).stop();
+  await seedDatabase(dir, async ({ write }) => {
+    const header = create(BlockHeaderSchema, { number: 1n, proposer: testKey(1).publicKey });
+    const bytes = Buffer.from(toBinary(BlockHeaderSchema, header));
+    const row = { number: 1, hash: sha256(bytes), timestamp_ms: 1, header: bytes, signature: testKey(1).sign(bytes) };
+    await write.run((sql) => sql("blocks").insert(row));
+  });
+  const { message } = await t.throwsAsync(startTestNode(t, { genesis }, dir), { instanceOf: StartError });
+  t.regex(message, /holds a chain of format 1, .* start with another --data-dir or --database/);
 });
