@@ -48,7 +48,7 @@ async function endure(name: string, attack: Attack, files: TargetFiles, seconds:
     const before = await look(node, target);
     const attacker = startAttack({ name, target });
     const memory = watchMemory(node.pid);
-    const witness = await standBy({ port: node.port, seconds });
+    const witness = await standBy({ port: node.port, seconds, network: target.genesisHash });
     const deeds = await attacker.stop();
     await sleep(settleMs);
     const { rssBytes, socketBytes } = memory.stop();
@@ -79,7 +79,7 @@ async function endure(name: string, attack: Attack, files: TargetFiles, seconds:
   }
 }
 
-function witnessFigures({ health, head }: Witness): Record<string, number> {
+function witnessFigures({ health, head, writing }: Witness): Record<string, number> {
   return {
     ...latencyFigures(health.latencies, "/health "),
     "/health max ms": health.latencies.at(-1) ?? NaN,
@@ -88,6 +88,11 @@ function witnessFigures({ health, head }: Witness): Record<string, number> {
     "/chain/head answered": head.answered,
     "/chain/head refused": head.refused,
     "/chain/head failed": head.failed,
+    "honest transactions": writing.blocks.length,
+    "in a block after, p50": writing.blocks[Math.floor(writing.blocks.length / 2)] ?? NaN,
+    "in a block after, max": writing.blocks.at(-1) ?? NaN,
+    "honest refused": writing.refused,
+    "honest lost": writing.lost,
   };
 }
 

@@ -5,6 +5,7 @@ import { peerAttacks } from "./peers.js";
 import { readerAttacks } from "./readers.js";
 import { requestAttacks } from "./requests.js";
 import { streamAttacks } from "./streams.js";
+import { writerAttacks } from "./writers.js";
 
 /** In the order in which they are made. */
 export const attacks: Attacks = {
@@ -13,4 +14,5 @@ export const attacks: Attacks = {
   ...readerAttacks,
   ...frameAttacks,
   ...peerAttacks,
+  ...writerAttacks,
 };

@@ -1,5 +1,5 @@
 /** Keys of Ed25519, made of node:crypto alone. */
-import { createPrivateKey, createPublicKey, type KeyObject, sign } from "node:crypto";
+import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, sign } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 
 /** A key that is the same in every run. */
@@ -13,9 +13,18 @@ export interface TestKey {
 /** PKCS #8 before the 32 bytes of an Ed25519 key. */
 const pkcs8Prefix = Buffer.from("302e020100300506032b657004220420", "hex");
 
-/** The key of a number. */
-export function testKey(seed: number): TestKey {
-  const der = Buffer.concat([pkcs8Prefix, Buffer.alloc(32, seed)]);
+/** The key of a number, 0 to 255. */
+export function testKey(number: number): TestKey {
+  return keyOf(Buffer.alloc(32, number));
+}
+
+/** A key that nobody has. */
+export function newKey(): TestKey {
+  return keyOf(randomBytes(32));
+}
+
+function keyOf(seed: Buffer): TestKey {
+  const der = Buffer.concat([pkcs8Prefix, seed]);
   const privateKey = createPrivateKey({ key: der, format: "der", type: "pkcs8" });
   const raw = createPublicKey(privateKey).export({ format: "der", type: "spki" }).subarray(-32);
   return {
