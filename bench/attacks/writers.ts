@@ -83,8 +83,8 @@ export const writerAttacks: Attacks = {
     4,
     byNewKeys((i) => createPublic(`p${i}`, mebibyte)),
   ),
-  "commitments by new keys": floods(4, (network, i) => signZk(newKey(), 1, commit(randomElement()), { network })),
-  "transactions of another network": floods(4, (_, i) =>
+  "commitments by new keys": floods(4, (network) => signZk(newKey(), 1, commit(randomElement()), { network })),
+  "transactions of another network": floods(4, () =>
     signTransaction(newKey(), 1, createPublic("a", "{}"), { network: `0x${"1".repeat(64)}` }),
   ),
 };
