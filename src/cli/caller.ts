@@ -1,8 +1,10 @@
 /** Keys on the command line: to sign transactions, and to say who reads. */
 import type { Command } from "commander";
 import { resolve } from "node:path";
+import { hex32 } from "../base/hash.js";
 import { identityMessage } from "../base/identity-message.js";
 import { loadNodeKey, type NodeKey } from "../base/node-key.js";
+import { askSuccessfully } from "./ask-node.js";
 import { ExitError } from "./output.js";
 
 /** Adds `--key` to a command. */
@@ -24,9 +26,38 @@ export async function loadKey(path: string | undefined): Promise<NodeKey> {
   });
 }
 
-/** The three headers that prove an identity for the next five minutes. */
-export function identityHeaders(key: NodeKey): Record<"identity" | "timestamp" | "signature", string> {
+/** Where an identity is proved, as a command is told. */
+export interface NetworkFlags {
+  readonly node: string;
+  readonly network?: string;
+}
+
+/** Adds `--network` to a command that proves an identity. */
+export function addNetworkFlag(command: Command): Command {
+  return command.option(
+    "--network <HASH>",
+    "The network on which to prove it, its genesis hash; the node is asked when it is not given.",
+  );
+}
+
+/**
+ * The headers that prove an identity on one network for the next five minutes.
+ *
+ * @throws ExitError when the network is none, or is not given and the node does not tell it.
+ */
+export async function identityHeaders(key: NodeKey, flags: NetworkFlags): Promise<Record<string, string>> {
+  const network = flags.network ?? (await networkOf(flags.node));
+  if (!hex32.test(network)) {
+    throw new ExitError(`--network must be 0x and 64 lower-case hex digits, not "${network.slice(0, 80)}".`, 2);
+  }
   const identity = `ed25519:${key.publicKey}`;
   const timestamp = String(Date.now());
-  return { identity, timestamp, signature: `0x${key.sign(identityMessage(identity, timestamp)).toString("hex")}` };
+  const signature = `0x${key.sign(identityMessage(identity, timestamp, network)).toString("hex")}`;
+  return { identity, timestamp, network, signature };
+}
+
+/** Hash of the genesis of the network that the node says it belongs to. */
+async function networkOf(node: string): Promise<string> {
+  const { genesisHash } = JSON.parse(await askSuccessfully(node, "/chain/head")) as { readonly genesisHash?: unknown };
+  return String(genesisHash);
 }

@@ -116,7 +116,7 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .part({
     name: "edge",
-    needs: ["core", "key", "network", "health", "chain", "programs", "tree", "nullifiers"],
+    needs: ["core", "key", "genesis", "network", "health", "chain", "programs", "tree", "nullifiers"],
     provides: ["edge", "metrics"],
     run: ({ core, ...parts }) => createNodeEdge(core, parts),
   })
@@ -172,12 +172,12 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .step({
     name: "omni",
-    needs: ["core", "key", "network", "chainService"],
+    needs: ["core", "key", "genesis", "network", "chainService"],
     provides: ["omniPort"],
-    async run({ core, key, network, chainService }) {
+    async run({ core, key, genesis, network, chainService }) {
       const { config, addresses } = core;
       const services = listInternalServices({ peer: network.service, chain: chainService });
-      const omniPort = await openInternalPort(core, { services, key });
+      const omniPort = await openInternalPort(core, { services, key, genesis });
       const made = `${config.omniTls ? "https" : "http"}://${new URL(addresses.connectionString).hostname}:${omniPort}`;
       addresses.omniUrl = network.nameEndpoint(config.omniUrl ?? made);
       return { omniPort };

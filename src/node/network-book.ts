@@ -1,4 +1,6 @@
 /** Whom a node knows: the stored address book and the peers file, and what the operator does with them. */
+import { isStrongKey } from "../base/ed25519.js";
+import { hex32 } from "../base/hash.js";
 import { messageOf } from "../base/message-of.js";
 import { StartError } from "../base/start-error.js";
 import { readPeersFile } from "../config/peers-file.js";
@@ -110,6 +112,9 @@ export function createBookCommands(
   return {
     async addPeer(text, identity) {
       const endpoint = parseEndpoint(text, policy);
+      if (identity !== undefined && !(hex32.test(identity) && isStrongKey(identity))) {
+        throw new Failure("INVALID_REQUEST", "The identity is no key of a node: 0x and 64 lower-case hex digits.");
+      }
       if (endpoint === addresses.omniUrl) {
         throw new Failure("INVALID_REQUEST", "It is this node itself.");
       }
