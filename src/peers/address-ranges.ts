@@ -41,9 +41,7 @@ const globalIpv6 = listOf("2000::/3");
 /** How far a node goes for an address. */
 export function reachOf(address: string): Reach {
   const ip = plainAddress(address);
-  const own = reachOfOne(ip);
-  const carried = own === "never" || ip === "::1" ? [] : carriedAddresses(ip).map(reachOfOne);
-  const all = [own, ...carried];
+  const all = [ip, ...carriedAddresses(ip)].map(reachOfOne);
   return (["never", "private"] as const).find((reach) => all.includes(reach)) ?? "public";
 }
 

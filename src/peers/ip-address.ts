@@ -43,10 +43,6 @@ export function carriedAddresses(ip: string): string[] {
   const g = groupsOf(ip);
   const last = toIpv4(g[6]!, g[7]!);
   const carried: string[] = [];
-  // IPv4-compatible, and translated (SIIT).
-  if (g.slice(0, 4).every((group) => group === 0) && (g[4] === 0xffff || g[4] === 0) && g[5] === 0) {
-    carried.push(last);
-  }
   if (g[0] === 0x64 && g[1] === 0xff9b) {
     carried.push(...translated(g));
   }
@@ -67,7 +63,8 @@ export function carriedAddresses(ip: string): string[] {
 
 /**
  * NAT64: 64:ff9b::/96, and prefixes of a site's own in 64:ff9b:1::/48 of 48, 56, 64 and 96 bits, between which eight bits
- * of zero stand in the address (RFC 6052, 2.2).
+ * of zero stand in the address (RFC 6052, 2.2). Which of these a site has nobody can see; what begins with a zero is the
+ * suffix of another one.
  */
 function translated(g: readonly number[]): string[] {
   const last = toIpv4(g[6]!, g[7]!);
@@ -79,7 +76,7 @@ function translated(g: readonly number[]): string[] {
     toIpv4(g[3]!, ((g[4]! & 0xff) << 8) | (g[5]! >> 8)),
     toIpv4(((g[3]! & 0xff) << 8) | (g[4]! & 0xff), g[5]!),
     toIpv4(((g[4]! & 0xff) << 8) | (g[5]! >> 8), ((g[5]! & 0xff) << 8) | (g[6]! >> 8)),
-  ];
+  ].filter((ip) => !ip.startsWith("0."));
 }
 
 /** What belongs to one who has an address: an IPv4 address itself, of IPv6 the /64, as a key. */
