@@ -4,6 +4,7 @@
  */
 import { loadOrCreateNodeKey } from "../base/node-key.js";
 import { messageOf } from "../base/message-of.js";
+import { claimDirectory } from "../base/private-files.js";
 import { adoptGenesis, verifyStoredChain } from "../chain/genesis.js";
 import { createChainService } from "../chain/service.js";
 import { createChainStore } from "../chain/chain-store.js";
@@ -42,7 +43,12 @@ export const bootTable = BootTable.of<BootBeginning>()
     name: "identity",
     needs: ["core"],
     provides: ["key"],
-    run: async ({ core }) => ({ key: await loadOrCreateNodeKey(core.config.dataDir) }),
+    async run({ core: { config, log } }) {
+      if (await claimDirectory(config.dataDir)) {
+        log.warn({ directory: config.dataDir }, "The data directory was open to others than its owner; it is closed now");
+      }
+      return { key: await loadOrCreateNodeKey(config.dataDir) };
+    },
   })
   .step({
     name: "database",
