@@ -41,9 +41,7 @@ export function isStrongKey(publicKey: string): boolean {
  * @param signature 64 bytes.
  */
 export function verifyEd25519(publicKey: string, bytes: Uint8Array, signature: Uint8Array): boolean {
-  return (
-    signature.length === 64 && isStrongKey(publicKey) && verify(null, bytes, toKeyObject(publicKey), signature)
-  );
+  return signature.length === 64 && isStrongKey(publicKey) && verify(null, bytes, toKeyObject(publicKey), signature);
 }
 
 function toKeyObject(publicKey: string): KeyObject {

@@ -45,7 +45,10 @@ export const bootTable = BootTable.of<BootBeginning>()
     provides: ["key"],
     async run({ core: { config, log } }) {
       if (await claimDirectory(config.dataDir)) {
-        log.warn({ directory: config.dataDir }, "The data directory was open to others than its owner; it is closed now");
+        log.warn(
+          { directory: config.dataDir },
+          "The data directory was open to others than its owner; it is closed now",
+        );
       }
       return { key: await loadOrCreateNodeKey(config.dataDir) };
     },

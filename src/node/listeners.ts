@@ -74,10 +74,7 @@ interface Internal {
 }
 
 /** Binds the port between nodes: both ends of a connection prove who they are. */
-export async function openInternalPort(
-  core: NodeCore,
-  { services, key, genesis }: Internal,
-): Promise<number> {
+export async function openInternalPort(core: NodeCore, { services, key, genesis }: Internal): Promise<number> {
   const { config, onInternalError, onStop } = core;
   const gate = createEdge({
     trustedProxies: [],

@@ -85,7 +85,10 @@ async function lookUp(host: string): Promise<string[]> {
   try {
     return (await lookup(host, { all: true })).map(({ address }) => address);
   } catch (error) {
-    throw new CallError(`The name cannot be looked up: ${(error as NodeJS.ErrnoException).code ?? "no answer"}.`, false);
+    throw new CallError(
+      `The name cannot be looked up: ${(error as NodeJS.ErrnoException).code ?? "no answer"}.`,
+      false,
+    );
   }
 }
 

@@ -14,9 +14,7 @@ function groupsOfPart(text: string): number[] {
     return [];
   }
   const bytes = text.split(".").map(Number);
-  return bytes.length === 4
-    ? [bytes[0]! * 256 + bytes[1]!, bytes[2]! * 256 + bytes[3]!]
-    : [parseInt(text, 16)];
+  return bytes.length === 4 ? [bytes[0]! * 256 + bytes[1]!, bytes[2]! * 256 + bytes[3]!] : [parseInt(text, 16)];
 }
 
 /** Two groups as an IPv4 address. */

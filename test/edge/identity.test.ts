@@ -269,10 +269,7 @@ test("a key of small order is nobody, whatever was signed with it", async (t) =>
 
 test("a signature is verified once, and forgotten when it is stale", (t) => {
   let now = 1_700_000_000_000;
-  const identify = createIdentify(
-    { identityMode: "signed", identityForm: "any", network: undefined },
-    () => now,
-  );
+  const identify = createIdentify({ identityMode: "signed", identityForm: "any", network: undefined }, () => now);
   const headers = owner.headers({ timestamp: now });
   const get = (name: string): string | undefined => headers[name];
   t.is(identify(get), owner.publicKey);

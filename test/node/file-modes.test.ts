@@ -105,7 +105,17 @@ test("so are the files that commands write", async (t) => {
   const home = await temporaryDirectory(t);
   const network = await startCli(
     t,
-    ["devnet", "--nodes", "1", "--data-dir", join(home, "net"), "--rpc-port", String(await freePort()), "--log-level", "fatal"],
+    [
+      "devnet",
+      "--nodes",
+      "1",
+      "--data-dir",
+      join(home, "net"),
+      "--rpc-port",
+      String(await freePort()),
+      "--log-level",
+      "fatal",
+    ],
     {},
     withUmask("000"),
   );

@@ -25,7 +25,11 @@ async function startVictim(t: Teardown, ports: number) {
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     t.teardown(() => server.close());
     const { port } = server.address() as { readonly port: number };
-    state.endpoints.push(`https://127.0.0.1:${port}`, `https://localhost:${port}`, `https://[::ffff:127.0.0.1]:${port}`);
+    state.endpoints.push(
+      `https://127.0.0.1:${port}`,
+      `https://localhost:${port}`,
+      `https://[::ffff:127.0.0.1]:${port}`,
+    );
   }
   return state;
 }
@@ -82,25 +86,28 @@ test.serial("nor does an operator who names it again and again, or forgets it in
   t.true(victim.connections <= 1 + Math.floor((Date.now() - startMs) / (interval * 500)), `${victim.connections}`);
 });
 
-test.serial("a peer that is in touch is not asked because strangers name its endpoint, and stays in touch", async (t) => {
-  const node = await startMemberOf(t, { key: authority, genesis, flags: { "loop-interval": "5" } });
-  let asked = 0;
-  const peer = await startOddPeer(t, {
-    key: testKey(7),
-    genesisHash,
-    status() {
-      asked++;
-      return {};
-    },
-  });
-  const holder = connectStranger(t, node.ports["omni"]!, testKey(7));
-  await holder.handshake({ endpoint: peer.endpoint, genesisHash });
-  await until(async () => (await peersOf(node))[0]?.verification.status === true);
-  const [before, startMs] = [asked, Date.now()];
-  await nameAll(t, node.ports["omni"]!, 5, [peer.endpoint]);
-  t.true(asked - before <= 1 + Math.ceil((Date.now() - startMs) / 2_500), `${asked - before}`);
-  t.true((await peersOf(node))[0]!.status.online);
-});
+test.serial(
+  "a peer that is in touch is not asked because strangers name its endpoint, and stays in touch",
+  async (t) => {
+    const node = await startMemberOf(t, { key: authority, genesis, flags: { "loop-interval": "5" } });
+    let asked = 0;
+    const peer = await startOddPeer(t, {
+      key: testKey(7),
+      genesisHash,
+      status() {
+        asked++;
+        return {};
+      },
+    });
+    const holder = connectStranger(t, node.ports["omni"]!, testKey(7));
+    await holder.handshake({ endpoint: peer.endpoint, genesisHash });
+    await until(async () => (await peersOf(node))[0]?.verification.status === true);
+    const [before, startMs] = [asked, Date.now()];
+    await nameAll(t, node.ports["omni"]!, 5, [peer.endpoint]);
+    t.true(asked - before <= 1 + Math.ceil((Date.now() - startMs) / 2_500), `${asked - before}`);
+    t.true((await peersOf(node))[0]!.status.online);
+  },
+);
 
 test.serial("whoever comes back is dialed back, also where a flood names others", async (t) => {
   const node = await startMemberOf(t, { key: authority, genesis });
@@ -138,17 +145,44 @@ test("an endpoint has its turn once in a while, and an address so many connectio
   clock.nowMs += 2_500;
   t.true(pace.takeTurn("https://a:1"));
 
-  t.is(count(() => pace.countConnection("192.0.2.1", false)), 8);
-  t.is(count(() => pace.countConnection("::ffff:192.0.2.1", false)), 0);
-  t.is(count(() => pace.countConnection("192.0.2.2", false)), 8);
-  t.is(count(() => pace.countConnection("2001:db8::1", false)), 8);
-  t.is(count(() => pace.countConnection("2001:db8:0:0:ffff::2", false)), 0);
-  t.is(count(() => pace.countConnection("2001:db8:0:1::1", false)), 8);
+  t.is(
+    count(() => pace.countConnection("192.0.2.1", false)),
+    8,
+  );
+  t.is(
+    count(() => pace.countConnection("::ffff:192.0.2.1", false)),
+    0,
+  );
+  t.is(
+    count(() => pace.countConnection("192.0.2.2", false)),
+    8,
+  );
+  t.is(
+    count(() => pace.countConnection("2001:db8::1", false)),
+    8,
+  );
+  t.is(
+    count(() => pace.countConnection("2001:db8:0:0:ffff::2", false)),
+    0,
+  );
+  t.is(
+    count(() => pace.countConnection("2001:db8:0:1::1", false)),
+    8,
+  );
   // Those who were verified there are counted by themselves.
-  t.is(count(() => pace.countConnection("192.0.2.1", true)), 64);
+  t.is(
+    count(() => pace.countConnection("192.0.2.1", true)),
+    64,
+  );
   clock.nowMs += 10_000;
-  t.is(count(() => pace.countConnection("192.0.2.1", false)), 1);
-  t.is(count(() => pace.countConnection("192.0.2.1", true)), 10);
+  t.is(
+    count(() => pace.countConnection("192.0.2.1", false)),
+    1,
+  );
+  t.is(
+    count(() => pace.countConnection("192.0.2.1", true)),
+    10,
+  );
 
   let atOnce = 0;
   for (let port = 1; port < 1_000; port++) {
@@ -157,5 +191,8 @@ test("an endpoint has its turn once in a while, and an address so many connectio
   t.is(atOnce, 32);
   // A clock that is set back gives nothing, and takes nothing for ever.
   clock.nowMs -= 3_600_000;
-  t.is(count(() => pace.countConnection("192.0.2.1", false)), 0);
+  t.is(
+    count(() => pace.countConnection("192.0.2.1", false)),
+    0,
+  );
 });
