@@ -26,38 +26,46 @@ export async function loadKey(path: string | undefined): Promise<NodeKey> {
   });
 }
 
-/** Where an identity is proved, as a command is told. */
+/** For which network is signed, as a command is told. */
 export interface NetworkFlags {
   readonly node: string;
-  readonly network?: string;
+  readonly network?: string | undefined;
 }
 
-/** Adds `--network` to a command that proves an identity. */
+/** Adds `--network` to a command that signs. */
 export function addNetworkFlag(command: Command): Command {
   return command.option(
     "--network <HASH>",
-    "The network on which to prove it, its genesis hash; the node is asked when it is not given.",
+    "The genesis hash of the network to sign for; the one that the node names when left out.",
   );
+}
+
+/**
+ * Hash of the genesis of the network that is named, or that the node says it is of.
+ *
+ * @throws ExitError when it is none, or the node does not tell it.
+ */
+export async function networkToSignFor({ node, network }: NetworkFlags): Promise<string> {
+  const named = network ?? (JSON.parse(await askSuccessfully(node, "/chain/head")) as ChainHeadBody).genesisHash;
+  if (!hex32.test(named)) {
+    throw new ExitError(`--network must be 0x and 64 lower-case hex digits, not "${named.slice(0, 80)}".`, 2);
+  }
+  return named;
+}
+
+interface ChainHeadBody {
+  readonly genesisHash: string;
 }
 
 /**
  * The headers that prove an identity on one network for the next five minutes.
  *
- * @throws ExitError when the network is none, or is not given and the node does not tell it.
+ * @throws ExitError as {@link networkToSignFor}.
  */
 export async function identityHeaders(key: NodeKey, flags: NetworkFlags): Promise<Record<string, string>> {
-  const network = flags.network ?? (await networkOf(flags.node));
-  if (!hex32.test(network)) {
-    throw new ExitError(`--network must be 0x and 64 lower-case hex digits, not "${network.slice(0, 80)}".`, 2);
-  }
+  const network = await networkToSignFor(flags);
   const identity = `ed25519:${key.publicKey}`;
   const timestamp = String(Date.now());
   const signature = `0x${key.sign(identityMessage(identity, timestamp, network)).toString("hex")}`;
   return { identity, timestamp, network, signature };
-}
-
-/** Hash of the genesis of the network that the node says it belongs to. */
-async function networkOf(node: string): Promise<string> {
-  const { genesisHash } = JSON.parse(await askSuccessfully(node, "/chain/head")) as { readonly genesisHash?: unknown };
-  return String(genesisHash);
 }

@@ -24,7 +24,7 @@ interface AccessFlags {
   readonly group?: string[];
 }
 
-type ReadFlags = Pick<ChangeFlags, "node" | "key" | "json"> & { readonly network?: string };
+type ReadFlags = Pick<ChangeFlags, "node" | "key" | "network" | "json">;
 type PageFlags = ReadFlags & { readonly limit?: string; readonly offset?: string; readonly exact?: boolean };
 
 /** Adds the commands. */

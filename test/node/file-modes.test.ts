@@ -121,7 +121,9 @@ test("so are the files that commands write", async (t) => {
   );
   const node = network.ready.rpc;
   const client = connectGatehouse(node);
-  await client.chain.submitTransaction({ transaction: signTransaction(testKey(5), 1, createPublic("a", "{}")) });
+  const { genesisHash } = await client.chain.getHead({});
+  const transaction = signTransaction(testKey(5), 1, createPublic("a", "{}"), { network: genesisHash });
+  await client.chain.submitTransaction({ transaction });
   await until(async () => (await client.chain.getHead({})).number > 0n);
   const run = async (...args: readonly string[]): Promise<void> => {
     const [command, ...rest] = [...withUmask("000"), process.execPath, cliPath, ...args];
