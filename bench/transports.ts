@@ -169,6 +169,6 @@ function signedHeaders(): Record<string, string> {
   const { publicKey, privateKey } = generateKeyPairSync("ed25519");
   const identity = `ed25519:0x${publicKey.export({ format: "der", type: "spki" }).subarray(-32).toString("hex")}`;
   const timestamp = String(Date.now());
-  const signature = sign(null, identityMessage(identity, timestamp), privateKey);
+  const signature = sign(null, identityMessage(identity, timestamp, undefined), privateKey);
   return { identity, timestamp, signature: `0x${signature.toString("hex")}` };
 }

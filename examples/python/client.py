@@ -39,6 +39,11 @@ def parse_arguments():
         type=Path,
         help="sign reads with this Ed25519 key (PEM, PKCS #8), as `gatehouse keygen --out FILE` writes it",
     )
+    parser.add_argument(
+        "--network",
+        metavar="HASH",
+        help="the network to sign for, its genesis hash; by default the one that the node names",
+    )
     parser.add_argument("--watch", metavar="N", type=int, default=0, help="stay until health has changed N times")
     parser.add_argument(
         "--ca", metavar="FILE", type=Path, help="use TLS, and trust the certificates in this file (PEM)"
@@ -88,14 +93,16 @@ class Caller:
         raw = self._key.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
         self.public_key = "0x" + raw.hex()
 
-    def metadata(self):
-        """The three identity headers. A node takes them for five minutes around their timestamp."""
+    def metadata(self, network):
+        """The identity headers. Nodes of this network, and no others, take them for five minutes."""
         identity = f"ed25519:{self.public_key}"
         timestamp = str(time.time_ns() // 1_000_000)
-        digest = hashlib.sha256(f"{identity}:{timestamp}".encode()).hexdigest()
+        # The compatible form: only identity and timestamp here, and no header network.
+        text = f"gatehouse-identity:{network}:{identity}:{timestamp}"
+        digest = hashlib.sha256(text.encode()).hexdigest()
         # What is signed is the digest's text, not its bytes.
         signature = "0x" + self._key.sign(digest.encode()).hex()
-        return (("identity", identity), ("timestamp", timestamp), ("signature", signature))
+        return (("identity", identity), ("timestamp", timestamp), ("network", network), ("signature", signature))
 
 
 def word(enum, value):
@@ -167,12 +174,23 @@ def read_head(channel):
     show("head", f"block {head.number}, {head.hash}, {date(head.timestamp_ms)}")
 
 
+def prove(channel, caller):
+    """Metadata for a call: who calls, on the network that was named, or else on the one that the node names."""
+    if caller is None:
+        return None
+    network = arguments.network
+    if network is None:
+        chain = chain_pb2_grpc.ChainServiceStub(channel)
+        network = chain.GetHead(chain_pb2.GetHeadRequest(), timeout=arguments.timeout).genesis_hash
+    return caller.metadata(network)
+
+
 def read_program(channel, caller):
     storage = storage_pb2_grpc.StorageServiceStub(channel)
     program = storage.GetProgram(
         storage_pb2.GetProgramRequest(storage_address=arguments.address),
         timeout=arguments.timeout,
-        metadata=caller.metadata() if caller else None,
+        metadata=prove(channel, caller),
     )
     show("program", f"{program.program_name}, of {program.owner}")
     show("  access", word(storage_pb2.AccessMode, program.acl.mode))
@@ -185,7 +203,7 @@ def list_own_programs(channel, caller):
     answer = storage.ListProgramsByOwner(
         storage_pb2.ListProgramsByOwnerRequest(owner=caller.public_key),
         timeout=arguments.timeout,
-        metadata=caller.metadata(),
+        metadata=prove(channel, caller),
     )
     show("own", f"{answer.count} programs of {caller.public_key}")
     for program in answer.programs:

@@ -4,6 +4,7 @@
  * node:crypto.
  */
 import { createPublicKey, type KeyObject, sign, X509Certificate } from "node:crypto";
+import { isStrongKey } from "./ed25519.js";
 
 /** What a TLS end shows and signs with, in PEM. */
 export interface TlsCredentials {
@@ -70,7 +71,7 @@ export function createCertificate(privateKey: KeyObject): TlsCredentials {
  * The identity that a certificate proves.
  *
  * @param raw the certificate in DER, as TLS gives it; undefined or empty when there was none.
- * @returns 0x and 64 lower-case hex digits; undefined when there is no Ed25519 key in it.
+ * @returns 0x and 64 lower-case hex digits; undefined when there is no Ed25519 key in it that can be somebody's.
  */
 export function identityOfCertificate(raw: Buffer | undefined): string | undefined {
   if (raw === undefined || raw.length === 0) {
@@ -79,7 +80,8 @@ export function identityOfCertificate(raw: Buffer | undefined): string | undefin
   try {
     const { publicKey } = new X509Certificate(raw);
     const { x, crv } = publicKey.export({ format: "jwk" });
-    return crv === "Ed25519" ? `0x${Buffer.from(x ?? "", "base64url").toString("hex")}` : undefined;
+    const identity = `0x${Buffer.from(x ?? "", "base64url").toString("hex")}`;
+    return crv === "Ed25519" && isStrongKey(identity) ? identity : undefined;
   } catch {
     return undefined;
   }

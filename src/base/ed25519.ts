@@ -4,17 +4,50 @@ import { createPublicKey, type KeyObject, verify } from "node:crypto";
 /** What comes before the 32 bytes of a public key in DER (RFC 8410). */
 const derPrefix = Buffer.from("302a300506032b6570032100", "hex");
 
+/** The prime of the curve's field. */
+const prime = 2n ** 255n - 19n;
 /**
- * Whether the signature over these bytes was made with the key.
+ * The y-coordinates of the eight points whose order divides 8: of order 4, 1, 2, and 8 twice. A signature under one of
+ * them is easily made without any secret, and fits many messages.
+ */
+const smallOrderYs: ReadonlySet<bigint> = new Set([
+  0n,
+  1n,
+  prime - 1n,
+  0x05fc536d880238b13933c6d305acdfd5f098eff289f4c345b027b2c28f95e826n,
+  prime - 0x05fc536d880238b13933c6d305acdfd5f098eff289f4c345b027b2c28f95e826n,
+]);
+
+/**
+ * Whether a public key can be somebody's: it is written in the one way that is canonical, and is no point of small order.
+ *
+ * @param publicKey 64 hex digits, 0x optional.
+ */
+export function isStrongKey(publicKey: string): boolean {
+  // 32 bytes, the lowest first; the highest bit is the sign of x, and whatever it says, the order is the same.
+  const bytes = rawKey(publicKey).reverse();
+  if (bytes.length !== 32) {
+    return false;
+  }
+  bytes[0]! &= 0x7f;
+  const y = BigInt(`0x${bytes.toString("hex")}`);
+  return y < prime && !smallOrderYs.has(y);
+}
+
+/**
+ * Whether the signature over these bytes was made with the key. Of a key that can be nobody's, none was.
  *
  * @param publicKey 64 hex digits, 0x optional.
  * @param signature 64 bytes.
  */
 export function verifyEd25519(publicKey: string, bytes: Uint8Array, signature: Uint8Array): boolean {
-  return signature.length === 64 && verify(null, bytes, toKeyObject(publicKey), signature);
+  return signature.length === 64 && isStrongKey(publicKey) && verify(null, bytes, toKeyObject(publicKey), signature);
 }
 
 function toKeyObject(publicKey: string): KeyObject {
-  const raw = Buffer.from(publicKey.replace(/^0x/, ""), "hex");
-  return createPublicKey({ key: Buffer.concat([derPrefix, raw]), format: "der", type: "spki" });
+  return createPublicKey({ key: Buffer.concat([derPrefix, rawKey(publicKey)]), format: "der", type: "spki" });
+}
+
+function rawKey(publicKey: string): Buffer {
+  return Buffer.from(publicKey.replace(/^0x/, ""), "hex");
 }

@@ -1,9 +1,10 @@
 /** The node's identity: an Ed25519 key in the data directory, made at the first start. */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 import { existsSync } from "node:fs";
-import { link, mkdir, open, readFile, rm, stat } from "node:fs/promises";
+import { link, open, readFile, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { createCertificate, type TlsCredentials } from "./certificate.js";
+import { makePrivateDirectory, privateFileMode } from "./private-files.js";
 
 export interface NodeKey {
   /** 0x and 64 lower-case hex digits. */
@@ -45,13 +46,14 @@ export async function loadOrCreateNodeKey(dataDir: string): Promise<NodeKey> {
  */
 export async function createNodeKey(path: string): Promise<NodeKey> {
   const directory = dirname(path);
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await makePrivateDirectory(directory);
   // Written whole under another name first, so that nobody ever reads half a key.
   const draft = join(directory, `.${randomBytes(8).toString("hex")}.key`);
   const { privateKey } = generateKeyPairSync("ed25519");
   try {
-    const file = await open(draft, "wx", 0o600);
+    const file = await open(draft, "wx", privateFileMode);
     try {
+      await file.chmod(privateFileMode);
       await file.writeFile(privateKey.export({ type: "pkcs8", format: "pem" }));
       await file.sync();
     } finally {

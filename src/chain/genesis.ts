@@ -1,5 +1,6 @@
 /** The genesis: a text of JSON that becomes block 0 once, and that names the network by its hash. */
 import { z } from "zod";
+import { isStrongKey } from "../base/ed25519.js";
 import { hex32, sha256 } from "../base/hash.js";
 import type { ChainHead, ChainStore } from "./store.js";
 import { describeHeader } from "./transaction.js";
@@ -19,7 +20,14 @@ export interface Genesis {
 const genesisFile = z.looseObject({
   name: z.string().optional(),
   timestamp: z.number().int().min(0).max(Number.MAX_SAFE_INTEGER).optional(),
-  authorities: z.array(z.string().regex(hex32)).optional(),
+  authorities: z
+    .array(
+      z
+        .string()
+        .regex(hex32)
+        .refine(isStrongKey, "it is a key that anybody can sign for, of small order or not written as keys are"),
+    )
+    .optional(),
 });
 
 /**

@@ -8,6 +8,7 @@ import { open } from "node:fs/promises";
 import { resolve } from "node:path";
 import { type Block, BlockSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService, ConsensusService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { privateFileMode } from "../base/private-files.js";
 import { describeBlock } from "../chain/transaction.js";
 import { addNodeFlags } from "./ask-node.js";
 import { addControlFlags, type ControlFlags, withControl } from "./control.js";
@@ -55,7 +56,7 @@ async function exportBlocks(node: string, path: string): Promise<{ exported: num
   const chain = createClient(ChainService, createGrpcTransport({ baseUrl: node }));
   const { endBytes, number: start } = existsSync(path) ? await lastBlock(path) : { endBytes: 0, number: 0 };
   const head = Number((await chain.getHead({})).number);
-  const file = await open(path, existsSync(path) ? "r+" : "wx");
+  const file = await open(path, existsSync(path) ? "r+" : "wx", privateFileMode);
   const progress = startProgress("blocks", head, start);
   let number = start;
   let position = endBytes;

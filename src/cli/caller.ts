@@ -1,8 +1,10 @@
 /** Keys on the command line: to sign transactions, and to say who reads. */
 import type { Command } from "commander";
 import { resolve } from "node:path";
+import { hex32 } from "../base/hash.js";
 import { identityMessage } from "../base/identity-message.js";
 import { loadNodeKey, type NodeKey } from "../base/node-key.js";
+import { askSuccessfully } from "./ask-node.js";
 import { ExitError } from "./output.js";
 
 /** Adds `--key` to a command. */
@@ -24,9 +26,46 @@ export async function loadKey(path: string | undefined): Promise<NodeKey> {
   });
 }
 
-/** The three headers that prove an identity for the next five minutes. */
-export function identityHeaders(key: NodeKey): Record<"identity" | "timestamp" | "signature", string> {
+/** For which network is signed, as a command is told. */
+export interface NetworkFlags {
+  readonly node: string;
+  readonly network?: string | undefined;
+}
+
+/** Adds `--network` to a command that signs. */
+export function addNetworkFlag(command: Command): Command {
+  return command.option(
+    "--network <HASH>",
+    "The genesis hash of the network to sign for; the one that the node names when left out.",
+  );
+}
+
+/**
+ * Hash of the genesis of the network that is named, or that the node says it is of.
+ *
+ * @throws ExitError when it is none, or the node does not tell it.
+ */
+export async function networkToSignFor({ node, network }: NetworkFlags): Promise<string> {
+  const named = network ?? (JSON.parse(await askSuccessfully(node, "/chain/head")) as ChainHeadBody).genesisHash;
+  if (!hex32.test(named)) {
+    throw new ExitError(`--network must be 0x and 64 lower-case hex digits, not "${named.slice(0, 80)}".`, 2);
+  }
+  return named;
+}
+
+interface ChainHeadBody {
+  readonly genesisHash: string;
+}
+
+/**
+ * The headers that prove an identity on one network for the next five minutes.
+ *
+ * @throws ExitError as {@link networkToSignFor}.
+ */
+export async function identityHeaders(key: NodeKey, flags: NetworkFlags): Promise<Record<string, string>> {
+  const network = await networkToSignFor(flags);
   const identity = `ed25519:${key.publicKey}`;
   const timestamp = String(Date.now());
-  return { identity, timestamp, signature: `0x${key.sign(identityMessage(identity, timestamp)).toString("hex")}` };
+  const signature = `0x${key.sign(identityMessage(identity, timestamp, network)).toString("hex")}`;
+  return { identity, timestamp, network, signature };
 }

@@ -1,7 +1,7 @@
 /** `gatehouse devnet`: a network of nodes in one process, to look at. */
 import { type Command, InvalidArgumentError } from "commander";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
@@ -10,6 +10,7 @@ import { loadConfig } from "../config/config.js";
 import { optionsByKey } from "../config/options.js";
 import { createProcessErrors, watchProcess } from "../health/process-errors.js";
 import { loadOrCreateNodeKey } from "../base/node-key.js";
+import { makePrivateDirectory, privateFileMode } from "../base/private-files.js";
 import type { RunningNode, StartOptions } from "../node/node.js";
 import type { Repetition } from "../base/repeat.js";
 import { askNode } from "./ask-node.js";
@@ -119,8 +120,9 @@ async function startOne(
   const dataDir = dataDirOf(directory, index);
   const peersFile = join(dataDir, "peers.json");
   const seed = omniPorts[index === 0 ? 1 : 0];
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  await writeFile(peersFile, JSON.stringify(seed === undefined ? [] : [{ url: `https://127.0.0.1:${seed}` }]));
+  await makePrivateDirectory(dataDir);
+  const peers = seed === undefined ? [] : [{ url: `https://127.0.0.1:${seed}` }];
+  await writeFile(peersFile, JSON.stringify(peers), { mode: privateFileMode });
   const config = loadConfig({
     flags: {
       "data-dir": dataDir,
@@ -163,7 +165,7 @@ async function writeGenesis(directory: string): Promise<void> {
   const { publicKey } = await loadOrCreateNodeKey(dataDirOf(directory, 0));
   const genesis = { name: "devnet", timestamp: Date.now(), authorities: [publicKey] };
   if (!existsSync(genesisPath(directory))) {
-    await writeFile(genesisPath(directory), `${JSON.stringify(genesis, null, 2)}\n`);
+    await writeFile(genesisPath(directory), `${JSON.stringify(genesis, null, 2)}\n`, { mode: privateFileMode });
   }
 }
 

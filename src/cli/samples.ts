@@ -47,7 +47,7 @@ export async function seedSamples(
   ) as [string, string, string];
   // A signature holds for five minutes: each run of such a line makes its own.
   const signedBy = (keyDir: string, url: string): string =>
-    `${cli} identity headers --key '${nodeKeyPath(keyDir)}' | xargs curl '${url}'`;
+    `${cli} identity headers --node '${node}' --key '${nodeKeyPath(keyDir)}' | xargs curl '${url}'`;
   const programs = [
     `curl '${open}'`,
     `curl '${open}/all'`,

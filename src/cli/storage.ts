@@ -7,7 +7,7 @@ import type { ProgramDataSchema } from "../../gen/gatehouse/storage/v1/operation
 import { type AccessControlSchema, AccessMode, AccessPermission } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { programAddress } from "../storage/write.js";
 import { addNodeFlags, askSuccessfully } from "./ask-node.js";
-import { addKeyFlag, identityHeaders, loadKey } from "./caller.js";
+import { addKeyFlag, addNetworkFlag, identityHeaders, loadKey } from "./caller.js";
 import { ExitError, print, table } from "./output.js";
 import { addChangeFlags, type ChangeFlags, type StorageChange, submitAndReport } from "./submit.js";
 
@@ -24,7 +24,8 @@ interface AccessFlags {
   readonly group?: string[];
 }
 
-type PageFlags = ChangeFlags & { readonly limit?: string; readonly offset?: string; readonly exact?: boolean };
+type ReadFlags = Pick<ChangeFlags, "node" | "key" | "network" | "json">;
+type PageFlags = ReadFlags & { readonly limit?: string; readonly offset?: string; readonly exact?: boolean };
 
 /** Adds the commands. */
 export function addStorage(program: Command): void {
@@ -121,7 +122,7 @@ function addChanges(storage: Command): void {
 
 function addReads(storage: Command): void {
   reading(storage, "get <ADDRESS> [FIELD]", "Print a program's data, or one field of it.").action(
-    async (address: string, field: string | undefined, flags: ChangeFlags) => {
+    async (address: string, field: string | undefined, flags: ReadFlags) => {
       const path = `/storage-program/${encodeURIComponent(address)}`;
       const text = await read(
         flags,
@@ -150,7 +151,8 @@ function changing(storage: Command, usage: string, description: string, ...more:
 }
 
 function reading(storage: Command, usage: string, description: string): Command {
-  return addNodeFlags(addKeyFlag(storage.command(usage).description(description), "Read as the holder of this key."));
+  const command = addKeyFlag(storage.command(usage).description(description), "Read as the holder of this key.");
+  return addNodeFlags(addNetworkFlag(command));
 }
 
 function paged(command: Command): Command {
@@ -260,8 +262,8 @@ async function change(
   await submitAndReport(flags, whole, storageAddress, { storageAddress }, nonce);
 }
 
-async function read(flags: ChangeFlags, path: string): Promise<string> {
-  const headers = flags.key === undefined ? {} : identityHeaders(await loadKey(flags.key));
+async function read(flags: ReadFlags, path: string): Promise<string> {
+  const headers = flags.key === undefined ? {} : await identityHeaders(await loadKey(flags.key), flags);
   return await askSuccessfully(flags.node, path, { headers });
 }
 

@@ -7,7 +7,7 @@ import type { NodeKey } from "../base/node-key.js";
 import { transactionMessage } from "../chain/signing.js";
 import type { Command } from "commander";
 import { addNodeFlags, askSuccessfully } from "./ask-node.js";
-import { addKeyFlag, loadKey } from "./caller.js";
+import { addKeyFlag, addNetworkFlag, loadKey, type NetworkFlags, networkToSignFor } from "./caller.js";
 import { ExitError, paint, print } from "./output.js";
 
 /** What a transaction does, as a literal. */
@@ -48,7 +48,7 @@ export async function submitChange(
       sender: key.publicKey,
       nonce: BigInt(nonce),
       timestampMs: BigInt(Date.now()),
-      network: network ?? (await networkOf(node)),
+      network: await networkToSignFor({ node, network }),
       expiresMs: BigInt(Date.now() + expiresAfterMs),
       operation,
     }),
@@ -60,16 +60,9 @@ export async function submitChange(
   return (JSON.parse(text) as { hash: string }).hash;
 }
 
-/** Hash of the genesis of the network that a node says it is of. */
-async function networkOf(node: string): Promise<string> {
-  return (JSON.parse(await askSuccessfully(node, "/chain/head")) as { genesisHash: string }).genesisHash;
-}
-
 /** Flags of the commands that change something. */
-export interface ChangeFlags {
-  readonly node: string;
+export interface ChangeFlags extends NetworkFlags {
   readonly key?: string;
-  readonly network?: string;
   readonly json?: boolean;
   readonly wait: boolean;
 }
@@ -77,11 +70,7 @@ export interface ChangeFlags {
 /** Adds {@link ChangeFlags} to a command. */
 export function addChangeFlags(command: Command): Command {
   command.option("--no-wait", "Do not wait for the block.");
-  command.option(
-    "--network <HASH>",
-    "The genesis hash of the network to sign for; the one that the node names when left out.",
-  );
-  return addNodeFlags(addKeyFlag(command, "The key that signs."));
+  return addNodeFlags(addNetworkFlag(addKeyFlag(command, "The key that signs.")));
 }
 
 /**

@@ -1,5 +1,6 @@
 /** `gatehouse zk`: adds commitments, spends nullifiers, fetches and verifies proofs. */
 import { hex32 } from "../base/hash.js";
+import { privateFileMode } from "../base/private-files.js";
 import type { Command } from "commander";
 import { readFile, writeFile } from "node:fs/promises";
 import { z } from "zod";
@@ -53,7 +54,7 @@ Examples:
       const query = flags.root === undefined ? "" : `?root=${encodeURIComponent(flags.root)}`;
       const text = await askSuccessfully(flags.node, `/zk/merkle/proof/${encodeURIComponent(commitment)}${query}`);
       if (flags.out !== undefined) {
-        await writeFile(flags.out, `${text}\n`).catch((error: unknown) => {
+        await writeFile(flags.out, `${text}\n`, { mode: privateFileMode }).catch((error: unknown) => {
           throw new ExitError(`${flags.out} cannot be written: ${(error as Error).message}`, 2);
         });
       }

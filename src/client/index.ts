@@ -40,6 +40,11 @@ export interface ConnectOptions {
   readonly protocol?: "connect" | "grpc";
   /** Calls prove this identity; anonymous when left out. */
   readonly identity?: CallerKey;
+  /**
+   * The network on which they prove it: the hash of its genesis. When left out, the identity is proved on every network,
+   * to whoever sees its headers in the next five minutes; a node may refuse that.
+   */
+  readonly network?: string;
   /** How long a call may take; no limit when left out. */
   readonly timeoutMs?: number;
 }
@@ -50,10 +55,10 @@ export interface ConnectOptions {
  * @param baseUrl scheme://host:port of the node's public port.
  */
 export function connectGatehouse(baseUrl: string, options: ConnectOptions = {}): GatehouseClient {
-  const { protocol = "connect", identity, timeoutMs } = options;
+  const { protocol = "connect", identity, network, timeoutMs } = options;
   const common = {
     baseUrl,
-    interceptors: identity === undefined ? [] : [proveIdentity(identity, Date.now)],
+    interceptors: identity === undefined ? [] : [proveIdentity(identity, Date.now, network)],
     ...(timeoutMs !== undefined && { defaultTimeoutMs: timeoutMs }),
   };
   return createGatehouseClient(
@@ -84,20 +89,29 @@ export function reasonOf(error: unknown): Reason {
 /** One signature is good for five minutes; it is made anew after half of that. */
 const signAgainAfterMs = 150_000;
 
-/** Adds the three headers that prove an identity. */
-export function proveIdentity(key: CallerKey, nowMs: () => number): Interceptor {
+/**
+ * Adds the headers that prove an identity.
+ *
+ * @param network hash of the genesis of the network on which it is proved; on every network when left out.
+ */
+export function proveIdentity(key: CallerKey, nowMs: () => number, network?: string): Interceptor {
   const identity = `ed25519:${key.publicKey}`;
   let timestamp = 0;
   let signature = "";
   return (next) => (request) => {
     if (nowMs() - timestamp > signAgainAfterMs) {
       timestamp = nowMs();
-      const signed = createHash("sha256").update(`${identity}:${timestamp}`, "utf8").digest("hex");
-      signature = `0x${Buffer.from(key.sign(Buffer.from(signed, "utf8"))).toString("hex")}`;
+      const claim = `${identity}:${timestamp}`;
+      const signed = network === undefined ? claim : `gatehouse-identity:${network}:${claim}`;
+      const digest = createHash("sha256").update(signed, "utf8").digest("hex");
+      signature = `0x${Buffer.from(key.sign(Buffer.from(digest, "utf8"))).toString("hex")}`;
     }
     request.header.set("identity", identity);
     request.header.set("timestamp", String(timestamp));
     request.header.set("signature", signature);
+    if (network !== undefined) {
+      request.header.set("network", network);
+    }
     return next(request);
   };
 }

@@ -118,6 +118,11 @@ export const optionsByKey = declareOptions({
     fallback: "signed",
     description: "How callers prove their identity: by signature, or by a gateway that has authenticated them.",
   },
+  identityForm: {
+    type: oneOf("FORM", ["any", "network"]),
+    fallback: "any",
+    description: "Which signed identities are taken: any, or only those that name this network.",
+  },
   rateLimitPerMinute: {
     name: "rate-limit",
     type: count("NUMBER", "a whole number from 0 (no limit)"),

@@ -1,4 +1,5 @@
 /** The file of --peers. */
+import { isStrongKey } from "../base/ed25519.js";
 import { hex32 } from "../base/hash.js";
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
@@ -14,7 +15,7 @@ export interface PeerFileEntry {
 const peerFile = z.array(
   z.strictObject({
     url: z.string().regex(/^https?:\/\/(\[[0-9a-fA-F:.]+\]|[^/:?#@\s]+):\d{1,5}$/),
-    identity: z.string().regex(hex32).optional(),
+    identity: z.string().regex(hex32).refine(isStrongKey).optional(),
   }),
 );
 

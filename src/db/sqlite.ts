@@ -2,10 +2,10 @@
  * Opens SQLite, embedded. Its driver is archived upstream and may be replaced one day: this is the only file that knows
  * it.
  */
-import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import sqlite3, { type Database as SqliteConnection, type Statement } from "sqlite3";
 import { markDatabaseTrouble } from "../base/database-trouble.js";
+import { claimFile, closeFile, makePrivateDirectory } from "../base/private-files.js";
 import { openConnections } from "./connections.js";
 import { type Database, DatabaseError, type Lane, type PreparedQuery } from "./database.js";
 import { dialects } from "./dialects.js";
@@ -25,9 +25,12 @@ const pragmas = [busyTimeout, "PRAGMA journal_mode = WAL", "PRAGMA synchronous =
  * @throws DatabaseError
  */
 export async function openSqlite(path: string): Promise<Database> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+  await makePrivateDirectory(dirname(path)).catch((error: unknown) => {
     throw explain(path, error);
   });
+  // SQLite gives the files that it makes beside it the mode of this one.
+  await claimFile(path);
+  await Promise.all(["-wal", "-shm"].map((suffix) => closeFile(`${path}${suffix}`)));
   const lanes: Record<Lane, Statements> = {
     point: createStatements(path, 1, mappedBytes),
     list: createStatements(path, listReaders, 0),

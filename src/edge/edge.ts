@@ -10,7 +10,7 @@ import { createAddressSet, networkOf } from "./cidr.js";
 import { createClientAddress } from "./client-address.js";
 import { type ByteBounds, createByteBudget, defaultBytes } from "./byte-budget.js";
 import { type ConnectionBounds, createConnections, defaultConnections } from "./connections.js";
-import { createIdentify, type IdentityMode } from "./identity.js";
+import { createIdentify, type IdentitySettings } from "./identity.js";
 import { EdgeLease, type Leasing } from "./lease.js";
 import { createOverload, defaultOverload, type OverloadBounds } from "./overload.js";
 import { createPlaces } from "./places.js";
@@ -18,10 +18,9 @@ import { bytesPerRequest, createRateLimit, type RateLimitCounts } from "./rate-l
 import { createStreams, defaultStreams, type StreamBounds } from "./streams.js";
 import { createTelling } from "./telling.js";
 
-export interface EdgeSettings {
+export interface EdgeSettings extends IdentitySettings {
   /** CIDR ranges of proxies whose forwarding headers are believed. */
   readonly trustedProxies: readonly string[];
-  readonly identityMode: IdentityMode;
   /** Requests a minute for an address; 0 for no limit. */
   readonly rateLimitPerMinute: number;
   /** CIDR ranges that are not counted. */
@@ -65,7 +64,7 @@ const noHeaders: readonly string[] = [];
 export function createEdge(settings: EdgeSettings): Edge {
   const isTrustedProxy = createAddressSet(settings.trustedProxies);
   const clientAddress = createClientAddress(isTrustedProxy);
-  const identify = createIdentify(settings.identityMode, Date.now);
+  const identify = createIdentify(settings, Date.now);
   const isExempt = createAddressSet(settings.rateLimitExempt);
   const rateLimit = createRateLimit(settings.rateLimitPerMinute);
   const overload = createOverload(settings.overload ?? defaultOverload);

@@ -1,30 +1,46 @@
 /**
- * Who calls: an Ed25519 key that the caller proves to hold with three headers, `identity`, `timestamp` and `signature`
- * (specification, "Authentication"). One signature serves any number of reads while its timestamp is fresh, so it is
- * verified once and remembered until then; nothing that writes relies on it.
+ * Who calls: an Ed25519 key that the caller proves to hold with headers `identity`, `timestamp` and `signature`
+ * (specification, "Authentication"). With a fourth one, `network`, they hold on that network alone; without it, on all of
+ * them. One signature serves any number of reads while its timestamp is fresh, so it is verified once and remembered until
+ * then; nothing that writes relies on it.
  */
 import { LRUCache } from "lru-cache";
-import { verifyEd25519 } from "../base/ed25519.js";
+import { isStrongKey, verifyEd25519 } from "../base/ed25519.js";
+import { hex32 } from "../base/hash.js";
 import { identityMessage } from "../base/identity-message.js";
 import { Failure } from "../rpc/errors.js";
 
 /** How callers prove their identity. */
 export type IdentityMode = "signed" | "trusted-header";
+/** Which forms of proof are taken: with and without a network, or only with one. */
+export type IdentityForm = "any" | "network";
 
-/** How far a timestamp may be from the node's clock, in either direction. */
-const windowMs = 5 * 60_000;
+export interface IdentitySettings {
+  readonly identityMode: IdentityMode;
+  readonly identityForm: IdentityForm;
+  /** Hash of this node's genesis; undefined while it has none, and then what names a network proves nothing. */
+  readonly network: string | undefined;
+}
+
+/** How old a timestamp may be. */
+const mostAgeMs = 5 * 60_000;
+/** How far it may be ahead of the node's clock: what clocks differ by, and no more. */
+const mostAheadMs = 60_000;
 /** Most signatures that are remembered. */
 const maxRemembered = 10_000;
+
+/** A request header by its lower-case name. */
+type Header = (name: string) => string | undefined;
 
 /**
  * Request headers to the caller's key: 0x and 64 lower-case hex digits; undefined for an anonymous caller.
  *
  * @throws Failure INVALID_SIGNATURE when there is a signature that does not prove the identity.
  */
-export type Identify = (header: (name: string) => string | undefined) => string | undefined;
+export type Identify = (header: Header) => string | undefined;
 
-export function createIdentify(mode: IdentityMode, nowMs: () => number): Identify {
-  return mode === "trusted-header" ? trustedHeader : createSignedIdentify(nowMs);
+export function createIdentify(settings: IdentitySettings, nowMs: () => number): Identify {
+  return settings.identityMode === "trusted-header" ? trustedHeader : createSignedIdentify(settings, nowMs);
 }
 
 /** A gateway in front of the node has authenticated the caller already. */
@@ -40,31 +56,52 @@ const trustedHeader: Identify = (header) => {
   return `0x${key}`;
 };
 
-function createSignedIdentify(nowMs: () => number): Identify {
+/** What a caller sends to prove an identity. */
+interface Proof {
+  readonly claim: string;
+  readonly timestamp: string;
+  readonly signature: string;
+  /** Undefined in the older form. */
+  readonly network: string | undefined;
+}
+
+function createSignedIdentify(settings: IdentitySettings, nowMs: () => number): Identify {
   const verified = new LRUCache<string, { readonly identity: string; readonly timestampMs: number }>({
     max: maxRemembered,
   });
 
   return (header) => {
-    const signature = header("signature") ?? "";
-    if (signature === "") {
+    const proof = readProof(header);
+    if (proof === undefined) {
       return undefined;
     }
-    const claim = header("identity") ?? "";
-    const timestamp = header("timestamp") ?? "";
-    const proof = `${claim}\n${timestamp}\n${signature}`;
-    const known = verified.get(proof);
+    const remembered = `${proof.claim}\n${proof.timestamp}\n${proof.signature}\n${proof.network ?? ""}`;
+    const known = verified.get(remembered);
     if (known !== undefined) {
       checkFresh(known.timestampMs, nowMs());
       return known.identity;
     }
-    const proven = verifyProof(claim, timestamp, signature, nowMs());
-    verified.set(proof, proven);
+    const proven = verifyProof(proof, settings, nowMs());
+    verified.set(remembered, proven);
     return proven.identity;
   };
 }
 
-function verifyProof(claim: string, timestamp: string, signature: string, now: number) {
+/** Undefined where nothing is signed. */
+function readProof(header: Header): Proof | undefined {
+  const signature = header("signature") ?? "";
+  const network = header("network") ?? "";
+  return signature === ""
+    ? undefined
+    : {
+        claim: header("identity") ?? "",
+        timestamp: header("timestamp") ?? "",
+        signature,
+        network: network === "" ? undefined : network,
+      };
+}
+
+function verifyProof({ claim, timestamp, signature, network }: Proof, settings: IdentitySettings, now: number) {
   const key = parseKey(claim);
   if (key === undefined) {
     throw invalid("The identity that was signed is not an Ed25519 public key of 64 hex digits.");
@@ -74,19 +111,42 @@ function verifyProof(claim: string, timestamp: string, signature: string, now: n
   }
   const timestampMs = Number(timestamp);
   checkFresh(timestampMs, now);
+  checkNetwork(network, settings);
   const bytes = /^(?:0x)?([0-9a-fA-F]{128})$/.exec(signature)?.[1];
   if (bytes === undefined) {
     throw invalid("The signature must be 0x and 128 hex digits.");
   }
-  if (!verifyEd25519(key, identityMessage(claim, timestamp), Buffer.from(bytes, "hex"))) {
-    throw invalid("The signature does not fit the identity and the timestamp.");
+  if (!verifyEd25519(key, identityMessage(claim, timestamp, network), Buffer.from(bytes, "hex"))) {
+    const signed = network === undefined ? "the identity and the timestamp" : "the network, identity and timestamp";
+    throw invalid(`The signature does not fit ${signed}.`);
   }
   return { identity: `0x${key}`, timestampMs };
 }
 
 function checkFresh(timestampMs: number, now: number): void {
-  if (Math.abs(now - timestampMs) > windowMs) {
-    throw invalid(`The timestamp is more than ${windowMs / 60_000} minutes from the node's clock.`);
+  if (now - timestampMs > mostAgeMs) {
+    throw invalid(`The timestamp is more than ${mostAgeMs / 60_000} minutes before the node's clock.`);
+  }
+  if (timestampMs - now > mostAheadMs) {
+    throw invalid(`The timestamp is more than ${mostAheadMs / 1_000} seconds ahead of the node's clock.`);
+  }
+}
+
+/** A proof holds on the network that it names, and one that names none wherever it is taken. */
+function checkNetwork(named: string | undefined, { identityForm, network }: IdentitySettings): void {
+  if (named === undefined) {
+    if (identityForm === "network") {
+      throw invalid(
+        "This node takes only identities that name its network: send the header network as well, the hash of its genesis " +
+          "(GET /chain/head), and sign the lower-case hex SHA-256 of gatehouse-identity:<network>:<identity>:<timestamp>.",
+      );
+    }
+  } else if (!hex32.test(named)) {
+    throw invalid("The network must be the hash of its genesis: 0x and 64 lower-case hex digits.");
+  } else if (network === undefined) {
+    throw invalid("The identity is signed for a network, and this node has no genesis yet that would name one.");
+  } else if (named !== network) {
+    throw invalid(`The identity is signed for the network ${named}, and this node belongs to ${network}.`);
   }
 }
 
@@ -97,7 +157,8 @@ function isEmpty(claim: string): boolean {
 
 /** 64 lower-case hex digits; the prefixes `ed25519:` and `0x` are each optional. */
 function parseKey(claim: string): string | undefined {
-  return /^(?:ed25519:)?(?:0x)?([0-9a-fA-F]{64})$/.exec(claim)?.[1]?.toLowerCase();
+  const key = /^(?:ed25519:)?(?:0x)?([0-9a-fA-F]{64})$/.exec(claim)?.[1]?.toLowerCase();
+  return key !== undefined && isStrongKey(key) ? key : undefined;
 }
 
 function invalid(message: string): Failure {

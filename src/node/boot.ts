@@ -4,6 +4,7 @@
  */
 import { loadOrCreateNodeKey } from "../base/node-key.js";
 import { messageOf } from "../base/message-of.js";
+import { claimDirectory } from "../base/private-files.js";
 import { adoptGenesis, verifyStoredChain } from "../chain/genesis.js";
 import { createChainService } from "../chain/service.js";
 import { createChainStore } from "../chain/chain-store.js";
@@ -42,7 +43,15 @@ export const bootTable = BootTable.of<BootBeginning>()
     name: "identity",
     needs: ["core"],
     provides: ["key"],
-    run: async ({ core }) => ({ key: await loadOrCreateNodeKey(core.config.dataDir) }),
+    async run({ core: { config, log } }) {
+      if (await claimDirectory(config.dataDir)) {
+        log.warn(
+          { directory: config.dataDir },
+          "The data directory was open to others than its owner; it is closed now",
+        );
+      }
+      return { key: await loadOrCreateNodeKey(config.dataDir) };
+    },
   })
   .step({
     name: "database",
@@ -116,7 +125,7 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .part({
     name: "edge",
-    needs: ["core", "key", "network", "health", "chain", "programs", "tree", "nullifiers"],
+    needs: ["core", "key", "genesis", "network", "health", "chain", "programs", "tree", "nullifiers"],
     provides: ["edge", "metrics"],
     run: ({ core, ...parts }) => createNodeEdge(core, parts),
   })
@@ -172,12 +181,12 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .step({
     name: "omni",
-    needs: ["core", "key", "network", "chainService"],
+    needs: ["core", "key", "genesis", "network", "chainService"],
     provides: ["omniPort"],
-    async run({ core, key, network, chainService }) {
+    async run({ core, key, genesis, network, chainService }) {
       const { config, addresses } = core;
       const services = listInternalServices({ peer: network.service, chain: chainService });
-      const omniPort = await openInternalPort(core, { services, key });
+      const omniPort = await openInternalPort(core, { services, key, genesis });
       const made = `${config.omniTls ? "https" : "http"}://${new URL(addresses.connectionString).hostname}:${omniPort}`;
       addresses.omniUrl = network.nameEndpoint(config.omniUrl ?? made);
       return { omniPort };

@@ -11,6 +11,7 @@ import { createControl, type Report, type ShownEntry } from "../control/service.
 import { Failure } from "../rpc/errors.js";
 import { type ReportableName, reportableNames } from "../health/subsystems.js";
 import { messageOf } from "../base/message-of.js";
+import { closeFile, privateFileMode, withPrivateUmask } from "../base/private-files.js";
 import type { NodeCore } from "./core.js";
 import { drainOnStop } from "./listeners.js";
 import type { NodeNetwork } from "./network.js";
@@ -120,7 +121,7 @@ async function listenForControl(core: NodeCore, services: readonly ServedService
   const overSocket = createGrpcOnlyServer({ services, gate: createOpenGate(), onInternalError });
   await bind(overSocket, { path: controlSocket }, controlSocket);
   drainOnStop(core, "the control socket", overSocket);
-  await chmod(controlSocket, 0o600);
+  await chmod(controlSocket, privateFileMode);
   if (controlPort === undefined) {
     return undefined;
   }
@@ -137,7 +138,7 @@ async function bind(
   name: string,
 ): Promise<number> {
   try {
-    return await listener.listen(address);
+    return await withPrivateUmask(() => listener.listen(address));
   } catch (error) {
     throw new StartError(`The control service cannot listen on ${name}: ${messageOf(error)}.`);
   }
@@ -172,7 +173,8 @@ function createTokenGate(token: string): Gate {
 async function loadOrCreateToken(path: string): Promise<string> {
   const draft = `${path}.${randomBytes(4).toString("hex")}`;
   try {
-    await writeFile(draft, randomBytes(32).toString("hex"), { mode: 0o600, flag: "wx" });
+    await writeFile(draft, randomBytes(32).toString("hex"), { mode: privateFileMode, flag: "wx" });
+    await chmod(draft, privateFileMode);
     await link(draft, path).catch((error: unknown) => {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") {
         throw error;
@@ -181,5 +183,6 @@ async function loadOrCreateToken(path: string): Promise<string> {
   } finally {
     await rm(draft, { force: true });
   }
+  await closeFile(path);
   return (await readFile(path, "utf8")).trim();
 }

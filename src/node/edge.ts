@@ -1,5 +1,6 @@
 /** The gate of the public port, and what is told of each request that passed it: access log, metrics, traces. */
 import { version } from "../base/version.js";
+import type { Genesis } from "../chain/genesis.js";
 import type { Config } from "../config/config.js";
 import { defaultConnections } from "../edge/connections.js";
 import { createEdge, type Edge, type EdgeSettings } from "../edge/edge.js";
@@ -16,6 +17,7 @@ import type { NodeNetwork } from "./network.js";
 /** What it is made of beside the core. */
 export interface NodeEdgeParts extends NodeChain {
   readonly key: NodeKey;
+  readonly genesis: Genesis | undefined;
   readonly network: NodeNetwork;
   readonly health: NodeHealth;
 }
@@ -35,6 +37,8 @@ export async function createNodeEdge(core: NodeCore, parts: NodeEdgeParts): Prom
   const edge = createEdge({
     trustedProxies: config.trustedProxies,
     identityMode: config.identityMode,
+    identityForm: config.identityForm,
+    network: parts.genesis?.hash,
     rateLimitPerMinute: config.rateLimitPerMinute,
     rateLimitExempt: config.rateLimitExempt,
     overload: core.overload,

@@ -1,6 +1,7 @@
 /** The ports of a node: how they are bound, told of and drained. */
 import type { RequestListener } from "node:http";
 import type { NodeKey } from "../base/node-key.js";
+import type { Genesis } from "../chain/genesis.js";
 import { createEdge, type Edge } from "../edge/edge.js";
 import type { SubsystemName } from "../health/subsystems.js";
 import type { Metrics } from "../metrics/metrics.js";
@@ -65,15 +66,21 @@ export async function openMcpPort(core: NodeCore, { services, edge }: Served): P
   await open(core, "mcp", server, config.mcpPort, "--mcp-port");
 }
 
+/** What is served between nodes. */
+interface Internal {
+  readonly services: readonly ServedService[];
+  readonly key: NodeKey;
+  readonly genesis: Genesis | undefined;
+}
+
 /** Binds the port between nodes: both ends of a connection prove who they are. */
-export async function openInternalPort(
-  core: NodeCore,
-  { services, key }: { readonly services: readonly ServedService[]; readonly key: NodeKey },
-): Promise<number> {
+export async function openInternalPort(core: NodeCore, { services, key, genesis }: Internal): Promise<number> {
   const { config, onInternalError, onStop } = core;
   const gate = createEdge({
     trustedProxies: [],
     identityMode: "signed",
+    identityForm: config.identityForm,
+    network: genesis?.hash,
     rateLimitPerMinute: config.rateLimitPerMinute,
     rateLimitExempt: config.rateLimitExempt,
     overload: core.overload,

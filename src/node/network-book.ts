@@ -1,9 +1,12 @@
 /** Whom a node knows: the stored address book and the peers file, and what the operator does with them. */
+import { isStrongKey } from "../base/ed25519.js";
+import { hex32 } from "../base/hash.js";
 import { messageOf } from "../base/message-of.js";
 import { StartError } from "../base/start-error.js";
 import { readPeersFile } from "../config/peers-file.js";
 import type { Database } from "../db/database.js";
 import type { PeerClient } from "../peers/client.js";
+import { createDialPace, type DialPace } from "../peers/dial-pace.js";
 import type { Dialer } from "../peers/dialer.js";
 import { checkHost, type EndpointPolicy, parseEndpoint } from "../peers/endpoint.js";
 import { createPeerBook, type PeerBook } from "../peers/peer-book.js";
@@ -19,6 +22,8 @@ export interface NodeBook {
   readonly book: PeerBook;
   /** Which endpoints may be named. */
   readonly policy: EndpointPolicy;
+  /** How often others are dialed. */
+  readonly pace: DialPace;
   /** Stores what has changed; nothing on a reader, whose database another node writes. */
   readonly save: () => Promise<void>;
 }
@@ -41,7 +46,8 @@ export async function openBook(
     book.add(parseFileEntry(url, policy), "file", identity);
   }
   const save = createBookSaver(book, store);
-  return { book, policy, save: config.role === "writer" ? save : () => Promise.resolve() };
+  const pace = createDialPace(config.loopIntervalMs, Date.now);
+  return { book, policy, pace, save: config.role === "writer" ? save : () => Promise.resolve() };
 }
 
 function parseFileEntry(url: string, policy: EndpointPolicy): string {
@@ -110,6 +116,9 @@ export function createBookCommands(
   return {
     async addPeer(text, identity) {
       const endpoint = parseEndpoint(text, policy);
+      if (identity !== undefined && !(hex32.test(identity) && isStrongKey(identity))) {
+        throw new Failure("INVALID_REQUEST", "The identity is no key of a node: 0x and 64 lower-case hex digits.");
+      }
       if (endpoint === addresses.omniUrl) {
         throw new Failure("INVALID_REQUEST", "It is this node itself.");
       }

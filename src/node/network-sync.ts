@@ -29,15 +29,19 @@ const catchUpWithinMs = 1_000;
 const maxAskedPerTick = 100;
 
 /** Calls peers, at the addresses that the policy lets it call; what the operator named may be private. */
-export function connectPeers({ config, onStop }: NodeCore, key: NodeKey, { book, policy }: NodeBook): PeerClient {
+export function connectPeers({ config, onStop }: NodeCore, key: NodeKey, { book, policy, pace }: NodeBook): PeerClient {
   const client = createPeerClient({
     openChannel: createGrpcClient(config.omniTls ? key.tlsCredentials() : undefined),
     deadlineMs: peerDeadlineMs,
     expectedIdentity: (endpoint) => provenIdentity(book.get(endpoint)),
-    resolve(endpoint) {
+    async resolve(endpoint) {
       const entry = book.get(endpoint);
       const isTrusted = entry !== undefined && isOperators(entry);
-      return resolveEndpoint(endpoint, isTrusted ? { ...policy, allowPrivate: true } : policy);
+      const address = await resolveEndpoint(endpoint, isTrusted ? { ...policy, allowPrivate: true } : policy);
+      if (!isTrusted) {
+        pace.countConnection(address.ip, entry?.verifiedMs !== undefined);
+      }
+      return address;
     },
   });
   onStop("the calls to peers", () => client.close());
@@ -68,7 +72,7 @@ export interface NodeSync {
 
 export function createNodeSync(core: NodeCore, parts: NodeSyncParts): NodeSync {
   const { config, bus, log } = core;
-  const { book, policy, chain, genesis, client, onTaskError } = parts;
+  const { book, policy, pace, chain, genesis, client, onTaskError } = parts;
   const self = describeSelf(core, parts);
   const readStatus = createStatusReader({
     readHeader: (signed) => readHeader(signed, { network: genesis?.hash ?? "" }),
@@ -80,6 +84,7 @@ export function createNodeSync(core: NodeCore, parts: NodeSyncParts): NodeSync {
     book,
     client,
     policy,
+    pace,
     readStatus,
     nowMs: Date.now,
     onVerified(endpoint) {

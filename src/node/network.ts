@@ -70,7 +70,7 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
   const onTaskError = createTaskErrors(core);
 
   const nodeBook = await openBook(core, { database, ownIdentity: key.publicKey });
-  const { book, policy, save } = nodeBook;
+  const { book, policy, pace, save } = nodeBook;
   const client = connectPeers(core, key, nodeBook);
   const nodeSync = createNodeSync(core, { ...nodeBook, chain, genesis, key, client, isAccepting, onTaskError });
   const { self, dialer, readStatus, sync, onStatus } = nodeSync;
@@ -113,7 +113,7 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
     book,
     mainLoop,
     service: createPeerService({
-      ...{ self, book, dialer, policy, readStatus, onStatus, takeTransaction: relay.takeTransaction },
+      ...{ self, book, dialer, policy, pace, readStatus, onStatus, takeTransaction: relay.takeTransaction },
       challenges: createChallenges(Date.now),
       onError: (error) => onTaskError("relay", error),
     }),

@@ -6,6 +6,7 @@ import { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { CallError } from "../rpc/channel.js";
 import { Failure } from "../rpc/errors.js";
 import type { PeerClient } from "./client.js";
+import { type DialPace, NotNow } from "./dial-pace.js";
 import { createGossipIntake } from "./gossip.js";
 import { type HandshakeParts, shakeHands } from "./handshake.js";
 import type { PeerBook } from "./peer-book.js";
@@ -13,6 +14,7 @@ import type { PeerBook } from "./peer-book.js";
 export interface DialerParts extends HandshakeParts {
   readonly client: PeerClient;
   readonly book: PeerBook;
+  readonly pace: DialPace;
   readonly nowMs: () => number;
   /** Hears when a peer has proved who it is. */
   readonly onVerified: (endpoint: string) => void;
@@ -22,7 +24,8 @@ export interface DialerParts extends HandshakeParts {
 
 export interface Dialer {
   /**
-   * Dials a peer and records what comes of it. Never rejects, and dials nobody twice at a time.
+   * Dials a peer and records what comes of it. Never rejects, dials nobody twice at a time, and one that is not in touch
+   * no more often than its turn comes.
    *
    * @param maxPeers how many others the peer is asked for.
    */
@@ -38,7 +41,7 @@ const handshakeAgainAfterMs = 30_000;
 
 /** Builds a dialer; it knows only who is in the book. */
 export function createDialer(parts: DialerParts): Dialer {
-  const { self, book, client, policy, readStatus, nowMs, onVerified, onError } = parts;
+  const { self, book, client, policy, pace, readStatus, nowMs, onVerified, onError } = parts;
   const takeGossip = createGossipIntake(parts);
   const underWay = new Map<string, Promise<void>>();
 
@@ -70,6 +73,9 @@ export function createDialer(parts: DialerParts): Dialer {
       return;
     }
     if (!entry.handshaken) {
+      if (!pace.takeTurn(endpoint)) {
+        return;
+      }
       client.drop(endpoint);
     }
     const verifiedForMs = nowMs() - (entry.verifiedMs ?? 0);
@@ -88,6 +94,8 @@ export function createDialer(parts: DialerParts): Dialer {
   function record(endpoint: string, error: unknown, isFresh: boolean): void {
     if (error instanceof Failure) {
       book.recordRefusal(endpoint, error.message);
+    } else if (error instanceof NotNow) {
+      return;
     } else if (!(error instanceof CallError)) {
       onError(error);
     } else if (error.isAnswer && !isFresh) {

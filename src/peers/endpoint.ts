@@ -3,8 +3,11 @@
  * that are no machine's own, and those at which clouds tell secrets, are for none.
  */
 import { lookup } from "node:dns/promises";
-import { BlockList, isIP } from "node:net";
+import { isIP } from "node:net";
+import { CallError } from "../rpc/channel.js";
 import { Failure } from "../rpc/errors.js";
+import { reachOf } from "./address-ranges.js";
+import { plainAddress } from "./ip-address.js";
 
 /** What the node allows. */
 export interface EndpointPolicy {
@@ -22,37 +25,6 @@ export interface Address {
 
 /** Longest URL that a peer may name. */
 const maxLength = 300;
-
-const v4 = (list: BlockList, range: string): void => {
-  const [net = "", prefix] = range.split("/");
-  list.addSubnet(net, Number(prefix), "ipv4");
-};
-const v6 = (list: BlockList, range: string): void => {
-  const [net = "", prefix] = range.split("/");
-  list.addSubnet(net, Number(prefix), "ipv6");
-};
-
-/** Unspecified, link-local (cloud metadata among them), multicast, reserved; and metadata services elsewhere. */
-const never = new BlockList();
-["0.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "240.0.0.0/4", "100.100.100.200/32", "168.63.129.16/32"].forEach(
-  (range) => v4(never, range),
-);
-["::/128", "fe80::/10", "ff00::/8", "fd00:ec2::254/128"].forEach((range) => v6(never, range));
-
-/** Loopback, private, shared, benchmarking, and IPv6 ranges that carry IPv4 addresses. */
-const privateRanges = new BlockList();
-[
-  "127.0.0.0/8",
-  "10.0.0.0/8",
-  "172.16.0.0/12",
-  "192.168.0.0/16",
-  "100.64.0.0/10",
-  "192.0.0.0/24",
-  "198.18.0.0/15",
-].forEach((range) => v4(privateRanges, range));
-["::1/128", "fc00::/7", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32"].forEach((range) =>
-  v6(privateRanges, range),
-);
 
 /**
  * The one form of an endpoint: scheme://host:port in lower case.
@@ -94,12 +66,13 @@ export function checkHost(endpoint: string, policy: EndpointPolicy): void {
 /**
  * Finds the address of an endpoint.
  *
- * @throws Failure INVALID_REQUEST when the policy forbids it, or when its name is unknown.
+ * @throws Failure INVALID_REQUEST when the policy forbids it.
+ * @throws CallError when its name cannot be looked up, which is no more than that nobody can be called now.
  */
 export async function resolveEndpoint(endpoint: string, policy: EndpointPolicy): Promise<Address> {
   const host = hostOf(endpoint);
   const port = portOf(new URL(endpoint));
-  const found = isIP(host) === 0 ? await lookUp(endpoint, host) : [host];
+  const found = isIP(host) === 0 ? await lookUp(host) : [host];
   const reasons = found.map((ip) => whyNot(ip, policy));
   const allowed = found[reasons.indexOf(undefined)];
   if (allowed === undefined) {
@@ -108,11 +81,14 @@ export async function resolveEndpoint(endpoint: string, policy: EndpointPolicy):
   return { ip: allowed, port };
 }
 
-async function lookUp(endpoint: string, host: string): Promise<string[]> {
+async function lookUp(host: string): Promise<string[]> {
   try {
     return (await lookup(host, { all: true })).map(({ address }) => address);
-  } catch {
-    throw invalid(endpoint, "has a name that nobody knows");
+  } catch (error) {
+    throw new CallError(
+      `The name cannot be looked up: ${(error as NodeJS.ErrnoException).code ?? "no answer"}.`,
+      false,
+    );
   }
 }
 
@@ -132,30 +108,22 @@ function parseWebAddress(text: string): URL {
 
 /** Without the brackets of IPv6, and IPv4 where it is IPv4 in IPv6. */
 function hostOf(endpoint: string): string {
-  return unmap(new URL(endpoint).hostname.replace(/^\[|\]$/g, ""));
+  return plainAddress(new URL(endpoint).hostname.replace(/^\[|\]$/g, ""));
 }
 
 function portOf({ protocol, port }: URL): number {
   return port === "" ? (protocol === "https:" ? 443 : 80) : Number(port);
 }
 
-/** URLs write such an address in hexadecimal. */
-function unmap(ip: string): string {
-  const words = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/i.exec(ip);
-  if (words === null) {
-    return ip.replace(/^::ffff:(?=\d+\.)/i, "");
-  }
-  const number = parseInt(words[1]!, 16) * 0x10000 + parseInt(words[2]!, 16);
-  return [24, 16, 8, 0].map((shift) => (number >>> shift) & 0xff).join(".");
-}
-
 function whyNot(address: string, { allowPrivate }: EndpointPolicy): string | undefined {
-  const ip = unmap(address);
-  const family = isIP(ip) === 6 ? "ipv6" : "ipv4";
-  if (never.check(ip, family)) {
-    return "is an address that nodes never call";
+  switch (reachOf(address)) {
+    case "never":
+      return "is an address that nodes never call";
+    case "private":
+      return allowPrivate ? undefined : privateReason;
+    case "public":
+      return undefined;
   }
-  return !allowPrivate && privateRanges.check(ip, family) ? privateReason : undefined;
 }
 
 function whyNotName(host: string, { allowPrivate }: EndpointPolicy): string | undefined {

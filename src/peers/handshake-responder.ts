@@ -6,6 +6,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { HandshakeRequest, HandshakeResponseSchema, NodeInfo } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { Failure } from "../rpc/errors.js";
 import type { Challenges } from "./challenges.js";
+import type { DialPace } from "./dial-pace.js";
 import type { Dialer } from "./dialer.js";
 import { checkHost, parseConnectionString, parseEndpoint } from "./endpoint.js";
 import { callableEndpoint, maxGossipedPeers } from "./gossip.js";
@@ -17,6 +18,7 @@ import type { PeerBook } from "./peer-book.js";
 export interface HandshakeResponderParts extends Omit<HandshakeParts, "client"> {
   readonly book: PeerBook;
   readonly dialer: Pick<Dialer, "dial">;
+  readonly pace: Pick<DialPace, "takeDialBack">;
   readonly challenges: Challenges;
   /** Hears that a verified peer said how far it is. */
   readonly onStatus: () => Promise<void>;
@@ -33,7 +35,10 @@ export interface HandshakeResponder {
     genesisHash: string,
     tlsIdentity: string | undefined,
   ): MessageInitShape<typeof HandshakeResponseSchema>;
-  /** Dials a caller back, unless too many are dialed back already; those are dialed with the next ticks. */
+  /**
+   * Dials a caller back. Where too many are dialed back already, or it was dialed a moment ago, or its endpoint is that of
+   * somebody who is in touch, it is for the next ticks.
+   */
   dialBack(endpoint: string): Promise<void>;
 }
 
@@ -41,7 +46,7 @@ const maxDialedBack = 8;
 const challengeBytes = { least: 16, most: 64 };
 
 export function createHandshakeResponder(parts: HandshakeResponderParts): HandshakeResponder {
-  const { self, book, dialer, policy, onStatus } = parts;
+  const { self, book, dialer, policy, pace, onStatus } = parts;
   let dialedBack = 0;
 
   /** What was refused is shown, unless the address is that of a peer who has nothing to do with it. */
@@ -57,7 +62,8 @@ export function createHandshakeResponder(parts: HandshakeResponderParts): Handsh
   }
 
   async function dialBack(endpoint: string): Promise<void> {
-    if (dialedBack < maxDialedBack) {
+    const isInTouch = book.get(endpoint)?.handshaken === true;
+    if (!isInTouch && dialedBack < maxDialedBack && pace.takeDialBack(endpoint)) {
       dialedBack++;
       await dialer.dial(endpoint, maxGossipedPeers);
       dialedBack--;

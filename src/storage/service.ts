@@ -101,7 +101,8 @@ export function createStorageService(programs: Programs): Implementation<typeof 
 const notForYou = "This storage program is not readable for this identity.";
 const howToSign =
   "This storage program is not readable for anonymous callers. An identity must be signed: send the headers identity, " +
-  "timestamp (ms) and signature, which is Ed25519 over the lower-case hex SHA-256 of <identity>:<timestamp>.";
+  "timestamp (ms), network (the genesis hash) and signature, which is Ed25519 over the lower-case hex SHA-256 of " +
+  "gatehouse-identity:<network>:<identity>:<timestamp>.";
 
 /** What was found, if it exists and the caller may read it. */
 function needReadable<T extends { readonly record: ProgramRecord }>(found: T | undefined, { caller }: Call): T {

@@ -77,6 +77,11 @@ const broken: readonly (readonly [string, string | Buffer, RegExp])[] = [
   ["no object", "[]", /is not usable: .*expected object/],
   ["a time that is none", '{"timestamp": -1}', /is not usable at timestamp: /],
   ["an authority that is no key", '{"authorities": ["0xAB"]}', /is not usable at authorities\.0: /],
+  [
+    "an authority for which anybody can sign",
+    `{"authorities": ["0x01${"0".repeat(62)}"]}`,
+    /is not usable at authorities\.0: it is a key that anybody can sign for/,
+  ],
   ["no UTF-8", Buffer.from([0x7b, 0xff, 0x7d]), /is not UTF-8 text/],
   ["a NUL", '{"a":"\0"}', /is not UTF-8 text/],
 ];

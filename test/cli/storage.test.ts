@@ -7,11 +7,11 @@ import { type CliResult, runCli } from "../helpers/run-cli.js";
 import { startTestNode } from "../helpers/start-node.js";
 import type { Teardown } from "../helpers/teardown.js";
 
-async function setUp(t: Teardown) {
+async function setUp(t: Teardown, flags: Readonly<Record<string, string>> = {}) {
   const dir = await authorityDirectory(t, testKey(1));
   await writeKey(join(dir, "alice.key"), testKey(2));
   await writeKey(join(dir, "bob.key"), testKey(3));
-  const node = await startTestNode(t, { genesis: "genesis.json" }, dir);
+  const node = await startTestNode(t, { genesis: "genesis.json", ...flags }, dir);
   const as =
     (key: string | undefined) =>
     async (...args: string[]): Promise<CliResult> =>
@@ -77,20 +77,39 @@ test("a private program is read with its key, and shared by its rule", async (t)
   t.is((await nobody("tx", "status", hash)).stdout, "rejected: The sender may not change this storage program.\n");
 });
 
-test("the headers for curl prove the identity", async (t) => {
-  const { alice, node } = await setUp(t);
+test("the headers for curl prove the identity, on one network", async (t) => {
+  const { alice, node, dir } = await setUp(t);
   const { stdout } = await alice("storage", "create", "diary", "--data", '{"pin":1}');
   const [address] = stdout.split("\n");
   const { stdout: line } = await alice("identity", "headers");
   const headers = [...line.matchAll(/-H '([a-z]+): ([^']*)'/g)].map(([, name, value]) => [name!, value!] as const);
   t.deepEqual(
     headers.map(([name]) => name),
-    ["identity", "timestamp", "signature"],
+    ["identity", "timestamp", "network", "signature"],
   );
-  const response = await fetch(`${node.rpcUrl}/storage-program/${address}/all`, {
-    headers: Object.fromEntries(headers),
+  const url = `${node.rpcUrl}/storage-program/${address}/all`;
+  t.is((await fetch(url, { headers: Object.fromEntries(headers) })).status, 200);
+  // For another network it needs no node, and this one refuses it.
+  const other = `0x${"7".repeat(64)}`;
+  const pinned = await runCli(["identity", "headers", "--json", "--network", other, "--node", "http://127.0.0.1:9"], {
+    env: { GATEHOUSE_KEY: join(dir, "alice.key") },
   });
-  t.is(response.status, 200);
+  const refused = await fetch(url, { headers: JSON.parse(pinned.stdout) as Record<string, string> });
+  t.is(refused.status, 401);
+  t.regex(await refused.text(), /is signed for the network 0x7+, and this node belongs to 0x/);
+  const read = await alice("storage", "get", address!, "--network", other);
+  t.is(read.code, 1);
+  t.regex(read.stderr, /INVALID_SIGNATURE/);
+  t.is((await alice("storage", "get", address!)).stdout, '{"pin":1}\n');
+  const none = await alice("identity", "headers", "--network", "mainnet");
+  t.is(none.code, 2);
+  t.regex(none.stderr, /--network must be 0x and 64 lower-case hex digits, not "mainnet"/);
+});
+
+test("commands that read do so at a node that insists on its network", async (t) => {
+  const { alice } = await setUp(t, { "identity-form": "network" });
+  const [address = ""] = (await alice("storage", "create", "diary", "--data", '{"pin":1}')).stdout.split("\n");
+  t.is((await alice("storage", "get", address)).stdout, '{"pin":1}\n');
 });
 
 test("bytes and files are taken as they are", async (t) => {

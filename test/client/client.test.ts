@@ -47,6 +47,20 @@ for (const protocol of ["connect", "grpc"] as const) {
   });
 }
 
+for (const protocol of ["connect", "grpc"] as const) {
+  test(`it proves who calls on one network, and on no other (${protocol})`, async (t) => {
+    const node = await startMember(t, { "identity-form": "network" });
+    const identity = testKey(91);
+    const options = { protocol, identity, timeoutMs: 10_000 };
+    const network = (await connectGatehouse(node.rpcUrl, { protocol }).chain.getHead({})).genesisHash;
+    t.is((await connectGatehouse(node.rpcUrl, { ...options, network }).info.getVersion({})).version, "0.1.0");
+    for (const wrong of [options, { ...options, network: `0x${"1".repeat(64)}` }]) {
+      const refused = await t.throwsAsync(connectGatehouse(node.rpcUrl, wrong).info.getVersion({}));
+      t.is(reasonOf(refused), Reason.INVALID_SIGNATURE);
+    }
+  });
+}
+
 test("it knows the reason of a failure, and that an error which tells of none has none", async (t) => {
   const node = await startMember(t);
   for (const protocol of ["connect", "grpc"] as const) {

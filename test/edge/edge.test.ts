@@ -9,6 +9,8 @@ test("addresses without number, spoofed through a trusted proxy, leave memory bo
   const edge = createEdge({
     trustedProxies: ["10.0.0.0/8"],
     identityMode: "signed",
+    identityForm: "any",
+    network: undefined,
     rateLimitPerMinute: 1,
     rateLimitExempt: [],
     onAccess: () => undefined,
@@ -47,6 +49,8 @@ test("a lease that has ended is cut by nobody, also when its answer was empty", 
   const edge = createEdge({
     trustedProxies: [],
     identityMode: "signed",
+    identityForm: "any",
+    network: undefined,
     rateLimitPerMinute: 0,
     rateLimitExempt: [],
     bytes,

@@ -1,17 +1,26 @@
 import anyTest, { type TestFn } from "ava";
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { createIdentify } from "../../src/edge/identity.js";
 import { createCaller } from "../helpers/caller.js";
 import { ask } from "../helpers/plain-client.js";
 import { connectEach, readFailure, type RpcClient, rpcProtocols } from "../helpers/rpc-clients.js";
 import { insertProgram, seedDatabase } from "../helpers/seed.js";
-import { startTestNode, type TestNode } from "../helpers/start-node.js";
+import { sampleGenesis, startTestNode, type TestNode } from "../helpers/start-node.js";
 import { temporaryDirectory, fileTeardown } from "../helpers/teardown.js";
+import { identityMessage } from "../../src/base/identity-message.js";
+import { forge, smallOrderKeys } from "../helpers/weak-keys.js";
 
 interface Context {
   readonly node: TestNode;
   readonly trusting: TestNode;
+  /** Takes only identities that name its network. */
+  readonly strict: TestNode;
+  /** Has no genesis. */
+  readonly bare: TestNode;
   readonly clients: Record<string, RpcClient>;
+  readonly strictClients: Record<string, RpcClient>;
 }
 const test = anyTest as TestFn<Context>;
 
@@ -19,6 +28,8 @@ const owner = createCaller();
 const friend = createCaller();
 const address = `stor-${"1".repeat(40)}`;
 const path = `/storage-program/${address}/field/secret`;
+const network = `0x${createHash("sha256").update(readFileSync(sampleGenesis)).digest("hex")}`;
+const otherNetwork = `0x${"5".repeat(64)}`;
 const teardown = fileTeardown();
 
 test.before(async (t) => {
@@ -38,11 +49,15 @@ test.before(async (t) => {
     });
     return await startTestNode(teardown, flags, dir);
   };
-  const node = await start({});
+  const node = await start({ genesis: sampleGenesis });
+  const strict = await start({ genesis: sampleGenesis, "identity-form": "network" });
   Object.assign(t.context, {
     node,
+    strict,
+    bare: await start({}),
     trusting: await start({ "identity-mode": "trusted-header" }),
     clients: connectEach(node.port),
+    strictClients: connectEach(strict.port),
   });
 });
 
@@ -56,6 +71,49 @@ const cases: readonly (readonly [
   ["the owner, without prefixes", () => owner.headers({ identity: owner.publicKey.slice(2) }), 200],
   ["the owner, in upper case", () => owner.headers({ identity: `0x${owner.publicKey.slice(2).toUpperCase()}` }), 200],
   ["the owner, four minutes ago", () => owner.headers({ timestamp: Date.now() - 240_000 }), 200],
+  ["the owner, fifty seconds ahead", () => owner.headers({ timestamp: Date.now() + 50_000 }), 200],
+  ["the owner, on this network", () => owner.headers({ network }), 200],
+  [
+    "the owner, on this network, without prefixes",
+    () => owner.headers({ network, identity: owner.publicKey.slice(2) }),
+    200,
+  ],
+  ["an empty network, which is none", () => ({ ...owner.headers(), network: "" }), 200],
+  ["the owner, on another network", () => owner.headers({ network: otherNetwork }), 401, "INVALID_SIGNATURE"],
+  [
+    "what was signed for another network, called this one",
+    () => ({ ...owner.headers({ network: otherNetwork }), network }),
+    401,
+    "INVALID_SIGNATURE",
+  ],
+  [
+    "what was signed for this network, called every one's",
+    () => ({ ...owner.headers({ network }), network: "" }),
+    401,
+    "INVALID_SIGNATURE",
+  ],
+  [
+    "what was signed for every network, called this one's",
+    () => ({ ...owner.headers(), network }),
+    401,
+    "INVALID_SIGNATURE",
+  ],
+  ["a network that is none", () => owner.headers({ network: "mainnet" }), 401, "INVALID_SIGNATURE"],
+  ["a network in upper case", () => owner.headers({ network: network.toUpperCase() }), 401, "INVALID_SIGNATURE"],
+  ["a network, and nothing signed", () => ({ network }), 403, "PERMISSION_DENIED"],
+  [
+    "six minutes ago, on this network",
+    () => owner.headers({ network, timestamp: Date.now() - 360_000 }),
+    401,
+    "INVALID_SIGNATURE",
+  ],
+  [
+    "seventy seconds ahead, on this network",
+    () => owner.headers({ network, timestamp: Date.now() + 70_000 }),
+    401,
+    "INVALID_SIGNATURE",
+  ],
+  ["seventy seconds ahead", () => owner.headers({ timestamp: Date.now() + 70_000 }), 401, "INVALID_SIGNATURE"],
   ["somebody else", () => friend.headers(), 403, "PERMISSION_DENIED"],
   ["nobody", () => ({}), 403, "PERMISSION_DENIED"],
   ["the prefix alone", () => ({ identity: "ed25519:", timestamp: "", signature: "" }), 403, "PERMISSION_DENIED"],
@@ -133,9 +191,85 @@ test("behind a gateway the identity header is taken at its word", async (t) => {
   t.regex(warnings.join("\n"), /identity header is believed without a signature/);
 });
 
+const strictCases = cases.map(([what, headers, status, errorCode]) => {
+  const { network: named = "", signature = "" } = headers();
+  // What is signed for every network is refused here, and nothing else changes.
+  return named === "" && signature !== ""
+    ? ([what, headers, 401, "INVALID_SIGNATURE"] as const)
+    : ([what, headers, status, errorCode] as const);
+});
+for (const [what, headers, status, errorCode] of strictCases) {
+  test(`with --identity-form network, ${what}: ${status} (plain, JSON-RPC)`, async (t) => {
+    const { port } = t.context.strict;
+    t.is((await ask(port, path, { headers: headers() })).status, status);
+    t.is(await askByJsonRpc(port, headers()), errorCode);
+  });
+  for (const protocol of rpcProtocols) {
+    test(`with --identity-form network, ${what}: ${errorCode ?? "OK"} (${protocol})`, async (t) => {
+      const call = t.context.strictClients[protocol]!.call(
+        StorageService.method.getField,
+        { storageAddress: address, field: "secret" },
+        headers(),
+      );
+      if (errorCode === undefined) {
+        t.like(await call, { value: "1" });
+      } else {
+        t.is(readFailure(await t.throwsAsync(call)).reason, errorCode);
+      }
+    });
+  }
+}
+
+for (const [what, headers, , errorCode] of cases) {
+  test(`${what}: ${errorCode ?? "OK"} (JSON-RPC)`, async (t) => {
+    t.is(await askByJsonRpc(t.context.node.port, headers()), errorCode);
+  });
+}
+
+/** The error code of a call, undefined when it succeeds. */
+async function askByJsonRpc(port: number, headers: Record<string, string>): Promise<string | undefined> {
+  const params = { storageAddress: address, field: "secret" };
+  const { text } = await ask(port, "/", {
+    method: "POST",
+    headers: { "Content-Type": "application/json", ...headers },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "storage.getField", params }),
+  });
+  const answer = JSON.parse(text) as {
+    readonly errorCode?: string;
+    readonly error?: { readonly data?: { readonly reason?: string } };
+  };
+  return answer.error?.data?.reason ?? answer.errorCode;
+}
+
+test("what is wrong with the network is said", async (t) => {
+  const { node, strict, bare } = t.context;
+  const sentence = async (port: number, headers: Record<string, string>): Promise<string> =>
+    (JSON.parse((await ask(port, path, { headers })).text) as { error: string }).error;
+  t.is(
+    await sentence(node.port, owner.headers({ network: otherNetwork })),
+    `The identity is signed for the network ${otherNetwork}, and this node belongs to ${network}.`,
+  );
+  t.regex(await sentence(strict.port, owner.headers()), /send the header network as well, .*GET \/chain\/head/);
+  t.regex(await sentence(bare.port, owner.headers({ network })), /this node has no genesis yet/);
+  t.is((await ask(bare.port, path, { headers: owner.headers() })).status, 200);
+});
+
+test("a key of small order is nobody, whatever was signed with it", async (t) => {
+  for (const key of smallOrderKeys) {
+    for (const identity of [key, `ed25519:${key}`]) {
+      const timestamp = String(Date.now());
+      const signature = `0x${forge(key, identityMessage(identity, timestamp, undefined)).toString("hex")}`;
+      const answer = await ask(t.context.node.port, "/version", { headers: { identity, timestamp, signature } });
+      t.is(answer.status, 401, identity);
+      t.regex(answer.text, /not an Ed25519 public key/);
+    }
+    t.is((await ask(t.context.trusting.port, path, { headers: { identity: key } })).status, 401);
+  }
+});
+
 test("a signature is verified once, and forgotten when it is stale", (t) => {
   let now = 1_700_000_000_000;
-  const identify = createIdentify("signed", () => now);
+  const identify = createIdentify({ identityMode: "signed", identityForm: "any", network: undefined }, () => now);
   const headers = owner.headers({ timestamp: now });
   const get = (name: string): string | undefined => headers[name];
   t.is(identify(get), owner.publicKey);
@@ -145,5 +279,7 @@ test("a signature is verified once, and forgotten when it is stale", (t) => {
   }
   t.log(`10,000 reads with one signature: ${Math.round(performance.now() - startMs)} ms`);
   now += 5 * 60_000 + 1;
-  t.throws(() => identify(get), { message: /more than 5 minutes/ });
+  t.throws(() => identify(get), { message: /more than 5 minutes before/ });
+  now -= 6 * 60_000 + 2;
+  t.throws(() => identify(get), { message: /more than 60 seconds ahead/ });
 });

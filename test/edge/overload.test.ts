@@ -16,6 +16,8 @@ import { until } from "../helpers/until.js";
 const settings: EdgeSettings = {
   trustedProxies: [],
   identityMode: "signed",
+  identityForm: "any",
+  network: undefined,
   rateLimitPerMinute: 0,
   rateLimitExempt: [],
   onAccess: () => undefined,

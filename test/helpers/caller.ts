@@ -2,7 +2,7 @@
 import { createHash, generateKeyPairSync, sign } from "node:crypto";
 import type { TestKey } from "./keys.js";
 
-/** The three headers. */
+/** The headers; `network` stands beside them where the form names one. */
 export interface IdentityHeaders extends Record<string, string> {
   identity: string;
   timestamp: string;
@@ -14,7 +14,12 @@ export interface TestCaller {
   /** 0x and 64 lower-case hex digits. */
   readonly publicKey: string;
   /** Headers that prove the identity. */
-  headers(options?: { readonly identity?: string; readonly timestamp?: string | number }): IdentityHeaders;
+  headers(options?: {
+    readonly identity?: string;
+    readonly timestamp?: string | number;
+    /** Hash of a genesis; the form without a network when left out. */
+    readonly network?: string | undefined;
+  }): IdentityHeaders;
 }
 
 /** A caller with a new key. */
@@ -30,10 +35,11 @@ export function createCaller(): TestCaller {
 export function callerOf({ publicKey, sign }: Pick<TestKey, "publicKey" | "sign">): TestCaller {
   return {
     publicKey,
-    headers({ identity = `ed25519:${publicKey}`, timestamp = Date.now() } = {}) {
-      const digest = createHash("sha256").update(`${identity}:${timestamp}`).digest("hex");
+    headers({ identity = `ed25519:${publicKey}`, timestamp = Date.now(), network } = {}) {
+      const prefix = network === undefined ? "" : `gatehouse-identity:${network}:`;
+      const digest = createHash("sha256").update(`${prefix}${identity}:${timestamp}`).digest("hex");
       const signature = `0x${sign(Buffer.from(digest)).toString("hex")}`;
-      return { identity, timestamp: String(timestamp), signature };
+      return { identity, timestamp: String(timestamp), signature, ...(network !== undefined && { network }) };
     },
   };
 }

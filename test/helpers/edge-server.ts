@@ -40,6 +40,8 @@ export async function startEdgeServer(t: Teardown, settings: Partial<EdgeSetting
   const edge = createEdge({
     trustedProxies: [],
     identityMode: "signed",
+    identityForm: "any",
+    network: undefined,
     rateLimitPerMinute: 0,
     rateLimitExempt: ["127.0.0.0/8"],
     onAccess: (line) => access.push(line),

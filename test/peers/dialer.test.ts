@@ -1,20 +1,19 @@
 /** What comes of dialing a peer, where it is not what was hoped for. */
 import test from "ava";
 import { createDialer } from "../../src/peers/dialer.js";
-import type { PeerClient } from "../../src/peers/client.js";
+import { createPeerClient, type PeerClient } from "../../src/peers/client.js";
+import { resolveEndpoint } from "../../src/peers/endpoint.js";
+import { blank } from "../../src/peers/peer.js";
+import { createDialPace } from "../../src/peers/dial-pace.js";
 import { createPeerBook } from "../../src/peers/peer-book.js";
 import { CallError } from "../../src/rpc/channel.js";
 import { testKey } from "../helpers/keys.js";
 
 const endpoint = "https://198.51.100.1:1";
 
-/** Dials a peer whose every call ends like this. */
-async function dial(failure: Error) {
-  const errors: unknown[] = [];
-  const book = createPeerBook({ ownIdentity: testKey(1).publicKey, stored: [], intervalMs: 1_000, nowMs: Date.now });
-  book.add(endpoint, "file");
-  const client: Pick<PeerClient, "call" | "drop"> = { call: () => Promise.reject(failure), drop: () => undefined };
-  const dialer = createDialer({
+/** What a dialer needs beside the book and the client. */
+function partsOf(errors: unknown[]) {
+  return {
     self: {
       key: testKey(1),
       genesisHash: "0x1",
@@ -23,14 +22,22 @@ async function dial(failure: Error) {
       endpoint: () => "https://198.51.100.2:2",
       status: () => ({}),
     },
-    book,
-    client: client as PeerClient,
     policy: { tls: true, allowPrivate: false },
+    pace: createDialPace(1_000, Date.now),
     readStatus: () => ({ head: { number: 0n, hash: "0x1" }, accepting: true }),
     nowMs: Date.now,
     onVerified: () => undefined,
-    onError: (error) => errors.push(error),
-  });
+    onError: (error: unknown) => errors.push(error),
+  };
+}
+
+/** Dials a peer whose every call ends like this. */
+async function dial(failure: Error) {
+  const errors: unknown[] = [];
+  const book = createPeerBook({ ownIdentity: testKey(1).publicKey, stored: [], intervalMs: 1_000, nowMs: Date.now });
+  book.add(endpoint, "file");
+  const client: Pick<PeerClient, "call" | "drop"> = { call: () => Promise.reject(failure), drop: () => undefined };
+  const dialer = createDialer({ ...partsOf(errors), book, client: client as PeerClient });
   await dialer.dial(endpoint, 0);
   return { errors, entry: book.get(endpoint)! };
 }
@@ -49,4 +56,33 @@ test("a peer that does not answer, or refuses this node, is no error of this nod
   const refusing = await dial(new CallError("another network", true));
   t.deepEqual(refusing.errors, []);
   t.like(refusing.entry, { failures: 1, message: "The peer refuses this node: another network" });
+});
+
+test("a name that cannot be looked up is tried again like a peer that is away, and its verification stays", async (t) => {
+  const named = "https://no-such-name.invalid:1";
+  const now = 1_000_000;
+  const verified = { identity: testKey(5).publicKey, connectionString: "http://a.test:1", verifiedMs: now };
+  const book = createPeerBook({
+    ownIdentity: testKey(1).publicKey,
+    stored: [{ ...blank, ...verified, endpoint: named, origin: "handshake", lastSeenMs: now }],
+    intervalMs: 1_000,
+    nowMs: () => now,
+  });
+  book.add("https://no-such-name.invalid:2", "handshake");
+  const client = createPeerClient({
+    openChannel: () => Promise.reject(new Error("Nobody was to be called.")),
+    resolve: (asked) => resolveEndpoint(asked, { tls: true, allowPrivate: false }),
+    expectedIdentity: () => undefined,
+    deadlineMs: 10_000,
+  });
+  const errors: unknown[] = [];
+  const dialer = createDialer({ ...partsOf(errors), book, client });
+  const due = book.due(10);
+  t.is(due.length, 2);
+  await Promise.all(due.map((each) => dialer.dial(each, 0)));
+  t.deepEqual(errors, []);
+  t.like(book.get(named), { ...verified, failures: 1, message: undefined });
+  t.true(book.get(named)!.nextTryMs > now);
+  t.like(book.get("https://no-such-name.invalid:2"), { failures: 1, message: undefined });
+  t.true(book.list()[0]!.verification.status);
 });

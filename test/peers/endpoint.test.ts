@@ -1,6 +1,8 @@
 /** Which addresses a peer may name. */
 import test from "ava";
+import { reachOf } from "../../src/peers/address-ranges.js";
 import { checkHost, parseConnectionString, parseEndpoint, resolveEndpoint } from "../../src/peers/endpoint.js";
+import { CallError } from "../../src/rpc/channel.js";
 
 const open = { tls: true, allowPrivate: true };
 const strict = { tls: true, allowPrivate: false };
@@ -72,8 +74,24 @@ test("the scheme is that of the network", (t) => {
 });
 
 const never = [
-  ...["0.0.0.0", "169.254.169.254", "169.254.1.1", "224.0.0.1", "255.255.255.255", "100.100.100.200", "168.63.129.16"],
-  ...["[::]", "[fe80::1]", "[ff02::1]", "[fd00:ec2::254]", "[::ffff:169.254.169.254]"],
+  // Unspecified, link-local, multicast, reserved.
+  ...["0.0.0.0", "0.1.2.3", "169.254.169.254", "169.254.1.1", "224.0.0.1", "240.0.0.1", "255.255.255.255"],
+  ...["[::]", "[fe80::1]", "[febf::1]", "[ff02::1]", "[::ffff:169.254.169.254]", "[::ffff:0.0.0.1]"],
+  // Metadata in other places.
+  ...["100.100.100.200", "168.63.129.16", "[fd00:ec2::254]", "[fd20:ce::254]", "[fd00:c1::a9fe:a9fe]"],
+  // Protocols, relays of 6to4, documentation, the discard prefix.
+  ...["192.0.0.192", "192.88.99.1", "192.0.2.1", "198.51.100.1", "203.0.113.255"],
+  ...["[2001:db8::1]", "[3fff:fff::1]", "[100::1]"],
+  // Site-local, IPv4-compatible, translated: obsolete, and sent to IPv4 addresses or around a site all the same.
+  ...["[fec0::1]", "[feff::1]", "[::127.0.0.1]", "[::10.0.0.1]", "[::8.8.8.8]", "[::2]"],
+  ...["[::ffff:0:127.0.0.1]", "[::ffff:0:169.254.169.254]", "[::ffff:0:8.8.8.8]"],
+  // Of no range that is given to anybody.
+  ...["[4000::1]", "[5f00::1]", "[1::1]", "[e000::1]", "[64:ff9c::1]", "[64:ff9b:2::1]"],
+  // What stands for one of them: NAT64, 6to4, Teredo (server, client), ISATAP.
+  ...["[64:ff9b::a9fe:a9fe]", "[64:ff9b::169.254.169.254]", "[64:ff9b:1::169.254.169.254]"],
+  ...["[64:ff9b:1:a9fe:a9:fe00::]", "[64:ff9b:1:a9:fe:a9fe::]", "[64:ff9b:1:7:a9:fea9:fe00:0]"],
+  ...["[2002:a9fe:a9fe::1]", "[2002:e000:1::]", "[2001:0:a9fe:a9fe::]", "[2001:0:808:808::5601:5601]"],
+  ...["[2a00::5efe:169.254.169.254]", "[2a00::200:5efe:a9fe:a9fe]"],
 ];
 const privates = [
   ...["127.0.0.1", "127.9.9.9", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "100.64.0.1", "198.18.0.1"],
@@ -82,16 +100,28 @@ const privates = [
     "[fc00::1]",
     "[fd12::1]",
     "[64:ff9b::7f00:1]",
+    "[64:ff9b::8.8.8.8]",
+    "[64:ff9b:1::10.0.0.1]",
     "[2002:7f00:1::]",
+    "[2002:808:808::1]",
+    "[2001:0:808:808::f7f7:f7f7]",
+    "[2001:2::1]",
+    "[2001:10::1]",
+    "[2a00::5efe:10.0.0.1]",
     "[::ffff:127.0.0.1]",
+    "[::ffff:7f00:1]",
+    "[0:0:0:0:0:ffff:7f00:1]",
     "[::ffff:10.0.0.1]",
     "localhost",
     "a.localhost",
   ],
 ];
-const publics = ["8.8.8.8", "172.32.0.1", "100.128.0.1", "[2a00::1]", "node.example"];
+const publics = [
+  ...["8.8.8.8", "172.32.0.1", "100.128.0.1", "192.0.1.1", "192.88.98.1", "198.51.99.1", "[::ffff:8.8.8.8]"],
+  ...["[2a00::1]", "[2001:200::1]", "[2001:db7::1]", "[2a00::5eff:10.0.0.1]", "[2a00::5efe:8.8.8.8]", "node.example"],
+];
 
-test("metadata, link-local, multicast and unspecified addresses are for nobody", (t) => {
+test("metadata, link-local, multicast, unspecified and obsolete addresses are for nobody", (t) => {
   for (const host of never) {
     for (const policy of [open, strict]) {
       t.regex(
@@ -129,5 +159,23 @@ test("a name is judged by the address that it leads to, and that address is what
   t.deepEqual(await resolveEndpoint("https://127.0.0.1:5", open), { ip: "127.0.0.1", port: 5 });
   t.true(["127.0.0.1", "::1"].includes((await resolveEndpoint("https://localhost:5", open)).ip));
   await t.throwsAsync(resolveEndpoint("https://localhost:5", strict), { message: /loopback or private/ });
-  await t.throwsAsync(resolveEndpoint("https://no-such-name.invalid:5", open), { message: /name that nobody knows/ });
+});
+
+test("a name that cannot be looked up is nobody who refuses: nobody can be called now", async (t) => {
+  const error = await t.throwsAsync(resolveEndpoint("https://no-such-name.invalid:5", open), { instanceOf: CallError });
+  t.regex(error.message, /cannot be looked up/);
+  t.false(error.isAnswer);
+});
+
+test("what a look-up finds is judged in whatever form it comes", (t) => {
+  for (const [address, reach] of [
+    ["fe80::1%lo", "never"],
+    ["::1%lo", "private"],
+    ["::ffff:10.0.0.1", "private"],
+    ["::ffff:0:10.0.0.1", "never"],
+    ["2A00::1", "public"],
+    ["8.8.4.4", "public"],
+  ] as const) {
+    t.is(reachOf(address), reach, address);
+  }
 });

@@ -24,6 +24,8 @@ test("HTTP, gRPC, Connect, gRPC-Web, JSON-RPC, OpenAPI, OpenRPC, reflection, MCP
   const edge = createEdge({
     trustedProxies: [],
     identityMode: "signed",
+    identityForm: "any",
+    network: undefined,
     rateLimitPerMinute: 0,
     rateLimitExempt: [],
     onSettled: (request: SettledRequest) => metrics.count(request),

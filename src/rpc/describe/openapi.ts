@@ -76,7 +76,7 @@ export function describeOpenApi(
     },
     // Where the document itself is: the node may be mounted below a path.
     servers: [{ url: ".", description: "This node." }],
-    security: [{}, Object.fromEntries(Object.keys(identityHeaders).map((name) => [name, []]))],
+    security: [{}, requirement(...signedHeaders, "network"), requirement(...signedHeaders)],
     tags,
     paths,
     components: describeComponents(vocabulary),
@@ -197,9 +197,18 @@ function json(schema: JsonSchema, example?: unknown): object {
   };
 }
 
+/** Those without `network` are good on every network, and a node may refuse them. */
+const signedHeaders = ["identity", "timestamp", "signature"] as const;
+
 const identityHeaders = {
   identity: "ed25519:0x and the public key, 64 hex digits.",
-  timestamp: "Milliseconds since the epoch, within 5 minutes of the node's clock.",
+  timestamp: "Milliseconds since the epoch, at most 5 minutes before the node's clock and 60 seconds after it.",
+  network:
+    "0x and 64 hex digits: the hash of the genesis, which GET /chain/head tells. The identity is then proved on that network alone.",
   signature:
-    "0x and 128 hex digits: Ed25519 over the lower-case hex SHA-256 of the identity as it is sent, a colon and the timestamp.",
+    "0x and 128 hex digits: Ed25519 over the lower-case hex SHA-256 of gatehouse-identity:<network>:<identity>:<timestamp>, each as it is sent; without the header network, of <identity>:<timestamp>.",
 };
+
+function requirement(...names: readonly (keyof typeof identityHeaders)[]): object {
+  return Object.fromEntries(names.map((name) => [name, []]));
+}

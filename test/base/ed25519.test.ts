@@ -1,0 +1,63 @@
+/** Which public keys can be somebody's; the oracle is @noble/curves. */
+import { ed25519 } from "@noble/curves/ed25519.js";
+import test from "ava";
+import { randomBytes, X509Certificate } from "node:crypto";
+import { createCertificate, identityOfCertificate } from "../../src/base/certificate.js";
+import { isStrongKey, verifyEd25519 } from "../../src/base/ed25519.js";
+import { testKey } from "../helpers/keys.js";
+import { forge, nonCanonicalKeys, smallOrderKeys } from "../helpers/weak-keys.js";
+
+const message = Buffer.from("a message");
+
+test("a key of small order has signed nothing, however it is written, though anybody can make its signatures", (t) => {
+  t.is(smallOrderKeys.length, 14);
+  for (const key of smallOrderKeys) {
+    t.false(isStrongKey(key), key);
+    t.false(verifyEd25519(key, message, forge(key, message)), key);
+  }
+});
+
+test("a key that is not written in the canonical way is none", (t) => {
+  t.is(nonCanonicalKeys.length, 38);
+  for (const key of nonCanonicalKeys) {
+    t.throws(() => ed25519.Point.fromHex(key.slice(2)), undefined, key);
+    t.false(isStrongKey(key), key);
+  }
+});
+
+test("other keys are what they were, with and without 0x", (t) => {
+  for (let seed = 1; seed < 100; seed++) {
+    const key = testKey(seed);
+    t.true(isStrongKey(key.publicKey));
+    t.true(verifyEd25519(key.publicKey, message, key.sign(message)));
+    t.true(verifyEd25519(key.publicKey.slice(2), message, key.sign(message)));
+  }
+});
+
+test("of any point, the oracle says the same", (t) => {
+  let points = 0;
+  for (let i = 0; i < 200; i++) {
+    const hex = randomBytes(32).toString("hex");
+    try {
+      const point = ed25519.Point.fromHex(hex);
+      points++;
+      t.is(isStrongKey(hex), !point.isSmallOrder(), hex);
+    } catch {
+      // No point at all: nothing verifies under it.
+      t.false(verifyEd25519(hex, message, testKey(1).sign(message)));
+    }
+  }
+  t.true(points > 0);
+});
+
+test("a certificate of such a key proves no identity", (t) => {
+  const key = testKey(1);
+  const der = new X509Certificate(createCertificate(key.privateKey).cert).raw;
+  t.is(identityOfCertificate(der), key.publicKey);
+  const at = der.indexOf(Buffer.from(key.publicKey.slice(2), "hex"));
+  for (const weak of smallOrderKeys) {
+    const changed = Buffer.from(der);
+    Buffer.from(weak.slice(2), "hex").copy(changed, at);
+    t.is(identityOfCertificate(changed), undefined, weak);
+  }
+});

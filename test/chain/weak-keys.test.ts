@@ -1,0 +1,27 @@
+/** Senders for whom anybody can sign. */
+import { toJson } from "@bufbuild/protobuf";
+import test from "ava";
+import { TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { type TestKey, testKey } from "../helpers/keys.js";
+import { ask } from "../helpers/plain-client.js";
+import { startMember } from "../helpers/start-member.js";
+import { createPublic, signTransaction } from "../helpers/transactions.js";
+import { forge, smallOrderKeys } from "../helpers/weak-keys.js";
+
+test("a key of small order sends no transaction, whatever was signed with it", async (t) => {
+  const { port } = await startMember(t);
+  const submit = (key: Pick<TestKey, "publicKey" | "sign">) =>
+    ask(port, "/chain/transactions", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({
+        transaction: toJson(TransactionSchema, signTransaction(key as TestKey, 1, createPublic("a", "{}"))),
+      }),
+    });
+  for (const publicKey of smallOrderKeys) {
+    const { status, text } = await submit({ publicKey, sign: (bytes) => forge(publicKey, bytes) });
+    t.is(status, 401, text);
+    t.like(JSON.parse(text), { errorCode: "INVALID_SIGNATURE" });
+  }
+  t.is((await submit(testKey(3))).status, 200);
+});

@@ -1,0 +1,147 @@
+/** Who may open the files that a node makes: nobody but its user, whatever the umask is. */
+import test from "ava";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmod, mkdir, readdir, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { StartError } from "../../src/base/start-error.js";
+import { claimDirectory } from "../../src/base/private-files.js";
+import { freePort } from "../helpers/free-port.js";
+import { testKey } from "../helpers/keys.js";
+import { askJson } from "../helpers/plain-client.js";
+import { cleanEnvironment, cliPath, collect } from "../helpers/run-cli.js";
+import { startCli, startNodeProcess } from "../helpers/start-cli.js";
+import { authorityDirectory } from "../helpers/start-member.js";
+import { startTestNode } from "../helpers/start-node.js";
+import { temporaryDirectory } from "../helpers/teardown.js";
+import { createPublic, signTransaction } from "../helpers/transactions.js";
+import { connectGatehouse } from "gatehouse/client";
+import { until } from "../helpers/until.js";
+import { testUnless } from "../helpers/when.js";
+
+/** A command that runs the one after it with this umask. */
+const withUmask = (mask: string): readonly string[] => ["sh", "-c", `umask ${mask}; exec "$@"`, "sh"];
+
+/** Modes of all that is in a directory, by path. */
+async function modesIn(directory: string): Promise<Record<string, string>> {
+  const modes: Record<string, string> = {};
+  for (const name of await readdir(directory, { recursive: true })) {
+    const found = await stat(join(directory, name));
+    modes[name] = (found.mode & 0o777).toString(8);
+  }
+  return modes;
+}
+
+const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o7777;
+
+for (const mask of ["000", "777"]) {
+  test(`with umask ${mask} a node's files are its user's alone`, async (t) => {
+    const home = await temporaryDirectory(t);
+    const seed = await authorityDirectory(t, testKey(1));
+    const dir = join(home, "above", "data");
+    // The directories above it are made by somebody else where the umask would not let the node enter them.
+    await mkdir(mask === "777" ? join(home, "above") : home, { recursive: true });
+    const flags = ["--genesis", join(seed, "genesis.json"), "--control-port", "0", "--metrics-enabled"];
+    const { ready, child, ended } = await startNodeProcess(t, dir, [...flags, "--metrics-port", "0"], withUmask(mask));
+    t.is((await askJson(ready.ports["rpc"]!, "/health"))["version"], "0.1.0");
+    t.is(await modeOf(dir), 0o700);
+    const modes = await modesIn(dir);
+    t.deepEqual(modes, {
+      "control.sock": "600",
+      "control.token": "600",
+      "gatehouse.sqlite": "600",
+      "gatehouse.sqlite-shm": "600",
+      "gatehouse.sqlite-wal": "600",
+      "identity.key": "600",
+    });
+    if (mask === "000") {
+      t.is(await modeOf(join(home, "above")), 0o700);
+    }
+    child.kill("SIGTERM");
+    t.is(await ended, 0);
+  });
+}
+
+test("what was open before is closed at the start, and the log says so", async (t) => {
+  const dir = await authorityDirectory(t, testKey(1));
+  const flags = ["--genesis", join(dir, "genesis.json")];
+  const first = await startNodeProcess(t, dir, flags);
+  // As an older version left them; a process that was killed leaves all three.
+  first.child.kill("SIGKILL");
+  await first.ended;
+  const files = ["gatehouse.sqlite", "gatehouse.sqlite-wal", "gatehouse.sqlite-shm"];
+  await Promise.all(files.map((name) => chmod(join(dir, name), 0o644)));
+  await writeFile(join(dir, "control.token"), "a token", { mode: 0o644 });
+  await chmod(dir, 0o755);
+  const args = ["start", "--data-dir", dir, "--host", "127.0.0.1", "--rpc-port", "0", "--omni-port", "0"];
+  const second = await startCli(t, [...args, "--control-port", "0", ...flags], {}, withUmask("000"));
+  t.is(await modeOf(dir), 0o700);
+  for (const name of [...files, "control.token", "control.sock", "identity.key"]) {
+    t.is(await modeOf(join(dir, name)), 0o600, name);
+  }
+  t.regex(second.stderr(), /"msg":"The data directory was open to others than its owner; it is closed now"/);
+  second.child.kill("SIGTERM");
+  await second.ended;
+  t.false(await claimDirectory(dir));
+});
+
+test("a directory that is everybody's is none for a node", async (t) => {
+  const dir = join(await temporaryDirectory(t), "shared");
+  await mkdir(dir);
+  await chmod(dir, 0o1777);
+  const error = await t.throwsAsync(startTestNode(t, {}, dir), { instanceOf: StartError });
+  t.is(error.message, `The data directory ${dir} is everybody's; name one of the node's own with --data-dir.`);
+  t.deepEqual(await readdir(dir), []);
+  t.is(await modeOf(dir), 0o1777);
+});
+
+const asRoot = process.getuid?.() === 0 ? "root may change every directory" : undefined;
+testUnless(asRoot)("a directory that is somebody else's and open is refused", async (t) => {
+  // It belongs to root, and is open to everybody.
+  await t.throwsAsync(claimDirectory("/usr"), { message: /can be read by others than the node, .* chmod 700 \/usr$/ });
+});
+
+test("so are the files that commands write", async (t) => {
+  const home = await temporaryDirectory(t);
+  const network = await startCli(
+    t,
+    [
+      "devnet",
+      "--nodes",
+      "1",
+      "--data-dir",
+      join(home, "net"),
+      "--rpc-port",
+      String(await freePort()),
+      "--log-level",
+      "fatal",
+    ],
+    {},
+    withUmask("000"),
+  );
+  const node = network.ready.rpc;
+  const client = connectGatehouse(node);
+  const { genesisHash } = await client.chain.getHead({});
+  const transaction = signTransaction(testKey(5), 1, createPublic("a", "{}"), { network: genesisHash });
+  await client.chain.submitTransaction({ transaction });
+  await until(async () => (await client.chain.getHead({})).number > 0n);
+  const run = async (...args: readonly string[]): Promise<void> => {
+    const [command, ...rest] = [...withUmask("000"), process.execPath, cliPath, ...args];
+    const child = spawn(command!, rest, { env: cleanEnvironment(), cwd: home });
+    const output = collect(child);
+    const [code] = (await once(child, "close")) as [number | null];
+    t.is(code, 0, output.stderr());
+  };
+  await run("keygen", "--out", "keys/alice.key");
+  await run("block", "export", "blocks.bin", "--node", node);
+  network.child.kill("SIGTERM");
+  await network.ended;
+  t.is(await modeOf(join(home, "keys")), 0o700);
+  t.is(await modeOf(join(home, "keys", "alice.key")), 0o600);
+  t.is(await modeOf(join(home, "blocks.bin")), 0o600);
+  const modes = await modesIn(join(home, "net"));
+  t.is(await modeOf(join(home, "net")), 0o700);
+  t.is(modes["genesis.json"], "600");
+  t.is(modes["node-1"], "700");
+  t.deepEqual([...new Set(Object.values(modes))].sort(), ["600", "700"]);
+});
