@@ -28,7 +28,13 @@ export async function withChain<T>(
   const database = await openDatabase(`sqlite:${file}`);
   await migrate(database);
   const store = createChainStore(database, stateIn);
-  const genesis = { text: genesisText, hash: sha256(genesisText), authorities: [key.publicKey], timestampMs: 0 };
+  const genesis = {
+    text: genesisText,
+    hash: sha256(genesisText),
+    authorities: [key.publicKey],
+    followers: [],
+    timestampMs: 0,
+  };
   await store.insertGenesis(genesis);
   const workerPool = createWorkerPool();
   const newest = stateIn(database.read).zk;

@@ -13,21 +13,24 @@ export interface Genesis {
   readonly hash: string;
   /** Public keys that may make blocks: 0x and 64 lower-case hex digits each. */
   readonly authorities: readonly string[];
+  /** Public keys of further nodes that may follow where followers are listed, in the same form. */
+  readonly followers: readonly string[];
   /** Time of block 0 in milliseconds since the epoch. */
   readonly timestampMs: number;
 }
 
+const keys = z.array(
+  z
+    .string()
+    .regex(hex32)
+    .refine(isStrongKey, "it is a key that anybody can sign for, of small order or not written as keys are"),
+);
+
 const genesisFile = z.looseObject({
   name: z.string().optional(),
   timestamp: z.number().int().min(0).max(Number.MAX_SAFE_INTEGER).optional(),
-  authorities: z
-    .array(
-      z
-        .string()
-        .regex(hex32)
-        .refine(isStrongKey, "it is a key that anybody can sign for, of small order or not written as keys are"),
-    )
-    .optional(),
+  authorities: keys.optional(),
+  followers: keys.optional(),
 });
 
 /**
@@ -101,6 +104,6 @@ function parseGenesis(path: string, text: string): Genesis {
       `The genesis file ${path} is not usable${place === "" ? "" : ` at ${place}`}: ${issue?.message ?? "wrong shape"}.`,
     );
   }
-  const { authorities = [], timestamp = 0 } = parsed.data;
-  return { text, hash: sha256(text), authorities, timestampMs: timestamp };
+  const { authorities = [], followers = [], timestamp = 0 } = parsed.data;
+  return { text, hash: sha256(text), authorities, followers, timestampMs: timestamp };
 }

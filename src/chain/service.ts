@@ -4,9 +4,10 @@ import { maxAnswerBytes } from "../base/answer-budget.js";
 import { createOneAtATime } from "../base/one-at-a-time.js";
 import { Failure } from "../rpc/errors.js";
 import { normalizeHash } from "../rpc/parameters.js";
-import type { Implementation } from "../rpc/service.js";
+import type { Caller, Implementation } from "../rpc/service.js";
 import type { Chain } from "./chain.js";
-import type { BlockName, BlockWeight, ChainStore } from "./store.js";
+import type { Disclose } from "./disclosure.js";
+import type { BlockName, BlockWeight, ChainStore, StoredBlock } from "./store.js";
 import { describeBlock, describeTransaction } from "./transaction.js";
 
 const statuses = {
@@ -28,23 +29,31 @@ const aboutBlockBytes = 2_048;
 /** What it has for each transaction beside body and signature: its hash and the lengths of all three. */
 const aboutTransactionBytes = 68 + 14;
 
-/** Builds the chain service. */
+/**
+ * Builds the chain service.
+ *
+ * @param disclose what of blocks its callers are given.
+ */
 export function createChainService(
   chain: Pick<Chain, "head" | "submit">,
   store: Pick<ChainStore, "block" | "weighBlock" | "fate" | "pendingPortions">,
+  disclose: Disclose,
 ): Implementation<typeof ChainService> {
   // What is large does not pile up in memory, however many ask at once.
   const readInTurn = createOneAtATime();
 
-  /** A block as it is answered: whether it fits an answer is known before it is read. */
-  async function readBlock(by: BlockName, whyNotFound: string) {
+  /** A block as it is answered: whether it fits an answer, as a whole, is known before it is read. */
+  async function readBlock(by: BlockName, { identity }: Caller, whyNotFound: string) {
     const weight = await store.weighBlock(by);
-    const read = () => store.block(checkWeight(weight!).number);
-    const stored = weight && (await (weight.bytes > largeBytes ? readInTurn(read) : read()));
-    if (stored === undefined) {
+    if (weight === undefined) {
       throw new Failure("NOT_FOUND", whyNotFound);
     }
-    return { ...stored, ...describeBlock(stored.block) };
+    const { number } = checkWeight(weight);
+    const read = async () => {
+      const { hash, block } = needBlock(number, await store.block(number));
+      return { hash, ...describeBlock(block), block: await disclose(block, identity) };
+    };
+    return await (weight.bytes > largeBytes ? readInTurn(read) : read());
   }
 
   return {
@@ -56,16 +65,16 @@ export function createChainService(
       return head;
     },
 
-    async getBlock({ number }) {
+    async getBlock({ number }, { caller }) {
       if (number > BigInt(Number.MAX_SAFE_INTEGER)) {
         throw new Failure("NOT_FOUND", noBlockYet);
       }
-      return await readBlock({ number }, number === 0n ? "Block 0 is the genesis: GET /genesis." : noBlockYet);
+      return await readBlock({ number }, caller, number === 0n ? "Block 0 is the genesis: GET /genesis." : noBlockYet);
     },
 
-    async getBlockByHash(request) {
+    async getBlockByHash(request, { caller }) {
       const hash = normalizeHash("A block's hash", request.hash);
-      return { block: await readBlock({ hash }, "There is no block from 1 on with this hash.") };
+      return { block: await readBlock({ hash }, caller, "There is no block from 1 on with this hash.") };
     },
 
     async listPendingTransactions({ limit = 50 }) {
@@ -75,15 +84,15 @@ export function createChainService(
       return { transactions: await readInTurn(() => readPending(store, limit)) };
     },
 
-    async *listBlocks({ fromNumber }, { signal }) {
+    async *listBlocks({ fromNumber }, { caller, signal }) {
       const last = chain.head()?.number ?? 0n;
       for (let number = fromNumber < 1n ? 1n : fromNumber; number <= last && !signal.aborted; number++) {
         const wanted = number;
-        const stored = await readInTurn(() => store.block(wanted));
-        if (stored === undefined) {
-          throw new Error(`Block ${number} is missing in the database.`);
-        }
-        yield { block: stored.block };
+        const block = await readInTurn(async () => {
+          const stored = needBlock(wanted, await store.block(wanted));
+          return await disclose(stored.block, caller.identity);
+        });
+        yield { block };
       }
     },
 
@@ -111,6 +120,13 @@ async function readPending(store: Pick<ChainStore, "pendingPortions">, limit: nu
     transactions.push(...portion.map(describeTransaction));
   }
   return transactions;
+}
+
+function needBlock(number: bigint, stored: StoredBlock | undefined): StoredBlock {
+  if (stored === undefined) {
+    throw new Error(`Block ${number} is missing in the database.`);
+  }
+  return stored;
 }
 
 const noBlockYet = "There is no such block yet.";

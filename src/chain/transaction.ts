@@ -58,6 +58,9 @@ const findInHeader = compileBounds(BlockHeaderSchema, "block header");
  * sender did not sign it.
  */
 export function readTransaction(signed: Transaction, { network, checkOperation }: ChainRules): ReadTransaction {
+  if (signed.withheldHash !== undefined) {
+    throw new Failure("INVALID_REQUEST", "The transaction is withheld: it is a hash without its body.");
+  }
   if (signed.body.length > maxTransactionBytes) {
     throw new Failure("INVALID_REQUEST", `A transaction must not be larger than ${maxTransactionBytes} bytes.`);
   }

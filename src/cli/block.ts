@@ -1,5 +1,5 @@
 /** `gatehouse block`: the blocks of a node as a file, and back. */
-import { type Client, ConnectError, createClient } from "@connectrpc/connect";
+import { type Client, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { sizeDelimitedDecodeStream, sizeDelimitedEncode } from "@bufbuild/protobuf/wire";
 import type { Command } from "commander";
@@ -24,19 +24,24 @@ interface Flags {
 export function addBlock(program: Command): void {
   const block = program.command("block").description("Move blocks between nodes as files.");
 
-  addNodeFlags(
+  addControlFlags(
     block
       .command("export <FILE>")
-      .description("Write a node's blocks to a file; a file that has some already is continued.")
-      .addHelpText("after", "\nThe file holds encoded blocks, each after its length as a varint."),
-  ).action(async (file: string, flags: Flags) => {
-    const { exported, number } = await withNode(flags.node, () => exportBlocks(flags.node, resolve(file)));
-    print(
-      flags.json === true
-        ? JSON.stringify({ exported, number })
-        : `${exported} blocks written; ${file} goes to block ${number}.`,
-    );
-  });
+      .description("Write the blocks of a node of this machine to a file; a file that has some already is continued.")
+      .addHelpText(
+        "after",
+        "\nThe file holds encoded blocks, each after its length as a varint. They are whole: private programs are in them.",
+      ),
+  )
+    .option("--json", "Print JSON.")
+    .action(async (file: string, flags: ControlFlags & Pick<Flags, "json">) => {
+      const { exported, number } = await withControl(flags, (transport) => exportBlocks(transport, resolve(file)));
+      print(
+        flags.json === true
+          ? JSON.stringify({ exported, number })
+          : `${exported} blocks written; ${file} goes to block ${number}.`,
+      );
+    });
 
   addControlFlags(
     addNodeFlags(block.command("import <FILE>")).description(
@@ -52,8 +57,11 @@ export function addBlock(program: Command): void {
   });
 }
 
-async function exportBlocks(node: string, path: string): Promise<{ exported: number; number: number }> {
-  const chain = createClient(ChainService, createGrpcTransport({ baseUrl: node }));
+/** To export the blocks of years takes longer than anything else that an operator asks for. */
+const noTimeout = { timeoutMs: 0 };
+
+async function exportBlocks(transport: Transport, path: string): Promise<{ exported: number; number: number }> {
+  const chain = createClient(ChainService, transport);
   const { endBytes, number: start } = existsSync(path) ? await lastBlock(path) : { endBytes: 0, number: 0 };
   const head = Number((await chain.getHead({})).number);
   const file = await open(path, existsSync(path) ? "r+" : "wx", privateFileMode);
@@ -63,7 +71,7 @@ async function exportBlocks(node: string, path: string): Promise<{ exported: num
   try {
     // Half a block, of an export that was interrupted.
     await file.truncate(endBytes);
-    for await (const { block } of chain.listBlocks({ fromNumber: BigInt(start + 1) })) {
+    for await (const { block } of chain.listBlocks({ fromNumber: BigInt(start + 1) }, noTimeout)) {
       const bytes = sizeDelimitedEncode(BlockSchema, block!);
       await file.write(bytes, 0, bytes.length, position);
       position += bytes.length;

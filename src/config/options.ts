@@ -71,6 +71,12 @@ export const optionsByKey = declareOptions({
     description:
       "Mutual TLS between nodes; all nodes of a network must have the same, off only behind something that does it.",
   },
+  followers: {
+    type: oneOf("WHO", ["open", "listed"]),
+    fallback: "open",
+    description:
+      "Nodes that get whole blocks, private programs in them too: every node, or those that the genesis or the operator names.",
+  },
   allowPrivatePeers: {
     type: toggle,
     fallback: "false",

@@ -6,7 +6,6 @@ import { loadOrCreateNodeKey } from "../base/node-key.js";
 import { messageOf } from "../base/message-of.js";
 import { claimDirectory } from "../base/private-files.js";
 import { adoptGenesis, verifyStoredChain } from "../chain/genesis.js";
-import { createChainService } from "../chain/service.js";
 import { createChainStore } from "../chain/chain-store.js";
 import type { ChainHead } from "../chain/store.js";
 import { readGenesisFile } from "../config/genesis-file.js";
@@ -14,6 +13,7 @@ import { checkSchema, migrate } from "../db/migrate.js";
 import { openDatabase } from "../db/open.js";
 import { createNodeAttestation } from "./attestation.js";
 import { BootTable } from "./boot-table.js";
+import { createChainServices } from "./chain-services.js";
 import { createNodeChain, sealIfAlone, watchChainHealth } from "./chain.js";
 import { openControl } from "./control.js";
 import type { NodeCore } from "./core.js";
@@ -102,7 +102,7 @@ export const bootTable = BootTable.of<BootBeginning>()
   .part({
     name: "chain and its data",
     needs: ["core", "database", "store", "genesis", "head"],
-    provides: ["chain", "programs", "tree", "nullifiers"],
+    provides: ["chain", "programs", "readable", "tree", "nullifiers"],
     run: ({ core, ...parts }) => createNodeChain(core, parts),
   })
   .step({
@@ -130,19 +130,25 @@ export const bootTable = BootTable.of<BootBeginning>()
     run: ({ core, ...parts }) => createNodeEdge(core, parts),
   })
   .part({
+    name: "chain services",
+    needs: ["store", "chain", "readable", "network"],
+    provides: ["chainServices"],
+    run: ({ store, chain, readable, network: { submit, mayFollow } }) => ({
+      chainServices: createChainServices({ chain: { head: () => chain.head(), submit }, store, readable, mayFollow }),
+    }),
+  })
+  .part({
     name: "services",
-    needs: ["core", "key", "store", "genesis", "chain", "programs", "tree", "nullifiers", "network", "health", "edge"],
-    provides: ["chainService", "attestation", "services"],
+    needs: ["core", "key", "genesis", "chainServices", "programs", "tree", "nullifiers", "network", "health", "edge"],
+    provides: ["attestation", "services"],
     run({ core, ...parts }) {
       const attestation = createNodeAttestation(core);
-      const { chain, network, store } = parts;
-      const chainService = createChainService({ head: () => chain.head(), submit: network.submit }, store);
-      return { chainService, attestation, services: createServices(core, { ...parts, chainService, attestation }) };
+      return { attestation, services: createServices(core, { ...parts, attestation }) };
     },
   })
   .step({
     name: "control",
-    needs: ["core", "network", "chain"],
+    needs: ["core", "network", "chain", "chainServices"],
     provides: ["controlPort"],
     run: async ({ core, ...parts }) => ({ controlPort: await openControl(core, parts) }),
   })
@@ -181,11 +187,11 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .step({
     name: "omni",
-    needs: ["core", "key", "genesis", "network", "chainService"],
+    needs: ["core", "key", "genesis", "network", "chainServices"],
     provides: ["omniPort"],
-    async run({ core, key, genesis, network, chainService }) {
+    async run({ core, key, genesis, network, chainServices }) {
       const { config, addresses } = core;
-      const services = listInternalServices({ peer: network.service, chain: chainService });
+      const services = listInternalServices({ peer: network.service, chain: chainServices.nodes });
       const omniPort = await openInternalPort(core, { services, key, genesis });
       const made = `${config.omniTls ? "https" : "http"}://${new URL(addresses.connectionString).hostname}:${omniPort}`;
       addresses.omniUrl = network.nameEndpoint(config.omniUrl ?? made);

@@ -18,6 +18,7 @@ import { StartError } from "../base/start-error.js";
 import { createProgramCache } from "../storage/program-cache.js";
 import { createProgramStore } from "../storage/program-store.js";
 import type { Programs } from "../storage/programs.js";
+import { createReadablePrograms, type ReadablePrograms } from "../storage/readable-store.js";
 import { touchedAddress } from "../storage/write.js";
 import { cacheNullifiers, cacheTree } from "../zk/cache.js";
 import { parseVerificationKey, type VerificationKey } from "../zk/groth16.js";
@@ -56,6 +57,7 @@ export interface NodeData {
 /** A chain and what its blocks change. */
 export interface NodeChain extends NodeData {
   readonly chain: Chain;
+  readonly readable: ReadablePrograms;
 }
 
 /**
@@ -65,17 +67,22 @@ export interface NodeChain extends NodeData {
  */
 export function createNodeChain(core: NodeCore, parts: NodeChainParts): NodeChain {
   const { database } = parts;
+  const readable = createReadablePrograms(database.read);
   const stored: NodeData = {
     programs: createProgramStore(database.read),
     tree: createTreeStore(database.read),
     nullifiers: createNullifierStore(database.read),
   };
   return core.config.role === "reader"
-    ? { ...stored, chain: createReaderChain(core, parts) }
-    : createWriterChain(core, parts, stored);
+    ? { ...stored, readable, chain: createReaderChain(core, parts) }
+    : { ...createWriterChain(core, parts, stored), readable };
 }
 
-function createWriterChain({ bus, log, onStop }: NodeCore, parts: NodeChainParts, stored: NodeData): NodeChain {
+function createWriterChain(
+  { bus, log, onStop }: NodeCore,
+  parts: NodeChainParts,
+  stored: NodeData,
+): Omit<NodeChain, "readable"> {
   const { database, store, genesis, head } = parts;
   const watched = watchWrites({
     store,

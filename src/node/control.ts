@@ -12,6 +12,7 @@ import { Failure } from "../rpc/errors.js";
 import { type ReportableName, reportableNames } from "../health/subsystems.js";
 import { messageOf } from "../base/message-of.js";
 import { closeFile, privateFileMode, withPrivateUmask } from "../base/private-files.js";
+import type { ChainServices } from "./chain-services.js";
 import type { NodeCore } from "./core.js";
 import { drainOnStop } from "./listeners.js";
 import type { NodeNetwork } from "./network.js";
@@ -28,6 +29,7 @@ import { StartError } from "../base/start-error.js";
 export interface NodeControlParts {
   readonly network: Pick<NodeNetwork, "book" | "addPeer" | "removePeer">;
   readonly chain: Pick<Chain, "apply">;
+  readonly chainServices: Pick<ChainServices, "operator">;
 }
 
 /**
@@ -36,7 +38,10 @@ export interface NodeControlParts {
  * @returns the port; undefined where there is none.
  * @throws StartError
  */
-export async function openControl(core: NodeCore, { network, chain }: NodeControlParts): Promise<number | undefined> {
+export async function openControl(
+  core: NodeCore,
+  { network, chain, chainServices }: NodeControlParts,
+): Promise<number | undefined> {
   const { log, onStop, wake } = core;
   const control = createControl({
     nowMs: Date.now,
@@ -53,7 +58,11 @@ export async function openControl(core: NodeCore, { network, chain }: NodeContro
     listBook: () => network.book.entries().map(showEntry),
   });
   onStop("the control service", () => control.stop());
-  const services = listControlServices({ control: control.service, consensus: createConsensusService(chain) });
+  const services = listControlServices({
+    control: control.service,
+    consensus: createConsensusService(chain),
+    chain: chainServices.operator,
+  });
   return await listenForControl(core, services);
 }
 

@@ -15,7 +15,7 @@ import type { NodeHealth } from "./health.js";
 import type { NodeNetwork } from "./network.js";
 
 /** What it is made of beside the core. */
-export interface NodeEdgeParts extends NodeChain {
+export interface NodeEdgeParts extends Omit<NodeChain, "readable"> {
   readonly key: NodeKey;
   readonly genesis: Genesis | undefined;
   readonly network: NodeNetwork;

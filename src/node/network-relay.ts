@@ -3,6 +3,7 @@ import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { sha256 } from "../base/hash.js";
+import type { Config } from "../config/config.js";
 import type { Chain } from "../chain/chain.js";
 import type { ChainStore } from "../chain/store.js";
 import type { PeerClient } from "../peers/client.js";
@@ -12,6 +13,7 @@ import { createRelay } from "../peers/relay.js";
 import type { PeerServiceParts } from "../peers/service.js";
 import { Failure } from "../rpc/errors.js";
 import type { NodeCore } from "./core.js";
+import type { MayFollow } from "./followers.js";
 import type { TaskErrors } from "./network-loop.js";
 
 /** What it is made of beside the core. */
@@ -21,6 +23,7 @@ export interface NodeRelayParts {
   readonly book: PeerBook;
   readonly client: PeerClient;
   readonly authorities: readonly string[];
+  readonly mayFollow: MayFollow;
   /** This node relays: it is a writer, and no authority. */
   readonly isRelaying: boolean;
   /** A process beside this one makes blocks. */
@@ -43,8 +46,9 @@ export interface NodeRelay {
 /** Ticks without anybody to relay transactions to before that is a failure. */
 const ticksWithoutRelay = 3;
 
-export function createNodeRelay({ subsystems }: NodeCore, parts: NodeRelayParts): NodeRelay {
-  const { store, chain, book, client, authorities, isRelaying, hasConsensus, onTaskError } = parts;
+export function createNodeRelay({ config, subsystems }: NodeCore, parts: NodeRelayParts): NodeRelay {
+  const nobodyToRelayTo = describeNobody(config);
+  const { store, chain, book, client, authorities, mayFollow, isRelaying, hasConsensus, onTaskError } = parts;
   const relay = createRelay({
     mempool: {
       pendingToRelay: (...given) => store.pendingToRelay(...given),
@@ -54,6 +58,7 @@ export function createNodeRelay({ subsystems }: NodeCore, parts: NodeRelayParts)
     },
     book,
     authorities,
+    mayFollow,
     async send(endpoint, transactions) {
       const request = { transactions: [...transactions] };
       return (await client.call(endpoint, PeerService.method.relayTransactions, request)).outcomes;
@@ -105,4 +110,7 @@ export function createNodeRelay({ subsystems }: NodeCore, parts: NodeRelayParts)
   };
 }
 
-const nobodyToRelayTo = "No verified peer is online to relay transactions to.";
+function describeNobody({ followers }: Config): string {
+  const whom = followers === "listed" ? ", of those that may follow" : "";
+  return `No verified peer is online to relay transactions to${whom}.`;
+}

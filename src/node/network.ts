@@ -13,6 +13,7 @@ import type { PeerBook } from "../peers/peer-book.js";
 import { createPeerService } from "../peers/service.js";
 import type { SyncProgress } from "../peers/sync.js";
 import type { NodeCore } from "./core.js";
+import { createMayFollow, type MayFollow } from "./followers.js";
 import {
   type BookCommands,
   countPeers,
@@ -37,6 +38,7 @@ export interface NodeNetworkParts {
 /** The network of a node. */
 export interface NodeNetwork extends BookCommands, Pick<NodeRelay, "submit"> {
   readonly book: PeerBook;
+  readonly mayFollow: MayFollow;
   readonly mainLoop: MainLoop;
   /** Serves other nodes. */
   readonly service: ReturnType<typeof createPeerService>;
@@ -71,12 +73,13 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
 
   const nodeBook = await openBook(core, { database, ownIdentity: key.publicKey });
   const { book, policy, pace, save } = nodeBook;
+  const mayFollow = createMayFollow(core, { genesis, book });
   const client = connectPeers(core, key, nodeBook);
   const nodeSync = createNodeSync(core, { ...nodeBook, chain, genesis, key, client, isAccepting, onTaskError });
   const { self, dialer, readStatus, sync, onStatus } = nodeSync;
   const isRelaying = isWriter && !isAuthority;
   const relay = createNodeRelay(core, {
-    ...{ store, chain, book, client, authorities, isRelaying, hasConsensus, onTaskError },
+    ...{ store, chain, book, client, authorities, mayFollow, isRelaying, hasConsensus, onTaskError },
   });
   const mainLoop = createNodeLoop(core, {
     tasks: [...nodeSync.tasks, ...relay.tasks, ...(isWriter ? [{ name: "address book", run: save }] : [])],
@@ -111,6 +114,7 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
 
   return {
     book,
+    mayFollow,
     mainLoop,
     service: createPeerService({
       ...{ self, book, dialer, policy, pace, readStatus, onStatus, takeTransaction: relay.takeTransaction },

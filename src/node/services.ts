@@ -17,7 +17,8 @@ import { createInfoService } from "../info/service.js";
 import { createStorageService } from "../storage/service.js";
 import { createZkService } from "../zk/service.js";
 import type { NodeAttestation } from "./attestation.js";
-import type { NodeChain } from "./chain.js";
+import type { NodeData } from "./chain.js";
+import type { ChainServices } from "./chain-services.js";
 import type { NodeCore } from "./core.js";
 import type { NodeHealth } from "./health.js";
 import type { NodeNetwork } from "./network.js";
@@ -70,22 +71,24 @@ export function listInternalServices({
 export function listControlServices({
   control,
   consensus,
+  chain,
 }: {
   readonly control: Implementation<typeof ControlService>;
   readonly consensus: Implementation<typeof ConsensusService>;
+  readonly chain: Implementation<typeof ChainService>;
 }): ServedService[] {
-  const services = [serve(ControlService, control), serve(ConsensusService, consensus)];
+  const services = [serve(ControlService, control), serve(ConsensusService, consensus), serve(ChainService, chain)];
   return [...services, ...reflectionServices(services.map(({ desc }) => desc))];
 }
 
 /** What the services of the public port are made of, beside the core. */
-export interface ServicesParts extends NodeChain {
+export interface ServicesParts extends NodeData {
   readonly key: NodeKey;
   readonly genesis: Genesis | undefined;
   readonly network: NodeNetwork;
   readonly health: NodeHealth;
   readonly edge: Edge;
-  readonly chainService: Implementation<typeof ChainService>;
+  readonly chainServices: ChainServices;
   readonly attestation: NodeAttestation;
 }
 
@@ -100,7 +103,7 @@ export function createServices(core: NodeCore, parts: ServicesParts): ServedServ
       isReady: (snapshot) => Object.values(readiness(snapshot)).every((check) => check() === undefined),
     }),
     info: createInfo(core, parts),
-    chain: parts.chainService,
+    chain: parts.chainServices.everybody,
     storage: createStorageService(parts.programs),
     zk: createZkService({ tree: parts.tree, nullifiers: parts.nullifiers }),
     attestation: core.config.tlsnotaryEnabled ? parts.attestation.service : undefined,

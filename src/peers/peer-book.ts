@@ -40,6 +40,8 @@ export interface PeerBook extends BookRecords {
   /** Number of the newest block that any of them has; undefined while none has said. Asked at every look at health. */
   highestBlock(): bigint | undefined;
   verified(identity: string): BookEntry | undefined;
+  /** The operator named a peer, and that it must prove this identity. */
+  isNamed(identity: string): boolean;
   /** Why an identity cannot be that of this endpoint: another live one holds it. */
   whyHeldElsewhere(identity: string, endpoint: string): string | undefined;
   /** Believed peers at random, as gossip for others. */
@@ -102,6 +104,7 @@ export function createPeerBook({ ownIdentity, stored, intervalMs, nowMs }: PeerB
     believed: () => believed.list(),
     highestBlock: () => believed.highestBlock(),
     verified: (identity) => entries.holderOf(identity),
+    isNamed: (identity) => entries.all().some((entry) => isOperators(entry) && entry.expectedIdentity === identity),
     whyHeldElsewhere: (identity, endpoint) => identities.whyHeldElsewhere(identity, endpoint),
     sample: (most, except) =>
       pick(

@@ -7,6 +7,7 @@ import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import type { RelayOutcome } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { CallError } from "../rpc/channel.js";
+import type { BookEntry } from "./peer.js";
 import type { PeerBook } from "./peer-book.js";
 
 /** Whom transactions are relayed to. */
@@ -31,6 +32,8 @@ export interface RelayParts {
   readonly mempool: RelayMempool;
   readonly book: Pick<PeerBook, "believed">;
   readonly authorities: readonly string[];
+  /** Whether a peer with this key may know what waits; undefined for one that proved none. */
+  readonly mayFollow: (identity: string | undefined) => boolean;
   /** Sends transactions to a peer, and gives one outcome for each. Throws a CallError. */
   readonly send: (endpoint: string, transactions: readonly Transaction[]) => Promise<readonly RelayOutcome[]>;
   readonly nowMs: () => number;
@@ -83,7 +86,7 @@ export function createRelay(parts: RelayParts): Relay {
   }
 
   return {
-    isPossible: () => parts.book.believed().length > 0,
+    isPossible: () => takers(parts).length > 0,
     kick,
     async stop() {
       stopped.abort();
@@ -153,11 +156,15 @@ function createRelayPass(parts: RelayParts, stopped: AbortSignal): () => Promise
   };
 }
 
-/** Some of the peers that are authorities, or are not, by chance. */
-function targets({ book, authorities }: RelayParts, to: RelayTarget): string[] {
-  return book
-    .believed()
-    .filter(({ identity = "" }) => authorities.includes(identity) === (to === "authority"))
+/** The peers that transactions may be relayed to. */
+function takers({ book, mayFollow }: RelayParts): BookEntry[] {
+  return book.believed().filter(({ identity }) => mayFollow(identity));
+}
+
+/** Some of them that are authorities, or are not, by chance. */
+function targets(parts: RelayParts, to: RelayTarget): string[] {
+  return takers(parts)
+    .filter(({ identity = "" }) => parts.authorities.includes(identity) === (to === "authority"))
     .map(({ endpoint }) => ({ endpoint, chance: Math.random() }))
     .sort((a, b) => a.chance - b.chance)
     .slice(0, maxTargets)

@@ -76,8 +76,8 @@ export function createProgramLists({
 const listed = (allowed: boolean): string =>
   `EXISTS (SELECT 1 FROM program_readers r WHERE r.address = p.address AND r.identity = ? AND r.allowed = ${allowed})`;
 
-/** The rule of canRead for lists; it takes the caller's identity four times. */
-const readableByIdentity = `(p.owner = ? OR (p.mode = 'public' AND NOT ${listed(false)})
+/** The rule of canRead for many programs at once; it takes the caller's identity four times. */
+export const readableByIdentity = `(p.owner = ? OR (p.mode = 'public' AND NOT ${listed(false)})
   OR (p.mode = 'restricted' AND ${listed(true)} AND NOT ${listed(false)}))`;
 
 function toEntry(row: EntryRow): ProgramEntry {

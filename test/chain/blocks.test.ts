@@ -175,7 +175,7 @@ test("what could not be put into the mempool does not fill it", async (t) => {
   };
   const chain = createChain({
     store: breaking,
-    genesis: { text: "", hash: testNetwork, authorities: [authority.publicKey], timestampMs: 0 },
+    genesis: { text: "", hash: testNetwork, authorities: [authority.publicKey], followers: [], timestampMs: 0 },
     head: await store.head(),
     effects: effectsOn(database, [authority.publicKey]),
     onApplied: () => undefined,

@@ -26,7 +26,7 @@ test("blocks leave a node as a file and enter another; both go on where they sto
     }
   };
   const file = join(dir, "blocks");
-  const exportTo = (...more: string[]) => runCli(["block", "export", file, "--node", source.rpcUrl, ...more]);
+  const exportTo = (...more: string[]) => runCli(["block", "export", file, "--data-dir", source.dir, ...more]);
   const importFrom = (...more: string[]) =>
     runCli(["block", "import", file, "--node", target.rpcUrl, "--data-dir", target.dir, ...more]);
 

@@ -25,6 +25,7 @@ export async function openChain(
     text,
     hash: sha256(text),
     authorities: authorities.map(({ publicKey }) => publicKey),
+    followers: [],
     timestampMs: 0,
   };
   if ((await store.head()) === undefined) {

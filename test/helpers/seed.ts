@@ -1,7 +1,7 @@
 /** Puts rows into a database as an applied block would, before a node opens it. */
 import { rulesOf } from "./transactions.js";
 import { join } from "node:path";
-import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import type { Transaction, TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { sha256 } from "../../src/base/hash.js";
 import { createBlockChanges } from "../../src/chain/block-store.js";
 import { readTransaction, signBlock } from "../../src/chain/transaction.js";
@@ -9,6 +9,7 @@ import type { Database } from "../../src/db/database.js";
 import { openDatabase } from "../../src/db/open.js";
 import { migrate } from "../../src/db/migrate.js";
 import { type AccessRule, namedReaders } from "../../src/storage/access.js";
+import { programAddress } from "../../src/storage/write.js";
 import { appendLeaves } from "../../src/zk/merkle-tree.js";
 import { createTreeChanges } from "../../src/zk/tree-store.js";
 import { inlinePool } from "./chain.js";
@@ -26,7 +27,10 @@ export async function seedDatabase(dir: string, fill: (database: Database) => Pr
   }
 }
 
-/** Stores a genesis and these blocks without their effects, as if they had been applied: only what reads blocks sees them. */
+/**
+ * Stores a genesis and these blocks as if they had been applied, but of their effects only the programs that they make,
+ * public and empty: what reads blocks sees them.
+ */
 export async function insertBlocks(
   database: Database,
   authority: TestKey,
@@ -53,7 +57,20 @@ export async function insertBlocks(
       await changes.insertTransactions(transactions, block.header.number);
       await changes.insertBlock(block);
     });
+    for (const { body } of transactions) {
+      await insertMadeProgram(database, body);
+    }
     before = { number: block.header.number, hash: block.hash };
+  }
+}
+
+async function insertMadeProgram(database: Database, body: TransactionBody): Promise<void> {
+  const operation = body.operation.case === "storage" ? body.operation.value.operation : undefined;
+  if (operation?.case === "createProgram") {
+    const { programName: name, salt } = operation.value;
+    const address = programAddress(body.sender, name, body.nonce, salt);
+    const createdMs = Number(body.timestampMs);
+    await insertProgram(database, { address, owner: body.sender, name, mode: "public", type: "null", createdMs });
   }
 }
 

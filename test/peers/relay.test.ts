@@ -165,6 +165,7 @@ test("it is relayed once, again when nothing came of it, and given up in the end
     mempool,
     book: { believed: believed("other", "authority") },
     authorities: ["authority"],
+    mayFollow: () => true,
     send: (endpoint, transactions) => {
       sent.push([endpoint, ...transactions.map((transaction) => (transaction as unknown as { hash: string }).hash)]);
       return Promise.resolve(transactions.map(() => ({ status: TransactionStatus.PENDING, reason: "" }) as never));
@@ -201,6 +202,7 @@ test("only an authority's word that it is rejected is the last one", async (t) =
       mempool,
       book: { believed: believed(peer) },
       authorities: ["authority"],
+      mayFollow: () => true,
       send: () => Promise.resolve([answers]),
       nowMs: Date.now,
       onError: (error) => t.fail(String(error)),

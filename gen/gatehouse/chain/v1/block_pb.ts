@@ -21,7 +21,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file gatehouse/chain/v1/block.proto.
  */
 export const file_gatehouse_chain_v1_block: GenFile = /*@__PURE__*/
-  fileDesc("Ch5nYXRlaG91c2UvY2hhaW4vdjEvYmxvY2sucHJvdG8SEmdhdGVob3VzZS5jaGFpbi52MSIuCgtUcmFuc2FjdGlvbhIMCgRib2R5GAEgASgMEhEKCXNpZ25hdHVyZRgCIAEoDCL6AgoPVHJhbnNhY3Rpb25Cb2R5EkUKBnNlbmRlchgBIAEoCUI1gpMaMSoOMHhbMC05YS1mXXs2NH0yHzB4IGFuZCA2NCBsb3dlci1jYXNlIGhleCBkaWdpdHMSHAoFbm9uY2UYAiABKARCDYKTGgkg/////////w8SIwoMdGltZXN0YW1wX21zGAMgASgDQg2CkxoJIP////////8PEkYKB25ldHdvcmsYBCABKAlCNYKTGjEqDjB4WzAtOWEtZl17NjR9Mh8weCBhbmQgNjQgbG93ZXItY2FzZSBoZXggZGlnaXRzEiEKCmV4cGlyZXNfbXMYBSABKANCDYKTGgkg/////////w8SOQoHc3RvcmFnZRgKIAEoCzImLmdhdGVob3VzZS5zdG9yYWdlLnYxLlN0b3JhZ2VPcGVyYXRpb25IABIqCgJ6axgLIAEoCzIcLmdhdGVob3VzZS56ay52MS5aa09wZXJhdGlvbkgAQgsKCW9wZXJhdGlvbiJhCgVCbG9jaxIOCgZoZWFkZXIYASABKAwSEQoJc2lnbmF0dXJlGAIgASgMEjUKDHRyYW5zYWN0aW9ucxgDIAMoCzIfLmdhdGVob3VzZS5jaGFpbi52MS5UcmFuc2FjdGlvbiLoAQoLQmxvY2tIZWFkZXISHQoGbnVtYmVyGAEgASgEQg2CkxoJIP////////8PEhUKDXByZXZpb3VzX2hhc2gYAiABKAkSLgoMdGltZXN0YW1wX21zGAMgASgDQg2CkxoJIP////////8PUgl0aW1lc3RhbXASGQoRdHJhbnNhY3Rpb25zX2hhc2gYBCABKAkSEAoIcHJvcG9zZXIYBSABKAkSHAoPY29tbWl0bWVudF9yb290GAYgASgJSACIAQESFAoMZ2VuZXNpc19oYXNoGAcgASgJQhIKEF9jb21taXRtZW50X3Jvb3RiBnByb3RvMw", [file_gatehouse_annotations_v1_annotations, file_gatehouse_storage_v1_operation, file_gatehouse_zk_v1_operation]);
+  fileDesc("Ch5nYXRlaG91c2UvY2hhaW4vdjEvYmxvY2sucHJvdG8SEmdhdGVob3VzZS5jaGFpbi52MSJiCgtUcmFuc2FjdGlvbhIMCgRib2R5GAEgASgMEhEKCXNpZ25hdHVyZRgCIAEoDBIgCg13aXRoaGVsZF9oYXNoGAMgASgJQgT4khoBSACIAQFCEAoOX3dpdGhoZWxkX2hhc2gi+gIKD1RyYW5zYWN0aW9uQm9keRJFCgZzZW5kZXIYASABKAlCNYKTGjEqDjB4WzAtOWEtZl17NjR9Mh8weCBhbmQgNjQgbG93ZXItY2FzZSBoZXggZGlnaXRzEhwKBW5vbmNlGAIgASgEQg2CkxoJIP////////8PEiMKDHRpbWVzdGFtcF9tcxgDIAEoA0INgpMaCSD/////////DxJGCgduZXR3b3JrGAQgASgJQjWCkxoxKg4weFswLTlhLWZdezY0fTIfMHggYW5kIDY0IGxvd2VyLWNhc2UgaGV4IGRpZ2l0cxIhCgpleHBpcmVzX21zGAUgASgDQg2CkxoJIP////////8PEjkKB3N0b3JhZ2UYCiABKAsyJi5nYXRlaG91c2Uuc3RvcmFnZS52MS5TdG9yYWdlT3BlcmF0aW9uSAASKgoCemsYCyABKAsyHC5nYXRlaG91c2UuemsudjEuWmtPcGVyYXRpb25IAEILCglvcGVyYXRpb24iYQoFQmxvY2sSDgoGaGVhZGVyGAEgASgMEhEKCXNpZ25hdHVyZRgCIAEoDBI1Cgx0cmFuc2FjdGlvbnMYAyADKAsyHy5nYXRlaG91c2UuY2hhaW4udjEuVHJhbnNhY3Rpb24i6AEKC0Jsb2NrSGVhZGVyEh0KBm51bWJlchgBIAEoBEINgpMaCSD/////////DxIVCg1wcmV2aW91c19oYXNoGAIgASgJEi4KDHRpbWVzdGFtcF9tcxgDIAEoA0INgpMaCSD/////////D1IJdGltZXN0YW1wEhkKEXRyYW5zYWN0aW9uc19oYXNoGAQgASgJEhAKCHByb3Bvc2VyGAUgASgJEhwKD2NvbW1pdG1lbnRfcm9vdBgGIAEoCUgAiAEBEhQKDGdlbmVzaXNfaGFzaBgHIAEoCUISChBfY29tbWl0bWVudF9yb290YgZwcm90bzM", [file_gatehouse_annotations_v1_annotations, file_gatehouse_storage_v1_operation, file_gatehouse_zk_v1_operation]);
 
 /**
  * A signed transaction. Its hash is SHA-256 of body.
@@ -43,6 +43,16 @@ export type Transaction = Message<"gatehouse.chain.v1.Transaction"> & {
    * @generated from field: bytes signature = 2;
    */
   signature: Uint8Array;
+
+  /**
+   * The transaction's hash, 0x and 64 lower-case hex digits, in place of body
+   * and signature: the caller may not read the program that it changes, as its
+   * access rule is now. It is enough to check a block with. Set in answers
+   * only; refused in what is handed in.
+   *
+   * @generated from field: optional string withheld_hash = 3;
+   */
+  withheldHash?: string | undefined;
 };
 
 /**

@@ -125,7 +125,8 @@ export type GetBlockResponse = Message<"gatehouse.chain.v1.GetBlockResponse"> & 
   transactionHashes: string[];
 
   /**
-   * The block as it was signed.
+   * The block, with hashes in place of the transactions that the caller may
+   * not read.
    *
    * @generated from field: gatehouse.chain.v1.Block block = 4;
    */
@@ -209,7 +210,7 @@ export const ListBlocksRequestSchema: GenMessage<ListBlocksRequest> = /*@__PURE_
  */
 export type ListBlocksResponse = Message<"gatehouse.chain.v1.ListBlocksResponse"> & {
   /**
-   * The block as it was signed.
+   * The block, as GetBlock gives it.
    *
    * @generated from field: gatehouse.chain.v1.Block block = 1;
    */
@@ -514,7 +515,9 @@ export const ChainService: GenService<{
     output: typeof GetHeadResponseSchema;
   },
   /**
-   * A block with its transactions, as it was signed.
+   * A block with its transactions, as it was signed: those that the caller may
+   * read, and the hashes of the others. Which programs he may read, their
+   * access rules say as they are now.
    *
    * Errors: NOT_FOUND; ANSWER_TOO_LARGE when block, hashes and header are more
    * than 4 MiB together, which ListBlocks gives all the same.
@@ -541,7 +544,9 @@ export const ChainService: GenService<{
   /**
    * Blocks from a number on, in order, up to the newest when the call came.
    * Block 0 is not among them: it is the genesis. Each is a message of at most
-   * 4 MiB.
+   * 4 MiB, with the transactions that the caller may read, as GetBlock has it.
+   * On the port between nodes they are whole, for peers that may follow;
+   * others are refused there with PERMISSION_DENIED.
    *
    * @generated from rpc gatehouse.chain.v1.ChainService.ListBlocks
    */

@@ -1,0 +1,72 @@
+/** The chain, for each kind of those who ask: everybody, other nodes, and the operator. */
+import type { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import type { TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import type { Chain } from "../chain/chain.js";
+import { createDisclosure, discloseAll, type MayRead } from "../chain/disclosure.js";
+import { createChainService } from "../chain/service.js";
+import type { ChainStore } from "../chain/store.js";
+import { Failure } from "../rpc/errors.js";
+import type { Implementation } from "../rpc/service.js";
+import type { ReadablePrograms } from "../storage/readable-store.js";
+import { touchedAddress } from "../storage/write.js";
+import type { MayFollow } from "./followers.js";
+
+/** One implementation for each kind. */
+export interface ChainServices {
+  /** Of transactions that change a program, they read those whose program they may read. */
+  readonly everybody: Implementation<typeof ChainService>;
+  /** Those that may follow read everything; to others this is what it is to everybody, but for the stream of blocks. */
+  readonly nodes: Implementation<typeof ChainService>;
+  /** He reads everything: the database is his. */
+  readonly operator: Implementation<typeof ChainService>;
+}
+
+/** What they are made of. */
+export interface ChainServicesParts {
+  readonly chain: Pick<Chain, "head" | "submit">;
+  readonly store: ChainStore;
+  readonly readable: ReadablePrograms;
+  readonly mayFollow: MayFollow;
+}
+
+export function createChainServices({ chain, store, readable, mayFollow }: ChainServicesParts): ChainServices {
+  const discloseReadable = createDisclosure(createMayRead(readable));
+  const ofNodes = createChainService(chain, store, (block, identity) =>
+    (mayFollow(identity) ? discloseAll : discloseReadable)(block, identity),
+  );
+  return {
+    everybody: createChainService(chain, store, discloseReadable),
+    nodes: {
+      ...ofNodes,
+      async *listBlocks(request, call) {
+        if (!mayFollow(call.caller.identity)) {
+          throw new Failure("PERMISSION_DENIED", notListed);
+        }
+        yield* ofNodes.listBlocks(request, call);
+      },
+    },
+    operator: createChainService(chain, store, discloseAll),
+  };
+}
+
+const notListed =
+  "This node gives blocks to listed followers only: its operator names your node's key in --peers or with gatehouse " +
+  "peers add --identity, or the network's genesis names it among its followers.";
+
+/** Transactions on programs may be read by whom their programs may be read by; all others are public. */
+function createMayRead(readable: ReadablePrograms): MayRead {
+  return async (transactions, identity) => {
+    const touched = transactions.map(touchedBy);
+    const addresses = new Set(touched.filter((address) => address !== undefined));
+    const found = await readable.readableOf([...addresses], identity);
+    return touched.map((address, i) =>
+      address === undefined ? transactions[i]!.operation.case === "zk" : found.has(address),
+    );
+  };
+}
+
+/** Address of the program that a transaction makes or changes. */
+function touchedBy(body: TransactionBody): string | undefined {
+  const { operation } = body;
+  return operation.case === "storage" ? touchedAddress(operation.value, body) : undefined;
+}
