@@ -2,51 +2,74 @@
  * What of a block is told to whom: the transactions that a caller may read, and of the others their hashes, with which the
  * block can still be checked. Every route that gives blocks goes through here.
  */
-import { create, fromBinary } from "@bufbuild/protobuf";
-import {
-  type Block,
-  type Transaction,
-  type TransactionBody,
-  TransactionBodySchema,
-  TransactionSchema,
-} from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { create } from "@bufbuild/protobuf";
+import { LRUCache } from "lru-cache";
+import { type Block, type Transaction, TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { sha256 } from "../base/hash.js";
 import { mapYielding } from "../base/yielding.js";
+import type { StoredBlock } from "./store.js";
 
-/**
- * Says of each transaction, in their order, whether the caller may read it now.
- *
- * @param identity 0x and 64 lower-case hex digits; undefined for an anonymous caller.
- */
-export type MayRead = (
-  transactions: readonly TransactionBody[],
-  identity: string | undefined,
-) => Promise<readonly boolean[]>;
+/** Says who may read transactions. */
+export interface Readership {
+  /** What decides on who may read a transaction, by its body: a name; undefined where everybody may. */
+  subjectOf(body: Uint8Array): string | undefined;
+  /**
+   * Those of the subjects that the caller may read now.
+   *
+   * @param identity 0x and 64 lower-case hex digits; undefined for an anonymous caller.
+   */
+  readable(subjects: readonly string[], identity: string | undefined): Promise<ReadonlySet<string>>;
+}
 
 /** Gives of a block of the database what the caller may have. */
-export type Disclose = (block: Block, identity: string | undefined) => Promise<Block>;
+export type Disclose = (stored: StoredBlock, identity: string | undefined) => Promise<Block>;
 
 /** For those who may have everything. */
-export const discloseAll: Disclose = (block) => Promise.resolve(block);
-
-/** Bodies that are read before the event loop is yielded to: a small one takes some microseconds. */
-const readBatchSize = 500;
+export const discloseAll: Disclose = ({ block }) => Promise.resolve(block);
 
 /** Discloses what may be read. */
-export function createDisclosure(mayRead: MayRead): Disclose {
-  return async (block, identity) => {
-    const { transactions } = block;
-    const bodies = await mapYielding(transactions, readBatchSize, ({ body }) =>
-      fromBinary(TransactionBodySchema, body),
-    );
-    const readable = await mayRead(bodies, identity);
-    return {
-      ...block,
-      transactions: transactions.map((each, i) => (readable[i] === true ? each : withhold(each))),
-    };
+export function createDisclosure(readership: Readership): Disclose {
+  const subjectsOf = createSubjects(readership);
+  return async (stored, identity) => {
+    const { block } = stored;
+    const { each, all } = await subjectsOf(stored);
+    const readable = await readership.readable(all, identity);
+    const isReadable = (subject: string | undefined): boolean => subject === undefined || readable.has(subject);
+    return { ...block, transactions: block.transactions.map((one, i) => (isReadable(each[i]) ? one : withhold(one))) };
   };
 }
 
 function withhold({ body }: Transaction): Transaction {
   return create(TransactionSchema, { withheldHash: sha256(body) });
+}
+
+/** The subjects of a block's transactions. */
+interface Subjects {
+  readonly each: readonly (string | undefined)[];
+  /** Without repetitions. */
+  readonly all: readonly string[];
+}
+
+/** Bodies that are read before the event loop is yielded to: a small one takes some microseconds. */
+const readBatchSize = 200;
+/** What is kept of blocks that were read lately, and roughly what it takes: their subjects never change. */
+const maxKeptBytes = 16 * 1024 * 1024;
+const blockBytes = 500;
+const subjectBytes = 80;
+
+function createSubjects(readership: Readership): (stored: StoredBlock) => Promise<Subjects> {
+  const kept = new LRUCache<string, Subjects>({
+    maxSize: maxKeptBytes,
+    sizeCalculation: ({ each }) => blockBytes + subjectBytes * each.length,
+  });
+  return async ({ hash, block }) => {
+    const known = kept.get(hash);
+    if (known !== undefined) {
+      return known;
+    }
+    const each = await mapYielding(block.transactions, readBatchSize, ({ body }) => readership.subjectOf(body));
+    const subjects = { each, all: [...new Set(each.filter((subject) => subject !== undefined))] };
+    kept.set(hash, subjects);
+    return subjects;
+  };
 }

@@ -50,8 +50,8 @@ export function createChainService(
     }
     const { number } = checkWeight(weight);
     const read = async () => {
-      const { hash, block } = needBlock(number, await store.block(number));
-      return { hash, ...describeBlock(block), block: await disclose(block, identity) };
+      const stored = needBlock(number, await store.block(number));
+      return { hash: stored.hash, ...describeBlock(stored.block), block: await disclose(stored, identity) };
     };
     return await (weight.bytes > largeBytes ? readInTurn(read) : read());
   }
@@ -88,10 +88,9 @@ export function createChainService(
       const last = chain.head()?.number ?? 0n;
       for (let number = fromNumber < 1n ? 1n : fromNumber; number <= last && !signal.aborted; number++) {
         const wanted = number;
-        const block = await readInTurn(async () => {
-          const stored = needBlock(wanted, await store.block(wanted));
-          return await disclose(stored.block, caller.identity);
-        });
+        const block = await readInTurn(async () =>
+          disclose(needBlock(wanted, await store.block(wanted)), caller.identity),
+        );
         yield { block };
       }
     },

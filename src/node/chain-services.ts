@@ -1,10 +1,11 @@
 /** The chain, for each kind of those who ask: everybody, other nodes, and the operator. */
+import { type TransactionBody, TransactionBodySchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import type { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import type { TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import type { Chain } from "../chain/chain.js";
-import { createDisclosure, discloseAll, type MayRead } from "../chain/disclosure.js";
+import { createDisclosure, discloseAll, type Readership } from "../chain/disclosure.js";
 import { createChainService } from "../chain/service.js";
 import type { ChainStore } from "../chain/store.js";
+import { binaryDecoder } from "../rpc/codec/binary-decoder.js";
 import { Failure } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
 import type { ReadablePrograms } from "../storage/readable-store.js";
@@ -30,9 +31,9 @@ export interface ChainServicesParts {
 }
 
 export function createChainServices({ chain, store, readable, mayFollow }: ChainServicesParts): ChainServices {
-  const discloseReadable = createDisclosure(createMayRead(readable));
-  const ofNodes = createChainService(chain, store, (block, identity) =>
-    (mayFollow(identity) ? discloseAll : discloseReadable)(block, identity),
+  const discloseReadable = createDisclosure(createReadership(readable));
+  const ofNodes = createChainService(chain, store, (stored, identity) =>
+    (mayFollow(identity) ? discloseAll : discloseReadable)(stored, identity),
   );
   return {
     everybody: createChainService(chain, store, discloseReadable),
@@ -54,19 +55,17 @@ const notListed =
   "peers add --identity, or the network's genesis names it among its followers.";
 
 /** Transactions on programs may be read by whom their programs may be read by; all others are public. */
-function createMayRead(readable: ReadablePrograms): MayRead {
-  return async (transactions, identity) => {
-    const touched = transactions.map(touchedBy);
-    const addresses = new Set(touched.filter((address) => address !== undefined));
-    const found = await readable.readableOf([...addresses], identity);
-    return touched.map((address, i) =>
-      address === undefined ? transactions[i]!.operation.case === "zk" : found.has(address),
-    );
+function createReadership(programs: ReadablePrograms): Readership {
+  const decode = binaryDecoder(TransactionBodySchema);
+  return {
+    subjectOf(bytes) {
+      const body = decode(bytes) as TransactionBody;
+      const { operation } = body;
+      // What is neither of the two, or names no program, is nobody's.
+      return operation.case === "zk"
+        ? undefined
+        : ((operation.case === "storage" ? touchedAddress(operation.value, body) : undefined) ?? "");
+    },
+    readable: (addresses, identity) => programs.readableOf(addresses, identity),
   };
-}
-
-/** Address of the program that a transaction makes or changes. */
-function touchedBy(body: TransactionBody): string | undefined {
-  const { operation } = body;
-  return operation.case === "storage" ? touchedAddress(operation.value, body) : undefined;
 }
