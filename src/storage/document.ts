@@ -105,10 +105,7 @@ function checkNames(what: string, text: string): void {
         if (names !== undefined && text.charCodeAt(skipSpace(text, end + 1)) === 0x3a) {
           const name = JSON.parse(text.slice(i, end + 1)) as string;
           if (names.has(name)) {
-            throw new Failure(
-              "INVALID_REQUEST",
-              `${what} has an object with two members named ${JSON.stringify(name.slice(0, 80))}.`,
-            );
+            throw new Failure("INVALID_REQUEST", `${what} has an object with two members of one name.`);
           }
           names.add(name);
         }

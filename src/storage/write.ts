@@ -92,7 +92,7 @@ export async function executeOperation(
       const program = await findWritable(programs, storageAddress, sender);
       const text = deleteMember(await readObject(programs, program), field);
       if (text === undefined) {
-        throw noField(field);
+        throw noField();
       }
       await programs.deleteField(program.address, { ...measure(text), field }, timeMs);
       return;
@@ -199,11 +199,11 @@ async function changeItems(
   const document = await readObject(programs, program);
   const member = membersOf(document).find(({ name }) => name === field);
   if (member === undefined) {
-    throw noField(field);
+    throw noField();
   }
   const array = document.slice(member.valueStart, member.valueEnd);
   if (typeOfJson(array) !== "array") {
-    throw new Failure("INVALID_FIELD_TYPE", `The field ${quoted(field)} is no array.`);
+    throw new Failure("INVALID_FIELD_TYPE", "The field is no array.");
   }
   const value = change(array, itemsOf(array));
   const text = replaceValue(document, member, value);
@@ -212,7 +212,7 @@ async function changeItems(
 
 function checkIndex(items: readonly Range[], index: number): number {
   if (index >= items.length) {
-    throw new Failure("INDEX_OUT_OF_BOUNDS", `The array has ${items.length} items; there is none at ${index}.`);
+    throw new Failure("INDEX_OUT_OF_BOUNDS", "The array has no item at this index.");
   }
   return index;
 }
@@ -248,15 +248,11 @@ async function readObject(programs: ProgramChanges, { address, type, encoding }:
     return "{}";
   }
   if (encoding !== "json" || type !== "object") {
-    throw new Failure("INVALID_FIELD_TYPE", `The document is no object but ${type}; only objects have fields.`);
+    throw new Failure("INVALID_FIELD_TYPE", "The document is no object; only objects have fields.");
   }
   return text;
 }
 
-function noField(field: string): Failure {
-  return new Failure("FIELD_NOT_FOUND", `The program has no field ${quoted(field)}.`);
-}
-
-function quoted(name: string): string {
-  return JSON.stringify(name.slice(0, 100));
+function noField(): Failure {
+  return new Failure("FIELD_NOT_FOUND", "The program has no such field.");
 }

@@ -2,6 +2,7 @@
 import {
   create,
   type DescMessage,
+  type DescMethodServerStreaming,
   type DescMethodUnary,
   fromBinary,
   type MessageInitShape,
@@ -27,7 +28,7 @@ import {
   type StatusSchema,
 } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { createCertificate } from "../../src/base/certificate.js";
-import { callUnary } from "./grpc-client.js";
+import { callStream, callUnary } from "./grpc-client.js";
 
 /** A key that such a peer has. */
 export interface OddKey {
@@ -152,6 +153,11 @@ export interface Stranger {
     method: DescMethodUnary<I, O>,
     request: MessageInitShape<I>,
   ): Promise<MessageShape<O>>;
+  stream<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodServerStreaming<I, O>,
+    request: MessageInitShape<I>,
+    signal?: AbortSignal,
+  ): AsyncIterable<MessageShape<O>>;
   /** Shakes hands with what is given; the rest is as it should be. */
   handshake(given: HandshakeGiven): Promise<MessageShape<typeof HandshakeResponseSchema>>;
 }
@@ -181,6 +187,7 @@ export function connectStranger(t: { teardown(close: () => unknown): void }, por
   const call: Stranger["call"] = (method, request) => callUnary(client, method, request);
   return {
     call,
+    stream: (method, request, signal) => callStream(client, method, request, signal),
     async handshake({
       endpoint,
       genesisHash,

@@ -62,6 +62,9 @@ const messages = new Map<string, Answer>(
   }),
 );
 
+/** Names of the messages. */
+export const nodeCallMessages: readonly string[] = [...messages.keys()];
+
 export const answerNodeCall: AnswerNodeCall = async (method, params, call) => {
   if (method === "ping") {
     return '"pong"';
