@@ -2,23 +2,30 @@
  * What private means, at every door: a stranger reads all that can be read, and all of it is searched for what is in
  * private programs. The owner, who does the same, finds it: so the search can find.
  */
+import { fromBinary } from "@bufbuild/protobuf";
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
 import test, { type ExecutionContext } from "ava";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { type Block, BlockHeaderSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { AccessMode, AccessPermission } from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import { sha256 } from "../../src/base/hash.js";
+import { programAddress } from "../../src/storage/write.js";
 import { callerOf } from "../helpers/caller.js";
 import { type Doors, publicDoors, type Said, walkInternalPort } from "../helpers/doors.js";
 import { connectGrpc, type TestGrpcClient } from "../helpers/grpc-client.js";
-import { testKey } from "../helpers/keys.js";
+import { type TestKey, testKey } from "../helpers/keys.js";
 import type { Known } from "../helpers/known-requests.js";
 import { createMarkers, formsOf, type Markers } from "../helpers/markers.js";
-import { networkOf, startProcessOf } from "../helpers/network.js";
+import { networkOf, startMemberOf, startProcessOf } from "../helpers/network.js";
 import { askJson } from "../helpers/plain-client.js";
 import { type People, type PrivatePrograms, privatePrograms, type Step } from "../helpers/private-programs.js";
 import { silentPeer } from "../helpers/start-node.js";
 import type { Teardown } from "../helpers/teardown.js";
-import { signTransaction } from "../helpers/transactions.js";
+import { type Operation, signTransaction } from "../helpers/transactions.js";
 import { until } from "../helpers/until.js";
 
 const authority = testKey(1);
@@ -108,8 +115,10 @@ async function learn(
   markers: Markers,
 ): Promise<Known> {
   const { number, hash } = await askJson<{ number: number; hash: string }>(port, "/chain/head");
-  const texts = [...addresses, people.owner.publicKey, ...hashes, hash, markers.beginning, "0"];
-  return { texts, numbers: [...Array.from({ length: number + 2 }, (_, i) => i), 200] };
+  return {
+    texts: [...addresses, hash, people.owner.publicKey, markers.beginning, ...hashes],
+    numbers: Array.from({ length: number + 2 }, (_, i) => i),
+  };
 }
 
 /** Where markers were found. */
@@ -130,24 +139,29 @@ for (const followers of ["open", "listed"] as const) {
     t.deepEqual(findIn(markers, said), [], "what senders are told");
     t.true(included.size > 50);
     const known = await learn(node, programs, hashes, markers);
+    // What became of transactions is the same by every door.
+    const some = { ...known, texts: known.texts.slice(0, -hashes.length + 2) };
 
+    // A stranger who is proved to be somebody is one all the same.
+    const stranger = followers === "open" ? {} : callerOf(people.stranger).headers();
     for (const [door, walk] of Object.entries(publicDoors)) {
-      for (const headers of [{}, callerOf(people.stranger).headers()]) {
-        const walked = await walk(t, node, known, headers);
-        t.deepEqual(findIn(markers, walked).slice(0, 5), [], door);
-        t.true(door === "metrics" || walked.some(({ bytes }) => isIn(programs.publicText, bytes)), door);
-      }
+      const walked = await walk(t, node, door === "plain" ? known : some, stranger);
+      t.deepEqual(findIn(markers, walked).slice(0, 5), [], door);
       if (door !== "metrics") {
-        const own = await walk(t, node, known, callerOf(people.owner).headers());
+        t.true(
+          walked.some(({ bytes }) => isIn(programs.publicText, bytes)),
+          `${door} shows what is public`,
+        );
+        const own = await walk(t, node, { ...known, texts: [markers.beginning] }, callerOf(people.owner).headers());
         const found = new Set(own.flatMap(({ bytes }) => markers.findIn(bytes)));
         t.deepEqual(
           [...included].filter((name) => !found.has(name)),
           [],
-          `${door}, its owner`,
+          `${door} shows its owner what is his`,
         );
       }
     }
-    const ofFollower = findIn(markers, await walkInternalPort(t, node, known, people.stranger));
+    const ofFollower = findIn(markers, await walkInternalPort(t, node, some, people.stranger));
     t.is(ofFollower.length > 0, followers === "open", ofFollower.slice(0, 5).join("\n"));
     t.deepEqual(findIn(markers, kept()).slice(0, 5), []);
     t.true(kept().every(({ bytes }) => bytes.includes("gatehouse.chain.v1.ChainService/GetBlock")));
@@ -158,3 +172,72 @@ for (const followers of ["open", "listed"] as const) {
 function isIn(text: string, bytes: Buffer): boolean {
   return formsOf(text).some((form) => bytes.includes(form, 0, "latin1"));
 }
+
+test("who may read a program now, reads what was done with it, and nobody else does; all of that can be checked", async (t) => {
+  const { owner, reader, member, stranger } = people;
+  const node = await startMemberOf(t, { key: authority, genesis });
+  const client = connectGrpc(node.port);
+  t.teardown(() => client.close());
+  const chain = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
+  let number = 0n;
+  /** One block for each. */
+  const apply = async (operation: Operation): Promise<void> => {
+    number++;
+    const transaction = signTransaction(owner, Number(number), operation);
+    await client.call(ChainService.method.submitTransaction, { transaction });
+    await until(async () => (await chain.getHead({})).number === number);
+  };
+  /** Whether a caller gets the body in block 1, by its number, by its hash and in the stream of blocks. */
+  const reads = async (caller?: TestKey): Promise<boolean> => {
+    const options = { headers: caller === undefined ? {} : callerOf(caller).headers() };
+    const byNumber = await chain.getBlock({ number: 1n }, options);
+    const { block: byHash } = await chain.getBlockByHash({ hash: byNumber.hash }, options);
+    t.deepEqual(byHash, byNumber);
+    const listed: Block[] = [];
+    for await (const { block } of chain.listBlocks({ fromNumber: 1n }, options)) {
+      listed.push(block!);
+    }
+    t.is(BigInt(listed.length), number);
+    t.deepEqual(listed[0], byNumber.block);
+    const { header, transactions } = byNumber.block!;
+    const hashes = transactions.map(({ body, withheldHash }) => withheldHash ?? sha256(body));
+    t.deepEqual(hashes, byNumber.transactionHashes);
+    const { transactionsHash } = fromBinary(BlockHeaderSchema, header);
+    t.is(sha256(Buffer.from(hashes.map((hash) => hash.slice(2)).join(""), "hex")), transactionsHash);
+    const [{ body, signature, withheldHash }] = transactions as [Block["transactions"][0]];
+    t.is(body.length > 0 && signature.length === 64, withheldHash === undefined);
+    t.is(body.length === 0 && signature.length === 0, withheldHash !== undefined);
+    return withheldHash === undefined;
+  };
+  const whoReads = async (): Promise<string> => {
+    const all = { owner, reader, member, stranger, nobody: undefined };
+    const found = await Promise.all(Object.values(all).map(reads));
+    return Object.keys(all)
+      .filter((_, i) => found[i])
+      .join();
+  };
+  const groupOf = (...permissions: AccessPermission[]) => ({ a: { members: [member.publicKey], permissions } });
+  const { RESTRICTED, OWNER, PUBLIC } = AccessMode;
+  await apply({
+    case: "createProgram",
+    value: { programName: "a", access: { mode: RESTRICTED, allowed: [reader.publicKey] } },
+  });
+  const storageAddress = programAddress(owner.publicKey, "a", 1n, "");
+  t.is(await whoReads(), "owner,reader");
+  for (const [access, readers] of [
+    [{ mode: RESTRICTED, groups: groupOf(AccessPermission.READ) }, "owner,member"],
+    [{ mode: RESTRICTED, groups: groupOf(AccessPermission.WRITE) }, "owner"],
+    [{ mode: OWNER, allowed: [reader.publicKey] }, "owner"],
+    [{ mode: PUBLIC }, "owner,reader,member,stranger,nobody"],
+    [{ mode: PUBLIC, blacklisted: [reader.publicKey] }, "owner,member,stranger,nobody"],
+  ] as const) {
+    await apply({ case: "updateAccess", value: { storageAddress, access } } as Operation);
+    t.is(await whoReads(), readers, JSON.stringify(access));
+  }
+  await apply({ case: "deleteProgram", value: { storageAddress } });
+  t.is(await whoReads(), "owner");
+
+  const { block } = await chain.getBlock({ number: 1n });
+  const handIn = await t.throwsAsync(chain.submitTransaction({ transaction: block!.transactions[0]! }));
+  t.regex(handIn.message, /withheld/);
+});

@@ -1,0 +1,127 @@
+/** Which nodes get whole blocks, and the transactions that wait. */
+import { createClient } from "@connectrpc/connect";
+import test from "ava";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
+import { connectGrpc } from "../helpers/grpc-client.js";
+import { type TestKey, testKey } from "../helpers/keys.js";
+import { endpointOf, headOf, networkOf, peersOf, startMemberOf } from "../helpers/network.js";
+import { connectStranger } from "../helpers/odd-peer.js";
+import { readFailure } from "../helpers/rpc-clients.js";
+import { silentPeer, startTestNode, type TestNode } from "../helpers/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
+import { type Operation, signTransaction } from "../helpers/transactions.js";
+import { until } from "../helpers/until.js";
+
+const [authority, inGenesis, inFile] = [testKey(1), testKey(2), testKey(3)];
+const [byOperator, stranger, owner] = [testKey(4), testKey(5), testKey(6)];
+const genesis = JSON.stringify({ authorities: [authority.publicKey], followers: [inGenesis.publicKey] });
+const secret: Operation = { case: "createProgram", value: { programName: "secret" } };
+const listed = { followers: "listed" };
+
+async function submit(t: Teardown, node: TestNode, nonce = 1): Promise<void> {
+  const client = connectGrpc(node.port);
+  t.teardown(() => client.close());
+  await client.call(ChainService.method.submitTransaction, { transaction: signTransaction(owner, nonce, secret) });
+}
+
+/** How many bodies of block 1 a node with this key gets, by its number and by the stream. */
+async function asks(t: Teardown, node: TestNode, key: TestKey): Promise<readonly [number, number | string]> {
+  const client = connectStranger(t, node.ports["omni"]!, key);
+  const count = (transactions: readonly { body: Uint8Array }[]): number =>
+    transactions.filter(({ body }) => body.length > 0).length;
+  const { block } = await client.call(ChainService.method.getBlock, { number: 1n });
+  try {
+    let bodies = 0;
+    for await (const each of client.stream(ChainService.method.listBlocks, { fromNumber: 1n })) {
+      bodies += count(each.block!.transactions);
+    }
+    return [count(block!.transactions), bodies];
+  } catch (error) {
+    const { reason, message } = readFailure(error);
+    return [count(block!.transactions), `${reason}: ${message}`];
+  }
+}
+
+test("on an open network every node gets whole blocks", async (t) => {
+  const node = await startMemberOf(t, { key: authority, genesis });
+  await submit(t, node);
+  await until(async () => (await headOf(node)).number === 1);
+  t.deepEqual(await asks(t, node, stranger), [1, 1]);
+});
+
+test("on a listed one those that the genesis, the peers file or the operator names; others what everybody gets", async (t) => {
+  const seeds = [silentPeer, { url: "https://127.0.0.1:10", identity: inFile.publicKey }];
+  const node = await startMemberOf(t, { key: authority, genesis, seeds, flags: listed });
+  await submit(t, node);
+  await until(async () => (await headOf(node)).number === 1);
+  for (const key of [authority, inGenesis, inFile]) {
+    t.deepEqual(await asks(t, node, key), [1, 1]);
+  }
+  const refused = [0, /^PERMISSION_DENIED: .*--peers.*peers add --identity.*genesis/] as const;
+  const isRefused = async (key: TestKey, what: string): Promise<void> => {
+    const [bodies, reason] = await asks(t, node, key);
+    t.is(bodies, refused[0], what);
+    t.regex(String(reason), refused[1], what);
+  };
+  await isRefused(stranger, "a stranger");
+  await isRefused(byOperator, "before the operator names it");
+  t.deepEqual(await asks(t, node, owner).then(([bodies]) => bodies), 1, "its own program");
+
+  const control = createClient(ControlService, node.control);
+  const endpoint = "https://127.0.0.1:11";
+  await control.addPeer({ endpoint });
+  await isRefused(byOperator, "named by its address alone");
+  await control.addPeer({ endpoint, identity: byOperator.publicKey });
+  t.deepEqual(await asks(t, node, byOperator), [1, 1]);
+  await control.removePeer({ endpoint });
+  await isRefused(byOperator, "once it is removed");
+});
+
+test("a node follows a listed network when it is listed, and says why it does not otherwise", async (t) => {
+  const maker = await startMemberOf(t, { key: authority, genesis, flags: listed });
+  await submit(t, maker);
+  await until(async () => (await headOf(maker)).number === 1);
+  const seeds = [endpointOf(maker)];
+  const follower = await startMemberOf(t, { key: inGenesis, genesis, seeds, flags: listed });
+  await until(async () => (await headOf(follower)).number === 1);
+
+  const excluded = await startMemberOf(t, { key: stranger, genesis, seeds });
+  const control = createClient(ControlService, maker.control);
+  await until(async () => (await peersOf(excluded)).some(({ verification }) => verification.status));
+  t.is((await headOf(excluded)).number, 0);
+  const url = endpointOf(excluded);
+  await control.addPeer({ endpoint: url, identity: stranger.publicKey });
+  await until(async () => (await headOf(excluded)).number === 1);
+});
+
+test("transactions that wait are relayed to nodes that may follow, and to no verified peer beside", async (t) => {
+  const lone = networkOf(authority).genesis;
+  for (const [followers, isTaken] of [
+    ["open", true],
+    ["listed", false],
+  ] as const) {
+    const node = await startMemberOf(t, { key: testKey(7), genesis: lone, flags: { followers } });
+    const peer = await startMemberOf(t, { key: stranger, genesis: lone, seeds: [endpointOf(node)] });
+    await until(async () => (await peersOf(node)).some(({ verification }) => verification.status));
+    const submitted = submit(t, node);
+    if (isTaken) {
+      await submitted;
+      const client = createClient(ChainService, peer.control);
+      await until(async () => (await client.listPendingTransactions({})).transactions.length === 1);
+    } else {
+      const { reason, message } = readFailure(await t.throwsAsync(submitted));
+      t.is(reason, "RELAY_UNAVAILABLE");
+      t.regex(message, /of those that may follow/);
+    }
+  }
+});
+
+test("followers cannot be listed where nodes do not prove their keys", async (t) => {
+  const dir = await temporaryDirectory(t);
+  await writeFile(join(dir, "genesis.json"), genesis);
+  const flags = { genesis: join(dir, "genesis.json"), "omni-tls": "off", ...listed };
+  await t.throwsAsync(startTestNode(t, flags, dir), { message: /--followers listed needs --omni-tls on/ });
+});
