@@ -245,13 +245,20 @@ async function postAll(door: string, { port }: Doors, bodies: readonly object[],
   return said;
 }
 
-const walkMcp: Walk = async (t, doors, known, headers) => {
-  const { ports } = await askJson<{ ports: { mcp: { actual: number } } }>(doors.port, "/health");
+/** Requests of one client: what it keeps of each makes many slow. */
+const mostOfClient = 100;
+
+async function connectMcp(t: Teardown, { port }: Doors, headers: Headers): Promise<Client> {
+  const { ports } = await askJson<{ ports: { mcp: { actual: number } } }>(port, "/health");
   const client = new Client({ name: "audit", version: "0" });
   const url = new URL(`http://127.0.0.1:${ports.mcp.actual}/mcp`);
   const transport = new StreamableHTTPClientTransport(url, { requestInit: { headers: { ...headers } } });
   await client.connect(transport as Parameters<Client["connect"]>[0]);
   t.teardown(() => client.close());
+  return client;
+}
+
+const walkMcp: Walk = async (t, doors, known, headers) => {
   const said: Said[] = [];
   const keep = async (door: string, request: string, answer: Promise<unknown>): Promise<void> => {
     const text = await answer.then(
@@ -260,23 +267,26 @@ const walkMcp: Walk = async (t, doors, known, headers) => {
     );
     said.push({ door, request, bytes: Buffer.from(text) });
   };
+  const client = await connectMcp(t, doors, headers);
   const { tools } = await client.listTools();
-  const { resources } = await client.listResources();
-  await keep("MCP", "lists", Promise.resolve([tools, resources, await client.listResourceTemplates()]));
-  const methods = (await servedServices(t, doors)).flatMap((service) =>
-    service.methods.map((method) => ({ area: areaOf(service), method })),
-  );
-  const calls = methods
+  await keep("MCP", "tools", Promise.resolve(tools));
+  await keep("MCP", "resources", client.listResources());
+  await keep("MCP", "templates", client.listResourceTemplates());
+  const calls = (await servedServices(t, doors))
+    .flatMap((service) => service.methods.map((method) => ({ area: areaOf(service), method })))
     .filter(({ area, method }) => tools.some(({ name }) => name === `${area}_${method.localName}`))
     .flatMap(({ area, method }) => requestsOf(method.input, known).map((request) => ({ area, method, request })));
-  await forEach(calls, async ({ area, method, request }) => {
-    const name = `${area}_${method.localName}`;
-    await keep(`MCP tool ${name}`, JSON.stringify(request), client.callTool({ name, arguments: request }));
-    const required = method.input.fields.filter(isRequired);
-    const segments = required.map(({ jsonName }) => encodeURIComponent(String(request[jsonName] ?? "x")));
-    const uri = `gatehouse://${[area, method.localName, ...segments].join("/")}`;
-    await keep(`MCP resource ${name}`, uri, client.readResource({ uri }));
-  });
+  for (let i = 0; i < calls.length; i += mostOfClient) {
+    const next = await connectMcp(t, doors, headers);
+    await forEach(calls.slice(i, i + mostOfClient), async ({ area, method, request }) => {
+      const name = `${area}_${method.localName}`;
+      await keep(`MCP tool ${name}`, JSON.stringify(request), next.callTool({ name, arguments: request }));
+      const required = method.input.fields.filter(isRequired);
+      const segments = required.map(({ jsonName }) => encodeURIComponent(String(request[jsonName] ?? "x")));
+      const uri = `gatehouse://${[area, method.localName, ...segments].join("/")}`;
+      await keep(`MCP resource ${name}`, uri, next.readResource({ uri }));
+    });
+  }
   return said;
 };
 

@@ -8,6 +8,7 @@ import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { connectGrpc } from "../helpers/grpc-client.js";
 import { type TestKey, testKey } from "../helpers/keys.js";
 import { endpointOf, headOf, networkOf, peersOf, startMemberOf } from "../helpers/network.js";
+import { ask } from "../helpers/plain-client.js";
 import { connectStranger } from "../helpers/odd-peer.js";
 import { readFailure } from "../helpers/rpc-clients.js";
 import { silentPeer, startTestNode, type TestNode } from "../helpers/start-node.js";
@@ -91,6 +92,9 @@ test("a node follows a listed network when it is listed, and says why it does no
   const excluded = await startMemberOf(t, { key: stranger, genesis, seeds });
   const control = createClient(ControlService, maker.control);
   await until(async () => (await peersOf(excluded)).some(({ verification }) => verification.status));
+  await until(async () =>
+    /Left the peer .*listed followers only/.test((await ask(excluded.port, "/diagnostics")).text),
+  );
   t.is((await headOf(excluded)).number, 0);
   const url = endpointOf(excluded);
   await control.addPeer({ endpoint: url, identity: stranger.publicKey });

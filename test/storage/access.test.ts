@@ -2,6 +2,7 @@ import test from "ava";
 import fc from "fast-check";
 import { type AccessRule, canRead } from "../../src/storage/access.js";
 import { createProgramStore } from "../../src/storage/program-store.js";
+import { createReadablePrograms } from "../../src/storage/readable-store.js";
 import { insertProgram } from "../helpers/seed.js";
 import { prepareEngines } from "../helpers/databases.js";
 
@@ -94,6 +95,7 @@ for (const engine of engines.names) {
       });
     }
     const programs = createProgramStore(database.read);
+    const readablePrograms = createReadablePrograms(database.read);
     for (const identity of [undefined, ...keys, "0xe"]) {
       const readable = stored.filter(({ rule }) => canRead(rule, identity)).map(({ address }) => address);
       const found = await programs.search("same", true, identity, { limit: 1000, offset: 0 });
@@ -108,6 +110,28 @@ for (const engine of engines.names) {
         ofOwner.map(({ address }) => address),
         readable.filter((address) => owned.includes(address)).toReversed(),
       );
+      const all = stored.map(({ address }) => address);
+      const asked = await readablePrograms.readableOf([...all, `stor-${"f".repeat(40)}`], identity);
+      t.deepEqual([...asked].sort(), readable);
     }
+  });
+
+  test(`${engine}: of a program that was deleted nobody but its owner hears`, async (t) => {
+    const database = await engines.open(t, engine);
+    const { readableOf } = createReadablePrograms(database.read);
+    for (const [i, mode] of (["public", "restricted"] as const).entries()) {
+      const address = `stor-${String(i).repeat(40)}`;
+      const access = { allowed: [other] };
+      const deleted = { address, owner, mode, access, name: "a", type: "null", createdMs: 1, deleted: true };
+      await insertProgram(database, deleted);
+      for (const [identity, found] of [
+        [undefined, []],
+        [other, []],
+        [owner, [address]],
+      ] as const) {
+        t.deepEqual([...(await readableOf([address], identity))], [...found], `${mode} ${identity}`);
+      }
+    }
+    t.deepEqual([...(await readableOf([], owner))], []);
   });
 }
