@@ -24,7 +24,7 @@ import { connectStranger } from "./odd-peer.js";
 import { ask, askJson } from "./plain-client.js";
 import { connectRpc, type RpcProtocol, rpcProtocols } from "./rpc-clients.js";
 import type { Teardown } from "./teardown.js";
-import { transports } from "./transports.js";
+import type { transports } from "./transports.js";
 
 /** What a node said. */
 export interface Said {

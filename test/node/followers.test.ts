@@ -5,6 +5,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
+import { sha256 } from "../../src/base/hash.js";
 import { connectGrpc } from "../helpers/grpc-client.js";
 import { type TestKey, testKey } from "../helpers/keys.js";
 import { endpointOf, headOf, networkOf, peersOf, startMemberOf } from "../helpers/network.js";
@@ -22,10 +23,12 @@ const genesis = JSON.stringify({ authorities: [authority.publicKey], followers: 
 const secret: Operation = { case: "createProgram", value: { programName: "secret" } };
 const listed = { followers: "listed" };
 
-async function submit(t: Teardown, node: TestNode, nonce = 1): Promise<void> {
+async function submit(t: Teardown, node: TestNode, text = genesis): Promise<void> {
   const client = connectGrpc(node.port);
   t.teardown(() => client.close());
-  await client.call(ChainService.method.submitTransaction, { transaction: signTransaction(owner, nonce, secret) });
+  await client.call(ChainService.method.submitTransaction, {
+    transaction: signTransaction(owner, 1, secret, { network: sha256(text) }),
+  });
 }
 
 /** How many bodies of block 1 a node with this key gets, by its number and by the stream. */
@@ -110,7 +113,7 @@ test("transactions that wait are relayed to nodes that may follow, and to no ver
     const node = await startMemberOf(t, { key: testKey(7), genesis: lone, flags: { followers } });
     const peer = await startMemberOf(t, { key: stranger, genesis: lone, seeds: [endpointOf(node)] });
     await until(async () => (await peersOf(node)).some(({ verification }) => verification.status));
-    const submitted = submit(t, node);
+    const submitted = submit(t, node, lone);
     if (isTaken) {
       await submitted;
       const client = createClient(ChainService, peer.control);

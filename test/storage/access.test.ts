@@ -118,7 +118,7 @@ for (const engine of engines.names) {
 
   test(`${engine}: of a program that was deleted nobody but its owner hears`, async (t) => {
     const database = await engines.open(t, engine);
-    const { readableOf } = createReadablePrograms(database.read);
+    const programs = createReadablePrograms(database.read);
     for (const [i, mode] of (["public", "restricted"] as const).entries()) {
       const address = `stor-${String(i).repeat(40)}`;
       const access = { allowed: [other] };
@@ -129,9 +129,9 @@ for (const engine of engines.names) {
         [other, []],
         [owner, [address]],
       ] as const) {
-        t.deepEqual([...(await readableOf([address], identity))], [...found], `${mode} ${identity}`);
+        t.deepEqual([...(await programs.readableOf([address], identity))], [...found], `${mode} ${identity}`);
       }
     }
-    t.deepEqual([...(await readableOf([], owner))], []);
+    t.deepEqual([...(await programs.readableOf([], owner))], []);
   });
 }
