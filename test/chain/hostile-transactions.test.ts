@@ -101,7 +101,11 @@ for (const hasProofs of [false, true]) {
       for (let i = 1 + chance.below(30); i > 0; i--) {
         const transaction = hostile.next();
         const bytes = Buffer.from(transaction.body).toString("base64").slice(0, 2_000);
-        said.push(await agree(sealers, bytes, (node) => say(node, transaction)));
+        const answer = await agree(sealers, bytes, (node) => say(node, transaction));
+        said.push(answer);
+        if (answer.startsWith("0x")) {
+          hostile.learnTaken(transaction);
+        }
       }
       now += chance.pick([0, 1, 250, 2_000, 60_000, 700_000]);
       await seal(`block ${block}`);

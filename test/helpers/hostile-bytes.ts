@@ -45,6 +45,8 @@ const additions: readonly ((chance: Chance) => number[])[] = [
   () => lengthDelimited(11, lengthDelimited(1, lengthDelimited(1, [0xc0, 0x80]))),
   () => lengthDelimited(10, lengthDelimited(1, lengthDelimited(1, [0x61, 0xff]))),
   () => lengthDelimited(10, lengthDelimited(1, lengthDelimited(3, lengthDelimited(1, [0x22, 0xed, 0xa0, 0x80, 0x22])))),
+  // An access mode that is none.
+  () => lengthDelimited(10, lengthDelimited(1, lengthDelimited(5, field(1, 0, 9)))),
   // A group of readers that is named like what every object has.
   () => lengthDelimited(10, lengthDelimited(1, lengthDelimited(5, protoGroup()))),
   () => field(10, 0, 1),

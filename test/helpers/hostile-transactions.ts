@@ -1,7 +1,7 @@
 /** Transactions of people who want a chain to stop, or its nodes to disagree; from a seed, so that they can be repeated. */
-import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { type Transaction, TransactionBodySchema, TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import type { AccessControlSchema, AccessMode } from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import { type AccessControlSchema, AccessMode } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { transactionMessage } from "../../src/chain/signing.js";
 import { programAddress } from "../../src/storage/write.js";
 import { fieldOrder, toHex } from "../../src/zk/poseidon.js";
@@ -27,7 +27,9 @@ export interface HostileTransactions {
   next(): Transaction;
   /** One that nothing is wrong with, of a sender of its own. */
   honest(): Transaction;
-  /** Tells of a block: which root is the newest one now. */
+  /** Tells that a node has taken one: what comes next goes on from there. */
+  learnTaken(transaction: Transaction): void;
+  /** Tells which root is the newest one now. */
   learnRoot(root: string): void;
   /** Who sends them. */
   readonly senders: readonly string[];
@@ -50,6 +52,7 @@ interface BodyParts {
 }
 
 const mib = 1024 * 1024;
+const modes = [AccessMode.PUBLIC, AccessMode.PUBLIC, AccessMode.OWNER, AccessMode.RESTRICTED, AccessMode.RESTRICTED];
 const [honestSender, ...people] = Array.from({ length: 8 }, (_, i) => testKey(100 + i)) as [TestKey, ...TestKey[]];
 const noOperations: readonly BodyParts["operation"][] = [
   undefined,
@@ -64,6 +67,8 @@ export function createHostileTransactions(options: HostileOptions): HostileTrans
   const chance = createChance(options.seed);
   const nonces = new Map<string, bigint>();
   const addresses = new Set<string>();
+  /** Programs that are probably there, and whose. */
+  const programs = new Map<string, string>();
   const elements = new Set<string>();
   const sent: Transaction[] = [];
   let root = toHex(0n);
@@ -112,7 +117,7 @@ export function createHostileTransactions(options: HostileOptions): HostileTrans
       twin = undefined;
       return operation;
     }
-    const storageAddress = address();
+    const storageAddress = address(key);
     const field = text(chance, 256);
     return chance.weigh<() => Operation>([
       [8, () => createProgram(key, nonce)],
@@ -129,7 +134,9 @@ export function createHostileTransactions(options: HostileOptions): HostileTrans
 
   function createProgram({ publicKey }: TestKey, nonce: bigint): Operation {
     const isTwin = chance.below(20) === 0;
-    const [programName, salt] = isTwin ? ["a", `${nonce + 1n}:x`] : [text(chance, 1_024), text(chance, 1_024)];
+    const [programName, salt] = isTwin
+      ? ["a", `${nonce + 1n}:x`]
+      : [text(chance, 1_024), chance.pick(["", text(chance, 1_024)])];
     if (isTwin) {
       twin = { case: "createProgram", value: { programName: `a:${nonce}`, salt: "x" } };
     }
@@ -163,12 +170,14 @@ export function createHostileTransactions(options: HostileOptions): HostileTrans
     return chance.pick([0, 0, 0, 1, 2, 3, 2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1]);
   }
 
-  function address(): string {
-    const known = [...addresses];
-    const recent = known.slice(-12);
+  /** Of a program of this key's, of somebody else's, of none. */
+  function address({ publicKey }: TestKey): string {
+    const known = [...programs];
+    const own = known.filter(([, owner]) => owner === publicKey);
     return chance.weigh<() => string>([
-      [12, () => chance.pick(recent.length > 0 ? recent : [`stor-${"0".repeat(40)}`])],
-      [3, () => chance.pick(known.length > 0 ? known : [""])],
+      [own.length === 0 ? 0 : 24, () => chance.pick(own.slice(-4))[0]],
+      [known.length === 0 ? 0 : 12, () => chance.pick(known.slice(-8))[0]],
+      [addresses.size === 0 ? 0 : 2, () => chance.pick([...addresses])],
       [1, () => chance.pick(["", "stor-", `stor-${"0".repeat(40)}`, `stor-${"A".repeat(40)}`, text(chance, 45)])],
     ])();
   }
@@ -188,11 +197,12 @@ export function createHostileTransactions(options: HostileOptions): HostileTrans
     const groupCount = chance.pick([0, 0, 1, 1, 2, 2, 63 + chance.below(3)]);
     const groups = Array.from({ length: groupCount }, (_, i) => {
       const name = groupCount > 2 ? `group ${i}` : text(chance, 256);
-      const permissions = chance.pick([[], [1], [2], [1, 2], [2, 2], [0], [7], [1, 1, 1]]);
+      const odd = [[], [2, 2], [0], [7], [1, 1, 1]];
+      const permissions = chance.pick([[1], [2], [1, 2], [2, 1], chance.pick(odd)]);
       return [name, { members: list(), permissions }] as const;
     });
     return {
-      mode: chance.pick([1, 1, 1, 2, 3, 3, 3, 0, 9 as AccessMode]),
+      mode: chance.pick([...modes, ...modes, AccessMode.UNSPECIFIED]),
       allowed: list(),
       blacklisted: list(),
       groups: Object.fromEntries(groups),
@@ -307,11 +317,24 @@ export function createHostileTransactions(options: HostileOptions): HostileTrans
     honest() {
       const operation: Operation = {
         case: "createProgram",
-        value: { programName: "honest", data: { data: { case: "json", value: '{"a":1}' } }, access: { mode: 1 } },
+        value: {
+          programName: "honest",
+          data: { data: { case: "json", value: '{"a":1}' } },
+          access: { mode: AccessMode.PUBLIC },
+        },
       };
       const nonce = nextNonce(honestSender);
       addresses.add(programAddress(honestSender.publicKey, "honest", nonce, ""));
       return sign(honestSender, bodyOf(honestSender, { nonce, operation: { case: "storage", value: { operation } } }));
+    },
+    learnTaken({ body }) {
+      const { operation, sender, nonce } = fromBinary(TransactionBodySchema, body);
+      const change = operation.case === "storage" ? operation.value.operation : undefined;
+      if (change?.case === "createProgram") {
+        programs.set(programAddress(sender, change.value.programName, nonce, change.value.salt), sender);
+      } else if (change?.case === "deleteProgram") {
+        programs.delete(change.value.storageAddress);
+      }
     },
     learnRoot(newest) {
       root = newest;
