@@ -76,7 +76,8 @@ async function runRound({ dir, urls, seed, ms }: Round): Promise<Row> {
     await writeKey(nodeKeyPath(dataDir), key);
     await writeFile(peers, JSON.stringify([{ url: peer }]));
     const flags = ["--genesis", join(dir, "genesis.json"), "--peers", peers, "--allow-private-peers"];
-    return await startGatehouse([...flags, "--data-dir", dataDir, "--database", database, "--loop-interval", "1"]);
+    const where = ["--data-dir", dataDir, "--database", database, "--loop-interval", "1"];
+    return await startGatehouse([...flags, ...where], { hidesLog: true });
   };
   const network = sha256(genesis);
   const hostile = createHostileTransactions({ seed, network, authority, nowMs: Date.now, hasProofs });
@@ -99,7 +100,11 @@ async function runRound({ dir, urls, seed, ms }: Round): Promise<Row> {
       throw new Error(`Seed ${seed}: ${notes.join(" ")}`);
     }
     const { taken, refused } = sent;
-    return { name: `seed ${seed}, authority on ${first.split(":")[0]!}`, figures: { taken, refused, blocks: head } };
+    const logLines = nodes.reduce((sum, node) => sum + node.logLines(), 0);
+    return {
+      name: `seed ${seed}, authority on ${first.split(":")[0]!}`,
+      figures: { taken, refused, blocks: head, "log lines": logLines },
+    };
   } finally {
     await Promise.all(nodes.map((node) => node.stop()));
   }

@@ -29,7 +29,7 @@ test.after.always(() => engines.stop());
 
 const authority = testKey(1);
 const network = sha256(genesisOf(authority));
-const blockCount = Number(process.env["HOSTILE_BLOCKS"] ?? 6);
+const blockCount = Number(process.env["HOSTILE_BLOCKS"] ?? 12);
 
 interface Node {
   readonly name: string;
