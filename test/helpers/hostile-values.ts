@@ -36,7 +36,14 @@ export function text(chance: Chance, maxBytes: number): string {
     [4, () => chance.pick(oddTexts)],
     [1, () => chance.pick(oddTexts) + chance.pick(oddTexts)],
     [1, () => around(chance.pick(["x", "é", "😀", "\u0130", "\uffff", "\\", '"']))],
-    [1, () => "y".repeat(chance.pick([255, 256, 257, 2_704, 6_000]))],
+    // Longer than an index of PostgreSQL takes, and not to be compressed.
+    [
+      1,
+      () =>
+        Buffer.from(chance.bytes(3_000))
+          .toString("hex")
+          .slice(0, chance.pick([255, 256, 257, 2_800, 6_000])),
+    ],
   ])();
 }
 
