@@ -1,5 +1,6 @@
 /** Measures a node against bare baselines in one run, and prints ratios: `npm run bench`, `npm run bench -- --help`. */
 import { Command, InvalidArgumentError } from "commander";
+import { randomInt } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { benchAttestation } from "./attestation.js";
 import { benchBoot } from "./boot.js";
 import { benchCodecs } from "./codecs.js";
+import { benchFuzz } from "./fuzz.js";
 import { benchHostile } from "./hostile.js";
 import { benchNetwork } from "./network.js";
 import { formatRows } from "./print.js";
@@ -16,7 +18,7 @@ import { startGatehouse } from "./server-process.js";
 import { benchTree } from "./tree.js";
 import { benchTransports } from "./transports.js";
 
-const suites = ["transports", "codecs", "boot", "hostile", "store", "tree", "attestation", "network"] as const;
+const suites = ["transports", "codecs", "boot", "hostile", "store", "tree", "attestation", "network", "fuzz"] as const;
 type Suite = (typeof suites)[number];
 
 const genesis = fileURLToPath(new URL("../../examples/genesis.json", import.meta.url));
@@ -38,6 +40,8 @@ const { args, opts } = (() => {
       "another clone, built: the suite transports measures it beside this one, before and after",
     )
     .option("--only <TEXT>", "of the suite hostile, the attacks whose names contain this")
+    .option("--minutes <NUMBER>", "how long the suite fuzz sends hostile transactions", positive, 1)
+    .option("--seed <NUMBER>", "what the suite fuzz makes them from", positive)
     .option("--json", "print the result as JSON")
     .parse();
   return {
@@ -50,6 +54,8 @@ const { args, opts } = (() => {
       blocks: number;
       against?: string;
       only?: string;
+      minutes: number;
+      seed?: number;
       json?: boolean;
     }>(),
   };
@@ -98,6 +104,10 @@ async function run(): Promise<Row[]> {
   if (chosen.includes("hostile")) {
     const { seconds, only } = opts;
     rows.push(...(await benchHostile({ directory, seconds, say, only })));
+  }
+  if (chosen.includes("fuzz")) {
+    const { minutes, seed = randomInt(1, 2 ** 31) } = opts;
+    rows.push(...(await benchFuzz({ directory, minutes, seed, say })));
   }
   if (chosen.includes("transports") || chosen.includes("codecs")) {
     rows.push(...(await benchRunning([...flags, "--allow-private-peers"])));

@@ -13,7 +13,7 @@ import { openDatabase } from "../../src/db/open.js";
 import { authorityDirectory } from "../helpers/start-member.js";
 import { createPublic, signTransaction } from "../helpers/transactions.js";
 import { testKey } from "../helpers/keys.js";
-import { type PostgresServer, startPostgres } from "../helpers/databases.js";
+import { type PostgresServer, startPostgres } from "../helpers/postgres-server.js";
 import { ask, askJson } from "../helpers/plain-client.js";
 import { startTestNode } from "../helpers/start-node.js";
 import { until } from "../helpers/until.js";

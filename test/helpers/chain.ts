@@ -18,6 +18,7 @@ export async function openChain(
   authorities: readonly TestKey[],
   nowMs: () => number = Date.now,
   verificationKey?: VerificationKey,
+  onUnexpected: (error: unknown) => void = () => undefined,
 ): Promise<Chain> {
   const store = createChainStore(database, stateIn);
   const text = genesisOf(...authorities);
@@ -32,8 +33,8 @@ export async function openChain(
     await store.insertGenesis(genesis);
   }
   const effects = effectsOn(database, genesis.authorities, verificationKey);
-  const quiet = { onApplied: () => undefined, onUnexpected: () => undefined };
-  return createChain({ ...quiet, store, genesis, head: await store.head(), effects, nowMs });
+  const onApplied = (): void => undefined;
+  return createChain({ onApplied, onUnexpected, store, genesis, head: await store.head(), effects, nowMs });
 }
 
 /** The effects of all features on a database, in this thread. */

@@ -2,6 +2,7 @@ import { IMT } from "@zk-kit/imt";
 import test from "ava";
 import { poseidon2 } from "poseidon-lite/poseidon2";
 import type { Database } from "../../src/db/database.js";
+import { inChunks } from "../../src/db/chunks.js";
 import type { Engine } from "../../src/db/dialects.js";
 import type { MerklePath, MerkleTree } from "../../src/zk/merkle-tree.js";
 import { createTreeChanges, createTreeStore } from "../../src/zk/tree-store.js";
@@ -44,12 +45,12 @@ async function open(t: Teardown, engine: Engine, blockMs = 3_000): Promise<Fixtu
   let block = -1;
   let [nextMs, timeMs] = [0, 0];
   const pass = async (blocks: number): Promise<void> => {
-    for (let i = 0; i < blocks; i++) {
+    const rows = Array.from({ length: blocks }, () => {
       block++;
       [timeMs, nextMs] = [nextMs, nextMs + blockMs];
-      const row = { number: block, hash: String(block), timestamp_ms: timeMs };
-      await database.write.run((sql) => sql("blocks").insert(row));
-    }
+      return { number: block, hash: String(block), timestamp_ms: timeMs };
+    });
+    await database.write.runAll((sql) => inChunks(rows).map((some) => sql("blocks").insert(some)));
   };
   await pass(1);
   return {

@@ -5,6 +5,7 @@ import test from "ava";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { sha256 } from "../../src/base/hash.js";
 import { toHex } from "../../src/zk/poseidon.js";
 import { signZk, type ZkChange } from "../helpers/transactions.js";
 import { proveAnything, verificationKeyJson } from "../helpers/groth16.js";
@@ -19,7 +20,8 @@ const authority = testKey(1);
 test("120 clients of wrong proofs keep no honest spend out of the next blocks", async (t) => {
   const dir = await authorityDirectory(t, authority);
   const genesis = { name: "test", authorities: [authority.publicKey], zk: { verificationKey: verificationKeyJson } };
-  await writeFile(join(dir, "genesis.json"), JSON.stringify(genesis));
+  const text = JSON.stringify(genesis);
+  await writeFile(join(dir, "genesis.json"), text);
   const node = await startTestNode(t, { genesis: "genesis.json" }, dir);
   const { submitTransaction } = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
   const { rootHash: root } = await askJson<{ rootHash: string }>(node.port, "/zk/merkle-root");
@@ -28,7 +30,7 @@ test("120 clients of wrong proofs keep no honest spend out of the next blocks", 
     value: { nullifierHash: toHex(nullifier), root, proof: proveAnything(signals) },
   });
   const submit = async (who: number, change: ZkChange): Promise<string> =>
-    await submitTransaction({ transaction: signZk(testKey(who), 1, change) }).then(
+    await submitTransaction({ transaction: signZk(testKey(who), 1, change, { network: sha256(text) }) }).then(
       () => "taken",
       (error: unknown) => (error as Error).message,
     );

@@ -1,0 +1,133 @@
+/** Values that are at a bound, beyond one, or that engines and codecs are known to see differently; from a seed. */
+import { createRandom } from "./random-message.js";
+
+/** A source of values, the same ones for the same seed. */
+export interface Chance {
+  /** A whole number from 0 up to, and without, the bound. */
+  below(bound: number): number;
+  pick<T>(values: readonly T[]): T;
+  /** One of these, each as likely as its weight says. */
+  weigh<T>(choices: readonly (readonly [weight: number, value: T])[]): T;
+  bytes(length: number): Uint8Array<ArrayBuffer>;
+}
+
+/** Builds it. */
+export function createChance(seed: number): Chance {
+  const random = createRandom(seed);
+  const below = (bound: number): number => Math.floor(random() * bound);
+  const pick = <T>(values: readonly T[]): T => values[below(values.length)]!;
+  return {
+    below,
+    pick,
+    weigh(choices) {
+      let left = below(choices.reduce((sum, [weight]) => sum + weight, 0));
+      return choices.find(([weight]) => (left -= weight) < 0)![1];
+    },
+    bytes: (length) => new Uint8Array(Array.from({ length }, () => below(256))),
+  };
+}
+
+/** What a text of at most so many bytes may be, and what it may not. */
+export function text(chance: Chance, maxBytes: number): string {
+  const around = (unit: string): string =>
+    unit.repeat(Math.max(0, Math.floor(maxBytes / Buffer.byteLength(unit)) + chance.pick([-1, 0, 0, 1, 2])));
+  return chance.weigh<() => string>([
+    [6, () => chance.pick(["a", "b", "name", "list", "items", "n", "x y"])],
+    [4, () => chance.pick(oddTexts)],
+    [1, () => chance.pick(oddTexts) + chance.pick(oddTexts)],
+    [1, () => around(chance.pick(["x", "é", "😀", "\u0130", "\uffff", "\\", '"']))],
+    // Longer than an index of PostgreSQL takes, and not to be compressed.
+    [
+      1,
+      () =>
+        Buffer.from(chance.bytes(3_000))
+          .toString("hex")
+          .slice(0, chance.pick([255, 256, 257, 2_800, 6_000])),
+    ],
+  ])();
+}
+
+const oddTexts = [
+  ...["", " ", "\0", "a\0b", "\n", "\t", "\u007f", "\u0085", "\u2028", "\ufeff", "\ufffd", "\ufffe", "\uffff"],
+  ...["__proto__", "constructor", "toString", "hasOwnProperty", "length", "0", "-1", "1e3", "null", "true"],
+  ...["a:1", ":", "::", "a/b", "a.b", "$", "$1", "?", "??", ":name", "\\?", "%", "_", "%_\\", "'", "''", '"', "`"],
+  ...["'; DROP TABLE programs; --", "\\", "\\u0000", "{}", "[", "é", "e\u0301", "ﬁ", "İ", "ı", "ẞ", "ß", "Σ", "ς"],
+  ...["\ud800", "\udc00", "a\ud800b", "😀", "👩‍👩‍👧", "\u202eabc", "ключ", "漢字", "\u{10ffff}", "\u{e000}"],
+];
+
+const oddNumbers = [
+  ...["0", "-0", "1", "-1", "1.0", "1.10", "1e5", "1E+5", "1e-5", "1e999", "-1e999", "1e-999", "0.1", "5e-324"],
+  ...["9007199254740993", "18446744073709551616", "123456789012345678901234567890.123456789", "1e400000"],
+  `1${"0".repeat(400)}`,
+  `0.${"0".repeat(400)}1`,
+];
+const oddStrings = [
+  ...['""', '"a"', '"\\u0000"', '"\\ud800"', '"\\udc00\\ud800"', '"\\ud83d\\ude00"', '"\\/"', '"\u2028"', '"😀"'],
+  ...['"__proto__"', '"\\u005f\\u005fproto__"', '"a,]}"', '"\\\\"', '"\\""', '"é"', '"e\u0301"'],
+];
+const noJson = [
+  ...["", " ", "{", "}", "[", "]", "nul", "NaN", "Infinity", "undefined", "'a'", "{a:1}", "[1,]", "[,]", '{"a":1,}'],
+  ...['{"a" 1}', '{"a":}', "01", "1.", ".5", "+1", "0x1", "1e", '"\t"', '"\\x"', '"\\u12"', '"', "\ufeff{}", "{}\0"],
+  ...["/**/1", "1 2", "{}{}", '{"a":1,"a":2}', '{"a":1,"\\u0061":2}', '{"b":{"":1,"":2}}', "\u00a01", "[1]\u2028"],
+];
+
+/** A text of JSON, mostly. */
+export function json(chance: Chance): string {
+  return chance.weigh<() => string>([
+    [10, () => object(chance)],
+    [6, () => value(chance, 0)],
+    [2, () => chance.pick(noJson)],
+    [1, () => nested(chance)],
+    [1, () => " \n\t".repeat(chance.below(3)) + object(chance) + "\r\n ".repeat(chance.below(3))],
+  ])();
+}
+
+/** At most, or just above, what may be nested. */
+function nested(chance: Chance): string {
+  const depth = chance.pick([1, 62, 63, 64, 65, 66, 1_000, 20_000]);
+  return chance.pick([
+    "[".repeat(depth) + "]".repeat(depth),
+    '{"a":'.repeat(depth) + "1" + "}".repeat(depth),
+    `{"a":${"[".repeat(depth)}${"]".repeat(depth)}}`,
+  ]);
+}
+
+function value(chance: Chance, depth: number): string {
+  const space = chance.weigh([
+    [8, ""],
+    [1, " "],
+    [1, "\n\t "],
+  ]);
+  return (
+    space +
+    chance.weigh<() => string>([
+      [4, () => chance.pick(oddNumbers)],
+      [4, () => chance.pick(oddStrings)],
+      [2, () => chance.pick(["true", "false", "null"])],
+      [depth < 4 ? 3 : 0, () => array(chance, depth)],
+      [depth < 4 ? 2 : 0, () => object(chance, depth)],
+    ])() +
+    space
+  );
+}
+
+function array(chance: Chance, depth: number): string {
+  return `[${Array.from({ length: chance.pick([0, 1, 2, 5]) }, () => value(chance, depth + 1)).join(",")}]`;
+}
+
+/** An object; its names are not always different. */
+function object(chance: Chance, depth = 0): string {
+  const count = chance.pick([0, 1, 2, 3, 8]);
+  const names = Array.from({ length: count }, () => JSON.stringify(text(chance, 256)));
+  const unique = chance.below(8) === 0 ? names : [...new Set(names)];
+  return `{${unique.map((name) => `${name}:${value(chance, depth + 1)}`).join(",")}}`;
+}
+
+/** A document whose size is about this. */
+export function sized(chance: Chance, bytes: number): string {
+  const exact = bytes + chance.pick([-1, 0, 1]);
+  const unit = chance.pick(["x", "é", "\\u0000"]);
+  const width = Buffer.byteLength(unit);
+  const count = Math.floor((exact - 8) / width);
+  return `{"a":"${unit.repeat(count)}${"x".repeat(exact - 8 - count * width)}"}`;
+}
