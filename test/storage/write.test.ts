@@ -1,10 +1,14 @@
+import { create as createMessage } from "@bufbuild/protobuf";
 import test from "ava";
 import fc from "fast-check";
+import { StorageOperationSchema } from "../../gen/gatehouse/storage/v1/operation_pb.js";
 import { AccessMode, AccessPermission } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import type { Engine } from "../../src/db/dialects.js";
-import { checkJson, deleteMember, itemsOf, membersOf, setMember } from "../../src/storage/document.js";
+import { deleteMember, itemsOf, membersOf, setMember } from "../../src/storage/document.js";
+import { checkJson } from "../../src/storage/json-check.js";
+import { createProgramChanges } from "../../src/storage/program-change-store.js";
 import { createProgramStore } from "../../src/storage/program-store.js";
-import { programAddress } from "../../src/storage/write.js";
+import { executeOperation, programAddress } from "../../src/storage/write.js";
 import type { Failure } from "../../src/rpc/errors.js";
 import { createPublic, type Operation, signTransaction } from "../helpers/transactions.js";
 import { openChain } from "../helpers/chain.js";
@@ -82,8 +86,8 @@ for (const engine of engines.names) {
       ["", "The document is not JSON."],
       ["{a:1}", "The document is not JSON."],
       ["NaN", "The document is not JSON."],
-      ['{"a":1,"b":2,"a":3}', 'The document has an object with two members named "a".'],
-      ['{"x":[{"a":1,"\\u0061":2}]}', 'The document has an object with two members named "a".'],
+      ['{"a":1,"b":2,"a":3}', "The document has an object with two members of one name."],
+      ['{"x":[{"a":1,"\\u0061":2}]}', "The document has an object with two members of one name."],
       [`${"[".repeat(65)}${"]".repeat(65)}`, "The document must not be nested deeper than 64 levels."],
       [
         `"${"x".repeat(1024 * 1024)}"`,
@@ -145,12 +149,18 @@ for (const engine of engines.names) {
     const array = await make("[1]");
     const field = { storageAddress: address, field: "list" };
     for (const [operation, why] of [
-      [{ case: "setItem", value: { ...field, index: 1, value: "2" } }, /has 1 items; there is none at 1/],
-      [{ case: "deleteItem", value: { ...field, index: 7 } }, /there is none at 7/],
-      [{ case: "appendItem", value: { storageAddress: address, field: "a", value: "1" } }, /"a" is no array/],
-      [{ case: "appendItem", value: { storageAddress: address, field: "none", value: "1" } }, /no field "none"/],
-      [{ case: "deleteField", value: { storageAddress: address, field: "constructor" } }, /no field "constructor"/],
-      [set(array, "a", "1"), /no object but array/],
+      [{ case: "setItem", value: { ...field, index: 1, value: "2" } }, /^The array has no item at this index\.$/],
+      [{ case: "deleteItem", value: { ...field, index: 7 } }, /^The array has no item at this index\.$/],
+      [{ case: "appendItem", value: { storageAddress: address, field: "a", value: "1" } }, /^The field is no array\.$/],
+      [
+        { case: "appendItem", value: { storageAddress: address, field: "none", value: "1" } },
+        /^The program has no such field\.$/,
+      ],
+      [
+        { case: "deleteField", value: { storageAddress: address, field: "constructor" } },
+        /^The program has no such field\.$/,
+      ],
+      [set(array, "a", "1"), /^The document is no object; only objects have fields\.$/],
       [set(address, "a", "{"), /The value is not JSON/],
       [set(address, "a", `"${"x".repeat(1024 * 1024 - 10)}"`), /would be larger than/],
       [set(address, "a", `${"[".repeat(64)}${"]".repeat(64)}`), /nested deeper than 64/],
@@ -204,7 +214,7 @@ for (const engine of engines.names) {
     });
     t.is(await data(address), '"AP8="');
     t.like((await programs.findWithData(address))!.record, { encoding: "binary", type: "binary", sizeBytes: 2 });
-    t.regex((await change(alice, set(address, "a", "1")))!, /no object but binary/);
+    t.regex((await change(alice, set(address, "a", "1")))!, /The document is no object/);
     await change(alice, { case: "writeProgram", value: { storageAddress: address } });
     t.is(await data(address), undefined);
     t.is(await change(alice, set(address, "a", "1")), undefined);
@@ -224,6 +234,33 @@ for (const engine of engines.names) {
     const page = { limit: 10, offset: 0 };
     t.is((await programs.search("p", true, allowed[999], page)).length, 1);
     t.is((await programs.search("p", true, bob.publicKey, page)).length, 0);
+  });
+}
+
+for (const engine of engines.names) {
+  test(`${engine}: two programs cannot have one address, and that of a deleted one is not given again`, async (t) => {
+    const database = await engines.open(t, engine);
+    const create = createPublic("p", "{}");
+    const execute = (operation: Operation): Promise<number> =>
+      database.transaction((db) =>
+        executeOperation(createProgramChanges(db), createMessage(StorageOperationSchema, { operation }), {
+          sender: alice.publicKey,
+          nonce: 1n,
+          timeMs: 1,
+        }),
+      );
+    const storageAddress = programAddress(alice.publicKey, "p", 1n, "");
+    const isTaken = async (): Promise<void> => {
+      t.like(await t.throwsAsync(execute(create)), {
+        reason: "ALREADY_EXISTS",
+        message: "There is or was a storage program at this address.",
+      });
+    };
+    await execute(create);
+    await isTaken();
+    await execute({ case: "deleteProgram", value: { storageAddress } });
+    await isTaken();
+    t.is(await createProgramStore(database.read).findWithData(storageAddress), undefined);
   });
 }
 
@@ -270,8 +307,10 @@ test("the items of any array are found, and duplicates of names anywhere", (t) =
   );
   fc.assert(
     fc.property(json, (text) => {
-      t.notThrows(() => checkJson("It", text));
-      t.throws(() => checkJson("It", `[{"k":1,"x":${text},"k":2}]`), { message: /two members named "k"/ });
+      t.notThrows(() => checkJson(text, { what: "It" }));
+      t.throws(() => checkJson(`[{"k":1,"x":${text},"k":2}]`, { what: "It" }), {
+        message: "It has an object with two members of one name.",
+      });
     }),
   );
 });
