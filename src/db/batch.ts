@@ -3,7 +3,7 @@
  * under way go together, as one query. What a query costs beside its rows is paid once for all of them.
  */
 
-import type { Queries } from "./database.js";
+import type { Lane, Queries } from "./database.js";
 import type { ListTable } from "./dialects.js";
 
 /** Reads the rows of keys; the answers stand in the order of the keys, undefined where there is none. */
@@ -55,8 +55,9 @@ const maxKeys = 16;
 export function prepareBatch<Row extends { readonly slot: number }>(
   { dialect, prepare }: Queries,
   text: (keys: ListTable) => string,
+  lane?: Lane,
 ): (key: readonly string[]) => Promise<Row | undefined> {
-  const query = prepare<Row>(text(dialect.list));
+  const query = prepare<Row>(text(dialect.list), lane);
   return batch(async (keys) => {
     const found = new Array<Row | undefined>(keys.length);
     for (const row of await query(JSON.stringify(keys))) {

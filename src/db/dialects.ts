@@ -27,6 +27,8 @@ export interface Dialect {
   readonly jsonValue: (text: string) => string;
   /** JSON text of an array, empty where there are no rows. `item` is a column that holds JSON text. */
   readonly jsonArray: (rows: { readonly item: string; readonly from: string; readonly orderBy: string }) => string;
+  /** The texts of rows as one, empty where there are no rows. */
+  readonly textOf: (rows: { readonly text: string; readonly from: string; readonly orderBy: string }) => string;
 }
 
 /** A list that is handed over as one JSON text, as a table `k`. */
@@ -112,6 +114,8 @@ const sqlite: Dialect = {
   jsonValue: (text) => `json(${text})`,
   jsonArray: ({ item, from, orderBy }) =>
     `(SELECT json_group_array(json(item)) FROM (SELECT ${item} AS item FROM ${from} ORDER BY ${orderBy}))`,
+  textOf: ({ text, from, orderBy }) =>
+    `(SELECT coalesce(group_concat(part, ''), '') FROM (SELECT ${text} AS part FROM ${from} ORDER BY ${orderBy}))`,
 };
 
 const postgresql: Dialect = {
@@ -144,6 +148,8 @@ const postgresql: Dialect = {
   jsonValue: (text) => `CAST(${text} AS json)`,
   jsonArray: ({ item, from, orderBy }) =>
     `(SELECT CAST(coalesce(json_agg(CAST(${item} AS json) ORDER BY ${orderBy}), '[]') AS text) FROM ${from})`,
+  textOf: ({ text, from, orderBy }) =>
+    `(SELECT coalesce(string_agg(${text}, '' ORDER BY ${orderBy}), '') FROM ${from})`,
 };
 
 /** The words, by engine. */

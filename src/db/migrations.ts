@@ -196,4 +196,34 @@ export const migrations: readonly Migration[] = [
       }),
     ],
   },
+  {
+    name: "documents in parts",
+    queries: (sql, words) => [
+      sql.schema.alterTable("programs", (table) => {
+        // Whether the document is kept in parts: its text is then that of its fields, and what follows them.
+        table.boolean("in_parts").notNullable().defaultTo(false);
+      }),
+      // Made anew in the order in which documents are read; there are no fields yet.
+      sql.schema.dropTable("program_fields"),
+      sql.raw(`CREATE TABLE program_fields (
+        address varchar(45) NOT NULL REFERENCES programs (address),
+        position integer NOT NULL,
+        name_json text NOT NULL,
+        type varchar(8) NOT NULL,
+        items integer,
+        size_bytes integer NOT NULL DEFAULT 0,
+        text_before text NOT NULL DEFAULT '',
+        value text NOT NULL,
+        PRIMARY KEY (address, position), UNIQUE (address, name_json))${words.inOrderOfKey}`),
+      // The text of a large value, before that which its field's row holds.
+      sql.raw(`CREATE TABLE program_chunks (
+        address varchar(45) NOT NULL REFERENCES programs (address),
+        field integer NOT NULL,
+        position bigint NOT NULL,
+        items integer NOT NULL,
+        size_bytes integer NOT NULL,
+        text text NOT NULL,
+        PRIMARY KEY (address, field, position))${words.inOrderOfKey}`),
+    ],
+  },
 ];

@@ -2,6 +2,7 @@
 import type { TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import type { BlockEffects, Effects } from "../chain/effects.js";
 import type { Queries } from "../db/database.js";
+import { checkOperation as checkStorageOperation } from "../storage/check-operation.js";
 import { createProgramChanges } from "../storage/program-change-store.js";
 import type { ProgramChanges } from "../storage/programs.js";
 import { executeOperation } from "../storage/write.js";
@@ -24,8 +25,10 @@ export function stateIn(db: Queries): State {
 }
 
 /** Checks what a transaction says to do, as far as that takes no state. Throws Failure INVALID_REQUEST. */
-export function checkOperation(_: TransactionBody["operation"]): void {
-  // Bounds alone.
+export function checkOperation(operation: TransactionBody["operation"]): void {
+  if (operation.case === "storage") {
+    checkStorageOperation(operation.value);
+  }
 }
 
 /** Joins the features. */
@@ -43,8 +46,7 @@ export function createEffects(zk: ZkChanges): Effects<State> {
         async apply({ body: { operation, sender, nonce }, hash }) {
           switch (operation.case) {
             case "storage":
-              await executeOperation(state.programs, operation.value, { sender, nonce, timeMs: block.timeMs });
-              return 0;
+              return await executeOperation(state.programs, operation.value, { sender, nonce, timeMs: block.timeMs });
             case "zk":
               return await zkBlock.apply(operation.value, { sender, transactionHash: hash });
             case undefined:

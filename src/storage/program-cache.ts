@@ -6,6 +6,7 @@
 import { LRUCache } from "lru-cache";
 import { makeImmutable } from "../base/immutable.js";
 import { createAdmissionPolicy } from "../base/read-cache.js";
+import { maxTextBytes } from "./document-parts.js";
 import type { Field, ProgramRecord, Programs, WholeProgram } from "./programs.js";
 
 /** Programs with a cache before them. */
@@ -38,18 +39,28 @@ export function createProgramCache(programs: Programs): CachedPrograms {
   async function read<T extends { readonly record: ProgramRecord }>(
     address: string,
     find: () => Promise<T | undefined>,
-    learn: (found: T) => Omit<Known, "record">,
+    learn: (found: T) => Omit<Known, "record"> | undefined,
     what: string,
   ): Promise<T | undefined> {
     return await admission.find(
       address,
       find,
-      (found) => cache.set(address, { ...cache.peek(address), record: found.record, ...learn(found) }),
+      (found) => {
+        const learned = learn(found);
+        if (learned !== undefined) {
+          cache.set(address, { ...cache.peek(address), record: found.record, ...learned });
+        }
+      },
       what,
     );
   }
 
   const fieldsOf = (address: string): ReadonlyMap<string, Field | undefined> => cache.peek(address)?.fields ?? noFields;
+
+  function learnField(address: string, name: string, field: Field | undefined): Pick<Known, "fields"> {
+    const fields = fieldsOf(address);
+    return { fields: fields.size < maxFields ? new Map(fields).set(name, field) : new Map([[name, field]]) };
+  }
 
   return {
     async findWithData(address) {
@@ -86,11 +97,23 @@ export function createProgramCache(programs: Programs): CachedPrograms {
       return await read(
         address,
         () => programs.findWithField(address, name),
-        ({ field }) => {
-          const fields = fieldsOf(address);
-          return { fields: fields.size < maxFields ? new Map(fields).set(name, field) : new Map([[name, field]]) };
-        },
+        ({ field }) => learnField(address, name, field),
         `field ${name}`,
+      );
+    },
+
+    async findWithItem(address, name, index) {
+      const known = cache.get(address);
+      const field = known?.fields.get(name);
+      // Of a large array the chunk with the item is found faster than the item in all of the array.
+      if (known?.fields.has(name) === true && (field?.value.length ?? 0) <= maxTextBytes) {
+        return { record: known.record, field };
+      }
+      return await read(
+        address,
+        () => programs.findWithItem(address, name, index),
+        ({ field: found }) => (found?.chunk === undefined ? learnField(address, name, found) : undefined),
+        `item ${index} of ${name}`,
       );
     },
 

@@ -1,9 +1,11 @@
-/** Changes of storage programs in the database. The text of a document is the truth, and its fields follow. */
+/** Changes of storage programs in the database. */
 import { inChunks } from "../db/chunks.js";
 import type { Queries } from "../db/database.js";
 import { type AccessRule, namedReaders } from "./access.js";
-import { membersOf, typeOfJson } from "./document.js";
+import { isKeptInParts, writeContent } from "./document-writing.js";
+import { createDocumentRows } from "./program-document-store.js";
 import { type ChangeableProgram, foldName, type ProgramChanges, type ProgramContent } from "./programs.js";
+import type { Work } from "./work.js";
 
 /** What a program's own row says of who may read. */
 interface AccessColumns {
@@ -13,24 +15,53 @@ interface AccessColumns {
   readonly access: string;
 }
 
+/** What is read of a program that may be changed. */
+type ChangeableRow = AccessColumns &
+  Pick<ChangeableProgram, "encoding" | "type"> & {
+    readonly size_bytes: number;
+    /** 0 or 1 with an engine that has no type for it. */
+    readonly in_parts: boolean | number;
+  };
+
 /** Builds the changes, inside the transaction of a block. */
 export function createProgramChanges(db: Queries): ProgramChanges {
-  return {
-    ...createContentChanges(db),
+  /** Changes a program's own row. */
+  async function update(address: string, columns: object, timeMs: number, work: Work): Promise<void> {
+    work.touchRows(1);
+    await db.run((sql) =>
+      sql("programs")
+        .where({ address })
+        .update({ ...columns, updated_ms: timeMs }),
+    );
+  }
+  const deleteReaders = async (address: string, work: Work): Promise<void> =>
+    work.touchRows((await db.run((sql) => sql("program_readers").where({ address }).delete())) as number);
 
-    async find(address) {
-      const row = await db.first<AccessColumns & Pick<ChangeableProgram, "encoding" | "type">>((sql) =>
-        sql("programs").where({ address, deleted: false }).select("owner", "mode", "access", "encoding", "type"),
+  return {
+    async find(address, work) {
+      const row = await db.first<ChangeableRow>((sql) =>
+        sql("programs")
+          .where({ address, deleted: false })
+          .select("owner", "mode", "access", "encoding", "type", "size_bytes", "in_parts"),
       );
+      work.touchRows(1);
       if (row === undefined) {
         return undefined;
       }
-      const { owner, mode, access, encoding, type } = row;
+      const { owner, mode, access, encoding, type, size_bytes: sizeBytes, in_parts: inParts } = row;
+      work.touch(access);
       const lists = JSON.parse(access) as Omit<AccessRule, "owner" | "mode">;
-      return { address, encoding, type, access: { owner, mode, ...lists } };
+      return { address, encoding, type, access: { owner, mode, ...lists }, sizeBytes, inParts: Boolean(inParts) };
     },
 
-    async insert({ address, name, access, content, metadata }, timeMs) {
+    async wasMade(address) {
+      return (await db.first((sql) => sql("programs").where({ address }).select("id"))) !== undefined;
+    },
+
+    async insert({ address, name, access, content, metadata }, timeMs, work) {
+      const columns = accessColumns(access);
+      work.touchRows(1);
+      [name, columns.access, metadata ?? ""].forEach((text) => work.touch(text));
       await db.run((sql) =>
         sql("programs").insert({
           address,
@@ -38,113 +69,58 @@ export function createProgramChanges(db: Queries): ProgramChanges {
           name,
           name_folded: foldName(name),
           ...contentColumns(content),
-          ...accessColumns(access),
+          ...columns,
           metadata,
           created_ms: timeMs,
           updated_ms: timeMs,
         }),
       );
-      await insertReaders(db, address, access);
-      await insertContent(db, address, content);
-    },
-
-    async setAccess(address, rule, timeMs) {
-      await db.runAll((sql) => [
-        sql("programs")
-          .where({ address })
-          .update({ ...accessColumns(rule), updated_ms: timeMs }),
-        sql("program_readers").where({ address }).delete(),
-      ]);
-      await insertReaders(db, address, rule);
-    },
-
-    async delete(address, timeMs) {
-      await db.runAll((sql) => [
-        sql("programs").where({ address }).update({ deleted: true, updated_ms: timeMs, size_bytes: 0 }),
-        ...["program_documents", "program_fields", "program_readers"].map((table) =>
-          sql(table).where({ address }).delete(),
-        ),
-      ]);
-    },
-  };
-}
-
-/** What changes what a program holds. */
-function createContentChanges(
-  db: Queries,
-): Pick<ProgramChanges, "document" | "replaceContent" | "setField" | "deleteField"> {
-  async function saveDocument(address: string, data: string, sizeBytes: number, timeMs: number): Promise<void> {
-    await db.runAll((sql) => [
-      sql("program_documents").insert({ address, data }).onConflict("address").merge(),
-      sql("programs").where({ address }).update({ type: "object", size_bytes: sizeBytes, updated_ms: timeMs }),
-    ]);
-  }
-
-  return {
-    async document(address) {
-      const row = await db.first<{ data: string }>((sql) => sql("program_documents").where({ address }).select("data"));
-      return row?.data;
-    },
-
-    async replaceContent(address, content, timeMs) {
-      await db.runAll((sql) => [
-        sql("program_fields").where({ address }).delete(),
-        sql("program_documents").where({ address }).delete(),
-        sql("programs")
-          .where({ address })
-          .update({ ...contentColumns(content), updated_ms: timeMs }),
-      ]);
-      await insertContent(db, address, content);
-    },
-
-    async setField(address, { text, sizeBytes, field, value }, timeMs) {
-      await saveDocument(address, text, sizeBytes, timeMs);
-      const key = { address, name_json: JSON.stringify(field) };
-      const change = { type: typeOfJson(value), value };
-      if ((await db.run((sql) => sql("program_fields").where(key).update(change))) === 0) {
-        const last = await db.first<{ position: number | null }>((sql) =>
-          sql("program_fields").where({ address }).max({ position: "position" }),
-        );
-        const position = (last?.position ?? -1) + 1;
-        await db.run((sql) => sql("program_fields").insert({ ...key, ...change, position }));
+      await insertReaders(db, address, access, work);
+      if (content !== undefined) {
+        await writeContent(createDocumentRows(db, address, work), content);
       }
     },
 
-    async deleteField(address, { text, sizeBytes, field }, timeMs) {
-      await saveDocument(address, text, sizeBytes, timeMs);
-      await db.run((sql) =>
-        sql("program_fields")
-          .where({ address, name_json: JSON.stringify(field) })
-          .delete(),
-      );
+    async replaceContent(program, content, timeMs, work) {
+      const rows = createDocumentRows(db, program.address, work);
+      await rows.clear(program);
+      await update(program.address, contentColumns(content), timeMs, work);
+      if (content !== undefined) {
+        await writeContent(rows, content);
+      }
+    },
+
+    async changeDocument(address, change, timeMs, work) {
+      const { sizeBytes, inParts } = await change(createDocumentRows(db, address, work));
+      await update(address, { type: "object", size_bytes: sizeBytes, in_parts: inParts }, timeMs, work);
+    },
+
+    async setAccess(address, rule, timeMs, work) {
+      const columns = accessColumns(rule);
+      work.touch(columns.access);
+      await update(address, columns, timeMs, work);
+      await deleteReaders(address, work);
+      await insertReaders(db, address, rule, work);
+    },
+
+    async delete(program, timeMs, work) {
+      await createDocumentRows(db, program.address, work).clear(program);
+      await deleteReaders(program.address, work);
+      await update(program.address, { deleted: true, size_bytes: 0, in_parts: false }, timeMs, work);
     },
   };
 }
 
-async function insertContent(db: Queries, address: string, content: ProgramContent): Promise<void> {
-  if (content === undefined) {
-    return;
-  }
-  const { text, type } = content;
-  await db.run((sql) => sql("program_documents").insert({ address, data: text }));
-  if (type === "object") {
-    const rows = membersOf(text).map(({ name, valueStart, valueEnd }, position) => {
-      const value = text.slice(valueStart, valueEnd);
-      return { address, name_json: JSON.stringify(name), position, type: typeOfJson(value), value };
-    });
-    await db.runAll((sql) => inChunks(rows).map((some) => sql("program_fields").insert(some)));
-  }
-}
-
-async function insertReaders(db: Queries, address: string, rule: AccessRule): Promise<void> {
+async function insertReaders(db: Queries, address: string, rule: AccessRule, work: Work): Promise<void> {
   const rows = [...namedReaders(rule)].map(([identity, isAllowed]) => ({ address, identity, allowed: isAllowed }));
+  work.touchRows(rows.length);
   await db.runAll((sql) => inChunks(rows).map((some) => sql("program_readers").insert(some)));
 }
 
 /** What a program's own row says of what it holds. */
 function contentColumns(content: ProgramContent) {
   const { encoding = "json", type = "null", sizeBytes = 0 } = content ?? {};
-  return { encoding, type, size_bytes: sizeBytes };
+  return { encoding, type, size_bytes: sizeBytes, in_parts: isKeptInParts(content) };
 }
 
 /** What a program's own row says of who may read. */

@@ -1,7 +1,9 @@
 /** Storage programs as they are stored: what is read of them, and what blocks change. */
 import type { AccessRule } from "./access.js";
-import type { JsonType } from "./document.js";
+import type { Chunk } from "./document-parts.js";
+import type { JsonType } from "./json-text.js";
 import type { Page } from "./paging.js";
+import type { Work } from "./work.js";
 
 /** A program, without its document. */
 export interface ProgramRecord {
@@ -39,6 +41,12 @@ export interface Field {
   readonly value: string;
 }
 
+/** A top-level field for one of its items: of a large array just the chunk that holds the item. */
+export interface FieldPortion extends Field {
+  /** Which items `value` has, where it has not all of them. */
+  readonly chunk?: { readonly firstItem: number; readonly arrayItems: number };
+}
+
 /** Reads of stored programs; undefined for one that does not exist or was deleted. */
 export interface Programs {
   /** With the document's JSON text. */
@@ -50,6 +58,12 @@ export interface Programs {
     address: string,
     name: string,
   ): Promise<{ record: ProgramRecord; field: Field | undefined } | undefined>;
+  /** With what holds one item of a top-level field. */
+  findWithItem(
+    address: string,
+    name: string,
+    index: number,
+  ): Promise<{ record: ProgramRecord; field: FieldPortion | undefined } | undefined>;
   /** Programs of an owner that the caller may read, newest first. */
   listByOwner(owner: string, identity: string | undefined, page: Page): Promise<ProgramEntry[]>;
   /** Programs by name that the caller may read, newest first. */
@@ -80,31 +94,91 @@ export interface NewProgram {
 }
 
 /** A program that may be changed. */
-export type ChangeableProgram = Pick<ProgramRecord, "address" | "encoding" | "type" | "access">;
+export type ChangeableProgram = Pick<ProgramRecord, "address" | "encoding" | "type" | "access" | "sizeBytes"> & {
+  /** Whether its document is kept in parts. */
+  readonly inParts: boolean;
+};
 
-/** A document that is an object, one of whose fields changed. */
-export interface ChangedDocument {
-  /** JSON text of the whole document. */
-  readonly text: string;
-  readonly sizeBytes: number;
-  /** Name of the field. */
-  readonly field: string;
-}
+/** A document that is an object, as its program's row tells of it. */
+export type DocumentState = Pick<ChangeableProgram, "sizeBytes" | "inParts">;
 
 /** Changes of stored programs, in the transaction of a block. Times are those of the block. */
 export interface ProgramChanges {
   /** Undefined for one that does not exist or was deleted. */
-  find(address: string): Promise<ChangeableProgram | undefined>;
-  /** JSON text of a program's document; undefined when it holds nothing. */
-  document(address: string): Promise<string | undefined>;
-  insert(program: NewProgram, timeMs: number): Promise<void>;
-  replaceContent(address: string, content: ProgramContent, timeMs: number): Promise<void>;
-  /** Stores a document one of whose fields was set: a new field stands behind the others. */
-  setField(address: string, document: ChangedDocument & { readonly value: string }, timeMs: number): Promise<void>;
-  /** Stores a document one of whose fields was deleted. */
-  deleteField(address: string, document: ChangedDocument, timeMs: number): Promise<void>;
-  setAccess(address: string, rule: AccessRule, timeMs: number): Promise<void>;
-  delete(address: string, timeMs: number): Promise<void>;
+  find(address: string, work: Work): Promise<ChangeableProgram | undefined>;
+  /** Whether there is or was a program at an address. */
+  wasMade(address: string): Promise<boolean>;
+  insert(program: NewProgram, timeMs: number, work: Work): Promise<void>;
+  replaceContent(program: ChangeableProgram, content: ProgramContent, timeMs: number, work: Work): Promise<void>;
+  /** Changes a document, whose rows these are, and stores what its program's row tells of it. */
+  changeDocument(
+    address: string,
+    change: (rows: DocumentRows) => Promise<DocumentState>,
+    timeMs: number,
+    work: Work,
+  ): Promise<void>;
+  setAccess(address: string, rule: AccessRule, timeMs: number, work: Work): Promise<void>;
+  delete(program: ChangeableProgram, timeMs: number, work: Work): Promise<void>;
+}
+
+/** What the row of a field holds beside its name. */
+export interface FieldColumns {
+  readonly type: JsonType;
+  /** Text before the value; empty where the document is kept as one text. */
+  readonly before: string;
+  /** The value, or what follows its chunks. */
+  readonly value: string;
+  /** Bytes of the whole value; 0 where the document is kept as one text. */
+  readonly sizeBytes: number;
+  /** How many items the chunks of the value hold, 0 when it is no array; undefined for a value without chunks. */
+  readonly items: number | undefined;
+}
+
+/** Row of a field. */
+export interface FieldRow extends FieldColumns {
+  /** Its place among the fields, which stays; a new field has the highest. */
+  readonly position: number;
+}
+
+/** A row of a chunk, without its text. */
+export interface ChunkEntry {
+  /** Its place among the chunks of its field; there is room between them. */
+  readonly position: number;
+  readonly items: number;
+  readonly sizeBytes: number;
+}
+
+/** The rows of one document. What is done here is counted as work. */
+export interface DocumentRows {
+  /** The whole document, however it is kept; undefined when there is none. */
+  whole(): Promise<string | undefined>;
+  /** The document that is kept as one text, or what follows the last value of one in parts. */
+  text(): Promise<string>;
+  /** Stores either. */
+  saveText(text: string): Promise<void>;
+  field(name: string): Promise<FieldRow | undefined>;
+  fieldAfter(position: number): Promise<FieldRow | undefined>;
+  /** The highest one below `below`, or of all; undefined without fields. */
+  lastPosition(below?: number): Promise<number | undefined>;
+  /** Inserts fields that have these positions and the ones after it. */
+  insertFields(position: number, fields: readonly (FieldColumns & { readonly name: string })[]): Promise<void>;
+  saveField(position: number, field: FieldColumns): Promise<void>;
+  deleteField(position: number): Promise<void>;
+  /** The chunks of a field in their order. */
+  chunks(field: number): Promise<ChunkEntry[]>;
+  lastChunk(field: number): Promise<ChunkEntry>;
+  chunkText(field: number, position: number): Promise<string>;
+  /** Text of all chunks of a field. */
+  chunkTexts(field: number): Promise<string>;
+  insertChunks(field: number, chunks: readonly (Chunk & { readonly position: number })[]): Promise<void>;
+  saveChunk(field: number, position: number, chunk: Chunk): Promise<void>;
+  /** Puts text before or after that of a chunk, with so many items. */
+  extendChunk(field: number, chunk: ChunkEntry, more: { readonly [side in "before" | "after"]?: Chunk }): Promise<void>;
+  deleteChunk(field: number, position: number): Promise<void>;
+  /** Deletes all chunks of a field, whose value has so many bytes. */
+  deleteChunks(field: number, sizeBytes: number): Promise<void>;
+  /** Deletes all rows. */
+  clear(state: DocumentState): Promise<void>;
 }
 
 /** A name in one case, so that every database engine finds the same. */

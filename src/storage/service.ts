@@ -30,14 +30,6 @@ export function createStorageService(programs: Programs): Implementation<typeof 
     return field;
   }
 
-  async function needField(address: string, name: string, call: Call): Promise<Field> {
-    const field = await readField(address, name, call);
-    if (field === undefined) {
-      throw new Failure("FIELD_NOT_FOUND", `The program has no field ${JSON.stringify(name.slice(0, 100))}.`);
-    }
-    return field;
-  }
-
   return {
     async getProgram({ storageAddress }, call) {
       return programAnswer(needReadable(await programs.findWithData(checkAddress(storageAddress)), call));
@@ -54,19 +46,23 @@ export function createStorageService(programs: Programs): Implementation<typeof 
     },
 
     async getField({ storageAddress, field }, call) {
-      const { value, type } = await needField(storageAddress, field, call);
+      const { value, type } = needField(await readField(storageAddress, field, call), field);
       return { success: true, storageAddress, field, value, type: valueTypes[type] };
     },
 
     async getFieldItem({ storageAddress, field, index }, call) {
-      const { value, type } = await needField(storageAddress, field, call);
+      const found = await programs.findWithItem(checkAddress(storageAddress), field, index);
+      const { record, field: portion } = needReadable(found, call);
+      needObject(record);
+      const { value, type, chunk } = needField(portion, field);
       if (type !== "array") {
         throw new Failure(
           "INVALID_FIELD_TYPE",
           `The field holds ${type === "object" ? "an" : "a"} ${type}, not an array.`,
         );
       }
-      const item = sliceItem(value, index);
+      const isPast = chunk !== undefined && index >= chunk.arrayItems;
+      const item = isPast ? chunk.arrayItems : sliceItem(value, index - (chunk?.firstItem ?? 0));
       if (typeof item === "number") {
         throw new Failure("INDEX_OUT_OF_BOUNDS", `The array has ${item} items; an index starts at 0.`);
       }
@@ -79,7 +75,7 @@ export function createStorageService(programs: Programs): Implementation<typeof 
     },
 
     async getFieldType({ storageAddress, field }, call) {
-      const { type } = await needField(storageAddress, field, call);
+      const { type } = needField(await readField(storageAddress, field, call), field);
       return { success: true, storageAddress, field, type: valueTypes[type] };
     },
 
@@ -96,6 +92,14 @@ export function createStorageService(programs: Programs): Implementation<typeof 
       return { success: true, query, programs: entries.map(toSummary), count: entries.length };
     },
   };
+}
+
+/** A field that was asked for, if there is one. */
+function needField<T extends Field>(field: T | undefined, name: string): T {
+  if (field === undefined) {
+    throw new Failure("FIELD_NOT_FOUND", `The program has no field ${JSON.stringify(name.slice(0, 100))}.`);
+  }
+  return field;
 }
 
 const notForYou = "This storage program is not readable for this identity.";

@@ -7,23 +7,10 @@ import type { CreateProgram, ProgramData, StorageOperation } from "../../gen/gat
 import { Failure } from "../rpc/errors.js";
 import { canWrite } from "./access.js";
 import { readAccessControl } from "./access-control.js";
-import { checkAddress } from "./address.js";
-import {
-  appendItem,
-  checkDepth,
-  checkJson,
-  deleteItem,
-  deleteMember,
-  itemsOf,
-  maxDocumentBytes,
-  membersOf,
-  type Range,
-  replaceValue,
-  setItem,
-  setMember,
-  typeOfJson,
-} from "./document.js";
-import type { ChangeableProgram, ProgramChanges, ProgramContent } from "./programs.js";
+import { changeItem, deleteField, setField } from "./document-changes.js";
+import { typeOfJson } from "./json-text.js";
+import type { ChangeableProgram, DocumentRows, DocumentState, ProgramChanges, ProgramContent } from "./programs.js";
+import { createWork, type Work } from "./work.js";
 
 /** Who acts, and when. */
 export interface OperationContext {
@@ -33,9 +20,6 @@ export interface OperationContext {
   /** Time of the block. */
   readonly timeMs: number;
 }
-
-const maxNameLength = 256;
-const maxMetadataBytes = 16 * 1024;
 
 /** Address of a program: `stor-` and 40 lower-case hex digits. */
 export function programAddress(owner: string, name: string, nonce: bigint, salt: string): string {
@@ -59,78 +43,80 @@ export function touchedAddress(
 }
 
 /**
- * Executes one operation.
+ * Executes one operation, which {@link checkOperation} let pass. One that throws may have changed something already: it
+ * is for an attempt of the transaction.
  *
+ * @returns the bytes that it touched, as work.ts counts them.
  * @throws Failure as the operation's comment in the proto says.
  */
 export async function executeOperation(
   programs: ProgramChanges,
   { operation }: StorageOperation,
   context: OperationContext,
-): Promise<void> {
+): Promise<number> {
+  const work = createWork();
   const { sender, timeMs } = context;
   switch (operation.case) {
     case "createProgram":
-      await create(programs, operation.value, context);
-      return;
+      await create(programs, operation.value, context, work);
+      break;
     case "writeProgram": {
       const { storageAddress, data } = operation.value;
-      const { address } = await findWritable(programs, storageAddress, sender);
-      await programs.replaceContent(address, readContent(data), timeMs);
-      return;
+      const program = await findWritable(programs, storageAddress, sender, work);
+      await programs.replaceContent(program, readContent(data), timeMs, work);
+      break;
     }
-    case "setField": {
-      const { storageAddress, field, value } = operation.value;
-      checkJson("The value", value);
-      const program = await findWritable(programs, storageAddress, sender);
-      const text = setMember(await readObject(programs, program), field, value);
-      await programs.setField(program.address, { ...measure(text), field, value }, timeMs);
-      return;
-    }
-    case "deleteField": {
-      const { storageAddress, field } = operation.value;
-      const program = await findWritable(programs, storageAddress, sender);
-      const text = deleteMember(await readObject(programs, program), field);
-      if (text === undefined) {
-        throw noField();
-      }
-      await programs.deleteField(program.address, { ...measure(text), field }, timeMs);
-      return;
-    }
-    case "setItem": {
-      const { index, value } = operation.value;
-      checkJson("The item", value);
-      await changeItems(programs, operation.value, context, (array, items) =>
-        setItem(array, items, checkIndex(items, index), value),
-      );
-      return;
-    }
-    case "appendItem": {
-      const { value } = operation.value;
-      checkJson("The item", value);
-      await changeItems(programs, operation.value, context, (array, items) => appendItem(array, items, value));
-      return;
-    }
+    case "setField":
+    case "deleteField":
+    case "setItem":
+    case "appendItem":
     case "deleteItem": {
-      const { index } = operation.value;
-      await changeItems(programs, operation.value, context, (array, items) =>
-        deleteItem(array, items, checkIndex(items, index)),
-      );
-      return;
+      const program = await findWritable(programs, operation.value.storageAddress, sender, work);
+      needObject(program);
+      await programs.changeDocument(program.address, (rows) => changeDocument(rows, program, operation), timeMs, work);
+      break;
     }
     case "updateAccess": {
       const { storageAddress, access } = operation.value;
-      const { address } = await findOwned(programs, storageAddress, sender);
-      await programs.setAccess(address, readAccessControl(sender, access), timeMs);
-      return;
+      const { address } = await findOwned(programs, storageAddress, sender, work);
+      await programs.setAccess(address, readAccessControl(sender, access), timeMs, work);
+      break;
     }
     case "deleteProgram": {
-      const { address } = await findOwned(programs, operation.value.storageAddress, sender);
-      await programs.delete(address, timeMs);
-      return;
+      const program = await findOwned(programs, operation.value.storageAddress, sender, work);
+      await programs.delete(program, timeMs, work);
+      break;
     }
     case undefined:
-      throw new Failure("INVALID_REQUEST", "The storage operation says nothing to do.");
+      throw new Error("An operation that says nothing to do was not refused when it was checked.");
+  }
+  return work.bytes;
+}
+
+type DocumentOperation = Extract<
+  StorageOperation["operation"],
+  { case: "setField" | "deleteField" | "setItem" | "appendItem" | "deleteItem" }
+>;
+
+async function changeDocument(
+  rows: DocumentRows,
+  state: DocumentState,
+  operation: DocumentOperation,
+): Promise<DocumentState> {
+  const { field } = operation.value;
+  switch (operation.case) {
+    case "setField":
+      return await setField(rows, state, field, operation.value.value);
+    case "deleteField":
+      return await deleteField(rows, state, field);
+    case "setItem": {
+      const { index, value } = operation.value;
+      return await changeItem(rows, state, field, { kind: "set", index, value });
+    }
+    case "appendItem":
+      return await changeItem(rows, state, field, { kind: "append", value: operation.value.value });
+    case "deleteItem":
+      return await changeItem(rows, state, field, { kind: "delete", index: operation.value.index });
   }
 }
 
@@ -138,39 +124,27 @@ async function create(
   programs: ProgramChanges,
   operation: CreateProgram,
   { sender, nonce, timeMs }: OperationContext,
+  work: Work,
 ): Promise<void> {
   const { programName: name, salt, metadata } = operation;
-  if (name === "" || name.length > maxNameLength || salt.length > maxNameLength || /\0/.test(name + salt)) {
-    throw new Failure(
-      "INVALID_REQUEST",
-      `A program's name has 1 to ${maxNameLength} characters, its salt at most as many, and neither holds a NUL.`,
-    );
-  }
-  if (metadata !== undefined) {
-    checkJson("The metadata", metadata, maxMetadataBytes);
-    if (typeOfJson(metadata) !== "object") {
-      throw new Failure("INVALID_REQUEST", "The metadata must be a JSON object.");
-    }
-  }
   const address = programAddress(sender, name, nonce, salt);
+  if (await programs.wasMade(address)) {
+    throw new Failure("ALREADY_EXISTS", "There is or was a storage program at this address.");
+  }
   const access = readAccessControl(sender, operation.access);
   const content = readContent(operation.data);
-  await programs.insert({ address, name, access, content, metadata }, timeMs);
+  await programs.insert({ address, name, access, content, metadata }, timeMs, work);
 }
 
-/** What a program is given to hold, checked. */
+/** What a program is given to hold. */
 function readContent(given: ProgramData | undefined): ProgramContent {
   switch (given?.data.case) {
     case "json": {
       const text = given.data.value;
-      checkJson("The document", text);
       return { encoding: "json", type: typeOfJson(text), text, sizeBytes: Buffer.byteLength(text) };
     }
     case "binary": {
       const bytes = given.data.value;
-      if (bytes.length > maxDocumentBytes) {
-        throw new Failure("INVALID_REQUEST", `The data must not be larger than ${maxDocumentBytes} bytes.`);
-      }
       const text = JSON.stringify(Buffer.from(bytes).toString("base64"));
       return { encoding: "binary", type: "binary", text, sizeBytes: bytes.length };
     }
@@ -179,80 +153,43 @@ function readContent(given: ProgramData | undefined): ProgramContent {
   }
 }
 
-/** A document with its size; one that grew too large or too deep is refused. */
-function measure(text: string): { readonly text: string; readonly sizeBytes: number } {
-  const sizeBytes = Buffer.byteLength(text);
-  if (sizeBytes > maxDocumentBytes) {
-    throw new Failure("INVALID_REQUEST", `The document would be larger than ${maxDocumentBytes} bytes.`);
-  }
-  checkDepth("The document", text);
-  return { text, sizeBytes };
-}
-
-async function changeItems(
-  programs: ProgramChanges,
-  { storageAddress, field }: { readonly storageAddress: string; readonly field: string },
-  { sender, timeMs }: OperationContext,
-  change: (array: string, items: readonly Range[]) => string,
-): Promise<void> {
-  const program = await findWritable(programs, storageAddress, sender);
-  const document = await readObject(programs, program);
-  const member = membersOf(document).find(({ name }) => name === field);
-  if (member === undefined) {
-    throw noField();
-  }
-  const array = document.slice(member.valueStart, member.valueEnd);
-  if (typeOfJson(array) !== "array") {
-    throw new Failure("INVALID_FIELD_TYPE", "The field is no array.");
-  }
-  const value = change(array, itemsOf(array));
-  const text = replaceValue(document, member, value);
-  await programs.setField(program.address, { ...measure(text), field, value }, timeMs);
-}
-
-function checkIndex(items: readonly Range[], index: number): number {
-  if (index >= items.length) {
-    throw new Failure("INDEX_OUT_OF_BOUNDS", "The array has no item at this index.");
-  }
-  return index;
-}
-
-async function find(programs: ProgramChanges, address: string): Promise<ChangeableProgram> {
-  const program = await programs.find(checkAddress(address));
+async function find(programs: ProgramChanges, address: string, work: Work): Promise<ChangeableProgram> {
+  const program = await programs.find(address, work);
   if (program === undefined) {
     throw new Failure("NOT_FOUND", "There is no storage program at this address.");
   }
   return program;
 }
 
-async function findWritable(programs: ProgramChanges, address: string, sender: string): Promise<ChangeableProgram> {
-  const program = await find(programs, address);
+async function findWritable(
+  programs: ProgramChanges,
+  address: string,
+  sender: string,
+  work: Work,
+): Promise<ChangeableProgram> {
+  const program = await find(programs, address, work);
   if (!canWrite(program.access, sender)) {
     throw new Failure("PERMISSION_DENIED", "The sender may not change this storage program.");
   }
   return program;
 }
 
-async function findOwned(programs: ProgramChanges, address: string, sender: string): Promise<ChangeableProgram> {
-  const program = await find(programs, address);
+async function findOwned(
+  programs: ProgramChanges,
+  address: string,
+  sender: string,
+  work: Work,
+): Promise<ChangeableProgram> {
+  const program = await find(programs, address, work);
   if (program.access.owner !== sender) {
     throw new Failure("PERMISSION_DENIED", "Only its owner may do this to a storage program.");
   }
   return program;
 }
 
-/** The text of a document that is an object; of a program that holds nothing, an empty one. */
-async function readObject(programs: ProgramChanges, { address, type, encoding }: ChangeableProgram): Promise<string> {
-  const text = await programs.document(address);
-  if (text === undefined) {
-    return "{}";
-  }
-  if (encoding !== "json" || type !== "object") {
+/** An object has fields, and a program that holds nothing becomes one with its first field. */
+function needObject({ encoding, type, sizeBytes }: ChangeableProgram): void {
+  if (encoding !== "json" || (type !== "object" && sizeBytes > 0)) {
     throw new Failure("INVALID_FIELD_TYPE", "The document is no object; only objects have fields.");
   }
-  return text;
-}
-
-function noField(): Failure {
-  return new Failure("FIELD_NOT_FOUND", "The program has no such field.");
 }

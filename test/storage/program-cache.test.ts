@@ -28,6 +28,13 @@ function createSource() {
     findWithFieldNames: () => find((version) => ({ names: [version] })),
     findWithField: (_address, name) =>
       find((version) => ({ field: name === "a" ? { type: "number" as const, value: version } : undefined })),
+    findWithItem: (_address, name, index) =>
+      find((version) => ({
+        field:
+          name === "large"
+            ? { type: "array" as const, value: `,${version}`, chunk: { firstItem: index, arrayItems: 9 } }
+            : { type: "array" as const, value: `[${version}]` },
+      })),
     listByOwner: () => Promise.resolve([]),
     search: () => Promise.resolve([]),
     createdCount: () => Promise.resolve(0),
@@ -54,6 +61,26 @@ test("from the second read on a program is kept, until it changes", async (t) =>
   state.version = undefined;
   cache.invalidate("stor-1");
   t.is(await cache.findWithData("stor-1"), undefined);
+});
+
+test("an array that is small is kept for all of its items, a chunk of a large one is not", async (t) => {
+  const { state, programs } = createSource();
+  const cache = createProgramCache(programs);
+  await cache.findWithItem("stor-1", "list", 0);
+  for (const index of [0, 1, 2]) {
+    t.deepEqual((await cache.findWithItem("stor-1", "list", index))!.field, { type: "array", value: "[1]" });
+  }
+  t.is((await cache.findWithField("stor-1", "list"))!.field!.value, "[1]");
+  t.is(state.reads, 2);
+  for (const index of [3, 4]) {
+    const { field } = (await cache.findWithItem("stor-1", "large", index))!;
+    t.is(field!.chunk!.firstItem, index);
+  }
+  t.is(state.reads, 4);
+  state.version = "2";
+  cache.invalidate("stor-1");
+  t.is((await cache.findWithItem("stor-1", "list", 0))!.field!.value, "[2]");
+  t.is((await cache.findWithItem("stor-1", "large", 0))!.field!.value, ",2");
 });
 
 test("a read that a change overtakes is not kept", async (t) => {

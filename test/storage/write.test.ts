@@ -1,10 +1,14 @@
+import { create as createMessage } from "@bufbuild/protobuf";
 import test from "ava";
 import fc from "fast-check";
+import { StorageOperationSchema } from "../../gen/gatehouse/storage/v1/operation_pb.js";
 import { AccessMode, AccessPermission } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import type { Engine } from "../../src/db/dialects.js";
-import { checkJson, deleteMember, itemsOf, membersOf, setMember } from "../../src/storage/document.js";
+import { deleteMember, itemsOf, membersOf, setMember } from "../../src/storage/document.js";
+import { checkJson } from "../../src/storage/json-check.js";
+import { createProgramChanges } from "../../src/storage/program-change-store.js";
 import { createProgramStore } from "../../src/storage/program-store.js";
-import { programAddress } from "../../src/storage/write.js";
+import { executeOperation, programAddress } from "../../src/storage/write.js";
 import type { Failure } from "../../src/rpc/errors.js";
 import { createPublic, type Operation, signTransaction } from "../helpers/transactions.js";
 import { openChain } from "../helpers/chain.js";
@@ -233,6 +237,33 @@ for (const engine of engines.names) {
   });
 }
 
+for (const engine of engines.names) {
+  test(`${engine}: two programs cannot have one address, and that of a deleted one is not given again`, async (t) => {
+    const database = await engines.open(t, engine);
+    const create = createPublic("p", "{}");
+    const execute = (operation: Operation): Promise<number> =>
+      database.transaction((db) =>
+        executeOperation(createProgramChanges(db), createMessage(StorageOperationSchema, { operation }), {
+          sender: alice.publicKey,
+          nonce: 1n,
+          timeMs: 1,
+        }),
+      );
+    const storageAddress = programAddress(alice.publicKey, "p", 1n, "");
+    const isTaken = async (): Promise<void> => {
+      t.like(await t.throwsAsync(execute(create)), {
+        reason: "ALREADY_EXISTS",
+        message: "There is or was a storage program at this address.",
+      });
+    };
+    await execute(create);
+    await isTaken();
+    await execute({ case: "deleteProgram", value: { storageAddress } });
+    await isTaken();
+    t.is(await createProgramStore(database.read).findWithData(storageAddress), undefined);
+  });
+}
+
 const json = fc.json({ maxDepth: 3 });
 const key = fc.string({ maxLength: 6 });
 const object = fc.uniqueArray(fc.tuple(key, json), { selector: ([name]) => name, maxLength: 6 }).chain((members) =>
@@ -276,8 +307,8 @@ test("the items of any array are found, and duplicates of names anywhere", (t) =
   );
   fc.assert(
     fc.property(json, (text) => {
-      t.notThrows(() => checkJson("It", text));
-      t.throws(() => checkJson("It", `[{"k":1,"x":${text},"k":2}]`), {
+      t.notThrows(() => checkJson(text, { what: "It" }));
+      t.throws(() => checkJson(`[{"k":1,"x":${text},"k":2}]`, { what: "It" }), {
         message: "It has an object with two members of one name.",
       });
     }),

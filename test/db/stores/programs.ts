@@ -2,7 +2,8 @@ import test from "ava";
 import type { Database } from "../../../src/db/database.js";
 import { createProgramChanges } from "../../../src/storage/program-change-store.js";
 import { createProgramStore } from "../../../src/storage/program-store.js";
-import type { NewProgram, ProgramChanges, ProgramContent } from "../../../src/storage/programs.js";
+import type { DocumentRows, NewProgram, ProgramChanges, ProgramContent } from "../../../src/storage/programs.js";
+import { createWork, rowBytes } from "../../../src/storage/work.js";
 import type { StoreSuite } from "./suite.js";
 
 const [alice, bob] = ["0xa", "0xb"];
@@ -30,7 +31,7 @@ async function withProgram(database: Database) {
   const programs = createProgramStore(database.read);
   const change = (work: (changes: ProgramChanges) => Promise<void>): Promise<void> =>
     database.transaction((db) => work(createProgramChanges(db)));
-  await change((changes) => changes.insert(program, 1_800_000_000_000));
+  await change((changes) => changes.insert(program, 1_800_000_000_000, createWork()));
   return { programs, change };
 }
 
@@ -60,10 +61,17 @@ export const testPrograms: StoreSuite = (engine, open) => {
     t.like((await programs.listByOwner(alice, undefined, page))[0], entry);
     t.is(await programs.createdCount(), 1);
     await change(async (changes) => {
-      t.deepEqual(await changes.find(address), { address, encoding: "json", type: "object", access: program.access });
-      t.is(await changes.document(address), text);
-      t.is(await changes.find(`stor-${"2".repeat(40)}`), undefined);
-      t.is(await changes.document(`stor-${"2".repeat(40)}`), undefined);
+      t.deepEqual(await changes.find(address, createWork()), {
+        address,
+        encoding: "json",
+        type: "object",
+        access: program.access,
+        sizeBytes: Buffer.byteLength(text),
+        inParts: false,
+      });
+      t.true(await changes.wasMade(address));
+      t.is(await changes.find(`stor-${"2".repeat(40)}`, createWork()), undefined);
+      t.false(await changes.wasMade(`stor-${"2".repeat(40)}`));
     });
     t.is(await programs.findWithData(`stor-${"2".repeat(40)}`), undefined);
   });
@@ -73,7 +81,7 @@ export const testPrograms: StoreSuite = (engine, open) => {
     const addresses = Array.from({ length: 50 }, (_, i) => `stor-${String(i).padStart(40, "0")}`);
     await change(async (changes) => {
       for (const [i, one] of addresses.entries()) {
-        await changes.insert({ ...program, address: one, content: json(`[${i}]`, "array") }, i);
+        await changes.insert({ ...program, address: one, content: json(`[${i}]`, "array") }, i, createWork());
       }
     });
     const asked = [...addresses, "stor-none", address, addresses[0]!];
@@ -84,25 +92,86 @@ export const testPrograms: StoreSuite = (engine, open) => {
     );
   });
 
-  test(`${engine}: programs: a field is set where it stands, or behind the others, and deleted`, async (t) => {
+  test(`${engine}: programs: the rows of a document are read and changed one by one, and counted`, async (t) => {
     const { programs, change } = await withProgram(await open(t));
-    const set = (field: string, value: string, whole: string, timeMs: number) =>
-      change((changes) => changes.setField(address, { text: whole, sizeBytes: whole.length, field, value }, timeMs));
-    const namesNow = async () => (await programs.findWithFieldNames(address))!.names;
-    await set("a", '"new"', "{1}", 5);
-    t.deepEqual(await namesNow(), ["b", "a", "__proto__", 'x\0"y']);
-    t.deepEqual((await programs.findWithField(address, "a"))!.field, { type: "string", value: '"new"' });
-    await set("constructor", "true", "{2}", 6);
-    t.deepEqual(await namesNow(), ["b", "a", "__proto__", 'x\0"y', "constructor"]);
-    await change((changes) => changes.deleteField(address, { text: "{3}", sizeBytes: 3, field: "a" }, 7));
-    t.deepEqual(await namesNow(), ["b", "__proto__", 'x\0"y', "constructor"]);
-    t.is((await programs.findWithField(address, "a"))!.field, undefined);
-    t.like(await programs.findWithData(address), { data: "{3}", record: { sizeBytes: 3, updatedMs: 7 } });
+    const work = createWork();
+    const withRows = (use: (rows: DocumentRows) => Promise<void>, timeMs: number) =>
+      change((changes) =>
+        changes.changeDocument(
+          address,
+          async (rows) => {
+            await use(rows);
+            return { sizeBytes: 7, inParts: true };
+          },
+          timeMs,
+          work,
+        ),
+      );
+    const list = { type: "array", before: ',"n":', value: " ]}", sizeBytes: 9, items: 3 } as const;
+    const odd = { type: "number", before: '{"a\\u0000":', value: "1", sizeBytes: 1, items: undefined } as const;
+    await withRows(async (rows) => {
+      t.is(await rows.whole(), text);
+      t.is(await rows.text(), text);
+      t.like(await rows.field("a"), { position: 1, type: "array", value: "[ 1 ]" });
+      await rows.clear({ sizeBytes: text.length, inParts: false });
+      await rows.saveText("\n");
+      await rows.insertFields(4, [
+        { name: "a\0", ...odd },
+        { name: "n", ...list },
+      ]);
+      await rows.insertChunks(5, [
+        { position: 10, items: 1, text: "[1" },
+        { position: 30, items: 1, text: ",3" },
+      ]);
+      await rows.insertChunks(5, [{ position: 20, items: 1, text: ",2" }]);
+    }, 5);
+    const data = '{"a\\u0000":1,"n":[1,2,3 ]}\n';
+    t.like(await programs.findWithData(address), { data, record: { sizeBytes: 7, updatedMs: 5, type: "object" } });
+    t.deepEqual((await programs.findWithFieldNames(address))!.names, ["a\0", "n"]);
+    t.deepEqual((await programs.findWithField(address, "n"))!.field, { type: "array", value: "[1,2,3 ]}" });
+    t.deepEqual((await programs.findWithItem(address, "n", 1))!.field, {
+      type: "array",
+      value: ",2",
+      chunk: { firstItem: 1, arrayItems: 3 },
+    });
+    const before = work.bytes;
+    await withRows(async (rows) => {
+      t.is(await rows.whole(), data);
+      t.is(await rows.lastPosition(), 5);
+      t.is(await rows.lastPosition(5), 4);
+      t.is(await rows.lastPosition(4), undefined);
+      t.deepEqual(await rows.field("n"), { position: 5, ...list });
+      t.deepEqual(await rows.fieldAfter(4), { position: 5, ...list });
+      t.is(await rows.fieldAfter(5), undefined);
+      t.deepEqual(
+        await rows.chunks(5),
+        [10, 20, 30].map((position) => ({ position, items: 1, sizeBytes: 2 })),
+      );
+      const last = { position: 30, items: 1, sizeBytes: 2 };
+      t.deepEqual(await rows.lastChunk(5), last);
+      await rows.extendChunk(5, last, { before: { text: ",2.5", items: 1 }, after: { text: ",é", items: 1 } });
+      t.deepEqual(await rows.lastChunk(5), { position: 30, items: 3, sizeBytes: 9 });
+      t.is(await rows.chunkText(5, 30), ",2.5,3,é");
+      await rows.saveChunk(5, 10, { text: "[0", items: 1 });
+      await rows.deleteChunk(5, 20);
+      t.is(await rows.chunkTexts(5), "[0,2.5,3,é");
+      await rows.saveField(4, { ...odd, value: "2" });
+      await rows.deleteField(5);
+      await rows.deleteChunks(5, 9);
+    }, 6);
+    t.is((await programs.findWithData(address))!.data, '{"a\\u0000":2\n');
+    const rowsTouched = 3 + 1 + 3 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 2 + 1;
+    const textsTouched = 27 + 8 + 8 + 9 + 9 + 2 + 11 + 12 + 9;
+    t.is(work.bytes - before, rowsTouched * rowBytes + textsTouched);
   });
 
   test(`${engine}: programs: what one holds is replaced with its fields`, async (t) => {
     const { programs, change } = await withProgram(await open(t));
-    const replace = (content: ProgramContent) => change((changes) => changes.replaceContent(address, content, 9));
+    const replace = (content: ProgramContent) =>
+      change(async (changes) => {
+        const before = (await changes.find(address, createWork()))!;
+        await changes.replaceContent(before, content, 9, createWork());
+      });
     await replace({ encoding: "binary", type: "binary", text: '"AP8="', sizeBytes: 2 });
     t.like(await programs.findWithData(address), {
       data: '"AP8="',
@@ -114,8 +183,11 @@ export const testPrograms: StoreSuite = (engine, open) => {
     const fields = Array.from({ length: 1_200 }, (_, i) => `f${i}`);
     await replace(json(`{${fields.map((name) => `"${name}":1`).join(",")}}`, "object"));
     t.deepEqual((await programs.findWithFieldNames(address))!.names, fields);
-    await change((changes) => changes.setField(address, { text: "{}", sizeBytes: 2, field: "first", value: "1" }, 10));
-    t.deepEqual((await programs.findWithFieldNames(address))!.names, [...fields, "first"]);
+    const large = json(`{"x":"${"x".repeat(20_000)}"}`, "object");
+    await replace(large);
+    t.is((await programs.findWithData(address))!.data, large!.text);
+    await replace(json("[1]", "array"));
+    t.is((await programs.findWithData(address))!.data, "[1]");
   });
 
   test(`${engine}: programs: lists follow the rule, and forget what was deleted`, async (t) => {
@@ -124,16 +196,19 @@ export const testPrograms: StoreSuite = (engine, open) => {
       (await programs.search("größe", false, identity, page)).length;
     t.deepEqual([await seenBy(undefined), await seenBy(alice), await seenBy(bob)], [1, 1, 0]);
     const access = { ...program.access, mode: "restricted", allowed: [bob], blacklisted: [] } as const;
-    await change((changes) => changes.setAccess(address, access, 11));
+    await change((changes) => changes.setAccess(address, access, 11, createWork()));
     t.deepEqual([await seenBy(undefined), await seenBy(alice), await seenBy(bob)], [0, 1, 1]);
     t.like((await programs.findWithData(address))!.record, { access, updatedMs: 11 });
-    await change((changes) => changes.delete(address, 12));
+    await change(async (changes) => {
+      const before = (await changes.find(address, createWork()))!;
+      await changes.delete(before, 12, createWork());
+    });
     t.deepEqual([await seenBy(undefined), await seenBy(alice), await seenBy(bob)], [0, 0, 0]);
     t.is(await programs.findWithData(address), undefined);
     t.is(await programs.createdCount(), 1, "it was made all the same");
     await change(async (changes) => {
-      t.is(await changes.find(address), undefined);
-      t.is(await changes.document(address), undefined);
+      t.is(await changes.find(address, createWork()), undefined);
+      t.true(await changes.wasMade(address));
     });
   });
 };

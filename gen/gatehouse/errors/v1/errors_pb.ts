@@ -171,8 +171,8 @@ export enum Reason {
   METHOD_NOT_ALLOWED = 11,
 
   /**
-   * The commitment is in the tree already, or the nullifier is spent. It can be
-   * added once only.
+   * The commitment is in the tree already, the nullifier is spent, or there is
+   * or was a storage program at this address. It can be added once only.
    *
    * @generated from enum value: REASON_ALREADY_EXISTS = 12;
    */

@@ -156,6 +156,7 @@ export const ProgramDataSchema: GenMessage<ProgramData> = /*@__PURE__*/
  * Makes a program, owned by the sender. Its address is stor- and the first 40
  * hex digits of SHA-256 over <sender>:<program_name>:<nonce>:<salt>, with the
  * sender as 0x and 64 lower-case hex digits and the transaction's nonce.
+ * Errors: ALREADY_EXISTS when there is or was a program at this address.
  *
  * @generated from message gatehouse.storage.v1.CreateProgram
  */
