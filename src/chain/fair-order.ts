@@ -8,8 +8,10 @@
  */
 import { createLeastFirst, type LeastFirst } from "../base/least-first.js";
 
-/** Where the line was when a transaction came: that of all origins, and that of the senders of its origin. */
+/** Whose turns are a transaction's, and where the line was when it came: that of all origins, and that of its senders. */
 export interface Stamp {
+  /** The origin that its sender had already, if it had one: all that a sender has waiting is one queue. */
+  readonly lane: string | undefined;
   readonly origin: number;
   readonly sender: number;
 }
@@ -19,8 +21,6 @@ export interface Waiting {
   readonly sender: string;
   readonly nonce: bigint;
   readonly sizeBytes: number;
-  /** Where it came from; undefined for this node itself. */
-  readonly origin: string | undefined;
   readonly stamp: Stamp;
 }
 
@@ -43,18 +43,9 @@ export function placesOf({ sizeBytes }: Pick<Waiting, "sizeBytes">): number {
   return Math.max(1, Math.ceil(sizeBytes / bytesOfPlace));
 }
 
-/** A sender's turns at one origin, and all that it has waiting. */
+/** What a sender has waiting, by nonce. */
 interface SenderTurns<E> {
-  readonly sender: string;
   served: number;
-  /** What came from this origin, by nonce: one turn each. */
-  readonly turns: E[];
-  next: number;
-  readonly queue: Queue<E>;
-}
-
-/** What a sender has waiting, by nonce, from wherever it came: its next turn, at any origin, is the first one's. */
-interface Queue<E> {
   readonly entries: E[];
   next: number;
 }
@@ -64,55 +55,58 @@ interface OriginTurns<E> {
   readonly senders: LeastFirst<SenderTurns<E>>;
 }
 
+/** The next turn of an origin. */
+interface Turn<E> {
+  readonly origin: OriginTurns<E>;
+  readonly sender: SenderTurns<E>;
+  /** Where the line of its senders is then. */
+  readonly senderLine: number;
+}
+
 /**
  * The transactions that come next, in their order; those of one sender by their nonces.
  *
  * @param waiting in the order in which they came, which decides where nothing else does.
  */
 export function selectFair<E extends Waiting>(waiting: Iterable<E>, served: Served, bounds: Bounds): E[] {
-  const origins = createLeastFirst<[OriginTurns<E>, SenderTurns<E>, senderKey: number]>();
+  const turns = createLeastFirst<Turn<E>>();
   for (const origin of groupByOrigin(waiting, served)) {
-    pushOrigin(origins, origin);
+    pushTurn(turns, origin);
   }
   const selected: E[] = [];
   let bytes = 0;
-  for (let turn = origins.pop(); turn !== undefined; turn = origins.pop()) {
-    const [origin, sender, senderKey] = turn.item;
-    const entry = sender.queue.entries[sender.queue.next]!;
+  for (let turn = turns.pop(); turn !== undefined; turn = turns.pop()) {
+    const { origin, sender, senderLine } = turn.item;
+    const entry = sender.entries[sender.next]!;
     bytes += entry.sizeBytes;
     if (selected.length >= bounds.count || (selected.length > 0 && bytes > bounds.bytes)) {
       break;
     }
     selected.push(entry);
-    sender.queue.next++;
     sender.next++;
-    sender.served = senderKey;
+    sender.served = senderLine;
     origin.served = turn.key;
     pushSender(origin.senders, sender);
-    pushOrigin(origins, origin);
+    pushTurn(turns, origin);
   }
   return selected;
 }
 
 function groupByOrigin<E extends Waiting>(waiting: Iterable<E>, served: Served): Iterable<OriginTurns<E>> {
-  const queues = new Map<string, Queue<E>>();
   const origins = new Map<string | undefined, Map<string, SenderTurns<E>>>();
   for (const entry of waiting) {
-    const { origin, sender } = entry;
-    const queue = getOrMake(queues, sender, () => ({ entries: [], next: 0 }));
-    queue.entries.push(entry);
-    const senders = getOrMake(origins, origin, () => new Map<string, SenderTurns<E>>());
-    const makeTurns = (): SenderTurns<E> => ({ sender, served: served.of(origin, sender), turns: [], next: 0, queue });
-    getOrMake(senders, sender, makeTurns).turns.push(entry);
+    const { stamp, sender } = entry;
+    const senders = getOrMake(origins, stamp.lane, () => new Map<string, SenderTurns<E>>());
+    const makeTurns = (): SenderTurns<E> => ({ served: served.of(stamp.lane, sender), entries: [], next: 0 });
+    getOrMake(senders, sender, makeTurns).entries.push(entry);
   }
-  queues.forEach(({ entries }) => entries.sort(byNonce));
-  return [...origins].map(([origin, bySender]) => {
+  return [...origins].map(([lane, bySender]) => {
     const senders = createLeastFirst<SenderTurns<E>>();
     for (const turns of bySender.values()) {
-      turns.turns.sort(byNonce);
+      turns.entries.sort(byNonce);
       pushSender(senders, turns);
     }
-    return { served: served.of(origin), senders };
+    return { served: served.of(lane), senders };
   });
 }
 
@@ -131,26 +125,20 @@ function byNonce(a: Waiting, b: Waiting): number {
 
 /** Puts a sender in line at its origin, by where the line is once its next one is served. */
 function pushSender<E extends Waiting>(senders: LeastFirst<SenderTurns<E>>, sender: SenderTurns<E>): void {
-  const turn = sender.turns[sender.next];
-  if (turn !== undefined) {
-    senders.push(Math.max(sender.served, turn.stamp.sender) + placesOf(nextOf(sender)), sender);
+  const next = sender.entries[sender.next];
+  if (next !== undefined) {
+    senders.push(Math.max(sender.served, next.stamp.sender) + placesOf(next), sender);
   }
 }
 
-function pushOrigin<E extends Waiting>(
-  origins: LeastFirst<[OriginTurns<E>, SenderTurns<E>, number]>,
-  origin: OriginTurns<E>,
-): void {
+/** Puts an origin in line with the sender whose turn it is there. */
+function pushTurn<E extends Waiting>(turns: LeastFirst<Turn<E>>, origin: OriginTurns<E>): void {
   const first = origin.senders.pop();
   if (first !== undefined) {
-    const sender = first.item;
-    const { stamp } = sender.turns[sender.next]!;
-    origins.push(Math.max(origin.served, stamp.origin) + placesOf(nextOf(sender)), [origin, sender, first.key]);
+    const { key: senderLine, item: sender } = first;
+    const next = sender.entries[sender.next]!;
+    turns.push(Math.max(origin.served, next.stamp.origin) + placesOf(next), { origin, sender, senderLine });
   }
-}
-
-function nextOf<E>({ queue }: SenderTurns<E>): E {
-  return queue.entries[queue.next]!;
 }
 
 /** How far all were served. */
@@ -175,6 +163,7 @@ interface OriginFlow extends Flow {
 /** Builds the line. Who has nothing waiting is forgotten: the line is past everything that was served. */
 export function createServiceLine(): ServiceLine {
   const origins = new Map<string | undefined, OriginFlow>();
+  const lanes = new Map<string, string | undefined>();
   let line = 0;
 
   return {
@@ -183,27 +172,35 @@ export function createServiceLine(): ServiceLine {
       return (sender === undefined ? flow : flow?.senders.get(sender))?.served ?? 0;
     },
     arrive(origin, sender) {
+      const lane = lanes.has(sender) ? lanes.get(sender) : origin;
+      lanes.set(sender, lane);
       const makeOrigin = (): OriginFlow => ({ waiting: 0, served: 0, line: 0, senders: new Map<string, Flow>() });
-      const flow = getOrMake(origins, origin, makeOrigin);
+      const flow = getOrMake(origins, lane, makeOrigin);
       flow.waiting++;
       getOrMake(flow.senders, sender, () => ({ waiting: 0, served: 0 })).waiting++;
-      return { origin: line, sender: flow.line };
+      return { lane, origin: line, sender: flow.line };
     },
     leave(left, isServed) {
-      const flow = origins.get(left.origin)!;
+      const { stamp } = left;
+      const flow = origins.get(stamp.lane)!;
       const sender = flow.senders.get(left.sender)!;
       if (isServed) {
         const places = placesOf(left);
-        sender.served = Math.max(sender.served, left.stamp.sender) + places;
+        sender.served = Math.max(sender.served, stamp.sender) + places;
         flow.line = Math.max(flow.line, sender.served);
-        flow.served = Math.max(flow.served, left.stamp.origin) + places;
+        flow.served = Math.max(flow.served, stamp.origin) + places;
         line = Math.max(line, flow.served);
+      } else {
+        // What it waited for is forfeited, else those behind it would come in a burst.
+        sender.served = Math.max(sender.served, flow.line);
+        flow.served = Math.max(flow.served, line);
       }
       if (--sender.waiting === 0) {
         flow.senders.delete(left.sender);
+        lanes.delete(left.sender);
       }
       if (--flow.waiting === 0) {
-        origins.delete(left.origin);
+        origins.delete(stamp.lane);
       }
     },
   };

@@ -133,7 +133,11 @@ export async function openMempool(parts: MempoolParts): Promise<Mempool> {
     }
   }
 
-  async function settle(included: readonly string[], rejected: ReadonlyMap<string, string>): Promise<void> {
+  async function settle(
+    included: readonly string[],
+    rejected: ReadonlyMap<string, string>,
+    isServed = true,
+  ): Promise<void> {
     for (const hash of included) {
       const arrival = arrivals.get(hash);
       if (arrival !== undefined) {
@@ -144,7 +148,7 @@ export async function openMempool(parts: MempoolParts): Promise<Mempool> {
       }
     }
     for (const [hash, reason] of rejected) {
-      const entry = index.remove(hash, true);
+      const entry = index.remove(hash, isServed);
       if (entry !== undefined) {
         leaving.reject({ hash, reason, rejectedMs: nowMs(), expiresMs: entry.expiresMs });
       }
@@ -215,13 +219,13 @@ export async function openMempool(parts: MempoolParts): Promise<Mempool> {
       }
     },
 
-    settle,
+    settle: (included, rejected) => settle(included, rejected),
 
     async sweep() {
       const now = nowMs();
       const expired = [...index.entries()].filter(({ expiresMs }) => expiresMs <= now);
       const reasons = expired.map(({ hash, expiresMs }) => [hash, whyExpired(expiresMs)] as const);
-      await settle([], new Map(reasons));
+      await settle([], new Map(reasons), false);
       if (now - forgottenAtMs >= forgetEveryMs) {
         forgottenAtMs = now;
         await store.forgetRejected(now - tellRejectedMs);
