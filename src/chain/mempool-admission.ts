@@ -86,7 +86,10 @@ export function createAdmission({ index, rates, mayWrite }: AdmissionParts): Adm
     const isExempt = origin === undefined || origin.isExempt;
     counted("writers", () => {
       if (!mayWrite(entry.sender)) {
-        throw new Failure("PERMISSION_DENIED", "This node takes transactions of listed writers only, and this is none.");
+        throw new Failure(
+          "PERMISSION_DENIED",
+          "This node takes transactions of listed writers only, and this is none.",
+        );
       }
     });
     counted("share", () => checkShares(entry, isExempt));

@@ -55,7 +55,9 @@ export function createRelayReceiver({ takeTransaction, onError }: RelayReceiverP
     const waiting = new Set<string>();
     for (const transaction of transactions) {
       const isNext = waiting.size === 0 || !waiting.has(senderOf(transaction));
-      const outcome = isNext ? await take(transaction, address) : { status: TransactionStatus.UNSPECIFIED, reason: later };
+      const outcome = isNext
+        ? await take(transaction, address)
+        : { status: TransactionStatus.UNSPECIFIED, reason: later };
       if (outcome.status === TransactionStatus.UNSPECIFIED) {
         waiting.add(senderOf(transaction));
       }

@@ -40,8 +40,9 @@ interface Settings {
 
 /** Opens what a node that writes has over a database; again, where it has been before. */
 async function start(database: Database, settings: Settings = {}): Promise<Opened> {
-  const { nowMs = Date.now, rules, gate, change = (same) => same } = settings;
-  const store = change(createChainStore(database, stateIn));
+  const { nowMs = Date.now, rules, gate, change } = settings;
+  const stored = createChainStore(database, stateIn);
+  const store = change === undefined ? stored : change(stored);
   if ((await store.head()) === undefined) {
     await store.insertGenesis(genesis);
   }
@@ -192,7 +193,10 @@ for (const engine of engines.names) {
     t.is(await store.pendingCount(), 0);
     const fate = await mempool.fate(hash);
     t.deepEqual(fate, await store.fate(hash));
-    t.regex(fate?.status === "rejected" ? fate.reason : "", /^The transaction has expired: it was in no block by 2027-/);
+    t.regex(
+      fate?.status === "rejected" ? fate.reason : "",
+      /^The transaction has expired: it was in no block by 2027-/,
+    );
     t.is(await reasonOf(chain.submit(transaction)), "INVALID_REQUEST");
     t.is(await chain.seal(authority), undefined);
   });
@@ -287,7 +291,10 @@ test("an origin has its share, a sender too, and there is room for somebody else
   t.is(mempool.stats().largestOrigin, 501 / 10_000);
   const block = await chain.seal(authority);
   // Of fifty senders at one origin and one at another, his is the second.
-  t.is(block!.transactions.findIndex(({ hash }) => hash === honest), 1);
+  t.is(
+    block!.transactions.findIndex(({ hash }) => hash === honest),
+    1,
+  );
   // There is room again.
   await chain.submit(program(bob, 3), flood);
 });

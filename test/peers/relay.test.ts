@@ -202,8 +202,7 @@ test("one that is refused for the moment keeps nobody waiting, and is relayed ag
       t.is(endpoint, "authority", "who refuses for the moment is still whom it goes to");
       sent.push(transactions.map(hashOf));
       const outcomes = transactions.map((transaction) => ({
-        status:
-          isBusy && hashOf(transaction) === "7" ? TransactionStatus.UNSPECIFIED : TransactionStatus.PENDING,
+        status: isBusy && hashOf(transaction) === "7" ? TransactionStatus.UNSPECIFIED : TransactionStatus.PENDING,
         reason: "",
       }));
       return Promise.resolve(outcomes as never);

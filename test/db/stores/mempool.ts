@@ -91,7 +91,8 @@ export const testMempool: StoreSuite = (engine, open) => {
   test(`${engine}: mempool: of too many that were turned away the newest are remembered`, async (t) => {
     const database = await open(t);
     const mempool = createMempoolStore(database.mempool);
-    const digits = "SELECT 0 AS d" + " UNION ALL SELECT ".concat([1, 2, 3, 4, 5, 6, 7, 8, 9].join(" UNION ALL SELECT "));
+    const digits =
+      "SELECT 0 AS d" + " UNION ALL SELECT ".concat([1, 2, 3, 4, 5, 6, 7, 8, 9].join(" UNION ALL SELECT "));
     const number = "100000 * (f.d % 2) + 10000 * e.d + 1000 * d.d + 100 * c.d + 10 * b.d + a.d";
     await database.mempool.write.run((sql) =>
       sql.raw(
