@@ -2,8 +2,8 @@
  * The mempool of a node that writes: what waits for a block, stored as soon as it is taken, and known in memory by
  * everything but its bytes. This process is the only one that writes to it.
  */
+import { sha256 } from "../base/hash.js";
 import { Failure } from "../rpc/errors.js";
-import { expiryOf } from "./expiry.js";
 import { findFate } from "./fate.js";
 import { type Bounds, inPortions } from "./fair-order.js";
 import { createAdmission, type Origin, partOfPool, type Refusal } from "./mempool-admission.js";
@@ -92,8 +92,7 @@ export async function openMempool(parts: MempoolParts): Promise<Mempool> {
   function entryFor({ hash, body, signed }: ReadTransaction, origin: Origin | undefined): PendingEntry {
     const { sender, nonce, timestampMs } = body;
     const sizeBytes = encodeTransaction(signed).length;
-    const receivedMs = nowMs();
-    const expiresMs = expiryOf(body, receivedMs);
+    const [receivedMs, expiresMs] = [nowMs(), Number(body.expiresMs)];
     return { hash, sender, nonce, timestampMs, sizeBytes, origin: origin?.address, receivedMs, expiresMs };
   }
 
@@ -156,16 +155,21 @@ export async function openMempool(parts: MempoolParts): Promise<Mempool> {
     await leaving.store();
   }
 
+  /** What somebody changed in the database is rejected: what is read is what was taken. */
   async function read(entries: readonly IndexEntry[]): Promise<PendingTransaction[]> {
     const found = await store.readPending(entries.map(({ hash }) => hash));
-    const unreadable = entries.filter(({ hash }) => isPending(hash) && found.get(hash) === undefined);
-    if (unreadable.length > 0) {
-      await settle([], new Map(unreadable.map(({ hash }) => [hash, "It could not be read again from the database."])));
-    }
-    return entries.flatMap(({ hash }) => {
+    const read: PendingTransaction[] = [];
+    const unreadable = new Map<string, string>();
+    for (const { hash } of entries.filter((entry) => isPending(entry.hash))) {
       const transaction = found.get(hash);
-      return isPending(hash) && transaction !== undefined ? [{ hash, transaction }] : [];
-    });
+      if (transaction !== undefined && sha256(transaction.body) === hash) {
+        read.push({ hash, transaction });
+      } else {
+        unreadable.set(hash, "It could not be read again from the database.");
+      }
+    }
+    await settle([], unreadable);
+    return read;
   }
 
   const view: MempoolView = {
@@ -223,7 +227,7 @@ export async function openMempool(parts: MempoolParts): Promise<Mempool> {
 
     async sweep() {
       const now = nowMs();
-      const expired = [...index.entries()].filter(({ expiresMs }) => expiresMs <= now);
+      const expired = [...index.entries()].filter(({ expiresMs }) => expiresMs < now);
       const reasons = expired.map(({ hash, expiresMs }) => [hash, whyExpired(expiresMs)] as const);
       await settle([], new Map(reasons), false);
       if (now - forgottenAtMs >= forgetEveryMs) {

@@ -16,6 +16,7 @@ import type { Database } from "../db/database.js";
 import { type SharedSubsystem, shareSubsystem } from "../health/shared-subsystem.js";
 import type { NodeCore } from "./core.js";
 import { createEffects, type State, stateIn } from "./effects.js";
+import { repeat } from "../base/repeat.js";
 import { StartError } from "../base/start-error.js";
 import { createProgramCache } from "../storage/program-cache.js";
 import { createProgramStore } from "../storage/program-store.js";

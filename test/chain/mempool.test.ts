@@ -12,12 +12,12 @@ import { Failure } from "../../src/rpc/errors.js";
 import { effectsOn, openTestMempool } from "../helpers/chain.js";
 import { prepareEngines } from "../helpers/databases.js";
 import { testKey } from "../helpers/keys.js";
-import { commit, createPublic, signTransaction, signZk } from "../helpers/transactions.js";
+import { commit, createPublic, signTransaction, signZk, testNetwork } from "../helpers/transactions.js";
 import { until } from "../helpers/until.js";
 
 const [authority, alice, bob] = [testKey(1), testKey(2), testKey(3)];
 const genesis = {
-  ...{ text: "{}", hash: `0x${"1".repeat(64)}`, timestampMs: 0 },
+  ...{ text: "{}", hash: testNetwork, timestampMs: 0 },
   ...{ authorities: [authority.publicKey], writers: [] },
 };
 
@@ -59,12 +59,13 @@ async function start(database: Database, settings: Settings = {}): Promise<Opene
           finish: () => begun.finish(),
           async apply(transaction) {
             await gate;
-            await begun.apply(transaction);
+            return await begun.apply(transaction);
           },
         };
       },
     },
     onApplied: () => undefined,
+    onUnexpected: () => undefined,
   });
   return { store, mempool, chain };
 }
@@ -110,8 +111,8 @@ for (const engine of engines.names) {
     t.is((await mempool.oldestPending(50)).length, 21);
     t.is(mempool.stats().count, 21);
     open();
-    t.is((await sealed)!.transactions.length, 1);
-    t.is((await chain.seal(authority))!.transactions.length, 20);
+    t.is((await sealed).block!.transactions.length, 1);
+    t.is((await chain.seal(authority)).block!.transactions.length, 20);
     t.is(await store.pendingCount(), 0);
   });
 
@@ -123,7 +124,8 @@ for (const engine of engines.names) {
         mempool: { ...store.mempool, settle: () => Promise.reject(new Error("the process ends here")) },
       }),
     });
-    const good = await failing.chain.submit(program(alice, 1));
+    const transaction = program(alice, 1);
+    const good = await failing.chain.submit(transaction);
     const bad = await failing.chain.submit(program(alice, 2, "{"));
     await failing.chain.seal(authority);
     t.is((await failing.mempool.fate(good))?.status, "included");
@@ -134,10 +136,10 @@ for (const engine of engines.names) {
     const { chain, mempool, store } = await start(database);
     t.is((await mempool.fate(good))?.status, "included");
     t.is(mempool.stats().count, 1);
-    t.is(await chain.seal(authority), undefined);
+    t.is((await chain.seal(authority)).block, undefined);
     t.is((await mempool.fate(bad))?.status, "rejected");
     t.is(await store.pendingCount(), 0);
-    t.is(await chain.submit(program(alice, 1)), good);
+    t.is(await chain.submit(transaction), good);
     t.is((await database.read.rows((sql) => sql("transactions"))).length, 1);
   });
 
@@ -183,7 +185,8 @@ for (const engine of engines.names) {
     const database = await engines.open(t, engine);
     let nowMs = 1_800_000_000_000;
     const { chain, mempool, store } = await start(database, { nowMs: () => nowMs });
-    const transaction = program(alice, 1);
+    const expiresMs = nowMs + 600_000;
+    const transaction = signTransaction(alice, 1, createPublic("a", "{}"), { expiresMs });
     const hash = await chain.submit(transaction);
     nowMs += 599_000;
     await mempool.sweep();
@@ -198,7 +201,7 @@ for (const engine of engines.names) {
       /^The transaction has expired: it was in no block by 2027-/,
     );
     t.is(await reasonOf(chain.submit(transaction)), "INVALID_REQUEST");
-    t.is(await chain.seal(authority), undefined);
+    t.is((await chain.seal(authority)).block, undefined);
   });
 
   test(`${engine}: what is pending comes back after a restart, in its order, with whose it is`, async (t) => {
@@ -214,7 +217,7 @@ for (const engine of engines.names) {
       hashes,
     );
     t.deepEqual(mempool.stats(), first.mempool.stats());
-    t.is((await chain.seal(authority))!.transactions.length, 3);
+    t.is((await chain.seal(authority)).block!.transactions.length, 3);
   });
 
   test(`${engine}: bytes that somebody changed keep nobody waiting`, async (t) => {
@@ -232,7 +235,7 @@ for (const engine of engines.names) {
           .update({ bytes: Buffer.from(bytes, "hex") }),
       );
     }
-    const block = await chain.seal(authority);
+    const { block } = await chain.seal(authority);
     t.deepEqual(
       block!.transactions.map(({ hash }) => hash),
       [good],
@@ -247,7 +250,7 @@ test("a block that comes while its transaction is being taken leaves nothing pen
   const maker = await start(await engines.open(t, "sqlite"));
   const transaction = program(alice, 1);
   await maker.chain.submit(transaction);
-  const block = await maker.chain.seal(authority);
+  const { block } = await maker.chain.seal(authority);
 
   let inserting = false;
   const { promise, open } = createGate();
@@ -289,7 +292,7 @@ test("an origin has its share, a sender too, and there is room for somebody else
   await chain.submit(program(bob, 2), from("192.0.2.1", true));
   t.is(mempool.stats().refused.share, 1);
   t.is(mempool.stats().largestOrigin, 501 / 10_000);
-  const block = await chain.seal(authority);
+  const { block } = await chain.seal(authority);
   // Of fifty senders at one origin and one at another, his is the second.
   t.is(
     block!.transactions.findIndex(({ hash }) => hash === honest),
@@ -358,7 +361,7 @@ test("a transaction that another address sends at the same time has its own chan
 });
 
 test("what waits is relayed in its turn, and what was refused keeps its sender's later ones back, and nobody else's", async (t) => {
-  let nowMs = 1_800_000_000_000;
+  let nowMs = Date.now();
   const { chain, mempool } = await start(await engines.open(t, "sqlite"), { nowMs: () => nowMs });
   const ofAlice = [];
   for (let nonce = 1; nonce <= 3; nonce++) {

@@ -3,7 +3,7 @@ import { costsOf, createSenderRates } from "../../src/chain/sender-rates.js";
 import { readTransaction } from "../../src/chain/transaction.js";
 import { Failure } from "../../src/rpc/errors.js";
 import { testKey } from "../helpers/keys.js";
-import { commit, createPublic, signTransaction, signZk } from "../helpers/transactions.js";
+import { commit, createPublic, rulesOf, signTransaction, signZk } from "../helpers/transactions.js";
 
 const none = { bytes: 0, programs: 0, leaves: 0 };
 const one = { bytes: 0, programs: 1, leaves: 0 };
@@ -51,10 +51,16 @@ test("a check counts nothing, 0 is no limit, and the largest transaction passes 
 });
 
 test("what a transaction counts as", (t) => {
-  const create = readTransaction(signTransaction(testKey(1), 1, createPublic("a", "{}")));
+  const create = readTransaction(signTransaction(testKey(1), 1, createPublic("a", "{}")), rulesOf());
   t.deepEqual(costsOf(create.body, 100), { bytes: 100, programs: 1, leaves: 0 });
-  const leaf = readTransaction(signZk(testKey(1), 1, commit("1")));
+  const leaf = readTransaction(signZk(testKey(1), 1, commit(`0x${"1".padStart(64, "0")}`)), rulesOf());
   t.deepEqual(costsOf(leaf.body, 50), { bytes: 50, programs: 0, leaves: 1 });
-  const change = { case: "setField" as const, value: { storageAddress: "a", field: "n", value: "1" } };
-  t.deepEqual(costsOf(readTransaction(signTransaction(testKey(1), 1, change)).body, 9), { ...none, bytes: 9 });
+  const change = {
+    case: "setField" as const,
+    value: { storageAddress: `stor-${"a".repeat(40)}`, field: "n", value: "1" },
+  };
+  t.deepEqual(costsOf(readTransaction(signTransaction(testKey(1), 1, change), rulesOf()).body, 9), {
+    ...none,
+    bytes: 9,
+  });
 });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { sha256 } from "../../src/base/hash.js";
 import { StartError } from "../../src/base/start-error.js";
-import { genesisOf } from "../helpers/chain.js";
+import { genesisOf } from "../helpers/genesis.js";
 import { testKey, type TestKey, writeKey } from "../helpers/keys.js";
 import { metricsFlags } from "../helpers/edge-metrics.js";
 import { ask, askJson } from "../helpers/plain-client.js";
@@ -39,8 +39,8 @@ async function statusOf(port: number, transaction: Transaction): Promise<string 
   return status;
 }
 
-const program = (key: TestKey, nonce: number, json = "{}"): Transaction =>
-  signTransaction(key, nonce, createPublic(`p${nonce}`, json));
+const program = (key: TestKey, nonce: number, json = "{}", network?: string): Transaction =>
+  signTransaction(key, nonce, createPublic(`p${nonce}`, json), network === undefined ? {} : { network });
 
 test("a flood from other addresses, with as many keys as they like, delays nobody beyond the second block", async (t) => {
   const node = await startMember(t, { ...strange, "sender-bytes-per-minute": "0", "sender-programs-per-minute": "0" });
@@ -103,26 +103,27 @@ async function prepareListed(t: Teardown) {
   const dir = await temporaryDirectory(t);
   const [authority, ofGenesis, ofFile, stranger] = [testKey(1), testKey(2), testKey(3), testKey(4)];
   const genesis = { ...(JSON.parse(genesisOf(authority)) as object), writers: [ofGenesis.publicKey] };
-  await writeFile(join(dir, "genesis.json"), JSON.stringify(genesis));
+  const text = JSON.stringify(genesis);
+  await writeFile(join(dir, "genesis.json"), text);
   await writeKey(join(dir, "identity.key"), authority);
   await writeFile(join(dir, "writers.json"), JSON.stringify([ofFile.publicKey]));
-  return { dir, authority, ofGenesis, ofFile, stranger };
+  return { dir, network: sha256(text), authority, ofGenesis, ofFile, stranger };
 }
 
 test("where writers are listed, nobody else's transactions are taken", async (t) => {
-  const { dir, authority, ofGenesis, ofFile, stranger } = await prepareListed(t);
+  const { dir, network, authority, ofGenesis, ofFile, stranger } = await prepareListed(t);
   const flags = { genesis: "genesis.json", writers: "listed", "writers-file": "writers.json" };
   const node = await startTestNode(t, flags, dir);
   for (const key of [authority, ofGenesis, ofFile]) {
-    t.truthy((await submit(node.port, program(key, 1), "127.0.0.1")).hash);
+    t.truthy((await submit(node.port, program(key, 1, "{}", network), "127.0.0.1")).hash);
   }
-  const refused = await submit(node.port, program(stranger, 1), "127.0.0.1");
+  const refused = await submit(node.port, program(stranger, 1, "{}", network), "127.0.0.1");
   t.like(refused, { errorCode: "PERMISSION_DENIED" });
   t.regex(refused.error!, /listed writers only/);
   // It is this node's rule, and none of the chain: a block with a stranger's transaction is a block.
   await node.stop();
   const open = await startTestNode(t, {}, dir);
-  t.truthy((await submit(open.port, program(stranger, 1), "127.0.0.1")).hash);
+  t.truthy((await submit(open.port, program(stranger, 1, "{}", network), "127.0.0.1")).hash);
 });
 
 test("a file of writers that cannot be used stops the start", async (t) => {
