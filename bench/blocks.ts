@@ -11,6 +11,7 @@ import { AccessMode } from "../gen/gatehouse/storage/v1/storage_pb.js";
 import { sha256 } from "../src/base/hash.js";
 import type { NodeKey } from "../src/base/node-key.js";
 import { type Chain, createChain } from "../src/chain/chain.js";
+import { openMempool } from "../src/chain/mempool.js";
 import { createChainStore } from "../src/chain/chain-store.js";
 import { migrate } from "../src/db/migrate.js";
 import { openDatabase } from "../src/db/open.js";
@@ -29,11 +30,8 @@ export async function withChain<T>(
   await migrate(database);
   const store = createChainStore(database, stateIn);
   const genesis = {
-    text: genesisText,
-    hash: sha256(genesisText),
-    authorities: [key.publicKey],
-    followers: [],
-    timestampMs: 0,
+    ...{ text: genesisText, hash: sha256(genesisText), timestampMs: 0 },
+    ...{ authorities: [key.publicKey], followers: [], writers: [] },
   };
   await store.insertGenesis(genesis);
   const workerPool = createWorkerPool();
@@ -41,6 +39,15 @@ export async function withChain<T>(
   const zk = createZkChanges({ newest, workerPool, verificationKey: undefined, authorities: genesis.authorities });
   const chain = createChain({
     store,
+    mempool: await openMempool({
+      store,
+      rates: { bytes: 0, programs: 0, leaves: 0 },
+      mayWrite: () => true,
+      nowMs: Date.now,
+      onError: (error) => {
+        throw error;
+      },
+    }),
     genesis,
     head: await store.head(),
     effects: createEffects(zk),

@@ -1,21 +1,17 @@
 /** Blocks, and the transactions in them, in the database. */
 import { create } from "@bufbuild/protobuf";
+import { randomBytes } from "node:crypto";
 import { BlockSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { inChunks } from "../db/chunks.js";
-import type { Queries } from "../db/database.js";
+import type { DatabasePart, Queries } from "../db/database.js";
 import type { Blocks } from "./store.js";
 import type { ReadBlock, ReadTransaction } from "./transaction.js";
 
 /** The stored blocks. */
-export interface BlockStore extends Omit<Blocks, "insertGenesis"> {
-  /** The block that a transaction is in. */
-  blockOf(transactionHash: string): Promise<bigint | undefined>;
-}
+export type BlockStore = Omit<Blocks, "insertGenesis">;
 
 /** Blocks as they are stored; inside one transaction, or each change by itself. */
-export interface BlockChanges extends Pick<Blocks, "insertGenesis"> {
-  /** Which of these transactions are in a block. */
-  included(hashes: readonly string[]): Promise<Set<string>>;
+export interface BlockChanges extends Pick<Blocks, "insertGenesis" | "included"> {
   insertBlock(block: ReadBlock): Promise<void>;
   /** Puts transactions into a block, in their order. */
   insertTransactions(transactions: readonly ReadTransaction[], blockNumber: bigint): Promise<void>;
@@ -43,6 +39,8 @@ interface WeightRow {
 }
 
 const noBytes = new Uint8Array();
+/** How much is written to try whether writes go through: too much for any engine to keep in its memory alone. */
+const triedBytes = 4 * 1024 * 1024;
 
 /** Builds the reads. */
 export function createBlockStore(db: Queries): BlockStore {
@@ -111,7 +109,35 @@ export function createBlockStore(db: Queries): BlockStore {
       );
       return row && BigInt(row.block_number);
     },
+
+    included: (hashes) => findIncluded(db, hashes),
   };
+}
+
+async function findIncluded(db: Queries, hashes: readonly string[]): Promise<Set<string>> {
+  const found = new Set<string>();
+  for (const some of inChunks(hashes)) {
+    const rows = await db.rows<{ hash: string }>((sql) => sql("transactions").whereIn("hash", some).select("hash"));
+    rows.forEach(({ hash }) => found.add(hash));
+  }
+  return found;
+}
+
+/** Writes as much as a large block does and takes it back. Rejects as that block would. */
+export async function tryWrite({ transaction }: Pick<DatabasePart, "transaction">): Promise<void> {
+  const enough = new Error("There is room.");
+  const tried = {
+    ...{ hash: "0", block_number: -1, position: 0 },
+    ...{ body: randomBytes(triedBytes), signature: Buffer.alloc(0) },
+  };
+  await transaction(async (db) => {
+    await db.run((sql) => sql("transactions").insert(tried));
+    throw enough;
+  }).catch((error: unknown) => {
+    if (error !== enough) {
+      throw error;
+    }
+  });
 }
 
 /** Builds the changes. */
@@ -121,14 +147,7 @@ export function createBlockChanges(db: Queries): BlockChanges {
       await db.run((sql) => sql("blocks").insert({ number: 0, hash, timestamp_ms: timestampMs, genesis: text }));
     },
 
-    async included(hashes) {
-      const found = new Set<string>();
-      for (const some of inChunks(hashes)) {
-        const rows = await db.rows<{ hash: string }>((sql) => sql("transactions").whereIn("hash", some).select("hash"));
-        rows.forEach(({ hash }) => found.add(hash));
-      }
-      return found;
-    },
+    included: (hashes) => findIncluded(db, hashes),
 
     async insertBlock({ hash, header, signed }) {
       await db.run((sql) =>

@@ -6,7 +6,7 @@ import type { BlockHeader, Transaction } from "../../gen/gatehouse/chain/v1/bloc
 import { Failure } from "../rpc/errors.js";
 import type { BlockEffects, Effects } from "./effects.js";
 import type { Genesis } from "./genesis.js";
-import { beginInclusion, type Inclusion, inNonceOrder } from "./inclusion.js";
+import { beginInclusion, type Inclusion } from "./inclusion.js";
 import type { ChainChanges, ChainHead, ChainStore } from "./store.js";
 import { type ChainRules, type ReadBlock, type ReadTransaction, readTransaction, signBlock } from "./transaction.js";
 import { maxBlockWork } from "./work.js";
@@ -29,7 +29,7 @@ export interface SealingKey {
 
 /** Bounds of a block that this node makes. */
 export const maxBlockTransactions = 1_000;
-const maxBlockBytes = 3 * 1024 * 1024;
+export const maxBlockBytes = 3 * 1024 * 1024;
 /** How far a block may be ahead of this node's clock. */
 const maxAheadMs = 60_000;
 
@@ -116,7 +116,7 @@ export async function makeNext<State>(
   const readable = await readWhatIsValid(candidates, rules, rejected);
   return await store.write(async (changes, state) => {
     const begun = begin(effects, header, state);
-    const { included, deferredCount } = await includeWhatFits(inNonceOrder(readable), {
+    const { included, deferredCount } = await includeWhatFits(readable, {
       inclusion: await beginInclusion(changes, readable, begun, Number(header.timestampMs)),
       changes,
       rejected,

@@ -1,7 +1,8 @@
 /** The chain in the database: its blocks, its mempool and its senders, put together. */
 import type { Database, DatabaseTransaction, Queries } from "../db/database.js";
-import { createBlockChanges, createBlockStore } from "./block-store.js";
-import { createMempoolChanges, createMempoolStore, tryWrite } from "./mempool-store.js";
+import { createBlockChanges, createBlockStore, tryWrite } from "./block-store.js";
+import { findFate } from "./fate.js";
+import { createMempoolStore } from "./mempool-store.js";
 import { createSenderStore } from "./sender-store.js";
 import type { ChainChanges, ChainStore } from "./store.js";
 
@@ -13,23 +14,22 @@ import type { ChainChanges, ChainStore } from "./store.js";
 export function createChainStore<State>(database: Database, stateIn: (db: Queries) => State): ChainStore<State> {
   const { read, write } = database;
   const blocks = createBlockStore(read);
-  const mempool = createMempoolStore(database);
+  const mempool = createMempoolStore(database.mempool);
   return {
     ...blocks,
-    ...mempool,
+    mempool,
     insertGenesis: (genesis) => createBlockChanges(write).insertGenesis(genesis),
     lastNonce: (sender) => createSenderStore(read).lastNonce(sender),
-    async fate(hash) {
-      // In the order in which it moves: what is gone from one place has arrived at the next one already.
-      if (await mempool.isPending(hash)) {
-        return { status: "pending" };
-      }
-      const blockNumber = await blocks.blockOf(hash);
-      if (blockNumber !== undefined) {
-        return { status: "included", blockNumber };
-      }
-      const reason = await mempool.rejectionOf(hash);
-      return reason === undefined ? undefined : { status: "rejected", reason };
+    fate: (hash) =>
+      findFate(hash, {
+        isPending: (asked) => mempool.isPending(asked),
+        blockOf: (asked) => blocks.blockOf(asked),
+        rejectionOf: (asked) => mempool.rejectionOf(asked),
+      }),
+    oldestPending: (limit) => mempool.oldestPending(limit),
+    async pendingCount() {
+      const [count] = await Promise.all([mempool.pendingCount(), read.first((sql) => sql("senders").select("nonce"))]);
+      return count;
     },
     tryWrite: () => tryWrite(database),
     write: (work) => database.transaction((db) => work(changesIn(db), stateIn(db))),
@@ -38,7 +38,6 @@ export function createChainStore<State>(database: Database, stateIn: (db: Querie
 
 function changesIn(db: DatabaseTransaction): ChainChanges {
   const blocks = createBlockChanges(db);
-  const mempool = createMempoolChanges(db);
   const senders = createSenderStore(db);
   return {
     attempt: (work) => db.attempt(work),
@@ -48,9 +47,7 @@ function changesIn(db: DatabaseTransaction): ChainChanges {
       await blocks.insertTransactions(transactions, blockNumber);
       // The last one of each sender has its largest nonce.
       await senders.saveNonces(new Map(transactions.map(({ body }) => [body.sender, body.nonce])));
-      await mempool.remove(transactions.map(({ hash }) => hash));
     },
     insertBlock: (block) => blocks.insertBlock(block),
-    reject: (hash, reason, rejectedMs) => mempool.reject(hash, reason, rejectedMs),
   };
 }

@@ -12,17 +12,20 @@ import {
   type BlockParts,
   type Made,
   makeNext,
+  maxBlockBytes,
   maxBlockTransactions,
   rulesOf,
   type SealingKey,
 } from "./blocks.js";
 import { checkLifetime, checkNonce } from "./inclusion.js";
-import { createMempoolBound } from "./mempool-bound.js";
+import type { Mempool } from "./mempool.js";
+import type { Origin } from "./mempool-admission.js";
 import type { ChainHead } from "./store.js";
-import { encodeTransaction, type ReadBlock, readBlock, readTransaction } from "./transaction.js";
+import { type ReadBlock, readBlock, readTransaction } from "./transaction.js";
 
 /** What the chain needs. */
 export interface ChainParts<State> extends BlockParts<State> {
+  readonly mempool: Mempool;
   /** The newest block; undefined when the stored chain cannot be followed. */
   readonly head: ChainHead | undefined;
   /** Hears of a block once it is in the database, before anybody else does. */
@@ -36,9 +39,10 @@ export interface Chain {
   /**
    * Puts a transaction into the mempool and gives its hash.
    *
-   * @throws Failure INVALID_REQUEST, INVALID_SIGNATURE, OVERLOADED, STATE_NOT_READY
+   * @param origin left out for this node itself, which no share or rate holds for.
+   * @throws Failure INVALID_REQUEST, INVALID_SIGNATURE, PERMISSION_DENIED, RATE_LIMITED, OVERLOADED, STATE_NOT_READY
    */
-  submit(transaction: Transaction): Promise<string>;
+  submit(transaction: Transaction, origin?: Origin): Promise<string>;
   /**
    * Applies the next block; one that is applied already changes nothing. Gives its hash.
    *
@@ -54,13 +58,11 @@ export interface Chain {
 
 /** Builds the chain. */
 export function createChain<State>(parts: ChainParts<State>): Chain {
-  const { store, onApplied, onUnexpected, nowMs } = parts;
+  const { store, mempool, onApplied, onUnexpected, nowMs } = parts;
   const rules = rulesOf(parts);
   let { head } = parts;
   let most = maxBlockTransactions;
   let last: Promise<unknown> = Promise.resolve();
-  const mempool = createMempoolBound(store);
-  let lastReceivedMs = 0;
 
   /** Blocks are made and applied one at a time. */
   function inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -80,7 +82,6 @@ export function createChain<State>(parts: ChainParts<State>): Chain {
     const { hash, header, signed } = block;
     const { genesisHash } = needHead();
     const { number, timestampMs } = header;
-    mempool.recount();
     head = { number, hash, timestampMs, genesisHash, header: signed.header, signature: signed.signature };
     onApplied(block);
   }
@@ -88,24 +89,17 @@ export function createChain<State>(parts: ChainParts<State>): Chain {
   return {
     head: () => head,
 
-    async submit(signed) {
+    async submit(signed, origin) {
       needHead();
       const transaction = readTransaction(signed, rules);
       const { hash, body } = transaction;
-      const fate = await store.fate(hash);
-      if (fate?.status === "pending" || fate?.status === "included") {
-        return hash;
-      }
-      checkLifetime(body, nowMs());
-      checkNonce(body.nonce, await store.lastNonce(body.sender));
-      const { number, timestampMs } = needHead();
-      const timeMs = Math.max(nowMs(), Number(timestampMs));
-      await parts.effects.check(transaction, { number: number + 1n, timeMs });
-      const bytes = encodeTransaction(signed);
-      await mempool.takeRoom(bytes.length);
-      // No two alike, so that they are relayed in the order in which they came.
-      lastReceivedMs = Math.max(nowMs(), lastReceivedMs + 1);
-      await store.insertPending(transaction, bytes, lastReceivedMs);
+      await mempool.admit(transaction, origin, async () => {
+        checkLifetime(body, nowMs());
+        checkNonce(body.nonce, await store.lastNonce(body.sender));
+        const { number, timestampMs } = needHead();
+        const timeMs = Math.max(nowMs(), Number(timestampMs));
+        await parts.effects.check(transaction, { number: number + 1n, timeMs });
+      });
       return hash;
     },
 
@@ -119,6 +113,7 @@ export function createChain<State>(parts: ChainParts<State>): Chain {
         }
         await applyNext(block, before, parts);
         follow(block);
+        await mempool.settle(hashesOf(block), new Map());
         return block.hash;
       });
     },
@@ -127,18 +122,19 @@ export function createChain<State>(parts: ChainParts<State>): Chain {
   };
 
   async function sealNext(key: SealingKey): Promise<Made> {
-    const candidates = await store.pending(most);
+    const candidates: Transaction[] = [];
+    for await (const portion of mempool.candidates({ count: most, bytes: maxBlockBytes })) {
+      candidates.push(...portion.map(({ transaction }) => transaction));
+    }
     if (candidates.length === 0) {
       return { block: undefined, rejected: [], deferredCount: 0 };
     }
     const made = await makeOrBlame(key, candidates);
-    for (const { hash, reason } of made.rejected) {
-      await store.write((changes) => changes.reject(hash, reason, nowMs()));
-    }
-    mempool.recount();
     if (made.block !== undefined) {
       follow(made.block);
     }
+    const rejected = new Map(made.rejected.map(({ hash, reason }) => [hash, reason]));
+    await mempool.settle(made.block === undefined ? [] : hashesOf(made.block), rejected);
     return made;
   }
 
@@ -164,4 +160,8 @@ export function createChain<State>(parts: ChainParts<State>): Chain {
       return { block: undefined, rejected: [{ hash, reason: cannotBeApplied }], deferredCount: 0 };
     }
   }
+}
+
+function hashesOf({ transactions }: ReadBlock): string[] {
+  return transactions.map(({ hash }) => hash);
 }

@@ -15,6 +15,8 @@ export interface Genesis {
   readonly authorities: readonly string[];
   /** Public keys of further nodes that may follow where followers are listed, in the same form. */
   readonly followers: readonly string[];
+  /** Public keys that may write where only listed ones may, beside the authorities. */
+  readonly writers: readonly string[];
   /** Time of block 0 in milliseconds since the epoch. */
   readonly timestampMs: number;
 }
@@ -31,6 +33,7 @@ const genesisFile = z.looseObject({
   timestamp: z.number().int().min(0).max(Number.MAX_SAFE_INTEGER).optional(),
   authorities: keys.optional(),
   followers: keys.optional(),
+  writers: keys.optional(),
 });
 
 /**
@@ -104,6 +107,6 @@ function parseGenesis(path: string, text: string): Genesis {
       `The genesis file ${path} is not usable${place === "" ? "" : ` at ${place}`}: ${issue?.message ?? "wrong shape"}.`,
     );
   }
-  const { authorities = [], followers = [], timestamp = 0 } = parsed.data;
-  return { text, hash: sha256(text), authorities, followers, timestampMs: timestamp };
+  const { authorities = [], followers = [], writers = [], timestamp = 0 } = parsed.data;
+  return { text, hash: sha256(text), authorities, followers, writers, timestampMs: timestamp };
 }

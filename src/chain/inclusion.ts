@@ -1,4 +1,4 @@
-/** Which transactions fit into a block, and in which order. */
+/** Which transactions fit into a block. */
 import type { TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { Failure } from "../rpc/errors.js";
 import type { BlockEffects } from "./effects.js";
@@ -91,14 +91,4 @@ export function checkLifetime(body: Pick<TransactionBody, "expiresMs">, nowMs: n
 function toTime(ms: bigint): string {
   const time = new Date(Number(ms));
   return Number.isNaN(time.getTime()) ? `${ms} ms` : time.toISOString();
-}
-
-/** The order in which they came, but those of one sender by their nonces. */
-export function inNonceOrder(transactions: readonly ReadTransaction[]): ReadTransaction[] {
-  const bySender = new Map<string, ReadTransaction[]>();
-  for (const transaction of transactions.toSorted((a, b) => (a.body.nonce < b.body.nonce ? -1 : 1))) {
-    const { sender } = transaction.body;
-    bySender.set(sender, [...(bySender.get(sender) ?? []), transaction]);
-  }
-  return transactions.map(({ body }) => bySender.get(body.sender)!.shift()!);
 }

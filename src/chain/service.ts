@@ -1,4 +1,5 @@
 /** The chain service, and the consensus service of the internal port. */
+import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { type ChainService, type ConsensusService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { maxAnswerBytes } from "../base/answer-budget.js";
 import { createOneAtATime } from "../base/one-at-a-time.js";
@@ -8,7 +9,7 @@ import type { Caller, Implementation } from "../rpc/service.js";
 import type { Chain } from "./chain.js";
 import type { Disclose } from "./disclosure.js";
 import type { BlockName, BlockWeight, ChainStore, StoredBlock } from "./store.js";
-import { describeBlock, describeTransaction } from "./transaction.js";
+import { describeBlock } from "./transaction.js";
 
 const statuses = {
   pending: TransactionStatus.PENDING,
@@ -18,8 +19,6 @@ const statuses = {
 
 /** Most pending transactions of one answer. */
 const mostPending = 200;
-/** Most bytes of pending transactions that are read at once: what is told of them is short, and they are not. */
-const pendingPortionBytes = 4 * 1024 * 1024;
 
 /** Blocks larger than this are read one after the other. */
 const largeBytes = 64 * 1024;
@@ -35,8 +34,11 @@ const aboutTransactionBytes = 68 + 14;
  * @param disclose what of blocks its callers are given.
  */
 export function createChainService(
-  chain: Pick<Chain, "head" | "submit">,
-  store: Pick<ChainStore, "block" | "weighBlock" | "fate" | "pendingPortions">,
+  chain: Pick<Chain, "head"> & {
+    /** Takes a transaction that comes from this address, and gives its hash. */
+    submit(transaction: Transaction, address: string): Promise<string>;
+  },
+  store: Pick<ChainStore, "block" | "weighBlock" | "fate" | "oldestPending">,
   disclose: Disclose,
 ): Implementation<typeof ChainService> {
   // What is large does not pile up in memory, however many ask at once.
@@ -81,7 +83,10 @@ export function createChainService(
       if (limit < 1 || limit > mostPending) {
         throw new Failure("INVALID_REQUEST", `limit must be a whole number from 1 to ${mostPending}.`);
       }
-      return { transactions: await readInTurn(() => readPending(store, limit)) };
+      const pending = await store.oldestPending(limit);
+      return {
+        transactions: pending.map(({ hash, sender, nonce, timestampMs }) => ({ hash, sender, nonce, timestampMs })),
+      };
     },
 
     async *listBlocks({ fromNumber }, { caller, signal }) {
@@ -95,11 +100,11 @@ export function createChainService(
       }
     },
 
-    async submitTransaction({ transaction }) {
+    async submitTransaction({ transaction }, { caller }) {
       if (transaction === undefined) {
         throw new Failure("INVALID_REQUEST", "The request must hold a transaction.");
       }
-      return { hash: await chain.submit(transaction) };
+      return { hash: await chain.submit(transaction, caller.address) };
     },
 
     async getTransaction(request) {
@@ -111,14 +116,6 @@ export function createChainService(
       return { hash, ...fate, status: statuses[fate.status] };
     },
   };
-}
-
-async function readPending(store: Pick<ChainStore, "pendingPortions">, limit: number) {
-  const transactions: ReturnType<typeof describeTransaction>[] = [];
-  for await (const portion of store.pendingPortions(limit, pendingPortionBytes)) {
-    transactions.push(...portion.map(describeTransaction));
-  }
-  return transactions;
 }
 
 function needBlock(number: bigint, stored: StoredBlock | undefined): StoredBlock {

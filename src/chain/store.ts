@@ -44,6 +44,10 @@ export interface Blocks {
   block(number: bigint): Promise<StoredBlock | undefined>;
   /** How large a block from 1 on is, found by its number, or its hash: 0x and 64 lower-case hex digits. */
   weighBlock(by: BlockName): Promise<BlockWeight | undefined>;
+  /** The block that a transaction is in. */
+  blockOf(transactionHash: string): Promise<bigint | undefined>;
+  /** Which of these transactions are in a block. */
+  included(hashes: readonly string[]): Promise<Set<string>>;
 }
 
 /** What became of a transaction. */
@@ -51,6 +55,26 @@ export type TransactionFate =
   | { readonly status: "pending" }
   | { readonly status: "included"; readonly blockNumber: bigint }
   | { readonly status: "rejected"; readonly reason: string };
+
+/** What is told of a pending transaction. */
+export interface PendingSummary {
+  /** 0x and 64 lower-case hex digits. */
+  readonly hash: string;
+  readonly sender: string;
+  readonly nonce: bigint;
+  /** As its sender wrote it. */
+  readonly timestampMs: bigint;
+}
+
+/** A pending transaction without its bytes. */
+export interface PendingEntry extends PendingSummary {
+  /** Of it and its signature, encoded. */
+  readonly sizeBytes: number;
+  /** The address, or the /64 of IPv6, that it came from; undefined when this node made it itself. */
+  readonly origin: string | undefined;
+  readonly receivedMs: number;
+  readonly expiresMs: number;
+}
 
 /** A transaction of the mempool. */
 export interface PendingTransaction {
@@ -61,28 +85,53 @@ export interface PendingTransaction {
 /** Whom transactions are relayed to. */
 export type RelayTarget = "authority" | "peer";
 
-/** How full the mempool is. */
+/** How full the mempool is, or how much of it somebody has. */
 export interface MempoolSize {
   readonly count: number;
   readonly bytes: number;
 }
 
-/** The mempool. */
-export interface Mempool {
-  pendingCount(): Promise<number>;
-  mempoolSize(): Promise<MempoolSize>;
-  /** Puts a transaction into the mempool; nothing when it is there already. */
-  insertPending(transaction: ReadTransaction, bytes: Uint8Array, receivedMs: number): Promise<void>;
+/** Why a transaction gets into no block. */
+export interface Rejection {
+  readonly hash: string;
+  readonly reason: string;
+  readonly rejectedMs: number;
+  /** It is remembered until then, at least. */
+  readonly expiresMs: number;
+}
+
+/** What leaves the mempool. */
+export interface Settled {
+  /** Hashes of what is in a block. */
+  readonly included: readonly string[];
+  readonly rejected: readonly Rejection[];
+}
+
+/** What is told of the mempool, and of what became of transactions. */
+export interface MempoolView {
+  /** What became of a transaction; undefined when nothing is known of it. */
+  fate(hash: string): Promise<TransactionFate | undefined>;
   /** The oldest pending transactions. */
-  pending(limit: number): Promise<Transaction[]>;
-  /** The same, a few at a time: no portion has more than so many bytes unless it is one transaction. */
-  pendingPortions(limit: number, portionBytes: number): AsyncIterable<Transaction[]>;
-  /** The oldest pending transactions that were not relayed to such a node since then, milliseconds since the epoch. */
-  pendingToRelay(to: RelayTarget, relayedBeforeMs: number, limit: number): Promise<PendingTransaction[]>;
-  /** Remembers that transactions were relayed. */
-  markRelayed(to: RelayTarget, hashes: readonly string[], relayedMs: number): Promise<void>;
-  /** Hashes of pending transactions that came before then, milliseconds since the epoch. */
-  pendingSince(receivedBeforeMs: number, limit: number): Promise<string[]>;
+  oldestPending(limit: number): Promise<readonly PendingSummary[]>;
+}
+
+/** The stored mempool. */
+export interface MempoolStore {
+  pendingCount(): Promise<number>;
+  oldestPending(limit: number): Promise<PendingEntry[]>;
+  isPending(hash: string): Promise<boolean>;
+  /** Why a transaction was turned away; undefined when it was not, or that is forgotten. */
+  rejectionOf(hash: string): Promise<string | undefined>;
+  /** Stores a pending transaction; nothing when it is there already. */
+  insertPending(entry: PendingEntry, bytes: Uint8Array): Promise<void>;
+  /** Pending transactions by their hashes: undefined for one that cannot be read, none for one that is not there. */
+  readPending(hashes: readonly string[]): Promise<Map<string, Transaction | undefined>>;
+  /** Takes transactions out, and remembers why those that are in no block are not; all of that, or nothing. */
+  settle(settled: Settled): Promise<void>;
+  /** Forgets rejections of what expired before then, and the oldest of too many. */
+  forgetRejected(expiredBeforeMs: number): Promise<void>;
+  /** Writes as much as a large transaction has and takes it back. Rejects as that transaction would. */
+  tryWrite(): Promise<void>;
 }
 
 /** Who sent transactions that are in blocks. */
@@ -96,9 +145,10 @@ export interface Senders {
  *
  * @typeParam State what transactions change, beside the chain itself.
  */
-export interface ChainStore<State = unknown> extends Blocks, Mempool, Senders {
-  /** What became of a transaction; undefined when nothing is known of it. */
-  fate(hash: string): Promise<TransactionFate | undefined>;
+export interface ChainStore<State = unknown> extends Blocks, MempoolView, Senders {
+  readonly mempool: MempoolStore;
+  /** Counts what is pending. Rejects when either part of the database does not answer. */
+  pendingCount(): Promise<number>;
   /** Runs `work`: all of its changes of the chain and of the state are stored, or none when it throws. */
   write<T>(work: (changes: ChainChanges, state: State) => Promise<T>): Promise<T>;
   /** Writes as much as a large block does and takes it back. Rejects as that block would. */
@@ -113,9 +163,7 @@ export interface ChainChanges {
   included(hashes: readonly string[]): Promise<Set<string>>;
   /** Largest nonce in a block of each of these senders that has one. */
   lastNonces(senders: readonly string[]): Promise<Map<string, bigint>>;
-  /** Puts transactions into a block, in their order, and takes them out of the mempool. */
+  /** Puts transactions into a block, in their order. */
   insertTransactions(transactions: readonly ReadTransaction[], blockNumber: bigint): Promise<void>;
   insertBlock(block: ReadBlock): Promise<void>;
-  /** Takes a transaction out of the mempool and remembers why. */
-  reject(hash: string, reason: string, rejectedMs: number): Promise<void>;
 }

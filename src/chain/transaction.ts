@@ -155,12 +155,6 @@ export function describeHeader(header: Uint8Array): BlockHeader {
   return fromBinary(BlockHeaderSchema, header);
 }
 
-/** A transaction of the mempool, in words; its signature was verified when it came. */
-export function describeTransaction({ body }: Pick<Transaction, "body">) {
-  const { sender, nonce, timestampMs } = fromBinary(TransactionBodySchema, body);
-  return { hash: sha256(body), sender, nonce, timestampMs };
-}
-
 /** A transaction as the mempool keeps it. */
 export function encodeTransaction(signed: Transaction): Uint8Array {
   return toBinary(TransactionSchema, signed);

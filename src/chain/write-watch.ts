@@ -1,7 +1,8 @@
 /**
  * Watches whether the database takes writes. Reads may well go on where it does not, on a full disk or behind somebody
- * else's lock, so the pending count alone does not tell. While writes fail, one that is taken back is tried again and
- * again, so that the trouble is known to be over before anybody has to find out.
+ * else's lock, so the pending count alone does not tell. While writes to a part of it fail, one that is taken back is
+ * tried again and again, so that the trouble is known to be over before anybody has to find out. Who waited too long for
+ * others of this node met no trouble: the database is busy, and takes writes.
  */
 import { toFailure } from "../rpc/errors.js";
 import type { ChainStore } from "./store.js";
@@ -24,43 +25,63 @@ export interface WatchedStore<State> {
 
 /** Puts a watch before the writes of a store. */
 export function watchWrites<State>({ store, retryEveryMs, onChange }: WriteWatchParts<State>): WatchedStore<State> {
-  let isTroubled = false;
+  const troubled = new Set<object>();
+  const timers = new Set<NodeJS.Timeout>();
   let isStopped = false;
-  let timer: NodeJS.Timeout | undefined;
 
-  async function watch<T>(write: () => Promise<T>): Promise<T> {
-    try {
-      const result = await write();
-      settle(undefined);
-      return result;
-    } catch (error) {
-      if (toFailure(error).reason === "DATABASE_UNAVAILABLE") {
-        settle(error);
+  /** A watch over a part of the database: that writes to another one go through says nothing of it. */
+  function watchPart(part: { tryWrite(): Promise<void> }) {
+    let timer: NodeJS.Timeout | undefined;
+
+    async function watch<T>(write: () => Promise<T>): Promise<T> {
+      try {
+        const result = await write();
+        settle(undefined);
+        return result;
+      } catch (error) {
+        if (toFailure(error).reason === "DATABASE_UNAVAILABLE") {
+          settle(error);
+        }
+        throw error;
       }
-      throw error;
     }
+
+    function settle(trouble: unknown): void {
+      const wasTroubled = troubled.size > 0;
+      if (trouble === undefined) {
+        troubled.delete(part);
+      } else {
+        troubled.add(part);
+      }
+      if (troubled.size > 0 !== wasTroubled) {
+        onChange(trouble);
+      }
+      clearTimeout(timer);
+      timers.delete(timer!);
+      if (trouble !== undefined && !isStopped) {
+        timer = setTimeout(() => void watch(() => part.tryWrite()).catch(() => undefined), retryEveryMs);
+        timers.add(timer);
+      }
+    }
+
+    return watch;
   }
 
-  function settle(trouble: unknown): void {
-    if ((trouble !== undefined) !== isTroubled) {
-      isTroubled = trouble !== undefined;
-      onChange(trouble);
-    }
-    clearTimeout(timer);
-    if (isTroubled && !isStopped) {
-      timer = setTimeout(() => void watch(() => store.tryWrite()).catch(() => undefined), retryEveryMs);
-    }
-  }
-
+  const watchBlocks = watchPart(store);
+  const watchMempool = watchPart(store.mempool);
   return {
     store: {
       ...store,
-      insertPending: (...given) => watch(() => store.insertPending(...given)),
-      write: (work) => watch(() => store.write(work)),
+      mempool: {
+        ...store.mempool,
+        insertPending: (...given) => watchMempool(() => store.mempool.insertPending(...given)),
+        settle: (settled) => watchMempool(() => store.mempool.settle(settled)),
+      },
+      write: (work) => watchBlocks(() => store.write(work)),
     },
     stop() {
       isStopped = true;
-      clearTimeout(timer);
+      timers.forEach((timer) => clearTimeout(timer));
     },
   };
 }

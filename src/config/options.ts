@@ -138,7 +138,31 @@ export const optionsByKey = declareOptions({
   rateLimitExempt: {
     type: addressRanges,
     fallback: "127.0.0.0/8,::1/128",
-    description: "Addresses that are not counted.",
+    description: "Addresses that are not counted, whose transactions no share or rate holds for.",
+  },
+  senderBytesPerMinute: {
+    type: count("BYTES", "a whole number from 0 (no limit)"),
+    fallback: "8388608",
+    description: "Bytes of transactions a minute of one sender, and of one address.",
+  },
+  senderProgramsPerMinute: {
+    type: count("NUMBER", "a whole number from 0 (no limit)"),
+    fallback: "60",
+    description: "New programs a minute of one sender, and of one address.",
+  },
+  senderLeavesPerMinute: {
+    type: count("NUMBER", "a whole number from 0 (no limit)"),
+    fallback: "60",
+    description: "New commitments a minute of one sender, and of one address; at 100 one fills the tree in a week.",
+  },
+  writers: {
+    type: oneOf("RULE", ["open", "listed"]),
+    fallback: "open",
+    description: "Whose transactions are taken: anybody's, or those of keys in the genesis and in --writers-file.",
+  },
+  writersFile: {
+    type: path("FILE"),
+    description: "Keys that may write with --writers listed, beside those in the genesis (JSON).",
   },
   connectionsPerAddress: {
     type: count("NUMBER", "a whole number from 0 (no limit)"),

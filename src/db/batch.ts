@@ -1,5 +1,5 @@
 /**
- * Joins reads that would wait for each other: the first goes to the database at once, and those that arrive while it is
+ * Joins queries that would wait for each other: the first goes to the database at once, and those that arrive while it is
  * under way go together, as one query. What a query costs beside its rows is paid once for all of them.
  */
 
@@ -15,8 +15,11 @@ interface Waiting<Key, Found> {
   readonly reject: (error: unknown) => void;
 }
 
-/** A read of one key. Never more than `maxKeys` are in one query, so that the rows of one do not fill the memory. */
-function batch<Key, Found>(findMany: FindMany<Key, Found>, maxKeys: number): (key: Key) => Promise<Found | undefined> {
+/** A read of one key, or a write of one row. Never more than `maxKeys` are in one query, so that the rows of one do not fill the memory. */
+export function batch<Key, Found>(
+  findMany: FindMany<Key, Found>,
+  maxKeys: number,
+): (key: Key) => Promise<Found | undefined> {
   let waiting: Waiting<Key, Found>[] = [];
   let isUnderWay = false;
 

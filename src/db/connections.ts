@@ -1,6 +1,6 @@
-/** The two pools of a database, whatever the engine: connections for reads, and the one for writes. */
+/** The two pools of a part of a database, whatever the engine: connections for reads, and the one for writes. */
 import knex, { type Knex } from "knex";
-import type { Database, DatabaseError, Queries } from "./database.js";
+import type { DatabaseError, DatabasePart, Queries } from "./database.js";
 import { createQueries, type EngineWords, runTransaction } from "./queries.js";
 
 /** What an engine's pools are made of. */
@@ -25,12 +25,17 @@ const ignore = (): void => undefined;
 /** Everything that knex would print is thrown as well. */
 const silent = { debug: ignore, warn: ignore, error: ignore, deprecate: ignore };
 
+/** Connections to a part of a database. */
+export interface Connections extends DatabasePart {
+  close(): Promise<void>;
+}
+
 /**
  * Opens the pools.
  *
  * @throws DatabaseError
  */
-export async function openConnections(parts: ConnectionsParts): Promise<Database> {
+export async function openConnections(parts: ConnectionsParts): Promise<Connections> {
   const { words, settings, readers, question, explain, prepare } = parts;
   const open = (connections: number): Knex =>
     knex({
@@ -49,10 +54,18 @@ export async function openConnections(parts: ConnectionsParts): Promise<Database
     await close();
     throw explain(error);
   }
+  const written = { ...words, isBusy: () => isInUse(writer) };
   return {
     read: createQueries(reader, words, prepare),
-    write: createQueries(writer, words),
-    transaction: (work) => runTransaction(writer, words, work),
+    write: createQueries(writer, written),
+    transaction: (work) => runTransaction(writer, written, work),
     close,
   };
+}
+
+/** Whether somebody of this process has the connection: who waits for it waits for no database. */
+function isInUse(pool: Knex): boolean {
+  // It has none once it is closed.
+  const { pool: connections } = pool.client as { readonly pool?: { numUsed(): number } };
+  return connections !== undefined && connections.numUsed() > 0;
 }

@@ -45,14 +45,23 @@ export interface DatabaseTransaction extends Queries {
   attempt<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/** An open database. */
-export interface Database {
+/** A part of a database, with a writer of its own: who writes to one part never waits for who writes to another. */
+export interface DatabasePart {
   /** For reads: several connections, none of which waits for the writer. */
   readonly read: Queries;
   /** For writes: one connection, so that writers queue here and not inside the engine. */
   readonly write: Queries;
   /** Runs work in one transaction of the writer: all of its changes are stored, or none when it throws. */
   readonly transaction: <T>(work: (db: DatabaseTransaction) => Promise<T>) => Promise<T>;
+}
+
+/** An open database. */
+export interface Database extends DatabasePart {
+  /**
+   * What waits for a block: stored apart, so that a transaction is taken while a block is applied. No transaction spans
+   * both parts.
+   */
+  readonly mempool: DatabasePart;
   /** Closes all connections. */
   close(): Promise<void>;
 }

@@ -1,6 +1,16 @@
 /** Brings a database to the schema of this version: forward only, in one go, at boot. */
-import { type Database, DatabaseError, type Queries, type Query } from "./database.js";
-import { migrations } from "./migrations.js";
+import { type Database, DatabaseError, type DatabasePart, type Queries, type Query } from "./database.js";
+import { mempoolMigrations } from "./mempool-migrations.js";
+import { type Migration, migrations } from "./migrations.js";
+
+/** The steps of a part of the database, and the table that says which of them it has had. */
+interface Steps {
+  readonly table: string;
+  readonly migrations: readonly Migration[];
+}
+
+const mainSteps: Steps = { table: "schema_migrations", migrations };
+const mempoolSteps: Steps = { table: "mempool_migrations", migrations: mempoolMigrations };
 
 /**
  * Runs the migrations that the database has not had yet.
@@ -8,20 +18,25 @@ import { migrations } from "./migrations.js";
  * @throws DatabaseError when the database was made by a newer version.
  */
 export async function migrate(database: Database): Promise<void> {
-  await database.transaction(async (db) => {
+  await migratePart(database, mainSteps);
+  await migratePart(database.mempool, mempoolSteps);
+}
+
+async function migratePart(part: DatabasePart, steps: Steps): Promise<void> {
+  await part.transaction(async (db) => {
     const { migrationLock } = db.dialect.schema;
     if (migrationLock !== undefined) {
       await db.run((sql) => sql.raw(migrationLock));
     }
     await db.run((sql) =>
-      sql.raw("CREATE TABLE IF NOT EXISTS schema_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL)"),
+      sql.raw(`CREATE TABLE IF NOT EXISTS ${steps.table} (version INTEGER PRIMARY KEY, name TEXT NOT NULL)`),
     );
-    const version = await versionOf(db);
-    for (const [index, migration] of migrations.entries()) {
+    const version = await versionOf(db, steps);
+    for (const [index, migration] of steps.migrations.entries()) {
       if (index >= version) {
         await db.runAll((sql) => migration.queries(sql, db.dialect.schema));
         const { name } = migration;
-        await db.run((sql) => sql("schema_migrations").insert({ version: index + 1, name }));
+        await db.run((sql) => sql(steps.table).insert({ version: index + 1, name }));
       }
     }
   });
@@ -32,22 +47,26 @@ export async function migrate(database: Database): Promise<void> {
  *
  * @throws DatabaseError when it has not.
  */
-export async function checkSchema({ read }: Database): Promise<void> {
-  // It says that it is a promise; it is a query like the others.
-  const isThere = await read.run((sql) => sql.schema.hasTable("schema_migrations") as unknown as Query);
-  if (isThere !== true || (await versionOf(read)) < migrations.length) {
+export async function checkSchema(database: Database): Promise<void> {
+  if (!(await isUpToDate(database, mainSteps)) || !(await isUpToDate(database.mempool, mempoolSteps))) {
     throw new DatabaseError(
       "The database has not been prepared by this version of Gatehouse; start the node that writes to it first.",
     );
   }
 }
 
-async function versionOf(db: Queries): Promise<number> {
-  const row = await db.first<{ version: number | null }>((sql) => sql("schema_migrations").max({ version: "version" }));
+async function isUpToDate({ read }: DatabasePart, steps: Steps): Promise<boolean> {
+  // It says that it is a promise; it is a query like the others.
+  const isThere = await read.run((sql) => sql.schema.hasTable(steps.table) as unknown as Query);
+  return isThere === true && (await versionOf(read, steps)) >= steps.migrations.length;
+}
+
+async function versionOf(db: Queries, { table, migrations: known }: Steps): Promise<number> {
+  const row = await db.first<{ version: number | null }>((sql) => sql(table).max({ version: "version" }));
   const version = row?.version ?? 0;
-  if (version > migrations.length) {
+  if (version > known.length) {
     throw new DatabaseError(
-      `The database was made by a newer version of Gatehouse (schema ${version}; this one knows ${migrations.length}); start that version.`,
+      `The database was made by a newer version of Gatehouse (schema ${version}; this one knows ${known.length}); start that version.`,
     );
   }
   return version;

@@ -226,4 +226,9 @@ export const migrations: readonly Migration[] = [
         PRIMARY KEY (address, field, position))${words.inOrderOfKey}`),
     ],
   },
+  {
+    name: "a mempool of its own",
+    // What waits for a block is another part of the database.
+    queries: (sql) => ["mempool", "rejected_transactions"].map((table) => sql.schema.dropTable(table)),
+  },
 ];

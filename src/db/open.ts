@@ -1,13 +1,33 @@
+import type { Connections } from "./connections.js";
 import type { Database } from "./database.js";
 import { openPostgresql } from "./postgresql.js";
 import { openSqlite } from "./sqlite.js";
 
+/** What the mempool's file of SQLite is called after that of the chain. */
+export const mempoolSuffix = "-mempool";
+
 /**
- * Opens a database; an SQLite file is made if there is none.
+ * Opens a database; files of SQLite are made if there are none. Its parts are two files of SQLite, and tables of one
+ * database of PostgreSQL.
  *
  * @param url `sqlite:` and a path, or a `postgres://` URL.
  * @throws DatabaseError
  */
 export async function openDatabase(url: string): Promise<Database> {
-  return url.startsWith("sqlite:") ? await openSqlite(url.slice("sqlite:".length)) : await openPostgresql(url);
+  const open = (suffix: string): Promise<Connections> =>
+    url.startsWith("sqlite:") ? openSqlite(`${url.slice("sqlite:".length)}${suffix}`) : openPostgresql(url);
+  const main = await open("");
+  try {
+    const mempool = await open(mempoolSuffix);
+    return {
+      ...main,
+      mempool,
+      async close() {
+        await Promise.all([main.close(), mempool.close()]);
+      },
+    };
+  } catch (error) {
+    await main.close();
+    throw error;
+  }
 }

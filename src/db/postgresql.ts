@@ -1,16 +1,16 @@
 /** Opens PostgreSQL: one node that writes, and many that read, over one database. */
-import { acquireWithinMs, openConnections } from "./connections.js";
-import { type Database, DatabaseError } from "./database.js";
+import { acquireWithinMs, type Connections, openConnections } from "./connections.js";
+import { DatabaseError } from "./database.js";
 import { dialects } from "./dialects.js";
 
 const readers = 8;
 
 /**
- * Opens a database of a server.
+ * Opens a database of a server, for one part of what a node stores.
  *
  * @throws DatabaseError
  */
-export async function openPostgresql(url: string): Promise<Database> {
+export async function openPostgresql(url: string): Promise<Connections> {
   const { default: pg } = await import("pg");
   // 64-bit integers come as texts by default; every one that is stored fits into a number.
   pg.types.setTypeParser(pg.types.builtins.INT8, Number);

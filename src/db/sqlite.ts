@@ -6,8 +6,8 @@ import { dirname } from "node:path";
 import sqlite3, { type Database as SqliteConnection, type Statement } from "sqlite3";
 import { markDatabaseTrouble } from "../base/database-trouble.js";
 import { claimFile, closeFile, makePrivateDirectory } from "../base/private-files.js";
-import { openConnections } from "./connections.js";
-import { type Database, DatabaseError, type Lane, type PreparedQuery } from "./database.js";
+import { type Connections, openConnections } from "./connections.js";
+import { DatabaseError, type Lane, type PreparedQuery } from "./database.js";
 import { dialects } from "./dialects.js";
 
 /** Connections for reads. */
@@ -20,11 +20,11 @@ const busyTimeout = "PRAGMA busy_timeout = 1500";
 const pragmas = [busyTimeout, "PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", "PRAGMA foreign_keys = ON"];
 
 /**
- * Opens a file; makes it, and its directory, where there is none.
+ * Opens a file, which is one part of a database; makes it, and its directory, where there is none.
  *
  * @throws DatabaseError
  */
-export async function openSqlite(path: string): Promise<Database> {
+export async function openSqlite(path: string): Promise<Connections> {
   await makePrivateDirectory(dirname(path)).catch((error: unknown) => {
     throw explain(path, error);
   });

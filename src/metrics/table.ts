@@ -18,6 +18,8 @@ export interface Sources {
   };
   readonly programs: { createdCount(): Promise<number> };
   readonly tree: { root(): Root | Promise<Root> };
+  /** Undefined where the node only reads. */
+  readonly mempool: { stats(): MempoolStats } | undefined;
   readonly edge: {
     stats(): {
       readonly activeRequests: number;
@@ -27,6 +29,12 @@ export interface Sources {
       readonly blockedIps: number;
     };
   };
+}
+
+interface MempoolStats {
+  readonly bytes: number;
+  readonly largestOrigin: number;
+  readonly refused: Readonly<Record<string, number>>;
 }
 
 interface Root {
@@ -69,6 +77,24 @@ export const nodeMetrics: readonly Metric<Sources>[] = [
     "Pending transactions; NaN while they cannot be counted.",
     [],
     ({ health }) => health.mempoolSize ?? NaN,
+  ),
+  gauge(
+    "gatehouse_mempool_bytes",
+    "Bytes of pending transactions; NaN where the node only reads.",
+    [],
+    ({ mempool }) => mempool?.stats().bytes ?? NaN,
+  ),
+  gauge(
+    "gatehouse_mempool_largest_origin_ratio",
+    "The largest part of the mempool's room that one address has, 0 to 1; NaN where the node only reads.",
+    [],
+    ({ mempool }) => mempool?.stats().largestOrigin ?? NaN,
+  ),
+  counter(
+    "gatehouse_mempool_refused_total",
+    "Transactions that were refused: for want of room or by a share (share), by a rate (rate), of unlisted writers (writers).",
+    ["reason"],
+    ({ mempool }) => mempool?.stats().refused ?? {},
   ),
   gauge("gatehouse_uptime_seconds", "Seconds since the process started.", [], ({ health }) => health.uptimeS ?? 0),
   gauge("gatehouse_boot_complete", "1 once the boot has finished.", [], ({ health }) => Number(health.boot?.complete)),

@@ -102,12 +102,12 @@ export const bootTable = BootTable.of<BootBeginning>()
   .part({
     name: "chain and its data",
     needs: ["core", "database", "store", "genesis", "head"],
-    provides: ["chain", "programs", "readable", "tree", "nullifiers"],
+    provides: ["chain", "mempool", "mempoolView", "programs", "readable", "tree", "nullifiers"],
     run: ({ core, ...parts }) => createNodeChain(core, parts),
   })
   .step({
     name: "peers",
-    needs: ["core", "database", "store", "chain", "genesis", "key"],
+    needs: ["core", "database", "mempool", "mempoolView", "chain", "genesis", "key"],
     provides: ["network"],
     async run({ core, ...parts }) {
       const network = await createNodeNetwork(core, parts);
@@ -125,16 +125,33 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .part({
     name: "edge",
-    needs: ["core", "key", "genesis", "network", "health", "chain", "programs", "tree", "nullifiers"],
+    needs: [
+      "core",
+      "key",
+      "genesis",
+      "network",
+      "health",
+      "chain",
+      "mempool",
+      "mempoolView",
+      "programs",
+      "tree",
+      "nullifiers",
+    ],
     provides: ["edge", "metrics"],
     run: ({ core, ...parts }) => createNodeEdge(core, parts),
   })
   .part({
     name: "chain services",
-    needs: ["store", "chain", "readable", "network"],
+    needs: ["store", "chain", "mempoolView", "readable", "network"],
     provides: ["chainServices"],
-    run: ({ store, chain, readable, network: { submit, mayFollow } }) => ({
-      chainServices: createChainServices({ chain: { head: () => chain.head(), submit }, store, readable, mayFollow }),
+    run: ({ store, chain, mempoolView, readable, network: { submit, mayFollow } }) => ({
+      chainServices: createChainServices({
+        chain: { head: () => chain.head(), submit },
+        store: { ...store, ...mempoolView },
+        readable,
+        mayFollow,
+      }),
     }),
   })
   .part({

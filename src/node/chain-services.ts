@@ -1,10 +1,8 @@
 /** The chain, for each kind of those who ask: everybody, other nodes, and the operator. */
 import { type TransactionBody, TransactionBodySchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import type { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import type { Chain } from "../chain/chain.js";
 import { createDisclosure, discloseAll, type Readership } from "../chain/disclosure.js";
 import { createChainService } from "../chain/service.js";
-import type { ChainStore } from "../chain/store.js";
 import { binaryDecoder } from "../rpc/codec/binary-decoder.js";
 import { Failure } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
@@ -24,8 +22,8 @@ export interface ChainServices {
 
 /** What they are made of. */
 export interface ChainServicesParts {
-  readonly chain: Pick<Chain, "head" | "submit">;
-  readonly store: ChainStore;
+  readonly chain: Parameters<typeof createChainService>[0];
+  readonly store: Parameters<typeof createChainService>[1];
   readonly readable: ReadablePrograms;
   readonly mayFollow: MayFollow;
 }

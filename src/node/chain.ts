@@ -8,12 +8,15 @@ import { type Chain, createChain } from "../chain/chain.js";
 import { createChainReader } from "../chain/chain-reader.js";
 import type { Genesis } from "../chain/genesis.js";
 import { createSealer } from "../chain/sealer.js";
-import type { ChainHead, ChainStore } from "../chain/store.js";
+import { type Mempool, openMempool } from "../chain/mempool.js";
+import type { ChainHead, ChainStore, MempoolView } from "../chain/store.js";
 import { watchWrites } from "../chain/write-watch.js";
+import { readWritersFile } from "../config/writers-file.js";
 import type { Database } from "../db/database.js";
 import { type SharedSubsystem, shareSubsystem } from "../health/shared-subsystem.js";
 import type { NodeCore } from "./core.js";
 import { createEffects, type State, stateIn } from "./effects.js";
+import { repeat } from "../base/repeat.js";
 import { StartError } from "../base/start-error.js";
 import { createProgramCache } from "../storage/program-cache.js";
 import { createProgramStore } from "../storage/program-store.js";
@@ -37,6 +40,8 @@ const retryWriteEveryMs = 1_000;
 const sealEveryMs = 250;
 /** How long it may get nowhere before that is a failure. */
 const stuckAfterMs = 10_000;
+/** How often expired transactions are taken out of the mempool. */
+const sweepEveryMs = 1_000;
 
 /** What the chain of a node is made of, beside the core. */
 export interface NodeChainParts {
@@ -58,6 +63,10 @@ export interface NodeData {
 export interface NodeChain extends NodeData {
   readonly chain: Chain;
   readonly readable: ReadablePrograms;
+  /** Undefined for a reader. */
+  readonly mempool: Mempool | undefined;
+  /** What is told of the mempool: a writer knows it, a reader asks the database. */
+  readonly mempoolView: MempoolView;
 }
 
 /**
@@ -65,7 +74,7 @@ export interface NodeChain extends NodeData {
  *
  * @throws StartError for a reader whose database holds no chain.
  */
-export function createNodeChain(core: NodeCore, parts: NodeChainParts): NodeChain {
+export async function createNodeChain(core: NodeCore, parts: NodeChainParts): Promise<NodeChain> {
   const { database } = parts;
   const readable = createReadablePrograms(database.read);
   const stored: NodeData = {
@@ -74,15 +83,16 @@ export function createNodeChain(core: NodeCore, parts: NodeChainParts): NodeChai
     nullifiers: createNullifierStore(database.read),
   };
   return core.config.role === "reader"
-    ? { ...stored, readable, chain: createReaderChain(core, parts) }
-    : { ...createWriterChain(core, parts, stored), readable };
+    ? { ...stored, readable, chain: createReaderChain(core, parts), mempool: undefined, mempoolView: parts.store }
+    : { ...(await createWriterChain(core, parts, stored)), readable };
 }
 
-function createWriterChain(
-  { bus, log, onStop }: NodeCore,
+async function createWriterChain(
+  core: NodeCore,
   parts: NodeChainParts,
   stored: NodeData,
-): Omit<NodeChain, "readable"> {
+): Promise<Omit<NodeChain, "readable">> {
+  const { bus, log, onStop } = core;
   const { database, store, genesis, head } = parts;
   const watched = watchWrites({
     store,
@@ -101,8 +111,10 @@ function createWriterChain(
     verificationKey: genesis && readVerificationKey(genesis.text),
     authorities: genesis?.authorities ?? [],
   });
+  const mempool = await openNodeMempool(core, watched.store, genesis);
   const chain = createChain({
     store: watched.store,
+    mempool,
     genesis,
     head,
     effects: createEffects(zk),
@@ -122,7 +134,7 @@ function createWriterChain(
       ),
     nowMs: Date.now,
   });
-  return { chain, programs, tree, nullifiers };
+  return { chain, mempool, mempoolView: mempool, programs, tree, nullifiers };
 
   function forget(body: TransactionBody): void {
     const { operation } = body;
@@ -135,6 +147,43 @@ function createWriterChain(
       nullifiers.spent(operation.value.operation.value.nullifierHash);
     }
   }
+}
+
+/** Opens the mempool, and sweeps it from now on. */
+async function openNodeMempool(
+  { config, log, onStop }: NodeCore,
+  store: ChainStore<State>,
+  genesis: Genesis | undefined,
+): Promise<Mempool> {
+  const onError = (error: unknown): void =>
+    log.warn({ subsystem: "chain", err: error }, "The mempool could not be stored; it is tried again");
+  const mempool = await openMempool({
+    store,
+    rates: {
+      bytes: config.senderBytesPerMinute,
+      programs: config.senderProgramsPerMinute,
+      leaves: config.senderLeavesPerMinute,
+    },
+    mayWrite: await readWriters(config, genesis),
+    nowMs: Date.now,
+    onError,
+  });
+  const sweeps = repeat(() => mempool.sweep(), sweepEveryMs, onError);
+  onStop("the sweeping of the mempool", () => sweeps.stop());
+  return mempool;
+}
+
+/** Who may write here. */
+async function readWriters(
+  { writers, writersFile }: NodeCore["config"],
+  genesis: Genesis | undefined,
+): Promise<(sender: string) => boolean> {
+  if (writers === "open") {
+    return () => true;
+  }
+  const fromFile = writersFile === undefined ? [] : await readWritersFile(writersFile);
+  const listed = new Set([...(genesis?.authorities ?? []), ...(genesis?.writers ?? []), ...fromFile]);
+  return (sender) => listed.has(sender);
 }
 
 function createReaderChain({ log, onStop }: NodeCore, { store, head }: NodeChainParts): Chain {

@@ -5,7 +5,8 @@ import { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { sha256 } from "../base/hash.js";
 import type { Config } from "../config/config.js";
 import type { Chain } from "../chain/chain.js";
-import type { ChainStore } from "../chain/store.js";
+import type { Mempool } from "../chain/mempool.js";
+import type { MempoolView } from "../chain/store.js";
 import type { PeerClient } from "../peers/client.js";
 import type { LoopTask } from "../peers/main-loop.js";
 import type { PeerBook } from "../peers/peer-book.js";
@@ -15,11 +16,16 @@ import { Failure } from "../rpc/errors.js";
 import type { NodeCore } from "./core.js";
 import type { MayFollow } from "./followers.js";
 import type { TaskErrors } from "./network-loop.js";
+import type { OriginOf } from "./origins.js";
 
 /** What it is made of beside the core. */
 export interface NodeRelayParts {
-  readonly store: ChainStore;
+  readonly fate: MempoolView["fate"];
+  /** Undefined where nothing is written. */
+  readonly mempool: Mempool | undefined;
   readonly chain: Chain;
+  /** What an address is to shares and rates. */
+  readonly originOf: OriginOf;
   readonly book: PeerBook;
   readonly client: PeerClient;
   readonly authorities: readonly string[];
@@ -33,8 +39,8 @@ export interface NodeRelayParts {
 
 /** The way of transactions. */
 export interface NodeRelay {
-  /** Puts a transaction into the mempool, and relays it where others make the blocks. */
-  readonly submit: (transaction: Transaction) => Promise<string>;
+  /** Puts a transaction of this address into the mempool, and relays it where others make the blocks. */
+  readonly submit: (transaction: Transaction, address: string) => Promise<string>;
   /** {@link submit} for one that a peer relays; what became of it if it is known already. */
   readonly takeTransaction: PeerServiceParts["takeTransaction"];
   /** What the main loop does for it. */
@@ -48,13 +54,14 @@ const ticksWithoutRelay = 3;
 
 export function createNodeRelay({ config, subsystems }: NodeCore, parts: NodeRelayParts): NodeRelay {
   const nobodyToRelayTo = describeNobody(config);
-  const { store, chain, book, client, authorities, mayFollow, isRelaying, hasConsensus, onTaskError } = parts;
+  const { mempool, chain, book, client, authorities, mayFollow, hasConsensus, originOf, onTaskError } = parts;
+  const isRelaying = parts.isRelaying && mempool !== undefined;
   const relay = createRelay({
     mempool: {
-      pendingToRelay: (...given) => store.pendingToRelay(...given),
-      pendingSince: (...given) => store.pendingSince(...given),
-      markRelayed: (...given) => store.markRelayed(...given),
-      reject: (hash, reason) => store.write((changes) => changes.reject(hash, reason, Date.now())),
+      toRelay: (...given) => mempool!.toRelay(...given),
+      markRelayed: (...given) => mempool!.markRelayed(...given),
+      defer: (...given) => mempool!.defer(...given),
+      reject: (rejected) => mempool!.settle([], rejected),
     },
     book,
     authorities,
@@ -79,11 +86,11 @@ export function createNodeRelay({ config, subsystems }: NodeCore, parts: NodeRel
   }
 
   /** An authority relays nothing: what it has is where it belongs. */
-  async function submit(transaction: Transaction): Promise<string> {
+  async function submit(transaction: Transaction, address: string): Promise<string> {
     if (isRelaying && chain.head() !== undefined && !relay.isPossible() && !hasConsensus()) {
       throw new Failure("RELAY_UNAVAILABLE", `${nobodyToRelayTo} Submit the transaction to another node.`, 5);
     }
-    const hash = await chain.submit(transaction);
+    const hash = await chain.submit(transaction, originOf(address));
     if (isRelaying) {
       relay.kick();
     }
@@ -92,10 +99,10 @@ export function createNodeRelay({ config, subsystems }: NodeCore, parts: NodeRel
 
   return {
     submit,
-    async takeTransaction(transaction) {
-      const fate = await store.fate(sha256(transaction.body));
+    async takeTransaction(transaction, address) {
+      const fate = await parts.fate(sha256(transaction.body));
       if (fate === undefined) {
-        await submit(transaction);
+        await submit(transaction, address);
         return { status: "pending" };
       }
       return fate.status === "included" ? { status: "included" } : fate;

@@ -5,7 +5,8 @@
 import type { NodeKey } from "../base/node-key.js";
 import type { Chain } from "../chain/chain.js";
 import type { Genesis } from "../chain/genesis.js";
-import type { ChainStore } from "../chain/store.js";
+import type { Mempool } from "../chain/mempool.js";
+import type { MempoolView } from "../chain/store.js";
 import type { Database } from "../db/database.js";
 import { createChallenges } from "../peers/challenges.js";
 import type { MainLoop } from "../peers/main-loop.js";
@@ -24,12 +25,14 @@ import {
 } from "./network-book.js";
 import { createNodeLoop, createTaskErrors, reportProgress } from "./network-loop.js";
 import { createNodeRelay, type NodeRelay } from "./network-relay.js";
+import { createOriginOf } from "./origins.js";
 import { connectPeers, createNodeSync, peerDeadlineMs } from "./network-sync.js";
 
 /** What the network of a node is made of, beside the core. */
 export interface NodeNetworkParts {
   readonly database: Database;
-  readonly store: ChainStore;
+  readonly mempoolView: MempoolView;
+  readonly mempool: Mempool | undefined;
   readonly chain: Chain;
   readonly genesis: Genesis | undefined;
   readonly key: NodeKey;
@@ -64,7 +67,7 @@ export interface NodeNetwork extends BookCommands, Pick<NodeRelay, "submit"> {
 /** Builds the network; it does nothing before it is started. */
 export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts): Promise<NodeNetwork> {
   const { lifecycle } = core;
-  const { database, store, chain, genesis, key } = parts;
+  const { database, mempool, mempoolView, chain, genesis, key } = parts;
   const authorities = genesis?.authorities ?? [];
   const isAuthority = authorities.includes(key.publicKey);
   const isWriter = core.config.role === "writer";
@@ -79,7 +82,9 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
   const { self, dialer, readStatus, sync, onStatus } = nodeSync;
   const isRelaying = isWriter && !isAuthority;
   const relay = createNodeRelay(core, {
-    ...{ store, chain, book, client, authorities, mayFollow, isRelaying, hasConsensus, onTaskError },
+    ...{ mempool, chain, book, client, authorities, mayFollow, isRelaying, hasConsensus, onTaskError },
+    fate: (hash) => mempoolView.fate(hash),
+    originOf: createOriginOf(core.config),
   });
   const mainLoop = createNodeLoop(core, {
     tasks: [...nodeSync.tasks, ...relay.tasks, ...(isWriter ? [{ name: "address book", run: save }] : [])],

@@ -1,6 +1,6 @@
 /** Takes the transactions that other nodes relay. */
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { fromBinary, type MessageInitShape } from "@bufbuild/protobuf";
+import { type Transaction, TransactionBodySchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import type { RelayOutcomeSchema } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { Failure, toFailure } from "../rpc/errors.js";
@@ -11,8 +11,8 @@ export type RelayFate =
   { readonly status: "pending" | "included" } | { readonly status: "rejected"; readonly reason: string };
 
 export interface RelayReceiverParts {
-  /** Takes a transaction of a peer. Throws a Failure when it cannot be taken. */
-  readonly takeTransaction: (transaction: Transaction) => Promise<RelayFate>;
+  /** Takes a transaction of a peer at this address. Throws a Failure when it cannot be taken. */
+  readonly takeTransaction: (transaction: Transaction, address: string) => Promise<RelayFate>;
   /** Hears of an error that is this node's own, and none of a transaction's. */
   readonly onError: (error: unknown) => void;
 }
@@ -31,9 +31,9 @@ type Outcome = MessageInitShape<typeof RelayOutcomeSchema>;
  * It throws Failure INVALID_REQUEST when there are too many.
  */
 export function createRelayReceiver({ takeTransaction, onError }: RelayReceiverParts) {
-  async function take(transaction: Transaction): Promise<Outcome> {
+  async function take(transaction: Transaction, address: string): Promise<Outcome> {
     try {
-      const fate = await takeTransaction(transaction);
+      const fate = await takeTransaction(transaction, address);
       return { status: statuses[fate.status], reason: fate.status === "rejected" ? fate.reason : "" };
     } catch (error) {
       const failure = toFailure(error);
@@ -46,14 +46,34 @@ export function createRelayReceiver({ takeTransaction, onError }: RelayReceiverP
     }
   }
 
-  return async (transactions: readonly Transaction[]): Promise<Outcome[]> => {
+  return async (transactions: readonly Transaction[], address: string): Promise<Outcome[]> => {
     if (transactions.length > maxRelayed) {
       throw new Failure("INVALID_REQUEST", `At most ${maxRelayed} transactions are taken at once.`);
     }
     const outcomes: Outcome[] = [];
+    // What a sender sent after one that is to be tried again waits for that one: else its nonce would be used up.
+    const waiting = new Set<string>();
     for (const transaction of transactions) {
-      outcomes.push(await take(transaction));
+      const isNext = waiting.size === 0 || !waiting.has(senderOf(transaction));
+      const outcome = isNext
+        ? await take(transaction, address)
+        : { status: TransactionStatus.UNSPECIFIED, reason: later };
+      if (outcome.status === TransactionStatus.UNSPECIFIED) {
+        waiting.add(senderOf(transaction));
+      }
+      outcomes.push(outcome);
     }
     return outcomes;
   };
+}
+
+const later = "An earlier transaction of its sender has to be tried again first.";
+
+/** The empty text for one that cannot be read, which nobody waits for. */
+function senderOf({ body }: Transaction): string {
+  try {
+    return fromBinary(TransactionBodySchema, body).sender;
+  } catch {
+    return "";
+  }
 }

@@ -1,7 +1,7 @@
 /**
  * Relays transactions to where blocks are made: to an authority where one is online, otherwise to other peers, which
- * relay them as well. The mempool is the queue, so that nothing that was taken is lost; a transaction is relayed once,
- * again when nothing has come of it, and given up when it is too old.
+ * relay them as well. The mempool is the queue, so that nothing that was taken is lost, and whose turn it is, is known; a
+ * transaction is relayed once, again when nothing has come of it, and later when who gets it has no room.
  */
 import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
@@ -13,19 +13,25 @@ import type { PeerBook } from "./peer-book.js";
 /** Whom transactions are relayed to. */
 export type RelayTarget = "authority" | "peer";
 
+/** A transaction that waits. */
+interface Waiting {
+  readonly hash: string;
+  readonly transaction: Transaction;
+}
+
 /** The mempool, as far as it is relayed. */
 export interface RelayMempool {
-  /** The oldest transactions that were not relayed to such a node since then, in the order in which they came. */
-  pendingToRelay(
+  /** Those whose turn is next, of those that were not relayed to such a node since then and are not deferred. */
+  toRelay(
     to: RelayTarget,
     relayedBeforeMs: number,
-    limit: number,
-  ): Promise<readonly { readonly hash: string; readonly transaction: Transaction }[]>;
-  markRelayed(to: RelayTarget, hashes: readonly string[], relayedMs: number): Promise<void>;
-  /** Hashes of transactions that came before then. */
-  pendingSince(receivedBeforeMs: number, limit: number): Promise<readonly string[]>;
-  /** Takes a transaction out and remembers why. */
-  reject(hash: string, reason: string): Promise<void>;
+    bounds: { readonly count: number; readonly bytes: number },
+  ): Promise<readonly Waiting[]>;
+  markRelayed(to: RelayTarget, hashes: readonly string[], relayedMs: number): void;
+  /** Lets these wait for a while, and what their senders sent after them: for {@link deferredMs} at first. */
+  defer(to: RelayTarget, hashes: readonly string[]): void;
+  /** Takes transactions out and remembers why, by hash. */
+  reject(rejected: ReadonlyMap<string, string>): Promise<void>;
 }
 
 export interface RelayParts {
@@ -53,19 +59,18 @@ export interface Relay {
 export const maxRelayed = 100;
 /** A transaction of which nothing came is relayed again after this. */
 const againAfterMs = 5_000;
-/** And given up after this. */
-export const expiresAfterMs = 600_000;
+/** One that was refused for the moment is relayed again after this. */
+export const deferredMs = 1_000;
 /** Most bytes that are relayed at once. */
 const maxBytes = 3 * 1024 * 1024;
 /** Most peers that are tried in one go. */
 const maxTargets = 3;
 
-type Pending = Awaited<ReturnType<RelayMempool["pendingToRelay"]>>;
-
 /** Builds a relay; it does nothing before it is kicked. */
 export function createRelay(parts: RelayParts): Relay {
   let underWay: Promise<void> | undefined;
   let isWanted = false;
+  let timer: NodeJS.Timeout | undefined;
   const stopped = new AbortController();
   const relayAll = createRelayPass(parts, stopped.signal);
 
@@ -75,7 +80,7 @@ export function createRelay(parts: RelayParts): Relay {
     if (underWay === undefined && !stopped.signal.aborted) {
       isWanted = false;
       underWay = relayAll()
-        .catch(parts.onError)
+        .then(kickLater, parts.onError)
         .finally(() => {
           underWay = undefined;
           if (isWanted) {
@@ -85,38 +90,52 @@ export function createRelay(parts: RelayParts): Relay {
     }
   }
 
+  function kickLater(isDeferred: boolean): void {
+    if (isDeferred && !stopped.signal.aborted) {
+      clearTimeout(timer);
+      timer = setTimeout(kick, deferredMs + 1);
+    }
+  }
+
   return {
     isPossible: () => takers(parts).length > 0,
     kick,
     async stop() {
       stopped.abort();
+      clearTimeout(timer);
       await underWay;
     },
   };
 }
 
-/** Builds the function that relays all that waits, once. */
-function createRelayPass(parts: RelayParts, stopped: AbortSignal): () => Promise<void> {
+/** Builds the function that relays all that waits, once. It gives whether some was deferred. */
+function createRelayPass(parts: RelayParts, stopped: AbortSignal): () => Promise<boolean> {
   const { mempool, send, nowMs } = parts;
+  let isDeferred = false;
 
-  /** False when nobody takes what waits now. */
+  /** False when nobody answers. Who refuses everything is not asked for more now. */
   async function relayTo(to: RelayTarget): Promise<boolean> {
     const endpoints = targets(parts, to);
+    let isAnswered = false;
     while (endpoints.length > 0 && !stopped.aborted) {
-      const waiting = fitting(await mempool.pendingToRelay(to, nowMs() - againAfterMs, maxRelayed));
+      const waiting = await mempool.toRelay(to, nowMs() - againAfterMs, { count: maxRelayed, bytes: maxBytes });
       if (waiting.length === 0) {
         return true;
       }
       const outcomes = await sendBatch(endpoints[0]!, waiting);
+      isAnswered ||= outcomes !== undefined;
       if (outcomes === undefined || !(await record(to, waiting, outcomes))) {
         endpoints.shift();
       }
     }
-    return false;
+    return isAnswered;
   }
 
   /** Undefined when the peer does not answer. */
-  async function sendBatch(endpoint: string, waiting: Pending): Promise<readonly RelayOutcome[] | undefined> {
+  async function sendBatch(
+    endpoint: string,
+    waiting: readonly Waiting[],
+  ): Promise<readonly RelayOutcome[] | undefined> {
     try {
       return await send(
         endpoint,
@@ -130,29 +149,42 @@ function createRelayPass(parts: RelayParts, stopped: AbortSignal): () => Promise
     }
   }
 
-  /** False when nothing came of any. Only an authority's word that a transaction is rejected is the last one. */
-  async function record(to: RelayTarget, waiting: Pending, outcomes: readonly RelayOutcome[]): Promise<boolean> {
+  /**
+   * False when nothing came of any. Only an authority's word that a transaction is rejected is the last one. What is
+   * refused for the moment keeps its place here, and nobody else's.
+   */
+  async function record(
+    to: RelayTarget,
+    waiting: readonly Waiting[],
+    outcomes: readonly RelayOutcome[],
+  ): Promise<boolean> {
     const taken: string[] = [];
-    let rejected = 0;
+    const refused: string[] = [];
+    const rejected = new Map<string, string>();
     for (const [i, { hash }] of waiting.entries()) {
       const { status = TransactionStatus.UNSPECIFIED, reason = "" } = outcomes[i] ?? {};
       if (status === TransactionStatus.REJECTED && to === "authority") {
-        await mempool.reject(hash, reason);
-        rejected++;
+        rejected.set(hash, reason);
       } else if (status === TransactionStatus.PENDING || status === TransactionStatus.INCLUDED) {
         taken.push(hash);
+      } else {
+        refused.push(hash);
       }
     }
-    await mempool.markRelayed(to, taken, nowMs());
-    return taken.length + rejected > 0;
+    mempool.markRelayed(to, taken, nowMs());
+    mempool.defer(to, refused);
+    isDeferred ||= refused.length > 0;
+    await mempool.reject(rejected);
+    return taken.length + rejected.size > 0;
   }
 
   return async () => {
-    await expire(parts);
+    isDeferred = false;
     // What only others have had so far goes to an authority as soon as there is one, in its order.
     if (!(await relayTo("authority"))) {
       await relayTo("peer");
     }
+    return isDeferred;
   };
 }
 
@@ -169,16 +201,4 @@ function targets(parts: RelayParts, to: RelayTarget): string[] {
     .sort((a, b) => a.chance - b.chance)
     .slice(0, maxTargets)
     .map(({ endpoint }) => endpoint);
-}
-
-async function expire({ mempool, nowMs }: RelayParts): Promise<void> {
-  for (const hash of await mempool.pendingSince(nowMs() - expiresAfterMs, maxRelayed)) {
-    await mempool.reject(hash, `It was in no block ${expiresAfterMs / 60_000} minutes after it was submitted.`);
-  }
-}
-
-/** As many as go at once: the first one in any case. */
-function fitting(waiting: Pending): Pending {
-  let bytes = 0;
-  return waiting.filter(({ transaction }, i) => (bytes += transaction.body.length) <= maxBytes || i === 0);
 }

@@ -49,6 +49,8 @@ export function createPeerService(parts: PeerServiceParts): Implementation<typeo
       };
     },
 
-    relayTransactions: async ({ transactions }) => ({ outcomes: await takeRelayed(transactions) }),
+    relayTransactions: async ({ transactions }, { caller }) => ({
+      outcomes: await takeRelayed(transactions, caller.address),
+    }),
   };
 }

@@ -18,7 +18,7 @@ import {
   type SigningOptions,
   testNetwork,
 } from "../helpers/transactions.js";
-import { effectsOn, openChain } from "../helpers/chain.js";
+import { effectsOn, openChain, openTestMempool } from "../helpers/chain.js";
 import { type TestKey, testKey } from "../helpers/keys.js";
 import { prepareEngines } from "../helpers/databases.js";
 import type { Teardown } from "../helpers/teardown.js";
@@ -170,12 +170,16 @@ test("what could not be put into the mempool does not fill it", async (t) => {
   let isBroken = true;
   const breaking: ChainStore = {
     ...store,
-    insertPending: (...parameters) =>
-      isBroken ? Promise.reject(new Error("the disk is full")) : store.insertPending(...parameters),
+    mempool: {
+      ...store.mempool,
+      insertPending: (...parameters) =>
+        isBroken ? Promise.reject(new Error("the disk is full")) : store.mempool.insertPending(...parameters),
+    },
   };
   const chain = createChain({
     store: breaking,
-    genesis: { text: "", hash: testNetwork, authorities: [authority.publicKey], followers: [], timestampMs: 0 },
+    mempool: await openTestMempool(breaking, () => now),
+    genesis: { text: "", hash: testNetwork, authorities: [authority.publicKey], followers: [], writers: [], timestampMs: 0 },
     head: await store.head(),
     effects: effectsOn(database, [authority.publicKey]),
     onApplied: () => undefined,

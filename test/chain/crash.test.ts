@@ -1,14 +1,14 @@
 /** What a node survives while it applies blocks: whole blocks only, and nothing lost that was told to be in one. */
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import test from "ava";
+import test, { type ExecutionContext } from "ava";
 import knex from "knex";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { describeBlock } from "../../src/chain/transaction.js";
 import { sha256 } from "../../src/base/hash.js";
-import { openDatabase } from "../../src/db/open.js";
+import { mempoolSuffix, openDatabase } from "../../src/db/open.js";
 import { authorityDirectory } from "../helpers/start-member.js";
 import { createPublic, signTransaction } from "../helpers/transactions.js";
 import { testKey } from "../helpers/keys.js";
@@ -81,19 +81,32 @@ test("killed in the middle again and again, it has whole blocks only, and everyt
   t.log(`${transactions} transactions, ${told.size} of them told of before a kill`);
 });
 
-test("while somebody else has locked the database nothing is lost: what is refused says so, and what was pending gets in", async (t) => {
-  const dir = await authorityDirectory(t, authority);
-  const node = await startTestNode(t, { genesis: join(dir, "genesis.json") }, dir);
-  const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
-  const first = signTransaction(alice, 1, createPublic("a", "{}"));
-  await client.submitTransaction({ transaction: first });
-
-  const filename = join(dir, "gatehouse.sqlite");
+/** Locks a file of SQLite against writes, as somebody else would; gives what ends that. */
+async function lockFile(t: ExecutionContext, filename: string, update: string): Promise<() => Promise<void>> {
   const locker = knex({ client: "sqlite3", connection: { filename }, useNullAsDefault: true });
   t.teardown(() => locker.destroy());
   const lock = await locker.transaction();
   t.teardown(() => lock.rollback());
-  await lock.raw("UPDATE blocks SET number = number");
+  await lock.raw(update);
+  return async () => void (await lock.rollback());
+}
+
+interface FailingHealth {
+  readonly status: string;
+  readonly subsystems: { readonly chain: { readonly lastError: { readonly message: string } } };
+}
+
+test("while somebody else has locked the database nothing is lost: what is refused says so, and what was pending gets in", async (t) => {
+  const dir = await authorityDirectory(t, authority);
+  const node = await startTestNode(t, { genesis: join(dir, "genesis.json") }, dir);
+  const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
+  const filename = join(dir, "gatehouse.sqlite");
+  const unlockBlocks = await lockFile(t, filename, "UPDATE blocks SET number = number");
+  const first = signTransaction(alice, 1, createPublic("a", "{}"));
+  await client.submitTransaction({ transaction: first });
+  await until(async () => (await askJson<FailingHealth>(node.port, "/health")).status === "failing");
+
+  const unlockMempool = await lockFile(t, `${filename}${mempoolSuffix}`, "DELETE FROM rejected_transactions");
   const second = signTransaction(alice, 2, createPublic("b", "{}"));
   const refused = await ask(node.port, "/chain/transactions", {
     method: "POST",
@@ -107,13 +120,15 @@ test("while somebody else has locked the database nothing is lost: what is refus
   });
   t.is(refused.status, 503);
   t.like(JSON.parse(refused.text), { errorCode: "DATABASE_UNAVAILABLE", retryAfter: 5 });
-  const failing = await askJson<{ status: string; subsystems: { chain: { lastError: { message: string } } } }>(
-    node.port,
-    "/health",
-  );
+  const failing = await askJson<FailingHealth>(node.port, "/health");
   t.is(failing.status, "failing");
   t.is(failing.subsystems.chain.lastError.message, "The database takes no writes (SQLITE_BUSY).");
-  await lock.rollback();
+  await unlockBlocks();
+  await until(
+    async () => (await client.getTransaction({ hash: sha256(first.body) })).status === TransactionStatus.INCLUDED,
+  );
+  t.is((await askJson<FailingHealth>(node.port, "/health")).status, "failing", "no transaction can be stored yet");
+  await unlockMempool();
   await until(async () => (await ask(node.port, "/health")).status === 200);
 
   await client.submitTransaction({ transaction: second });
@@ -123,4 +138,38 @@ test("while somebody else has locked the database nothing is lost: what is refus
     );
   }
   t.is((await ask(node.port, "/storage-program/search?q=a")).status, 200);
+});
+
+test("killed when a block is stored and its transactions are still in the mempool, it has them once", async (t) => {
+  const dir = await authorityDirectory(t, authority);
+  const mempoolFile = join(dir, `gatehouse.sqlite${mempoolSuffix}`);
+  const node = await startNodeProcess(t, dir, ["--genesis", join(dir, "genesis.json")]);
+  const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc }));
+  const lock = knex({ client: "sqlite3", connection: { filename: mempoolFile }, useNullAsDefault: true });
+  t.teardown(() => lock.destroy());
+  // What leaves the mempool waits, while a block is made of it.
+  await lock.raw("CREATE TRIGGER kept BEFORE DELETE ON pending_transactions BEGIN SELECT RAISE(IGNORE); END");
+  const transactions = [1, 2, 3].map((nonce) => signTransaction(alice, nonce, createPublic(`p${nonce}`, "{}")));
+  await Promise.all(transactions.map((transaction) => client.submitTransaction({ transaction })));
+  const areIncluded = async (asked: typeof client): Promise<boolean> => {
+    const fates = await Promise.all(transactions.map(({ body }) => asked.getTransaction({ hash: sha256(body) })));
+    return fates.every(({ status }) => status === TransactionStatus.INCLUDED);
+  };
+  await until(() => areIncluded(client));
+  node.child.kill("SIGKILL");
+  await node.ended;
+  t.is((await lock<{ hash: string }>("pending_transactions").select("hash")).length, 3);
+  await lock.raw("DROP TRIGGER kept");
+
+  const again = await startTestNode(t, {}, dir);
+  t.true(await areIncluded(createClient(ChainService, createGrpcTransport({ baseUrl: again.rpcUrl }))));
+  t.is((await askJson<{ mempool_size: number }>(again.port, "/health")).mempool_size, 0);
+  t.is((await lock<{ hash: string }>("pending_transactions").select("hash")).length, 0);
+  const last = signTransaction(alice, 4, createPublic("p4", "{}"));
+  const asked = createClient(ChainService, createGrpcTransport({ baseUrl: again.rpcUrl }));
+  await asked.submitTransaction({ transaction: last });
+  await until(
+    async () => (await asked.getTransaction({ hash: sha256(last.body) })).status === TransactionStatus.INCLUDED,
+  );
+  t.is((await askJson<{ count: number }>(again.port, "/storage-program/search?q=p")).count, 4);
 });

@@ -8,7 +8,7 @@ import { createSealer, type SealerParts } from "../../src/chain/sealer.js";
 import { maxBlockWork } from "../../src/chain/work.js";
 import { type State, stateIn } from "../../src/node/effects.js";
 import { Failure } from "../../src/rpc/errors.js";
-import { effectsOn } from "../helpers/chain.js";
+import { effectsOn, openTestMempool } from "../helpers/chain.js";
 import { prepareEngines } from "../helpers/databases.js";
 import { genesisOf } from "../helpers/genesis.js";
 import { testKey } from "../helpers/keys.js";
@@ -34,12 +34,13 @@ async function open(t: Teardown, engine: Engine, { onApply = () => 0, onFinish =
   const database = await engines.open(t, engine);
   const store = createChainStore(database, stateIn);
   const text = genesisOf(authority);
-  const genesis = { text, hash: testNetwork, authorities: [authority.publicKey], followers: [], timestampMs: 0 };
+  const genesis = { text, hash: testNetwork, authorities: [authority.publicKey], followers: [], writers: [], timestampMs: 0 };
   await store.insertGenesis(genesis);
   const effects = effectsOn(database, genesis.authorities);
   const unexpected: unknown[] = [];
   const chain: Chain = createChain<State>({
     store,
+    mempool: await openTestMempool(store),
     genesis,
     head: await store.head(),
     effects: {

@@ -4,6 +4,7 @@ import { execFileSync } from "node:child_process";
 import { closeSync, open, openSync } from "node:fs";
 import { join } from "node:path";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { mempoolSuffix } from "../../src/db/open.js";
 import { type HealthBody, healthShape, subsystemsShape } from "../helpers/health-shape.js";
 import { startMember } from "../helpers/start-member.js";
 import { ask } from "../helpers/plain-client.js";
@@ -79,15 +80,15 @@ test("dormant: booted without peers", async (t) => {
 
 test("failing: the pending transactions cannot be counted, until they can again", async (t) => {
   const { port, databaseFile } = await startMember(t);
-  const database = openSqlite(t, databaseFile);
-  await database.schema.renameTable("mempool", "gone");
+  const database = openSqlite(t, `${databaseFile}${mempoolSuffix}`);
+  await database.schema.renameTable("pending_transactions", "gone");
   const { status, dormantHeader, body } = await healthOnce(port, "failing");
   t.is(status, 503);
   t.is(dormantHeader, undefined);
   t.like(body, { status: "failing", mempool_size: null });
   t.is((await ask(port, "/livez")).status, 200);
   t.is((await ask(port, "/readyz")).status, 503);
-  await database.schema.renameTable("gone", "mempool");
+  await database.schema.renameTable("gone", "pending_transactions");
   t.like(await healthOnce(port, "ok"), { status: 200, body: { status: "ok", mempool_size: 0 } });
 });
 

@@ -2,6 +2,7 @@
 import { type Chain, createChain } from "../../src/chain/chain.js";
 import { createChainStore } from "../../src/chain/chain-store.js";
 import type { Effects } from "../../src/chain/effects.js";
+import { type Mempool, type MempoolParts, openMempool } from "../../src/chain/mempool.js";
 import type { Database } from "../../src/db/database.js";
 import { createEffects, type State, stateIn } from "../../src/node/effects.js";
 import { sha256 } from "../../src/base/hash.js";
@@ -21,12 +22,14 @@ export async function openChain(
   onUnexpected: (error: unknown) => void = () => undefined,
 ): Promise<Chain> {
   const store = createChainStore(database, stateIn);
+  const mempool = await openTestMempool(store, nowMs);
   const text = genesisOf(...authorities);
   const genesis = {
     text,
     hash: sha256(text),
     authorities: authorities.map(({ publicKey }) => publicKey),
     followers: [],
+    writers: [],
     timestampMs: 0,
   };
   if ((await store.head()) === undefined) {
@@ -34,7 +37,23 @@ export async function openChain(
   }
   const effects = effectsOn(database, genesis.authorities, verificationKey);
   const onApplied = (): void => undefined;
-  return createChain({ onApplied, onUnexpected, store, genesis, head: await store.head(), effects, nowMs });
+  return createChain({ onApplied, onUnexpected, store, mempool, genesis, head: await store.head(), effects, nowMs });
+}
+
+/** The mempool of a database, which takes everybody's, at no rate. */
+export async function openTestMempool(
+  store: MempoolParts["store"],
+  nowMs: () => number = Date.now,
+  rules: Partial<Pick<MempoolParts, "rates" | "mayWrite">> = {},
+): Promise<Mempool> {
+  return await openMempool({
+    store,
+    rates: { bytes: 0, programs: 0, leaves: 0 },
+    mayWrite: () => true,
+    nowMs,
+    onError: () => undefined,
+    ...rules,
+  });
 }
 
 /** The effects of all features on a database, in this thread. */

@@ -4,7 +4,7 @@ import { setImmediate as allDone } from "node:timers/promises";
 import { type Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import type { BookEntry } from "../../src/peers/peer.js";
-import { createRelay, expiresAfterMs, type RelayMempool } from "../../src/peers/relay.js";
+import { createRelay, deferredMs, type RelayMempool } from "../../src/peers/relay.js";
 import { createPublic, signTransaction } from "../helpers/transactions.js";
 import { testKey } from "../helpers/keys.js";
 import { connectGrpc, type TestGrpcClient } from "../helpers/grpc-client.js";
@@ -127,47 +127,47 @@ test("what was taken is relayed after a restart, when the authority is there aga
 });
 
 /** A mempool in memory, for the clock to be ours. Nothing in it waits for anything but promises: {@link allDone}. */
-function mempoolOf(received: Record<string, number>) {
+function mempoolOf(hashes: readonly string[], nowMs: () => number = Date.now) {
   const relayed = new Map<string, number>();
+  const deferred = new Map<string, number>();
   const rejected = new Map<string, string>();
-  const waiting = (): string[] => Object.keys(received).filter((hash) => !rejected.has(hash));
   const mempool: RelayMempool = {
-    pendingToRelay: (_, beforeMs, limit) =>
+    toRelay: (_, beforeMs, { count }) =>
       Promise.resolve(
-        waiting()
-          .filter((hash) => (relayed.get(hash) ?? 0) < beforeMs)
-          .slice(0, limit)
+        hashes
+          .filter((hash) => !rejected.has(hash))
+          .filter((hash) => (relayed.get(hash) ?? 0) < beforeMs && (deferred.get(hash) ?? 0) <= nowMs())
+          .slice(0, count)
           .map((hash) => ({ hash, transaction: { body: new Uint8Array(), hash } as unknown as Transaction })),
       ),
-    pendingSince: (beforeMs) => Promise.resolve(waiting().filter((hash) => received[hash]! < beforeMs)),
-    markRelayed: (_, hashes, nowMs) => {
-      hashes.forEach((hash) => relayed.set(hash, nowMs));
-      return Promise.resolve();
-    },
-    reject: (hash, reason) => {
-      rejected.set(hash, reason);
+    markRelayed: (_, taken, atMs) => taken.forEach((hash) => relayed.set(hash, atMs)),
+    defer: (_, refused) => refused.forEach((hash) => deferred.set(hash, nowMs() + deferredMs)),
+    reject: (reasons) => {
+      reasons.forEach((reason, hash) => rejected.set(hash, reason));
       return Promise.resolve();
     },
   };
   return { mempool, rejected };
 }
 
+const hashOf = (transaction: Transaction): string => (transaction as unknown as { hash: string }).hash;
+
 const believed = (...identities: string[]): (() => BookEntry[]) => {
   const entries = identities.map((identity) => ({ endpoint: identity, identity }) as unknown as BookEntry);
   return () => entries;
 };
 
-test("it is relayed once, again when nothing came of it, and given up in the end", async (t) => {
+test("it is relayed once, and again when nothing came of it", async (t) => {
   let nowMs = 1_000_000;
   const sent: string[][] = [];
-  const { mempool, rejected } = mempoolOf({ a: nowMs, b: nowMs });
+  const { mempool } = mempoolOf(["a", "b"]);
   const relay = createRelay({
     mempool,
     book: { believed: believed("other", "authority") },
     authorities: ["authority"],
     mayFollow: () => true,
     send: (endpoint, transactions) => {
-      sent.push([endpoint, ...transactions.map((transaction) => (transaction as unknown as { hash: string }).hash)]);
+      sent.push([endpoint, ...transactions.map(hashOf)]);
       return Promise.resolve(transactions.map(() => ({ status: TransactionStatus.PENDING, reason: "" }) as never));
     },
     nowMs: () => nowMs,
@@ -184,11 +184,66 @@ test("it is relayed once, again when nothing came of it, and given up in the end
   nowMs += 6_000;
   await kick();
   t.is(sent.length, 2);
-  nowMs += expiresAfterMs;
-  await kick();
-  t.is(sent.length, 2);
-  t.deepEqual([...rejected.keys()], ["a", "b"]);
-  t.regex(rejected.get("a")!, /in no block 10 minutes after/);
+});
+
+test("one that is refused for the moment keeps nobody waiting, and is relayed again", async (t) => {
+  let nowMs = 1_000_000;
+  const sent: string[][] = [];
+  const { mempool, rejected } = mempoolOf(
+    Array.from({ length: 150 }, (_, i) => `${i}`),
+    () => nowMs,
+  );
+  let isBusy = true;
+  const relay = createRelay({
+    mempool,
+    book: { believed: believed("other", "authority") },
+    authorities: ["authority"],
+    send: (endpoint, transactions) => {
+      t.is(endpoint, "authority", "who refuses for the moment is still whom it goes to");
+      sent.push(transactions.map(hashOf));
+      const outcomes = transactions.map((transaction) => ({
+        status: isBusy && hashOf(transaction) === "7" ? TransactionStatus.UNSPECIFIED : TransactionStatus.PENDING,
+        reason: "",
+      }));
+      return Promise.resolve(outcomes as never);
+    },
+    nowMs: () => nowMs,
+    onError: (error) => t.fail(String(error)),
+  });
+  t.teardown(() => relay.stop());
+  relay.kick();
+  await allDone();
+  t.deepEqual(
+    sent.map((hashes) => hashes.length),
+    [100, 50],
+  );
+  isBusy = false;
+  nowMs += deferredMs;
+  relay.kick();
+  await allDone();
+  t.deepEqual(sent.slice(2), [["7"]]);
+  t.is(rejected.size, 0);
+});
+
+test("what is refused for the moment is tried again by itself", async (t) => {
+  let sent = 0;
+  const { mempool } = mempoolOf(["a"]);
+  const relay = createRelay({
+    mempool,
+    book: { believed: believed("authority") },
+    authorities: ["authority"],
+    send: () => {
+      sent++;
+      const status = sent === 1 ? TransactionStatus.UNSPECIFIED : TransactionStatus.PENDING;
+      return Promise.resolve([{ status, reason: "" } as never]);
+    },
+    nowMs: Date.now,
+    onError: (error) => t.fail(String(error)),
+  });
+  t.teardown(() => relay.stop());
+  relay.kick();
+  await until(() => sent === 2);
+  t.pass();
 });
 
 test("only an authority's word that it is rejected is the last one", async (t) => {
@@ -197,7 +252,7 @@ test("only an authority's word that it is rejected is the last one", async (t) =
     ["other", false],
     ["authority", true],
   ] as const) {
-    const { mempool, rejected } = mempoolOf({ a: Date.now() });
+    const { mempool, rejected } = mempoolOf(["a"]);
     const relay = createRelay({
       mempool,
       book: { believed: believed(peer) },

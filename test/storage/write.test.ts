@@ -35,7 +35,7 @@ async function open(t: Teardown, engine: Engine) {
       return hash;
     }
     await chain.seal(authority);
-    const rejected = await database.read.first<{ reason: string }>((sql) =>
+    const rejected = await database.mempool.read.first<{ reason: string }>((sql) =>
       sql("rejected_transactions").where({ hash }),
     );
     return rejected?.reason;

@@ -1,7 +1,7 @@
 import { toBinary } from "@bufbuild/protobuf";
 import test from "ava";
 import { BlockSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
-import { createBlockChanges, createBlockStore } from "../../../src/chain/block-store.js";
+import { createBlockChanges, createBlockStore, tryWrite } from "../../../src/chain/block-store.js";
 import { readTransaction, signBlock } from "../../../src/chain/transaction.js";
 import { sha256 } from "../../../src/base/hash.js";
 import { createPublic, signTransaction, rulesOf } from "../../helpers/transactions.js";
@@ -46,6 +46,12 @@ export const testBlocks: StoreSuite = (engine, open) => {
     t.is(await blocks.weighBlock({ hash: genesis.hash }), undefined);
     await t.throwsAsync(changes.insertGenesis({ ...genesis, hash: sha256("another") }));
     t.is(await blocks.genesisText(), genesis.text);
+  });
+
+  test(`${engine}: blocks: a write that is tried leaves nothing behind`, async (t) => {
+    const database = await open(t);
+    await tryWrite(database);
+    t.deepEqual(await database.read.rows((sql) => sql("transactions")), []);
   });
 
   test(`${engine}: blocks: a block comes back as it was signed, with its transactions in their order`, async (t) => {

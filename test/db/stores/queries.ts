@@ -1,7 +1,7 @@
 /** What stores build on: queries, transactions, and what is told of those that fail. */
 import test from "ava";
 import { inspect } from "node:util";
-import { isDatabaseTrouble } from "../../../src/base/database-trouble.js";
+import { isDatabaseBusy, isDatabaseTrouble } from "../../../src/base/database-trouble.js";
 import type { Queries } from "../../../src/db/database.js";
 import { Failure } from "../../../src/rpc/errors.js";
 import type { StoreSuite } from "./suite.js";
@@ -111,13 +111,16 @@ export const testQueries: StoreSuite = (engine, open) => {
       ]) {
         const error = await t.throwsAsync(run);
         t.true(isDatabaseTrouble(error), error.message);
+        t.true(isDatabaseBusy(error), "the database is well");
         t.false(inspect(error).includes("a secret"), inspect(error));
       }
     });
     t.deepEqual(await stored(database.read), ["1"]);
     await database.close();
     for (const run of [() => stored(database.read), () => insert(write, "2"), () => transaction(stored)]) {
-      t.true(isDatabaseTrouble(await t.throwsAsync(run)));
+      const error = await t.throwsAsync(run);
+      t.true(isDatabaseTrouble(error));
+      t.false(isDatabaseBusy(error));
     }
   });
 };

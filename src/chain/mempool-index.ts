@@ -1,0 +1,105 @@
+/** What waits for a block, in memory and without its bytes: who has how much of the mempool, and whose turn it is. */
+import { createServiceLine, selectFair, type Bounds, type Waiting } from "./fair-order.js";
+import type { MempoolSize, PendingEntry, RelayTarget } from "./store.js";
+
+/** A pending transaction of the index. */
+export interface IndexEntry extends PendingEntry, Waiting {
+  /** When it was last relayed to an authority, and to a peer that is none; milliseconds since the epoch. */
+  readonly relayedMs: Record<RelayTarget, number>;
+  /** It is not relayed to them before then. */
+  readonly deferredUntilMs: Record<RelayTarget, number>;
+  /** How often it was refused for the moment. */
+  refusals: number;
+}
+
+/** The index of a mempool. */
+export interface MempoolIndex {
+  /** With the room that is taken. */
+  size(): MempoolSize;
+  /** What an origin has, with the room that is taken for it. */
+  heldByOrigin(origin: string | undefined): MempoolSize;
+  heldBySender(sender: string): MempoolSize;
+  /** The most that one origin has, of each. */
+  largestOrigin(): MempoolSize;
+  /** Takes room for a transaction that is being stored. */
+  takeRoom(entry: PendingEntry): void;
+  /** Gives the room back: it could not be stored, or is in a block already. */
+  giveRoom(entry: PendingEntry): void;
+  /** A transaction that room was taken for is stored. */
+  add(entry: PendingEntry): void;
+  get(hash: string): IndexEntry | undefined;
+  /** Takes a transaction out, with its room; undefined when it is not in. */
+  remove(hash: string, isServed: boolean): IndexEntry | undefined;
+  /** All of them, in the order in which they came. */
+  entries(): Iterable<IndexEntry>;
+  /** Those whose turn is next, of those that are wanted. */
+  select(bounds: Bounds, isWanted?: (entry: IndexEntry) => boolean): IndexEntry[];
+}
+
+interface Held {
+  count: number;
+  bytes: number;
+}
+
+const nothing: MempoolSize = { count: 0, bytes: 0 };
+const never: Readonly<Record<RelayTarget, number>> = { authority: 0, peer: 0 };
+
+/** Builds an empty index. */
+export function createMempoolIndex(): MempoolIndex {
+  const entries = new Map<string, IndexEntry>();
+  const total: Held = { count: 0, bytes: 0 };
+  const origins = new Map<string | undefined, Held>();
+  const senders = new Map<string, Held>();
+  const line = createServiceLine();
+
+  function count({ origin, sender, sizeBytes }: PendingEntry, sign: 1 | -1): void {
+    total.count += sign;
+    total.bytes += sign * sizeBytes;
+    change(origins, origin, sign, sizeBytes);
+    change(senders, sender, sign, sizeBytes);
+  }
+
+  return {
+    size: () => total,
+    heldByOrigin: (origin) => origins.get(origin) ?? nothing,
+    heldBySender: (sender) => senders.get(sender) ?? nothing,
+    largestOrigin() {
+      const all = [...origins.values()];
+      return {
+        count: all.reduce((most, held) => Math.max(most, held.count), 0),
+        bytes: all.reduce((most, held) => Math.max(most, held.bytes), 0),
+      };
+    },
+    takeRoom: (entry) => count(entry, 1),
+    giveRoom: (entry) => count(entry, -1),
+    add(entry) {
+      const stamp = line.arrive(entry.origin, entry.sender);
+      const [relayedMs, deferredUntilMs] = [{ ...never }, { ...never }];
+      entries.set(entry.hash, { ...entry, stamp, relayedMs, deferredUntilMs, refusals: 0 });
+    },
+    get: (hash) => entries.get(hash),
+    remove(hash, isServed) {
+      const entry = entries.get(hash);
+      if (entry !== undefined) {
+        entries.delete(hash);
+        count(entry, -1);
+        line.leave(entry, isServed);
+      }
+      return entry;
+    },
+    entries: () => entries.values(),
+    select: (bounds, isWanted) =>
+      selectFair(isWanted === undefined ? entries.values() : [...entries.values()].filter(isWanted), line, bounds),
+  };
+}
+
+function change<K>(all: Map<K, Held>, key: K, sign: 1 | -1, bytes: number): void {
+  const held = all.get(key) ?? { count: 0, bytes: 0 };
+  held.count += sign;
+  held.bytes += sign * bytes;
+  if (held.count === 0) {
+    all.delete(key);
+  } else {
+    all.set(key, held);
+  }
+}

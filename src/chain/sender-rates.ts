@@ -1,0 +1,97 @@
+/**
+ * What a sender, and an origin, may write in a minute. Each has a bucket for bytes, one for new programs and one for new
+ * leaves of the commitment tree; they live in a least-recently-used cache, so that a flood of keys pushes out old ones.
+ */
+import { TokenBucket } from "limiter";
+import { LRUCache } from "lru-cache";
+import type { TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { Failure } from "../rpc/errors.js";
+import { maxTransactionBytes } from "./transaction.js";
+
+/** What is counted. */
+export type Counted = "bytes" | "programs" | "leaves";
+
+/** Most of each in a minute; 0 is no limit. */
+export type RatesPerMinute = Readonly<Record<Counted, number>>;
+
+/** Whom it is counted for. */
+export interface Writer {
+  readonly sender: string;
+  /** Undefined where there is none. */
+  readonly origin: string | undefined;
+}
+
+/** The counters. */
+export interface SenderRates {
+  /**
+   * Checks that a transaction may be taken now.
+   *
+   * @throws Failure RATE_LIMITED with the seconds to wait.
+   */
+  check(writer: Writer, costs: RatesPerMinute): void;
+  /** Checks it, and counts the transaction. */
+  take(writer: Writer, costs: RatesPerMinute): void;
+}
+
+const minuteMs = 60_000;
+const maxBuckets = 100_000;
+const kinds = ["bytes", "programs", "leaves"] as const;
+const words = { bytes: "bytes", programs: "new programs", leaves: "new commitments" } as const;
+/** The largest single transaction passes once its bucket is full, however low the rate is. */
+const largest: RatesPerMinute = { bytes: maxTransactionBytes + 1_024, programs: 1, leaves: 1 };
+
+/** What a transaction counts as. */
+export function costsOf({ operation }: TransactionBody, sizeBytes: number): RatesPerMinute {
+  const made = operation.case === undefined ? undefined : operation.value.operation.case;
+  return { bytes: sizeBytes, programs: Number(made === "createProgram"), leaves: Number(made === "addCommitment") };
+}
+
+/** Builds counters that are all at nothing. */
+export function createSenderRates(perMinute: RatesPerMinute): SenderRates {
+  const buckets = new LRUCache<string, TokenBucket>({ max: maxBuckets });
+
+  function bucketOf(kind: Counted, key: string): TokenBucket {
+    const name = `${kind} ${key}`;
+    let bucket = buckets.get(name);
+    if (bucket === undefined) {
+      const bucketSize = Math.max(perMinute[kind], largest[kind]);
+      bucket = new TokenBucket({ bucketSize, tokensPerInterval: perMinute[kind], interval: minuteMs });
+      bucket.content = bucketSize;
+      buckets.set(name, bucket);
+    }
+    return bucket;
+  }
+
+  /** The buckets that a transaction is counted in. */
+  function* counted({ sender, origin }: Writer, costs: RatesPerMinute) {
+    for (const kind of kinds) {
+      if (perMinute[kind] > 0 && costs[kind] > 0) {
+        yield { kind, whose: "sender", cost: costs[kind], bucket: bucketOf(kind, sender) };
+        if (origin !== undefined) {
+          yield { kind, whose: "address", cost: costs[kind], bucket: bucketOf(kind, origin) };
+        }
+      }
+    }
+  }
+
+  function check(writer: Writer, costs: RatesPerMinute): void {
+    for (const { kind, whose, cost, bucket } of counted(writer, costs)) {
+      const waitMs = bucket.getWaitTime(cost);
+      if (waitMs > 0) {
+        const retryAfterS = Math.ceil(waitMs / 1000);
+        const message = `Too many ${words[kind]} of this ${whose} in a minute; try again in ${retryAfterS} s.`;
+        throw new Failure("RATE_LIMITED", message, retryAfterS);
+      }
+    }
+  }
+
+  return {
+    check,
+    take(writer, costs) {
+      check(writer, costs);
+      for (const { cost, bucket } of counted(writer, costs)) {
+        bucket.tryRemoveTokens(cost);
+      }
+    },
+  };
+}

@@ -1,0 +1,385 @@
+/** What waits for a block, on both engines: taken while blocks are made, kept over restarts, shared among all who write. */
+import test from "ava";
+import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { type Chain, createChain } from "../../src/chain/chain.js";
+import { createChainStore } from "../../src/chain/chain-store.js";
+import type { Mempool } from "../../src/chain/mempool.js";
+import type { Origin } from "../../src/chain/mempool-admission.js";
+import type { ChainStore } from "../../src/chain/store.js";
+import type { Database } from "../../src/db/database.js";
+import { type State, stateIn } from "../../src/node/effects.js";
+import { Failure } from "../../src/rpc/errors.js";
+import { effectsOn, openTestMempool } from "../helpers/chain.js";
+import { prepareEngines } from "../helpers/databases.js";
+import { testKey } from "../helpers/keys.js";
+import { commit, createPublic, signTransaction, signZk, testNetwork } from "../helpers/transactions.js";
+import { until } from "../helpers/until.js";
+
+const [authority, alice, bob] = [testKey(1), testKey(2), testKey(3)];
+const genesis = {
+  ...{ text: "{}", hash: testNetwork, timestampMs: 0 },
+  ...{ authorities: [authority.publicKey], writers: [] },
+};
+
+const engines = await prepareEngines();
+test.after.always(() => engines.stop());
+
+interface Opened {
+  readonly store: ChainStore<State>;
+  readonly mempool: Mempool;
+  readonly chain: Chain;
+}
+
+interface Settings {
+  readonly nowMs?: () => number;
+  readonly rules?: Parameters<typeof openTestMempool>[2];
+  /** The effects of transactions wait for it. */
+  readonly gate?: Promise<void>;
+  readonly change?: (store: ChainStore<State>) => ChainStore<State>;
+}
+
+/** Opens what a node that writes has over a database; again, where it has been before. */
+async function start(database: Database, settings: Settings = {}): Promise<Opened> {
+  const { nowMs = Date.now, rules, gate, change } = settings;
+  const stored = createChainStore(database, stateIn);
+  const store = change === undefined ? stored : change(stored);
+  if ((await store.head()) === undefined) {
+    await store.insertGenesis(genesis);
+  }
+  const mempool = await openTestMempool(store, nowMs, rules);
+  const effects = effectsOn(database, genesis.authorities);
+  const chain = createChain({
+    ...{ store, mempool, genesis, nowMs },
+    head: await store.head(),
+    effects: {
+      ...effects,
+      begin(block, state) {
+        const begun = effects.begin(block, state);
+        return {
+          finish: () => begun.finish(),
+          async apply(transaction) {
+            await gate;
+            return await begun.apply(transaction);
+          },
+        };
+      },
+    },
+    onApplied: () => undefined,
+    onUnexpected: () => undefined,
+  });
+  return { store, mempool, chain };
+}
+
+/** A promise that somebody else resolves. */
+function createGate() {
+  let open = (): void => undefined;
+  const promise = new Promise<void>((resolve) => (open = resolve));
+  return { promise, open: () => open() };
+}
+
+const from = (address: string, isExempt = false): Origin => ({ address, isExempt });
+const program = (key: typeof alice, nonce: number, json = "{}"): Transaction =>
+  signTransaction(key, nonce, createPublic(`p${nonce}`, json));
+
+async function reasonOf(work: Promise<unknown>): Promise<string | undefined> {
+  try {
+    await work;
+    return undefined;
+  } catch (error) {
+    if (error instanceof Failure) {
+      return error.reason;
+    }
+    throw error;
+  }
+}
+
+for (const engine of engines.names) {
+  test(`${engine}: while a block is applied transactions are taken and told of, and nobody waits for it`, async (t) => {
+    const database = await engines.open(t, engine);
+    const { promise, open } = createGate();
+    t.teardown(open);
+    const { chain, mempool, store } = await start(database, { gate: promise });
+    const first = await chain.submit(program(alice, 1));
+    const sealed = chain.seal(authority);
+    const hashes: string[] = [];
+    for (let nonce = 1; nonce <= 20; nonce++) {
+      hashes.push(await chain.submit(program(bob, nonce), from("192.0.2.1")));
+      t.deepEqual(await mempool.fate(hashes.at(-1)!), { status: "pending" });
+    }
+    t.deepEqual(await mempool.fate(first), { status: "pending" });
+    t.is(await store.pendingCount(), 21);
+    t.is((await mempool.oldestPending(50)).length, 21);
+    t.is(mempool.stats().count, 21);
+    open();
+    t.is((await sealed).block!.transactions.length, 1);
+    t.is((await chain.seal(authority)).block!.transactions.length, 20);
+    t.is(await store.pendingCount(), 0);
+  });
+
+  test(`${engine}: what ended between a block and its leaving the mempool is in the block once, and not pending`, async (t) => {
+    const database = await engines.open(t, engine);
+    const failing = await start(database, {
+      change: (store) => ({
+        ...store,
+        mempool: { ...store.mempool, settle: () => Promise.reject(new Error("the process ends here")) },
+      }),
+    });
+    const transaction = program(alice, 1);
+    const good = await failing.chain.submit(transaction);
+    const bad = await failing.chain.submit(program(alice, 2, "{"));
+    await failing.chain.seal(authority);
+    t.is((await failing.mempool.fate(good))?.status, "included");
+    t.like(await failing.mempool.fate(bad), { status: "rejected", reason: "The document is not JSON." });
+    t.is((await failing.store.fate(good))?.status, "included", "what is in a block is, whatever the mempool holds");
+    t.is(await failing.store.pendingCount(), 2);
+
+    const { chain, mempool, store } = await start(database);
+    t.is((await mempool.fate(good))?.status, "included");
+    t.is(mempool.stats().count, 1);
+    t.is((await chain.seal(authority)).block, undefined);
+    t.is((await mempool.fate(bad))?.status, "rejected");
+    t.is(await store.pendingCount(), 0);
+    t.is(await chain.submit(transaction), good);
+    t.is((await database.read.rows((sql) => sql("transactions"))).length, 1);
+  });
+
+  test(`${engine}: what could not be taken out at once is taken out later`, async (t) => {
+    const database = await engines.open(t, engine);
+    let isBroken = true;
+    const { chain, mempool, store } = await start(database, {
+      change: (whole) => ({
+        ...whole,
+        mempool: {
+          ...whole.mempool,
+          settle: (settled) =>
+            isBroken ? Promise.reject(new Error("the disk is full")) : whole.mempool.settle(settled),
+        },
+      }),
+    });
+    await chain.submit(program(alice, 1));
+    await chain.seal(authority);
+    t.is(await store.pendingCount(), 1);
+    isBroken = false;
+    await mempool.sweep();
+    t.is(await store.pendingCount(), 0);
+  });
+
+  test(`${engine}: rejected is final, also after a restart`, async (t) => {
+    const database = await engines.open(t, engine);
+    const bad = program(alice, 1, "{");
+    const first = await start(database);
+    const hash = await first.chain.submit(bad);
+    await first.chain.seal(authority);
+    for (const { chain, mempool } of [first, await start(database)]) {
+      const error = await t.throwsAsync(chain.submit(bad), { instanceOf: Failure });
+      t.like(error, {
+        reason: "INVALID_REQUEST",
+        message: "The transaction was rejected: The document is not JSON.",
+      });
+      t.deepEqual(await mempool.fate(hash), { status: "rejected", reason: "The document is not JSON." });
+      t.is(mempool.stats().count, 0);
+    }
+  });
+
+  test(`${engine}: what expires leaves the mempool for good, and is told of`, async (t) => {
+    const database = await engines.open(t, engine);
+    let nowMs = 1_800_000_000_000;
+    const { chain, mempool, store } = await start(database, { nowMs: () => nowMs });
+    const expiresMs = nowMs + 600_000;
+    const transaction = signTransaction(alice, 1, createPublic("a", "{}"), { expiresMs });
+    const hash = await chain.submit(transaction);
+    nowMs += 599_000;
+    await mempool.sweep();
+    t.is(await store.pendingCount(), 1);
+    nowMs += 2_000;
+    await mempool.sweep();
+    t.is(await store.pendingCount(), 0);
+    const fate = await mempool.fate(hash);
+    t.deepEqual(fate, await store.fate(hash));
+    t.regex(
+      fate?.status === "rejected" ? fate.reason : "",
+      /^The transaction has expired: it was in no block by 2027-/,
+    );
+    t.is(await reasonOf(chain.submit(transaction)), "INVALID_REQUEST");
+    t.is((await chain.seal(authority)).block, undefined);
+  });
+
+  test(`${engine}: what is pending comes back after a restart, in its order, with whose it is`, async (t) => {
+    const database = await engines.open(t, engine);
+    const first = await start(database);
+    const hashes: string[] = [];
+    for (let nonce = 1; nonce <= 3; nonce++) {
+      hashes.push(await first.chain.submit(program(alice, nonce), from("192.0.2.1")));
+    }
+    const { chain, mempool } = await start(database);
+    t.deepEqual(
+      (await mempool.oldestPending(10)).map(({ hash }) => hash),
+      hashes,
+    );
+    t.deepEqual(mempool.stats(), first.mempool.stats());
+    t.is((await chain.seal(authority)).block!.transactions.length, 3);
+  });
+
+  test(`${engine}: bytes that somebody changed keep nobody waiting`, async (t) => {
+    const database = await engines.open(t, engine);
+    const { chain, mempool } = await start(database);
+    const [torn, changed] = [await chain.submit(program(alice, 1)), await chain.submit(program(alice, 2))];
+    const good = await chain.submit(program(bob, 1));
+    for (const [hash, bytes] of [
+      [torn, "ff"],
+      [changed, "0a0101"],
+    ] as const) {
+      await database.mempool.write.run((sql) =>
+        sql("pending_transactions")
+          .where({ hash })
+          .update({ bytes: Buffer.from(bytes, "hex") }),
+      );
+    }
+    const { block } = await chain.seal(authority);
+    t.deepEqual(
+      block!.transactions.map(({ hash }) => hash),
+      [good],
+    );
+    t.is((await mempool.fate(torn))?.status, "rejected");
+    t.is((await mempool.fate(changed))?.status, "rejected");
+  });
+}
+
+test("a block that comes while its transaction is being taken leaves nothing pending", async (t) => {
+  const database = await engines.open(t, "sqlite");
+  const maker = await start(await engines.open(t, "sqlite"));
+  const transaction = program(alice, 1);
+  await maker.chain.submit(transaction);
+  const { block } = await maker.chain.seal(authority);
+
+  let inserting = false;
+  const { promise, open } = createGate();
+  const { chain, mempool, store } = await start(database, {
+    change: (whole) => ({
+      ...whole,
+      mempool: {
+        ...whole.mempool,
+        async insertPending(...given) {
+          inserting = true;
+          await promise;
+          await whole.mempool.insertPending(...given);
+        },
+      },
+    }),
+  });
+  const submitted = chain.submit(transaction);
+  await until(() => inserting);
+  const again = chain.submit(transaction);
+  await chain.apply(block!.signed);
+  open();
+  const hash = await submitted;
+  t.is(await again, hash);
+  t.is((await mempool.fate(hash))?.status, "included");
+  t.is(mempool.stats().count, 0);
+  t.is(await store.pendingCount(), 0);
+});
+
+test("an origin has its share, a sender too, and there is room for somebody else", async (t) => {
+  const { chain, mempool } = await start(await engines.open(t, "sqlite"));
+  const flood = from("192.0.2.1");
+  for (let i = 0; i < 500; i++) {
+    await chain.submit(program(testKey(100 + (i % 50)), i), flood);
+  }
+  const error = await t.throwsAsync(chain.submit(program(bob, 1), flood), { instanceOf: Failure });
+  t.like(error, { reason: "OVERLOADED", retryAfterS: 1 });
+  t.regex(error.message, /Too much of this address/);
+  const honest = await chain.submit(program(bob, 1), from("192.0.2.2"));
+  await chain.submit(program(bob, 2), from("192.0.2.1", true));
+  t.is(mempool.stats().refused.share, 1);
+  t.is(mempool.stats().largestOrigin, 501 / 10_000);
+  const { block } = await chain.seal(authority);
+  // Of fifty senders at one origin and one at another, his is the second.
+  t.is(
+    block!.transactions.findIndex(({ hash }) => hash === honest),
+    1,
+  );
+  // There is room again.
+  await chain.submit(program(bob, 3), flood);
+});
+
+test("a sender has a tenth of the mempool at most, from wherever it comes", async (t) => {
+  const { chain } = await start(await engines.open(t, "sqlite"));
+  const document = JSON.stringify("x".repeat(1_000_000));
+  const reasons = [];
+  for (let nonce = 1; nonce <= 7; nonce++) {
+    reasons.push(await reasonOf(chain.submit(program(alice, nonce, document), from(`192.0.2.${nonce}`))));
+  }
+  t.deepEqual(reasons, [...Array.from({ length: 6 }, () => undefined), "OVERLOADED"]);
+});
+
+test("as the mempool fills up shares shrink, so that a newcomer finds room", async (t) => {
+  const { chain } = await start(await engines.open(t, "sqlite"));
+  const document = JSON.stringify("x".repeat(1_000_000));
+  let taken = 0;
+  for (let origin = 1; origin <= 40; origin++) {
+    for (let i = 0; i < 4; i++) {
+      const transaction = program(testKey(100 + origin), i, document);
+      taken += Number((await reasonOf(chain.submit(transaction, from(`192.0.2.${origin}`)))) === undefined);
+    }
+  }
+  t.true(taken > 55 && taken <= 67, `${taken} of a megabyte each`);
+  t.is(await reasonOf(chain.submit(program(bob, 1), from("203.0.113.1"))), undefined);
+});
+
+test("rates hold for strangers, rules for writers for everybody, and what is refused by a rule is counted", async (t) => {
+  const rules = {
+    rates: { bytes: 0, programs: 2, leaves: 1 },
+    mayWrite: (sender: string) => sender !== bob.publicKey,
+  };
+  const { chain, mempool } = await start(await engines.open(t, "sqlite"), { rules });
+  const stranger = from("192.0.2.1");
+  t.is(await reasonOf(chain.submit(program(bob, 1))), "PERMISSION_DENIED");
+  await chain.submit(program(alice, 1), stranger);
+  await chain.submit(program(alice, 2), stranger);
+  t.is(await reasonOf(chain.submit(program(alice, 3), stranger)), "RATE_LIMITED");
+  t.is(await reasonOf(chain.submit(program(testKey(9), 1), stranger)), "RATE_LIMITED", "another key, the same address");
+  await chain.submit(program(testKey(9), 1), from("192.0.2.2"));
+  await chain.submit(program(alice, 3), from("192.0.2.1", true));
+  await chain.submit(signZk(alice, 4, commit(`0x${"1".padStart(64, "0")}`)), stranger);
+  t.is(await reasonOf(chain.submit(signZk(alice, 5, commit(`0x${"2".padStart(64, "0")}`)), stranger)), "RATE_LIMITED");
+  t.deepEqual(mempool.stats().refused, { share: 0, rate: 3, writers: 1 });
+});
+
+test("a transaction that another address sends at the same time has its own chance", async (t) => {
+  const { chain } = await start(await engines.open(t, "sqlite"), {
+    rules: { rates: { bytes: 0, programs: 1, leaves: 0 } },
+  });
+  const spent = from("192.0.2.1");
+  await chain.submit(program(alice, 1), spent);
+  const transaction = program(bob, 1);
+  const [refused, taken] = await Promise.allSettled([
+    chain.submit(transaction, spent),
+    chain.submit(transaction, from("192.0.2.2")),
+  ]);
+  t.is(refused.status, "rejected");
+  t.is(taken.status, "fulfilled");
+});
+
+test("what waits is relayed in its turn, and what was refused keeps its sender's later ones back, and nobody else's", async (t) => {
+  let nowMs = Date.now();
+  const { chain, mempool } = await start(await engines.open(t, "sqlite"), { nowMs: () => nowMs });
+  const ofAlice = [];
+  for (let nonce = 1; nonce <= 3; nonce++) {
+    ofAlice.push(await chain.submit(program(alice, nonce), from("192.0.2.1")));
+  }
+  const ofBob = await chain.submit(program(bob, 1), from("192.0.2.2"));
+  const waiting = async (to: "authority" | "peer" = "authority"): Promise<string[]> =>
+    (await mempool.toRelay(to, nowMs - 5_000, { count: 10, bytes: 1_000_000 })).map(({ hash }) => hash);
+  t.deepEqual(await waiting(), [ofAlice[0], ofBob, ofAlice[1], ofAlice[2]]);
+  mempool.markRelayed("authority", [ofAlice[0]!], nowMs);
+  mempool.defer("authority", [ofAlice[1]!]);
+  t.deepEqual(await waiting(), [ofBob]);
+  t.is((await waiting("peer")).length, 4);
+  nowMs += 1_000;
+  t.deepEqual(await waiting(), [ofAlice[1], ofBob, ofAlice[2]]);
+  mempool.defer("authority", [ofAlice[1]!]);
+  nowMs += 1_000;
+  t.deepEqual(await waiting(), [ofBob], "longer the second time");
+  nowMs += 5_000;
+  t.is((await waiting()).length, 4);
+});

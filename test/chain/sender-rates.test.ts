@@ -1,0 +1,66 @@
+import test from "ava";
+import { costsOf, createSenderRates } from "../../src/chain/sender-rates.js";
+import { readTransaction } from "../../src/chain/transaction.js";
+import { Failure } from "../../src/rpc/errors.js";
+import { testKey } from "../helpers/keys.js";
+import { commit, createPublic, rulesOf, signTransaction, signZk } from "../helpers/transactions.js";
+
+const none = { bytes: 0, programs: 0, leaves: 0 };
+const one = { bytes: 0, programs: 1, leaves: 0 };
+
+function failureOf(run: () => void): Failure | undefined {
+  try {
+    run();
+    return undefined;
+  } catch (error) {
+    if (error instanceof Failure) {
+      return error;
+    }
+    throw error;
+  }
+}
+
+test("a sender has its own count, and an origin that of all its senders", (t) => {
+  const rates = createSenderRates({ ...none, programs: 3 });
+  for (let i = 0; i < 3; i++) {
+    rates.take({ sender: `s${i}`, origin: "a" }, one);
+  }
+  const refused = failureOf(() => rates.take({ sender: "s3", origin: "a" }, one));
+  t.like(refused, { reason: "RATE_LIMITED", message: refused!.message });
+  t.regex(refused!.message, /^Too many new programs of this address in a minute; try again in \d+ s\.$/);
+  t.true(refused!.retryAfterS! > 15 && refused!.retryAfterS! <= 20);
+  rates.take({ sender: "s0", origin: "b" }, one);
+  rates.take({ sender: "s0", origin: "c" }, one);
+  t.regex(failureOf(() => rates.take({ sender: "s0", origin: "d" }, one))!.message, /of this sender/);
+  // What was refused for the sender is not counted for the address.
+  for (let i = 10; i < 13; i++) {
+    rates.take({ sender: `s${i}`, origin: "d" }, one);
+  }
+  rates.take({ sender: "s0", origin: undefined }, { ...none, leaves: 1 });
+});
+
+test("a check counts nothing, 0 is no limit, and the largest transaction passes at the lowest rate", (t) => {
+  const rates = createSenderRates({ bytes: 1, programs: 0, leaves: 1 });
+  const writer = { sender: "s", origin: "a" };
+  for (let i = 0; i < 100; i++) {
+    rates.check(writer, { bytes: 1_300_000, programs: 1, leaves: 1 });
+    rates.take(writer, one);
+  }
+  rates.take(writer, { ...none, bytes: 1_300_000 });
+  t.is(failureOf(() => rates.check(writer, { ...none, bytes: 1_300_000 }))?.reason, "RATE_LIMITED");
+});
+
+test("what a transaction counts as", (t) => {
+  const create = readTransaction(signTransaction(testKey(1), 1, createPublic("a", "{}")), rulesOf());
+  t.deepEqual(costsOf(create.body, 100), { bytes: 100, programs: 1, leaves: 0 });
+  const leaf = readTransaction(signZk(testKey(1), 1, commit(`0x${"1".padStart(64, "0")}`)), rulesOf());
+  t.deepEqual(costsOf(leaf.body, 50), { bytes: 50, programs: 0, leaves: 1 });
+  const change = {
+    case: "setField" as const,
+    value: { storageAddress: `stor-${"a".repeat(40)}`, field: "n", value: "1" },
+  };
+  t.deepEqual(costsOf(readTransaction(signTransaction(testKey(1), 1, change), rulesOf()).body, 9), {
+    ...none,
+    bytes: 9,
+  });
+});
