@@ -179,7 +179,14 @@ test("what could not be put into the mempool does not fill it", async (t) => {
   const chain = createChain({
     store: breaking,
     mempool: await openTestMempool(breaking, () => now),
-    genesis: { text: "", hash: testNetwork, authorities: [authority.publicKey], followers: [], writers: [], timestampMs: 0 },
+    genesis: {
+      text: "",
+      hash: testNetwork,
+      authorities: [authority.publicKey],
+      followers: [],
+      writers: [],
+      timestampMs: 0,
+    },
     head: await store.head(),
     effects: effectsOn(database, [authority.publicKey]),
     onApplied: () => undefined,

@@ -18,7 +18,7 @@ import { until } from "../helpers/until.js";
 const [authority, alice, bob] = [testKey(1), testKey(2), testKey(3)];
 const genesis = {
   ...{ text: "{}", hash: testNetwork, timestampMs: 0 },
-  ...{ authorities: [authority.publicKey], writers: [] },
+  ...{ authorities: [authority.publicKey], followers: [], writers: [] },
 };
 
 const engines = await prepareEngines();

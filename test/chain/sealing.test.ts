@@ -34,7 +34,14 @@ async function open(t: Teardown, engine: Engine, { onApply = () => 0, onFinish =
   const database = await engines.open(t, engine);
   const store = createChainStore(database, stateIn);
   const text = genesisOf(authority);
-  const genesis = { text, hash: testNetwork, authorities: [authority.publicKey], followers: [], writers: [], timestampMs: 0 };
+  const genesis = {
+    text,
+    hash: testNetwork,
+    authorities: [authority.publicKey],
+    followers: [],
+    writers: [],
+    timestampMs: 0,
+  };
   await store.insertGenesis(genesis);
   const effects = effectsOn(database, genesis.authorities);
   const unexpected: unknown[] = [];

@@ -198,6 +198,7 @@ test("one that is refused for the moment keeps nobody waiting, and is relayed ag
     mempool,
     book: { believed: believed("other", "authority") },
     authorities: ["authority"],
+    mayFollow: () => true,
     send: (endpoint, transactions) => {
       t.is(endpoint, "authority", "who refuses for the moment is still whom it goes to");
       sent.push(transactions.map(hashOf));
@@ -232,6 +233,7 @@ test("what is refused for the moment is tried again by itself", async (t) => {
     mempool,
     book: { believed: believed("authority") },
     authorities: ["authority"],
+    mayFollow: () => true,
     send: () => {
       sent++;
       const status = sent === 1 ? TransactionStatus.UNSPECIFIED : TransactionStatus.PENDING;
