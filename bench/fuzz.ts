@@ -143,7 +143,11 @@ async function send(
   };
   const watch = async (): Promise<void> => {
     while (performance.now() < endMs) {
-      hostile.learnRoot((await ask<{ rootHash: string }>(nodes[0]!, "/zk/merkle-root")).rootHash);
+      const { rootHash } = await ask<{ rootHash?: string }>(nodes[0]!, "/zk/merkle-root");
+      // It may have refused to answer just now.
+      if (rootHash !== undefined) {
+        hostile.learnRoot(rootHash);
+      }
       await sleep(1_000);
     }
   };

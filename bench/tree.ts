@@ -11,7 +11,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { poseidon2 } from "poseidon-lite/poseidon2";
 import { TransactionBodySchema, TransactionSchema } from "../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService, ConsensusService } from "../gen/gatehouse/chain/v1/chain_pb.js";
-import { readTransactions, signBlock } from "../src/chain/transaction.js";
+import { readTransaction, signBlock } from "../src/chain/transaction.js";
 import { startProgress } from "../src/cli/progress.js";
 import type { Database } from "../src/db/database.js";
 import { openDatabase } from "../src/db/open.js";
@@ -216,7 +216,7 @@ async function applyFullBlock(
       genesisHash: head.genesisHash,
       commitmentRoot: toHex(edgeOf(after, peaksAfter(after, peaks, runs))[treeDepth]!),
     },
-    await readTransactions(signed, { network: head.genesisHash, checkOperation }),
+    signed.map((one) => readTransaction(one, { network: head.genesisHash, checkOperation })),
     (bytes) => key.sign(bytes),
   );
   await sleep(500);

@@ -41,6 +41,8 @@ function byOneKey(operation: (i: number) => Operation) {
 }
 
 const mebibyte = JSON.stringify({ large: "x".repeat(1_000_000) });
+/** The document that takes longest to look at. */
+const manyMembers = `{${Array.from({ length: 75_000 }, (_, i) => `"f${i}":${i}`).join()}}`;
 const colliding = (i: number): Operation => ({
   case: "createProgram",
   value: i % 2 === 0 ? { programName: "a", salt: "7:x" } : { programName: "a:5", salt: "x" },
@@ -64,26 +66,32 @@ const appends: Attack = {
 };
 
 export const writerAttacks: Attacks = {
-  "addresses that would collide": floods(2, byNewKeys(colliding)),
-  "field names that one engine cannot index": floods(2, byNewKeys(longName)),
-  "appends to an array of 500,000 items": appends,
-  "small programs by new keys, from one address": floods(
+  "transactions whose addresses would collide": floods(2, byNewKeys(colliding)),
+  "transactions with names that one engine cannot index": floods(2, byNewKeys(longName)),
+  "transactions that append to an array of 500,000 items": appends,
+  "transactions of new keys, from one address": floods(
     1,
     byNewKeys((i) => createPublic(`p${i}`, "{}")),
   ),
-  "small programs by new keys, from twenty addresses": floods(
+  "transactions of new keys, from twenty addresses": floods(
     20,
     byNewKeys((i) => createPublic(`p${i}`, "{}")),
   ),
-  "documents of 1 MB by one key": floods(
+  "transactions with documents of 1 MB, of one key": floods(
     4,
     byOneKey((i) => createPublic(`p${i}`, mebibyte)),
   ),
-  "documents of 1 MB by new keys": floods(
+  "transactions with documents of 1 MB, of new keys": floods(
     4,
     byNewKeys((i) => createPublic(`p${i}`, mebibyte)),
   ),
-  "commitments by new keys": floods(4, (network) => signZk(newKey(), 1, commit(randomElement()), { network })),
+  "transactions with documents of 75,000 fields, of new keys": floods(
+    4,
+    byNewKeys((i) => createPublic(`p${i}`, manyMembers)),
+  ),
+  "transactions with commitments, of new keys": floods(4, (network) =>
+    signZk(newKey(), 1, commit(randomElement()), { network }),
+  ),
   "transactions of another network": floods(4, () =>
     signTransaction(newKey(), 1, createPublic("a", "{}"), { network: `0x${"1".repeat(64)}` }),
   ),

@@ -1,14 +1,21 @@
 /** The next block: applied as it came, or made of what is pending. Its effects and itself are stored together. */
 import { isDatabaseTrouble } from "../base/database-trouble.js";
 import { sha256 } from "../base/hash.js";
-import { mapYielding } from "../base/yielding.js";
 import type { BlockHeader, Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { mapYielding } from "../base/yielding.js";
 import { Failure } from "../rpc/errors.js";
 import type { BlockEffects, Effects } from "./effects.js";
 import type { Genesis } from "./genesis.js";
 import { beginInclusion, type Inclusion } from "./inclusion.js";
 import type { ChainChanges, ChainHead, ChainStore } from "./store.js";
-import { type ChainRules, type ReadBlock, type ReadTransaction, readTransaction, signBlock } from "./transaction.js";
+import {
+  type ChainRules,
+  type ReadBlock,
+  type ReadTransaction,
+  readTransaction,
+  signBlock,
+  verifyBatchSize,
+} from "./transaction.js";
 import { maxBlockWork } from "./work.js";
 
 /** What blocks are checked against, and stored in. */
@@ -100,11 +107,10 @@ export interface Made {
 export async function makeNext<State>(
   key: SealingKey,
   before: ChainHead,
-  candidates: readonly Transaction[],
+  { candidates, rules }: { readonly candidates: readonly Transaction[]; readonly rules: ChainRules },
   parts: BlockParts<State>,
 ): Promise<Made> {
   const { store, effects, nowMs } = parts;
-  const rules = rulesOf(parts);
   const header = {
     number: before.number + 1n,
     previousHash: before.hash,
@@ -135,9 +141,6 @@ export async function makeNext<State>(
 
 /** Why a transaction is rejected that threw what is no rule's word. */
 export const cannotBeApplied = "The transaction cannot be applied.";
-
-/** Signatures that are verified before the event loop is yielded to: one takes about a tenth of a millisecond. */
-const verifyBatchSize = 20;
 
 /** Rejects what was stored and is no transaction of this network. */
 async function readWhatIsValid(
@@ -198,11 +201,6 @@ async function includeWhatFits(
     }
   }
   return { included, deferredCount: deferred.size };
-}
-
-/** What transactions are read by. */
-export function rulesOf<State>({ genesis, effects }: Pick<BlockParts<State>, "genesis" | "effects">): ChainRules {
-  return { network: genesis?.hash ?? "", checkOperation: (operation) => effects.checkOperation(operation) };
 }
 
 function begin<State>(

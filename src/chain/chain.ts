@@ -14,20 +14,22 @@ import {
   makeNext,
   maxBlockBytes,
   maxBlockTransactions,
-  rulesOf,
   type SealingKey,
 } from "./blocks.js";
 import { checkLifetime, checkNonce } from "./inclusion.js";
 import type { Mempool } from "./mempool.js";
 import type { Origin } from "./mempool-admission.js";
+import { type CheckAside, createKnownTransactions, readAside, type Reading } from "./reading.js";
 import type { ChainHead } from "./store.js";
-import { type ReadBlock, readBlock, readTransaction } from "./transaction.js";
+import { type ReadBlock, readBlock } from "./transaction.js";
 
 /** What the chain needs. */
 export interface ChainParts<State> extends BlockParts<State> {
   readonly mempool: Mempool;
   /** The newest block; undefined when the stored chain cannot be followed. */
   readonly head: ChainHead | undefined;
+  /** Looks at large transactions in another thread; where it is left out, that is done here. */
+  readonly checkAside?: CheckAside;
   /** Hears of a block once it is in the database, before anybody else does. */
   readonly onApplied: (block: ReadBlock) => void;
 }
@@ -59,7 +61,12 @@ export interface Chain {
 /** Builds the chain. */
 export function createChain<State>(parts: ChainParts<State>): Chain {
   const { store, mempool, onApplied, onUnexpected, nowMs } = parts;
-  const rules = rulesOf(parts);
+  const reading: Reading = {
+    network: parts.genesis?.hash ?? "",
+    checkOperation: (operation) => parts.effects.checkOperation(operation),
+    known: createKnownTransactions(),
+    checkAside: parts.checkAside,
+  };
   let { head } = parts;
   let most = maxBlockTransactions;
   let last: Promise<unknown> = Promise.resolve();
@@ -91,7 +98,8 @@ export function createChain<State>(parts: ChainParts<State>): Chain {
 
     async submit(signed, origin) {
       needHead();
-      const transaction = readTransaction(signed, rules);
+      mempool.arrive(signed.body.length, origin);
+      const transaction = await readAside(signed, reading);
       const { hash, body } = transaction;
       await mempool.admit(transaction, origin, async () => {
         checkLifetime(body, nowMs());
@@ -105,7 +113,7 @@ export function createChain<State>(parts: ChainParts<State>): Chain {
 
     async apply(signed) {
       needHead();
-      const block = await readBlock(signed, rules);
+      const block = await readBlock(signed, reading);
       return await inTurn(async () => {
         const before = needHead();
         if (block.header.number <= before.number && (await store.block(block.header.number))?.hash === block.hash) {
@@ -144,7 +152,7 @@ export function createChain<State>(parts: ChainParts<State>): Chain {
    */
   async function makeOrBlame(key: SealingKey, candidates: readonly Transaction[]): Promise<Made> {
     try {
-      const made = await makeNext(key, needHead(), candidates, parts);
+      const made = await makeNext(key, needHead(), { candidates, rules: reading }, parts);
       most = Math.min(2 * most, maxBlockTransactions);
       return made;
     } catch (error) {

@@ -31,6 +31,12 @@ export interface Admission {
   /** How many transactions were refused, by reason. */
   readonly refused: Readonly<Record<Refusal, number>>;
   /**
+   * Counts what comes from an origin, before it is looked at.
+   *
+   * @throws Failure OVERLOADED where there is no room for it, RATE_LIMITED
+   */
+  arrive(bytes: number, origin: Origin | undefined): void;
+  /**
    * Checks whether a transaction may be taken now.
    *
    * @throws Failure PERMISSION_DENIED, OVERLOADED, RATE_LIMITED
@@ -63,14 +69,23 @@ export function createAdmission({ index, rates, mayWrite }: AdmissionParts): Adm
     }
   }
 
-  function checkShares({ origin, sender, sizeBytes }: PendingEntry, isExempt: boolean): void {
+  function freeRoom(): MempoolSize {
     const { count, bytes } = index.size();
-    const free = { count: maxPool.count - count, bytes: maxPool.bytes - bytes };
-    if (!fits(nothing, sizeBytes, free)) {
+    return { count: maxPool.count - count, bytes: maxPool.bytes - bytes };
+  }
+
+  function checkShareOfOrigin(origin: string | undefined, sizeBytes: number): void {
+    if (!fits(index.heldByOrigin(origin), sizeBytes, least(maxOfOrigin, freeRoom()))) {
+      throw new Failure("OVERLOADED", "Too much of this address waits for a block; try again in 1 s.", 1);
+    }
+  }
+
+  function checkShares({ origin, sender, sizeBytes }: PendingEntry, isExempt: boolean): void {
+    if (!fits(nothing, sizeBytes, freeRoom())) {
       throw new Failure("OVERLOADED", "The mempool is full; try again in 5 s.", 5);
     }
-    if (!isExempt && !fits(index.heldByOrigin(origin), sizeBytes, least(maxOfOrigin, free))) {
-      throw new Failure("OVERLOADED", "Too much of this address waits for a block; try again in 1 s.", 1);
+    if (!isExempt) {
+      checkShareOfOrigin(origin, sizeBytes);
     }
     if (!isExempt && !fits(index.heldBySender(sender), sizeBytes, maxOfSender)) {
       throw new Failure("OVERLOADED", "Too much of this sender waits for a block; try again in 1 s.", 1);
@@ -100,6 +115,13 @@ export function createAdmission({ index, rates, mayWrite }: AdmissionParts): Adm
 
   return {
     refused,
+    arrive(bytes, origin) {
+      if (origin === undefined || origin.isExempt) {
+        return;
+      }
+      counted("share", () => checkShareOfOrigin(origin.address, bytes));
+      counted("rate", () => rates.arrive(origin.address, bytes));
+    },
     check(transaction, entry, origin) {
       apply(transaction, entry, origin, (...given) => rates.check(...given));
     },

@@ -6,7 +6,7 @@ import { sha256 } from "../base/hash.js";
 import { Failure } from "../rpc/errors.js";
 import { findFate } from "./fate.js";
 import { type Bounds, inPortions } from "./fair-order.js";
-import { createAdmission, type Origin, partOfPool, type Refusal } from "./mempool-admission.js";
+import { type Admission, createAdmission, type Origin, partOfPool, type Refusal } from "./mempool-admission.js";
 import { createLeaving } from "./mempool-leaving.js";
 import { createMempoolIndex, type IndexEntry } from "./mempool-index.js";
 import { createSenderRates, type RatesPerMinute } from "./sender-rates.js";
@@ -33,7 +33,7 @@ export interface MempoolStats {
 }
 
 /** The mempool. */
-export interface Mempool extends MempoolView {
+export interface Mempool extends MempoolView, Pick<Admission, "arrive"> {
   /**
    * Takes a transaction, unless it is pending or in a block already. Once this resolves, it is stored.
    *
@@ -197,6 +197,7 @@ export async function openMempool(parts: MempoolParts): Promise<Mempool> {
 
   return {
     ...view,
+    arrive: (bytes, origin) => admission.arrive(bytes, origin),
 
     async admit(transaction, origin, check) {
       const { hash } = transaction;

@@ -24,6 +24,12 @@ export interface Writer {
 /** The counters. */
 export interface SenderRates {
   /**
+   * Counts bytes of an origin, before they are looked at: what is no transaction costs as much as what is one.
+   *
+   * @throws Failure RATE_LIMITED with the seconds to wait.
+   */
+  arrive(origin: string, bytes: number): void;
+  /**
    * Checks that a transaction may be taken now.
    *
    * @throws Failure RATE_LIMITED with the seconds to wait.
@@ -46,6 +52,13 @@ export function costsOf({ operation }: TransactionBody, sizeBytes: number): Rate
   return { bytes: sizeBytes, programs: Number(made === "createProgram"), leaves: Number(made === "addCommitment") };
 }
 
+interface Count {
+  readonly kind: Counted;
+  readonly whose: "sender" | "address";
+  readonly cost: number;
+  readonly bucket: TokenBucket;
+}
+
 /** Builds counters that are all at nothing. */
 export function createSenderRates(perMinute: RatesPerMinute): SenderRates {
   const buckets = new LRUCache<string, TokenBucket>({ max: maxBuckets });
@@ -63,29 +76,41 @@ export function createSenderRates(perMinute: RatesPerMinute): SenderRates {
   }
 
   /** The buckets that a transaction is counted in. */
-  function* counted({ sender, origin }: Writer, costs: RatesPerMinute) {
+  function* counted({ sender, origin }: Writer, costs: RatesPerMinute): Generator<Count> {
     for (const kind of kinds) {
       if (perMinute[kind] > 0 && costs[kind] > 0) {
         yield { kind, whose: "sender", cost: costs[kind], bucket: bucketOf(kind, sender) };
-        if (origin !== undefined) {
+        // The bytes of an origin are counted when they arrive.
+        if (origin !== undefined && kind !== "bytes") {
           yield { kind, whose: "address", cost: costs[kind], bucket: bucketOf(kind, origin) };
         }
       }
     }
   }
 
+  function checkOne({ kind, whose, cost, bucket }: Count): void {
+    const waitMs = bucket.getWaitTime(cost);
+    if (waitMs > 0) {
+      const retryAfterS = Math.ceil(waitMs / 1000);
+      const message = `Too many ${words[kind]} of this ${whose} in a minute; try again in ${retryAfterS} s.`;
+      throw new Failure("RATE_LIMITED", message, retryAfterS);
+    }
+  }
+
   function check(writer: Writer, costs: RatesPerMinute): void {
-    for (const { kind, whose, cost, bucket } of counted(writer, costs)) {
-      const waitMs = bucket.getWaitTime(cost);
-      if (waitMs > 0) {
-        const retryAfterS = Math.ceil(waitMs / 1000);
-        const message = `Too many ${words[kind]} of this ${whose} in a minute; try again in ${retryAfterS} s.`;
-        throw new Failure("RATE_LIMITED", message, retryAfterS);
-      }
+    for (const one of counted(writer, costs)) {
+      checkOne(one);
     }
   }
 
   return {
+    arrive(origin, bytes) {
+      if (perMinute.bytes > 0) {
+        const bucket = bucketOf("bytes", origin);
+        checkOne({ kind: "bytes", whose: "address", cost: bytes, bucket });
+        bucket.tryRemoveTokens(bytes);
+      }
+    },
     check,
     take(writer, costs) {
       check(writer, costs);

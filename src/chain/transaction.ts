@@ -46,6 +46,14 @@ export interface ChainRules {
   readonly network: string;
   /** Checks what a transaction says to do, as far as that takes no state. Throws Failure INVALID_REQUEST. */
   readonly checkOperation: (operation: TransactionBody["operation"]) => void;
+  /** What was found right is not looked at again. */
+  readonly known?: KnownTransactions | undefined;
+}
+
+/** Transactions that are signed by their senders, and whose operation can be one. */
+export interface KnownTransactions {
+  has(signed: Transaction, hash: string): boolean;
+  add(signed: Transaction, hash: string): void;
 }
 
 const findInBody = compileBounds(TransactionBodySchema, "transaction");
@@ -57,7 +65,7 @@ const findInHeader = compileBounds(BlockHeaderSchema, "block header");
  * @throws Failure INVALID_REQUEST when it is malformed, out of bounds, or of another network; INVALID_SIGNATURE when its
  * sender did not sign it.
  */
-export function readTransaction(signed: Transaction, { network, checkOperation }: ChainRules): ReadTransaction {
+export function readTransaction(signed: Transaction, { network, checkOperation, known }: ChainRules): ReadTransaction {
   if (signed.withheldHash !== undefined) {
     throw new Failure("INVALID_REQUEST", "The transaction is withheld: it is a hash without its body.");
   }
@@ -72,20 +80,19 @@ export function readTransaction(signed: Transaction, { network, checkOperation }
   if (body.operation.case === undefined) {
     throw new Failure("INVALID_REQUEST", "The transaction says nothing to do.");
   }
-  if (!verifyEd25519(body.sender, transactionMessage(signed.body), signed.signature)) {
-    throw new Failure("INVALID_SIGNATURE", "The transaction is not signed by its sender.");
+  const hash = sha256(signed.body);
+  if (known?.has(signed, hash) !== true) {
+    if (!verifyEd25519(body.sender, transactionMessage(signed.body), signed.signature)) {
+      throw new Failure("INVALID_SIGNATURE", "The transaction is not signed by its sender.");
+    }
+    checkOperation(body.operation);
+    known?.add(signed, hash);
   }
-  checkOperation(body.operation);
-  return { hash: sha256(signed.body), body, signed };
+  return { hash, body, signed };
 }
 
 /** Signatures that are verified before the event loop is yielded to: one takes about a tenth of a millisecond. */
-const verifyBatchSize = 20;
-
-/** {@link readTransaction} of many. */
-export function readTransactions(signed: readonly Transaction[], rules: ChainRules): Promise<ReadTransaction[]> {
-  return mapYielding(signed, verifyBatchSize, (one) => readTransaction(one, rules));
-}
+export const verifyBatchSize = 20;
 
 /**
  * Reads the header of a block. Whether its proposer is an authority is for the chain to say.
@@ -117,7 +124,7 @@ export async function readBlock(signed: Block, rules: ChainRules): Promise<ReadB
     throw new Failure("INVALID_REQUEST", `A block must not be larger than ${maxBlockBytes} bytes.`);
   }
   const header = readHeader(signed, rules);
-  const transactions = await readTransactions(signed.transactions, rules);
+  const transactions = await mapYielding(signed.transactions, verifyBatchSize, (one) => readTransaction(one, rules));
   if (header.transactionsHash !== hashOfHashes(transactions)) {
     throw new Failure("INVALID_REQUEST", "The block does not hold the transactions that its header names.");
   }

@@ -15,6 +15,7 @@ import { readWritersFile } from "../config/writers-file.js";
 import type { Database } from "../db/database.js";
 import { type SharedSubsystem, shareSubsystem } from "../health/shared-subsystem.js";
 import type { NodeCore } from "./core.js";
+import { createCheckThreads } from "./check-threads.js";
 import { createEffects, type State, stateIn } from "./effects.js";
 import { repeat } from "../base/repeat.js";
 import { StartError } from "../base/start-error.js";
@@ -112,7 +113,10 @@ async function createWriterChain(
     authorities: genesis?.authorities ?? [],
   });
   const mempool = await openNodeMempool(core, watched.store, genesis);
+  const checks = createCheckThreads();
+  onStop("the threads of checks", () => checks.stop());
   const chain = createChain({
+    checkAside: checks.check,
     store: watched.store,
     mempool,
     genesis,

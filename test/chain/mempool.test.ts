@@ -81,6 +81,10 @@ const from = (address: string, isExempt = false): Origin => ({ address, isExempt
 const program = (key: typeof alice, nonce: number, json = "{}"): Transaction =>
   signTransaction(key, nonce, createPublic(`p${nonce}`, json));
 
+/** Of a program that there is not: it is rejected when a block is made. */
+const deletion = (key: typeof alice, nonce: number): Transaction =>
+  signTransaction(key, nonce, { case: "deleteProgram", value: { storageAddress: `stor-${"0".repeat(40)}` } });
+
 async function reasonOf(work: Promise<unknown>): Promise<string | undefined> {
   try {
     await work;
@@ -126,10 +130,13 @@ for (const engine of engines.names) {
     });
     const transaction = program(alice, 1);
     const good = await failing.chain.submit(transaction);
-    const bad = await failing.chain.submit(program(alice, 2, "{"));
+    const bad = await failing.chain.submit(deletion(alice, 2));
     await failing.chain.seal(authority);
     t.is((await failing.mempool.fate(good))?.status, "included");
-    t.like(await failing.mempool.fate(bad), { status: "rejected", reason: "The document is not JSON." });
+    t.like(await failing.mempool.fate(bad), {
+      status: "rejected",
+      reason: "There is no storage program at this address.",
+    });
     t.is((await failing.store.fate(good))?.status, "included", "what is in a block is, whatever the mempool holds");
     t.is(await failing.store.pendingCount(), 2);
 
@@ -166,7 +173,7 @@ for (const engine of engines.names) {
 
   test(`${engine}: rejected is final, also after a restart`, async (t) => {
     const database = await engines.open(t, engine);
-    const bad = program(alice, 1, "{");
+    const bad = deletion(alice, 1);
     const first = await start(database);
     const hash = await first.chain.submit(bad);
     await first.chain.seal(authority);
@@ -174,9 +181,12 @@ for (const engine of engines.names) {
       const error = await t.throwsAsync(chain.submit(bad), { instanceOf: Failure });
       t.like(error, {
         reason: "INVALID_REQUEST",
-        message: "The transaction was rejected: The document is not JSON.",
+        message: "The transaction was rejected: There is no storage program at this address.",
       });
-      t.deepEqual(await mempool.fate(hash), { status: "rejected", reason: "The document is not JSON." });
+      t.deepEqual(await mempool.fate(hash), {
+        status: "rejected",
+        reason: "There is no storage program at this address.",
+      });
       t.is(mempool.stats().count, 0);
     }
   });

@@ -4,6 +4,7 @@ import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { createMempoolStore } from "../../src/chain/mempool-store.js";
 import { makeCertificate } from "../helpers/certificate.js";
 import { openChain } from "../helpers/chain.js";
 import { genesisOf } from "../helpers/genesis.js";
@@ -15,7 +16,7 @@ import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
 import { connectTransport, type Target, type TransportName } from "../helpers/transports.js";
 import { until } from "../helpers/until.js";
 import type { NodeName } from "./case.js";
-import { authorities, blocks, blockTimeMs, lastBlock, lastBlockTimeMs, programs } from "./data.js";
+import { authorities, blocks, blockTimeMs, lastBlock, lastBlockTimeMs, programs, rejectedHash } from "./data.js";
 
 /** Both nodes. */
 export type ContractNodes = Readonly<Record<NodeName, ContractNode>>;
@@ -57,6 +58,14 @@ async function seedMember(t: Teardown): Promise<string> {
       }
       await chain.seal(authorities[0]);
     }
+    // It is told of for an hour after its transaction has expired, which was long ago.
+    const rejection = {
+      hash: rejectedHash,
+      reason: "There is no storage program at this address.",
+      rejectedMs: blockTimeMs,
+      expiresMs: 2 ** 52,
+    };
+    await createMempoolStore(database.mempool).settle({ included: [], rejected: [rejection] });
   });
   await writeKey(join(dir, "identity.key"), testKey(1));
   await writeFile(join(dir, "genesis.json"), genesisOf(...authorities));

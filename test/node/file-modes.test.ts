@@ -50,6 +50,9 @@ for (const mask of ["000", "777"]) {
       "control.sock": "600",
       "control.token": "600",
       "gatehouse.sqlite": "600",
+      "gatehouse.sqlite-mempool": "600",
+      "gatehouse.sqlite-mempool-shm": "600",
+      "gatehouse.sqlite-mempool-wal": "600",
       "gatehouse.sqlite-shm": "600",
       "gatehouse.sqlite-wal": "600",
       "identity.key": "600",
@@ -133,7 +136,7 @@ test("so are the files that commands write", async (t) => {
     t.is(code, 0, output.stderr());
   };
   await run("keygen", "--out", "keys/alice.key");
-  await run("block", "export", "blocks.bin", "--node", node);
+  await run("block", "export", "blocks.bin", "--data-dir", join(home, "net", "node-1"));
   network.child.kill("SIGTERM");
   await network.ended;
   t.is(await modeOf(join(home, "keys")), 0o700);

@@ -19,7 +19,7 @@ test("a transaction is rejected for good unless the reason is transient", async 
     } as Partial<PeerServiceParts> as PeerServiceParts);
     const answer = await service.relayTransactions(
       { transactions: [create(TransactionSchema)] } as Parameters<typeof service.relayTransactions>[0],
-      {} as Call,
+      { caller: { address: "192.0.2.7", identity: undefined } } as Call,
     );
     const outcome = answer.outcomes?.[0];
     const { transient } = catalogue[reason];
