@@ -48,6 +48,7 @@ interface Task {
   readonly network: string;
 }
 
+const jsonHeaders = { "Content-Type": "application/json" };
 /** Not an attacker's address. */
 const localAddress = "127.0.0.2";
 /** How long to wait for an answer. */
@@ -152,8 +153,6 @@ async function call(port: number, path: string, body?: string): Promise<{ status
       .end(body);
   });
 }
-
-const jsonHeaders = { "Content-Type": "application/json" };
 
 async function ask(port: number, path: string, agent: Agent | false): Promise<number | undefined> {
   return await new Promise((resolve, reject) => {

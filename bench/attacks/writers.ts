@@ -6,7 +6,7 @@ import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { programAddress } from "../../src/storage/write.js";
 import { newKey } from "../../test/helpers/keys.js";
 import { commit, createPublic, type Operation, signTransaction, signZk } from "../../test/helpers/transactions.js";
-import { type Attack, attackerAddress, type Attacks, type Deeds, repeat } from "./attack.js";
+import { type Attack, attackerAddress, type Attacks, type Deeds, limitingRates, repeat } from "./attack.js";
 
 /** What became of submissions: taken, or refused. */
 interface Submitted {
@@ -17,6 +17,7 @@ interface Submitted {
 /** Submits until it is over, from so many places at once; every refusal is followed by the next try. */
 function floods(places: number, next: (network: string, i: number) => Transaction, pauseMs = 0): Attack {
   return {
+    flags: limitingRates,
     async harm({ port, genesisHash }, signal): Promise<Deeds> {
       const count: Submitted = { taken: 0, refused: 0 };
       let i = 0;
@@ -42,7 +43,7 @@ function byOneKey(operation: (i: number) => Operation) {
 
 const mebibyte = JSON.stringify({ large: "x".repeat(1_000_000) });
 /** The document that takes longest to look at. */
-const manyMembers = `{${Array.from({ length: 75_000 }, (_, i) => `"f${i}":${i}`).join()}}`;
+const manyMembers = `{${Array.from({ length: 65_000 }, (_, i) => `"f${i}":${i}`).join()}}`;
 const colliding = (i: number): Operation => ({
   case: "createProgram",
   value: i % 2 === 0 ? { programName: "a", salt: "7:x" } : { programName: "a:5", salt: "x" },
@@ -51,6 +52,7 @@ const longName = (): Operation => createPublic("long", JSON.stringify({ ["n".rep
 
 /** Appends to the largest array that there may be, three hundred times and again. */
 const appends: Attack = {
+  flags: limitingRates,
   async harm({ port, genesisHash: network }, signal): Promise<Deeds> {
     const count: Submitted = { taken: 0, refused: 0 };
     const array = `{"list":[${Array.from({ length: 500_000 }, () => "0").join()}]}`;
@@ -85,7 +87,7 @@ export const writerAttacks: Attacks = {
     4,
     byNewKeys((i) => createPublic(`p${i}`, mebibyte)),
   ),
-  "transactions with documents of 75,000 fields, of new keys": floods(
+  "transactions with documents of 65,000 fields, of new keys": floods(
     4,
     byNewKeys((i) => createPublic(`p${i}`, manyMembers)),
   ),

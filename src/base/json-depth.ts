@@ -4,27 +4,38 @@
  */
 export function isNestedDeeper(text: string, levels: number): boolean {
   let depth = 0;
-  let isInString = false;
   for (let i = 0; i < text.length; i++) {
     switch (text.charCodeAt(i)) {
       case 0x22: // "
-        isInString = !isInString;
+        i = endOfString(text, i);
         break;
       case 0x5c: // \
         i++;
         break;
       case 0x5b: // [
       case 0x7b: // {
-        if (!isInString && ++depth > levels) {
+        if (++depth > levels) {
           return true;
         }
         break;
       case 0x5d: // ]
       case 0x7d: // }
-        if (!isInString) {
-          depth--;
-        }
+        depth--;
     }
   }
   return false;
+}
+
+/** Position of the quote that ends the string which starts at `start`; the end of the text when there is none. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let backslashes = 0;
+    while (text.charCodeAt(end - 1 - backslashes) === 0x5c) {
+      backslashes++;
+    }
+    if (backslashes % 2 === 0) {
+      return end;
+    }
+  }
+  return text.length;
 }

@@ -29,6 +29,7 @@ export class EdgeLease implements Lease, Entered, Holder {
   private heldBytes = 0;
   /** Of those, the ones that wait to be read. */
   private unreadBytes = 0;
+  private requestBytes = 0;
   private isEnded = false;
   next: Holder | undefined;
   previous: Holder | undefined;
@@ -70,9 +71,13 @@ export class EdgeLease implements Lease, Entered, Holder {
   }
 
   hold(bytes: number): void {
-    if (this.isEnded) {
-      return;
+    if (!this.isEnded) {
+      this.takeRoom(bytes);
+      this.requestBytes += bytes;
     }
+  }
+
+  private takeRoom(bytes: number): void {
     if (this.leasing.bytes.isShareFull(this, bytes)) {
       this.connection.strike();
     }
@@ -84,7 +89,7 @@ export class EdgeLease implements Lease, Entered, Holder {
     if (this.isEnded || bytes === 0) {
       return;
     }
-    this.hold(bytes);
+    this.takeRoom(bytes);
     this.unreadBytes += bytes;
     this.leasing.bytes.expect(this, Math.max(this.unreadBytes, weightBytes));
     this.leasing.charge(this.address, weightBytes);
@@ -112,6 +117,7 @@ export class EdgeLease implements Lease, Entered, Holder {
       return;
     }
     this.isEnded = true;
+    this.leasing.charge(this.address, this.requestBytes);
     this.leasing.bytes.give(this, this.heldBytes);
     this.leasing.bytes.forget(this);
     this.connection.release();

@@ -26,12 +26,12 @@ export interface RateLimit {
    * @throws Failure RATE_LIMITED with the seconds to wait.
    */
   count(address: string): readonly string[];
-  /** Charges an answer of so many bytes, beyond the request that was counted: a large one is worth many requests. */
+  /** Charges a body of so many bytes, beyond the request that was counted: a large one is worth many requests. */
   weigh(address: string, bytes: number): void;
   counts(): RateLimitCounts;
 }
 
-/** So many bytes of an answer weigh as much as a request. */
+/** So many bytes of an answer, or of a request's body, weigh as much as a request. */
 export const bytesPerRequest = 64 * 1024;
 
 /** A limiter of so many requests a minute for each address; 0 limits nothing. */

@@ -1,9 +1,12 @@
 /** What the threads for checks do: whatever a large transaction can be found wrong for without a look at the state. */
 import { create } from "@bufbuild/protobuf";
 import { TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { giveWay } from "../base/give-way.js";
 import { readTransaction } from "../chain/transaction.js";
 import { Failure, type Reason } from "../rpc/errors.js";
 import { checkOperation } from "./effects.js";
+
+giveWay();
 
 /** A transaction to check. */
 export interface CheckTask {

@@ -1,0 +1,28 @@
+import test from "ava";
+import fc from "fast-check";
+import { isNestedDeeper } from "../../src/base/json-depth.js";
+
+function depthOf(value: unknown): number {
+  return typeof value === "object" && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depthOf)) : 0;
+}
+
+test("JSON is nested as deep as its values are, whatever its strings say", (t) => {
+  fc.assert(
+    fc.property(
+      fc.jsonValue({ maxDepth: 6, stringUnit: fc.constantFrom('"', "\\", "[", "{", "]", "}", "a") }),
+      (value) => {
+        const [text, depth] = [JSON.stringify(value), depthOf(value)];
+        t.false(isNestedDeeper(text, depth), text);
+        t.true(depth === 0 || isNestedDeeper(text, depth - 1), text);
+      },
+    ),
+  );
+});
+
+test("what is no JSON ends as well", (t) => {
+  for (const text of ['"', '"\\', '"\\"', "\\", '\\"[', '["[[[', "]]]]", '"a" "b']) {
+    t.false(isNestedDeeper(text, 5), text);
+  }
+  t.true(isNestedDeeper("[".repeat(1_000_000), 128));
+  t.false(isNestedDeeper(`"${"\\".repeat(1_000_001)}`, 1));
+});
