@@ -66,7 +66,7 @@ const kept = {
   "prom-client": "metrics/",
   "@opentelemetry/": "metrics/",
   "tlsn-wasm": "attestation/",
-  piscina: "(attestation|zk)/",
+  piscina: "(attestation/|zk/|node/check-threads\\.ts)",
 };
 const packages = [
   {
