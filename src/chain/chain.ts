@@ -2,20 +2,10 @@
  * The chain: the only way in which the state of the node changes. Blocks are applied one after the other, each in
  * one database transaction: all of its effects, or none.
  */
-import { isDatabaseTrouble } from "../base/database-trouble.js";
-import { sha256 } from "../base/hash.js";
 import type { Block, Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { Failure } from "../rpc/errors.js";
-import {
-  cannotBeApplied,
-  applyNext,
-  type BlockParts,
-  type Made,
-  makeNext,
-  maxBlockBytes,
-  maxBlockTransactions,
-  type SealingKey,
-} from "./blocks.js";
+import { applyNext, type BlockParts, type Made, type SealingKey } from "./blocks.js";
+import { createBlockMaker } from "./block-maker.js";
 import { checkLifetime, checkNonce } from "./inclusion.js";
 import type { Mempool } from "./mempool.js";
 import type { Origin } from "./mempool-admission.js";
@@ -60,15 +50,15 @@ export interface Chain {
 
 /** Builds the chain. */
 export function createChain<State>(parts: ChainParts<State>): Chain {
-  const { store, mempool, onApplied, onUnexpected, nowMs } = parts;
+  const { store, mempool, onApplied, nowMs } = parts;
+  let { head } = parts;
   const reading: Reading = {
     network: parts.genesis?.hash ?? "",
     checkOperation: (operation) => parts.effects.checkOperation(operation),
     known: createKnownTransactions(),
     checkAside: parts.checkAside,
   };
-  let { head } = parts;
-  let most = maxBlockTransactions;
+  const makeBlock = createBlockMaker(parts, reading);
   let last: Promise<unknown> = Promise.resolve();
 
   /** Blocks are made and applied one at a time. */
@@ -126,48 +116,18 @@ export function createChain<State>(parts: ChainParts<State>): Chain {
       });
     },
 
-    seal: (key) => inTurn(() => sealNext(key)),
+    seal: (key) =>
+      inTurn(async () => {
+        const made = await makeBlock(key, needHead());
+        const { block, rejected } = made;
+        if (block !== undefined) {
+          follow(block);
+        }
+        const reasons = new Map(rejected.map(({ hash, reason }) => [hash, reason]));
+        await mempool.settle(block === undefined ? [] : hashesOf(block), reasons);
+        return made;
+      }),
   };
-
-  async function sealNext(key: SealingKey): Promise<Made> {
-    const candidates: Transaction[] = [];
-    for await (const portion of mempool.candidates({ count: most, bytes: maxBlockBytes })) {
-      candidates.push(...portion.map(({ transaction }) => transaction));
-    }
-    if (candidates.length === 0) {
-      return { block: undefined, rejected: [], deferredCount: 0 };
-    }
-    const made = await makeOrBlame(key, candidates);
-    if (made.block !== undefined) {
-      follow(made.block);
-    }
-    const rejected = new Map(made.rejected.map(({ hash, reason }) => [hash, reason]));
-    await mempool.settle(made.block === undefined ? [] : hashesOf(made.block), rejected);
-    return made;
-  }
-
-  /**
-   * A block that fails as a whole is some transaction's fault: fewer are tried until one alone is left, whose fault it
-   * is.
-   */
-  async function makeOrBlame(key: SealingKey, candidates: readonly Transaction[]): Promise<Made> {
-    try {
-      const made = await makeNext(key, needHead(), { candidates, rules: reading }, parts);
-      most = Math.min(2 * most, maxBlockTransactions);
-      return made;
-    } catch (error) {
-      if (isDatabaseTrouble(error)) {
-        throw error;
-      }
-      if (candidates.length > 1) {
-        most = Math.ceil(candidates.length / 2);
-        throw error;
-      }
-      const [hash] = candidates.map(({ body }) => sha256(body)) as [string];
-      onUnexpected(error, hash);
-      return { block: undefined, rejected: [{ hash, reason: cannotBeApplied }], deferredCount: 0 };
-    }
-  }
 }
 
 function hashesOf({ transactions }: ReadBlock): string[] {

@@ -3,15 +3,16 @@
  * everything but its bytes. This process is the only one that writes to it.
  */
 import { sha256 } from "../base/hash.js";
-import { Failure } from "../rpc/errors.js";
 import { findFate } from "./fate.js";
 import { type Bounds, inPortions } from "./fair-order.js";
 import { type Admission, createAdmission, type Origin, partOfPool, type Refusal } from "./mempool-admission.js";
-import { createLeaving } from "./mempool-leaving.js";
-import { createMempoolIndex, type IndexEntry } from "./mempool-index.js";
+import { createIntake } from "./mempool-intake.js";
+import { createLeaving, type Leaving } from "./mempool-leaving.js";
+import { createMempoolIndex, type IndexEntry, type MempoolIndex } from "./mempool-index.js";
+import { createRelayQueue, type RelayQueue } from "./mempool-relay.js";
 import { createSenderRates, type RatesPerMinute } from "./sender-rates.js";
-import type { ChainStore, MempoolView, PendingEntry, PendingTransaction, RelayTarget } from "./store.js";
-import { encodeTransaction, type ReadTransaction } from "./transaction.js";
+import type { ChainStore, MempoolView, PendingTransaction } from "./store.js";
+import type { ReadTransaction } from "./transaction.js";
 
 /** What a mempool is made of. */
 export interface MempoolParts {
@@ -33,7 +34,7 @@ export interface MempoolStats {
 }
 
 /** The mempool. */
-export interface Mempool extends MempoolView, Pick<Admission, "arrive"> {
+export interface Mempool extends MempoolView, RelayQueue, Pick<Admission, "arrive"> {
   /**
    * Takes a transaction, unless it is pending or in a block already. Once this resolves, it is stored.
    *
@@ -50,12 +51,6 @@ export interface Mempool extends MempoolView, Pick<Admission, "arrive"> {
   settle(included: readonly string[], rejected: ReadonlyMap<string, string>): Promise<void>;
   /** Rejects what has expired, and tries again what could not be stored. */
   sweep(): Promise<void>;
-  /** Those whose turn is next to be relayed to such a node, of those that were not since then. */
-  toRelay(to: RelayTarget, relayedBeforeMs: number, bounds: Bounds): Promise<readonly PendingTransaction[]>;
-  /** Remembers that transactions were relayed. */
-  markRelayed(to: RelayTarget, hashes: readonly string[], relayedMs: number): void;
-  /** Lets transactions wait before they are relayed again, longer each time, and what their senders sent after them. */
-  defer(to: RelayTarget, hashes: readonly string[]): void;
   stats(): MempoolStats;
 }
 
@@ -63,18 +58,8 @@ export interface Mempool extends MempoolView, Pick<Admission, "arrive"> {
 const portionBounds: Bounds = { count: 100, bytes: 1024 * 1024 };
 /** A rejection is told for so long after its transaction has expired. */
 const tellRejectedMs = 3_600_000;
-/** How long one waits that was refused for the moment where it was relayed to, and how often that doubles. */
-const deferredMs = 1_000;
-const maxDoublings = 4;
 /** How often rejections are looked through for old ones. */
 const forgetEveryMs = 60_000;
-
-/** A transaction that is being stored. */
-interface Arrival {
-  readonly settled: Promise<void>;
-  /** A block with it has come meanwhile. */
-  isIncluded: boolean;
-}
 
 /** Opens the mempool: what is in a block already, since the process ended before it was taken out, is taken out now. */
 export async function openMempool(parts: MempoolParts): Promise<Mempool> {
@@ -82,55 +67,10 @@ export async function openMempool(parts: MempoolParts): Promise<Mempool> {
   const { mempool: store, ...blocks } = parts.store;
   const index = createMempoolIndex();
   const admission = createAdmission({ index, rates: createSenderRates(parts.rates), mayWrite: parts.mayWrite });
-  const arrivals = new Map<string, Arrival>();
   const leaving = createLeaving(parts);
-  let lastReceivedMs = 0;
   let forgottenAtMs = 0;
 
   const isPending = (hash: string): boolean => index.get(hash) !== undefined;
-
-  function entryFor({ hash, body, signed }: ReadTransaction, origin: Origin | undefined): PendingEntry {
-    const { sender, nonce, timestampMs } = body;
-    const sizeBytes = encodeTransaction(signed).length;
-    const [receivedMs, expiresMs] = [nowMs(), Number(body.expiresMs)];
-    return { hash, sender, nonce, timestampMs, sizeBytes, origin: origin?.address, receivedMs, expiresMs };
-  }
-
-  async function take(
-    transaction: ReadTransaction,
-    origin: Origin | undefined,
-    check: () => Promise<void>,
-    isIncluded: () => boolean,
-  ): Promise<void> {
-    const { hash, signed } = transaction;
-    const fate = await view.fate(hash);
-    if (fate?.status === "rejected") {
-      throw new Failure("INVALID_REQUEST", `The transaction was rejected: ${fate.reason}`);
-    }
-    if (fate !== undefined) {
-      return;
-    }
-    const asked = entryFor(transaction, origin);
-    admission.check(transaction, asked, origin);
-    await check();
-    if (isIncluded()) {
-      return;
-    }
-    // No two alike, so that they are loaded in the order in which they came.
-    lastReceivedMs = Math.max(nowMs(), lastReceivedMs + 1);
-    const entry = { ...asked, receivedMs: lastReceivedMs };
-    admission.take(transaction, entry, origin);
-    try {
-      await store.insertPending(entry, encodeTransaction(signed));
-    } catch (error) {
-      index.giveRoom(entry);
-      throw error;
-    }
-    index.add(entry);
-    if (isIncluded()) {
-      await settle([hash], new Map());
-    }
-  }
 
   async function settle(
     included: readonly string[],
@@ -138,10 +78,7 @@ export async function openMempool(parts: MempoolParts): Promise<Mempool> {
     isServed = true,
   ): Promise<void> {
     for (const hash of included) {
-      const arrival = arrivals.get(hash);
-      if (arrival !== undefined) {
-        arrival.isIncluded = true;
-      }
+      intake.include(hash);
       if (index.remove(hash, true) !== undefined) {
         leaving.include(hash);
       }
@@ -182,40 +119,17 @@ export async function openMempool(parts: MempoolParts): Promise<Mempool> {
     oldestPending: (limit) => Promise.resolve([...index.entries()].slice(0, limit)),
   };
 
-  const stored = await store.oldestPending(Number.MAX_SAFE_INTEGER);
-  const included = await blocks.included(stored.map(({ hash }) => hash));
-  for (const entry of stored) {
-    if (included.has(entry.hash)) {
-      leaving.include(entry.hash);
-    } else {
-      index.takeRoom(entry);
-      index.add(entry);
-      lastReceivedMs = Math.max(lastReceivedMs, entry.receivedMs);
-    }
-  }
-  await leaving.store();
+  const newestMs = await load(parts.store, index, leaving);
+  const intake = createIntake({
+    ...{ index, admission, store, newestMs, nowMs, fate: view.fate },
+    onIncluded: (hash) => settle([hash], new Map()),
+  });
 
   return {
     ...view,
+    ...createRelayQueue({ index, read, nowMs }),
     arrive: (bytes, origin) => admission.arrive(bytes, origin),
-
-    async admit(transaction, origin, check) {
-      const { hash } = transaction;
-      // Who sends the same meanwhile waits for what becomes of it, and then has a chance of his own.
-      for (let other = arrivals.get(hash); other !== undefined; other = arrivals.get(hash)) {
-        await other.settled.catch(() => undefined);
-      }
-      if (isPending(hash)) {
-        return;
-      }
-      const settled = Promise.resolve()
-        .then(() => take(transaction, origin, check, () => arrival.isIncluded))
-        .finally(() => arrivals.delete(hash));
-      const arrival: Arrival = { settled, isIncluded: false };
-      arrivals.set(hash, arrival);
-      await settled;
-    },
-
+    admit: (transaction, origin, check) => intake.admit(transaction, origin, check),
     isEmpty: () => index.size().count === 0,
 
     async *candidates(bounds) {
@@ -237,46 +151,33 @@ export async function openMempool(parts: MempoolParts): Promise<Mempool> {
       }
     },
 
-    async toRelay(to, relayedBeforeMs, bounds) {
-      const now = nowMs();
-      const deferredFrom = new Map<string, bigint>();
-      for (const { sender, nonce, deferredUntilMs } of index.entries()) {
-        const from = deferredFrom.get(sender);
-        if (deferredUntilMs[to] > now && (from === undefined || nonce < from)) {
-          deferredFrom.set(sender, nonce);
-        }
-      }
-      const isWanted = ({ sender, nonce, relayedMs }: IndexEntry): boolean => {
-        const from = deferredFrom.get(sender);
-        return relayedMs[to] < relayedBeforeMs && (from === undefined || nonce < from);
-      };
-      return await read(index.select(bounds, isWanted));
-    },
-
-    markRelayed(to, hashes, relayedMs) {
-      for (const hash of hashes) {
-        const entry = index.get(hash);
-        if (entry !== undefined) {
-          entry.relayedMs[to] = relayedMs;
-        }
-      }
-    },
-
-    defer(to, hashes) {
-      for (const hash of hashes) {
-        const entry = index.get(hash);
-        if (entry !== undefined) {
-          entry.deferredUntilMs[to] = nowMs() + deferredMs * 2 ** entry.refusals;
-          entry.refusals = Math.min(entry.refusals + 1, maxDoublings);
-        }
-      }
-    },
-
     stats() {
       const { count, bytes } = index.size();
       return { count, bytes, largestOrigin: partOfPool(index.largestOrigin()), refused: admission.refused };
     },
   };
+}
+
+/** Loads what is stored; gives when the newest came, 0 where there is none. */
+async function load(
+  { mempool, included }: MempoolParts["store"],
+  index: MempoolIndex,
+  leaving: Leaving,
+): Promise<number> {
+  let newestMs = 0;
+  const stored = await mempool.oldestPending(Number.MAX_SAFE_INTEGER);
+  const inBlocks = await included(stored.map(({ hash }) => hash));
+  for (const entry of stored) {
+    if (inBlocks.has(entry.hash)) {
+      leaving.include(entry.hash);
+    } else {
+      index.takeRoom(entry);
+      index.add(entry);
+      newestMs = Math.max(newestMs, entry.receivedMs);
+    }
+  }
+  await leaving.store();
+  return newestMs;
 }
 
 function whyExpired(expiresMs: number): string {

@@ -1,0 +1,107 @@
+/** How a transaction gets into the mempool: once, however many hand it in at the same time, and stored before that is said. */
+import { Failure } from "../rpc/errors.js";
+import type { Admission, Origin } from "./mempool-admission.js";
+import type { MempoolIndex } from "./mempool-index.js";
+import type { MempoolStore, MempoolView, PendingEntry } from "./store.js";
+import { encodeTransaction, type ReadTransaction } from "./transaction.js";
+
+export interface IntakeParts {
+  readonly index: Pick<MempoolIndex, "get" | "add" | "giveRoom">;
+  readonly admission: Pick<Admission, "check" | "take">;
+  readonly store: Pick<MempoolStore, "insertPending">;
+  readonly fate: MempoolView["fate"];
+  /** When the newest that is stored came; 0 where there is none. */
+  readonly newestMs: number;
+  readonly nowMs: () => number;
+  /** Takes out one that is in a block by now. */
+  readonly onIncluded: (hash: string) => Promise<void>;
+}
+
+export interface Intake {
+  /** As `Mempool.admit`. */
+  admit(transaction: ReadTransaction, origin: Origin | undefined, check: () => Promise<void>): Promise<void>;
+  /** Tells that a block with a transaction has come, which may be on its way in. */
+  include(hash: string): void;
+}
+
+/** A transaction that is being stored. */
+interface Arrival {
+  readonly settled: Promise<void>;
+  /** A block with it has come meanwhile. */
+  isIncluded: boolean;
+}
+
+export function createIntake(parts: IntakeParts): Intake {
+  const { index, admission, store, fate, nowMs, onIncluded } = parts;
+  const arrivals = new Map<string, Arrival>();
+  let lastReceivedMs = parts.newestMs;
+
+  function entryFor({ hash, body, signed }: ReadTransaction, origin: Origin | undefined): PendingEntry {
+    const { sender, nonce, timestampMs } = body;
+    const sizeBytes = encodeTransaction(signed).length;
+    const [receivedMs, expiresMs] = [nowMs(), Number(body.expiresMs)];
+    return { hash, sender, nonce, timestampMs, sizeBytes, origin: origin?.address, receivedMs, expiresMs };
+  }
+
+  async function take(
+    transaction: ReadTransaction,
+    origin: Origin | undefined,
+    check: () => Promise<void>,
+    isIncluded: () => boolean,
+  ): Promise<void> {
+    const { hash, signed } = transaction;
+    const known = await fate(hash);
+    if (known?.status === "rejected") {
+      throw new Failure("INVALID_REQUEST", `The transaction was rejected: ${known.reason}`);
+    }
+    if (known !== undefined) {
+      return;
+    }
+    const asked = entryFor(transaction, origin);
+    admission.check(transaction, asked, origin);
+    await check();
+    if (isIncluded()) {
+      return;
+    }
+    // No two alike, so that they are loaded in the order in which they came.
+    lastReceivedMs = Math.max(nowMs(), lastReceivedMs + 1);
+    const entry = { ...asked, receivedMs: lastReceivedMs };
+    admission.take(transaction, entry, origin);
+    try {
+      await store.insertPending(entry, encodeTransaction(signed));
+    } catch (error) {
+      index.giveRoom(entry);
+      throw error;
+    }
+    index.add(entry);
+    if (isIncluded()) {
+      await onIncluded(hash);
+    }
+  }
+
+  return {
+    async admit(transaction, origin, check) {
+      const { hash } = transaction;
+      // Who sends the same meanwhile waits for what becomes of it, and then has a chance of his own.
+      for (let other = arrivals.get(hash); other !== undefined; other = arrivals.get(hash)) {
+        await other.settled.catch(() => undefined);
+      }
+      if (index.get(hash) !== undefined) {
+        return;
+      }
+      const settled = Promise.resolve()
+        .then(() => take(transaction, origin, check, () => arrival.isIncluded))
+        .finally(() => arrivals.delete(hash));
+      const arrival: Arrival = { settled, isIncluded: false };
+      arrivals.set(hash, arrival);
+      await settled;
+    },
+
+    include(hash) {
+      const arrival = arrivals.get(hash);
+      if (arrival !== undefined) {
+        arrival.isIncluded = true;
+      }
+    },
+  };
+}

@@ -1,0 +1,57 @@
+/** What of the mempool is relayed next: in fair order, and what was refused for the moment not at once again. */
+import type { Bounds } from "./fair-order.js";
+import type { IndexEntry, MempoolIndex } from "./mempool-index.js";
+import type { PendingTransaction, RelayTarget } from "./store.js";
+
+export interface RelayQueueParts {
+  readonly index: Pick<MempoolIndex, "entries" | "get" | "select">;
+  readonly read: (entries: readonly IndexEntry[]) => Promise<PendingTransaction[]>;
+  readonly nowMs: () => number;
+}
+
+export interface RelayQueue {
+  /** Those whose turn is next to be relayed to such a node, of those that were not since then. */
+  toRelay(to: RelayTarget, relayedBeforeMs: number, bounds: Bounds): Promise<readonly PendingTransaction[]>;
+  /** Remembers that transactions were relayed. */
+  markRelayed(to: RelayTarget, hashes: readonly string[], relayedMs: number): void;
+  /** Lets transactions wait before they are relayed again, longer each time, and what their senders sent after them. */
+  defer(to: RelayTarget, hashes: readonly string[]): void;
+}
+
+/** How long one waits that was refused for the moment where it was relayed to, and how often that doubles. */
+const deferredMs = 1_000;
+const maxDoublings = 4;
+
+export function createRelayQueue({ index, read, nowMs }: RelayQueueParts): RelayQueue {
+  const forEach = (hashes: readonly string[], change: (entry: IndexEntry) => void): void =>
+    hashes.flatMap((hash) => index.get(hash) ?? []).forEach(change);
+
+  return {
+    async toRelay(to, relayedBeforeMs, bounds) {
+      const now = nowMs();
+      const deferredFrom = new Map<string, bigint>();
+      for (const { sender, nonce, deferredUntilMs } of index.entries()) {
+        const from = deferredFrom.get(sender);
+        if (deferredUntilMs[to] > now && (from === undefined || nonce < from)) {
+          deferredFrom.set(sender, nonce);
+        }
+      }
+      const isWanted = ({ sender, nonce, relayedMs }: IndexEntry): boolean => {
+        const from = deferredFrom.get(sender);
+        return relayedMs[to] < relayedBeforeMs && (from === undefined || nonce < from);
+      };
+      return await read(index.select(bounds, isWanted));
+    },
+
+    markRelayed(to, hashes, relayedMs) {
+      forEach(hashes, (entry) => (entry.relayedMs[to] = relayedMs));
+    },
+
+    defer(to, hashes) {
+      forEach(hashes, (entry) => {
+        entry.deferredUntilMs[to] = nowMs() + deferredMs * 2 ** entry.refusals;
+        entry.refusals = Math.min(entry.refusals + 1, maxDoublings);
+      });
+    },
+  };
+}
