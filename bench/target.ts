@@ -3,6 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sha256 } from "../src/base/hash.js";
 import { createNodeKey, nodeKeyPath } from "../src/base/node-key.js";
+import { verificationKeyJson } from "../test/helpers/groth16.js";
 import type { Attack, Target } from "./attacks/attack.js";
 import { makeBlocks, withChain } from "./blocks.js";
 import { type NodeProcess, startGatehouse } from "./server-process.js";
@@ -23,7 +24,11 @@ export async function prepareTarget(directory: string): Promise<TargetFiles> {
   const dataDir = join(directory, "hostile");
   await mkdir(dataDir);
   const key = await createNodeKey(nodeKeyPath(dataDir));
-  const genesisText = JSON.stringify({ name: "hostile", authorities: [key.publicKey] });
+  const genesisText = JSON.stringify({
+    name: "hostile",
+    authorities: [key.publicKey],
+    zk: { verificationKey: verificationKeyJson },
+  });
   const [genesis, peers] = [join(directory, "hostile-genesis.json"), join(directory, "hostile-peers.json")];
   await writeFile(genesis, genesisText);
   // A peer that refuses: without one the node would be dormant.

@@ -1,6 +1,8 @@
 /** What other nodes should not do. */
 import { createClient } from "@connectrpc/connect";
 import { generateKeyPairSync, sign } from "node:crypto";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
@@ -66,6 +68,27 @@ export const peerAttacks: Attacks = {
         socket.destroy();
       });
       return undefined;
+    },
+  },
+  "twenty identities that name a victim": {
+    async harm({ omniPort, genesisHash }, signal) {
+      let calls = 0;
+      const victim = createServer((socket) => {
+        calls++;
+        socket.destroy();
+      });
+      await once(victim.listen(0, "127.0.0.1"), "listening");
+      const endpoint = `https://127.0.0.1:${(victim.address() as AddressInfo).port}`;
+      const teardown = { teardown: (close: () => unknown) => signal.addEventListener("abort", close) };
+      await repeat(20, signal, async () => {
+        const stranger = connectStranger(teardown, omniPort, oddKey());
+        for (let i = 0; i < 5 && !signal.aborted; i++) {
+          await stranger.handshake({ endpoint, genesisHash }).catch(() => undefined);
+          await sleep(20);
+        }
+      });
+      victim.close();
+      return { "calls to the victim": calls };
     },
   },
   "a peer that tells of 10,000 addresses": oddPeer(() => ({

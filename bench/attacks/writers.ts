@@ -4,6 +4,7 @@ import { request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { programAddress } from "../../src/storage/write.js";
+import { proveAnything } from "../../test/helpers/groth16.js";
 import { newKey } from "../../test/helpers/keys.js";
 import { commit, createPublic, type Operation, signTransaction, signZk } from "../../test/helpers/transactions.js";
 import { type Attack, attackerAddress, type Attacks, type Deeds, limitingRates, repeat } from "./attack.js";
@@ -94,6 +95,19 @@ export const writerAttacks: Attacks = {
   "transactions with commitments, of new keys": floods(4, (network) =>
     signZk(newKey(), 1, commit(randomElement()), { network }),
   ),
+  "transactions with wrong proofs, of new keys": {
+    flags: limitingRates,
+    async harm(target, signal): Promise<Deeds | undefined> {
+      const answer = await fetch(`http://127.0.0.1:${target.port}/zk/merkle-root`);
+      const { rootHash: root } = (await answer.json()) as { readonly rootHash: string };
+      const proof = proveAnything([1n, 2n]);
+      const wrong = floods(20, (network) => {
+        const value = { nullifierHash: randomElement(), root, proof };
+        return signZk(newKey(), 1, { case: "spendNullifier", value }, { network });
+      });
+      return await wrong.harm(target, signal);
+    },
+  },
   "transactions of another network": floods(4, () =>
     signTransaction(newKey(), 1, createPublic("a", "{}"), { network: `0x${"1".repeat(64)}` }),
   ),
