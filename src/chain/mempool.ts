@@ -159,14 +159,10 @@ export async function openMempool(parts: MempoolParts): Promise<Mempool> {
 }
 
 /** Loads what is stored; gives when the newest came, 0 where there is none. */
-async function load(
-  { mempool, included }: MempoolParts["store"],
-  index: MempoolIndex,
-  leaving: Leaving,
-): Promise<number> {
+async function load(store: MempoolParts["store"], index: MempoolIndex, leaving: Leaving): Promise<number> {
   let newestMs = 0;
-  const stored = await mempool.oldestPending(Number.MAX_SAFE_INTEGER);
-  const inBlocks = await included(stored.map(({ hash }) => hash));
+  const stored = await store.mempool.oldestPending(Number.MAX_SAFE_INTEGER);
+  const inBlocks = await store.included(stored.map(({ hash }) => hash));
   for (const entry of stored) {
     if (inBlocks.has(entry.hash)) {
       leaving.include(entry.hash);
