@@ -182,7 +182,9 @@ async function readDatabase(url: string, hostile: HostileTransactions) {
   const database = await openDatabase(url);
   try {
     const lines = await readState(database, hostile);
-    const rejected = await database.read.rows((sql) => sql("rejected_transactions").where({ reason: cannotBeApplied }));
+    const rejected = await database.mempool.read.rows((sql) =>
+      sql("rejected_transactions").where({ reason: cannotBeApplied }),
+    );
     return { lines, unexpected: rejected.length };
   } finally {
     await database.close();

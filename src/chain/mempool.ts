@@ -121,7 +121,8 @@ export async function openMempool(parts: MempoolParts): Promise<Mempool> {
 
   const newestMs = await load(parts.store, index, leaving);
   const intake = createIntake({
-    ...{ index, admission, store, newestMs, nowMs, fate: view.fate },
+    ...{ index, admission, store, newestMs, nowMs },
+    fate: (hash) => view.fate(hash),
     onIncluded: (hash) => settle([hash], new Map()),
   });
 
