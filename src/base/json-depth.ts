@@ -1,3 +1,5 @@
+import { endOfString } from "./json-string.js";
+
 /**
  * Whether JSON text is nested deeper than so many levels. It looks at the brackets outside of strings alone, and so can
  * be asked before a parser that deep nesting would hold up; how the brackets match is for that parser.
@@ -8,6 +10,9 @@ export function isNestedDeeper(text: string, levels: number): boolean {
     switch (text.charCodeAt(i)) {
       case 0x22: // "
         i = endOfString(text, i);
+        if (i < 0) {
+          return false;
+        }
         break;
       case 0x5c: // \
         i++;
@@ -24,18 +29,4 @@ export function isNestedDeeper(text: string, levels: number): boolean {
     }
   }
   return false;
-}
-
-/** Position of the quote that ends the string which starts at `start`; the end of the text when there is none. */
-function endOfString(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
-    let backslashes = 0;
-    while (text.charCodeAt(end - 1 - backslashes) === 0x5c) {
-      backslashes++;
-    }
-    if (backslashes % 2 === 0) {
-      return end;
-    }
-  }
-  return text.length;
 }

@@ -2,7 +2,8 @@
  * Reads and changes a document without rewriting it: the text of a part is cut out or put in as it was written, so that
  * `1.0` stays `1.0`, a number of thirty digits keeps them all, and what a change does not name stays as it is.
  */
-import { endOfString, endOfValue, nextPart, quote, skipSpace, stringAt } from "./json-text.js";
+import { endOfString } from "../base/json-string.js";
+import { endOfValue, nextPart, quote, skipSpace, stringAt } from "./json-text.js";
 
 /** A member of an object, as positions in the object's text. */
 export interface Member {

@@ -1,6 +1,7 @@
 /** Which texts can be a document, or a part of one. */
+import { endOfString } from "../base/json-string.js";
 import { Failure } from "../rpc/errors.js";
-import { endOfString, quote, skipSpace, stringAt } from "./json-text.js";
+import { quote, skipSpace, stringAt } from "./json-text.js";
 
 /** Most bytes of a document. */
 export const maxDocumentBytes = 1024 * 1024;

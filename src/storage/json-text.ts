@@ -1,7 +1,8 @@
 /** Where the parts of a JSON text begin and end. All of it is for valid JSON; of other text it says something or other. */
 
+import { endOfString } from "../base/json-string.js";
+
 export const quote = 0x22;
-const backslash = 0x5c;
 const comma = 0x2c;
 
 /** Type of a JSON value. */
@@ -24,23 +25,6 @@ export function typeOfJson(text: string): JsonType {
     default:
       return "number";
   }
-}
-
-/** Position of the quote that ends the string which starts at `start`; -1 when there is none. */
-export function endOfString(text: string, start: number): number {
-  let end = text.indexOf('"', start + 1);
-  while (end >= 0 && isEscaped(text, end)) {
-    end = text.indexOf('"', end + 1);
-  }
-  return end;
-}
-
-function isEscaped(text: string, position: number): boolean {
-  let backslashes = 0;
-  while (text.charCodeAt(position - 1 - backslashes) === backslash) {
-    backslashes++;
-  }
-  return backslashes % 2 === 1;
 }
 
 /** The string that stands between these positions, quotes included. */

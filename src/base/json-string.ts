@@ -1,0 +1,18 @@
+/** Strings in JSON text. */
+
+/** Position of the quote that ends the string which starts at `start`; -1 when there is none. */
+export function endOfString(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (end >= 0 && isEscaped(text, end)) {
+    end = text.indexOf('"', end + 1);
+  }
+  return end;
+}
+
+function isEscaped(text: string, position: number): boolean {
+  let backslashes = 0;
+  while (text.charCodeAt(position - 1 - backslashes) === 0x5c) {
+    backslashes++;
+  }
+  return backslashes % 2 === 1;
+}
