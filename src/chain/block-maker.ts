@@ -44,7 +44,7 @@ export function createBlockMaker<State>(
     const candidates = await takeCandidates();
     const [first, ...others] = candidates;
     if (first === undefined) {
-      return { block: undefined, rejected: [], deferredCount: 0 };
+      return { block: undefined, rejected: new Map(), deferredCount: 0 };
     }
     try {
       const made = await makeNext(key, head, { candidates, rules }, parts);
@@ -60,7 +60,7 @@ export function createBlockMaker<State>(
       }
       const hash = sha256(first.body);
       onUnexpected(error, hash);
-      return { block: undefined, rejected: [{ hash, reason: cannotBeApplied }], deferredCount: 0 };
+      return { block: undefined, rejected: new Map([[hash, cannotBeApplied]]), deferredCount: 0 };
     }
   };
 }

@@ -82,18 +82,12 @@ export async function applyNext<State>(
   });
 }
 
-/** Why a transaction was rejected. */
-export interface Rejection {
-  readonly hash: string;
-  readonly reason: string;
-}
-
 /** What came of making a block. */
 export interface Made {
   /** Undefined when there was nothing to put into it. */
   readonly block: ReadBlock | undefined;
-  /** Transactions that never get into a block. */
-  readonly rejected: readonly Rejection[];
+  /** Transactions that never get into a block: why, by their hashes. */
+  readonly rejected: ReadonlyMap<string, string>;
   /** How many were left for a later block, because something that they need is busy. */
   readonly deferredCount: number;
 }
@@ -118,7 +112,7 @@ export async function makeNext<State>(
     proposer: key.publicKey,
     genesisHash: before.genesisHash,
   };
-  const rejected: Rejection[] = [];
+  const rejected = new Map<string, string>();
   const readable = await readWhatIsValid(candidates, rules, rejected);
   return await store.write(async (changes, state) => {
     const begun = begin(effects, header, state);
@@ -146,13 +140,13 @@ export const cannotBeApplied = "The transaction cannot be applied.";
 async function readWhatIsValid(
   candidates: readonly Transaction[],
   rules: ChainRules,
-  rejected: Rejection[],
+  rejected: Map<string, string>,
 ): Promise<ReadTransaction[]> {
   const read = await mapYielding(candidates, verifyBatchSize, (signed) => {
     try {
       return readTransaction(signed, rules);
     } catch (error) {
-      rejected.push({ hash: sha256(signed.body), reason: (error as Error).message });
+      rejected.set(sha256(signed.body), (error as Error).message);
       return undefined;
     }
   });
@@ -162,7 +156,7 @@ async function readWhatIsValid(
 interface Filling {
   readonly inclusion: Inclusion;
   readonly changes: ChainChanges;
-  readonly rejected: Rejection[];
+  readonly rejected: Map<string, string>;
   readonly onUnexpected: (error: unknown, hash: string) => void;
 }
 
@@ -197,7 +191,7 @@ async function includeWhatFits(
       if (!(error instanceof Failure)) {
         onUnexpected(error, hash);
       }
-      rejected.push({ hash, reason: error instanceof Failure ? error.message : cannotBeApplied });
+      rejected.set(hash, error instanceof Failure ? error.message : cannotBeApplied);
     }
   }
   return { included, deferredCount: deferred.size };

@@ -123,8 +123,7 @@ export function createChain<State>(parts: ChainParts<State>): Chain {
         if (block !== undefined) {
           follow(block);
         }
-        const reasons = new Map(rejected.map(({ hash, reason }) => [hash, reason]));
-        await mempool.settle(block === undefined ? [] : hashesOf(block), reasons);
+        await mempool.settle(block === undefined ? [] : hashesOf(block), rejected);
         return made;
       }),
   };

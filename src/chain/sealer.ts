@@ -38,7 +38,7 @@ export function createSealer({ seal, pauseMs, stuckAfterMs, nowMs, onError, onSt
     async () => {
       try {
         const made = await seal();
-        const isWaiting = made !== undefined && made.block === undefined && made.rejected.length === 0;
+        const isWaiting = made !== undefined && made.block === undefined && made.rejected.size === 0;
         record(!isWaiting || made.deferredCount === 0, "what its transactions need is busy.");
       } catch (error) {
         record(false, "making it fails; the log says how.");

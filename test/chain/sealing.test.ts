@@ -202,7 +202,7 @@ for (const engine of engines.names) {
 }
 
 test("a sealer that gets nowhere while something waits says so, and that it goes on again", async (t) => {
-  const nothing = { block: undefined, rejected: [], deferredCount: 0 };
+  const nothing = { block: undefined, rejected: new Map<string, string>(), deferredCount: 0 };
   const told: (string | undefined)[] = [];
   let nowMs = 0;
   let seal: SealerParts["seal"] = () => Promise.resolve(nothing);
@@ -234,7 +234,7 @@ test("a sealer that gets nowhere while something waits says so, and that it goes
   nowMs = 71_000;
   await turns();
   t.deepEqual(told, ["No block could be made for 10 s: what its transactions need is busy."]);
-  seal = () => Promise.resolve({ ...nothing, rejected: [{ hash: "0x", reason: "" }], deferredCount: 1 });
+  seal = () => Promise.resolve({ ...nothing, rejected: new Map([["0x", ""]]), deferredCount: 1 });
   await turns();
   t.is(told.length, 2);
   t.is(told[1], undefined, "a rejection is progress");
