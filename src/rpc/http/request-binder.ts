@@ -6,7 +6,6 @@ import {
   type DescEnum,
   type DescField,
   type DescMessage,
-  fromJson,
   type JsonValue,
   ScalarType,
   create,
@@ -16,6 +15,7 @@ import { makeImmutable } from "../../base/immutable.js";
 import { Failure } from "../errors.js";
 import { parseJson } from "../codec/parse-json.js";
 import { enumWords } from "../codec/enum-words.js";
+import { readJson } from "../codec/read-json.js";
 
 /** Path parameters (in the template's order), raw query string and JSON body text to request message. */
 export type RequestBinder = (parameters: readonly string[], query: string, body: string | undefined) => object;
@@ -124,7 +124,7 @@ function parseBody(input: DescMessage, body: string | undefined): object {
  */
 export function bindObject(input: DescMessage, json: JsonValue): object {
   try {
-    return fromJson(input, json, { ignoreUnknownFields: true });
+    return readJson(input, json);
   } catch (error) {
     throw new Failure("INVALID_REQUEST", bodySentence(error));
   }

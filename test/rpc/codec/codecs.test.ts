@@ -1,8 +1,19 @@
 import test from "ava";
-import { create, createFileRegistry, type DescMessage, equals, fromBinary, toBinary } from "@bufbuild/protobuf";
+import {
+  create,
+  createFileRegistry,
+  type DescMessage,
+  equals,
+  fromBinary,
+  fromJson,
+  toBinary,
+  toJson,
+} from "@bufbuild/protobuf";
 import { nestedTypes } from "@bufbuild/protobuf/reflect";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { HealthSnapshotSchema, HealthStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
+import { TransactionSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
+import { ProgramDataSchema } from "../../../gen/gatehouse/storage/v1/operation_pb.js";
 import { GetProgramResponseSchema } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import { EveryTypeSchema } from "../../../gen/gatehouse/testing/v1/every_type_pb.js";
 import { GetMerkleProofResponseSchema } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
@@ -10,6 +21,7 @@ import { makeImmutable } from "../../../src/base/immutable.js";
 import { binaryDecoder } from "../../../src/rpc/codec/binary-decoder.js";
 import { binaryEncoder } from "../../../src/rpc/codec/binary-encoder.js";
 import { jsonEncoder } from "../../../src/rpc/codec/json-encoder.js";
+import { readJson } from "../../../src/rpc/codec/read-json.js";
 import { contractFiles } from "../../helpers/contract-files.js";
 import { createRandom, randomMessage } from "../../helpers/random-message.js";
 import { referenceJson } from "../../helpers/reference-json.js";
@@ -34,6 +46,7 @@ for (const desc of messages) {
       t.true(equals(desc, fromBinary(desc, encode(message)), message), `encoded; ${label}`);
       t.true(equals(desc, decode(bytes) as typeof message, message), `decoded; ${label}`);
       t.is(json(message), referenceJson(desc, message), `JSON; ${label}`);
+      t.true(equals(desc, readJson(desc, toJson(desc, message)) as typeof message, message), `read; ${label}`);
     }
   });
 }
@@ -258,4 +271,33 @@ test("messages larger than the shared buffer are encoded whole", (t) => {
     someBytes: new Uint8Array(5_000_000),
   });
   t.true(equals(EveryTypeSchema, fromBinary(EveryTypeSchema, binaryEncoder(EveryTypeSchema)(message)), message));
+});
+
+test("bytes in JSON are base64 of either alphabet, padded or not, and nothing else", (t) => {
+  for (const text of ["", "AA", "AA==", "AAA", "AAA=", "AAAA", "-_+/", "-_8", "+/8="]) {
+    const read = readJson(TransactionSchema, { body: text });
+    t.true(equals(TransactionSchema, read as never, fromJson(TransactionSchema, { body: text })), text);
+  }
+  for (const text of ["A", "A===", "AAAAA", "AA=A", "AA==AAAA", "A\u0141AA", "AA AA", "AA\nAA", "=", "%", "AAAA===="]) {
+    const error = t.throws(() => readJson(TransactionSchema, { body: text }), undefined, text);
+    t.regex(String(error.message), /body.*invalid base64/u, text);
+  }
+  for (const wrong of [7, {}, [], true]) {
+    t.throws(() => readJson(TransactionSchema, { body: wrong as never }));
+  }
+});
+
+test("bytes in JSON are found by either name of their field, and in a oneof", (t) => {
+  const read = (json: object) => readJson(ProgramDataSchema, json as never) as never;
+  t.true(equals(ProgramDataSchema, read({ binary: "AQI=" }), fromJson(ProgramDataSchema, { binary: "AQI=" })));
+  t.true(equals(ProgramDataSchema, read({ json: "{}" }), fromJson(ProgramDataSchema, { json: "{}" })));
+  t.throws(() => read({ json: "{}", binary: "AQI=" }));
+  const json = JSON.parse('{"__proto__": {"body": "AA=="}, "withheld_hash": "0x"}') as never;
+  t.true(
+    equals(
+      TransactionSchema,
+      readJson(TransactionSchema, json) as never,
+      fromJson(TransactionSchema, json, { ignoreUnknownFields: true }),
+    ),
+  );
 });
