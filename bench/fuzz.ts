@@ -195,6 +195,8 @@ function clientOf({ port }: NodeProcess) {
   return createClient(ChainService, createGrpcTransport({ baseUrl: `http://127.0.0.1:${port}` }));
 }
 
+/** By a connection of its own: one that is kept may be closed by the node at the very moment that it is used. */
 async function ask<T>({ port }: NodeProcess, path: string): Promise<T> {
-  return (await (await fetch(`http://127.0.0.1:${port}${path}`)).json()) as T;
+  const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers: { Connection: "close" } });
+  return (await answer.json()) as T;
 }

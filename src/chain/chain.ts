@@ -8,7 +8,7 @@ import { applyNext, type BlockParts, type Made, type SealingKey } from "./blocks
 import { createBlockMaker } from "./block-maker.js";
 import { checkLifetime, checkNonce } from "./inclusion.js";
 import type { Mempool } from "./mempool.js";
-import type { Origin } from "./mempool-admission.js";
+import type { Handed } from "./mempool-intake.js";
 import { type CheckAside, createKnownTransactions, readAside, type Reading } from "./reading.js";
 import type { ChainHead } from "./store.js";
 import { type ReadBlock, readBlock } from "./transaction.js";
@@ -31,10 +31,10 @@ export interface Chain {
   /**
    * Puts a transaction into the mempool and gives its hash.
    *
-   * @param origin left out for this node itself, which no share or rate holds for.
+   * @param from left out for this node itself, which no share or rate holds for.
    * @throws Failure INVALID_REQUEST, INVALID_SIGNATURE, PERMISSION_DENIED, RATE_LIMITED, OVERLOADED, STATE_NOT_READY
    */
-  submit(transaction: Transaction, origin?: Origin): Promise<string>;
+  submit(transaction: Transaction, from?: Handed): Promise<string>;
   /**
    * Applies the next block; one that is applied already changes nothing. Gives its hash.
    *
@@ -86,17 +86,19 @@ export function createChain<State>(parts: ChainParts<State>): Chain {
   return {
     head: () => head,
 
-    async submit(signed, origin) {
+    async submit(signed, from = {}) {
       needHead();
-      mempool.arrive(signed.body.length, origin);
+      mempool.arrive(signed.body.length, from.origin);
       const transaction = await readAside(signed, reading);
       const { hash, body } = transaction;
-      await mempool.admit(transaction, origin, async () => {
+      await mempool.admit(transaction, from, async () => {
         checkLifetime(body, nowMs());
-        checkNonce(body.nonce, await store.lastNonce(body.sender));
+        const lastNonce = await store.lastNonce(body.sender);
+        checkNonce(body.nonce, lastNonce);
         const { number, timestampMs } = needHead();
         const timeMs = Math.max(nowMs(), Number(timestampMs));
         await parts.effects.check(transaction, { number: number + 1n, timeMs });
+        return lastNonce;
       });
       return hash;
     },

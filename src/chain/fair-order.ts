@@ -119,7 +119,8 @@ function getOrMake<K, V>(map: Map<K, V>, key: K, make: () => V): V {
   return value;
 }
 
-function byNonce(a: Waiting, b: Waiting): number {
+/** The order of one sender's transactions. */
+export function byNonce(a: Pick<Waiting, "nonce">, b: Pick<Waiting, "nonce">): number {
   return a.nonce < b.nonce ? -1 : Number(a.nonce > b.nonce);
 }
 

@@ -1,9 +1,10 @@
 /** What waits for a block, in memory and without its bytes: who has how much of the mempool, and whose turn it is. */
 import { createServiceLine, selectFair, type Bounds, type Waiting } from "./fair-order.js";
+import { createSenderOrder, type Ordered } from "./sender-order.js";
 import type { MempoolSize, PendingEntry, RelayTarget } from "./store.js";
 
 /** A pending transaction of the index. */
-export interface IndexEntry extends PendingEntry, Waiting {
+export interface IndexEntry extends Omit<PendingEntry, "afterNonce">, Ordered, Waiting {
   /** When it was last relayed to an authority, and to a peer that is none; milliseconds since the epoch. */
   readonly relayedMs: Record<RelayTarget, number>;
   /** It is not relayed to them before then. */
@@ -29,12 +30,19 @@ export interface MempoolIndex {
   add(entry: PendingEntry): void;
   get(hash: string): IndexEntry | undefined;
   /** Takes a transaction out, with its room; undefined when it is not in. */
-  remove(hash: string, isServed: boolean): IndexEntry | undefined;
+  remove(hash: string, end: End): IndexEntry | undefined;
+  /** Somebody says of a transaction that it comes after this one at the latest, or after none. */
+  loosen(hash: string, afterNonce: bigint | undefined): void;
   /** All of them, in the order in which they came. */
   entries(): Iterable<IndexEntry>;
   /** Those whose turn is next, of those that are wanted. */
-  select(bounds: Bounds, isWanted?: (entry: IndexEntry) => boolean): IndexEntry[];
+  select(bounds: Bounds, isWanted: (entry: IndexEntry) => boolean): IndexEntry[];
+  /** Those whose turn is next, and that do not wait for an earlier one of their sender. */
+  selectInOrder(bounds: Bounds, nowMs: number): IndexEntry[];
 }
+
+/** How a transaction leaves: into a block, or never into one; what expired had no turn. */
+export type End = "included" | "rejected" | "expired";
 
 interface Held {
   count: number;
@@ -51,6 +59,7 @@ export function createMempoolIndex(): MempoolIndex {
   const origins = new Map<string | undefined, Held>();
   const senders = new Map<string, Held>();
   const line = createServiceLine();
+  const order = createSenderOrder<IndexEntry>();
 
   function count({ origin, sender, sizeBytes }: PendingEntry, sign: 1 | -1): void {
     total.count += sign;
@@ -75,21 +84,34 @@ export function createMempoolIndex(): MempoolIndex {
     add(entry) {
       const stamp = line.arrive(entry.origin, entry.sender);
       const [relayedMs, deferredUntilMs] = [{ ...never }, { ...never }];
-      entries.set(entry.hash, { ...entry, stamp, relayedMs, deferredUntilMs, refusals: 0 });
+      const added: IndexEntry = { ...entry, stamp, relayedMs, deferredUntilMs, refusals: 0 };
+      entries.set(entry.hash, added);
+      order.add(added);
     },
     get: (hash) => entries.get(hash),
-    remove(hash, isServed) {
+    remove(hash, end) {
       const entry = entries.get(hash);
       if (entry !== undefined) {
         entries.delete(hash);
         count(entry, -1);
-        line.leave(entry, isServed);
+        line.leave(entry, end !== "expired");
+        order.remove(entry, end === "included");
       }
       return entry;
     },
+    loosen(hash, afterNonce) {
+      const entry = entries.get(hash);
+      if (entry !== undefined) {
+        order.loosen(entry, afterNonce);
+      }
+    },
     entries: () => entries.values(),
-    select: (bounds, isWanted) =>
-      selectFair(isWanted === undefined ? entries.values() : [...entries.values()].filter(isWanted), line, bounds),
+    select: (bounds, isWanted) => selectFair([...entries.values()].filter(isWanted), line, bounds),
+    selectInOrder(bounds, nowMs) {
+      const early = order.findEarly(entries.values(), nowMs);
+      const waiting = entries.values();
+      return selectFair(early.size === 0 ? waiting : [...waiting].filter(({ hash }) => !early.has(hash)), line, bounds);
+    },
   };
 }
 

@@ -6,7 +6,7 @@ import type { MempoolStore, MempoolView, PendingEntry } from "./store.js";
 import { encodeTransaction, type ReadTransaction } from "./transaction.js";
 
 export interface IntakeParts {
-  readonly index: Pick<MempoolIndex, "get" | "add" | "giveRoom">;
+  readonly index: Pick<MempoolIndex, "get" | "add" | "giveRoom" | "loosen">;
   readonly admission: Pick<Admission, "check" | "take">;
   readonly store: Pick<MempoolStore, "insertPending">;
   readonly fate: MempoolView["fate"];
@@ -17,9 +17,20 @@ export interface IntakeParts {
   readonly onIncluded: (hash: string) => Promise<void>;
 }
 
+/** Who hands a transaction in, and what is said of it. */
+export interface Handed {
+  /** Undefined for this node itself. */
+  readonly origin?: Origin | undefined;
+  /** As of a pending entry. */
+  readonly afterNonce?: bigint | undefined;
+}
+
+/** Checks whether a transaction fits to the chain, and gives the last nonce of its sender in a block. */
+export type CheckFit = () => Promise<bigint | undefined>;
+
 export interface Intake {
   /** As `Mempool.admit`. */
-  admit(transaction: ReadTransaction, origin: Origin | undefined, check: () => Promise<void>): Promise<void>;
+  admit(transaction: ReadTransaction, from: Handed, check: CheckFit): Promise<void>;
   /** Tells that a block with a transaction has come, which may be on its way in. */
   include(hash: string): void;
 }
@@ -36,20 +47,21 @@ export function createIntake(parts: IntakeParts): Intake {
   const arrivals = new Map<string, Arrival>();
   let lastReceivedMs = parts.newestMs;
 
-  function entryFor({ hash, body, signed }: ReadTransaction, origin: Origin | undefined): PendingEntry {
+  function entryFor({ hash, body, signed }: ReadTransaction, { origin, afterNonce }: Handed): PendingEntry {
     const { sender, nonce, timestampMs } = body;
     const sizeBytes = encodeTransaction(signed).length;
     const [receivedMs, expiresMs] = [nowMs(), Number(body.expiresMs)];
-    return { hash, sender, nonce, timestampMs, sizeBytes, origin: origin?.address, receivedMs, expiresMs };
+    return { hash, sender, nonce, timestampMs, sizeBytes, origin: origin?.address, receivedMs, expiresMs, afterNonce };
   }
 
   async function take(
     transaction: ReadTransaction,
-    origin: Origin | undefined,
-    check: () => Promise<void>,
+    from: Handed,
+    check: CheckFit,
     isIncluded: () => boolean,
   ): Promise<void> {
     const { hash, signed } = transaction;
+    const { origin, afterNonce } = from;
     const known = await fate(hash);
     if (known?.status === "rejected") {
       throw new Failure("INVALID_REQUEST", `The transaction was rejected: ${known.reason}`);
@@ -57,15 +69,16 @@ export function createIntake(parts: IntakeParts): Intake {
     if (known !== undefined) {
       return;
     }
-    const asked = entryFor(transaction, origin);
+    const asked = entryFor(transaction, from);
     admission.check(transaction, asked, origin);
-    await check();
+    const lastNonce = await check();
     if (isIncluded()) {
       return;
     }
     // No two alike, so that they are loaded in the order in which they came.
     lastReceivedMs = Math.max(nowMs(), lastReceivedMs + 1);
-    const entry = { ...asked, receivedMs: lastReceivedMs };
+    const isAfterLast = afterNonce !== undefined && (lastNonce === undefined || afterNonce > lastNonce);
+    const entry = { ...asked, receivedMs: lastReceivedMs, afterNonce: isAfterLast ? afterNonce : undefined };
     admission.take(transaction, entry, origin);
     try {
       await store.insertPending(entry, encodeTransaction(signed));
@@ -80,17 +93,18 @@ export function createIntake(parts: IntakeParts): Intake {
   }
 
   return {
-    async admit(transaction, origin, check) {
+    async admit(transaction, from, check) {
       const { hash } = transaction;
       // Who sends the same meanwhile waits for what becomes of it, and then has a chance of his own.
       for (let other = arrivals.get(hash); other !== undefined; other = arrivals.get(hash)) {
         await other.settled.catch(() => undefined);
       }
       if (index.get(hash) !== undefined) {
+        index.loosen(hash, from.afterNonce);
         return;
       }
       const settled = Promise.resolve()
-        .then(() => take(transaction, origin, check, () => arrival.isIncluded))
+        .then(() => take(transaction, from, check, () => arrival.isIncluded))
         .finally(() => arrivals.delete(hash));
       const arrival: Arrival = { settled, isIncluded: false };
       arrivals.set(hash, arrival);

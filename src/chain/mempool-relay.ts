@@ -1,7 +1,8 @@
 /** What of the mempool is relayed next: in fair order, and what was refused for the moment not at once again. */
 import type { Bounds } from "./fair-order.js";
 import type { IndexEntry, MempoolIndex } from "./mempool-index.js";
-import type { PendingTransaction, RelayTarget } from "./store.js";
+import { findEarlier } from "./sender-order.js";
+import type { PendingTransaction, RelayedTransaction, RelayTarget } from "./store.js";
 
 export interface RelayQueueParts {
   readonly index: Pick<MempoolIndex, "entries" | "get" | "select">;
@@ -11,7 +12,7 @@ export interface RelayQueueParts {
 
 export interface RelayQueue {
   /** Those whose turn is next to be relayed to such a node, of those that were not since then. */
-  toRelay(to: RelayTarget, relayedBeforeMs: number, bounds: Bounds): Promise<readonly PendingTransaction[]>;
+  toRelay(to: RelayTarget, relayedBeforeMs: number, bounds: Bounds): Promise<readonly RelayedTransaction[]>;
   /** Remembers that transactions were relayed. */
   markRelayed(to: RelayTarget, hashes: readonly string[], relayedMs: number): void;
   /** Lets transactions wait before they are relayed again, longer each time, and what their senders sent after them. */
@@ -40,7 +41,9 @@ export function createRelayQueue({ index, read, nowMs }: RelayQueueParts): Relay
         const from = deferredFrom.get(sender);
         return relayedMs[to] < relayedBeforeMs && (from === undefined || nonce < from);
       };
-      return await read(index.select(bounds, isWanted));
+      const selected = index.select(bounds, isWanted);
+      const earlier = findEarlier(selected, index.entries());
+      return (await read(selected)).map((one) => ({ ...one, afterNonce: earlier.get(one.hash) }));
     },
 
     markRelayed(to, hashes, relayedMs) {

@@ -30,11 +30,12 @@ interface Row {
   readonly size_bytes: number;
   readonly received_ms: number;
   readonly expires_ms: number;
+  readonly after_nonce: number | null;
 }
 
 const columns = [
   ...["hash", "sender", "nonce", "timestamp_ms", "origin"],
-  ...["size_bytes", "received_ms", "expires_ms"],
+  ...["size_bytes", "received_ms", "expires_ms", "after_nonce"],
 ] as const;
 
 export function createMempoolStore({ read, transaction }: DatabasePart): MempoolStore {
@@ -142,22 +143,24 @@ export function createMempoolStore({ read, transaction }: DatabasePart): Mempool
 const emptyRow: Row = {
   hash: "0",
   ...{ sender: "", nonce: 0, timestamp_ms: "0", origin: null },
-  ...{ size_bytes: 0, received_ms: 0, expires_ms: 0 },
+  ...{ size_bytes: 0, received_ms: 0, expires_ms: 0, after_nonce: null },
 };
 
 function rowOf(entry: PendingEntry): Row {
-  const { hash, sender, nonce, timestampMs, origin, sizeBytes, receivedMs, expiresMs } = entry;
+  const { hash, sender, nonce, timestampMs, origin, sizeBytes, receivedMs, expiresMs, afterNonce } = entry;
   return {
     ...{ hash, sender, nonce: Number(nonce), timestamp_ms: String(timestampMs), origin: origin ?? null },
     ...{ size_bytes: sizeBytes, received_ms: receivedMs, expires_ms: expiresMs },
+    after_nonce: afterNonce === undefined ? null : Number(afterNonce),
   };
 }
 
 function entryOf(row: Row): PendingEntry {
-  const { hash, sender, nonce, timestamp_ms, origin, size_bytes, received_ms, expires_ms } = row;
+  const { hash, sender, nonce, timestamp_ms, origin, size_bytes, received_ms, expires_ms, after_nonce } = row;
   return {
     ...{ hash, sender, nonce: BigInt(nonce), timestampMs: BigInt(timestamp_ms), origin: origin ?? undefined },
     ...{ sizeBytes: size_bytes, receivedMs: received_ms, expiresMs: expires_ms },
+    afterNonce: after_nonce === null ? undefined : BigInt(after_nonce),
   };
 }
 

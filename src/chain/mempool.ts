@@ -5,8 +5,8 @@
 import { sha256 } from "../base/hash.js";
 import { findFate } from "./fate.js";
 import { type Bounds, inPortions } from "./fair-order.js";
-import { type Admission, createAdmission, type Origin, partOfPool, type Refusal } from "./mempool-admission.js";
-import { createIntake } from "./mempool-intake.js";
+import { type Admission, createAdmission, partOfPool, type Refusal } from "./mempool-admission.js";
+import { type CheckFit, createIntake, type Handed } from "./mempool-intake.js";
 import { createLeaving, type Leaving } from "./mempool-leaving.js";
 import { createMempoolIndex, type IndexEntry, type MempoolIndex } from "./mempool-index.js";
 import { createRelayQueue, type RelayQueue } from "./mempool-relay.js";
@@ -38,11 +38,12 @@ export interface Mempool extends MempoolView, RelayQueue, Pick<Admission, "arriv
   /**
    * Takes a transaction, unless it is pending or in a block already. Once this resolves, it is stored.
    *
-   * @param origin undefined for this node itself.
-   * @param check rejects for a transaction that does not fit to the chain.
+   * @param check rejects for a transaction that does not fit to the chain, and gives the last nonce of its sender.
    * @throws Failure INVALID_REQUEST for one that was rejected; PERMISSION_DENIED, OVERLOADED, RATE_LIMITED
    */
-  admit(transaction: ReadTransaction, origin: Origin | undefined, check: () => Promise<void>): Promise<void>;
+  admit(transaction: ReadTransaction, from: Handed, check: CheckFit): Promise<void>;
+  /** Somebody else hands in what is pending, and says what it comes after. */
+  loosen(hash: string, afterNonce: bigint | undefined): void;
   /** Whether anything waits. */
   isEmpty(): boolean;
   /** Those whose turn is next, a few at a time; what left meanwhile is left out. */
@@ -75,16 +76,16 @@ export async function openMempool(parts: MempoolParts): Promise<Mempool> {
   async function settle(
     included: readonly string[],
     rejected: ReadonlyMap<string, string>,
-    isServed = true,
+    end: "rejected" | "expired" = "rejected",
   ): Promise<void> {
     for (const hash of included) {
       intake.include(hash);
-      if (index.remove(hash, true) !== undefined) {
+      if (index.remove(hash, "included") !== undefined) {
         leaving.include(hash);
       }
     }
     for (const [hash, reason] of rejected) {
-      const entry = index.remove(hash, isServed);
+      const entry = index.remove(hash, end);
       if (entry !== undefined) {
         leaving.reject({ hash, reason, rejectedMs: nowMs(), expiresMs: entry.expiresMs });
       }
@@ -130,11 +131,12 @@ export async function openMempool(parts: MempoolParts): Promise<Mempool> {
     ...view,
     ...createRelayQueue({ index, read, nowMs }),
     arrive: (bytes, origin) => admission.arrive(bytes, origin),
-    admit: (transaction, origin, check) => intake.admit(transaction, origin, check),
+    admit: (transaction, from, check) => intake.admit(transaction, from, check),
+    loosen: (hash, afterNonce) => index.loosen(hash, afterNonce),
     isEmpty: () => index.size().count === 0,
 
     async *candidates(bounds) {
-      for (const portion of inPortions(index.select(bounds), portionBounds)) {
+      for (const portion of inPortions(index.selectInOrder(bounds, nowMs()), portionBounds)) {
         yield await read(portion);
       }
     },
@@ -145,7 +147,7 @@ export async function openMempool(parts: MempoolParts): Promise<Mempool> {
       const now = nowMs();
       const expired = [...index.entries()].filter(({ expiresMs }) => expiresMs < now);
       const reasons = expired.map(({ hash, expiresMs }) => [hash, whyExpired(expiresMs)] as const);
-      await settle([], new Map(reasons), false);
+      await settle([], new Map(reasons), "expired");
       if (now - forgottenAtMs >= forgetEveryMs) {
         forgottenAtMs = now;
         await store.forgetRejected(now - tellRejectedMs);

@@ -74,12 +74,20 @@ export interface PendingEntry extends PendingSummary {
   readonly origin: string | undefined;
   readonly receivedMs: number;
   readonly expiresMs: number;
+  /** It comes after its sender's transaction with this nonce, says who relayed it; undefined where nobody does. */
+  readonly afterNonce: bigint | undefined;
 }
 
 /** A transaction of the mempool. */
 export interface PendingTransaction {
   readonly hash: string;
   readonly transaction: Transaction;
+}
+
+/** A transaction that is to be relayed. */
+export interface RelayedTransaction extends PendingTransaction {
+  /** As of a {@link PendingEntry}, of what waits here too. */
+  readonly afterNonce: bigint | undefined;
 }
 
 /** Whom transactions are relayed to. */

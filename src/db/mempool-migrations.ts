@@ -29,4 +29,13 @@ export const mempoolMigrations: readonly Migration[] = [
       }),
     ],
   },
+  {
+    name: "what pending transactions come after",
+    queries: (sql) => [
+      sql.schema.alterTable("pending_transactions", (table) => {
+        // Nonce of the sender's transaction before it, where whoever relayed it has said so.
+        table.bigInteger("after_nonce");
+      }),
+    ],
+  },
 ];

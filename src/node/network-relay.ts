@@ -66,8 +66,11 @@ export function createNodeRelay({ config, subsystems }: NodeCore, parts: NodeRel
     book,
     authorities,
     mayFollow,
-    async send(endpoint, transactions) {
-      const request = { transactions: [...transactions] };
+    async send(endpoint, waiting) {
+      const request = {
+        transactions: waiting.map(({ transaction }) => transaction),
+        orders: waiting.map(({ afterNonce }) => ({ afterNonce })),
+      };
       return (await client.call(endpoint, PeerService.method.relayTransactions, request)).outcomes;
     },
     nowMs: Date.now,
@@ -86,11 +89,11 @@ export function createNodeRelay({ config, subsystems }: NodeCore, parts: NodeRel
   }
 
   /** An authority relays nothing: what it has is where it belongs. */
-  async function submit(transaction: Transaction, address: string): Promise<string> {
+  async function submit(transaction: Transaction, address: string, afterNonce?: bigint): Promise<string> {
     if (isRelaying && chain.head() !== undefined && !relay.isPossible() && !hasConsensus()) {
       throw new Failure("RELAY_UNAVAILABLE", `${nobodyToRelayTo} Submit the transaction to another node.`, 5);
     }
-    const hash = await chain.submit(transaction, originOf(address));
+    const hash = await chain.submit(transaction, { origin: originOf(address), afterNonce });
     if (isRelaying) {
       relay.kick();
     }
@@ -98,13 +101,15 @@ export function createNodeRelay({ config, subsystems }: NodeCore, parts: NodeRel
   }
 
   return {
-    submit,
-    async takeTransaction(transaction, address) {
-      const fate = await parts.fate(sha256(transaction.body));
+    submit: (transaction, address) => submit(transaction, address),
+    async takeTransaction(transaction, address, afterNonce) {
+      const hash = sha256(transaction.body);
+      const fate = await parts.fate(hash);
       if (fate === undefined) {
-        await submit(transaction, address);
+        await submit(transaction, address, afterNonce);
         return { status: "pending" };
       }
+      mempool?.loosen(hash, afterNonce);
       return fate.status === "included" ? { status: "included" } : fate;
     },
     tasks: isRelaying ? [{ name: "relay", run: relayPending }] : [],

@@ -13,10 +13,12 @@ import type { PeerBook } from "./peer-book.js";
 /** Whom transactions are relayed to. */
 export type RelayTarget = "authority" | "peer";
 
-/** A transaction that waits. */
-interface Waiting {
+/** A transaction that waits to be relayed. */
+export interface Waiting {
   readonly hash: string;
   readonly transaction: Transaction;
+  /** Nonce of its sender's transaction before it, which it comes after. */
+  readonly afterNonce: bigint | undefined;
 }
 
 /** The mempool, as far as it is relayed. */
@@ -41,7 +43,7 @@ export interface RelayParts {
   /** Whether a peer with this key may know what waits; undefined for one that proved none. */
   readonly mayFollow: (identity: string | undefined) => boolean;
   /** Sends transactions to a peer, and gives one outcome for each. Throws a CallError. */
-  readonly send: (endpoint: string, transactions: readonly Transaction[]) => Promise<readonly RelayOutcome[]>;
+  readonly send: (endpoint: string, waiting: readonly Waiting[]) => Promise<readonly RelayOutcome[]>;
   readonly nowMs: () => number;
   readonly onError: (error: unknown) => void;
 }
@@ -137,10 +139,7 @@ function createRelayPass(parts: RelayParts, stopped: AbortSignal): () => Promise
     waiting: readonly Waiting[],
   ): Promise<readonly RelayOutcome[] | undefined> {
     try {
-      return await send(
-        endpoint,
-        waiting.map(({ transaction }) => transaction),
-      );
+      return await send(endpoint, waiting);
     } catch (error) {
       if (error instanceof CallError) {
         return undefined;

@@ -49,8 +49,8 @@ export function createPeerService(parts: PeerServiceParts): Implementation<typeo
       };
     },
 
-    relayTransactions: async ({ transactions }, { caller }) => ({
-      outcomes: await takeRelayed(transactions, caller.address),
+    relayTransactions: async (relayed, { caller }) => ({
+      outcomes: await takeRelayed(relayed, caller.address),
     }),
   };
 }

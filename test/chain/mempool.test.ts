@@ -4,7 +4,8 @@ import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { type Chain, createChain } from "../../src/chain/chain.js";
 import { createChainStore } from "../../src/chain/chain-store.js";
 import type { Mempool } from "../../src/chain/mempool.js";
-import type { Origin } from "../../src/chain/mempool-admission.js";
+import type { Handed } from "../../src/chain/mempool-intake.js";
+import { waitsForEarlierMs } from "../../src/chain/sender-order.js";
 import type { ChainStore } from "../../src/chain/store.js";
 import type { Database } from "../../src/db/database.js";
 import { type State, stateIn } from "../../src/node/effects.js";
@@ -77,7 +78,7 @@ function createGate() {
   return { promise, open: () => open() };
 }
 
-const from = (address: string, isExempt = false): Origin => ({ address, isExempt });
+const from = (address: string, isExempt = false): Handed => ({ origin: { address, isExempt } });
 const program = (key: typeof alice, nonce: number, json = "{}"): Transaction =>
   signTransaction(key, nonce, createPublic(`p${nonce}`, json));
 
@@ -368,6 +369,83 @@ test("a transaction that another address sends at the same time has its own chan
   ]);
   t.is(refused.status, "rejected");
   t.is(taken.status, "fulfilled");
+});
+
+for (const engine of engines.names) {
+  test(`${engine}: what comes before the one before it waits for that one, and so does what comes after it`, async (t) => {
+    const database = await engines.open(t, engine);
+    let nowMs = Date.now();
+    let { chain } = await start(database, { nowMs: () => nowMs });
+    const inBlock = async (): Promise<bigint[]> => {
+      const { block } = await chain.seal(authority);
+      return (
+        block?.transactions.filter(({ body }) => body.sender === alice.publicKey).map(({ body }) => body.nonce) ?? []
+      );
+    };
+    await chain.submit(program(alice, 3), { afterNonce: 2n });
+    await chain.submit(program(alice, 4));
+    await chain.submit(program(bob, 1));
+    t.deepEqual(await inBlock(), []);
+    // The order is known after a restart as well.
+    ({ chain } = await start(database, { nowMs: () => nowMs }));
+    t.deepEqual(await inBlock(), []);
+    await chain.submit(program(alice, 2), { afterNonce: 1n });
+    t.deepEqual(await inBlock(), []);
+    await chain.submit(program(alice, 1));
+    t.deepEqual(await inBlock(), [1n, 2n, 3n, 4n]);
+    // What is in a block is not waited for.
+    await chain.submit(program(alice, 6), { afterNonce: 4n });
+    t.deepEqual(await inBlock(), [6n]);
+    // Nobody waits for ever.
+    await chain.submit(program(alice, 9), { afterNonce: 8n });
+    nowMs += waitsForEarlierMs - 1;
+    t.deepEqual(await inBlock(), []);
+    // No two transactions come in the same millisecond.
+    nowMs += 100;
+    t.deepEqual(await inBlock(), [9n]);
+  });
+}
+
+test("who says that there is less to wait for is believed", async (t) => {
+  const { chain, mempool } = await start(await engines.open(t, "sqlite"));
+  const late = program(alice, 9);
+  const hash = await chain.submit(late, { afterNonce: 8n });
+  mempool.loosen(hash, 8n);
+  t.is((await chain.seal(authority)).block, undefined);
+  await chain.submit(program(alice, 7));
+  t.is((await chain.seal(authority)).block?.transactions.length, 1);
+  mempool.loosen(hash, 7n);
+  t.is((await chain.seal(authority)).block?.transactions.length, 1);
+  const twice = program(alice, 20);
+  await chain.submit(twice, { afterNonce: 15n });
+  t.is((await chain.seal(authority)).block, undefined);
+  await chain.submit(twice);
+  t.is((await chain.seal(authority)).block?.transactions.length, 1, "its sender hands it in here");
+});
+
+test("what never gets into a block is waited for no more", async (t) => {
+  const { chain } = await start(await engines.open(t, "sqlite"));
+  await chain.submit(deletion(alice, 1));
+  await chain.submit(program(alice, 2), { afterNonce: 1n });
+  const { block, rejected } = await chain.seal(authority);
+  t.is(rejected.size, 1);
+  t.is(block?.transactions.length, 1);
+});
+
+test("what is relayed tells what it comes after, as far as that waits here", async (t) => {
+  const { chain, mempool } = await start(await engines.open(t, "sqlite"));
+  const hashes = [
+    await chain.submit(program(alice, 5), { afterNonce: 3n }),
+    await chain.submit(program(alice, 7)),
+    await chain.submit(program(alice, 6)),
+    await chain.submit(program(bob, 1)),
+  ];
+  const relayed = await mempool.toRelay("authority", Date.now(), { count: 10, bytes: 1_000_000 });
+  const told = new Map(relayed.map(({ hash, afterNonce }) => [hash, afterNonce]));
+  t.deepEqual(
+    hashes.map((hash) => told.get(hash)),
+    [3n, 6n, 5n, undefined],
+  );
 });
 
 test("what waits is relayed in its turn, and what was refused keeps its sender's later ones back, and nobody else's", async (t) => {

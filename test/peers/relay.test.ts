@@ -1,13 +1,17 @@
 /** Transactions that are submitted anywhere and reach the authority. */
+import { create } from "@bufbuild/protobuf";
 import test from "ava";
 import { setImmediate as allDone } from "node:timers/promises";
-import { type Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
+import { sha256 } from "../../src/base/hash.js";
 import type { BookEntry } from "../../src/peers/peer.js";
 import { createRelay, deferredMs, type RelayMempool } from "../../src/peers/relay.js";
 import { createPublic, signTransaction } from "../helpers/transactions.js";
 import { testKey } from "../helpers/keys.js";
 import { connectGrpc, type TestGrpcClient } from "../helpers/grpc-client.js";
+import { connectStranger, type Stranger } from "../helpers/odd-peer.js";
 import { endpointOf, headOf, networkOf, peersOf, startMemberOf } from "../helpers/network.js";
 import { askJson } from "../helpers/plain-client.js";
 import { readFailure } from "../helpers/rpc-clients.js";
@@ -126,6 +130,30 @@ test("what was taken is relayed after a restart, when the authority is there aga
   await until(async () => (await statusOf(client, hash)).status === TransactionStatus.INCLUDED);
 });
 
+test("whichever of a sender's transactions come first over the internal port, they get into blocks in their order", async (t) => {
+  const maker = await startMemberOf(t, { key: authority, genesis });
+  const [one, two] = [testKey(5), testKey(6)].map((key) => connectStranger(t, maker.ports["omni"]!, key));
+  const transactions = [1, 2, 3].map((nonce) => signTransaction(alice, nonce, createPublic(`p${nonce}`, "{}")));
+  const relay = async (by: Stranger, nonces: readonly number[]) =>
+    await by.call(PeerService.method.relayTransactions, {
+      transactions: nonces.map((nonce) => transactions[nonce - 1]!),
+      orders: nonces.map((nonce) => (nonce === 1 ? {} : { afterNonce: BigInt(nonce - 1) })),
+    });
+  const client = clientOf(t, maker);
+  await relay(one!, [3]);
+  await relay(two!, [2]);
+  // Of somebody else, who waits for none of it.
+  const other = signTransaction(testKey(91), 1, createPublic("other", "{}"));
+  const { hash } = await client.call(ChainService.method.submitTransaction, { transaction: other });
+  await until(async () => (await statusOf(client, hash)).status === TransactionStatus.INCLUDED);
+  await relay(two!, [1]);
+  for (const { body } of transactions) {
+    await until(async () => (await statusOf(client, sha256(body))).status !== TransactionStatus.PENDING);
+    const { status, reason } = await statusOf(client, sha256(body));
+    t.is(status, TransactionStatus.INCLUDED, reason);
+  }
+});
+
 /** A mempool in memory, for the clock to be ours. Nothing in it waits for anything but promises: {@link allDone}. */
 function mempoolOf(hashes: readonly string[], nowMs: () => number = Date.now) {
   const relayed = new Map<string, number>();
@@ -138,7 +166,7 @@ function mempoolOf(hashes: readonly string[], nowMs: () => number = Date.now) {
           .filter((hash) => !rejected.has(hash))
           .filter((hash) => (relayed.get(hash) ?? 0) < beforeMs && (deferred.get(hash) ?? 0) <= nowMs())
           .slice(0, count)
-          .map((hash) => ({ hash, transaction: { body: new Uint8Array(), hash } as unknown as Transaction })),
+          .map((hash) => ({ hash, transaction: create(TransactionSchema), afterNonce: undefined })),
       ),
     markRelayed: (_, taken, atMs) => taken.forEach((hash) => relayed.set(hash, atMs)),
     defer: (_, refused) => refused.forEach((hash) => deferred.set(hash, nowMs() + deferredMs)),
@@ -149,8 +177,6 @@ function mempoolOf(hashes: readonly string[], nowMs: () => number = Date.now) {
   };
   return { mempool, rejected };
 }
-
-const hashOf = (transaction: Transaction): string => (transaction as unknown as { hash: string }).hash;
 
 const believed = (...identities: string[]): (() => BookEntry[]) => {
   const entries = identities.map((identity) => ({ endpoint: identity, identity }) as unknown as BookEntry);
@@ -167,7 +193,7 @@ test("it is relayed once, and again when nothing came of it", async (t) => {
     authorities: ["authority"],
     mayFollow: () => true,
     send: (endpoint, transactions) => {
-      sent.push([endpoint, ...transactions.map(hashOf)]);
+      sent.push([endpoint, ...transactions.map(({ hash }) => hash)]);
       return Promise.resolve(transactions.map(() => ({ status: TransactionStatus.PENDING, reason: "" }) as never));
     },
     nowMs: () => nowMs,
@@ -201,9 +227,9 @@ test("one that is refused for the moment keeps nobody waiting, and is relayed ag
     mayFollow: () => true,
     send: (endpoint, transactions) => {
       t.is(endpoint, "authority", "who refuses for the moment is still whom it goes to");
-      sent.push(transactions.map(hashOf));
-      const outcomes = transactions.map((transaction) => ({
-        status: isBusy && hashOf(transaction) === "7" ? TransactionStatus.UNSPECIFIED : TransactionStatus.PENDING,
+      sent.push(transactions.map(({ hash }) => hash));
+      const outcomes = transactions.map(({ hash }) => ({
+        status: isBusy && hash === "7" ? TransactionStatus.UNSPECIFIED : TransactionStatus.PENDING,
         reason: "",
       }));
       return Promise.resolve(outcomes as never);

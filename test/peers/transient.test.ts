@@ -7,6 +7,7 @@ import type { BookEntry } from "../../src/peers/peer.js";
 import { createPeerService, type PeerServiceParts } from "../../src/peers/service.js";
 import { createSync } from "../../src/peers/sync.js";
 import { catalogue, Failure, type Reason } from "../../src/rpc/errors.js";
+import { RelayTransactionsRequestSchema } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import type { Call } from "../../src/rpc/service.js";
 
 const reasons = Object.keys(catalogue) as Reason[];
@@ -18,7 +19,7 @@ test("a transaction is rejected for good unless the reason is transient", async 
       takeTransaction: () => Promise.reject(new Failure(reason, "Not now.")),
     } as Partial<PeerServiceParts> as PeerServiceParts);
     const answer = await service.relayTransactions(
-      { transactions: [create(TransactionSchema)] } as Parameters<typeof service.relayTransactions>[0],
+      create(RelayTransactionsRequestSchema, { transactions: [create(TransactionSchema)] }),
       { caller: { address: "192.0.2.7", identity: undefined } } as Call,
     );
     const outcome = answer.outcomes?.[0];

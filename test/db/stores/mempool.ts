@@ -23,6 +23,7 @@ const entries: readonly PendingEntry[] = transactions.map(({ hash, body }, i) =>
   origin: i === 1 ? undefined : `2001:db8:${i}:0::/64`,
   receivedMs: 5_000 + i,
   expiresMs: 9_000 + i,
+  afterNonce: i === 2 ? 7n : undefined,
 }));
 
 async function fill(database: Database): Promise<MempoolStore> {

@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file gatehouse/peer/v1/peer.proto.
  */
 export const file_gatehouse_peer_v1_peer: GenFile = /*@__PURE__*/
-  fileDesc("ChxnYXRlaG91c2UvcGVlci92MS9wZWVyLnByb3RvEhFnYXRlaG91c2UucGVlci52MSIVChNHZXRDaGFsbGVuZ2VSZXF1ZXN0Ij8KFEdldENoYWxsZW5nZVJlc3BvbnNlEhEKCWNoYWxsZW5nZRgBIAEoDBIUCgxnZW5lc2lzX2hhc2gYAiABKAkirgEKCE5vZGVJbmZvEhEKCWNoYWxsZW5nZRgBIAEoDBIQCghpZGVudGl0eRgCIAEoCRIUCgxnZW5lc2lzX2hhc2gYAyABKAkSGQoRY29ubmVjdGlvbl9zdHJpbmcYBCABKAkSEAoIZW5kcG9pbnQYBSABKAkSKQoGc3RhdHVzGAYgASgLMhkuZ2F0ZWhvdXNlLnBlZXIudjEuU3RhdHVzEg8KB3ZlcnNpb24YByABKAkiNgoOU2lnbmVkTm9kZUluZm8SEQoJbm9kZV9pbmZvGAEgASgMEhEKCXNpZ25hdHVyZRgCIAEoDCJICgZTdGF0dXMSEwoLaGVhZF9oZWFkZXIYASABKAwSFgoOaGVhZF9zaWduYXR1cmUYAiABKAwSEQoJYWNjZXB0aW5nGAMgASgIIlsKEEhhbmRzaGFrZVJlcXVlc3QSNAoJbm9kZV9pbmZvGAEgASgLMiEuZ2F0ZWhvdXNlLnBlZXIudjEuU2lnbmVkTm9kZUluZm8SEQoJY2hhbGxlbmdlGAIgASgMInYKEUhhbmRzaGFrZVJlc3BvbnNlEjQKCW5vZGVfaW5mbxgBIAEoCzIhLmdhdGVob3VzZS5wZWVyLnYxLlNpZ25lZE5vZGVJbmZvEisKBXBlZXJzGAIgAygLMhwuZ2F0ZWhvdXNlLnBlZXIudjEuS25vd25QZWVyIi8KCUtub3duUGVlchIQCghlbmRwb2ludBgBIAEoCRIQCghpZGVudGl0eRgCIAEoCSJlChVFeGNoYW5nZVN0YXR1c1JlcXVlc3QSLgoGc3RhdHVzGAEgASgLMhkuZ2F0ZWhvdXNlLnBlZXIudjEuU3RhdHVzSACIAQESEQoJbWF4X3BlZXJzGAIgASgNQgkKB19zdGF0dXMihgEKFkV4Y2hhbmdlU3RhdHVzUmVzcG9uc2USKQoGc3RhdHVzGAEgASgLMhkuZ2F0ZWhvdXNlLnBlZXIudjEuU3RhdHVzEisKBXBlZXJzGAIgAygLMhwuZ2F0ZWhvdXNlLnBlZXIudjEuS25vd25QZWVyEhQKDGtub3dzX2NhbGxlchgDIAEoCCJRChhSZWxheVRyYW5zYWN0aW9uc1JlcXVlc3QSNQoMdHJhbnNhY3Rpb25zGAEgAygLMh8uZ2F0ZWhvdXNlLmNoYWluLnYxLlRyYW5zYWN0aW9uIk4KGVJlbGF5VHJhbnNhY3Rpb25zUmVzcG9uc2USMQoIb3V0Y29tZXMYASADKAsyHy5nYXRlaG91c2UucGVlci52MS5SZWxheU91dGNvbWUiVQoMUmVsYXlPdXRjb21lEjUKBnN0YXR1cxgBIAEoDjIlLmdhdGVob3VzZS5jaGFpbi52MS5UcmFuc2FjdGlvblN0YXR1cxIOCgZyZWFzb24YAiABKAkynQMKC1BlZXJTZXJ2aWNlEl8KDEdldENoYWxsZW5nZRImLmdhdGVob3VzZS5wZWVyLnYxLkdldENoYWxsZW5nZVJlcXVlc3QaJy5nYXRlaG91c2UucGVlci52MS5HZXRDaGFsbGVuZ2VSZXNwb25zZRJWCglIYW5kc2hha2USIy5nYXRlaG91c2UucGVlci52MS5IYW5kc2hha2VSZXF1ZXN0GiQuZ2F0ZWhvdXNlLnBlZXIudjEuSGFuZHNoYWtlUmVzcG9uc2USZQoORXhjaGFuZ2VTdGF0dXMSKC5nYXRlaG91c2UucGVlci52MS5FeGNoYW5nZVN0YXR1c1JlcXVlc3QaKS5nYXRlaG91c2UucGVlci52MS5FeGNoYW5nZVN0YXR1c1Jlc3BvbnNlEm4KEVJlbGF5VHJhbnNhY3Rpb25zEisuZ2F0ZWhvdXNlLnBlZXIudjEuUmVsYXlUcmFuc2FjdGlvbnNSZXF1ZXN0GiwuZ2F0ZWhvdXNlLnBlZXIudjEuUmVsYXlUcmFuc2FjdGlvbnNSZXNwb25zZWIGcHJvdG8z", [file_gatehouse_chain_v1_block, file_gatehouse_chain_v1_chain]);
+  fileDesc("ChxnYXRlaG91c2UvcGVlci92MS9wZWVyLnByb3RvEhFnYXRlaG91c2UucGVlci52MSIVChNHZXRDaGFsbGVuZ2VSZXF1ZXN0Ij8KFEdldENoYWxsZW5nZVJlc3BvbnNlEhEKCWNoYWxsZW5nZRgBIAEoDBIUCgxnZW5lc2lzX2hhc2gYAiABKAkirgEKCE5vZGVJbmZvEhEKCWNoYWxsZW5nZRgBIAEoDBIQCghpZGVudGl0eRgCIAEoCRIUCgxnZW5lc2lzX2hhc2gYAyABKAkSGQoRY29ubmVjdGlvbl9zdHJpbmcYBCABKAkSEAoIZW5kcG9pbnQYBSABKAkSKQoGc3RhdHVzGAYgASgLMhkuZ2F0ZWhvdXNlLnBlZXIudjEuU3RhdHVzEg8KB3ZlcnNpb24YByABKAkiNgoOU2lnbmVkTm9kZUluZm8SEQoJbm9kZV9pbmZvGAEgASgMEhEKCXNpZ25hdHVyZRgCIAEoDCJICgZTdGF0dXMSEwoLaGVhZF9oZWFkZXIYASABKAwSFgoOaGVhZF9zaWduYXR1cmUYAiABKAwSEQoJYWNjZXB0aW5nGAMgASgIIlsKEEhhbmRzaGFrZVJlcXVlc3QSNAoJbm9kZV9pbmZvGAEgASgLMiEuZ2F0ZWhvdXNlLnBlZXIudjEuU2lnbmVkTm9kZUluZm8SEQoJY2hhbGxlbmdlGAIgASgMInYKEUhhbmRzaGFrZVJlc3BvbnNlEjQKCW5vZGVfaW5mbxgBIAEoCzIhLmdhdGVob3VzZS5wZWVyLnYxLlNpZ25lZE5vZGVJbmZvEisKBXBlZXJzGAIgAygLMhwuZ2F0ZWhvdXNlLnBlZXIudjEuS25vd25QZWVyIi8KCUtub3duUGVlchIQCghlbmRwb2ludBgBIAEoCRIQCghpZGVudGl0eRgCIAEoCSJlChVFeGNoYW5nZVN0YXR1c1JlcXVlc3QSLgoGc3RhdHVzGAEgASgLMhkuZ2F0ZWhvdXNlLnBlZXIudjEuU3RhdHVzSACIAQESEQoJbWF4X3BlZXJzGAIgASgNQgkKB19zdGF0dXMihgEKFkV4Y2hhbmdlU3RhdHVzUmVzcG9uc2USKQoGc3RhdHVzGAEgASgLMhkuZ2F0ZWhvdXNlLnBlZXIudjEuU3RhdHVzEisKBXBlZXJzGAIgAygLMhwuZ2F0ZWhvdXNlLnBlZXIudjEuS25vd25QZWVyEhQKDGtub3dzX2NhbGxlchgDIAEoCCKAAQoYUmVsYXlUcmFuc2FjdGlvbnNSZXF1ZXN0EjUKDHRyYW5zYWN0aW9ucxgBIAMoCzIfLmdhdGVob3VzZS5jaGFpbi52MS5UcmFuc2FjdGlvbhItCgZvcmRlcnMYAiADKAsyHS5nYXRlaG91c2UucGVlci52MS5SZWxheU9yZGVyIjYKClJlbGF5T3JkZXISGAoLYWZ0ZXJfbm9uY2UYASABKARIAIgBAUIOCgxfYWZ0ZXJfbm9uY2UiTgoZUmVsYXlUcmFuc2FjdGlvbnNSZXNwb25zZRIxCghvdXRjb21lcxgBIAMoCzIfLmdhdGVob3VzZS5wZWVyLnYxLlJlbGF5T3V0Y29tZSJVCgxSZWxheU91dGNvbWUSNQoGc3RhdHVzGAEgASgOMiUuZ2F0ZWhvdXNlLmNoYWluLnYxLlRyYW5zYWN0aW9uU3RhdHVzEg4KBnJlYXNvbhgCIAEoCTKdAwoLUGVlclNlcnZpY2USXwoMR2V0Q2hhbGxlbmdlEiYuZ2F0ZWhvdXNlLnBlZXIudjEuR2V0Q2hhbGxlbmdlUmVxdWVzdBonLmdhdGVob3VzZS5wZWVyLnYxLkdldENoYWxsZW5nZVJlc3BvbnNlElYKCUhhbmRzaGFrZRIjLmdhdGVob3VzZS5wZWVyLnYxLkhhbmRzaGFrZVJlcXVlc3QaJC5nYXRlaG91c2UucGVlci52MS5IYW5kc2hha2VSZXNwb25zZRJlCg5FeGNoYW5nZVN0YXR1cxIoLmdhdGVob3VzZS5wZWVyLnYxLkV4Y2hhbmdlU3RhdHVzUmVxdWVzdBopLmdhdGVob3VzZS5wZWVyLnYxLkV4Y2hhbmdlU3RhdHVzUmVzcG9uc2USbgoRUmVsYXlUcmFuc2FjdGlvbnMSKy5nYXRlaG91c2UucGVlci52MS5SZWxheVRyYW5zYWN0aW9uc1JlcXVlc3QaLC5nYXRlaG91c2UucGVlci52MS5SZWxheVRyYW5zYWN0aW9uc1Jlc3BvbnNlYgZwcm90bzM", [file_gatehouse_chain_v1_block, file_gatehouse_chain_v1_chain]);
 
 /**
  * Asks for a challenge.
@@ -351,6 +351,13 @@ export type RelayTransactionsRequest = Message<"gatehouse.peer.v1.RelayTransacti
    * @generated from field: repeated gatehouse.chain.v1.Transaction transactions = 1;
    */
   transactions: Transaction[];
+
+  /**
+   * What each of them comes after, in their order; none where that is not told.
+   *
+   * @generated from field: repeated gatehouse.peer.v1.RelayOrder orders = 2;
+   */
+  orders: RelayOrder[];
 };
 
 /**
@@ -359,6 +366,29 @@ export type RelayTransactionsRequest = Message<"gatehouse.peer.v1.RelayTransacti
  */
 export const RelayTransactionsRequestSchema: GenMessage<RelayTransactionsRequest> = /*@__PURE__*/
   messageDesc(file_gatehouse_peer_v1_peer, 10);
+
+/**
+ * The place of a transaction among those of its sender, at the node that relays
+ * it.
+ *
+ * @generated from message gatehouse.peer.v1.RelayOrder
+ */
+export type RelayOrder = Message<"gatehouse.peer.v1.RelayOrder"> & {
+  /**
+   * Nonce of the sender's transaction before it. The one that is relayed waits
+   * for that one, for at most 30 s; unset when there is none to wait for.
+   *
+   * @generated from field: optional uint64 after_nonce = 1;
+   */
+  afterNonce?: bigint | undefined;
+};
+
+/**
+ * Describes the message gatehouse.peer.v1.RelayOrder.
+ * Use `create(RelayOrderSchema)` to create a new message.
+ */
+export const RelayOrderSchema: GenMessage<RelayOrder> = /*@__PURE__*/
+  messageDesc(file_gatehouse_peer_v1_peer, 11);
 
 /**
  * What became of them.
@@ -379,7 +409,7 @@ export type RelayTransactionsResponse = Message<"gatehouse.peer.v1.RelayTransact
  * Use `create(RelayTransactionsResponseSchema)` to create a new message.
  */
 export const RelayTransactionsResponseSchema: GenMessage<RelayTransactionsResponse> = /*@__PURE__*/
-  messageDesc(file_gatehouse_peer_v1_peer, 11);
+  messageDesc(file_gatehouse_peer_v1_peer, 12);
 
 /**
  * What became of a transaction at the node that it was relayed to.
@@ -407,7 +437,7 @@ export type RelayOutcome = Message<"gatehouse.peer.v1.RelayOutcome"> & {
  * Use `create(RelayOutcomeSchema)` to create a new message.
  */
 export const RelayOutcomeSchema: GenMessage<RelayOutcome> = /*@__PURE__*/
-  messageDesc(file_gatehouse_peer_v1_peer, 12);
+  messageDesc(file_gatehouse_peer_v1_peer, 13);
 
 /**
  * Calls between nodes.
