@@ -13,6 +13,7 @@ import type { NodeKey } from "../src/base/node-key.js";
 import { type Chain, createChain } from "../src/chain/chain.js";
 import { openMempool } from "../src/chain/mempool.js";
 import { createChainStore } from "../src/chain/chain-store.js";
+import type { Database } from "../src/db/database.js";
 import { migrate } from "../src/db/migrate.js";
 import { openDatabase } from "../src/db/open.js";
 import { createEffects, stateIn } from "../src/node/effects.js";
@@ -24,7 +25,7 @@ export async function withChain<T>(
   file: string,
   genesisText: string,
   key: NodeKey,
-  work: (chain: Chain) => Promise<T>,
+  work: (chain: Chain, database: Database) => Promise<T>,
 ): Promise<T> {
   const database = await openDatabase(`sqlite:${file}`);
   await migrate(database);
@@ -55,7 +56,7 @@ export async function withChain<T>(
     onUnexpected: () => undefined,
     nowMs: Date.now,
   });
-  const result = await work(chain);
+  const result = await work(chain, database);
   await workerPool.stop();
   await database.close();
   return result;
@@ -85,7 +86,7 @@ export async function makeBlocks(
 }
 
 /** A transaction that makes a program with this document, which anybody may read. */
-function programOf(key: NodeKey, network: string, nonce: bigint, json: string): Transaction {
+export function programOf(key: NodeKey, network: string, nonce: bigint, json: string): Transaction {
   const value = {
     programName: `program ${nonce}`,
     data: { data: { case: "json" as const, value: json } },

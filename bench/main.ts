@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { benchAttestation } from "./attestation.js";
 import { benchBoot } from "./boot.js";
 import { benchCodecs } from "./codecs.js";
+import { benchDurability } from "./durability.js";
 import { benchFuzz } from "./fuzz.js";
 import { benchHostile } from "./hostile.js";
 import { benchNetwork } from "./network.js";
@@ -18,7 +19,10 @@ import { startGatehouse } from "./server-process.js";
 import { benchTree } from "./tree.js";
 import { benchTransports } from "./transports.js";
 
-const suites = ["transports", "codecs", "boot", "hostile", "store", "tree", "attestation", "network", "fuzz"] as const;
+const suites = [
+  ...(["transports", "codecs", "boot", "hostile", "store", "durability", "tree", "attestation", "network"] as const),
+  "fuzz",
+] as const;
 type Suite = (typeof suites)[number];
 
 const genesis = fileURLToPath(new URL("../../examples/genesis.json", import.meta.url));
@@ -88,6 +92,10 @@ async function run(): Promise<Row[]> {
   if (chosen.includes("store")) {
     const { programs, rounds, seconds } = opts;
     rows.push(...(await benchStore({ directory, programs, rounds, seconds, say })));
+  }
+  if (chosen.includes("durability")) {
+    const { rounds, seconds } = opts;
+    rows.push(...(await benchDurability({ directory, rounds, seconds, say })));
   }
   if (chosen.includes("tree")) {
     const { leaves, rounds, seconds } = opts;

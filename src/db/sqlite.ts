@@ -17,7 +17,7 @@ const listReaders = 2;
 const mappedBytes = 32 * 1024 * 1024;
 
 const busyTimeout = "PRAGMA busy_timeout = 1500";
-const pragmas = [busyTimeout, "PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", "PRAGMA foreign_keys = ON"];
+const pragmas = [busyTimeout, "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON"];
 
 /**
  * Opens a file, which is one part of a database; makes it, and its directory, where there is none.

@@ -1,0 +1,80 @@
+/** A power cut: what anybody was told is on the disk, whatever else is not. */
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import test from "ava";
+import { join } from "node:path";
+import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { sha256 } from "../../src/base/hash.js";
+import { openDatabase } from "../../src/db/open.js";
+import { testKey } from "../helpers/keys.js";
+import { headOf } from "../helpers/network.js";
+import { preparePowerCut } from "../helpers/power-cut.js";
+import { startCli } from "../helpers/start-cli.js";
+import { authorityDirectory } from "../helpers/start-member.js";
+import { temporaryDirectory } from "../helpers/teardown.js";
+import { createPublic, signTransaction } from "../helpers/transactions.js";
+import { until } from "../helpers/until.js";
+import { testUnless } from "../helpers/when.js";
+
+const [authority, alice] = [testKey(1), testKey(2)];
+const powerCut = preparePowerCut();
+
+testUnless(powerCut.missing)(
+  "after each power cut the node has every block and every transaction that it told of",
+  async (t) => {
+    let dir = await authorityDirectory(t, authority);
+    const told = new Set<string>();
+    const taken = new Set<string>();
+    let nonce = 0;
+    let heard = { number: 0, hash: "" };
+    for (let round = 0; round < 3; round++) {
+      const { env, kept } = await powerCut.prepare(t, dir);
+      const ports = ["--host", "127.0.0.1", "--rpc-port", "0", "--omni-port", "0", "--log-level", "fatal"];
+      const started = ["start", "--data-dir", dir, "--genesis", join(dir, "genesis.json"), ...ports];
+      const node = await startCli(t, started, env);
+      const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc }));
+      if (heard.number > 0) {
+        const { block } = await client.getBlock({ number: BigInt(heard.number) }).catch(() => ({ block: undefined }));
+        t.is(block && sha256(block.header), heard.hash, "the block that was told of is there");
+      }
+      for (const hash of told) {
+        t.is((await client.getTransaction({ hash })).status, TransactionStatus.INCLUDED);
+      }
+      await until(async () => {
+        const found = await Promise.all([...taken].map((hash) => client.getTransaction({ hash })));
+        return found.every(({ status }) => status === TransactionStatus.INCLUDED);
+      });
+      const enough = heard.number + 4;
+      while (heard.number < enough) {
+        nonce++;
+        const transaction = signTransaction(alice, nonce, createPublic(`p${nonce}`, `{"n":${nonce}}`));
+        const { hash } = await client.submitTransaction({ transaction });
+        taken.add(hash);
+        await until(async () => (await client.getTransaction({ hash })).status === TransactionStatus.INCLUDED);
+        told.add(hash);
+        heard = await headOf(node);
+      }
+      // The power goes right after somebody was told that his transaction was taken.
+      nonce++;
+      const last = signTransaction(alice, nonce, createPublic(`p${nonce}`, "{}"));
+      taken.add((await client.submitTransaction({ transaction: last })).hash);
+      node.child.kill("SIGKILL");
+      await node.ended;
+      dir = kept;
+    }
+    t.true(heard.number >= 12);
+    const database = await openDatabase(`sqlite:${join(dir, "gatehouse.sqlite")}`);
+    t.teardown(() => database.close());
+    const row = await database.read.first<{ number: number }>((sql) => sql("blocks").max({ number: "number" }));
+    t.true(row!.number >= heard.number);
+  },
+);
+
+test("the connections that write wait for the disk", async (t) => {
+  const database = await openDatabase(`sqlite:${join(await temporaryDirectory(t), "a.sqlite")}`);
+  t.teardown(() => database.close());
+  for (const part of [database, database.mempool]) {
+    const [row] = await part.write.rows<{ synchronous: number }>((sql) => sql.raw("PRAGMA synchronous"));
+    t.is(row?.synchronous, 2, "FULL");
+  }
+});
