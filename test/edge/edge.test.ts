@@ -2,19 +2,15 @@ import test from "ava";
 import { createEdge } from "../../src/edge/edge.js";
 import { defaultBytes } from "../../src/edge/byte-budget.js";
 import type { Arrival, Lease } from "../../src/rpc/gate.js";
+import { openSettings } from "../helpers/edge-server.js";
 import { heapBytes } from "../helpers/heap.js";
 import { until } from "../helpers/until.js";
 
 test("addresses without number, spoofed through a trusted proxy, leave memory bounded", (t) => {
   const edge = createEdge({
+    ...openSettings,
     trustedProxies: ["10.0.0.0/8"],
-    identityMode: "signed",
-    identityForm: "any",
-    network: undefined,
     rateLimitPerMinute: 1,
-    rateLimitExempt: [],
-    onAccess: () => undefined,
-    onUntrustedForwarding: () => undefined,
   });
   t.teardown(() => edge.stop());
   const proxy = edge.connect("10.0.0.1", () => undefined)!;
@@ -46,17 +42,7 @@ test("addresses without number, spoofed through a trusted proxy, leave memory bo
 
 test("a lease that has ended is cut by nobody, also when its answer was empty", async (t) => {
   const bytes = { ...defaultBytes, graceMs: 1 };
-  const edge = createEdge({
-    trustedProxies: [],
-    identityMode: "signed",
-    identityForm: "any",
-    network: undefined,
-    rateLimitPerMinute: 0,
-    rateLimitExempt: [],
-    bytes,
-    onAccess: () => undefined,
-    onUntrustedForwarding: () => undefined,
-  });
+  const edge = createEdge({ ...openSettings, bytes });
   t.teardown(() => edge.stop());
   const cuts: string[] = [];
   const admit = (name: string): Lease =>

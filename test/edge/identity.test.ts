@@ -1,4 +1,4 @@
-import anyTest, { type TestFn } from "ava";
+import anyTest, { type ExecutionContext, type TestFn } from "ava";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
@@ -108,12 +108,12 @@ const cases: readonly (readonly [
     "INVALID_SIGNATURE",
   ],
   [
-    "seventy seconds ahead, on this network",
-    () => owner.headers({ network, timestamp: Date.now() + 70_000 }),
+    "two minutes ahead, on this network",
+    () => owner.headers({ network, timestamp: Date.now() + 120_000 }),
     401,
     "INVALID_SIGNATURE",
   ],
-  ["seventy seconds ahead", () => owner.headers({ timestamp: Date.now() + 70_000 }), 401, "INVALID_SIGNATURE"],
+  ["two minutes ahead", () => owner.headers({ timestamp: Date.now() + 120_000 }), 401, "INVALID_SIGNATURE"],
   ["somebody else", () => friend.headers(), 403, "PERMISSION_DENIED"],
   ["nobody", () => ({}), 403, "PERMISSION_DENIED"],
   ["the prefix alone", () => ({ identity: "ed25519:", timestamp: "", signature: "" }), 403, "PERMISSION_DENIED"],
@@ -148,6 +148,21 @@ const cases: readonly (readonly [
   ["a signature of zeros", () => ({ ...owner.headers(), signature: "0".repeat(128) }), 401, "INVALID_SIGNATURE"],
 ];
 
+/** Reads a field that not everybody may read, and checks what comes of it. */
+async function readSecret(
+  t: ExecutionContext<Context>,
+  client: RpcClient,
+  headers: Readonly<Record<string, string>>,
+  errorCode: string | undefined,
+): Promise<void> {
+  const call = client.call(StorageService.method.getField, { storageAddress: address, field: "secret" }, headers);
+  if (errorCode === undefined) {
+    t.like(await call, { value: "1" });
+  } else {
+    t.is(readFailure(await t.throwsAsync(call)).reason, errorCode);
+  }
+}
+
 for (const [what, headers, status, errorCode] of cases) {
   test(`${what}: ${status} (plain)`, async (t) => {
     const answer = await ask(t.context.node.port, path, { headers: headers() });
@@ -156,16 +171,7 @@ for (const [what, headers, status, errorCode] of cases) {
   });
   for (const protocol of rpcProtocols) {
     test(`${what}: ${errorCode ?? "OK"} (${protocol})`, async (t) => {
-      const call = t.context.clients[protocol]!.call(
-        StorageService.method.getField,
-        { storageAddress: address, field: "secret" },
-        headers(),
-      );
-      if (errorCode === undefined) {
-        t.like(await call, { value: "1" });
-      } else {
-        t.is(readFailure(await t.throwsAsync(call)).reason, errorCode);
-      }
+      await readSecret(t, t.context.clients[protocol]!, headers(), errorCode);
     });
   }
 }
@@ -206,16 +212,7 @@ for (const [what, headers, status, errorCode] of strictCases) {
   });
   for (const protocol of rpcProtocols) {
     test(`with --identity-form network, ${what}: ${errorCode ?? "OK"} (${protocol})`, async (t) => {
-      const call = t.context.strictClients[protocol]!.call(
-        StorageService.method.getField,
-        { storageAddress: address, field: "secret" },
-        headers(),
-      );
-      if (errorCode === undefined) {
-        t.like(await call, { value: "1" });
-      } else {
-        t.is(readFailure(await t.throwsAsync(call)).reason, errorCode);
-      }
+      await readSecret(t, t.context.strictClients[protocol]!, headers(), errorCode);
     });
   }
 }

@@ -3,31 +3,23 @@ import { createServer } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { createEdge, type EdgeSettings } from "../../src/edge/edge.js";
+import { createEdge } from "../../src/edge/edge.js";
 import { createOverload } from "../../src/edge/overload.js";
 import { createRpcServer } from "../../src/rpc/server/rpc-server.js";
 import { serve } from "../../src/rpc/service.js";
-import { largeAnswer, startEdgeServer } from "../helpers/edge-server.js";
+import { largeAnswer, openSettings, startEdgeServer } from "../helpers/edge-server.js";
 import { sessionFrom } from "../helpers/from-address.js";
 import { ask } from "../helpers/plain-client.js";
 import { connectEach, readFailure, rpcProtocols } from "../helpers/rpc-clients.js";
 import { until } from "../helpers/until.js";
 
-const settings: EdgeSettings = {
-  trustedProxies: [],
-  identityMode: "signed",
-  identityForm: "any",
-  network: undefined,
-  rateLimitPerMinute: 0,
-  rateLimitExempt: [],
-  onAccess: () => undefined,
-  onUntrustedForwarding: () => undefined,
-};
-
 test("beyond the bound new work is refused in every protocol, and probes are answered", async (t) => {
   let release = (): void => undefined;
   const released = new Promise<void>((resolve) => (release = resolve));
-  const edge = createEdge({ ...settings, overload: { maxInFlight: 3, maxInFlightPerAddress: 3, maxLagMs: 60_000 } });
+  const edge = createEdge({
+    ...openSettings,
+    overload: { maxInFlight: 3, maxInFlightPerAddress: 3, maxLagMs: 60_000 },
+  });
   t.teardown(() => edge.stop());
   const slow = async (): Promise<object> => {
     await released;

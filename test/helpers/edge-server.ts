@@ -25,6 +25,18 @@ export interface EdgeServer {
   drain(graceMs: number): Promise<void>;
 }
 
+/** Of an edge that counts nothing and believes nobody. */
+export const openSettings: EdgeSettings = {
+  trustedProxies: [],
+  identityMode: "signed",
+  identityForm: "any",
+  network: undefined,
+  rateLimitPerMinute: 0,
+  rateLimitExempt: [],
+  onAccess: () => undefined,
+  onUntrustedForwarding: () => undefined,
+};
+
 /** Path of an answer of so many bytes and some more. */
 export const largeAnswer = (bytes: number): string => `/zk/nullifier/${bytes}`;
 /** Path of an answer that waits until {@link EdgeServer.release}. */
@@ -38,15 +50,10 @@ export async function startEdgeServer(t: Teardown, settings: Partial<EdgeSetting
   const outcomes: string[] = [];
   const errors: unknown[] = [];
   const edge = createEdge({
-    trustedProxies: [],
-    identityMode: "signed",
-    identityForm: "any",
-    network: undefined,
-    rateLimitPerMinute: 0,
+    ...openSettings,
     rateLimitExempt: ["127.0.0.0/8"],
     onAccess: (line) => access.push(line),
     onSettled: ({ code }) => outcomes.push(code),
-    onUntrustedForwarding: () => undefined,
     overload: { maxInFlight: 2_000, maxInFlightPerAddress: 500, maxLagMs: Infinity },
     ...settings,
   });

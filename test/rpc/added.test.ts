@@ -12,6 +12,7 @@ import type { SettledRequest } from "../../src/metrics/settled-request.js";
 import { createMcpPort, createRpcServer } from "../../src/rpc/server/rpc-server.js";
 import { reflectionServices } from "../../src/rpc/describe/reflection.js";
 import { serve } from "../../src/rpc/service.js";
+import { openSettings } from "../helpers/edge-server.js";
 import { ask, askJson } from "../helpers/plain-client.js";
 import { parseMetrics } from "../helpers/prometheus.js";
 import { bufCurl } from "../helpers/programs.js";
@@ -22,15 +23,8 @@ test("HTTP, gRPC, Connect, gRPC-Web, JSON-RPC, OpenAPI, OpenRPC, reflection, MCP
   const perRequest = nodeMetrics.filter((row) => "perRequest" in row);
   const metrics = createMetrics(perRequest, () => Promise.resolve({}));
   const edge = createEdge({
-    trustedProxies: [],
-    identityMode: "signed",
-    identityForm: "any",
-    network: undefined,
-    rateLimitPerMinute: 0,
-    rateLimitExempt: [],
+    ...openSettings,
     onSettled: (request: SettledRequest) => metrics.count(request),
-    onAccess: () => undefined,
-    onUntrustedForwarding: () => undefined,
   });
   t.teardown(() => edge.stop());
   const info = { title: "test", version: "0" };
