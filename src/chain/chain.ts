@@ -10,6 +10,7 @@ import { checkLifetime, checkNonce } from "./inclusion.js";
 import type { Mempool } from "./mempool.js";
 import type { Handed } from "./mempool-intake.js";
 import { type CheckAside, createKnownTransactions, readAside, type Reading } from "./reading.js";
+import type { SignedHeader } from "./signed-headers.js";
 import type { ChainHead } from "./store.js";
 import { type ReadBlock, readBlock } from "./transaction.js";
 
@@ -20,6 +21,8 @@ export interface ChainParts<State> extends BlockParts<State> {
   readonly head: ChainHead | undefined;
   /** Looks at large transactions in another thread; where it is left out, that is done here. */
   readonly checkAside?: CheckAside;
+  /** Hears of each block's header that its proposer has signed, also where the block is refused. */
+  readonly onSigned?: (signed: SignedHeader) => void;
   /** Hears of a block once it is in the database, before anybody else does. */
   readonly onApplied: (block: ReadBlock) => void;
 }
@@ -106,6 +109,7 @@ export function createChain<State>(parts: ChainParts<State>): Chain {
     async apply(signed) {
       needHead();
       const block = await readBlock(signed, reading);
+      parts.onSigned?.(headerOf(block));
       return await inTurn(async () => {
         const before = needHead();
         if (block.header.number <= before.number && (await store.block(block.header.number))?.hash === block.hash) {
@@ -123,12 +127,17 @@ export function createChain<State>(parts: ChainParts<State>): Chain {
         const made = await makeBlock(key, needHead());
         const { block, rejected } = made;
         if (block !== undefined) {
+          parts.onSigned?.(headerOf(block));
           follow(block);
         }
         await mempool.settle(block === undefined ? [] : hashesOf(block), rejected);
         return made;
       }),
   };
+}
+
+function headerOf({ hash, header: { number, proposer }, signed }: ReadBlock): SignedHeader {
+  return { number, proposer, hash, header: signed.header, signature: signed.signature };
 }
 
 function hashesOf({ transactions }: ReadBlock): string[] {

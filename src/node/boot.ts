@@ -7,6 +7,7 @@ import { messageOf } from "../base/message-of.js";
 import { claimDirectory } from "../base/private-files.js";
 import { adoptGenesis, verifyStoredChain } from "../chain/genesis.js";
 import { createChainStore } from "../chain/chain-store.js";
+import { createSignedHeaders } from "../chain/signed-headers.js";
 import type { ChainHead } from "../chain/store.js";
 import { readGenesisFile } from "../config/genesis-file.js";
 import { checkSchema, migrate } from "../db/migrate.js";
@@ -100,14 +101,20 @@ export const bootTable = BootTable.of<BootBeginning>()
     otherwise: () => ({ head: undefined }),
   })
   .part({
+    name: "signed headers",
+    needs: ["genesis"],
+    provides: ["headers"],
+    run: ({ genesis }) => ({ headers: createSignedHeaders(genesis?.authorities ?? []) }),
+  })
+  .part({
     name: "chain and its data",
-    needs: ["core", "database", "store", "genesis", "head"],
+    needs: ["core", "database", "store", "genesis", "head", "headers"],
     provides: ["chain", "mempool", "mempoolView", "programs", "readable", "tree", "nullifiers"],
     run: ({ core, ...parts }) => createNodeChain(core, parts),
   })
   .step({
     name: "peers",
-    needs: ["core", "database", "mempool", "mempoolView", "chain", "genesis", "key"],
+    needs: ["core", "database", "mempool", "mempoolView", "chain", "genesis", "key", "headers"],
     provides: ["network"],
     async run({ core, ...parts }) {
       const network = await createNodeNetwork(core, parts);
@@ -222,7 +229,8 @@ export const bootTable = BootTable.of<BootBeginning>()
     name: "block making",
     needs: ["core", "genesis", "chain", "chainHealth", "key", "network"],
     provides: [],
-    run: ({ core, network, ...parts }) => sealIfAlone(core, { ...parts, isSynced: network.isSynced }),
+    run: ({ core, network, ...parts }) => 
+      sealIfAlone(core, { ...parts, isSynced: network.isSynced, whyUnknown: network.whyUnknown }),
   })
   .step({
     name: "main_loop",

@@ -1,9 +1,11 @@
 /** How a node keeps up with others: who it says it is, whom it dials, and how it gets and announces blocks. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { NodeKey } from "../base/node-key.js";
+import { sha256 } from "../base/hash.js";
 import { version } from "../base/version.js";
 import type { Chain } from "../chain/chain.js";
 import type { Genesis } from "../chain/genesis.js";
+import type { SignedHeaders } from "../chain/signed-headers.js";
 import { readHeader } from "../chain/transaction.js";
 import { createAnnounce } from "../peers/announce.js";
 import { createPeerClient, type PeerClient } from "../peers/client.js";
@@ -53,6 +55,7 @@ export interface NodeSyncParts extends NodeBook {
   readonly chain: Chain;
   readonly genesis: Genesis | undefined;
   readonly key: NodeKey;
+  readonly headers: SignedHeaders;
   readonly client: PeerClient;
   readonly isAccepting: () => boolean;
   readonly onTaskError: TaskErrors;
@@ -75,7 +78,11 @@ export function createNodeSync(core: NodeCore, parts: NodeSyncParts): NodeSync {
   const { book, policy, pace, chain, genesis, client, onTaskError } = parts;
   const self = describeSelf(core, parts);
   const readStatus = createStatusReader({
-    readHeader: (signed) => readHeader(signed, { network: genesis?.hash ?? "" }),
+    readHeader(signed) {
+      const { number, proposer } = readHeader(signed, { network: genesis?.hash ?? "" });
+      parts.headers.hear({ ...signed, number, proposer, hash: sha256(signed.header) });
+      return { number, proposer };
+    },
     authorities: genesis?.authorities ?? [],
     genesisHash: genesis?.hash ?? "",
   });
