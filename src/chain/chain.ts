@@ -21,8 +21,8 @@ export interface ChainParts<State> extends BlockParts<State> {
   readonly head: ChainHead | undefined;
   /** Looks at large transactions in another thread; where it is left out, that is done here. */
   readonly checkAside?: CheckAside;
-  /** Hears of each block's header that its proposer has signed, also where the block is refused. */
-  readonly onSigned?: (signed: SignedHeader) => void;
+  /** Hears of a block that its proposer has signed, and that cannot be applied. */
+  readonly onRefused?: (signed: SignedHeader) => void;
   /** Hears of a block once it is in the database, before anybody else does. */
   readonly onApplied: (block: ReadBlock) => void;
 }
@@ -109,13 +109,17 @@ export function createChain<State>(parts: ChainParts<State>): Chain {
     async apply(signed) {
       needHead();
       const block = await readBlock(signed, reading);
-      parts.onSigned?.(headerOf(block));
       return await inTurn(async () => {
         const before = needHead();
         if (block.header.number <= before.number && (await store.block(block.header.number))?.hash === block.hash) {
           return block.hash;
         }
-        await applyNext(block, before, parts);
+        try {
+          await applyNext(block, before, parts);
+        } catch (error) {
+          parts.onRefused?.(headerOf(block));
+          throw error;
+        }
         follow(block);
         await mempool.settle(hashesOf(block), new Map());
         return block.hash;
@@ -127,7 +131,6 @@ export function createChain<State>(parts: ChainParts<State>): Chain {
         const made = await makeBlock(key, needHead());
         const { block, rejected } = made;
         if (block !== undefined) {
-          parts.onSigned?.(headerOf(block));
           follow(block);
         }
         await mempool.settle(block === undefined ? [] : hashesOf(block), rejected);
@@ -136,7 +139,8 @@ export function createChain<State>(parts: ChainParts<State>): Chain {
   };
 }
 
-function headerOf({ hash, header: { number, proposer }, signed }: ReadBlock): SignedHeader {
+/** What the proposer of a block has signed. */
+export function headerOf({ hash, header: { number, proposer }, signed }: ReadBlock): SignedHeader {
   return { number, proposer, hash, header: signed.header, signature: signed.signature };
 }
 

@@ -4,7 +4,7 @@
  */
 import type { TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import type { Made, SealingKey } from "../chain/blocks.js";
-import { type Chain, createChain } from "../chain/chain.js";
+import { type Chain, createChain, headerOf } from "../chain/chain.js";
 import { createChainReader } from "../chain/chain-reader.js";
 import type { Genesis } from "../chain/genesis.js";
 import { createSealer } from "../chain/sealer.js";
@@ -124,8 +124,10 @@ async function createWriterChain(
     genesis,
     head,
     effects: createEffects(zk),
-    onSigned: (signed) => headers.hear(signed),
-    onApplied: ({ header, transactions }) => {
+    onRefused: (signed) => headers.hear(signed),
+    onApplied: (block) => {
+      const { header, transactions } = block;
+      headers.applied(headerOf(block));
       for (const { body } of transactions) {
         forget(body);
       }
@@ -231,12 +233,14 @@ export interface SealingParts {
   readonly isSynced: () => boolean;
   /** Why this node does not know yet whether there is a newer block; undefined once it does. */
   readonly whyUnknown: () => string | undefined;
+  /** Why this node must not make blocks any more. */
+  readonly whyStopped: () => string | undefined;
 }
 
 /** Makes blocks from now on, if this node alone may: its key is the genesis's single authority. */
 export function sealIfAlone(
   { config, log, onStop, subsystems }: NodeCore,
-  { genesis, chain, key, chainHealth, isSynced, whyUnknown }: SealingParts,
+  { genesis, chain, key, chainHealth, isSynced, whyUnknown, whyStopped }: SealingParts,
 ): void {
   let waitsFor: string | undefined;
 
@@ -251,7 +255,7 @@ export function sealIfAlone(
 
   async function seal(): Promise<Made | undefined> {
     showWaiting(whyUnknown());
-    return isSynced() ? await chain.seal(key) : undefined;
+    return whyStopped() === undefined && isSynced() ? await chain.seal(key) : undefined;
   }
 
   const [authority, ...others] = genesis?.authorities ?? [];

@@ -6,7 +6,6 @@ import type { NodeKey } from "../base/node-key.js";
 import type { Chain } from "../chain/chain.js";
 import type { Genesis } from "../chain/genesis.js";
 import type { Mempool } from "../chain/mempool.js";
-import type { SignedHeaders } from "../chain/signed-headers.js";
 import type { MempoolView } from "../chain/store.js";
 import type { Database } from "../db/database.js";
 import { createChallenges } from "../peers/challenges.js";
@@ -15,6 +14,7 @@ import type { PeerBook } from "../peers/peer-book.js";
 import { createPeerService } from "../peers/service.js";
 import type { SyncProgress } from "../peers/sync.js";
 import type { NodeCore } from "./core.js";
+import type { Forks } from "./forks.js";
 import { createMayFollow, type MayFollow } from "./followers.js";
 import {
   type BookCommands,
@@ -38,7 +38,7 @@ export interface NodeNetworkParts {
   readonly chain: Chain;
   readonly genesis: Genesis | undefined;
   readonly key: NodeKey;
-  readonly headers: SignedHeaders;
+  readonly forks: Forks;
 }
 
 /** The network of a node. */
@@ -72,7 +72,7 @@ export interface NodeNetwork extends BookCommands, Pick<NodeRelay, "submit"> {
 /** Builds the network; it does nothing before it is started. */
 export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts): Promise<NodeNetwork> {
   const { lifecycle } = core;
-  const { database, mempool, mempoolView, chain, genesis, key, headers } = parts;
+  const { database, mempool, mempoolView, chain, genesis, key, forks } = parts;
   const authorities = genesis?.authorities ?? [];
   const isAuthority = authorities.includes(key.publicKey);
   const isWriter = core.config.role === "writer";
@@ -84,13 +84,14 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
   const mayFollow = createMayFollow(core, { genesis, book });
   const client = connectPeers(core, key, nodeBook);
   const nodeSync = createNodeSync(core, {
-    ...{ ...nodeBook, chain, genesis, key, headers, client, isAccepting, onTaskError },
+    ...{ ...nodeBook, chain, genesis, key, forks, client, isAccepting, onTaskError },
   });
   const { self, dialer, readStatus, sync, onStatus } = nodeSync;
   const isRelaying = isWriter && !isAuthority;
   const relay = createNodeRelay(core, {
     ...{ mempool, chain, book, client, authorities, mayFollow, isRelaying, hasConsensus, onTaskError },
     fate: (hash) => mempoolView.fate(hash),
+    whyRefused: forks.whyStopped,
     originOf: createOriginOf(core.config),
   });
   const mainLoop = createNodeLoop(core, {
@@ -104,7 +105,7 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
   function isSynced(): boolean {
     const number = chain.head()?.number;
     const hasAsked = mainLoop.heartbeat().iterationsTotal > 0n || book.isEmpty();
-    if (number === undefined || sync.isActive() || !hasAsked || number < headers.newest()) {
+    if (number === undefined || sync.isActive() || !hasAsked || number < forks.headers.newest()) {
       return false;
     }
     return isAuthority && authorities.length === 1
@@ -113,7 +114,13 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
   }
 
   function isAccepting(): boolean {
-    return core.progress.state().complete && !lifecycle.isStopping() && isSynced() && !mainLoop.isDead();
+    return (
+      core.progress.state().complete &&
+      !lifecycle.isStopping() &&
+      isSynced() &&
+      !mainLoop.isDead() &&
+      forks.whyStopped() === undefined
+    );
   }
 
   function start(): void {

@@ -55,7 +55,15 @@ export async function startTestNode(
   const home = dir ?? (await temporaryDirectory(t));
   const processErrors = createProcessErrors();
   const config = loadConfig({
-    flags: { "data-dir": home, host: "127.0.0.1", "rpc-port": "0", "omni-port": "0", "log-level": "silent", recover: true, ...flags },
+    flags: {
+      "data-dir": home,
+      host: "127.0.0.1",
+      "rpc-port": "0",
+      "omni-port": "0",
+      "log-level": "silent",
+      recover: true,
+      ...flags,
+    },
     env: {},
     cwd: home,
   });
