@@ -48,10 +48,16 @@ export async function startGatehouse(
 ): Promise<NodeProcess> {
   const main = build === undefined ? built("../src/main.js") : resolvePath(build, "dist/src/main.js");
   const ports = ["--host", "127.0.0.1", "--rpc-port", "0", "--omni-port", "0"];
-  const child = fork(main, ["start", ...ports, "--rate-limit", "0", "--log-level", "warn", "--json", ...args], {
-    execArgv: ["--import", new URL("report-usage.js", import.meta.url).href, ...execArgv],
-    stdio: ["ignore", "pipe", hidesLog ? "pipe" : "inherit", "ipc"],
-  });
+  // What is measured are its own blocks; an older build may not know the word.
+  const words = build === undefined ? ["--recover"] : [];
+  const child = fork(
+    main,
+    ["start", ...ports, ...words, "--rate-limit", "0", "--log-level", "warn", "--json", ...args],
+    {
+      execArgv: ["--import", new URL("report-usage.js", import.meta.url).href, ...execArgv],
+      stdio: ["ignore", "pipe", hidesLog ? "pipe" : "inherit", "ipc"],
+    },
+  );
   let logLines = 0;
   if (child.stderr !== null) {
     createInterface({ input: child.stderr }).on("line", () => logLines++);

@@ -89,6 +89,15 @@ export function createBlockStore(db: Queries): BlockStore {
       return { hash, block: create(BlockSchema, { header, signature, transactions }) };
     },
 
+    async header(number) {
+      const row = await db.first<BlockRow>((sql) =>
+        sql("blocks").where("number", Number(number)).select("hash", "header", "signature"),
+      );
+      return row?.header == null || row.signature === null
+        ? undefined
+        : { hash: row.hash, header: row.header, signature: row.signature };
+    },
+
     async weighBlock(by) {
       const row = await db.first<WeightRow>((sql) =>
         sql("blocks as b")

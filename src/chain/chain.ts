@@ -10,6 +10,7 @@ import { checkLifetime, checkNonce } from "./inclusion.js";
 import type { Mempool } from "./mempool.js";
 import type { Handed } from "./mempool-intake.js";
 import { type CheckAside, createKnownTransactions, readAside, type Reading } from "./reading.js";
+import type { SignedHeader } from "./signed-headers.js";
 import type { ChainHead } from "./store.js";
 import { type ReadBlock, readBlock } from "./transaction.js";
 
@@ -20,6 +21,8 @@ export interface ChainParts<State> extends BlockParts<State> {
   readonly head: ChainHead | undefined;
   /** Looks at large transactions in another thread; where it is left out, that is done here. */
   readonly checkAside?: CheckAside;
+  /** Hears of a block that its proposer has signed, and that cannot be applied. */
+  readonly onRefused?: (signed: SignedHeader) => void;
   /** Hears of a block once it is in the database, before anybody else does. */
   readonly onApplied: (block: ReadBlock) => void;
 }
@@ -111,7 +114,12 @@ export function createChain<State>(parts: ChainParts<State>): Chain {
         if (block.header.number <= before.number && (await store.block(block.header.number))?.hash === block.hash) {
           return block.hash;
         }
-        await applyNext(block, before, parts);
+        try {
+          await applyNext(block, before, parts);
+        } catch (error) {
+          parts.onRefused?.(headerOf(block));
+          throw error;
+        }
         follow(block);
         await mempool.settle(hashesOf(block), new Map());
         return block.hash;
@@ -129,6 +137,11 @@ export function createChain<State>(parts: ChainParts<State>): Chain {
         return made;
       }),
   };
+}
+
+/** What the proposer of a block has signed. */
+export function headerOf({ hash, header: { number, proposer }, signed }: ReadBlock): SignedHeader {
+  return { number, proposer, hash, header: signed.header, signature: signed.signature };
 }
 
 function hashesOf({ transactions }: ReadBlock): string[] {

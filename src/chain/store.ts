@@ -22,6 +22,14 @@ export interface StoredBlock {
   readonly block: Block;
 }
 
+/** The header of a block from 1 on, as it was signed. */
+export interface StoredHeader {
+  /** Of the block: 0x and 64 lower-case hex digits. */
+  readonly hash: string;
+  readonly header: Uint8Array;
+  readonly signature: Uint8Array;
+}
+
 /** Names a block. */
 export type BlockName = { readonly number: bigint } | { readonly hash: string };
 
@@ -42,6 +50,7 @@ export interface Blocks {
   /** Makes block 0. Rejects when there is one. */
   insertGenesis(genesis: { readonly text: string; readonly hash: string; readonly timestampMs: number }): Promise<void>;
   block(number: bigint): Promise<StoredBlock | undefined>;
+  header(number: bigint): Promise<StoredHeader | undefined>;
   /** How large a block from 1 on is, found by its number, or its hash: 0x and 64 lower-case hex digits. */
   weighBlock(by: BlockName): Promise<BlockWeight | undefined>;
   /** The block that a transaction is in. */

@@ -73,9 +73,9 @@ async function startNetwork(flags: DevnetFlags, signal: AbortSignal): Promise<()
     const processErrors = createProcessErrors();
     const ports = await freePorts(2 * flags.nodes, flags.rpcPort);
     const plan: Plan = { directory, rpcPorts: ports.slice(0, flags.nodes), omniPorts: ports.slice(flags.nodes) };
-    await writeGenesis(directory);
+    const isNew = await writeGenesis(directory);
     for (const [i, port] of plan.rpcPorts.entries()) {
-      const node = await startOne(flags, plan, i, { processErrors, signal });
+      const node = await startOne({ ...flags, isNew }, plan, i, { processErrors, signal });
       nodes.push(node);
       if (i === 0) {
         watchProcess(processErrors, node.log);
@@ -112,7 +112,7 @@ interface Plan {
 
 /** All know the first node, and find each other by it; the first one knows the second. */
 async function startOne(
-  flags: DevnetFlags,
+  flags: DevnetFlags & { readonly isNew: boolean },
   { directory, rpcPorts, omniPorts }: Plan,
   index: number,
   options: StartOptions,
@@ -134,6 +134,7 @@ async function startOne(
       genesis: genesisPath(directory),
       peers: peersFile,
       "loop-interval": "1",
+      recover: flags.isNew,
       "log-level": flags.logLevel,
       ...(flags.json === true && { json: true }),
     },
@@ -160,13 +161,15 @@ function genesisPath(directory: string): string {
   return join(directory, "genesis.json");
 }
 
-/** The first node makes the blocks. A network that was kept keeps its genesis. */
-async function writeGenesis(directory: string): Promise<void> {
+/** The first node makes the blocks. A network that was kept keeps its genesis. Gives whether it is new. */
+async function writeGenesis(directory: string): Promise<boolean> {
   const { publicKey } = await loadOrCreateNodeKey(dataDirOf(directory, 0));
   const genesis = { name: "devnet", timestamp: Date.now(), authorities: [publicKey] };
-  if (!existsSync(genesisPath(directory))) {
+  const isNew = !existsSync(genesisPath(directory));
+  if (isNew) {
     await writeFile(genesisPath(directory), `${JSON.stringify(genesis, null, 2)}\n`, { mode: privateFileMode });
   }
+  return isNew;
 }
 
 interface PeerBody {

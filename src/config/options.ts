@@ -114,6 +114,12 @@ export const optionsByKey = declareOptions({
     fallback: "writer",
     description: "A reader serves reads of a database that another node writes, and applies nothing.",
   },
+  recover: {
+    type: toggle,
+    fallback: "false",
+    description:
+      "The operator's word that no newer block exists anywhere than those in the database: blocks are made without hearing from a peer first, and evidence of two blocks of one number is taken as dealt with.",
+  },
   trustedProxies: {
     type: addressRanges,
     fallback: "",

@@ -231,4 +231,22 @@ export const migrations: readonly Migration[] = [
     // What waits for a block is another part of the database.
     queries: (sql) => ["mempool", "rejected_transactions"].map((table) => sql.schema.dropTable(table)),
   },
+  {
+    name: "evidence of forks",
+    queries: (sql) => [
+      // Two headers of one number that one key has signed.
+      sql.schema.createTable("fork_evidence", (table) => {
+        table.string("identity", 66).notNullable();
+        table.bigInteger("block_number").notNullable();
+        table.binary("header").notNullable();
+        table.binary("signature").notNullable();
+        table.binary("other_header").notNullable();
+        table.binary("other_signature").notNullable();
+        table.bigInteger("seen_ms").notNullable();
+        // The operator has dealt with it.
+        table.boolean("settled").notNullable();
+        table.primary(["identity", "block_number"]);
+      }),
+    ],
+  },
 ];

@@ -19,6 +19,7 @@ import { openControl } from "./control.js";
 import type { NodeCore } from "./core.js";
 import { createNodeEdge } from "./edge.js";
 import { stateIn } from "./effects.js";
+import { watchForks } from "./forks.js";
 import { createNodeHealth } from "./health.js";
 import { openInternalPort, openMcpPort, openMetricsPort, openRpcPort } from "./listeners.js";
 import { createNodeNetwork } from "./network.js";
@@ -100,14 +101,20 @@ export const bootTable = BootTable.of<BootBeginning>()
     otherwise: () => ({ head: undefined }),
   })
   .part({
+    name: "watch over forks",
+    needs: ["core", "database", "store", "genesis", "chainHealth", "key"],
+    provides: ["forks"],
+    run: async ({ core, ...parts }) => ({ forks: await watchForks(core, parts) }),
+  })
+  .part({
     name: "chain and its data",
-    needs: ["core", "database", "store", "genesis", "head"],
+    needs: ["core", "database", "store", "genesis", "head", "forks"],
     provides: ["chain", "mempool", "mempoolView", "programs", "readable", "tree", "nullifiers"],
-    run: ({ core, ...parts }) => createNodeChain(core, parts),
+    run: ({ core, forks: { headers }, ...parts }) => createNodeChain(core, { ...parts, headers }),
   })
   .step({
     name: "peers",
-    needs: ["core", "database", "mempool", "mempoolView", "chain", "genesis", "key"],
+    needs: ["core", "database", "mempool", "mempoolView", "chain", "genesis", "key", "forks"],
     provides: ["network"],
     async run({ core, ...parts }) {
       const network = await createNodeNetwork(core, parts);
@@ -220,9 +227,10 @@ export const bootTable = BootTable.of<BootBeginning>()
   .elsewhere({ name: "l2ps", reason: reportedElsewhere, whenDormant: "run" })
   .part({
     name: "block making",
-    needs: ["core", "genesis", "chain", "chainHealth", "key", "network"],
+    needs: ["core", "genesis", "chain", "chainHealth", "key", "network", "forks"],
     provides: [],
-    run: ({ core, network, ...parts }) => sealIfAlone(core, { ...parts, isSynced: network.isSynced }),
+    run: ({ core, network: { isSynced, whyUnknown }, forks: { whyStopped }, ...parts }) =>
+      sealIfAlone(core, { ...parts, isSynced, whyUnknown, whyStopped }),
   })
   .step({
     name: "main_loop",

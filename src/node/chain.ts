@@ -3,11 +3,12 @@
  * what it keeps in memory is old; a reader keeps nothing.
  */
 import type { TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import type { SealingKey } from "../chain/blocks.js";
-import { type Chain, createChain } from "../chain/chain.js";
+import type { Made, SealingKey } from "../chain/blocks.js";
+import { type Chain, createChain, headerOf } from "../chain/chain.js";
 import { createChainReader } from "../chain/chain-reader.js";
 import type { Genesis } from "../chain/genesis.js";
 import { createSealer } from "../chain/sealer.js";
+import type { SignedHeaders } from "../chain/signed-headers.js";
 import { type Mempool, openMempool } from "../chain/mempool.js";
 import type { ChainHead, ChainStore, MempoolView } from "../chain/store.js";
 import { watchWrites } from "../chain/write-watch.js";
@@ -51,6 +52,7 @@ export interface NodeChainParts {
   readonly genesis: Genesis | undefined;
   /** The newest block; undefined while there is none. */
   readonly head: ChainHead | undefined;
+  readonly headers: SignedHeaders;
 }
 
 /** What blocks change, as it is read. */
@@ -94,7 +96,7 @@ async function createWriterChain(
   stored: NodeData,
 ): Promise<Omit<NodeChain, "readable">> {
   const { bus, log, onStop } = core;
-  const { database, store, genesis, head } = parts;
+  const { database, store, genesis, head, headers } = parts;
   const watched = watchWrites({
     store,
     retryEveryMs: retryWriteEveryMs,
@@ -122,7 +124,10 @@ async function createWriterChain(
     genesis,
     head,
     effects: createEffects(zk),
-    onApplied: ({ header, transactions }) => {
+    onRefused: (signed) => headers.hear(signed),
+    onApplied: (block) => {
+      const { header, transactions } = block;
+      headers.applied(headerOf(block));
       for (const { body } of transactions) {
         forget(body);
       }
@@ -224,22 +229,40 @@ export interface SealingParts {
   readonly chain: Chain;
   readonly key: SealingKey;
   readonly chainHealth: SharedSubsystem;
-  /**
-   * None is made before the node knows what its peers have: a block of its own may be among it, which it has forgotten.
-   */
+  /** The node is at the newest block that it knows of. */
   readonly isSynced: () => boolean;
+  /** Why this node does not know yet whether there is a newer block; undefined once it does. */
+  readonly whyUnknown: () => string | undefined;
+  /** Why this node must not make blocks any more. */
+  readonly whyStopped: () => string | undefined;
 }
 
 /** Makes blocks from now on, if this node alone may: its key is the genesis's single authority. */
 export function sealIfAlone(
-  { config, log, onStop }: NodeCore,
-  { genesis, chain, key, chainHealth, isSynced }: SealingParts,
+  { config, log, onStop, subsystems }: NodeCore,
+  { genesis, chain, key, chainHealth, isSynced, whyUnknown, whyStopped }: SealingParts,
 ): void {
+  let waitsFor: string | undefined;
+
+  /** Shows what block making waits for, and says so once. */
+  function showWaiting(reason: string | undefined): void {
+    subsystems.set("chain", { extra: { reason } });
+    if (reason !== undefined && waitsFor === undefined) {
+      log.warn({ subsystem: "chain" }, reason);
+    }
+    waitsFor = reason;
+  }
+
+  async function seal(): Promise<Made | undefined> {
+    showWaiting(whyUnknown());
+    return whyStopped() === undefined && isSynced() ? await chain.seal(key) : undefined;
+  }
+
   const [authority, ...others] = genesis?.authorities ?? [];
   const isAlone = authority === key.publicKey && others.length === 0;
   if (config.role === "writer" && chain.head() !== undefined && isAlone) {
     const sealer = createSealer({
-      seal: async () => (isSynced() ? await chain.seal(key) : undefined),
+      seal,
       pauseMs: sealEveryMs,
       stuckAfterMs,
       nowMs: Date.now,

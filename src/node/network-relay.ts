@@ -21,6 +21,8 @@ import type { OriginOf } from "./origins.js";
 /** What it is made of beside the core. */
 export interface NodeRelayParts {
   readonly fate: MempoolView["fate"];
+  /** Why no transaction is taken: nobody would ever put it into a block. */
+  readonly whyRefused: () => string | undefined;
   /** Undefined where nothing is written. */
   readonly mempool: Mempool | undefined;
   readonly chain: Chain;
@@ -90,6 +92,10 @@ export function createNodeRelay({ config, subsystems }: NodeCore, parts: NodeRel
 
   /** An authority relays nothing: what it has is where it belongs. */
   async function submit(transaction: Transaction, address: string, afterNonce?: bigint): Promise<string> {
+    const refusal = parts.whyRefused();
+    if (refusal !== undefined) {
+      throw new Failure("STATE_NOT_READY", refusal);
+    }
     if (isRelaying && chain.head() !== undefined && !relay.isPossible() && !hasConsensus()) {
       throw new Failure("RELAY_UNAVAILABLE", `${nobodyToRelayTo} Submit the transaction to another node.`, 5);
     }

@@ -1,8 +1,10 @@
 /** How a node keeps up with others: who it says it is, whom it dials, and how it gets and announces blocks. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { NodeKey } from "../base/node-key.js";
+import { sha256 } from "../base/hash.js";
 import { version } from "../base/version.js";
 import type { Chain } from "../chain/chain.js";
+import type { Evidence, SignedBytes } from "../chain/evidence.js";
 import type { Genesis } from "../chain/genesis.js";
 import { readHeader } from "../chain/transaction.js";
 import { createAnnounce } from "../peers/announce.js";
@@ -12,10 +14,11 @@ import { resolveEndpoint } from "../peers/endpoint.js";
 import type { LoopTask } from "../peers/main-loop.js";
 import type { Self } from "../peers/node-info.js";
 import { isOperators, provenIdentity } from "../peers/peer.js";
-import { createStatusReader } from "../peers/status.js";
+import { createStatusReader, maxEvidence } from "../peers/status.js";
 import { createSync, type Sync } from "../peers/sync.js";
 import { createGrpcClient } from "../rpc/grpc/grpc-client.js";
 import type { NodeCore } from "./core.js";
+import type { Forks } from "./forks.js";
 import { type NodeBook, peersWanted } from "./network-book.js";
 import type { TaskErrors } from "./network-loop.js";
 
@@ -53,6 +56,7 @@ export interface NodeSyncParts extends NodeBook {
   readonly chain: Chain;
   readonly genesis: Genesis | undefined;
   readonly key: NodeKey;
+  readonly forks: Forks;
   readonly client: PeerClient;
   readonly isAccepting: () => boolean;
   readonly onTaskError: TaskErrors;
@@ -72,10 +76,18 @@ export interface NodeSync {
 
 export function createNodeSync(core: NodeCore, parts: NodeSyncParts): NodeSync {
   const { config, bus, log } = core;
-  const { book, policy, pace, chain, genesis, client, onTaskError } = parts;
+  const { book, policy, pace, chain, genesis, forks, client, onTaskError } = parts;
   const self = describeSelf(core, parts);
+
+  /** Reads a header that a peer shows. Throws a Failure for one that its proposer has not signed. */
+  function hearHeader({ header, signature }: SignedBytes) {
+    const { number, proposer } = readHeader({ header, signature }, { network: genesis?.hash ?? "" });
+    forks.headers.hear({ number, proposer, hash: sha256(header), header, signature });
+    return { number, proposer };
+  }
+
   const readStatus = createStatusReader({
-    readHeader: (signed) => readHeader(signed, { network: genesis?.hash ?? "" }),
+    readHeader: hearHeader,
     authorities: genesis?.authorities ?? [],
     genesisHash: genesis?.hash ?? "",
   });
@@ -96,7 +108,7 @@ export function createNodeSync(core: NodeCore, parts: NodeSyncParts): NodeSync {
   const announce = createAnnounce({ book, dialer, head: () => chain.head()?.number ?? 0n });
   const sync = createSync({
     book,
-    chain: { head: () => chain.head()?.number, apply: (block) => chain.apply(block) },
+    chain: { head: () => chain.head()?.number, apply: (block) => chain.apply(block), hear: hearHeader },
     blocks: (endpoint, fromNumber, signal) => client.blocks(endpoint, fromNumber, signal),
     stallMs,
     nowMs: Date.now,
@@ -134,6 +146,7 @@ export function createNodeSync(core: NodeCore, parts: NodeSyncParts): NodeSync {
     tasks: [
       { name: "peers", run: askPeers },
       { name: "sync", run: keepUp },
+      { name: "evidence", run: () => forks.save() },
     ],
     async onStatus() {
       const wasActive = sync.isActive();
@@ -146,7 +159,7 @@ export function createNodeSync(core: NodeCore, parts: NodeSyncParts): NodeSync {
 }
 
 /** What the node tells others of itself. */
-function describeSelf({ addresses }: NodeCore, { key, genesis, chain, isAccepting }: NodeSyncParts): Self {
+function describeSelf({ addresses }: NodeCore, { key, genesis, chain, forks, isAccepting }: NodeSyncParts): Self {
   return {
     key,
     genesisHash: genesis?.hash,
@@ -155,7 +168,17 @@ function describeSelf({ addresses }: NodeCore, { key, genesis, chain, isAcceptin
     endpoint: () => addresses.omniUrl,
     status: () => {
       const head = chain.head();
-      return { headHeader: head?.header, headSignature: head?.signature, accepting: isAccepting() };
+      return {
+        ...{ headHeader: head?.header, headSignature: head?.signature, accepting: isAccepting() },
+        ...{ timeMs: BigInt(Date.now()), evidence: forks.evidence().slice(0, maxEvidence).map(toMessage) },
+      };
     },
+  };
+}
+
+function toMessage({ headers: [one, other] }: Evidence) {
+  return {
+    ...{ header: one.header, signature: one.signature },
+    ...{ otherHeader: other.header, otherSignature: other.signature },
   };
 }

@@ -14,6 +14,7 @@ import type { PeerBook } from "../peers/peer-book.js";
 import { createPeerService } from "../peers/service.js";
 import type { SyncProgress } from "../peers/sync.js";
 import type { NodeCore } from "./core.js";
+import type { Forks } from "./forks.js";
 import { createMayFollow, type MayFollow } from "./followers.js";
 import {
   type BookCommands,
@@ -25,6 +26,7 @@ import {
 } from "./network-book.js";
 import { createNodeLoop, createTaskErrors, reportProgress } from "./network-loop.js";
 import { createNodeRelay, type NodeRelay } from "./network-relay.js";
+import { watchNewestBlock } from "./newest-block.js";
 import { createOriginOf } from "./origins.js";
 import { connectPeers, createNodeSync, peerDeadlineMs } from "./network-sync.js";
 
@@ -36,6 +38,7 @@ export interface NodeNetworkParts {
   readonly chain: Chain;
   readonly genesis: Genesis | undefined;
   readonly key: NodeKey;
+  readonly forks: Forks;
 }
 
 /** The network of a node. */
@@ -45,8 +48,10 @@ export interface NodeNetwork extends BookCommands, Pick<NodeRelay, "submit"> {
   readonly mainLoop: MainLoop;
   /** Serves other nodes. */
   readonly service: ReturnType<typeof createPeerService>;
-  /** It is at the head of its verified peers, and not on its way there. */
+  /** It is at the newest block that it knows of, and not on its way there. */
   readonly isSynced: () => boolean;
+  /** Why a network's only authority does not know yet whether there is a newer block; undefined once it does. */
+  readonly whyUnknown: () => string | undefined;
   /** It is booted, synced and alive, and was not told to stop. */
   readonly isAccepting: () => boolean;
   /** Begins the loop, and whatever goes with it. */
@@ -67,7 +72,7 @@ export interface NodeNetwork extends BookCommands, Pick<NodeRelay, "submit"> {
 /** Builds the network; it does nothing before it is started. */
 export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts): Promise<NodeNetwork> {
   const { lifecycle } = core;
-  const { database, mempool, mempoolView, chain, genesis, key } = parts;
+  const { database, mempool, mempoolView, chain, genesis, key, forks } = parts;
   const authorities = genesis?.authorities ?? [];
   const isAuthority = authorities.includes(key.publicKey);
   const isWriter = core.config.role === "writer";
@@ -78,12 +83,15 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
   const { book, policy, pace, save } = nodeBook;
   const mayFollow = createMayFollow(core, { genesis, book });
   const client = connectPeers(core, key, nodeBook);
-  const nodeSync = createNodeSync(core, { ...nodeBook, chain, genesis, key, client, isAccepting, onTaskError });
+  const nodeSync = createNodeSync(core, {
+    ...{ ...nodeBook, chain, genesis, key, forks, client, isAccepting, onTaskError },
+  });
   const { self, dialer, readStatus, sync, onStatus } = nodeSync;
   const isRelaying = isWriter && !isAuthority;
   const relay = createNodeRelay(core, {
     ...{ mempool, chain, book, client, authorities, mayFollow, isRelaying, hasConsensus, onTaskError },
     fate: (hash) => mempoolView.fate(hash),
+    whyRefused: forks.whyStopped,
     originOf: createOriginOf(core.config),
   });
   const mainLoop = createNodeLoop(core, {
@@ -92,18 +100,27 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
     onTaskError,
   });
 
+  const whyUnknown = watchNewestBlock(core, { chain, book });
+
   function isSynced(): boolean {
     const number = chain.head()?.number;
-    const target = book.highestBlock();
     const hasAsked = mainLoop.heartbeat().iterationsTotal > 0n || book.isEmpty();
-    if (number === undefined || sync.isActive() || !hasAsked) {
+    if (number === undefined || sync.isActive() || !hasAsked || number < forks.headers.newest()) {
       return false;
     }
-    return target === undefined ? (isAuthority && authorities.length === 1) || hasConsensus() : number >= target;
+    return isAuthority && authorities.length === 1
+      ? whyUnknown() === undefined
+      : book.highestBlock() !== undefined || hasConsensus();
   }
 
   function isAccepting(): boolean {
-    return core.progress.state().complete && !lifecycle.isStopping() && isSynced() && !mainLoop.isDead();
+    return (
+      core.progress.state().complete &&
+      !lifecycle.isStopping() &&
+      isSynced() &&
+      !mainLoop.isDead() &&
+      forks.whyStopped() === undefined
+    );
   }
 
   function start(): void {
@@ -127,6 +144,7 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
       onError: (error) => onTaskError("relay", error),
     }),
     isSynced,
+    whyUnknown,
     isAccepting,
     submit: relay.submit,
     start,

@@ -11,6 +11,8 @@ export interface SyncChain {
   head(): bigint | undefined;
   /** Applies the next block. Throws a Failure when it is not that. */
   apply(block: Block): Promise<unknown>;
+  /** Looks at a block that is not to be applied, who signed it. Throws a Failure when nobody did. */
+  hear(block: Block): unknown;
 }
 
 export interface DownloadParts {
@@ -71,6 +73,25 @@ export function createDownload({ chain, blocks, stallMs, nowMs, hasOther, onBloc
     }
   }
 
+  /** Looks at the block that a peer has in the place of the newest one here: another one shows that the chain is forked. */
+  async function lookAtItsOwn(endpoint: string, signal: AbortSignal): Promise<void> {
+    const number = chain.head()!;
+    if (number === 0n) {
+      return;
+    }
+    const ended = new AbortController();
+    try {
+      const first = await within(stallMs, blocks(endpoint, number, ended.signal).next(), signal);
+      if (first !== "stalled" && first.done !== true && first.value !== undefined) {
+        chain.hear(first.value);
+      }
+    } catch {
+      // The peer is left anyway.
+    } finally {
+      ended.abort();
+    }
+  }
+
   return async (peer: BookEntry, signal: AbortSignal): Promise<Left | undefined> => {
     const ended = new AbortController();
     try {
@@ -78,6 +99,7 @@ export function createDownload({ chain, blocks, stallMs, nowMs, hasOther, onBloc
     } catch (error) {
       // A transient one is this node's own trouble, whatever the block is like.
       if (error instanceof Failure && !error.kind.transient) {
+        await lookAtItsOwn(peer.endpoint, signal);
         return { cause: "dishonest", reason: `It sent a block that cannot be applied. ${error.message}` };
       }
       if (error instanceof CallError) {

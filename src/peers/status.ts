@@ -17,7 +17,7 @@ export interface ReadStatus {
   readonly accepting: boolean;
 }
 
-/** Reads the header of a block that its proposer signed. Throws a Failure for any other. */
+/** Reads, and remembers, the header of a block that its proposer signed. Throws a Failure for any other. */
 export type ReadHeader = (signed: { readonly header: Uint8Array; readonly signature: Uint8Array }) => {
   readonly number: bigint;
   readonly proposer: string;
@@ -30,33 +30,39 @@ export interface StatusReaderParts {
   readonly genesisHash: string;
 }
 
+/** Most evidence of forks in a status; of more no more is looked at. */
+export const maxEvidence = 2;
 /** Heads that were verified: peers have the same one most of the time. */
 const maxKnownHeads = 32;
 
 /**
  * Builds the function that reads a status.
  *
- * It throws Failure INVALID_SIGNATURE when the head is none that an authority has signed.
+ * It throws Failure INVALID_SIGNATURE when the head is none that an authority has signed, or the evidence is none.
  */
 export function createStatusReader({ readHeader, authorities, genesisHash }: StatusReaderParts) {
   const known = new LRUCache<string, Head>({ max: maxKnownHeads });
 
-  function readHead({ headHeader, headSignature }: Status): Head {
-    if (headHeader.length === 0) {
-      return { number: 0n, hash: genesisHash };
-    }
-    const proof = sha256(Buffer.concat([headHeader, headSignature]));
+  function read(header: Uint8Array, signature: Uint8Array): Head {
+    const proof = sha256(Buffer.concat([header, signature]));
     let head = known.get(proof);
     if (head === undefined) {
-      const { number, proposer } = readHeader({ header: headHeader, signature: headSignature });
+      const { number, proposer } = readHeader({ header, signature });
       if (!authorities.includes(proposer)) {
         throw new Failure("INVALID_SIGNATURE", "The head was signed by no authority of this network.");
       }
-      head = { number, hash: sha256(headHeader) };
+      head = { number, hash: sha256(header) };
       known.set(proof, head);
     }
     return head;
   }
 
-  return (status: Status): ReadStatus => ({ head: readHead(status), accepting: status.accepting });
+  return ({ headHeader, headSignature, accepting, evidence }: Status): ReadStatus => {
+    for (const { header, signature, otherHeader, otherSignature } of evidence.slice(0, maxEvidence)) {
+      read(header, signature);
+      read(otherHeader, otherSignature);
+    }
+    const head = headHeader.length === 0 ? { number: 0n, hash: genesisHash } : read(headHeader, headSignature);
+    return { head, accepting };
+  };
 }

@@ -2,6 +2,7 @@
 import test from "ava";
 import { prepareEngines } from "../helpers/databases.js";
 import { testBlocks } from "./stores/blocks.js";
+import { testEvidence } from "./stores/evidence.js";
 import { testMempool } from "./stores/mempool.js";
 import { testNullifiers } from "./stores/nullifiers.js";
 import { testPeers } from "./stores/peers.js";
@@ -17,6 +18,7 @@ for (const engine of engines.names) {
   for (const declare of [
     testQueries,
     testBlocks,
+    testEvidence,
     testMempool,
     testSenders,
     testPrograms,

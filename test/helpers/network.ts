@@ -12,7 +12,7 @@ import { openChain } from "./chain.js";
 import { genesisOf } from "./genesis.js";
 import { type TestKey, testKey, writeKey } from "./keys.js";
 import { askJson } from "./plain-client.js";
-import { type RunningCli, startNodeProcess } from "./start-cli.js";
+import { noWord, type RunningCli, startNodeProcess } from "./start-cli.js";
 import { startTestNode, type TestNode } from "./start-node.js";
 import { type Teardown, temporaryDirectory } from "./teardown.js";
 
@@ -93,9 +93,13 @@ export interface NodeProcess extends RunningCli {
 /** Starts a node of a network as a process of its own. */
 export async function startProcessOf(t: Teardown, node: NetworkNode): Promise<NodeProcess> {
   const { home, all } = await prepare(t, node);
-  const flags = Object.entries(all).flatMap(([name, value]) =>
+  const { recover, ...others } = all as typeof all & { readonly recover?: boolean };
+  const flags = Object.entries(others).flatMap(([name, value]) =>
     value === true ? [`--${name}`] : [`--${name}`, String(value)],
   );
+  if (recover === false) {
+    flags.push(noWord);
+  }
   const running = await startNodeProcess(t, home, flags);
   return { ...running, dir: home, ports: running.ready.ports };
 }

@@ -4,6 +4,9 @@ import { once } from "node:events";
 import { cleanEnvironment, cliPath, collect } from "./run-cli.js";
 import type { Teardown } from "./teardown.js";
 
+/** Among the flags of {@link startNodeProcess}: its operator gives no word. */
+export const noWord = "--no-word";
+
 /** A command that runs until it is told to stop. */
 export interface RunningCli {
   readonly child: ChildProcess;
@@ -47,7 +50,10 @@ export async function startCli(
   return { child, ready, port: ready.ports.rpc ?? 0, ended, ...output };
 }
 
-/** Starts a node as a process of its own, on free ports of 127.0.0.1, that logs nothing but its end. */
+/**
+ * Starts a node as a process of its own, on free ports of 127.0.0.1, that logs nothing but its end. It has its operator's
+ * word that its database holds all blocks there are, unless {@link noWord} is among the flags.
+ */
 export async function startNodeProcess(
   t: Teardown,
   dir: string,
@@ -56,5 +62,6 @@ export async function startNodeProcess(
   script = cliPath,
 ): Promise<RunningCli> {
   const args = ["start", "--data-dir", dir, "--host", "127.0.0.1", "--rpc-port", "0", "--omni-port", "0"];
-  return await startCli(t, [...args, "--log-level", "fatal", ...flags], {}, wrapper, script);
+  const words = flags.includes(noWord) ? flags.filter((flag) => flag !== noWord) : ["--recover", ...flags];
+  return await startCli(t, [...args, "--log-level", "fatal", ...words], {}, wrapper, script);
 }

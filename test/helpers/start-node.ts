@@ -43,7 +43,10 @@ export function sharedTestNode(flags: Readonly<Record<string, string | boolean>>
 /** A machine that has much else to do is late for everything: for a node of a test that is no reason to refuse work. */
 const patient = { ...defaultOverload, maxLagMs: Infinity };
 
-/** Starts a node with these flags on top of port 0 on 127.0.0.1; it is stopped after the test. */
+/**
+ * Starts a node with these flags on top of port 0 on 127.0.0.1; it is stopped after the test. It has its operator's word
+ * that its database holds all blocks there are.
+ */
 export async function startTestNode(
   t: Teardown,
   flags: Readonly<Record<string, string | boolean | undefined>> = {},
@@ -52,7 +55,15 @@ export async function startTestNode(
   const home = dir ?? (await temporaryDirectory(t));
   const processErrors = createProcessErrors();
   const config = loadConfig({
-    flags: { "data-dir": home, host: "127.0.0.1", "rpc-port": "0", "omni-port": "0", "log-level": "silent", ...flags },
+    flags: {
+      "data-dir": home,
+      host: "127.0.0.1",
+      "rpc-port": "0",
+      "omni-port": "0",
+      "log-level": "silent",
+      recover: true,
+      ...flags,
+    },
     env: {},
     cwd: home,
   });

@@ -51,6 +51,7 @@ test("a peer is distrusted for a block that cannot be applied unless the reason 
           applied++;
           return Promise.reject(failure);
         },
+        hear: () => t.fail(reason),
       },
       async *blocks(): AsyncGenerator<Block, void> {
         yield await Promise.resolve(create(BlockSchema));

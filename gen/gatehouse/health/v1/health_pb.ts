@@ -458,7 +458,7 @@ export const SubsystemSchema: GenMessage<Subsystem> = /*@__PURE__*/
  */
 export type SubsystemExtra = Message<"gatehouse.health.v1.SubsystemExtra"> & {
   /**
-   * Why the subsystem was skipped, for a person.
+   * Why the subsystem was skipped, or what it waits for, for a person.
    *
    * @generated from field: optional string reason = 1;
    */

@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file gatehouse/peer/v1/peer.proto.
  */
 export const file_gatehouse_peer_v1_peer: GenFile = /*@__PURE__*/
-  fileDesc("ChxnYXRlaG91c2UvcGVlci92MS9wZWVyLnByb3RvEhFnYXRlaG91c2UucGVlci52MSIVChNHZXRDaGFsbGVuZ2VSZXF1ZXN0Ij8KFEdldENoYWxsZW5nZVJlc3BvbnNlEhEKCWNoYWxsZW5nZRgBIAEoDBIUCgxnZW5lc2lzX2hhc2gYAiABKAkirgEKCE5vZGVJbmZvEhEKCWNoYWxsZW5nZRgBIAEoDBIQCghpZGVudGl0eRgCIAEoCRIUCgxnZW5lc2lzX2hhc2gYAyABKAkSGQoRY29ubmVjdGlvbl9zdHJpbmcYBCABKAkSEAoIZW5kcG9pbnQYBSABKAkSKQoGc3RhdHVzGAYgASgLMhkuZ2F0ZWhvdXNlLnBlZXIudjEuU3RhdHVzEg8KB3ZlcnNpb24YByABKAkiNgoOU2lnbmVkTm9kZUluZm8SEQoJbm9kZV9pbmZvGAEgASgMEhEKCXNpZ25hdHVyZRgCIAEoDCJICgZTdGF0dXMSEwoLaGVhZF9oZWFkZXIYASABKAwSFgoOaGVhZF9zaWduYXR1cmUYAiABKAwSEQoJYWNjZXB0aW5nGAMgASgIIlsKEEhhbmRzaGFrZVJlcXVlc3QSNAoJbm9kZV9pbmZvGAEgASgLMiEuZ2F0ZWhvdXNlLnBlZXIudjEuU2lnbmVkTm9kZUluZm8SEQoJY2hhbGxlbmdlGAIgASgMInYKEUhhbmRzaGFrZVJlc3BvbnNlEjQKCW5vZGVfaW5mbxgBIAEoCzIhLmdhdGVob3VzZS5wZWVyLnYxLlNpZ25lZE5vZGVJbmZvEisKBXBlZXJzGAIgAygLMhwuZ2F0ZWhvdXNlLnBlZXIudjEuS25vd25QZWVyIi8KCUtub3duUGVlchIQCghlbmRwb2ludBgBIAEoCRIQCghpZGVudGl0eRgCIAEoCSJlChVFeGNoYW5nZVN0YXR1c1JlcXVlc3QSLgoGc3RhdHVzGAEgASgLMhkuZ2F0ZWhvdXNlLnBlZXIudjEuU3RhdHVzSACIAQESEQoJbWF4X3BlZXJzGAIgASgNQgkKB19zdGF0dXMihgEKFkV4Y2hhbmdlU3RhdHVzUmVzcG9uc2USKQoGc3RhdHVzGAEgASgLMhkuZ2F0ZWhvdXNlLnBlZXIudjEuU3RhdHVzEisKBXBlZXJzGAIgAygLMhwuZ2F0ZWhvdXNlLnBlZXIudjEuS25vd25QZWVyEhQKDGtub3dzX2NhbGxlchgDIAEoCCKAAQoYUmVsYXlUcmFuc2FjdGlvbnNSZXF1ZXN0EjUKDHRyYW5zYWN0aW9ucxgBIAMoCzIfLmdhdGVob3VzZS5jaGFpbi52MS5UcmFuc2FjdGlvbhItCgZvcmRlcnMYAiADKAsyHS5nYXRlaG91c2UucGVlci52MS5SZWxheU9yZGVyIjYKClJlbGF5T3JkZXISGAoLYWZ0ZXJfbm9uY2UYASABKARIAIgBAUIOCgxfYWZ0ZXJfbm9uY2UiTgoZUmVsYXlUcmFuc2FjdGlvbnNSZXNwb25zZRIxCghvdXRjb21lcxgBIAMoCzIfLmdhdGVob3VzZS5wZWVyLnYxLlJlbGF5T3V0Y29tZSJVCgxSZWxheU91dGNvbWUSNQoGc3RhdHVzGAEgASgOMiUuZ2F0ZWhvdXNlLmNoYWluLnYxLlRyYW5zYWN0aW9uU3RhdHVzEg4KBnJlYXNvbhgCIAEoCTKdAwoLUGVlclNlcnZpY2USXwoMR2V0Q2hhbGxlbmdlEiYuZ2F0ZWhvdXNlLnBlZXIudjEuR2V0Q2hhbGxlbmdlUmVxdWVzdBonLmdhdGVob3VzZS5wZWVyLnYxLkdldENoYWxsZW5nZVJlc3BvbnNlElYKCUhhbmRzaGFrZRIjLmdhdGVob3VzZS5wZWVyLnYxLkhhbmRzaGFrZVJlcXVlc3QaJC5nYXRlaG91c2UucGVlci52MS5IYW5kc2hha2VSZXNwb25zZRJlCg5FeGNoYW5nZVN0YXR1cxIoLmdhdGVob3VzZS5wZWVyLnYxLkV4Y2hhbmdlU3RhdHVzUmVxdWVzdBopLmdhdGVob3VzZS5wZWVyLnYxLkV4Y2hhbmdlU3RhdHVzUmVzcG9uc2USbgoRUmVsYXlUcmFuc2FjdGlvbnMSKy5nYXRlaG91c2UucGVlci52MS5SZWxheVRyYW5zYWN0aW9uc1JlcXVlc3QaLC5nYXRlaG91c2UucGVlci52MS5SZWxheVRyYW5zYWN0aW9uc1Jlc3BvbnNlYgZwcm90bzM", [file_gatehouse_chain_v1_block, file_gatehouse_chain_v1_chain]);
+  fileDesc("ChxnYXRlaG91c2UvcGVlci92MS9wZWVyLnByb3RvEhFnYXRlaG91c2UucGVlci52MSIVChNHZXRDaGFsbGVuZ2VSZXF1ZXN0IlQKFEdldENoYWxsZW5nZVJlc3BvbnNlEhEKCWNoYWxsZW5nZRgBIAEoDBIUCgxnZW5lc2lzX2hhc2gYAiABKAkSEwoLaW5zdGFuY2VfaWQYAyABKAwiwwEKCE5vZGVJbmZvEhEKCWNoYWxsZW5nZRgBIAEoDBIQCghpZGVudGl0eRgCIAEoCRIUCgxnZW5lc2lzX2hhc2gYAyABKAkSGQoRY29ubmVjdGlvbl9zdHJpbmcYBCABKAkSEAoIZW5kcG9pbnQYBSABKAkSKQoGc3RhdHVzGAYgASgLMhkuZ2F0ZWhvdXNlLnBlZXIudjEuU3RhdHVzEg8KB3ZlcnNpb24YByABKAkSEwoLaW5zdGFuY2VfaWQYCCABKAwiNgoOU2lnbmVkTm9kZUluZm8SEQoJbm9kZV9pbmZvGAEgASgMEhEKCXNpZ25hdHVyZRgCIAEoDCKMAQoGU3RhdHVzEhMKC2hlYWRfaGVhZGVyGAEgASgMEhYKDmhlYWRfc2lnbmF0dXJlGAIgASgMEhEKCWFjY2VwdGluZxgDIAEoCBIPCgd0aW1lX21zGAQgASgDEjEKCGV2aWRlbmNlGAUgAygLMh8uZ2F0ZWhvdXNlLnBlZXIudjEuRm9ya0V2aWRlbmNlImAKDEZvcmtFdmlkZW5jZRIOCgZoZWFkZXIYASABKAwSEQoJc2lnbmF0dXJlGAIgASgMEhQKDG90aGVyX2hlYWRlchgDIAEoDBIXCg9vdGhlcl9zaWduYXR1cmUYBCABKAwiWwoQSGFuZHNoYWtlUmVxdWVzdBI0Cglub2RlX2luZm8YASABKAsyIS5nYXRlaG91c2UucGVlci52MS5TaWduZWROb2RlSW5mbxIRCgljaGFsbGVuZ2UYAiABKAwidgoRSGFuZHNoYWtlUmVzcG9uc2USNAoJbm9kZV9pbmZvGAEgASgLMiEuZ2F0ZWhvdXNlLnBlZXIudjEuU2lnbmVkTm9kZUluZm8SKwoFcGVlcnMYAiADKAsyHC5nYXRlaG91c2UucGVlci52MS5Lbm93blBlZXIiLwoJS25vd25QZWVyEhAKCGVuZHBvaW50GAEgASgJEhAKCGlkZW50aXR5GAIgASgJImUKFUV4Y2hhbmdlU3RhdHVzUmVxdWVzdBIuCgZzdGF0dXMYASABKAsyGS5nYXRlaG91c2UucGVlci52MS5TdGF0dXNIAIgBARIRCgltYXhfcGVlcnMYAiABKA1CCQoHX3N0YXR1cyKGAQoWRXhjaGFuZ2VTdGF0dXNSZXNwb25zZRIpCgZzdGF0dXMYASABKAsyGS5nYXRlaG91c2UucGVlci52MS5TdGF0dXMSKwoFcGVlcnMYAiADKAsyHC5nYXRlaG91c2UucGVlci52MS5Lbm93blBlZXISFAoMa25vd3NfY2FsbGVyGAMgASgIIoABChhSZWxheVRyYW5zYWN0aW9uc1JlcXVlc3QSNQoMdHJhbnNhY3Rpb25zGAEgAygLMh8uZ2F0ZWhvdXNlLmNoYWluLnYxLlRyYW5zYWN0aW9uEi0KBm9yZGVycxgCIAMoCzIdLmdhdGVob3VzZS5wZWVyLnYxLlJlbGF5T3JkZXIiNgoKUmVsYXlPcmRlchIYCgthZnRlcl9ub25jZRgBIAEoBEgAiAEBQg4KDF9hZnRlcl9ub25jZSJOChlSZWxheVRyYW5zYWN0aW9uc1Jlc3BvbnNlEjEKCG91dGNvbWVzGAEgAygLMh8uZ2F0ZWhvdXNlLnBlZXIudjEuUmVsYXlPdXRjb21lIlUKDFJlbGF5T3V0Y29tZRI1CgZzdGF0dXMYASABKA4yJS5nYXRlaG91c2UuY2hhaW4udjEuVHJhbnNhY3Rpb25TdGF0dXMSDgoGcmVhc29uGAIgASgJMp0DCgtQZWVyU2VydmljZRJfCgxHZXRDaGFsbGVuZ2USJi5nYXRlaG91c2UucGVlci52MS5HZXRDaGFsbGVuZ2VSZXF1ZXN0GicuZ2F0ZWhvdXNlLnBlZXIudjEuR2V0Q2hhbGxlbmdlUmVzcG9uc2USVgoJSGFuZHNoYWtlEiMuZ2F0ZWhvdXNlLnBlZXIudjEuSGFuZHNoYWtlUmVxdWVzdBokLmdhdGVob3VzZS5wZWVyLnYxLkhhbmRzaGFrZVJlc3BvbnNlEmUKDkV4Y2hhbmdlU3RhdHVzEiguZ2F0ZWhvdXNlLnBlZXIudjEuRXhjaGFuZ2VTdGF0dXNSZXF1ZXN0GikuZ2F0ZWhvdXNlLnBlZXIudjEuRXhjaGFuZ2VTdGF0dXNSZXNwb25zZRJuChFSZWxheVRyYW5zYWN0aW9ucxIrLmdhdGVob3VzZS5wZWVyLnYxLlJlbGF5VHJhbnNhY3Rpb25zUmVxdWVzdBosLmdhdGVob3VzZS5wZWVyLnYxLlJlbGF5VHJhbnNhY3Rpb25zUmVzcG9uc2ViBnByb3RvMw", [file_gatehouse_chain_v1_block, file_gatehouse_chain_v1_chain]);
 
 /**
  * Asks for a challenge.
@@ -54,6 +54,14 @@ export type GetChallengeResponse = Message<"gatehouse.peer.v1.GetChallengeRespon
    * @generated from field: string genesis_hash = 2;
    */
   genesisHash: string;
+
+  /**
+   * The same as in its node info: who calls a node with its own key learns
+   * whether that is itself.
+   *
+   * @generated from field: bytes instance_id = 3;
+   */
+  instanceId: Uint8Array;
 };
 
 /**
@@ -118,6 +126,14 @@ export type NodeInfo = Message<"gatehouse.peer.v1.NodeInfo"> & {
    * @generated from field: string version = 7;
    */
   version: string;
+
+  /**
+   * Random bytes of the process, 16 of them: two processes with one identity
+   * differ in it.
+   *
+   * @generated from field: bytes instance_id = 8;
+   */
+  instanceId: Uint8Array;
 };
 
 /**
@@ -182,6 +198,21 @@ export type Status = Message<"gatehouse.peer.v1.Status"> & {
    * @generated from field: bool accepting = 3;
    */
   accepting: boolean;
+
+  /**
+   * Its clock, in milliseconds since the epoch.
+   *
+   * @generated from field: int64 time_ms = 4;
+   */
+  timeMs: bigint;
+
+  /**
+   * Authorities that have signed two blocks of one number, as far as nobody has
+   * dealt with it there: at most 2, of others no more are looked at.
+   *
+   * @generated from field: repeated gatehouse.peer.v1.ForkEvidence evidence = 5;
+   */
+  evidence: ForkEvidence[];
 };
 
 /**
@@ -190,6 +221,49 @@ export type Status = Message<"gatehouse.peer.v1.Status"> & {
  */
 export const StatusSchema: GenMessage<Status> = /*@__PURE__*/
   messageDesc(file_gatehouse_peer_v1_peer, 4);
+
+/**
+ * Two headers of one number that one authority has signed. Whoever gets it
+ * verifies both signatures.
+ *
+ * @generated from message gatehouse.peer.v1.ForkEvidence
+ */
+export type ForkEvidence = Message<"gatehouse.peer.v1.ForkEvidence"> & {
+  /**
+   * Encoded BlockHeader.
+   *
+   * @generated from field: bytes header = 1;
+   */
+  header: Uint8Array;
+
+  /**
+   * The proposer's signature over header.
+   *
+   * @generated from field: bytes signature = 2;
+   */
+  signature: Uint8Array;
+
+  /**
+   * Encoded BlockHeader of another block with that number.
+   *
+   * @generated from field: bytes other_header = 3;
+   */
+  otherHeader: Uint8Array;
+
+  /**
+   * The proposer's signature over other_header.
+   *
+   * @generated from field: bytes other_signature = 4;
+   */
+  otherSignature: Uint8Array;
+};
+
+/**
+ * Describes the message gatehouse.peer.v1.ForkEvidence.
+ * Use `create(ForkEvidenceSchema)` to create a new message.
+ */
+export const ForkEvidenceSchema: GenMessage<ForkEvidence> = /*@__PURE__*/
+  messageDesc(file_gatehouse_peer_v1_peer, 5);
 
 /**
  * The caller's part of a handshake.
@@ -217,7 +291,7 @@ export type HandshakeRequest = Message<"gatehouse.peer.v1.HandshakeRequest"> & {
  * Use `create(HandshakeRequestSchema)` to create a new message.
  */
 export const HandshakeRequestSchema: GenMessage<HandshakeRequest> = /*@__PURE__*/
-  messageDesc(file_gatehouse_peer_v1_peer, 5);
+  messageDesc(file_gatehouse_peer_v1_peer, 6);
 
 /**
  * The called node's part of a handshake.
@@ -245,7 +319,7 @@ export type HandshakeResponse = Message<"gatehouse.peer.v1.HandshakeResponse"> &
  * Use `create(HandshakeResponseSchema)` to create a new message.
  */
 export const HandshakeResponseSchema: GenMessage<HandshakeResponse> = /*@__PURE__*/
-  messageDesc(file_gatehouse_peer_v1_peer, 6);
+  messageDesc(file_gatehouse_peer_v1_peer, 7);
 
 /**
  * A verified peer of another node, as gossip: it is unverified until it has
@@ -274,7 +348,7 @@ export type KnownPeer = Message<"gatehouse.peer.v1.KnownPeer"> & {
  * Use `create(KnownPeerSchema)` to create a new message.
  */
 export const KnownPeerSchema: GenMessage<KnownPeer> = /*@__PURE__*/
-  messageDesc(file_gatehouse_peer_v1_peer, 7);
+  messageDesc(file_gatehouse_peer_v1_peer, 8);
 
 /**
  * How far the caller is.
@@ -302,7 +376,7 @@ export type ExchangeStatusRequest = Message<"gatehouse.peer.v1.ExchangeStatusReq
  * Use `create(ExchangeStatusRequestSchema)` to create a new message.
  */
 export const ExchangeStatusRequestSchema: GenMessage<ExchangeStatusRequest> = /*@__PURE__*/
-  messageDesc(file_gatehouse_peer_v1_peer, 8);
+  messageDesc(file_gatehouse_peer_v1_peer, 9);
 
 /**
  * How far the node is.
@@ -337,7 +411,7 @@ export type ExchangeStatusResponse = Message<"gatehouse.peer.v1.ExchangeStatusRe
  * Use `create(ExchangeStatusResponseSchema)` to create a new message.
  */
 export const ExchangeStatusResponseSchema: GenMessage<ExchangeStatusResponse> = /*@__PURE__*/
-  messageDesc(file_gatehouse_peer_v1_peer, 9);
+  messageDesc(file_gatehouse_peer_v1_peer, 10);
 
 /**
  * Transactions to relay.
@@ -365,7 +439,7 @@ export type RelayTransactionsRequest = Message<"gatehouse.peer.v1.RelayTransacti
  * Use `create(RelayTransactionsRequestSchema)` to create a new message.
  */
 export const RelayTransactionsRequestSchema: GenMessage<RelayTransactionsRequest> = /*@__PURE__*/
-  messageDesc(file_gatehouse_peer_v1_peer, 10);
+  messageDesc(file_gatehouse_peer_v1_peer, 11);
 
 /**
  * The place of a transaction among those of its sender, at the node that relays
@@ -388,7 +462,7 @@ export type RelayOrder = Message<"gatehouse.peer.v1.RelayOrder"> & {
  * Use `create(RelayOrderSchema)` to create a new message.
  */
 export const RelayOrderSchema: GenMessage<RelayOrder> = /*@__PURE__*/
-  messageDesc(file_gatehouse_peer_v1_peer, 11);
+  messageDesc(file_gatehouse_peer_v1_peer, 12);
 
 /**
  * What became of them.
@@ -409,7 +483,7 @@ export type RelayTransactionsResponse = Message<"gatehouse.peer.v1.RelayTransact
  * Use `create(RelayTransactionsResponseSchema)` to create a new message.
  */
 export const RelayTransactionsResponseSchema: GenMessage<RelayTransactionsResponse> = /*@__PURE__*/
-  messageDesc(file_gatehouse_peer_v1_peer, 12);
+  messageDesc(file_gatehouse_peer_v1_peer, 13);
 
 /**
  * What became of a transaction at the node that it was relayed to.
@@ -437,7 +511,7 @@ export type RelayOutcome = Message<"gatehouse.peer.v1.RelayOutcome"> & {
  * Use `create(RelayOutcomeSchema)` to create a new message.
  */
 export const RelayOutcomeSchema: GenMessage<RelayOutcome> = /*@__PURE__*/
-  messageDesc(file_gatehouse_peer_v1_peer, 13);
+  messageDesc(file_gatehouse_peer_v1_peer, 14);
 
 /**
  * Calls between nodes.

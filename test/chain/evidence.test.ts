@@ -1,0 +1,103 @@
+import test from "ava";
+import { createEvidenceBook, type Evidence } from "../../src/chain/evidence.js";
+import { createSignedHeaders, type SignedHeader } from "../../src/chain/signed-headers.js";
+
+const headerOf = (number: bigint, hash: string, proposer = "0xa"): SignedHeader => ({
+  ...{ number, proposer, hash },
+  ...{ header: Buffer.from(`${number} ${hash}`), signature: Buffer.from(hash) },
+});
+
+function openBook(stored: readonly Evidence[] = []) {
+  const found: Evidence[] = [];
+  const book = createEvidenceBook({ stored, nowMs: () => 1, onFound: (evidence) => found.push(evidence) });
+  const fork = (number: bigint, proposer = "0xa"): void =>
+    book.add(headerOf(number, "one", proposer), headerOf(number, "other", proposer));
+  return { book, found, fork };
+}
+
+const numbersOf = (evidence: readonly Evidence[]): string[] =>
+  evidence.map(({ identity, number }) => `${identity} ${number}`);
+
+test("evidence is kept once for a key and number, and no more of one key than says something", (t) => {
+  const { book, found, fork } = openBook();
+  for (let number = 1n; number <= 40n; number++) {
+    fork(number);
+    fork(number);
+  }
+  fork(7n, "0xb");
+  t.is(found.length, 11);
+  t.deepEqual(numbersOf(book.open()), [...Array.from({ length: 10 }, (_, i) => `0xa ${i + 1}`), "0xb 7"]);
+});
+
+test("what was dealt with stays so, in every number of it; what comes later is another fork", async (t) => {
+  const { book, found, fork } = openBook();
+  fork(5n);
+  book.settle();
+  t.deepEqual(book.open(), []);
+  fork(5n);
+  fork(4n);
+  fork(4n, "0xb");
+  fork(6n);
+  t.deepEqual(numbersOf(book.open()), ["0xa 6", "0xb 4"]);
+  t.deepEqual(numbersOf(found), ["0xa 5", "0xb 4", "0xa 6"]);
+  const stored: Evidence[] = [];
+  await book.store((evidence) => {
+    stored.push(...evidence);
+    return Promise.resolve();
+  });
+  t.deepEqual(
+    stored.filter(({ isSettled }) => isSettled).map(({ number }) => number),
+    [5n, 4n],
+  );
+  t.deepEqual(numbersOf(openBook(stored).book.open()), ["0xa 6", "0xb 4"]);
+});
+
+test("two headers of one number and key are a fork, whichever way they come and in whichever order", async (t) => {
+  const forks: string[][] = [];
+  const errors: unknown[] = [];
+  const stored = new Map([[3n, headerOf(3n, "stored")]]);
+  const headers = createSignedHeaders({
+    authorities: ["0xa", "0xb"],
+    storedHeader: (number) =>
+      number === 99n ? Promise.reject(new Error("away")) : Promise.resolve(stored.get(number)),
+    onFork: (one, other) => forks.push([one.hash, other.hash]),
+    onError: (error) => errors.push(error),
+  });
+  const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  for (const [signed, expected] of [
+    [headerOf(3n, "stored"), []],
+    [headerOf(4n, "one"), []],
+    [headerOf(4n, "one", "0xb"), []],
+    [headerOf(4n, "other"), [["one", "other"]]],
+    [headerOf(4n, "one", "0xc"), []],
+    [headerOf(4n, "other", "0xc"), []],
+    [headerOf(3n, "heard"), [["stored", "heard"]]],
+    [headerOf(99n, "one"), []],
+  ] as const) {
+    headers.hear(signed);
+    await settle();
+    t.deepEqual(forks.splice(0), expected as unknown as string[][], signed.hash);
+  }
+  t.is(errors.length, 1);
+  // A block that is applied, after another one was heard of.
+  headers.hear(headerOf(6n, "heard"));
+  await settle();
+  headers.applied(headerOf(6n, "applied"));
+  t.deepEqual(forks, [["heard", "applied"]]);
+  t.is(headers.newest(), 99n);
+});
+
+test("the newest header is one that an authority has signed", (t) => {
+  const headers = createSignedHeaders({
+    authorities: ["0xa"],
+    storedHeader: () => Promise.resolve(undefined),
+    onFork: () => t.fail(),
+    onError: () => t.fail(),
+  });
+  t.is(headers.newest(), 0n);
+  headers.hear(headerOf(9n, "x", "0xstranger"));
+  t.is(headers.newest(), 0n);
+  headers.hear(headerOf(5n, "x"));
+  headers.applied(headerOf(4n, "x"));
+  t.is(headers.newest(), 5n);
+});

@@ -1,0 +1,192 @@
+/** Two blocks of one number by one key: who has seen both says so for as long as nobody deals with it, and who signed them stops. */
+import { createClient } from "@connectrpc/connect";
+import test from "ava";
+import { cp } from "node:fs/promises";
+import { join } from "node:path";
+import type { Block } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
+import { freePort } from "../helpers/free-port.js";
+import { testKey } from "../helpers/keys.js";
+import {
+  endpointOf,
+  headOf,
+  makeBlocks,
+  networkOf,
+  peersOf,
+  seedBlocks,
+  startMemberOf,
+  startProcessOf,
+  statusAt,
+} from "../helpers/network.js";
+import { startOddPeer } from "../helpers/odd-peer.js";
+import { ask, askJson } from "../helpers/plain-client.js";
+import { connectGrpc } from "../helpers/grpc-client.js";
+import { runCli } from "../helpers/run-cli.js";
+import { readFailure } from "../helpers/rpc-clients.js";
+import { controlTransport } from "../helpers/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
+import { createPublic, signTransaction } from "../helpers/transactions.js";
+import { eventually, until } from "../helpers/until.js";
+
+const authority = testKey(1);
+const { genesis, genesisHash } = networkOf(authority);
+
+interface At {
+  readonly port: number;
+}
+
+interface Health {
+  readonly status: string;
+  readonly accepting: boolean;
+  readonly subsystems: {
+    readonly chain: { readonly status: string; readonly lastError: { message: string; source: string } | null };
+  };
+}
+
+const health = ({ port }: At): Promise<Health> => askJson<Health>(port, "/health");
+
+/** Why the chain of a node has failed; the empty text where it has not. */
+async function failureOf(node: At): Promise<string> {
+  const { chain } = (await health(node)).subsystems;
+  return chain.status === "failed" ? chain.lastError!.message : "";
+}
+
+async function submit(t: Teardown, { port }: At, nonce: number): Promise<void> {
+  const client = connectGrpc(port);
+  t.teardown(() => client.close());
+  const transaction = signTransaction(testKey(90), nonce, createPublic(`p${nonce}`, "{}"));
+  await client.call(ChainService.method.submitTransaction, { transaction });
+}
+
+const forkAt = (number: number): RegExp =>
+  new RegExp(`^The chain is forked: the key ${authority.publicKey} has signed two blocks ${number}, 0x`);
+
+test("two processes with one key and databases of their own: all who see both sides say so, and the signer stops", async (t) => {
+  t.timeout(300_000);
+  const ports = { "rpc-port": String(await freePort()), "omni-port": String(await freePort()), "port-drift": "deny" };
+  const first = await startProcessOf(t, { key: authority, genesis, flags: ports });
+  const followerDir = await temporaryDirectory(t);
+  const follow = (recover: boolean) =>
+    startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(first)], dir: followerDir, flags: { recover } });
+  let follower = await follow(false);
+  for (const nonce of [1, 2]) {
+    await submit(t, first, nonce);
+    await eventually("both have it", async () => (await headOf(follower)).number === nonce);
+  }
+  first.child.kill("SIGKILL");
+  await first.ended;
+  const kept = await headOf(follower);
+
+  // It knows nobody and has its operator's word, so it makes the first block again, and is told of the others too late.
+  const secondDir = await temporaryDirectory(t);
+  const start = (recover: boolean) =>
+    startProcessOf(t, { key: authority, genesis, dir: secondDir, flags: { ...ports, recover } });
+  let second = await start(true);
+  await submit(t, second, 3);
+  await eventually("it has a block", async () => (await headOf(second)).number === 1);
+  const control = createClient(ControlService, controlTransport(join(secondDir, "control.sock")));
+  await control.addPeer({ endpoint: endpointOf(follower) });
+
+  await until(async () => forkAt(1).test(await failureOf(follower)));
+  await until(async () => forkAt(1).test(await failureOf(second)));
+  t.is((await headOf(follower)).hash, kept.hash);
+  t.is((await ask(follower.port, "/health")).status, 503);
+  t.like(await health(second), { status: "failing", accepting: false });
+  t.regex(await failureOf(second), /this node's own key: it makes no block and takes no transaction/);
+
+  const shown = await runCli(["health", "--node", `http://127.0.0.1:${follower.port}`]);
+  t.is(shown.code, 1);
+  t.true(shown.stdout.includes(await failureOf(follower)));
+  t.true((await ask(follower.port, "/status")).status === 200);
+
+  const refused = readFailure(await t.throwsAsync(submit(t, second, 4)));
+  t.is(refused.reason, "STATE_NOT_READY");
+  t.regex(refused.message, forkAt(1));
+  t.is((await headOf(second)).number, 1);
+
+  // It outlives restarts of both.
+  await follower.stop();
+  follower = await follow(false);
+  t.regex(await failureOf(follower), forkAt(1));
+  second.child.kill("SIGTERM");
+  await second.ended;
+  second = await start(false);
+  t.regex(await failureOf(second), forkAt(1));
+  t.like(readFailure(await t.throwsAsync(submit(t, second, 4))), { reason: "STATE_NOT_READY" });
+
+  // The operator has dealt with it: here by keeping the follower's side.
+  second.child.kill("SIGTERM");
+  await second.ended;
+  await follower.stop();
+  await cp(join(followerDir, "gatehouse.sqlite"), join(secondDir, "gatehouse.sqlite"));
+  second = await start(true);
+  follower = await follow(true);
+  t.is(await failureOf(follower), "");
+  await submit(t, second, 4);
+  await eventually("both have the next", async () => (await headOf(follower)).number === 3);
+  t.is((await headOf(second)).hash, (await headOf(follower)).hash);
+  t.is(await failureOf(second), "");
+  t.is(await failureOf(follower), "");
+});
+
+const serve = (blocks: readonly Block[]) => async (from: bigint, send: (block: Block | undefined) => Promise<void>) => {
+  for (const block of blocks.slice(Number(from) - 1)) {
+    await send(block);
+  }
+};
+
+test("a longer side is looked at where both have a block", async (t) => {
+  const dir = await temporaryDirectory(t);
+  await seedBlocks(join(dir, "gatehouse.sqlite"), authority, 3);
+  const other = await makeBlocks(t, authority, 5);
+  const peer = await startOddPeer(t, {
+    ...{ key: testKey(50), genesisHash, status: () => statusAt(other.at(-1)), blocks: serve(other) },
+  });
+  const node = await startMemberOf(t, { key: testKey(2), genesis, seeds: [peer.endpoint], dir });
+  await until(async () => forkAt(3).test(await failureOf(node)));
+  t.is((await headOf(node)).number, 3);
+  t.false((await health(node)).accepting);
+});
+
+test("a signer hears of it from whoever has seen both, and believes no more than was signed", async (t) => {
+  const [one, other] = [await makeBlocks(t, authority, 1), await makeBlocks(t, authority, 1)];
+  const [mine, theirs] = [one[0]!, other[0]!];
+  const evidence = {
+    ...{ header: mine.header, signature: mine.signature },
+    ...{ otherHeader: theirs.header, otherSignature: theirs.signature },
+  };
+  const liar = await startOddPeer(t, {
+    ...{ key: testKey(50), genesisHash },
+    status: () => ({ accepting: true, evidence: [{ ...evidence, otherSignature: evidence.signature }] }),
+  });
+  const witness = await startOddPeer(t, {
+    ...{ key: testKey(51), genesisHash },
+    status: () => ({ accepting: true, evidence: [evidence] }),
+  });
+  const node = await startMemberOf(t, { key: authority, genesis, seeds: [liar.endpoint] });
+  await until(async () => /not signed by its proposer/.test((await peersOf(node))[0]?.verification.message ?? ""));
+  t.is(await failureOf(node), "");
+  await createClient(ControlService, node.control).addPeer({ endpoint: witness.endpoint });
+  await until(async () => forkAt(1).test(await failureOf(node)));
+  t.true((await peersOf(node))[1]!.verification.status);
+  t.regex(await failureOf(node), /this node's own key/);
+});
+
+test("a node behind the newest header that it has seen is not accepting, whatever it thinks of who has the block", async (t) => {
+  const blocks = await makeBlocks(t, authority, 2);
+  const broken = { ...blocks[1]!, transactions: [] } as Block;
+  const liar = await startOddPeer(t, {
+    ...{ key: testKey(50), genesisHash, status: () => statusAt(blocks[1]), blocks: serve([blocks[0]!, broken]) },
+  });
+  const honest = await startOddPeer(t, {
+    ...{ key: testKey(51), genesisHash, status: () => statusAt(blocks[0]), blocks: serve(blocks.slice(0, 1)) },
+  });
+  const node = await startMemberOf(t, { key: testKey(2), genesis, seeds: [liar.endpoint, honest.endpoint] });
+  await until(async () =>
+    /It sent a block that cannot be applied/.test((await peersOf(node))[0]!.verification.message ?? ""),
+  );
+  await until(async () => (await peersOf(node))[1]!.status.ready);
+  t.is((await headOf(node)).number, 1);
+  t.false((await health(node)).accepting);
+});

@@ -1,0 +1,182 @@
+/** An authority makes no block before it knows the newest one. */
+import test from "ava";
+import { cp, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { connectGrpc } from "../helpers/grpc-client.js";
+import { testKey } from "../helpers/keys.js";
+import {
+  endpointOf,
+  headOf,
+  networkOf,
+  type NodeProcess,
+  peersOf,
+  seedBlocks,
+  startMemberOf,
+  startProcessOf,
+} from "../helpers/network.js";
+import { freePort } from "../helpers/free-port.js";
+import { startOddPeer } from "../helpers/odd-peer.js";
+import { askJson } from "../helpers/plain-client.js";
+import { silentPeer } from "../helpers/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
+import { createPublic, signTransaction } from "../helpers/transactions.js";
+import { eventually, until } from "../helpers/until.js";
+
+const authority = testKey(1);
+const { genesis, genesisHash } = networkOf(authority);
+
+interface Health {
+  readonly accepting: boolean;
+  readonly main_loop: { readonly iterations_total: number };
+  readonly subsystems: { readonly chain: { readonly status: string; readonly extra?: { readonly reason?: string } } };
+}
+
+const health = ({ port }: { readonly port: number }): Promise<Health> => askJson<Health>(port, "/health");
+const reasonOf = async (node: { readonly port: number }): Promise<string> =>
+  (await health(node)).subsystems.chain.extra?.reason ?? "";
+
+/** Hands in a transaction that creates a program; it is taken, whether or not a block can be made. */
+async function submit(t: Teardown, { port }: { readonly port: number }, nonce: number): Promise<void> {
+  const client = connectGrpc(port);
+  t.teardown(() => client.close());
+  const transaction = signTransaction(testKey(90), nonce, createPublic(`p${nonce}`, "{}"));
+  await client.call(ChainService.method.submitTransaction, { transaction });
+}
+
+/** It has asked everybody, some times. */
+async function hasAsked(node: { readonly port: number }): Promise<void> {
+  await until(async () => (await health(node)).main_loop.iterations_total >= 3);
+}
+
+test("one whose peers are silent waits, and says for what; with the operator's word it begins at once", async (t) => {
+  const dir = await temporaryDirectory(t);
+  await seedBlocks(join(dir, "gatehouse.sqlite"), authority, 3);
+  const given = { key: authority, genesis, seeds: [silentPeer], dir };
+  const waiting = await startMemberOf(t, { ...given, flags: { recover: false } });
+  await submit(t, waiting, 1);
+  await hasAsked(waiting);
+  t.like(await health(waiting), { accepting: false, subsystems: { chain: { status: "ready" } } });
+  t.regex(await reasonOf(waiting), /^No block is made yet: no verified peer that has block 3 .* --recover\.$/);
+  t.is((await headOf(waiting)).number, 3);
+  await waiting.stop();
+
+  const told = await startMemberOf(t, { ...given, flags: { recover: true } });
+  await until(async () => (await headOf(told)).number === 4);
+  await until(async () => (await health(told)).accepting);
+  t.is(await reasonOf(told), "");
+});
+
+test("a peer that has less than the authority itself is no answer; one that has as much is", async (t) => {
+  const dir = await temporaryDirectory(t);
+  const blocks = await seedBlocks(join(dir, "gatehouse.sqlite"), authority, 3);
+  const said = (number: number) => {
+    const block = blocks[number - 1]!;
+    return { headHeader: block.header, headSignature: block.signature, accepting: true };
+  };
+  let number = 2;
+  const peer = await startOddPeer(t, { key: testKey(50), genesisHash, status: () => said(number) });
+  const flags = { recover: false };
+  const node = await startMemberOf(t, { key: authority, genesis, seeds: [peer.endpoint], dir, flags });
+  await submit(t, node, 1);
+  await until(async () => (await peersOf(node))[0]?.sync.block === 2);
+  await hasAsked(node);
+  t.like(await health(node), { accepting: false });
+  t.is((await headOf(node)).number, 3);
+  number = 3;
+  await until(async () => (await headOf(node)).number === 4);
+});
+
+test("one that names nobody is alone by its operator's word, but not over a database without a block", async (t) => {
+  const dir = await temporaryDirectory(t);
+  const flags = { recover: false };
+  const lost = await startMemberOf(t, { key: authority, genesis, dir, flags });
+  await submit(t, lost, 1);
+  await until(async () => (await reasonOf(lost)) !== "");
+  t.regex(await reasonOf(lost), /the database holds none, and no peer has said that there is none/);
+  t.false((await health(lost)).accepting);
+  await lost.stop();
+  // That it was started before does not make it a database with blocks.
+  const again = await startMemberOf(t, { key: authority, genesis, dir, flags });
+  await until(async () => (await reasonOf(again)) !== "");
+  await again.stop();
+  const begun = await startMemberOf(t, { key: authority, genesis, dir });
+  await until(async () => (await headOf(begun)).number === 1);
+  await begun.stop();
+  const third = await startMemberOf(t, { key: authority, genesis, dir, flags });
+  await submit(t, third, 2);
+  await until(async () => (await headOf(third)).number === 2);
+});
+
+test("two nodes that begin a network need no word: that there is no block is what the other one says", async (t) => {
+  const flags = { recover: false };
+  const first = await startMemberOf(t, { key: authority, genesis, flags });
+  await startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(first)], flags });
+  await submit(t, first, 1);
+  await until(async () => (await headOf(first)).number === 1);
+  t.is(await reasonOf(first), "");
+});
+
+/** An authority and a follower that knows its port, as processes of their own; the authority's directory is kept. */
+async function startPair(t: Teardown) {
+  const ports = { "rpc-port": String(await freePort()), "omni-port": String(await freePort()), "port-drift": "deny" };
+  const dir = await temporaryDirectory(t);
+  const follower = await startProcessOf(t, {
+    key: testKey(2),
+    genesis,
+    seeds: [`https://127.0.0.1:${ports["omni-port"]}`],
+  });
+  const start = (recover: boolean): Promise<NodeProcess> =>
+    startProcessOf(t, { key: authority, genesis, dir, seeds: [endpointOf(follower)], flags: { ...ports, recover } });
+  return { dir, follower, start };
+}
+
+for (const [what, lose] of [
+  [
+    "whose database is an older copy",
+    async (dir: string, copy: string) => {
+      await removeDatabase(dir);
+      await cp(copy, dir, { recursive: true });
+    },
+  ],
+  ["that has lost its database", (dir: string) => removeDatabase(dir)],
+] as const) {
+  test(`an authority ${what} takes its blocks back from a follower, and forks nothing`, async (t) => {
+    t.timeout(180_000);
+    const { dir, follower, start } = await startPair(t);
+    let node = await start(true);
+    await submit(t, node, 1);
+    await eventually("both have a block", async () => (await headOf(follower)).number === 1);
+    node.child.kill("SIGTERM");
+    await node.ended;
+    const copy = await temporaryDirectory(t);
+    await cp(dir, copy, { recursive: true });
+    node = await start(false);
+    for (const nonce of [2, 3]) {
+      await submit(t, node, nonce);
+      await eventually("both have it", async () => (await headOf(follower)).number === nonce);
+    }
+    const kept = await headOf(follower);
+    node.child.kill("SIGKILL");
+    await node.ended;
+    await lose(dir, copy);
+
+    // While nobody answers, it makes nothing.
+    follower.child.kill("SIGSTOP");
+    const waiting = await start(false);
+    await submit(t, waiting, 4);
+    await hasAsked(waiting);
+    t.true((await headOf(waiting)).number < 3);
+    t.false((await health(waiting)).accepting);
+    follower.child.kill("SIGCONT");
+    await eventually("it has all and makes the next", async () => (await headOf(waiting)).number === 4);
+    t.is((await askJson<{ hash: string }>(waiting.port, "/chain/blocks/3")).hash, kept.hash);
+    await eventually("both have it", async () => (await headOf(follower)).hash === (await headOf(waiting)).hash);
+  });
+}
+
+async function removeDatabase(dir: string): Promise<void> {
+  for (const name of ["", "-wal", "-shm"]) {
+    await rm(join(dir, `gatehouse.sqlite${name}`), { force: true });
+  }
+}
