@@ -72,7 +72,7 @@ async function runRounds(running: Running, kinds: readonly FaultKind[], settings
   const rounds: Round[] = [];
   const calm: Phase[] = [];
   const endMs = performance.now() + settings.minutes * 60_000;
-  let endedEarly = await rest();
+  let endedEarly = (await rest()).whyNot;
   for (let number = 1; endedEarly === undefined && number <= mostRounds && performance.now() < endMs; number++) {
     const planned = (isShort ? planOneByOne : planRound)(seed, number, kinds);
     if (planned.length === 0) {
@@ -100,8 +100,7 @@ async function makeRound({ stage, prober, rest }: Running, number: number, plann
   const fromMs = Date.now();
   await Promise.all(planned.map((fault) => fault.run(stage)));
   const during: Phase = { fromMs, toMs: Date.now() };
-  const endedEarly = await rest();
-  const restMs = Date.now() - during.toMs;
+  const { restMs, whyNot } = await rest();
   await sleep(probesLateMs);
   const targets = planned.map(({ target }) => target);
   const round: Round = {
@@ -110,7 +109,7 @@ async function makeRound({ stage, prober, rest }: Running, number: number, plann
     said: Object.fromEntries(targets.map((target) => [nodes[target]!.name, saidIn(prober.probes, during, target)])),
     others: latenciesIn(prober.probes, [during], ({ node }) => !targets.includes(node)),
   };
-  return { round, endedEarly };
+  return { round, endedEarly: whyNot };
 }
 
 async function stopAll({ network, model }: Stage): Promise<void> {

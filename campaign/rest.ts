@@ -6,29 +6,42 @@ import type { Load } from "./load/senders.js";
 import type { Head } from "./model/history.js";
 import type { Sent } from "./model/sent.js";
 
-/** Waits for rest, and compares; gives why the campaign cannot go on, where it cannot. */
-export type Rest = () => Promise<string | undefined>;
+/** What came of waiting. */
+export interface Rested {
+  /** How long it took. */
+  readonly restMs: number;
+  /** Why the campaign cannot go on, where it cannot. */
+  readonly whyNot?: string;
+}
+
+/** Waits for rest, and compares. */
+export type Rest = () => Promise<Rested>;
 
 /** Builds it, for a network that may take so long. */
-export function createRest(stage: Stage, load: Load, restMs: number): Rest {
+export function createRest(stage: Stage, load: Load, mostMs: number): Rest {
   let compared = 0;
   return async () => {
     await load.pause();
-    const why = await waitForRest(stage, restMs);
+    const startedMs = performance.now();
+    const why = await waitForRest(stage, mostMs);
+    const restMs = performance.now() - startedMs;
     if (why !== undefined) {
-      stage.model.find("stuck", `Not at rest after ${restMs / 1000} s: ${why}`);
+      stage.model.find("stuck", `Not at rest after ${mostMs / 1000} s: ${why}`);
       await startAllAgain(stage);
-      const still = await waitForRest(stage, restMs);
+      const still = await waitForRest(stage, mostMs);
       if (still !== undefined) {
-        return `Nor after all nodes were started again: ${still}`;
+        return {
+          restMs,
+          whyNot: `The network did not come to rest when all nodes were started again, either: ${still}`,
+        };
       }
     }
     try {
       await compareAtRest(stage, compared);
       compared = stage.model.included.length;
-      return undefined;
+      return { restMs };
     } catch (error) {
-      return `A node at rest does not answer: ${messageOf(error)}`;
+      return { restMs, whyNot: `A node at rest does not answer: ${messageOf(error)}` };
     }
   };
 }

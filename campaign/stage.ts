@@ -13,7 +13,7 @@ import type { CampaignSettings, FaultKind } from "./settings.js";
 /** Builds it. @throws Error where PostgreSQL does not start */
 export async function setStage(t: Teardown, { directory, engine }: CampaignSettings): Promise<Stage> {
   const databases = await openDatabases(t, directory, engine);
-  const disk = await watchDisks(directory, engine === "sqlite");
+  const disk = watchDisks(directory, engine === "sqlite");
   const told: { model?: Model } = {};
   const network = await prepareNetwork(t, {
     ...{ directory, databases, disk },

@@ -26,7 +26,7 @@ const source = "campaign/disk/watched-disk.c";
 const directoryOf = (home: string): string => join(home, "disk");
 
 /** Compiles the library in this directory, where that can be done. */
-export async function watchDisks(directory: string, isWanted: boolean): Promise<Disk> {
+export function watchDisks(directory: string, isWanted: boolean): Disk {
   const library = join(directory, "watched-disk.so");
   const missing = !isWanted
     ? "it is for files of SQLite"

@@ -1,8 +1,8 @@
 /** Faults of the wires between nodes. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Chance } from "../../test/helpers/hostile-values.js";
-import { createChance } from "../../test/helpers/hostile-values.js";
+import { type Chance, createChance } from "../../test/helpers/hostile-values.js";
 import type { Link, Links } from "../nodes/links.js";
+import { nodeNames } from "../nodes/network.js";
 import { type Fault, inSeconds } from "./fault.js";
 
 /** Elsewhere a wire cannot know who calls. */
@@ -10,11 +10,11 @@ const onLinux = (): string | undefined =>
   process.platform === "linux" ? undefined : "only Linux has an address for each node that calls";
 
 /** Some wires of a node: all, or those to one other. */
-function drawLinks(chance: Chance, target: number): { readonly whose: string; of(links: Links): readonly Link[] } {
+function drawLinks(chance: Chance, target: number) {
   const other = (target + 1 + chance.below(2)) % 3;
   return chance.pick([
-    { whose: "all wires", of: (links: Links) => links.of(target) },
-    { whose: `the wires to node ${other}`, of: (links: Links) => links.between(target, other) },
+    { whose: "all wires", of: (links: Links): readonly Link[] => links.of(target) },
+    { whose: `the wires to ${nodeNames[other]!}`, of: (links: Links): readonly Link[] => links.between(target, other) },
   ]);
 }
 

@@ -49,19 +49,19 @@ export function createClient(model: Model, network: string): CampaignClient {
   }
 
   /** An answer that is the node's own word, and not trouble. */
-  async function askWell<T>(node: CampaignNode, path: string, ...more: readonly number[]) {
+  async function askWell(node: CampaignNode, path: string, ...more: readonly number[]) {
     const { status, json } = await ask(node, path);
     if (status !== ok && !more.includes(status)) {
       throw new Error(`${node.name} answers ${path} with ${status}: ${JSON.stringify(json).slice(0, 300)}`);
     }
-    return { status, json: json as T };
+    return { status, json };
   }
 
   async function head(node: CampaignNode): Promise<Head> {
     const asked = model.asking(node.index);
-    const { json } = await askWell<Head>(node, "/chain/head");
-    model.sawHead(asked, json);
-    return json;
+    const newest = (await askWell(node, "/chain/head")).json as Head;
+    model.sawHead(asked, newest);
+    return newest;
   }
 
   return {
@@ -81,24 +81,21 @@ export function createClient(model: Model, network: string): CampaignClient {
     async fate(node, hash) {
       const { number } = await head(node);
       const asked = model.asking(node.index);
-      const { status, json } = await askWell<{ status: string; blockNumber: number; reason: string }>(
-        node,
-        `/chain/transactions/${hash}`,
-        404,
-      );
-      model.sawFate(asked, number, hash, status === ok ? fateOf(json) : { status: "not found" });
+      const { status, json } = await askWell(node, `/chain/transactions/${hash}`, 404);
+      model.sawFate(asked, number, hash, status === ok ? fateOf(json as FateJson) : { status: "not found" });
     },
     async document(node, address) {
       const before = await head(node);
       const asked = model.asking(node.index);
-      const { status, json } = await askWell<{ data: unknown }>(node, `/storage-program/${address}/all`, 404, 410);
+      const { status, json } = await askWell(node, `/storage-program/${address}/all`, 404, 410);
+      const document = status === ok ? (json as { data: unknown }).data : undefined;
       const after = await head(node);
-      model.sawDocument(asked, [before.number, after.number], address, status === ok ? json.data : undefined);
+      model.sawDocument(asked, [before.number, after.number], address, document);
     },
     async leaves(node) {
-      const { json } = await askWell<{ leafCount: number; rootHash: string }>(node, "/zk/merkle-root");
-      model.sawLeaves(node.index, json.leafCount);
-      return json.rootHash;
+      const { leafCount, rootHash } = (await askWell(node, "/zk/merkle-root")).json as LeavesJson;
+      model.sawLeaves(node.index, leafCount);
+      return rootHash;
     },
     async health(node) {
       const { status, json } = await ask(node, "/health");
@@ -126,7 +123,18 @@ export function createClient(model: Model, network: string): CampaignClient {
   };
 }
 
-function fateOf({ status, blockNumber, reason }: { status: string; blockNumber: number; reason: string }): Fate {
+interface LeavesJson {
+  readonly leafCount: number;
+  readonly rootHash: string;
+}
+
+interface FateJson {
+  readonly status: string;
+  readonly blockNumber: number;
+  readonly reason: string;
+}
+
+function fateOf({ status, blockNumber, reason }: FateJson): Fate {
   switch (status) {
     case "included":
       return { status, block: blockNumber };

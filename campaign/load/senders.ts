@@ -37,7 +37,8 @@ const againAfterMs = 300;
 
 /** Starts it. */
 export function startLoad({ seed, rate, network, nodes, model, client }: LoadPlan): Load {
-  let [isPaused, isStopped] = [false, false];
+  const state = { isPaused: false, isStopped: false };
+  const isWaiting = (): boolean => state.isPaused && !state.isStopped;
   const everyMs = (1_000 * homes.length) / rate;
   let idle = 0;
 
@@ -52,7 +53,7 @@ export function startLoad({ seed, rate, network, nodes, model, client }: LoadPla
   async function insist(prepared: Prepared, node: CampaignNode, isInsisting: boolean): Promise<Answer> {
     for (;;) {
       const answer = await handIn(prepared, node);
-      if (answer === "taken" || answer === "refused" || (answer === "unknown" && !isInsisting) || isPaused) {
+      if (answer === "taken" || answer === "refused" || (answer === "unknown" && !isInsisting) || state.isPaused) {
         return answer;
       }
       await sleep(againAfterMs);
@@ -63,10 +64,10 @@ export function startLoad({ seed, rate, network, nodes, model, client }: LoadPla
     const key = testKey(firstKey + index);
     const chance = createChance(seed * 1_000 + index);
     const operations = createOperations(createChance(seed * 1_000 + 500 + index), key, network);
-    while (!isStopped) {
-      if (isPaused) {
+    while (!state.isStopped) {
+      if (state.isPaused) {
         idle++;
-        while (isPaused && !isStopped) {
+        while (isWaiting()) {
           await sleep(20);
         }
         idle--;
@@ -87,14 +88,14 @@ export function startLoad({ seed, rate, network, nodes, model, client }: LoadPla
   return {
     senders: homes.map((_, index) => testKey(firstKey + index).publicKey),
     async pause() {
-      isPaused = true;
+      state.isPaused = true;
       while (idle < homes.length) {
         await sleep(20);
       }
     },
-    resume: () => void (isPaused = false),
+    resume: () => void (state.isPaused = false),
     async stop() {
-      [isPaused, isStopped] = [true, true];
+      Object.assign(state, { isPaused: true, isStopped: true });
       await working;
     },
   };

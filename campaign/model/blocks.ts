@@ -4,8 +4,8 @@ import type { Asked, Head, SeenBlock } from "./history.js";
 /** The chain. */
 export interface SeenChain {
   /** What a node has said of its head so far. */
-  asking(node: number): Asked;
-  lifeOf(node: number): number;
+  readonly asking: (node: number) => Asked;
+  readonly lifeOf: (node: number) => number;
   /** A node says that this is its newest block. @returns what is wrong with that */
   sawHead(asked: Asked, head: Head): ChainFault | undefined;
   /** A node gave this block, the next one or an earlier one. @returns what is wrong with that */
@@ -13,7 +13,7 @@ export interface SeenChain {
   /** The newest block that was seen as a whole, with all before it. */
   readonly height: number;
   /** The database of a node was taken away: it may go back. */
-  forget(node: number): void;
+  readonly forget: (node: number) => void;
 }
 
 /** What is wrong with the chain. */
@@ -72,7 +72,7 @@ export function createSeenChain(nameOf: (node: number) => string, genesisHash: s
     get height() {
       return height;
     },
-    forget(node) {
+    forget: (node) => {
       lives.set(node, lifeOf(node) + 1);
       heads.delete(node);
     },

@@ -1,6 +1,7 @@
 /** What a network must keep to, by what it has acknowledged: everything is told to the model, and it says what is wrong. */
 import { type ChainFault, createSeenChain } from "./blocks.js";
 import type { Answer, Asked, Column, Fate, Finding, Head, JsonObject, SeenBlock, SentTransaction } from "./history.js";
+import { isDeepStrictEqual } from "node:util";
 import { createProgramStates } from "./programs.js";
 import { type Attempt, type Sent, wasOvertaken, wasTaken } from "./sent.js";
 
@@ -10,11 +11,11 @@ export interface Model {
   /** What is found from now on belongs to this round. */
   setRound(round: number): void;
   /** What is found by others. */
-  find(column: Column, sentence: string): void;
+  readonly find: (column: Column, sentence: string) => void;
   /** A transaction is handed in; gives what hears of the answer. */
   submit(transaction: SentTransaction, node: number): (answer: Answer) => void;
   /** To be called before a node is asked for anything. */
-  asking(node: number): Asked;
+  readonly asking: (node: number) => Asked;
   sawHead(asked: Asked, head: Head): void;
   sawBlock(node: number, block: SeenBlock): void;
   /** A node whose head was at least this one says where a transaction is. */
@@ -24,13 +25,13 @@ export interface Model {
   /** A node at rest has so many commitments. */
   sawLeaves(node: number, count: number): void;
   /** The database of a node is taken away. */
-  forget(node: number): void;
+  readonly forget: (node: number) => void;
   /** The network is at rest, and all blocks and fates were told: judges what became of what is open. */
   judge(nowMs: number): void;
   /** Transactions of which it is not known yet what became of them. */
   open(): readonly Sent[];
   /** A program as it must be now. */
-  document(address: string): JsonObject | undefined;
+  readonly document: (address: string) => JsonObject | undefined;
   readonly height: number;
   readonly addresses: readonly string[];
   /** The newest transactions that are in blocks, and all that were sent. */
@@ -142,13 +143,12 @@ export function createModel(nameOf: (node: number) => string, genesisHash: strin
       if (heads[1] > chain.height) {
         continue;
       }
-      if (!states.isOneOf(address, document, ...heads)) {
-        const [is, must] = [document, states.latest(address)].map((one) =>
-          (JSON.stringify(one) ?? "nothing").slice(0, 300),
-        );
+      // What a block changes is there before the node tells of it; at rest there is no next block.
+      const possible = states.between(address, heads[0], heads[1] + 1);
+      if (!possible.some((one) => isDeepStrictEqual(one, document))) {
         const when = heads[0] === heads[1] ? `block ${heads[0]}` : `blocks ${heads[0]} to ${heads[1]}`;
-        const sentence = `${address} on ${nameOf(node)} at ${when} is ${is}; by the newest block it is ${must}.`;
-        find(isRest ? "torn" : "served wrong", sentence);
+        const unlike = describeDifference(document, possible.at(-1));
+        find(isRest ? "torn" : "served wrong", `${address} on ${nameOf(node)} at ${when} ${unlike}`);
       }
     }
   }
@@ -189,7 +189,10 @@ export function createModel(nameOf: (node: number) => string, genesisHash: strin
       }
       const at = sent.includedIn ?? sent.toldIn;
       if (fate.status === "included") {
-        if (sent.toldIn !== undefined && sent.toldIn !== fate.block) {
+        if (sent.includedIn !== undefined && sent.includedIn !== fate.block) {
+          const said = `${nameOf(node)} says that it is in block ${fate.block}`;
+          find("served wrong", `${hash} is in block ${sent.includedIn}, and ${said}.`);
+        } else if (sent.toldIn !== undefined && sent.toldIn !== fate.block) {
           find("doubled", `${hash} was told to be in block ${sent.toldIn}, and by ${nameOf(node)} in ${fate.block}.`);
         }
         sent.toldIn ??= fate.block;
@@ -240,6 +243,18 @@ export function createModel(nameOf: (node: number) => string, genesisHash: strin
       return { sent: all.length, taken, included: included.length, rejected };
     },
   };
+}
+
+/** How many characters of a document are shown. */
+const shown = 160;
+
+/** What a document is, and what it must be, from a little before where they differ. */
+function describeDifference(document: unknown, expected: unknown): string {
+  const textOf = (value: unknown): string => (value === undefined ? "nothing" : JSON.stringify(value));
+  const [is, must] = [textOf(document), textOf(expected)];
+  const same = Array.from({ length: is.length }, (_, i) => i).findIndex((i) => is[i] !== must[i]);
+  const from = Math.max(0, (same === -1 ? must.length : same) - 30);
+  return `has ${is.slice(from, from + shown)} at ${from} where ${must.slice(from, from + shown)} must be.`;
 }
 
 /** Whether a change can fail since another one, which is in no block, was not made. */

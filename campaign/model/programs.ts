@@ -1,5 +1,4 @@
 /** What programs and the tree hold after each block, by what the transactions in it say. */
-import { isDeepStrictEqual } from "node:util";
 import type { Change, JsonObject } from "./history.js";
 
 /** A program after a block; no document when it is deleted. */
@@ -12,10 +11,10 @@ interface Version {
 export interface ProgramStates {
   /** Makes a change. @returns what keeps it from being made */
   apply(change: Change, block: number): string | undefined;
-  /** Whether a program is like this after a block from this one to that one; undefined is a program that is not there. */
-  isOneOf(address: string, document: unknown, fromBlock: number, toBlock: number): boolean;
+  /** What a program was after the blocks from this one to that one; undefined is a program that is not there. */
+  between(address: string, fromBlock: number, toBlock: number): readonly (JsonObject | undefined)[];
   /** What it holds after all blocks. */
-  latest(address: string): JsonObject | undefined;
+  readonly latest: (address: string) => JsonObject | undefined;
   readonly addresses: readonly string[];
   /** How many commitments there are. */
   leafCount(): number;
@@ -46,11 +45,11 @@ export function createProgramStates(): ProgramStates {
       versions.set(change.address, [...all, { block, document }]);
       return undefined;
     },
-    isOneOf(address, document, fromBlock, toBlock) {
+    between(address, fromBlock, toBlock) {
       const all = versions.get(address) ?? [];
       const first = all.findLastIndex(({ block }) => block <= fromBlock);
-      const possible = all.filter(({ block }, i) => i >= first && block <= toBlock).map((one) => one.document);
-      return [...(first === -1 ? [undefined] : []), ...possible].some((one) => isDeepStrictEqual(one, document));
+      const possible = all.filter(({ block }, i) => i >= first && block <= toBlock).map(({ document }) => document);
+      return first === -1 ? [undefined, ...possible] : possible;
     },
     latest,
     get addresses() {
