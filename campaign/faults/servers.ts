@@ -1,0 +1,50 @@
+/** Faults of PostgreSQL's servers. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { PostgresServer } from "../../test/helpers/postgres-server.js";
+import { type Fault, inSeconds } from "./fault.js";
+
+/** A server that is killed, or stopped at once, or restarted. */
+export const server: Fault = {
+  kind: "server",
+  does: "kills the PostgreSQL server of the authority or of the followers, stops it at once, or restarts it",
+  whyNot: ({ databases }) => (databases.engine === "postgresql" ? undefined : "it is for servers of PostgreSQL"),
+  plan(chance, target) {
+    const how = chance.pick(["SIGKILL", "SIGQUIT", "restart"] as const);
+    const downMs = chance.pick([0, chance.below(6_000)]);
+    const what = { SIGKILL: "killed", SIGQUIT: "stopped at once", restart: "restarted" }[how];
+    return {
+      ...{ kind: "server", target, title: `server ${what}, back after ${inSeconds(downMs)}` },
+      async run({ network: { databases } }) {
+        const one = databases.servers[Math.min(target, 1)]!;
+        await (how === "restart" ? one.stop() : one.crash(how));
+        await sleep(downMs);
+        await startAgain(one);
+      },
+    };
+  },
+};
+
+/** What a killed server has left behind keeps the next one from starting, for a moment. */
+async function startAgain(one: PostgresServer): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      await one.start();
+      return;
+    } catch (error) {
+      if (attempt === 40) {
+        throw new Error("The PostgreSQL server does not start again.", { cause: error });
+      }
+      await sleep(250);
+    }
+  }
+}
+
+/** A standby that takes over. Networks of a primary and a standby are not made here yet. */
+export const switchover: Fault = {
+  kind: "switchover",
+  does: "makes the standby of a PostgreSQL server the primary",
+  whyNot: () => "the campaign has no standby servers",
+  plan: () => {
+    throw new Error("There is nothing to switch over to.");
+  },
+};

@@ -1,0 +1,9 @@
+/** The files of a database of SQLite. */
+import { rm } from "node:fs/promises";
+
+/** Removes all of them. */
+export async function removeSqlite(file: string): Promise<void> {
+  const parts = [file, `${file}-mempool`];
+  const all = parts.flatMap((part) => [part, `${part}-wal`, `${part}-shm`, `${part}-journal`]);
+  await Promise.all(all.map((path) => rm(path, { force: true })));
+}

@@ -1,0 +1,33 @@
+/** A short campaign: a fault of each of these kinds on a real network, and nothing is lost. CAMPAIGN_SEED repeats one. */
+import test from "ava";
+import { randomInt } from "node:crypto";
+import { runCampaign } from "../../campaign/campaign.js";
+import { writeReport } from "../../campaign/report.js";
+import type { FaultKind } from "../../campaign/settings.js";
+import { temporaryDirectory } from "../helpers/teardown.js";
+
+const kinds: readonly FaultKind[] =
+  process.platform === "linux" ? ["kill", "stop", "pause", "cut"] : ["kill", "stop", "pause"];
+
+test("killed, stopped, frozen and cut off, a network keeps what it has acknowledged", async (t) => {
+  t.timeout(600_000, "a loaded machine");
+  const seed = Number(process.env["CAMPAIGN_SEED"] ?? randomInt(1, 1_000_000));
+  t.log(`CAMPAIGN_SEED=${seed}`);
+  const result = await runCampaign(t, {
+    ...{ seed, kinds, engine: "sqlite", minutes: 10, rate: 20, restMs: 90_000, isShort: true },
+    directory: await temporaryDirectory(t),
+    say: (what) => t.log(what),
+  });
+  t.deepEqual(result.findings, []);
+  t.is(result.endedEarly, undefined);
+  t.deepEqual(
+    result.rounds.flatMap(({ faults }) => faults.map(({ kind }) => kind)),
+    kinds,
+  );
+  t.true(result.counts.included > 0);
+  t.true(result.calm.count > 0);
+  const circumstances = { commit: "abc", date: "2026-01-01", node: "v20", cpu: "one", cores: 2, command: "again" };
+  const report = writeReport(result, circumstances);
+  t.regex(report, new RegExp(`^# Campaign on SQLite, seed ${seed}, 2026-01-01\n`));
+  t.regex(report, /\n\| all +\| +\d \|/);
+});

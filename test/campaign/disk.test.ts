@@ -1,0 +1,124 @@
+/** A disk that is watched: a power cut takes back what was not synced, and nothing else; a full one takes nothing more. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import knex from "knex";
+import { type Disk, watchDisks } from "../../campaign/disk/disk.js";
+import type { Chance } from "../helpers/hostile-values.js";
+import { cleanEnvironment } from "../helpers/run-cli.js";
+import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
+import { testUnless } from "../helpers/when.js";
+
+const disk = watchDisks(mkdtempSync(join(tmpdir(), "gatehouse-disk-")), true);
+const testWatched = testUnless(disk.missing);
+
+/** A chance that says what it is told: how many of ten writes reach the disk all the same. */
+const keeping = (ofTen: number): Chance => ({
+  below: () => 5,
+  pick: () => ofTen as never,
+  weigh: () => undefined as never,
+  bytes: () => new Uint8Array(),
+});
+
+interface Writing {
+  readonly synchronous: string;
+  readonly rows: number;
+  readonly journal?: string;
+  /** The disk is full once something was written. */
+  readonly isFilled?: boolean;
+}
+
+/** A process that writes a row a time to a file of SQLite, and says so after each; it is killed after `rows` of them. */
+async function write(
+  t: Teardown,
+  home: string,
+  watched: Disk,
+  { synchronous, rows, journal = "WAL", isFilled = false }: Writing,
+): Promise<string[]> {
+  const script = `
+    const { default: knex } = await import("knex");
+    const db = knex({ client: "sqlite3", connection: { filename: process.argv[1] }, useNullAsDefault: true, pool: { max: 1 } });
+    await db.raw("PRAGMA journal_mode = ${journal}");
+    await db.raw("PRAGMA synchronous = ${synchronous}");
+    await db.raw("CREATE TABLE IF NOT EXISTS rows (n INTEGER, text TEXT)");
+    for (;;) {
+      await db("rows").insert({ n: 1, text: "x".repeat(3000) }).then(() => console.log("written"), (error) => console.log(error.code));
+    }`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", script, join(home, "a.sqlite")], {
+    env: cleanEnvironment(await watched.environmentOf(home)),
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  t.teardown(() => child.kill("SIGKILL"));
+  let text = "";
+  for await (const piece of child.stdout) {
+    text += String(piece);
+    if (isFilled) {
+      await watched.setFull(home, true);
+    }
+    if (text.split("\n").length > rows) {
+      break;
+    }
+  }
+  const ended = child.exitCode === null && child.signalCode === null ? once(child, "exit") : undefined;
+  child.kill("SIGKILL");
+  await ended;
+  return text.trim().split("\n");
+}
+
+async function countRows(t: Teardown, home: string): Promise<{ count: number; integrity: string }> {
+  const db = knex({ client: "sqlite3", connection: { filename: join(home, "a.sqlite") }, useNullAsDefault: true });
+  t.teardown(() => db.destroy());
+  const hasTable = await db.schema.hasTable("rows");
+  const [row] = hasTable ? await db<{ n: number }>("rows").count<{ count: number }[]>({ count: "*" }) : [];
+  const [found] = await db.raw<{ integrity_check: string }[]>("PRAGMA integrity_check");
+  return { count: row?.count ?? 0, integrity: found!.integrity_check };
+}
+
+for (const journal of ["WAL", "DELETE"]) {
+  for (const kept of [0, 5, 10]) {
+    testWatched(`${journal}: what SQLite has synced is there when ${kept} of 10 other writes are`, async (t) => {
+      const home = join(await temporaryDirectory(t), "home");
+      await mkdir(home);
+      const lines = await write(t, home, disk, { synchronous: "FULL", rows: 30, journal });
+      await disk.losePower(
+        home,
+        kept === 5 ? { ...keeping(5), below: () => (Math.random() < 0.5 ? 0 : 9) } : keeping(kept),
+      );
+      const { count, integrity } = await countRows(t, home);
+      t.is(integrity, "ok");
+      t.true(count >= lines.length, `${count} of ${lines.length}`);
+      t.log(`${count} rows, ${lines.length} told of`);
+    });
+  }
+}
+
+testWatched("what SQLite has not synced is gone", async (t) => {
+  const home = join(await temporaryDirectory(t), "home");
+  await mkdir(home);
+  const lines = await write(t, home, disk, { synchronous: "OFF", rows: 30 });
+  t.true(lines.length >= 30);
+  t.true((await disk.losePower(home, keeping(0))) > 30);
+  t.is((await countRows(t, home)).count, 0);
+});
+
+testWatched("a process that is killed without a power cut loses nothing", async (t) => {
+  const home = join(await temporaryDirectory(t), "home");
+  await mkdir(home);
+  const lines = await write(t, home, disk, { synchronous: "OFF", rows: 30 });
+  t.true((await countRows(t, home)).count >= lines.length);
+});
+
+testWatched("a full disk is full, and takes what comes when it is not", async (t) => {
+  const home = join(await temporaryDirectory(t), "home");
+  await mkdir(home);
+  const lines = await write(t, home, disk, { synchronous: "FULL", rows: 2_000, isFilled: true });
+  t.is(lines[0], "written");
+  t.true(lines.includes("SQLITE_FULL"), lines.slice(-5).join());
+  await disk.setFull(home, false);
+  const after = await write(t, home, disk, { synchronous: "FULL", rows: 3 });
+  t.true(after.includes("written"));
+  t.is((await countRows(t, home)).integrity, "ok");
+});

@@ -1,0 +1,49 @@
+/** A seed gives the same faults and the same load, whatever the nodes do. */
+import test from "ava";
+import { createOperations } from "../../campaign/load/operations.js";
+import { createProgramStates } from "../../campaign/model/programs.js";
+import { planRound } from "../../campaign/schedule.js";
+import { faultKinds } from "../../campaign/settings.js";
+import { createChance } from "../helpers/hostile-values.js";
+import { testKey } from "../helpers/keys.js";
+
+const kinds = faultKinds.filter((kind) => kind !== "switchover");
+const titles = (seed: number): string[] =>
+  Array.from({ length: 300 }, (_, i) => planRound(seed, i + 1, kinds))
+    .flat()
+    .map(({ kind, target, title }) => `${kind} ${target} ${title}`);
+
+test("a seed repeats its faults, and another one makes others", (t) => {
+  t.deepEqual(titles(5), titles(5));
+  t.notDeepEqual(titles(5), titles(6));
+});
+
+test("every kind comes, on every node that it may happen to, and never twice at once on one node", (t) => {
+  const rounds = Array.from({ length: 300 }, (_, i) => planRound(5, i + 1, kinds));
+  const seen = new Set(rounds.flat().map(({ kind, target }) => `${kind} ${target}`));
+  const followersOnly = ["join", "corrupt"];
+  t.deepEqual(
+    [...seen].sort(),
+    kinds
+      .flatMap((kind) => (followersOnly.includes(kind) ? [1, 2] : [0, 1, 2]).map((node) => `${kind} ${node}`))
+      .sort(),
+  );
+  t.true(rounds.some((faults) => faults.length === 2));
+  t.true(rounds.every((faults) => new Set(faults.map(({ target }) => target)).size === faults.length));
+});
+
+test("a seed repeats its operations, and each can be made after those before it", (t) => {
+  const make = (seed: number) => {
+    const operations = createOperations(createChance(seed), testKey(7), "0x00");
+    return Array.from({ length: 500 }, () => operations.next(0).sent);
+  };
+  t.deepEqual(make(1), make(1));
+  const states = createProgramStates();
+  const seen = new Set<string>();
+  for (const [i, { change, nonce }] of make(2).entries()) {
+    t.is(nonce, i + 1);
+    t.is(states.apply(change, i + 1), undefined);
+    seen.add(change.kind);
+  }
+  t.is(seen.size, 8, "all kinds of changes");
+});
