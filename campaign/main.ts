@@ -8,28 +8,11 @@ import { join } from "node:path";
 import { messageOf } from "../src/base/message-of.js";
 import { runCampaign } from "./campaign.js";
 import { createClosing } from "./closing.js";
-import { faults } from "./faults/all.js";
-import { columns, meanings } from "./model/history.js";
+import { help } from "./help.js";
 import { type Circumstances, writeReport } from "./report.js";
 import type { CampaignResult } from "./result.js";
 import { type CampaignEngine, type FaultKind, faultKinds } from "./settings.js";
 import { cellsOf, tableOf, toMarkdown } from "./table.js";
-
-const help = `
-Faults, of which each round makes one or two, on nodes and with lengths that the seed draws:
-${faultKinds.map((kind) => `  ${kind.padEnd(12)}${faults[kind].does}`).join("\n")}
-
-After each round the load waits, the network must come to rest, and everything that was acknowledged is looked for on every
-node. What is counted:
-${columns.map((column) => `  ${column.padEnd(14)}${meanings[column]}`).join("\n")}
-
-The exit code is 0 when nothing was found, 1 when something was, 2 when the campaign could not begin. A seed repeats faults and
-load; when what happens inside of the nodes, the machine decides. Examples:
-  npm run campaign                                               2 minutes on SQLite
-  npm run campaign -- --minutes 60 --report docs/campaigns/x.md  an hour, with its report
-  npm run campaign -- --seed 7 --faults kill,power --json        one seed, two kinds
-  npm run campaign -- --database postgresql --faults server      what a database server that dies does
-`;
 
 const opts = new Command("campaign")
   .description(
