@@ -36,7 +36,11 @@ export function writeReport(result: CampaignResult, where: Circumstances): strin
     ].join("\n"),
     "## What was found",
     toMarkdown(cellsOf(tableOf(result))),
-    columns.map((column) => `- **${column}**: ${meanings[column]}.`).join("\n"),
+    [
+      ...columns.map((column) => `- **${column}**: ${meanings[column]}.`),
+      "- **rest**: from the end of the faults until the network was at rest.",
+      "- **/health p99**: of the nodes to which nothing was done, while it was done to others; the worst round.",
+    ].join("\n"),
     ...(left.length === 0 ? [] : ["Faults that were left out:", left.join("\n")]),
     "## Findings",
     findings.length === 0
