@@ -5,14 +5,19 @@ import type { Chance } from "../../test/helpers/hostile-values.js";
 import { succeeds, whyNot } from "../../test/helpers/why-not.js";
 import { readUndo, type UndoRecord } from "./undo.js";
 
+/** What a disk still takes: all, what makes no file longer, or nothing, as where a file system writes nothing in place. */
+export type Fullness = "room" | "full" | "full in place";
+
+const flags: Readonly<Record<Fullness, string>> = { room: "0", full: "1", "full in place": "2" };
+
 /** The disks of the nodes. */
 export interface Disk {
   /** Why they are not watched; undefined where they are. */
   readonly missing: string | undefined;
   /** What a node of this directory is started with. */
   environmentOf(home: string): Promise<Readonly<Record<string, string>>>;
-  /** Whether its disk takes no more. */
-  setFull(home: string, isFull: boolean): Promise<void>;
+  /** Fills its disk, or makes room. */
+  setFull(home: string, fullness: Fullness): Promise<void>;
   /**
    * Takes back what was not synced when the node was killed: all of it, or for each write as chance has it, since a disk
    * may have written some of it. Gives the number of writes that were taken back.
@@ -41,10 +46,10 @@ export function watchDisks(directory: string, isWanted: boolean): Disk {
       await writeFile(flagOf(home), "0");
       return missing === undefined ? { LD_PRELOAD: library, CAMPAIGN_DISK: directoryOf(home) } : {};
     },
-    async setFull(home, isFull) {
+    async setFull(home, fullness) {
       // It is mapped by the node: changed where it is.
       const file = await open(flagOf(home), "r+");
-      await file.write(isFull ? "1" : "0", 0);
+      await file.write(flags[fullness], 0);
       await file.close();
     },
     async losePower(home, chance) {

@@ -3,7 +3,8 @@
  * it, but not ".sqlite-shm", which no crash survives) it keeps in $CAMPAIGN_DISK/NAME.undo what was written since the file
  * was last synced, with what was there before, so that a power cut can be acted out: the process is killed, and what was
  * not synced is taken back, all of it or some. And while the first byte of $CAMPAIGN_DISK/full is 1, the disk is full: a
- * write that makes a file of the database longer fails with ENOSPC.
+ * write that makes a file of the database longer fails with ENOSPC; while it is 2, every write does, as where a file
+ * system writes nothing in place.
  *
  * A record, in the byte order of the machine: kind (1 write, 2 change of length), offset, length of the file before, bytes
  * that were there before, bytes that were written, each 8 bytes; then both. It is written before what it tells of, so the
@@ -142,7 +143,7 @@ static void record(struct file *file, int fd, uint64_t kind, off_t offset, const
 
 static int is_too_much(int fd, off_t end) {
   struct stat now;
-  return full != NULL && *full == '1' && fstat(fd, &now) == 0 && end > now.st_size;
+  return full != NULL && (*full == '2' || (*full == '1' && fstat(fd, &now) == 0 && end > now.st_size));
 }
 
 static ssize_t write_at(struct file *file, int fd, const void *bytes, size_t length, off_t offset) {

@@ -9,17 +9,18 @@ import { bringBack, type Fault, inSeconds, type Stage, targetOf } from "./fault.
 /** A disk that is full. */
 export const disk: Fault = {
   kind: "disk",
-  does: "fills a node's disk for 2 to 10 s: what makes a file longer fails",
+  does: "fills a node's disk for 2 to 10 s: what makes a file longer fails, or every write",
   whyNot: ({ disk }) => disk.missing,
   plan(chance, target) {
     const forMs = 2_000 + chance.below(8_000);
+    const fullness = chance.pick(["full", "full in place"] as const);
     return {
-      ...{ kind: "disk", target, title: `disk full for ${inSeconds(forMs)}` },
+      ...{ kind: "disk", target, title: `disk ${fullness} for ${inSeconds(forMs)}` },
       async run(stage) {
         const node = targetOf(stage, target);
-        await stage.network.disk.setFull(node.home, true);
+        await stage.network.disk.setFull(node.home, fullness);
         await sleep(forMs);
-        await stage.network.disk.setFull(node.home, false);
+        await stage.network.disk.setFull(node.home, "room");
       },
     };
   },

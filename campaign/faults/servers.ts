@@ -39,12 +39,17 @@ async function startAgain(one: PostgresServer): Promise<void> {
   }
 }
 
-/** A standby that takes over. Networks of a primary and a standby are not made here yet. */
+/** A standby that takes over. */
 export const switchover: Fault = {
   kind: "switchover",
-  does: "makes the standby of a PostgreSQL server the primary",
-  whyNot: () => "the campaign has no standby servers",
-  plan: () => {
-    throw new Error("There is nothing to switch over to.");
+  does: "ends the authority's PostgreSQL server in one of three ways, and has its standby take its place",
+  targets: [0],
+  whyNot: ({ databases }) => (databases.pair === undefined ? "the authority's database has no standby" : undefined),
+  plan(chance, target) {
+    const end = chance.pick(["stopped", "aborted", "killed"] as const);
+    return {
+      ...{ kind: "switchover", target, title: `switchover, the primary is ${end}` },
+      run: async ({ network: { databases } }) => await databases.pair!.changePlaces(end),
+    };
   },
 };

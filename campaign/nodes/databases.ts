@@ -16,6 +16,14 @@ export interface Databases {
   empty(node: number): Promise<void>;
   /** The servers of PostgreSQL: that of the authority, and that of the others. */
   readonly servers: readonly PostgresServer[];
+  /** The authority's primary and its standby, where there are two. */
+  readonly pair?: ServerPair;
+}
+
+/** A primary of PostgreSQL and its standby. */
+export interface ServerPair {
+  /** Ends the primary in this way, has the standby take its place, and brings the other one back as standby. */
+  changePlaces(end: "stopped" | "aborted" | "killed"): Promise<void>;
 }
 
 /** Files below a directory. */

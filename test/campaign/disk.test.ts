@@ -1,19 +1,22 @@
 /** A disk that is watched: a power cut takes back what was not synced, and nothing else; a full one takes nothing more. */
+import test from "ava";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import knex from "knex";
-import { type Disk, watchDisks } from "../../campaign/disk/disk.js";
+import { type Disk, type Fullness, watchDisks } from "../../campaign/disk/disk.js";
 import type { Chance } from "../helpers/hostile-values.js";
 import { cleanEnvironment } from "../helpers/run-cli.js";
 import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
 import { testUnless } from "../helpers/when.js";
 
-const disk = watchDisks(mkdtempSync(join(tmpdir(), "gatehouse-disk-")), true);
+const directory = mkdtempSync(join(tmpdir(), "gatehouse-disk-"));
+const disk = watchDisks(directory, true);
 const testWatched = testUnless(disk.missing);
+test.after.always(() => rm(directory, { recursive: true, force: true }));
 
 /** A chance that says what it is told: how many of ten writes reach the disk all the same. */
 const keeping = (ofTen: number): Chance => ({
@@ -28,7 +31,7 @@ interface Writing {
   readonly rows: number;
   readonly journal?: string;
   /** The disk is full once something was written. */
-  readonly isFilled?: boolean;
+  readonly filled?: Fullness;
 }
 
 /** A process that writes a row a time to a file of SQLite, and says so after each; it is killed after `rows` of them. */
@@ -36,7 +39,7 @@ async function write(
   t: Teardown,
   home: string,
   watched: Disk,
-  { synchronous, rows, journal = "WAL", isFilled = false }: Writing,
+  { synchronous, rows, journal = "WAL", filled }: Writing,
 ): Promise<string[]> {
   const script = `
     const { default: knex } = await import("knex");
@@ -55,8 +58,8 @@ async function write(
   let text = "";
   for await (const piece of child.stdout) {
     text += String(piece);
-    if (isFilled) {
-      await watched.setFull(home, true);
+    if (filled !== undefined) {
+      await watched.setFull(home, filled);
     }
     if (text.split("\n").length > rows) {
       break;
@@ -111,14 +114,15 @@ testWatched("a process that is killed without a power cut loses nothing", async 
   t.true((await countRows(t, home)).count >= lines.length);
 });
 
-testWatched("a full disk is full, and takes what comes when it is not", async (t) => {
-  const home = join(await temporaryDirectory(t), "home");
-  await mkdir(home);
-  const lines = await write(t, home, disk, { synchronous: "FULL", rows: 2_000, isFilled: true });
-  t.is(lines[0], "written");
-  t.true(lines.includes("SQLITE_FULL"), lines.slice(-5).join());
-  await disk.setFull(home, false);
-  const after = await write(t, home, disk, { synchronous: "FULL", rows: 3 });
-  t.true(after.includes("written"));
-  t.is((await countRows(t, home)).integrity, "ok");
-});
+for (const filled of ["full", "full in place"] as const) {
+  testWatched(`a disk that is ${filled} takes nothing, and takes what comes when there is room`, async (t) => {
+    const home = join(await temporaryDirectory(t), "home");
+    await mkdir(home);
+    const lines = await write(t, home, disk, { synchronous: "FULL", rows: 2_000, filled });
+    t.is(lines[0], "written");
+    t.true(lines.includes("SQLITE_FULL"), lines.slice(-5).join());
+    const after = await write(t, home, disk, { synchronous: "FULL", rows: 3 });
+    t.true(after.includes("written"));
+    t.is((await countRows(t, home)).integrity, "ok");
+  });
+}
