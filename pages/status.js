@@ -76,6 +76,11 @@ function plot(name, value, label) {
 function showHealth(health) {
   const badge = at("status");
   if (badge.textContent !== health.status) badge.textContent = health.status;
+  const causes =
+    health.status === "failing" || health.status === "degraded"
+      ? Object.values(health.subsystems).filter(({ status }) => status === "failed")
+      : [];
+  at("cause").textContent = causes.map(({ lastError }) => lastError?.message ?? "").join(" ");
   badge.className = `badge ${statusClass[health.status] ?? ""}`;
   document.title = `${health.status} · Gatehouse`;
   at("title").textContent = `Gatehouse ${health.version} “${health.version_name}”`;

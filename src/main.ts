@@ -6,6 +6,9 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   process.exit(error.code === "EPIPE" ? 0 : 1);
 });
 
+// Nor is one of the log: what is told of its lines is in the metrics.
+process.stderr.on("error", () => undefined);
+
 // To a node SIGHUP is a wish, to other commands the end; which of them this is shows only when the modules are there.
 const hangUps: string[] = [];
 const note = (name: string): unknown => hangUps.push(name);

@@ -1,29 +1,30 @@
 /** Tells errors of a database that is away, locked, full or busy from those of a query that is wrong. */
 
-const troubles = new WeakSet();
-const busy = new WeakSet();
+/**
+ * Why a query failed that is right: the database is away, full or damaged (`unavailable`); others of this process had it
+ * for too long (`busy`); or somebody outside of it did (`locked`), which is no more than that, unless it goes on.
+ */
+export type DatabaseTrouble = "unavailable" | "busy" | "locked";
 
-/** Marks an error as one of the database being away, locked or full: whoever asks may try again. */
-export function markDatabaseTrouble(error: object): void {
-  troubles.add(error);
+const troubles = new WeakMap<object, DatabaseTrouble>();
+
+/** Marks an error as one of the database: whoever asks may try again. The last mark holds. */
+export function markDatabaseTrouble(error: object, trouble: DatabaseTrouble = "unavailable"): void {
+  troubles.set(error, trouble);
 }
 
-/** Marks an error as one of others who had the database for too long: it is well, and whoever asks may try again. */
-export function markDatabaseBusy(error: object): void {
-  troubles.add(error);
-  busy.add(error);
+/** What kind of trouble of the database was thrown; undefined for what is none. */
+export function databaseTroubleOf(thrown: unknown): DatabaseTrouble | undefined {
+  return typeof thrown === "object" && thrown !== null ? troubles.get(thrown) : undefined;
 }
 
-/** Whether what was thrown is so marked, in either way. */
+/** Whether what was thrown is trouble of the database, of any kind. */
 export function isDatabaseTrouble(thrown: unknown): boolean {
-  return isIn(troubles, thrown);
+  return databaseTroubleOf(thrown) !== undefined;
 }
 
-/** Whether what was thrown tells of a database that is busy, and of nothing worse. */
+/** Whether what was thrown tells of a database that others have for a moment, and of nothing worse. */
 export function isDatabaseBusy(thrown: unknown): boolean {
-  return isIn(busy, thrown);
-}
-
-function isIn(marked: WeakSet<object>, thrown: unknown): boolean {
-  return typeof thrown === "object" && thrown !== null && marked.has(thrown);
+  const trouble = databaseTroubleOf(thrown);
+  return trouble === "busy" || trouble === "locked";
 }

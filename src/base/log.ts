@@ -1,6 +1,7 @@
 /** The node's log: structured lines on stderr, and the two buffers that the node serves. */
 import pino, { type DestinationStream, type StreamEntry } from "pino";
-import pretty from "pino-pretty";
+import { prettyFactory } from "pino-pretty";
+import { type LogDestination, openLogDestination } from "./log-destination.js";
 import { createLogBuffers, type LogBuffers } from "./log-buffer.js";
 
 /** Levels of `--log-level`. */
@@ -29,14 +30,20 @@ export interface LoggingSettings {
 
 export interface Logging extends LogBuffers {
   readonly log: Logger;
+  /** How many lines could not be written. */
+  readonly lost: () => number;
 }
 
 /** Names of fields that never leave the process, at the top of a line or one level down. */
 const secretNames = ["signature", "authorization", "cookie", "identity", "privateKey", "seed", "password", "token"];
 
+/** One for the process, however many nodes are in it. */
+let stderr: LogDestination | undefined;
+
 export function createLogging({ level, json, destination }: LoggingSettings): Logging {
   const buffers = createLogBuffers();
-  const toTerminal = destination ?? openStderr(json);
+  stderr ??= openLogDestination(2);
+  const toTerminal = destination ?? (json || !process.stderr.isTTY ? stderr : forPeople(stderr));
   // The buffers are part of the interface: they fill at info and above, whatever level the terminal shows.
   const streams: StreamEntry[] = [{ level: "info", stream: { write: (line: string) => buffers.write(line) } }];
   if (level !== "silent") {
@@ -50,18 +57,16 @@ export function createLogging({ level, json, destination }: LoggingSettings): Lo
     },
     pino.multistream(streams),
   );
-  return { log, publicLines: () => buffers.publicLines(), diagnosticLines: () => buffers.diagnosticLines() };
+  return {
+    log,
+    publicLines: () => buffers.publicLines(),
+    diagnosticLines: () => buffers.diagnosticLines(),
+    lost: () => stderr?.lost() ?? 0,
+  };
 }
 
-/** What cannot be written is kept up to this, for the case that it can be later. */
-const mostUnwrittenBytes = 1_048_576;
-
-/** In this process and synchronous: a line is out when the call returns, also when the process dies right after. */
-function openStderr(json: boolean): DestinationStream {
-  const stderr = pino.destination({ dest: 2, sync: true, maxLength: mostUnwrittenBytes });
-  // A terminal that was closed, or a full disk, ends the log and not the node.
-  stderr.on("error", () => undefined);
-  return json || !process.stderr.isTTY
-    ? stderr
-    : pretty({ destination: stderr, sync: true, ignore: "public", translateTime: "SYS:HH:MM:ss.l" });
+/** Lines as people read them. */
+function forPeople(destination: LogDestination): DestinationStream {
+  const format = prettyFactory({ ignore: "public", translateTime: "SYS:HH:MM:ss.l" });
+  return { write: (line) => destination.write(format(line)) };
 }

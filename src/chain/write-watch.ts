@@ -2,9 +2,10 @@
  * Watches whether the database takes writes. Reads may well go on where it does not, on a full disk or behind somebody
  * else's lock, so the pending count alone does not tell. While writes to a part of it fail, one that is taken back is
  * tried again and again, so that the trouble is known to be over before anybody has to find out. Who waited too long for
- * others of this node met no trouble: the database is busy, and takes writes.
+ * others of this node met no trouble: the database is busy, and takes writes. A lock of somebody else is trouble once it
+ * has been held for a while.
  */
-import { toFailure } from "../rpc/errors.js";
+import { databaseTroubleOf, markDatabaseTrouble } from "../base/database-trouble.js";
 import type { ChainStore } from "./store.js";
 
 /** What the watch needs. */
@@ -12,6 +13,9 @@ export interface WriteWatchParts<State> {
   readonly store: ChainStore<State>;
   /** How long after a failed write the next one is tried. */
   readonly retryEveryMs: number;
+  /** How long a lock may keep writes out before that is trouble. */
+  readonly lockedForMs: number;
+  readonly nowMs: () => number;
   /** Hears when writes begin to fail (why) and when they go through again (undefined). */
   readonly onChange: (trouble: unknown) => void;
 }
@@ -23,48 +27,87 @@ export interface WatchedStore<State> {
   stop(): void;
 }
 
+/** A part of the database: that writes to another one go through says nothing of it. */
+interface Part {
+  readonly store: { tryWrite(): Promise<void> };
+  /** Since when a lock keeps writes out; undefined while none does. */
+  lockedSinceMs: number | undefined;
+  /** The next try; undefined while writes go through. */
+  timer: NodeJS.Timeout | undefined;
+}
+
 /** Puts a watch before the writes of a store. */
-export function watchWrites<State>({ store, retryEveryMs, onChange }: WriteWatchParts<State>): WatchedStore<State> {
-  const troubled = new Set<object>();
-  const timers = new Set<NodeJS.Timeout>();
+export function watchWrites<State>(parts: WriteWatchParts<State>): WatchedStore<State> {
+  const { store, retryEveryMs, lockedForMs, nowMs, onChange } = parts;
+  const troubled = new Set<Part>();
+  const watched: Part[] = [];
   let isStopped = false;
 
-  /** A watch over a part of the database: that writes to another one go through says nothing of it. */
-  function watchPart(part: { tryWrite(): Promise<void> }) {
-    let timer: NodeJS.Timeout | undefined;
-
-    async function watch<T>(write: () => Promise<T>): Promise<T> {
+  function watchPart(partStore: Part["store"]) {
+    const part: Part = { store: partStore, lockedSinceMs: undefined, timer: undefined };
+    watched.push(part);
+    return async <T>(write: () => Promise<T>): Promise<T> => {
       try {
         const result = await write();
-        settle(undefined);
+        settle(part, undefined);
         return result;
       } catch (error) {
-        if (toFailure(error).reason === "DATABASE_UNAVAILABLE") {
-          settle(error);
-        }
+        record(part, error);
         throw error;
       }
-    }
+    };
+  }
 
-    function settle(trouble: unknown): void {
-      const wasTroubled = troubled.size > 0;
-      if (trouble === undefined) {
-        troubled.delete(part);
-      } else {
-        troubled.add(part);
+  /** Other errors than those of the database, and waiting for others of this node, say nothing of it. */
+  function record(part: Part, error: unknown): void {
+    const trouble = databaseTroubleOf(error);
+    if (trouble === "locked") {
+      part.lockedSinceMs ??= nowMs();
+      if (troubled.size === 0 && nowMs() - part.lockedSinceMs < lockedForMs) {
+        tryAgain(part);
+        return;
       }
-      if (troubled.size > 0 !== wasTroubled) {
-        onChange(trouble);
-      }
-      clearTimeout(timer);
-      timers.delete(timer!);
-      if (trouble !== undefined && !isStopped) {
-        timer = setTimeout(() => void watch(() => part.tryWrite()).catch(() => undefined), retryEveryMs);
-        timers.add(timer);
+      markDatabaseTrouble(error as object);
+    }
+    if (trouble === "locked" || trouble === "unavailable") {
+      settle(part, error);
+    }
+  }
+
+  function settle(part: Part, trouble: unknown): void {
+    const wasTroubled = troubled.size > 0;
+    clearTimeout(part.timer);
+    part.timer = undefined;
+    if (trouble === undefined) {
+      part.lockedSinceMs = undefined;
+      troubled.delete(part);
+    } else {
+      troubled.add(part);
+      tryAgain(part);
+    }
+    if (troubled.size > 0 !== wasTroubled) {
+      onChange(trouble);
+    }
+  }
+
+  function tryAgain(part: Part): void {
+    if (!isStopped) {
+      clearTimeout(part.timer);
+      part.timer = setTimeout(() => void retry(part), retryEveryMs);
+    }
+  }
+
+  /** Whatever it ends with, the next one comes, until one goes through. */
+  async function retry(part: Part): Promise<void> {
+    try {
+      await part.store.tryWrite();
+      settle(part, undefined);
+    } catch (error) {
+      record(part, error);
+      if (part.timer !== undefined) {
+        tryAgain(part);
       }
     }
-
-    return watch;
   }
 
   const watchBlocks = watchPart(store);
@@ -81,7 +124,7 @@ export function watchWrites<State>({ store, retryEveryMs, onChange }: WriteWatch
     },
     stop() {
       isStopped = true;
-      timers.forEach((timer) => clearTimeout(timer));
+      watched.forEach(({ timer }) => clearTimeout(timer));
     },
   };
 }

@@ -69,7 +69,7 @@ function describe(health: HealthBody): string[] {
   ].filter((part) => part !== "");
   const beat = loop.heartbeat_age_s === null ? "no tick yet" : `last tick ${duration(loop.heartbeat_age_s)} ago`;
   return [
-    `${paint(["bold", colours[health.status]], health.status)}   ${health.version} "${health.version_name}", up ${duration(health.uptime_s)}`,
+    ...headline(health),
     "",
     ...table([
       ["", ""],
@@ -102,6 +102,28 @@ function describe(health: HealthBody): string[] {
       ]),
     ]),
   ];
+}
+
+/** The status, and what it is for where it is not well. */
+function headline(health: HealthBody): string[] {
+  const { status, version, version_name: name, uptime_s: uptimeS } = health;
+  const causes = causesOf(health);
+  const word = paint(["bold", colours[status]], status);
+  const rest = `${version} "${name}", up ${duration(uptimeS)}`;
+  return causes.length === 0 ? [`${word}   ${rest}`] : [`${word}   ${causes.join(" ")}`, rest];
+}
+
+/** Why a node is failing or degraded: what its failed subsystems say. */
+function causesOf({ status, subsystems }: HealthBody): string[] {
+  return status === "failing" || status === "degraded"
+    ? Object.values(subsystems).flatMap(({ status: state, lastError }) =>
+        state === "failed" && lastError !== null ? [asSentence(lastError.message)] : [],
+      )
+    : [];
+}
+
+function asSentence(message: string): string {
+  return /[.!?]$/.test(message) ? message : `${message}.`;
 }
 
 function describeExtra({ extra, lastError }: SubsystemBody): string {

@@ -15,6 +15,8 @@ export async function runUntilSignal(
   start: (signal: AbortSignal) => Promise<() => Promise<void>>,
   onHangUp?: () => void,
 ): Promise<never> {
+  // Whoever read its output may go; what runs goes on.
+  process.stdout.removeAllListeners("error").on("error", () => undefined);
   const controller = new AbortController();
   const { signal } = controller;
   const stopAt = (name: keyof typeof signalNumbers): void => {

@@ -1,11 +1,14 @@
 /** The two pools of a part of a database, whatever the engine: connections for reads, and the one for writes. */
 import knex, { type Knex } from "knex";
 import type { DatabaseError, DatabasePart, Queries } from "./database.js";
+import { createPulse, type Pulse } from "./pulse.js";
 import { createQueries, type EngineWords, runTransaction } from "./queries.js";
 
 /** What an engine's pools are made of. */
 export interface ConnectionsParts {
   readonly words: EngineWords;
+  /** Left out where all queries run over these pools. */
+  readonly pulse?: Pulse;
   /** Settings of knex, without the size of the pool. */
   readonly settings: Knex.Config;
   /** Connections for reads. */
@@ -36,7 +39,7 @@ export interface Connections extends DatabasePart {
  * @throws DatabaseError
  */
 export async function openConnections(parts: ConnectionsParts): Promise<Connections> {
-  const { words, settings, readers, question, explain, prepare } = parts;
+  const { words, pulse = createPulse(), settings, readers, question, explain, prepare } = parts;
   const open = (connections: number): Knex =>
     knex({
       ...settings,
@@ -54,11 +57,14 @@ export async function openConnections(parts: ConnectionsParts): Promise<Connecti
     await close();
     throw explain(error);
   }
-  const written = { ...words, isBusy: () => isInUse(writer) };
+  // Where all those who read wait, and nobody is answered, it is the database that is waited for.
+  const read = { ...words, pulse, isBusy: () => isInUse(reader) && pulse.silentMs() < acquireWithinMs };
+  const written = { ...words, pulse, isBusy: () => isInUse(writer) };
   return {
-    read: createQueries(reader, words, prepare),
+    read: createQueries(reader, read, prepare),
     write: createQueries(writer, written),
     transaction: (work) => runTransaction(writer, written, work),
+    silentMs: () => pulse.silentMs(),
     close,
   };
 }

@@ -53,6 +53,11 @@ export interface DatabasePart {
   readonly write: Queries;
   /** Runs work in one transaction of the writer: all of its changes are stored, or none when it throws. */
   readonly transaction: <T>(work: (db: DatabaseTransaction) => Promise<T>) => Promise<T>;
+  /**
+   * How long queries have waited without an answer to any of them, 0 while none waits: a database that is busy answers
+   * some, and one that hangs none.
+   */
+  readonly silentMs: () => number;
 }
 
 /** An open database. */

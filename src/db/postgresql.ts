@@ -19,6 +19,8 @@ export async function openPostgresql(url: string): Promise<Connections> {
       dialect: dialects.postgresql,
       // Connection, resources, shutdown, or no word of the server at all; not a query that is wrong.
       isTrouble: (code) => code === undefined || /^(08|53|57|58|E[A-Z])/.test(code),
+      // Locks that were not to be had, and transactions that met in a way that only one of them could go on.
+      isLocked: (code) => /^(55P03|40001|40P01)$/.test(code ?? ""),
     },
     settings: {
       client: "pg",

@@ -1,17 +1,25 @@
 /** Runs what the query builder builds: the one place where a query meets the database and its errors are looked at. */
 import type { Knex } from "knex";
 import type { EventEmitter } from "node:events";
-import { markDatabaseBusy, markDatabaseTrouble } from "../base/database-trouble.js";
+import { isDatabaseTrouble, markDatabaseTrouble } from "../base/database-trouble.js";
 import type { DatabaseTransaction, Lane, PreparedQuery, Queries, Query } from "./database.js";
 import type { Dialect } from "./dialects.js";
+import type { Pulse } from "./pulse.js";
 
 /** What is special about an engine. */
 export interface EngineWords {
   readonly dialect: Dialect;
-  /** Whether a query that fails with this code failed because the database is away, locked, full or damaged. */
+  /** Whether a query that fails with this code failed because the database is away, full or damaged. */
   readonly isTrouble: (code: string | undefined) => boolean;
-  /** Whether a query that waits for a connection waits for another one of this process; false where it is left out. */
-  readonly isBusy?: () => boolean;
+  /** Whether it failed because somebody else has locked what it needs. */
+  readonly isLocked: (code: string | undefined) => boolean;
+}
+
+/** The connections that queries run over. */
+export interface ConnectionWords extends EngineWords {
+  /** Whether a query that waits for a connection waits for another one of this process. */
+  readonly isBusy: () => boolean;
+  readonly pulse: Pulse;
 }
 
 /**
@@ -19,7 +27,7 @@ export interface EngineWords {
  *
  * @param prepare how the engine prepares queries; where it does not, they run like any other.
  */
-export function createQueries(knex: Knex, words: EngineWords, prepare?: Queries["prepare"]): Queries {
+export function createQueries(knex: Knex, words: ConnectionWords, prepare?: Queries["prepare"]): Queries {
   const rows = async <Row>(query: Query): Promise<Row[]> => rowsOf<Row>(await settle(query, words));
   return {
     dialect: words.dialect,
@@ -43,7 +51,7 @@ export function createQueries(knex: Knex, words: EngineWords, prepare?: Queries[
 /** Runs work in one transaction, which it commits, or rolls back when the work throws. */
 export async function runTransaction<T>(
   knex: Knex,
-  words: EngineWords,
+  words: ConnectionWords,
   work: (db: DatabaseTransaction) => Promise<T>,
 ): Promise<T> {
   const progress: { stage: Stage; thrown?: unknown } = { stage: knex.isTransaction === true ? "sent" : "waiting" };
@@ -58,16 +66,18 @@ export async function runTransaction<T>(
       }
     });
   } catch (error) {
-    // What the work throws is its own; here it could not be begun, or not be ended.
-    if (error !== progress.thrown) {
-      explain(error as Error, progress.stage, words);
+    // An engine in trouble may have taken everything back by itself, and then has nothing left to take back.
+    if (error === progress.thrown || isDatabaseTrouble(progress.thrown)) {
+      throw progress.thrown;
     }
+    // What the work throws is its own; here it could not be begun, or not be ended.
+    explain(error as Error, progress.stage, words);
     throw error;
   }
 }
 
 /** Queries of one attempt are known by their time alone, so there is no other one meanwhile. */
-function createAttempt(transaction: Knex.Transaction, words: EngineWords): DatabaseTransaction["attempt"] {
+function createAttempt(transaction: Knex.Transaction, words: ConnectionWords): DatabaseTransaction["attempt"] {
   let isUnderWay = false;
   return async (work) => {
     if (isUnderWay) {
@@ -85,24 +95,30 @@ function createAttempt(transaction: Knex.Transaction, words: EngineWords): Datab
 /** How far a query came: it waited for a connection, it was being built, or the engine had it. */
 type Stage = "waiting" | "building" | "sent";
 
-async function settle(query: Query, words: EngineWords): Promise<unknown> {
+async function settle(query: Query, words: ConnectionWords): Promise<unknown> {
   let stage: Stage = "waiting";
   const events = query as unknown as EventEmitter;
   events.once("start", () => (stage = "building"));
   events.once("query", () => (stage = "sent"));
   try {
-    return await query;
+    return await words.pulse.count(Promise.resolve(query), (error) => stage === "sent" && !words.isTrouble(codeOf(error)));
   } catch (error) {
     explain(error as Error, stage, words);
     throw error;
   }
 }
 
+function codeOf(error: unknown): string | undefined {
+  return (error as NodeJS.ErrnoException).code;
+}
+
 /** Marks an error when it is trouble of the database, and takes the values of the query out of it. */
-function explain(error: NodeJS.ErrnoException, stage: Stage, { isTrouble, isBusy }: EngineWords): void {
-  if (stage === "waiting" && isBusy?.() === true) {
-    markDatabaseBusy(error);
-  } else if (stage === "waiting" || (stage === "sent" && isTrouble(error.code))) {
+function explain(error: NodeJS.ErrnoException, stage: Stage, { isTrouble, isLocked, isBusy }: ConnectionWords): void {
+  if (stage === "waiting") {
+    markDatabaseTrouble(error, isBusy() ? "busy" : "unavailable");
+  } else if (stage === "sent" && isLocked(error.code)) {
+    markDatabaseTrouble(error, "locked");
+  } else if (stage === "sent" && isTrouble(error.code)) {
     markDatabaseTrouble(error);
   }
   withoutQuery(error);

@@ -4,11 +4,12 @@
  */
 import { dirname } from "node:path";
 import sqlite3, { type Database as SqliteConnection, type Statement } from "sqlite3";
-import { markDatabaseTrouble } from "../base/database-trouble.js";
+import { isDatabaseTrouble, markDatabaseTrouble } from "../base/database-trouble.js";
 import { claimFile, closeFile, makePrivateDirectory } from "../base/private-files.js";
 import { type Connections, openConnections } from "./connections.js";
 import { DatabaseError, type Lane, type PreparedQuery } from "./database.js";
 import { dialects } from "./dialects.js";
+import { createPulse, type Pulse } from "./pulse.js";
 
 /** Connections for reads. */
 const readers = 2;
@@ -31,12 +32,14 @@ export async function openSqlite(path: string): Promise<Connections> {
   // SQLite gives the files that it makes beside it the mode of this one.
   await claimFile(path);
   await Promise.all(["-wal", "-shm"].map((suffix) => closeFile(`${path}${suffix}`)));
+  const pulse = createPulse();
   const lanes: Record<Lane, Statements> = {
-    point: createStatements(path, 1, mappedBytes),
-    list: createStatements(path, listReaders, 0),
+    point: createStatements({ path, mmapBytes: mappedBytes, pulse }, 1),
+    list: createStatements({ path, mmapBytes: 0, pulse }, listReaders),
   };
   const connections = await openConnections({
-    words: { dialect: dialects.sqlite, isTrouble },
+    words: { dialect: dialects.sqlite, isTrouble, isLocked },
+    pulse,
     settings: {
       client: "sqlite3",
       connection: { filename: path },
@@ -64,9 +67,13 @@ export async function openSqlite(path: string): Promise<Connections> {
   };
 }
 
-/** Away, locked, full or damaged; not a query that is wrong. */
+/** Away, full or damaged; not a query that is wrong. */
 function isTrouble(code: string | undefined): boolean {
-  return /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|CORRUPT|NOTADB)/.test(code ?? "");
+  return /^SQLITE_(FULL|IOERR|CANTOPEN|READONLY|CORRUPT|NOTADB)/.test(code ?? "");
+}
+
+function isLocked(code: string | undefined): boolean {
+  return /^SQLITE_(BUSY|LOCKED)/.test(code ?? "");
 }
 
 /** Queries that are compiled once on each of their connections; knex compiles every query anew. */
@@ -75,9 +82,15 @@ interface Statements {
   close(): Promise<void>;
 }
 
-/** @param mmapBytes - How much of the file is read from the page cache in place. */
-function createStatements(path: string, connections: number, mmapBytes: number): Statements {
-  const opened = Array.from({ length: connections }, () => createReader(path, mmapBytes));
+interface ReaderParts {
+  readonly path: string;
+  /** How much of the file is read from the page cache in place. */
+  readonly mmapBytes: number;
+  readonly pulse: Pulse;
+}
+
+function createStatements(parts: ReaderParts, connections: number): Statements {
+  const opened = Array.from({ length: connections }, () => createReader(parts));
   return {
     prepare<Row>(text: string): PreparedQuery<Row> {
       return (...values) =>
@@ -92,7 +105,7 @@ function createStatements(path: string, connections: number, mmapBytes: number):
 }
 
 /** One connection, opened when it is first needed. */
-function createReader(path: string, mmapBytes: number) {
+function createReader({ path, mmapBytes, pulse }: ReaderParts) {
   let connection: Promise<SqliteConnection> | undefined;
   const statements = new Map<string, Promise<Statement>>();
   let pending = 0;
@@ -132,7 +145,8 @@ function createReader(path: string, mmapBytes: number) {
           statements.set(text, statement);
         }
         const compiled = await statement;
-        return await settled<Row[]>((done) => compiled.all(values, done));
+        const found = settled<Row[]>((done) => compiled.all(values, done));
+        return await pulse.count(found, (error) => !isDatabaseTrouble(error));
       } finally {
         pending--;
       }
@@ -157,7 +171,9 @@ function settled<T = void>(
         resolve(value as T);
         return;
       }
-      if (isTrouble(error.code)) {
+      if (isLocked(error.code)) {
+        markDatabaseTrouble(error, "locked");
+      } else if (isTrouble(error.code)) {
         markDatabaseTrouble(error);
       }
       reject(error);

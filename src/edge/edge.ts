@@ -16,7 +16,7 @@ import { createOverload, defaultOverload, type OverloadBounds } from "./overload
 import { createPlaces } from "./places.js";
 import { bytesPerRequest, createRateLimit, type RateLimitCounts } from "./rate-limit.js";
 import { createStreams, defaultStreams, type StreamBounds } from "./streams.js";
-import { createTelling } from "./telling.js";
+import { createTelling, type EndedRequest, isStream } from "./telling.js";
 
 export interface EdgeSettings extends IdentitySettings {
   /** CIDR ranges of proxies whose forwarding headers are believed. */
@@ -30,7 +30,7 @@ export interface EdgeSettings extends IdentitySettings {
   readonly connections?: ConnectionBounds;
   readonly streams?: StreamBounds;
   readonly bytes?: ByteBounds;
-  readonly onSettled?: (request: Omit<AccessLine, "address">, arrival: Arrival) => void;
+  readonly onSettled?: (request: EndedRequest, arrival: Arrival) => void;
   /** Takes a line for an answered request, so many a second. */
   readonly onAccess: (line: AccessLine) => void;
   /** Hears, at most once a second, that an address is shut out for a while, since it only does harm. */
@@ -103,22 +103,22 @@ export function createEdge(settings: EdgeSettings): Edge {
       const { connection } = arrival;
       const address = clientAddress(connection.remoteAddress, (name) => arrival.header(name));
       lookForProxies(arrival, address);
-      const isStream = method !== undefined && method.desc.methodKind !== "unary";
+      const isOpenEnded = isStream(method);
       const isProbe = method?.isProbe === true;
       const account = accounts.of(networkOf(address));
       try {
         let headers = noHeaders;
-        if (isStream || !isProbe) {
+        if (isOpenEnded || !isProbe) {
           overload.check(places.activeRequests);
           if (!isExempt(address)) {
             headers = strikeRefused(arrival, address, () => rateLimit.count(address));
           }
         }
         const identity = connection.provenIdentity ?? identify((name) => arrival.header(name));
-        strikeRefused(arrival, address, () => places.take({ connection, account, isStream, isProbe }));
+        strikeRefused(arrival, address, () => places.take({ connection, account, isStream: isOpenEnded, isProbe }));
         const caller = { address, identity };
         const entered = { arrival, protocol, method, startMs };
-        const lease = new EdgeLease(entered, caller, headers, isStream, account, leasing);
+        const lease = new EdgeLease(entered, caller, headers, isOpenEnded, account, leasing);
         arrival.onClose(() => lease.end());
         return lease;
       } catch (error) {

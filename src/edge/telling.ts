@@ -5,8 +5,14 @@ import type { ServedMethod } from "../rpc/service.js";
 import { type AccessLine, createAccessLog } from "./access-log.js";
 import type { Entered } from "./lease.js";
 
+/** A request that has ended. */
+export interface EndedRequest extends Omit<AccessLine, "address"> {
+  /** It was open for as long as its caller liked. */
+  readonly isStream: boolean;
+}
+
 export interface TellingParts {
-  readonly onSettled?: ((request: Omit<AccessLine, "address">, arrival: Arrival) => void) | undefined;
+  readonly onSettled?: ((request: EndedRequest, arrival: Arrival) => void) | undefined;
   readonly onAccess: (line: AccessLine) => void;
 }
 
@@ -30,9 +36,14 @@ export function createTelling({ onSettled, onAccess }: TellingParts): Tell {
       code,
       latencyMs: Math.round((endMs - startMs) * 1000) / 1000,
     });
-    onSettled?.(describe(), arrival);
+    onSettled?.({ ...describe(), isStream: isStream(entered.method) }, arrival);
     (code === "CANCELLED" ? logCancelled : logAnswered)(() => ({ ...describe(), address }));
   };
+}
+
+/** Whether calls of this method are streams, from either side. */
+export function isStream(method: ServedMethod | undefined): boolean {
+  return method !== undefined && method.desc.methodKind !== "unary";
 }
 
 const rpcNames = new WeakMap<ServedMethod, string>();

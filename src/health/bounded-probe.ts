@@ -3,6 +3,8 @@
  * hangs costs one second. There is never more than one query under way; one that hangs is waited for by nobody, and
  * when it answers after all, its answer counts again.
  */
+import { isDatabaseBusy } from "../base/database-trouble.js";
+import { messageOf } from "../base/message-of.js";
 
 /** A value that is known, or null while it cannot be obtained. */
 export interface BoundedProbe {
@@ -17,8 +19,18 @@ export interface BoundedProbeParts {
   /** How long an answer is waited for. */
   readonly timeoutMs: number;
   readonly nowMs: () => number;
-  /** Hears when the value becomes known (undefined) or unknown (why). */
+  /**
+   * Whether whoever is asked answers nothing at all, when the time is up: then the value is unknown. Who answers others
+   * meanwhile is busy, and the last value goes on.
+   */
+  readonly isSilent: () => boolean;
+  /** Hears when the value becomes known (undefined) or unknown (why: a code, or words), and when that becomes another why. */
   readonly onChange: (problem: string | undefined) => void;
+}
+
+/** The database's code; what it says where there is none. */
+function problemOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? messageOf(error);
 }
 
 /** A query that hung this long is given up, so that a connection lost without a word is replaced. */
@@ -26,7 +38,7 @@ const abandonAfterMs = 30_000;
 
 /** Builds a probe. Nothing is asked before the first read. */
 export function createBoundedProbe(parts: BoundedProbeParts): BoundedProbe {
-  const { query, maxAgeMs, timeoutMs, nowMs, onChange } = parts;
+  const { query, maxAgeMs, timeoutMs, nowMs, isSilent, onChange } = parts;
   let value: number | null = null;
   let takenAtMs = -Infinity;
   let problem: string | undefined;
@@ -37,25 +49,36 @@ export function createBoundedProbe(parts: BoundedProbeParts): BoundedProbe {
   function settle(result: number | null, newProblem: string | undefined): number | null {
     value = result;
     takenAtMs = nowMs();
-    if ((newProblem === undefined) !== (problem === undefined)) {
+    const hasChanged = newProblem !== problem;
+    problem = newProblem;
+    if (hasChanged) {
       onChange(newProblem);
     }
-    problem = newProblem;
     return result;
+  }
+
+  function settleLate(): number | null {
+    return value !== null && !isSilent() ? settle(value, undefined) : settle(null, `no answer within ${timeoutMs} ms`);
   }
 
   function ask(): Promise<number | null> {
     const mine = ++generation;
     queryStartedAtMs = nowMs();
+    let isOver = false;
     return new Promise((resolve) => {
-      const timer = setTimeout(() => {
-        waiting = undefined;
-        resolve(settle(null, `no answer within ${timeoutMs} ms`));
-      }, timeoutMs);
+      // What has come while this process was at something else is looked at first.
+      const giveUp = (): void => {
+        if (!isOver && mine === generation) {
+          waiting = undefined;
+          resolve(settleLate());
+        }
+      };
+      const timer = setTimeout(() => setImmediate(() => setImmediate(giveUp)), timeoutMs);
       const finish = (result: number | null, newProblem: string | undefined): void => {
         if (mine !== generation) {
           return;
         }
+        isOver = true;
         clearTimeout(timer);
         queryStartedAtMs = undefined;
         waiting = undefined;
@@ -65,7 +88,8 @@ export function createBoundedProbe(parts: BoundedProbeParts): BoundedProbe {
         .then(query)
         .then(
           (result) => finish(result, undefined),
-          (error: unknown) => finish(null, error instanceof Error ? error.message : String(error)),
+          (error: unknown) =>
+            isDatabaseBusy(error) && value !== null ? finish(value, undefined) : finish(null, problemOf(error)),
         );
     });
   }
@@ -79,7 +103,7 @@ export function createBoundedProbe(parts: BoundedProbeParts): BoundedProbe {
         return waiting;
       }
       if (queryStartedAtMs !== undefined && nowMs() - queryStartedAtMs < abandonAfterMs) {
-        return null;
+        return settleLate();
       }
       waiting = ask();
       return waiting;

@@ -1,5 +1,6 @@
 /** Counts what nobody caught. The process goes on: one bad request must not take the node down, but it must show. */
 import { messageOf } from "../base/message-of.js";
+import { createTroubleLog, type TroubleLogParts } from "../base/trouble-log.js";
 
 export interface ErrorEvent {
   readonly atMs: bigint;
@@ -53,13 +54,18 @@ export function countProcessErrors(errors: ProcessErrors): () => void {
 }
 
 /** Counts and logs the uncaught errors of this process from now on, and keeps it running. */
-export function watchProcess(errors: ProcessErrors, log: { error(fields: object, message: string): void }): void {
-  process.on("uncaughtException", (error) => {
-    errors.count("uncaughtException", error);
-    log.error({ err: error }, "Uncaught exception");
-  });
-  process.on("unhandledRejection", (reason) => {
-    errors.count("unhandledRejection", reason);
-    log.error({ err: reason }, "Unhandled rejection");
-  });
+export function watchProcess(errors: ProcessErrors, log: TroubleLogParts["log"]): void {
+  const watch = (kind: "uncaughtException" | "unhandledRejection", message: string): void => {
+    const troubles = createTroubleLog({ log, fields: {}, message });
+    process.on(kind, (error: unknown) => {
+      errors.count(kind, error);
+      try {
+        troubles.failed(error);
+      } catch {
+        // What is thrown here would end the process.
+      }
+    });
+  };
+  watch("uncaughtException", "Uncaught exception");
+  watch("unhandledRejection", "Unhandled rejection");
 }

@@ -10,9 +10,12 @@ export interface SharedSubsystem {
 
 export function shareSubsystem(subsystems: Subsystems, name: SubsystemName): SharedSubsystem {
   const troubles = new Map<string, string>();
+  /** As it was before the first trouble. */
+  let before = subsystems.get(name);
   return {
     tell(party, trouble) {
       if (trouble !== undefined) {
+        before = troubles.size === 0 ? subsystems.get(name) : before;
         troubles.set(party, trouble);
       } else if (!troubles.delete(party)) {
         // Whoever was well all along changes nothing.
@@ -20,7 +23,12 @@ export function shareSubsystem(subsystems: Subsystems, name: SubsystemName): Sha
       }
       const [first] = troubles;
       if (first === undefined) {
-        subsystems.set(name, { status: SubsystemStatus.READY });
+        // What was left out has not come by that.
+        const { status, extra } = before;
+        subsystems.set(
+          name,
+          status === SubsystemStatus.SKIPPED ? { status, ...(extra && { extra }) } : { status: SubsystemStatus.READY },
+        );
       } else {
         const [source, message] = first;
         subsystems.set(name, { status: SubsystemStatus.FAILED, error: { message, source } });

@@ -12,20 +12,44 @@ export interface Metrics {
   text(): Promise<string>;
 }
 
-/** Builds the metrics; their sources are taken each time that they are asked for. */
+/** What a table may tell of the metrics themselves, beside what its sources tell. */
+export interface Reading {
+  readonly reading: {
+    /** How many values could not be read, or not in time. */
+    unread(): number;
+  };
+}
+
+/** How long the value of one metric may take, as whoever asks for them all does not wait for ever. */
+const readWithinMs = 1_000;
+
+/**
+ * Builds the metrics; their sources are taken each time that they are asked for. A value that cannot be read stays as it
+ * was, and is left out where there was none: the others are told all the same.
+ *
+ * @param onUnread hears why a value could not be read.
+ */
 export function createMetrics<Sources>(
-  table: readonly Metric<Sources>[],
+  table: readonly Metric<Sources & Reading>[],
   takeSources: () => Promise<Sources>,
+  onUnread: (name: string, error: unknown) => void,
 ): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  const readers: ((sources: Sources) => Promise<void>)[] = [];
+  const readers: ((sources: Sources & Reading) => Promise<void>)[] = [];
+  let unread = 0;
   const counters: ((request: SettledRequest) => void)[] = [];
   for (const row of table) {
     if ("perRequest" in row) {
       counters.push(registerPerRequest(row, registry));
     } else {
-      readers.push(registerRead(row, registry));
+      const read = inTime(registerRead(row, registry));
+      readers.push((sources) =>
+        read(sources).catch((error: unknown) => {
+          unread++;
+          onUnread(row.name, error);
+        }),
+      );
     }
   }
 
@@ -37,10 +61,27 @@ export function createMetrics<Sources>(
       }
     },
     async text() {
-      const sources = await takeSources();
+      const sources = { ...(await takeSources()), reading: { unread: () => unread } };
       await Promise.all(readers.map((read) => read(sources)));
       return await registry.metrics();
     },
+  };
+}
+
+/** A read that is never waited for longer than that, and not begun again while it is under way. */
+function inTime<Sources>(read: (sources: Sources) => Promise<void>): (sources: Sources) => Promise<void> {
+  let underWay: Promise<void> | undefined;
+  return async (sources) => {
+    underWay ??= read(sources).finally(() => (underWay = undefined));
+    let timer: NodeJS.Timeout | undefined;
+    const tooLate = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error(`no answer within ${readWithinMs} ms`)), readWithinMs);
+    });
+    try {
+      await Promise.race([underWay, tooLate]);
+    } finally {
+      clearTimeout(timer);
+    }
   };
 }
 
@@ -53,10 +94,17 @@ function registerPerRequest(row: RequestMetric, registry: Registry): (request: S
   };
   if (row.type === "histogram") {
     const histogram = new Histogram({ ...common, buckets: [...buckets] });
-    return (request) => histogram.observe(labelsOf(request), perRequest(request));
+    return (request) => tell(request, (labels, value) => histogram.observe(labels, value));
   }
   const counter = new Counter(common);
-  return (request) => counter.inc(labelsOf(request), perRequest(request));
+  return (request) => tell(request, (labels, value) => counter.inc(labels, value));
+
+  function tell(request: SettledRequest, add: (labels: Record<string, string>, value: number) => void): void {
+    const value = perRequest(request);
+    if (value !== undefined) {
+      add(labelsOf(request), value);
+    }
+  }
 }
 
 function registerRead<Sources>(row: ReadMetric<Sources>, registry: Registry): (sources: Sources) => Promise<void> {
@@ -64,14 +112,23 @@ function registerRead<Sources>(row: ReadMetric<Sources>, registry: Registry): (s
   const common = { name, help, labelNames: labels, registers: [registry] };
   if (row.type === "gauge") {
     const gauge = new Gauge(common);
+    begin(gauge, labels);
     return async (sources) => visit(await value(sources), labels, {}, (own, number) => gauge.set(own, number));
   }
   const counter = new Counter(common);
+  begin(counter, labels);
   return async (sources) => {
     const values = await value(sources);
     counter.reset();
     visit(values, labels, {}, (own, number) => counter.inc(own, number));
   };
+}
+
+/** The library begins what has no labels with a 0, which nobody has read. */
+function begin(metric: Gauge | Counter, labels: readonly string[]): void {
+  if (labels.length === 0) {
+    metric.remove();
+  }
 }
 
 /** Tells of every number, with its labels. */

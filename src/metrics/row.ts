@@ -23,7 +23,8 @@ export interface RequestMetric extends Row {
   readonly labels: readonly RequestLabel[];
   /** Upper bounds of a histogram. */
   readonly buckets?: readonly number[];
-  readonly perRequest: (request: SettledRequest) => number;
+  /** Undefined for a request that it does not count. */
+  readonly perRequest: (request: SettledRequest) => number | undefined;
 }
 
 type RequestLabel = "protocol" | "rpc" | "code";

@@ -7,4 +7,5 @@ export interface SettledRequest {
   readonly rpc: string | undefined;
   readonly code: Outcome;
   readonly latencyMs: number;
+  readonly isStream: boolean;
 }

@@ -5,6 +5,7 @@
  */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type HealthSnapshotSchema, HealthStatus, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import type { Reading } from "./metrics.js";
 import { type Metric, readRow } from "./row.js";
 
 /** What values are read from: the health as the contract shows it, and parts of the node, as far as rows need them. */
@@ -29,6 +30,7 @@ export interface Sources {
       readonly blockedIps: number;
     };
   };
+  readonly logLines: { lost(): number };
 }
 
 interface MempoolStats {
@@ -41,11 +43,11 @@ interface Root {
   readonly leafCount: number;
 }
 
-const gauge = readRow<Sources>("gauge");
-const counter = readRow<Sources>("counter");
+const gauge = readRow<Sources & Reading>("gauge");
+const counter = readRow<Sources & Reading>("counter");
 
 /** The rows, in the order of the page. */
-export const nodeMetrics: readonly Metric<Sources>[] = [
+export const nodeMetrics: readonly Metric<Sources & Reading>[] = [
   {
     name: "gatehouse_requests_total",
     help: "Requests by protocol, rpc and outcome: OK, the reason of the failure, or CANCELLED where the caller left before the answer.",
@@ -55,11 +57,19 @@ export const nodeMetrics: readonly Metric<Sources>[] = [
   },
   {
     name: "gatehouse_request_duration_seconds",
-    help: "Time from the arrival of a request to its answer.",
+    help: "Time from the arrival of a request to its answer, streams apart.",
     type: "histogram",
     labels: ["protocol", "rpc"],
     buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
-    perRequest: ({ latencyMs }) => latencyMs / 1000,
+    perRequest: ({ latencyMs, isStream }) => (isStream ? undefined : latencyMs / 1000),
+  },
+  {
+    name: "gatehouse_stream_duration_seconds",
+    help: "Time that a stream was open.",
+    type: "histogram",
+    labels: ["protocol", "rpc"],
+    buckets: [0.1, 1, 10, 60, 600, 3600, 36_000],
+    perRequest: ({ latencyMs, isStream }) => (isStream ? latencyMs / 1000 : undefined),
   },
 
   gauge("gatehouse_info", "The node's version; always 1.", ["version", "version_name"], ({ health }) => ({
@@ -204,6 +214,18 @@ export const nodeMetrics: readonly Metric<Sources>[] = [
     "Addresses that are over their limit.",
     [],
     ({ edge }) => edge.stats().blockedIps,
+  ),
+  counter(
+    "gatehouse_log_lines_lost_total",
+    "Lines of the log that could not be written: on a full disk, or to a reader that is gone or too slow.",
+    [],
+    ({ logLines }) => logLines.lost(),
+  ),
+  counter(
+    "gatehouse_metrics_unread_total",
+    "Values of these metrics that could not be read, or not within a second: they stay as they were.",
+    [],
+    ({ reading }) => reading.unread(),
   ),
 ];
 

@@ -124,10 +124,10 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .part({
     name: "health",
-    needs: ["core", "store", "network"],
+    needs: ["core", "database", "store", "chainHealth", "network"],
     provides: ["health"],
-    run: ({ core, store, network }) => ({
-      health: createNodeHealth(core, { store, mainLoop: network.mainLoop, isAccepting: network.isAccepting }),
+    run: ({ core, network: { mainLoop, isAccepting }, ...parts }) => ({
+      health: createNodeHealth(core, { ...parts, mainLoop, isAccepting }),
     }),
   })
   .part({

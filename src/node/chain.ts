@@ -10,7 +10,7 @@ import type { Genesis } from "../chain/genesis.js";
 import { createSealer } from "../chain/sealer.js";
 import type { SignedHeaders } from "../chain/signed-headers.js";
 import { type Mempool, openMempool } from "../chain/mempool.js";
-import type { ChainHead, ChainStore, MempoolView } from "../chain/store.js";
+import type { ChainHead, ChainStore, MempoolStore, MempoolView } from "../chain/store.js";
 import { watchWrites } from "../chain/write-watch.js";
 import { readWritersFile } from "../config/writers-file.js";
 import type { Database } from "../db/database.js";
@@ -20,6 +20,7 @@ import { createCheckThreads } from "./check-threads.js";
 import { createEffects, type State, stateIn } from "./effects.js";
 import { repeat } from "../base/repeat.js";
 import { StartError } from "../base/start-error.js";
+import { createTroubleLog } from "../base/trouble-log.js";
 import { createProgramCache } from "../storage/program-cache.js";
 import { createProgramStore } from "../storage/program-store.js";
 import type { Programs } from "../storage/programs.js";
@@ -38,6 +39,8 @@ import { createZkChanges } from "../zk/write.js";
 const followEveryMs = 500;
 /** How often a write is tried while the database takes none. */
 const retryWriteEveryMs = 1_000;
+/** How long somebody else's lock may keep writes out before the database counts as one that takes none. */
+const lockedForMs = 10_000;
 /** How often a sealing node looks for pending transactions. */
 const sealEveryMs = 250;
 /** How long it may get nowhere before that is a failure. */
@@ -100,6 +103,8 @@ async function createWriterChain(
   const watched = watchWrites({
     store,
     retryEveryMs: retryWriteEveryMs,
+    lockedForMs,
+    nowMs: () => performance.now(),
     onChange: (trouble) => bus.emit("writesChanged", { trouble: trouble === undefined ? undefined : codeOf(trouble) }),
   });
   onStop("the watch over writes", () => watched.stop());
@@ -164,10 +169,20 @@ async function openNodeMempool(
   store: ChainStore<State>,
   genesis: Genesis | undefined,
 ): Promise<Mempool> {
-  const onError = (error: unknown): void =>
-    log.warn({ subsystem: "chain", err: error }, "The mempool could not be stored; it is tried again");
+  const troubles = createTroubleLog({
+    log,
+    level: "warn",
+    fields: { subsystem: "chain" },
+    message: "The mempool could not be stored; it is tried again",
+    over: "The mempool is stored again",
+  });
+  const onError = (error: unknown): void => troubles.failed(error);
+  const settle: MempoolStore["settle"] = async (settled) => {
+    await store.mempool.settle(settled);
+    troubles.well();
+  };
   const mempool = await openMempool({
-    store,
+    store: { ...store, mempool: { ...store.mempool, settle } },
     rates: {
       bytes: config.senderBytesPerMinute,
       programs: config.senderProgramsPerMinute,
@@ -199,15 +214,26 @@ function createReaderChain({ log, onStop }: NodeCore, { store, head }: NodeChain
   if (head === undefined) {
     throw new StartError("The database holds no chain that can be followed; start the node that writes to it first.");
   }
-  const reader = createChainReader(store, head, followEveryMs, (error) =>
-    log.warn({ subsystem: "chain", err: error }, "The newest block cannot be read"),
-  );
+  const troubles = createTroubleLog({
+    log,
+    level: "warn",
+    fields: { subsystem: "chain" },
+    message: "The newest block cannot be read",
+    over: "The newest block can be read again",
+  });
+  const readHead = async (): Promise<ChainHead | undefined> => {
+    const found = await store.head();
+    troubles.well();
+    return found;
+  };
+  const reader = createChainReader({ head: readHead }, head, followEveryMs, (error) => troubles.failed(error));
   onStop("the look for new blocks", () => reader.stop());
   return reader;
 }
 
+/** The engine's code, or a word for what has none: nobody got a connection. */
 function codeOf(trouble: unknown): string {
-  return (trouble as NodeJS.ErrnoException).code ?? "unknown error";
+  return (trouble as NodeJS.ErrnoException).code ?? "no connection";
 }
 
 /** Tells of the chain's health what its parties say: the boot, the database, the consensus beside this node. */
@@ -261,12 +287,24 @@ export function sealIfAlone(
   const [authority, ...others] = genesis?.authorities ?? [];
   const isAlone = authority === key.publicKey && others.length === 0;
   if (config.role === "writer" && chain.head() !== undefined && isAlone) {
+    const troubles = createTroubleLog({
+      log,
+      fields: { subsystem: "chain" },
+      message: "A block could not be made; it is tried again",
+      over: "Blocks are made again",
+    });
     const sealer = createSealer({
-      seal,
+      async seal() {
+        const made = await seal();
+        if (made?.block !== undefined) {
+          troubles.well();
+        }
+        return made;
+      },
       pauseMs: sealEveryMs,
       stuckAfterMs,
       nowMs: Date.now,
-      onError: (error) => log.error({ subsystem: "chain", err: error }, "A block could not be made; it is tried again"),
+      onError: (error) => troubles.failed(error),
       onStuck: (trouble) => chainHealth.tell("block making", trouble),
     });
     onStop("the making of blocks", () => sealer.stop());

@@ -8,6 +8,7 @@ import { type BootProgress, createBootProgress } from "../health/boot-progress.j
 import type { ProcessErrors } from "../health/process-errors.js";
 import { createSubsystems, type SubsystemName, type Subsystems, type SubsystemState } from "../health/subsystems.js";
 import type { NodeBus, NodeEvents } from "./events.js";
+import { createTroubleLog } from "../base/trouble-log.js";
 import { createLifecycle, type Lifecycle } from "./lifecycle.js";
 import { createStops, type OnStop, type Stops } from "./stops.js";
 
@@ -15,7 +16,7 @@ import { createStops, type OnStop, type Stops } from "./stops.js";
 export interface NodeCore {
   readonly config: Config;
   readonly log: Logger;
-  readonly logLines: Pick<Logging, "publicLines" | "diagnosticLines">;
+  readonly logLines: Omit<Logging, "log">;
   /** Logs a sentence that the operator should read, and keeps it for the terminal. */
   readonly warn: (subsystem: SubsystemName, message: string) => void;
   readonly warnings: readonly string[];
@@ -55,6 +56,7 @@ export function createNodeCore(
   const { log, ...logLines } = createLogging({ level: config.logLevel, json: config.json });
   const warnings: string[] = [];
   const subsystems = createSubsystems(Date.now, (name, state) => logTransition(log, name, state));
+  const failures = createTroubleLog({ log, fields: { subsystem: "rpc" }, message: "A request failed" });
   const stops = createStops((name, error) => log.error({ err: error }, `${name} could not be stopped`));
   return {
     ...given,
@@ -72,7 +74,7 @@ export function createNodeCore(
     onStop: stops.add,
     stops,
     addresses: { rpcUrl: "", connectionString: "", omniUrl: "" },
-    onInternalError: (error, requestId) => log.error({ subsystem: "rpc", requestId, err: error }, "A request failed"),
+    onInternalError: (error, requestId) => failures.failed(error, { requestId }),
   };
 }
 

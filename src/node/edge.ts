@@ -1,4 +1,5 @@
 /** The gate of the public port, and what is told of each request that passed it: access log, metrics, traces. */
+import { createTroubleLog } from "../base/trouble-log.js";
 import { version } from "../base/version.js";
 import type { Genesis } from "../chain/genesis.js";
 import type { Config } from "../config/config.js";
@@ -30,8 +31,18 @@ export interface NodeEdge {
 
 export async function createNodeEdge(core: NodeCore, parts: NodeEdgeParts): Promise<NodeEdge> {
   const { config, log, warn, onStop } = core;
+  const unread = createTroubleLog({
+    log,
+    level: "warn",
+    fields: { subsystem: "metrics" },
+    message: "The value of a metric could not be read",
+  });
   const metrics = config.metricsEnabled
-    ? createMetrics(nodeMetrics, async () => ({ ...parts, edge, health: await parts.health.takeSnapshot() }))
+    ? createMetrics(
+        nodeMetrics,
+        async () => ({ ...parts, edge, logLines: core.logLines, health: await parts.health.takeSnapshot() }),
+        (metric, error) => unread.failed(error, { metric }),
+      )
     : undefined;
   const traces = await startTraces(core, parts.key);
   const edge = createEdge({

@@ -4,12 +4,16 @@ import { createHealthFeed, type HealthFeed } from "../health/feed.js";
 import { createReadiness } from "../health/probes.js";
 import { createTakeSnapshot, type MainLoopHealth, type TakeSnapshot } from "../health/snapshot.js";
 import { codename, version } from "../base/version.js";
+import type { Database } from "../db/database.js";
+import type { SharedSubsystem } from "../health/shared-subsystem.js";
 import type { ChainStore } from "../chain/store.js";
 import type { NodeCore } from "./core.js";
 
 /** What it is made of beside the core. */
 export interface NodeHealthParts {
   readonly store: Pick<ChainStore, "pendingCount">;
+  readonly database: Database;
+  readonly chainHealth: SharedSubsystem;
   readonly mainLoop: MainLoopHealth;
   readonly isAccepting: () => boolean;
 }
@@ -26,8 +30,16 @@ export interface NodeHealth {
 const countMaxAgeMs = 900;
 const countTimeoutMs = 1_000;
 
-export function createNodeHealth(core: NodeCore, { store, mainLoop, isAccepting }: NodeHealthParts): NodeHealth {
-  const { log, lifecycle, progress, subsystems, processErrors } = core;
+/** Nobody answers for these reasons: no connection, or none any more; a number of milliseconds. */
+const noAnswer = /^(E[A-Z]+|08...|57P..|no answer .*)$/;
+
+function describeReads(problem: string): string {
+  return `The database ${noAnswer.test(problem) ? "does not answer" : "cannot be read"} (${problem}).`;
+}
+
+export function createNodeHealth(core: NodeCore, parts: NodeHealthParts): NodeHealth {
+  const { store, database, mainLoop, isAccepting, chainHealth } = parts;
+  const { lifecycle, progress, subsystems, processErrors } = core;
   const takeSnapshot = createTakeSnapshot({
     version,
     versionName: codename,
@@ -43,13 +55,8 @@ export function createNodeHealth(core: NodeCore, { store, mainLoop, isAccepting 
       maxAgeMs: countMaxAgeMs,
       timeoutMs: countTimeoutMs,
       nowMs: () => performance.now(),
-      onChange: (problem) => {
-        if (problem === undefined) {
-          log.info({ subsystem: "chain" }, "The database answers again");
-        } else {
-          log.error({ subsystem: "chain", problem }, "The pending transactions cannot be counted");
-        }
-      },
+      isSilent: () => [database, database.mempool].some(({ silentMs }) => silentMs() >= countTimeoutMs),
+      onChange: (problem) => chainHealth.tell("database reads", problem && describeReads(problem)),
     }),
   });
   const isMainLoopDead = (): boolean => mainLoop.isDead();

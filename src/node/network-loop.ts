@@ -1,7 +1,9 @@
 /** The main loop of a node, as its subsystem shows it: its life, its tasks' failures, and how far catching up is. */
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { isDatabaseBusy } from "../base/database-trouble.js";
 import { messageOf } from "../base/message-of.js";
 import { type Repetition, repeat } from "../base/repeat.js";
+import { createTroubleLog, type TroubleLog } from "../base/trouble-log.js";
 import { createMainLoop, type LoopTask, type MainLoop } from "../peers/main-loop.js";
 import type { SyncProgress } from "../peers/sync.js";
 import type { NodeCore } from "./core.js";
@@ -9,14 +11,23 @@ import type { NodeCore } from "./core.js";
 const progressEveryMs = 1_000;
 const progressLineEveryMs = 10_000;
 
-/** Counts, logs and shows what a task threw. */
+/** Counts, logs and shows what a task threw. That the database was busy is no failure: the next time comes soon. */
 export type TaskErrors = (task: string, error: unknown) => void;
 
 export function createTaskErrors({ subsystems, log }: NodeCore): TaskErrors {
   let taskErrors = 0n;
+  const logs = new Map<string, TroubleLog>();
   return (task, error) => {
+    if (isDatabaseBusy(error)) {
+      return;
+    }
     taskErrors++;
-    log.error({ subsystem: "main_loop", task, err: error }, `Task ${task} failed`);
+    let troubles = logs.get(task);
+    if (troubles === undefined) {
+      troubles = createTroubleLog({ log, fields: { subsystem: "main_loop", task }, message: `Task ${task} failed` });
+      logs.set(task, troubles);
+    }
+    troubles.failed(error);
     const message = `Task ${task}: ${messageOf(error)}`;
     subsystems.set("main_loop", { error: { message, source: task }, extra: { taskErrors } });
   };

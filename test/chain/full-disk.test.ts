@@ -3,55 +3,124 @@ import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { sha256 } from "../../src/base/hash.js";
+import { mempoolSuffix } from "../../src/db/open.js";
+import type { HealthBody } from "../helpers/health-shape.js";
 import { authorityDirectory } from "../helpers/start-member.js";
 import { createPublic, signTransaction } from "../helpers/transactions.js";
 import { testKey } from "../helpers/keys.js";
 import { afterMounting, whyNotMounted } from "../helpers/mounts.js";
 import { ask, askJson } from "../helpers/plain-client.js";
 import { readFailure } from "../helpers/rpc-clients.js";
-import { startNodeProcess } from "../helpers/start-cli.js";
+import { type RunningCli, startNodeProcess } from "../helpers/start-cli.js";
+import type { Teardown } from "../helpers/teardown.js";
 import { until } from "../helpers/until.js";
 import { testUnless } from "../helpers/when.js";
 
 const [authority, alice] = [testKey(1), testKey(2)];
 const testMounted = testUnless(whyNotMounted("mount -t tmpfs tmpfs /mnt"));
+/** Longer than the node waits between its tries, and than the database library waits for anything. */
+const fullForMs = 7_000;
 
-testMounted("a full disk shows as failing, loses nothing, and heals when there is room again", async (t) => {
+interface FillingNode extends RunningCli {
+  /** Submits another large transaction. Rejects when it is refused. */
+  submit(): Promise<void>;
+  /** Makes room on its disk. */
+  free(): Promise<void>;
+  /** Resolves when everything that was told of is in a block. */
+  included(): Promise<number>;
+}
+
+/** Starts a node whose database is on a small disk, but for this file of it. */
+async function startOnSmallDisk(t: Teardown, elsewhere?: string): Promise<FillingNode> {
   const dir = await authorityDirectory(t, authority);
   const disk = join(dir, "disk");
   await mkdir(disk);
-  const mount = `mount -t tmpfs -o size=48m tmpfs ${disk} && head -c 42000000 /dev/zero > ${disk}/ballast`;
+  let mount = `mount -t tmpfs -o size=48m tmpfs ${disk} && head -c 42000000 /dev/zero > ${disk}/ballast`;
+  if (elsewhere !== undefined) {
+    mount += ` && ln -s ${join(dir, elsewhere)} ${join(disk, elsewhere)}`;
+  }
   const flags = ["--genesis", join(dir, "genesis.json"), "--database", `sqlite:${disk}/node.sqlite`];
   const node = await startNodeProcess(t, dir, flags, afterMounting(mount));
   const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc }));
   const document = JSON.stringify({ text: "x".repeat(400_000) });
   const told: string[] = [];
   let nonce = 0;
-  const submit = async (): Promise<void> => {
-    nonce++;
-    const transaction = signTransaction(alice, nonce, createPublic(`p${nonce}`, document));
-    await client.submitTransaction({ transaction });
-    told.push(sha256(transaction.body));
+  return {
+    ...node,
+    async submit() {
+      nonce++;
+      const transaction = signTransaction(alice, nonce, createPublic(`p${nonce}`, document));
+      await client.submitTransaction({ transaction });
+      told.push(sha256(transaction.body));
+    },
+    // What the node has mounted is seen by others through its process.
+    free: () => rm(`/proc/${node.child.pid}/root${disk}/ballast`),
+    async included() {
+      for (const hash of told) {
+        await until(async () => (await client.getTransaction({ hash })).status === TransactionStatus.INCLUDED);
+      }
+      return told.length;
+    },
   };
-  await until(async () => {
-    try {
-      await submit();
-      return false;
-    } catch (error) {
-      return readFailure(error).reason === "DATABASE_UNAVAILABLE";
-    }
-  });
-  await until(async () => (await askJson<{ status: string }>(node.port, "/health")).status === "failing");
-  t.is((await ask(node.port, "/storage-program/search?q=p")).status, 200, "reads go on");
+}
 
-  // What the node has mounted is seen by others through its process.
-  await rm(`/proc/${node.child.pid}/root${disk}/ballast`);
-  await until(async () => (await ask(node.port, "/health")).status === 200);
-  await submit();
-  for (const hash of told) {
-    await until(async () => (await client.getTransaction({ hash })).status === TransactionStatus.INCLUDED);
+async function isRefused(node: FillingNode): Promise<boolean> {
+  try {
+    await node.submit();
+    return false;
+  } catch (error) {
+    const { reason } = readFailure(error);
+    return reason === "DATABASE_UNAVAILABLE";
   }
-  t.log(`${told.length} transactions told of, all of them in blocks`);
+}
+
+const health = (node: FillingNode) => askJson<HealthBody>(node.port, "/health");
+
+/** Waits until a disk is full, and for longer than any try takes; then makes room. */
+async function staysFullThenHeals(node: FillingNode): Promise<HealthBody> {
+  await until(async () => (await health(node)).status === "failing");
+  await sleep(fullForMs);
+  const full = await health(node);
+  await node.free();
+  await until(async () => (await health(node)).status !== "failing");
+  return full;
+}
+
+const noWrites = "The database takes no writes (SQLITE_FULL).";
+
+testMounted("a full disk shows as failing, loses nothing, and heals when there is room again", async (t) => {
+  const node = await startOnSmallDisk(t);
+  await until(() => isRefused(node));
+  await until(async () => (await health(node)).status === "failing");
+  t.is((await ask(node.port, "/storage-program/search?q=p")).status, 200, "reads go on");
+  t.true(await isRefused(node), "what is refused again is refused for the same reason");
+  t.like(await staysFullThenHeals(node), {
+    status: "failing",
+    subsystems: { chain: { status: "failed", lastError: { message: noWrites } } },
+  });
+  await node.submit();
+  t.log(`${await node.included()} transactions told of, all of them in blocks`);
+});
+
+testMounted("a disk that is full for blocks alone heals", async (t) => {
+  const node = await startOnSmallDisk(t, `node.sqlite${mempoolSuffix}`);
+  await until(async () => {
+    await node.submit();
+    return (await health(node)).status === "failing";
+  });
+  await node.submit();
+  t.like((await staysFullThenHeals(node)).subsystems.chain, { status: "failed", lastError: { message: noWrites } });
+  await node.submit();
+  t.log(`${await node.included()} transactions told of, all of them in blocks`);
+});
+
+testMounted("a disk that is full for what waits alone heals", async (t) => {
+  const node = await startOnSmallDisk(t, "node.sqlite");
+  await until(() => isRefused(node));
+  t.like((await staysFullThenHeals(node)).subsystems.chain, { status: "failed", lastError: { message: noWrites } });
+  await node.submit();
+  t.log(`${await node.included()} transactions told of, all of them in blocks`);
 });

@@ -2,6 +2,7 @@
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
+import { setTimeout as sleep } from "node:timers/promises";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
@@ -16,6 +17,10 @@ import { testKey } from "../helpers/keys.js";
 import { type PostgresServer, startPostgres } from "../helpers/postgres-server.js";
 import { ask, askJson } from "../helpers/plain-client.js";
 import { startTestNode } from "../helpers/start-node.js";
+import type { HealthBody } from "../helpers/health-shape.js";
+import { parseMetrics } from "../helpers/prometheus.js";
+import { runCliProcess } from "../helpers/run-cli.js";
+import { startNodeProcess } from "../helpers/start-cli.js";
 import { until } from "../helpers/until.js";
 import { testUnless } from "../helpers/when.js";
 
@@ -57,8 +62,10 @@ testPostgres.serial("a server that stops shows as failing, loses nothing, and he
   const database = await postgres.createDatabase();
   const peers = join(dir, "peers.json");
   await writeFile(peers, '[{"url":"https://127.0.0.1:9"}]');
-  const node = await startTestNode(t, { genesis: "genesis.json", database, peers, "loop-interval": "0.2" }, dir);
-  const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
+  const flags = ["--genesis", join(dir, "genesis.json"), "--database", database, "--peers", peers];
+  const loop = ["--loop-interval", "0.2", "--log-level", "info", "--metrics-enabled", "--metrics-port", "0"];
+  const node = await startNodeProcess(t, dir, [...flags, ...loop]);
+  const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc }));
   const submit = async (nonce: number): Promise<string> => {
     const transaction = signTransaction(alice, nonce, createPublic(`p${nonce}`, `{"n":${nonce}}`));
     await client.submitTransaction({ transaction });
@@ -68,15 +75,38 @@ testPostgres.serial("a server that stops shows as failing, loses nothing, and he
     (await client.getTransaction({ hash })).status === TransactionStatus.INCLUDED;
   const first = await submit(1);
   await until(isIncluded(first));
-  t.is((await askJson<{ status: string }>(node.port, "/health")).status, "ok");
+  const healthy = await askJson<HealthBody>(node.port, "/health");
+  t.is(healthy.status, "ok");
+  const scrape = () => ask(healthy.ports.metrics!.actual, "/metrics");
+  t.is(parseMetrics((await scrape()).text).value("gatehouse_programs_created_total", {}), 1);
 
   await postgres.stop();
   await until(async () => (await ask(node.port, "/health")).status === 503);
-  t.is((await askJson<{ status: string }>(node.port, "/health")).status, "failing");
+  const { status, subsystems } = await askJson<HealthBody>(node.port, "/health");
+  t.is(status, "failing");
+  t.is(subsystems.chain!.status, "failed");
+  t.regex(subsystems.chain!.lastError!.message, /^The database does not answer \((ECONNREFUSED|ECONNRESET|57P0.)\)\.$/);
+  const shown = await runCliProcess(["health", "--node", node.ready.rpc]);
+  t.is(shown.code, 1);
+  t.true(shown.stdout.startsWith(`failing   ${subsystems.chain!.lastError!.message}`), shown.stdout);
   const refused = await ask(node.port, "/storage-program/search?q=p1");
   t.is(refused.status, 503);
   t.like(JSON.parse(refused.text), { errorCode: "DATABASE_UNAVAILABLE" });
   t.is((await ask(node.port, "/livez")).status, 200);
+
+  // What is scraped says what is the matter, though the database is away.
+  const scraped = await scrape();
+  t.is(scraped.status, 200);
+  const metrics = parseMetrics(scraped.text);
+  t.is(metrics.value("gatehouse_health_status", { status: "failing" }), 1);
+  t.is(metrics.value("gatehouse_programs_created_total", {}), 1, "it stays as it was");
+  await until(async () => parseMetrics((await scrape()).text).value("gatehouse_metrics_unread_total", {})! > 0);
+
+  // It is away for many of the node's tries; the log says it once for each of those that try.
+  const lines = (): string[] => node.stderr().split("\n").filter((line) => /"level":(40|50)/.test(line));
+  await until(() => lines().length > 0);
+  await sleep(5_000);
+  t.true(lines().length <= 12, lines().join("\n"));
 
   await postgres.start();
   await until(async () => (await askJson<{ status: string }>(node.port, "/health")).status === "ok");

@@ -1,17 +1,19 @@
 import test from "ava";
 import { setTimeout as sleep } from "node:timers/promises";
+import { markDatabaseTrouble } from "../../src/base/database-trouble.js";
 import { createBoundedProbe } from "../../src/health/bounded-probe.js";
 
 /** A database of which the test says when and how it answers, and a clock that the test moves. */
 function setUp() {
   const asked: { answer: (count: number) => void; fail: (error: Error) => void }[] = [];
   const changes: (string | undefined)[] = [];
-  const clock = { nowMs: 0 };
+  const clock = { nowMs: 0, isSilent: true };
   const probe = createBoundedProbe({
     query: () => new Promise((answer, fail) => asked.push({ answer, fail })),
     maxAgeMs: 1000,
     timeoutMs: 50,
     nowMs: () => clock.nowMs,
+    isSilent: () => clock.isSilent,
     onChange: (problem) => changes.push(problem),
   });
   return { asked, changes, clock, probe };
@@ -72,6 +74,49 @@ test("a query that never answers is replaced after half a minute", async (t) => 
   t.is(probe.read(), 4, "the answer of the query that was given up counts no more");
 });
 
+test("while others are answered, whoever waits is told the last count, and of no problem", async (t) => {
+  const { asked, changes, clock, probe } = setUp();
+  const first = probe.read();
+  await sleep(0);
+  asked[0]!.answer(7);
+  t.is(await first, 7);
+  clock.nowMs = 1_000;
+  clock.isSilent = false;
+  t.is(await probe.read(), 7, "the others are answered");
+  clock.nowMs = 2_000;
+  t.is(probe.read(), 7);
+  clock.nowMs = 3_000;
+  clock.isSilent = true;
+  t.is(probe.read(), null, "nobody is answered");
+  t.is(asked.length, 2);
+  asked[1]!.fail(Object.assign(new Error("connect"), { code: "ECONNREFUSED" }));
+  await sleep(0);
+  clock.nowMs = 4_000;
+  const third = probe.read();
+  await sleep(0);
+  const busy = new Error("too many wait");
+  markDatabaseTrouble(busy, "busy");
+  asked[2]!.fail(busy);
+  t.is(await third, null, "nothing is known that could go on");
+  t.deepEqual(changes, ["no answer within 50 ms", "ECONNREFUSED", "too many wait"]);
+});
+
+test("a database that is busy is no problem", async (t) => {
+  const { asked, changes, clock, probe } = setUp();
+  const first = probe.read();
+  await sleep(0);
+  asked[0]!.answer(7);
+  t.is(await first, 7);
+  clock.nowMs = 1_000;
+  const second = probe.read();
+  await sleep(0);
+  const locked = Object.assign(new Error("locked"), { code: "SQLITE_BUSY" });
+  markDatabaseTrouble(locked, "locked");
+  asked[1]!.fail(locked);
+  t.is(await second, 7);
+  t.deepEqual(changes, []);
+});
+
 test("a query that throws at once is a failed query", async (t) => {
   const probe = createBoundedProbe({
     query: () => {
@@ -80,6 +125,7 @@ test("a query that throws at once is a failed query", async (t) => {
     maxAgeMs: 1000,
     timeoutMs: 50,
     nowMs: Date.now,
+    isSilent: () => true,
     onChange: () => undefined,
   });
   t.is(await probe.read(), null);

@@ -1,5 +1,10 @@
 /** The metrics, read as Prometheus reads them. */
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
+import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { createMetrics, type Reading } from "../../src/metrics/metrics.js";
+import { until } from "../helpers/until.js";
 import { startMember } from "../helpers/start-member.js";
 import { connectGrpc } from "../helpers/grpc-client.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
@@ -19,6 +24,7 @@ async function scrape(node: TestNode) {
     status,
     contentType: String(headers["content-type"]),
     metrics: parseMetrics(text),
+    text,
     port: ports.metrics.actual,
   };
 }
@@ -100,9 +106,69 @@ test("requests are counted by protocol, rpc and outcome, with their latency", as
   t.is(metrics.value("gatehouse_requests_total", { protocol: "http", rpc: "none", code: "NOT_FOUND" }), 1);
 });
 
+/** Opens a stream, and closes it once it has answered. */
+async function watchOnce(node: TestNode): Promise<void> {
+  const client = createClient(HealthService, createGrpcTransport({ baseUrl: node.rpcUrl }));
+  for await (const { snapshot } of client.watchHealth({})) {
+    if (snapshot !== undefined) {
+      return;
+    }
+  }
+}
+
+test("how long a stream was open is no time of an answer", async (t) => {
+  const node = await startMember(t, flags);
+  await watchOnce(node);
+  const of = { protocol: "grpc", rpc: "gatehouse.health.v1.HealthService/WatchHealth" };
+  await until(async () => {
+    const { metrics } = await scrape(node);
+    return metrics.value("gatehouse_stream_duration_seconds_count", of) === 1;
+  });
+  const { metrics } = await scrape(node);
+  t.is(metrics.value("gatehouse_requests_total", { ...of, code: "CANCELLED" }), 1);
+  t.is(metrics.value("gatehouse_request_duration_seconds_count", of), undefined);
+});
+
+test("a value that cannot be read is left out or stays, and the others are told", async (t) => {
+  let read: () => Promise<number> = () => Promise.reject(new Error("away"));
+  const unread: string[] = [];
+  const gauge = readRow<Reading>("gauge");
+  const counter = readRow<Reading>("counter");
+  const metrics = createMetrics(
+    [
+      gauge("test_asked", "Asked of the database.", [], () => read()),
+      counter("test_asked_total", "Asked of the database, too.", [], () => read()),
+      gauge("test_known", "Known.", [], () => 1),
+      counter("test_unread_total", "Unread.", [], ({ reading }) => reading.unread()),
+    ],
+    () => Promise.resolve({}),
+    (name) => unread.push(name),
+  );
+  const value = async (name: string) => parseMetrics(await metrics.text()).value(name, {});
+  t.is(await value("test_asked"), undefined);
+  t.is(await value("test_asked_total"), undefined);
+  t.deepEqual(unread.sort().slice(0, 2), ["test_asked", "test_asked"]);
+  t.is(await value("test_known"), 1);
+  read = () => Promise.resolve(7);
+  t.is(await value("test_asked"), 7);
+  t.is(await value("test_asked_total"), 7);
+  // One that hangs is asked once, however often others ask.
+  let asked = 0;
+  read = () => {
+    asked++;
+    return new Promise(() => undefined);
+  };
+  t.is(await value("test_asked"), 7);
+  t.is(await value("test_asked_total"), 7);
+  t.is(asked, 2);
+  t.is(await value("test_unread_total"), 10);
+});
+
 test("the page has the metrics of the table, in its order, with their labels", async (t) => {
   const node = await startMember(t, flags);
   await ask(node.port, "/version");
+  await watchOnce(node);
+  await until(async () => /^gatehouse_stream_duration_seconds_count/m.test((await scrape(node)).text));
   const { metrics, port } = await scrape(node);
   t.deepEqual(
     metrics.names.filter((name) => name.startsWith("gatehouse_")),

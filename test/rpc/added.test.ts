@@ -21,7 +21,11 @@ test("HTTP, gRPC, Connect, gRPC-Web, JSON-RPC, OpenAPI, OpenRPC, reflection, MCP
   const added = serve(AddedService, { getThing: ({ name }) => ({ name, count: 3n }) });
   const services = [added, ...reflectionServices([added.desc])];
   const perRequest = nodeMetrics.filter((row) => "perRequest" in row);
-  const metrics = createMetrics(perRequest, () => Promise.resolve({}));
+  const metrics = createMetrics(
+    perRequest,
+    () => Promise.resolve({}),
+    () => undefined,
+  );
   const edge = createEdge({
     ...openSettings,
     onSettled: (request: SettledRequest) => metrics.count(request),

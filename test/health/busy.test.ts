@@ -1,0 +1,112 @@
+/** A node that has much to do is not broken: /health says so all the while, and who is refused is told to come back. */
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import test from "ava";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { sha256 } from "../../src/base/hash.js";
+import { prepareEngines } from "../helpers/databases.js";
+import type { HealthBody } from "../helpers/health-shape.js";
+import { testKey } from "../helpers/keys.js";
+import { ask } from "../helpers/plain-client.js";
+import { readFailure } from "../helpers/rpc-clients.js";
+import { authorityDirectory } from "../helpers/start-member.js";
+import { type RunningCli, startNodeProcess } from "../helpers/start-cli.js";
+import type { Teardown } from "../helpers/teardown.js";
+import { createPublic, signTransaction } from "../helpers/transactions.js";
+import { until } from "../helpers/until.js";
+
+const engines = await prepareEngines();
+test.after.always(() => engines.stop());
+
+const [authority, alice] = [testKey(1), testKey(2)];
+
+async function startBusy(t: Teardown, engine: (typeof engines.names)[number]) {
+  const dir = await authorityDirectory(t, authority);
+  const database = await engines.createUrl(t, engine);
+  const flags = ["--genesis", join(dir, "genesis.json"), "--database", database];
+  const node = await startNodeProcess(t, dir, flags);
+  const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc }));
+  return {
+    ...node,
+    submit: (transaction: Transaction) => client.submitTransaction({ transaction }),
+    isIncluded: async ({ body }: Transaction): Promise<boolean> =>
+      (await client.getTransaction({ hash: sha256(body) })).status === TransactionStatus.INCLUDED,
+  };
+}
+
+/** Asks for the health again and again until it is ended; gives what was answered when that was failing. */
+function probe(node: RunningCli): () => Promise<{ readonly asked: number; readonly failing: HealthBody[] }> {
+  const failing: HealthBody[] = [];
+  let [asked, isOver] = [0, false];
+  const done = (async () => {
+    while (!isOver) {
+      const { status, text } = await ask(node.port, "/health");
+      asked++;
+      if (status !== 200) {
+        failing.push(JSON.parse(text) as HealthBody);
+      }
+      await sleep(20);
+    }
+  })();
+  return async () => {
+    isOver = true;
+    await done;
+    return { asked, failing };
+  };
+}
+
+const members = 90_000;
+const largeDocument = JSON.stringify(Object.fromEntries(Array.from({ length: members }, (_, i) => [`m${i}`, i % 10])));
+
+for (const engine of engines.names) {
+  test.serial(`${engine}: while a document of many members is written, nothing is failing`, async (t) => {
+    const node = await startBusy(t, engine);
+    const end = probe(node);
+    const large = [1, 2, 3].map((n) => signTransaction(alice, n, createPublic(`large${n}`, largeDocument)));
+    const reasons = new Set<string>();
+    for (const transaction of large) {
+      await node.submit(transaction);
+    }
+    for (let i = 0; !(await node.isIncluded(large.at(-1)!)); i++) {
+      await node.submit(signTransaction(testKey(10 + (i % 50)), 1 + i, createPublic(`s${i}`, "{}"))).catch((error: unknown) => {
+        reasons.add(String(readFailure(error).reason));
+      });
+    }
+    const { asked, failing } = await end();
+    t.deepEqual(failing, [], `${asked} were asked`);
+    t.true([...reasons].every((reason) => reason === "OVERLOADED"), [...reasons].join());
+    t.log(`${asked} probes`);
+  });
+
+  test.serial(`${engine}: hundreds of submissions at once make nothing failing`, async (t) => {
+    const node = await startBusy(t, engine);
+    const end = probe(node);
+    const reasons = new Map<string, number>();
+    let refusedWithoutTime = 0;
+    let taken: Transaction | undefined;
+    for (let round = 0; round < 8; round++) {
+      await Promise.all(
+        Array.from({ length: 400 }, async (_, i) => {
+          const transaction = signTransaction(testKey(10 + (i % 200)), 1 + 2 * round + Math.floor(i / 200), createPublic(`p${round}-${i}`, `{"text":"${"x".repeat(2_000)}"}`));
+          try {
+            await node.submit(transaction);
+            taken = transaction;
+          } catch (error) {
+            const { reason, retryAfterS } = readFailure(error);
+            reasons.set(String(reason), (reasons.get(String(reason)) ?? 0) + 1);
+            refusedWithoutTime += Number(retryAfterS === undefined);
+          }
+        }),
+      );
+    }
+    await until(() => node.isIncluded(taken!));
+    const { asked, failing } = await end();
+    t.deepEqual(failing, [], `${asked} were asked`);
+    t.true([...reasons.keys()].every((reason) => reason === "OVERLOADED"), [...reasons].join());
+    t.is(refusedWithoutTime, 0);
+    t.log(`${asked} probes`, ...reasons);
+  });
+}
