@@ -49,7 +49,10 @@ export function watchWrites<State>(parts: WriteWatchParts<State>): WatchedStore<
     return async <T>(write: () => Promise<T>): Promise<T> => {
       try {
         const result = await write();
-        settle(part, undefined);
+        // A small write may go through where the next large one does not: while there is trouble, the tries say when it ends.
+        if (!troubled.has(part)) {
+          settle(part, undefined);
+        }
         return result;
       } catch (error) {
         record(part, error);

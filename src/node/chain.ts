@@ -40,7 +40,7 @@ const followEveryMs = 500;
 /** How often a write is tried while the database takes none. */
 const retryWriteEveryMs = 1_000;
 /** How long somebody else's lock may keep writes out before the database counts as one that takes none. */
-const lockedForMs = 10_000;
+const lockedForMs = 5_000;
 /** How often a sealing node looks for pending transactions. */
 const sealEveryMs = 250;
 /** How long it may get nowhere before that is a failure. */

@@ -12,6 +12,7 @@ import { mempoolSuffix, openDatabase } from "../../src/db/open.js";
 import { authorityDirectory } from "../helpers/start-member.js";
 import { createPublic, signTransaction } from "../helpers/transactions.js";
 import { testKey } from "../helpers/keys.js";
+import { readFailure } from "../helpers/rpc-clients.js";
 import { ask, askJson } from "../helpers/plain-client.js";
 import { startNodeProcess } from "../helpers/start-cli.js";
 import { startTestNode } from "../helpers/start-node.js";
@@ -138,6 +139,38 @@ test("while somebody else has locked the database nothing is lost: what is refus
     );
   }
   t.is((await ask(node.port, "/storage-program/search?q=a")).status, 200);
+});
+
+test("a lock that somebody else holds for a moment is no trouble: who writes meanwhile comes back", async (t) => {
+  const dir = await authorityDirectory(t, authority);
+  const node = await startTestNode(t, { genesis: join(dir, "genesis.json") }, dir);
+  const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
+  const filename = join(dir, "gatehouse.sqlite");
+  const statuses = new Set<number>();
+  let isOver = false;
+  const probing = (async () => {
+    while (!isOver) {
+      statuses.add((await ask(node.port, "/health")).status);
+      await sleep(50);
+    }
+  })();
+  const unlockBlocks = await lockFile(t, filename, "UPDATE blocks SET number = number");
+  const unlockMempool = await lockFile(t, `${filename}${mempoolSuffix}`, "DELETE FROM rejected_transactions");
+  const first = signTransaction(alice, 1, createPublic("a", "{}"));
+  const refused = await t.throwsAsync(client.submitTransaction({ transaction: first }));
+  t.like(readFailure(refused), { reason: "OVERLOADED", retryAfterS: 5 });
+  await unlockMempool();
+  await client.submitTransaction({ transaction: first });
+  await until(() => statuses.size > 0);
+  // The block that it gets into is tried meanwhile, and waits for the lock as long as the engine does.
+  await sleep(2_500);
+  await unlockBlocks();
+  await until(
+    async () => (await client.getTransaction({ hash: sha256(first.body) })).status === TransactionStatus.INCLUDED,
+  );
+  isOver = true;
+  await probing;
+  t.deepEqual([...statuses], [200]);
 });
 
 test("killed when a block is stored and its transactions are still in the mempool, it has them once", async (t) => {

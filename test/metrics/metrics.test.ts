@@ -109,11 +109,13 @@ test("requests are counted by protocol, rpc and outcome, with their latency", as
 /** Opens a stream, and closes it once it has answered. */
 async function watchOnce(node: TestNode): Promise<void> {
   const client = createClient(HealthService, createGrpcTransport({ baseUrl: node.rpcUrl }));
-  for await (const { snapshot } of client.watchHealth({})) {
-    if (snapshot !== undefined) {
-      return;
+  const ended = new AbortController();
+  const watching = (async () => {
+    for await (const { snapshot } of client.watchHealth({}, { signal: ended.signal })) {
+      ended.abort(snapshot);
     }
-  }
+  })();
+  await watching.catch(() => undefined);
 }
 
 test("how long a stream was open is no time of an answer", async (t) => {
