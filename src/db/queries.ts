@@ -101,7 +101,10 @@ async function settle(query: Query, words: ConnectionWords): Promise<unknown> {
   events.once("start", () => (stage = "building"));
   events.once("query", () => (stage = "sent"));
   try {
-    return await words.pulse.count(Promise.resolve(query), (error) => stage === "sent" && !words.isTrouble(codeOf(error)));
+    return await words.pulse.count(
+      Promise.resolve(query),
+      (error) => stage === "sent" && !words.isTrouble(codeOf(error)),
+    );
   } catch (error) {
     explain(error as Error, stage, words);
     throw error;

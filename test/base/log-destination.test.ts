@@ -33,37 +33,40 @@ test("a line that cannot be written is lost and counted, and the next one is tri
 
 const testPipe = testUnless(process.platform === "win32" ? "there are no named pipes" : undefined);
 
-testPipe("a reader that is slow holds up nobody: so much is kept for it, and what is beyond that is counted", async (t) => {
-  const path = join(await temporaryDirectory(t), "pipe");
-  execFileSync("mkfifo", [path]);
-  const fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
-  t.teardown(() => closeSync(fd));
-  const destination = openLogDestination(fd);
-  const lines = 3_000;
-  const lineOf = (n: number): string => `${n} ${"x".repeat(1_000)}\n`;
-  for (let n = 0; n < lines; n++) {
-    destination.write(lineOf(n));
-  }
-  const lost = destination.lost();
-  t.true(lost > 1_500 && lost < 2_000, String(lost));
-  const bytes = Buffer.alloc(65_536);
-  let text = "";
-  const readAll = (): void => {
-    try {
-      for (;;) {
-        text += bytes.toString("utf8", 0, readSync(fd, bytes));
-      }
-    } catch (error) {
-      t.is((error as NodeJS.ErrnoException).code, "EAGAIN");
+testPipe(
+  "a reader that is slow holds up nobody: so much is kept for it, and what is beyond that is counted",
+  async (t) => {
+    const path = join(await temporaryDirectory(t), "pipe");
+    execFileSync("mkfifo", [path]);
+    const fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+    t.teardown(() => closeSync(fd));
+    const destination = openLogDestination(fd);
+    const lines = 3_000;
+    const lineOf = (n: number): string => `${n} ${"x".repeat(1_000)}\n`;
+    for (let n = 0; n < lines; n++) {
+      destination.write(lineOf(n));
     }
-  };
-  await until(() => {
+    const lost = destination.lost();
+    t.true(lost > 1_500 && lost < 2_000, String(lost));
+    const bytes = Buffer.alloc(65_536);
+    let text = "";
+    const readAll = (): void => {
+      try {
+        for (;;) {
+          text += bytes.toString("utf8", 0, readSync(fd, bytes));
+        }
+      } catch (error) {
+        t.is((error as NodeJS.ErrnoException).code, "EAGAIN");
+      }
+    };
+    await until(() => {
+      readAll();
+      return text.split("\n").length > lines - lost;
+    });
+    t.is(text, Array.from({ length: lines - lost }, (_, n) => lineOf(n)).join(""));
+    destination.write("later\n");
     readAll();
-    return text.split("\n").length > lines - lost;
-  });
-  t.is(text, Array.from({ length: lines - lost }, (_, n) => lineOf(n)).join(""));
-  destination.write("later\n");
-  readAll();
-  t.true(text.endsWith("later\n"));
-  t.is(destination.lost(), lost);
-});
+    t.true(text.endsWith("later\n"));
+    t.is(destination.lost(), lost);
+  },
+);

@@ -103,7 +103,11 @@ testPostgres.serial("a server that stops shows as failing, loses nothing, and he
   await until(async () => parseMetrics((await scrape()).text).value("gatehouse_metrics_unread_total", {})! > 0);
 
   // It is away for many of the node's tries; the log says it once for each of those that try.
-  const lines = (): string[] => node.stderr().split("\n").filter((line) => /"level":(40|50)/.test(line));
+  const lines = (): string[] =>
+    node
+      .stderr()
+      .split("\n")
+      .filter((line) => /"level":(40|50)/.test(line));
   await until(() => lines().length > 0);
   await sleep(5_000);
   t.true(lines().length <= 12, lines().join("\n"));

@@ -71,13 +71,18 @@ for (const engine of engines.names) {
       await node.submit(transaction);
     }
     for (let i = 0; !(await node.isIncluded(large.at(-1)!)); i++) {
-      await node.submit(signTransaction(testKey(10 + (i % 50)), 1 + i, createPublic(`s${i}`, "{}"))).catch((error: unknown) => {
-        reasons.add(String(readFailure(error).reason));
-      });
+      await node
+        .submit(signTransaction(testKey(10 + (i % 50)), 1 + i, createPublic(`s${i}`, "{}")))
+        .catch((error: unknown) => {
+          reasons.add(String(readFailure(error).reason));
+        });
     }
     const { asked, failing } = await end();
     t.deepEqual(failing, [], `${asked} were asked`);
-    t.true([...reasons].every((reason) => reason === "OVERLOADED"), [...reasons].join());
+    t.true(
+      [...reasons].every((reason) => reason === "OVERLOADED"),
+      [...reasons].join(),
+    );
     t.log(`${asked} probes`);
   });
 
@@ -90,7 +95,11 @@ for (const engine of engines.names) {
     for (let round = 0; round < 8; round++) {
       await Promise.all(
         Array.from({ length: 400 }, async (_, i) => {
-          const transaction = signTransaction(testKey(10 + (i % 200)), 1 + 2 * round + Math.floor(i / 200), createPublic(`p${round}-${i}`, `{"text":"${"x".repeat(2_000)}"}`));
+          const transaction = signTransaction(
+            testKey(10 + (i % 200)),
+            1 + 2 * round + Math.floor(i / 200),
+            createPublic(`p${round}-${i}`, `{"text":"${"x".repeat(2_000)}"}`),
+          );
           try {
             await node.submit(transaction);
             taken = transaction;
@@ -105,7 +114,10 @@ for (const engine of engines.names) {
     await until(() => node.isIncluded(taken!));
     const { asked, failing } = await end();
     t.deepEqual(failing, [], `${asked} were asked`);
-    t.true([...reasons.keys()].every((reason) => reason === "OVERLOADED"), [...reasons].join());
+    t.true(
+      [...reasons.keys()].every((reason) => reason === "OVERLOADED"),
+      [...reasons].join(),
+    );
     t.is(refusedWithoutTime, 0);
     t.log(`${asked} probes`, ...reasons);
   });
