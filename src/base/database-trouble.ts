@@ -1,7 +1,11 @@
-/** Tells errors of a database that is away, locked, full or busy from those of a query that is wrong. */
+/**
+ * Tells errors of a database that is away, locked, full or busy, or that holds something else than what was stored, from
+ * those of a query that is wrong.
+ */
 
 const troubles = new WeakSet();
 const busy = new WeakSet();
+const damages = new WeakSet();
 
 /** Marks an error as one of the database being away, locked or full: whoever asks may try again. */
 export function markDatabaseTrouble(error: object): void {
@@ -14,7 +18,13 @@ export function markDatabaseBusy(error: object): void {
   busy.add(error);
 }
 
-/** Whether what was thrown is so marked, in either way. */
+/** Marks an error as one of a database that holds something else than what was stored: trying again helps nobody. */
+export function markDatabaseDamage(error: object): void {
+  troubles.add(error);
+  damages.add(error);
+}
+
+/** Whether what was thrown is so marked, in any way. */
 export function isDatabaseTrouble(thrown: unknown): boolean {
   return isIn(troubles, thrown);
 }
@@ -22,6 +32,11 @@ export function isDatabaseTrouble(thrown: unknown): boolean {
 /** Whether what was thrown tells of a database that is busy, and of nothing worse. */
 export function isDatabaseBusy(thrown: unknown): boolean {
   return isIn(busy, thrown);
+}
+
+/** Whether what was thrown tells of a database that holds something else than what was stored. */
+export function isDatabaseDamage(thrown: unknown): boolean {
+  return isIn(damages, thrown);
 }
 
 function isIn(marked: WeakSet<object>, thrown: unknown): boolean {

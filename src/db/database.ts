@@ -53,6 +53,11 @@ export interface DatabasePart {
   readonly write: Queries;
   /** Runs work in one transaction of the writer: all of its changes are stored, or none when it throws. */
   readonly transaction: <T>(work: (db: DatabaseTransaction) => Promise<T>) => Promise<T>;
+  /**
+   * What the engine itself finds damaged when it looks at all of its pages and indexes, in its own words; nothing where it
+   * has no such look. It takes a while, and keeps nobody waiting.
+   */
+  readonly inspect: () => Promise<readonly string[]>;
 }
 
 /** An open database. */
@@ -63,6 +68,11 @@ export interface Database extends DatabasePart {
    */
   readonly mempool: DatabasePart;
   /** Closes all connections. */
+  close(): Promise<void>;
+}
+
+/** A database that is only read, and that another process may use meanwhile. */
+export interface ReadableDatabase extends Pick<DatabasePart, "read" | "inspect"> {
   close(): Promise<void>;
 }
 

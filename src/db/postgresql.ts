@@ -19,6 +19,8 @@ export async function openPostgresql(url: string): Promise<Connections> {
       dialect: dialects.postgresql,
       // Connection, resources, shutdown, or no word of the server at all; not a query that is wrong.
       isTrouble: (code) => code === undefined || /^(08|53|57|58|E[A-Z])/.test(code),
+      // data_corrupted, index_corrupted.
+      isDamage: (code) => code === "XX001" || code === "XX002",
     },
     settings: {
       client: "pg",

@@ -1,15 +1,17 @@
 /** Runs what the query builder builds: the one place where a query meets the database and its errors are looked at. */
 import type { Knex } from "knex";
 import type { EventEmitter } from "node:events";
-import { markDatabaseBusy, markDatabaseTrouble } from "../base/database-trouble.js";
+import { markDatabaseBusy, markDatabaseDamage, markDatabaseTrouble } from "../base/database-trouble.js";
 import type { DatabaseTransaction, Lane, PreparedQuery, Queries, Query } from "./database.js";
 import type { Dialect } from "./dialects.js";
 
 /** What is special about an engine. */
 export interface EngineWords {
   readonly dialect: Dialect;
-  /** Whether a query that fails with this code failed because the database is away, locked, full or damaged. */
+  /** Whether a query that fails with this code failed because the database is away, locked or full. */
   readonly isTrouble: (code: string | undefined) => boolean;
+  /** Whether a query that fails with this code met something that the engine itself finds damaged. */
+  readonly isDamage: (code: string | undefined) => boolean;
   /** Whether a query that waits for a connection waits for another one of this process; false where it is left out. */
   readonly isBusy?: () => boolean;
 }
@@ -99,8 +101,10 @@ async function settle(query: Query, words: EngineWords): Promise<unknown> {
 }
 
 /** Marks an error when it is trouble of the database, and takes the values of the query out of it. */
-function explain(error: NodeJS.ErrnoException, stage: Stage, { isTrouble, isBusy }: EngineWords): void {
-  if (stage === "waiting" && isBusy?.() === true) {
+function explain(error: NodeJS.ErrnoException, stage: Stage, { isTrouble, isDamage, isBusy }: EngineWords): void {
+  if (stage !== "building" && isDamage(error.code)) {
+    markDatabaseDamage(error);
+  } else if (stage === "waiting" && isBusy?.() === true) {
     markDatabaseBusy(error);
   } else if (stage === "waiting" || (stage === "sent" && isTrouble(error.code))) {
     markDatabaseTrouble(error);

@@ -2,12 +2,14 @@
  * Opens SQLite, embedded. Its driver is archived upstream and may be replaced one day: this is the only file that knows
  * it.
  */
+import { existsSync } from "node:fs";
 import { dirname } from "node:path";
+import { pathToFileURL } from "node:url";
 import sqlite3, { type Database as SqliteConnection, type Statement } from "sqlite3";
-import { markDatabaseTrouble } from "../base/database-trouble.js";
+import { markDatabaseDamage, markDatabaseTrouble } from "../base/database-trouble.js";
 import { claimFile, closeFile, makePrivateDirectory } from "../base/private-files.js";
 import { type Connections, openConnections } from "./connections.js";
-import { DatabaseError, type Lane, type PreparedQuery } from "./database.js";
+import { DatabaseError, type Lane, type PreparedQuery, type ReadableDatabase } from "./database.js";
 import { dialects } from "./dialects.js";
 
 /** Connections for reads. */
@@ -36,7 +38,7 @@ export async function openSqlite(path: string): Promise<Connections> {
     list: createStatements(path, listReaders, 0),
   };
   const connections = await openConnections({
-    words: { dialect: dialects.sqlite, isTrouble },
+    words: { dialect: dialects.sqlite, isTrouble, isDamage },
     settings: {
       client: "sqlite3",
       connection: { filename: path },
@@ -55,6 +57,7 @@ export async function openSqlite(path: string): Promise<Connections> {
     question: "SELECT 1 FROM sqlite_master LIMIT 1",
     explain: (error) => explain(path, error),
     prepare: (text, lane = "point") => lanes[lane].prepare(text),
+    inspect: () => inspect(path),
   });
   return {
     ...connections,
@@ -64,9 +67,61 @@ export async function openSqlite(path: string): Promise<Connections> {
   };
 }
 
-/** Away, locked, full or damaged; not a query that is wrong. */
+/**
+ * Opens a file that is there for reads alone; nothing is made or changed.
+ *
+ * @throws DatabaseError
+ */
+export async function openSqliteForReading(path: string): Promise<ReadableDatabase> {
+  if (!existsSync(path)) {
+    throw new DatabaseError(`There is no database at ${path}; name the node's --data-dir, or its --database.`);
+  }
+  const statements = createStatements(path, 1, 0);
+  const connections = await openConnections({
+    words: { dialect: dialects.sqlite, isTrouble, isDamage },
+    settings: {
+      client: "sqlite3",
+      // The query builder adds flags to those of a connection that writes; what the URI says counts.
+      connection: { filename: `${pathToFileURL(path).href}?mode=ro`, flags: ["OPEN_URI"] },
+      useNullAsDefault: true,
+      pool: { idleTimeoutMillis: 3_600_000 },
+    },
+    readers: 1,
+    question: "SELECT 1 FROM sqlite_master LIMIT 1",
+    explain: (error) => explain(path, error),
+    prepare: (text) => statements.prepare(text),
+  });
+  return {
+    read: connections.read,
+    inspect: () => inspect(path),
+    async close() {
+      await Promise.all([statements.close(), connections.close()]);
+    },
+  };
+}
+
+/** Most of what SQLite tells of a damaged file. */
+const maxInspected = 20;
+
+/** Looks at all pages and indexes, over a connection of its own. */
+async function inspect(path: string): Promise<string[]> {
+  const reader = createReader(path, 0);
+  try {
+    const rows = await reader.all<{ readonly integrity_check: string }>(`PRAGMA integrity_check(${maxInspected})`, []);
+    return rows.map(({ integrity_check: text }) => text).filter((text) => text !== "ok");
+  } finally {
+    await reader.close();
+  }
+}
+
+/** Away, locked or full; not a query that is wrong. */
 function isTrouble(code: string | undefined): boolean {
-  return /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|CORRUPT|NOTADB)/.test(code ?? "");
+  return /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY)/.test(code ?? "");
+}
+
+/** The file is not what SQLite wrote. */
+function isDamage(code: string | undefined): boolean {
+  return /^SQLITE_(CORRUPT|NOTADB)/.test(code ?? "");
 }
 
 /** Queries that are compiled once on each of their connections; knex compiles every query anew. */
@@ -157,7 +212,9 @@ function settled<T = void>(
         resolve(value as T);
         return;
       }
-      if (isTrouble(error.code)) {
+      if (isDamage(error.code)) {
+        markDatabaseDamage(error);
+      } else if (isTrouble(error.code)) {
         markDatabaseTrouble(error);
       }
       reject(error);
