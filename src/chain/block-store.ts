@@ -128,7 +128,7 @@ export function createBlockStore(db: Queries): BlockStore {
       const row = await db.first<{ last: number | null; count: number }>((sql) =>
         sql("blocks").max({ last: "number" }).count({ count: "number" }),
       );
-      return BigInt(Math.min(row?.last ?? 0, Number(row?.count ?? 0)));
+      return BigInt(Math.min(row?.last ?? 0, row?.count ?? 0));
     },
 
     async checkEnds() {
@@ -197,9 +197,7 @@ export function createBlockChanges(db: Queries): BlockChanges {
         signature: Buffer.from(signed.signature),
       };
       const rowHash = hashBlockRow(row);
-      await db.run((sql) =>
-        sql("blocks").insert({ ...row, header: Buffer.from(signed.header), row_hash: rowHash }),
-      );
+      await db.run((sql) => sql("blocks").insert({ ...row, header: Buffer.from(signed.header), row_hash: rowHash }));
     },
 
     async insertTransactions(transactions, blockNumber) {

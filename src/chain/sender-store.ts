@@ -36,9 +36,7 @@ export function createSenderStore(db: Queries): SenderStore {
     async lastNonces(senders) {
       const nonces = new Map<string, bigint>();
       for (const some of inChunks(senders)) {
-        const rows = await db.rows<SenderRow>((sql) =>
-          sql("senders").whereIn("identity", some).select(columns),
-        );
+        const rows = await db.rows<SenderRow>((sql) => sql("senders").whereIn("identity", some).select(columns));
         rows.forEach((row) => nonces.set(row.identity, nonceOf(row)));
       }
       return nonces;

@@ -53,11 +53,7 @@ export function checkBlockRow(wanted: number, row: BlockRow): BlockHeader {
  * @param rows its transactions, in their order.
  * @throws DamageError
  */
-export function checkStoredBlock(
-  wanted: number,
-  row: BlockRow,
-  rows: readonly TransactionRow[],
-): StoredBlock {
+export function checkStoredBlock(wanted: number, row: BlockRow, rows: readonly TransactionRow[]): StoredBlock {
   const header = checkBlockRow(wanted, row);
   const transactionHashes = rows.map(({ body }) => sha256(body));
   const fit = rows.every(

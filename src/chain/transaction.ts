@@ -173,7 +173,10 @@ export function signBlock(
   transactions: readonly ReadTransaction[],
   sign: (bytes: Uint8Array) => Uint8Array,
 ): ReadBlock {
-  const whole = create(BlockHeaderSchema, { ...header, transactionsHash: hashOfHashes(transactions.map(({ hash }) => hash)) });
+  const whole = create(BlockHeaderSchema, {
+    ...header,
+    transactionsHash: hashOfHashes(transactions.map(({ hash }) => hash)),
+  });
   const bytes = toBinary(BlockHeaderSchema, whole);
   const signed = create(BlockSchema, {
     header: bytes,

@@ -115,7 +115,10 @@ const nouns: Readonly<Record<VerifiedKind, string>> = {
 function describe({ counts, findings }: Outcome): string[] {
   const looked = verifiedKinds.map((kind) => `${counts[kind] ?? 0} ${nouns[kind]}`).join(", ");
   const lines = findings.map(({ sentence }) => paint("red", sentence));
-  return [...lines, `Looked at ${looked}: ${findings.length === 0 ? "everything fits." : `${findings.length} do not fit.`}`];
+  return [
+    ...lines,
+    `Looked at ${looked}: ${findings.length === 0 ? "everything fits." : `${findings.length} do not fit.`}`,
+  ];
 }
 
 function toJson({ counts, findings }: Outcome) {

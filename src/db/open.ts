@@ -38,5 +38,7 @@ export async function openDatabase(url: string): Promise<Database> {
  * @throws DatabaseError
  */
 export async function openForReading(url: string): Promise<ReadableDatabase> {
-  return url.startsWith("sqlite:") ? await openSqliteForReading(url.slice("sqlite:".length)) : await openPostgresql(url);
+  return url.startsWith("sqlite:")
+    ? await openSqliteForReading(url.slice("sqlite:".length))
+    : await openPostgresql(url);
 }

@@ -38,11 +38,7 @@ export function watchStore<State>(store: ChainStore<State>, damage: DamageWatch)
     weighBlock: (by) =>
       "hash" in by
         ? damage.read(`the number of block ${by.hash}`, () => store.weighBlock(by))
-        : damage.read(
-            `the size of block ${nameOf(by)}`,
-            () => needed(by.number, () => store.weighBlock(by)),
-            lacks,
-          ),
+        : damage.read(`the size of block ${nameOf(by)}`, () => needed(by.number, () => store.weighBlock(by)), lacks),
     blockOf: (hash) => damage.read(`transaction ${hash}`, () => store.blockOf(hash)),
     fate: (hash) => damage.read(`what became of transaction ${hash}`, () => store.fate(hash)),
     lastNonce: (sender) => damage.read(`the last nonce of ${sender}`, () => store.lastNonce(sender), lacks),

@@ -21,19 +21,18 @@ export function createProgramChanges(db: Queries): ProgramChanges {
   }
 
   /** Changes a program's own row. */
-  async function update(
-    address: string,
-    columns: Partial<ProgramRow>,
-    timeMs: number,
-    work: Work,
-  ): Promise<void> {
+  async function update(address: string, columns: Partial<ProgramRow>, timeMs: number, work: Work): Promise<void> {
     work.touchRows(1);
     const before = known.get(address) ?? (await read(address))!;
     known.delete(address);
     const changed = { ...columns, updated_ms: timeMs };
     const row = { ...before, ...changed };
     const hashes = { entry_hash: hashProgramEntry(row), rest_hash: hashProgramRest(row) };
-    await db.run((sql) => sql("programs").where({ address }).update({ ...changed, ...hashes }));
+    await db.run((sql) =>
+      sql("programs")
+        .where({ address })
+        .update({ ...changed, ...hashes }),
+    );
   }
   const deleteReaders = async (address: string, work: Work): Promise<void> =>
     work.touchRows((await db.run((sql) => sql("program_readers").where({ address }).delete())) as number);

@@ -190,7 +190,9 @@ function createFieldRows({
     async saveField({ position, name, ...field }) {
       touchTexts(field);
       await change((sql) =>
-        sql("program_fields").where({ address, position }).update(toColumns(position, name, field)),
+        sql("program_fields")
+          .where({ address, position })
+          .update(toColumns(position, name, field)),
       );
     },
 
@@ -237,7 +239,11 @@ function createChunkRows({
     return checkChunk(address, row!);
   };
   const saveChunk = (field: number, position: number, chunk: Chunk): Promise<void> =>
-    change((sql) => sql("program_chunks").where({ address, field, position }).update(toColumns(field, position, chunk)));
+    change((sql) =>
+      sql("program_chunks")
+        .where({ address, field, position })
+        .update(toColumns(field, position, chunk)),
+    );
   const toEntry = ({ position, items, size_bytes: sizeBytes }: EntryRow): ChunkEntry => ({
     position,
     items,

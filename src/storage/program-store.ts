@@ -56,7 +56,10 @@ export function createProgramStore(db: Queries): Programs {
   function prepareRecord<Extra>(extraColumns: string, join = "", lane?: Lane) {
     return prepareBatch<PackedRow & Extra>(
       db,
-      ({ table, slot }) => `SELECT ${slot} AS slot, ${jsonObject(columnsOf("p", programColumns))} AS record, ${extraColumns}
+      ({
+        table,
+        slot,
+      }) => `SELECT ${slot} AS slot, ${jsonObject(columnsOf("p", programColumns))} AS record, ${extraColumns}
         FROM ${table} JOIN programs p ON p.address = k.value ->> 0 ${join} WHERE NOT p.deleted`,
       lane,
     );

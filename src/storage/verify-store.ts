@@ -46,7 +46,7 @@ function programQuery({ dialect }: Queries): string {
 export async function* verifyPrograms(db: Queries): Verification {
   const next = db.prepare<VerifiedRow>(programQuery(db), "list");
   const count = await db.first<{ count: number }>((sql) => sql("programs").count({ count: "*" }));
-  const total = Number(count?.count ?? 0);
+  const total = count?.count ?? 0;
   let id = 0;
   for (let done = 1; ; done++) {
     const [row] = await next(id);

@@ -67,9 +67,7 @@ export function createTreeStore(db: Queries): MerkleTree {
   const { bytesOf, hexOf, joinTexts } = dialect;
   // Here, while the node boots: nobody who asks for a path waits for the hash to be compiled.
   const emptySiblings = emptyNodes().slice(0, treeDepth).map(toHex);
-  const newest = prepare<RootRow>(
-    `SELECT ${rootColumns} FROM merkle_roots ORDER BY block_number DESC LIMIT 1`,
-  );
+  const newest = prepare<RootRow>(`SELECT ${rootColumns} FROM merkle_roots ORDER BY block_number DESC LIMIT 1`);
   const after = prepare<RootRow>(
     `SELECT ${rootColumns} FROM merkle_roots
       WHERE block_number <= ? AND CAST(? AS bigint) <= ${newestBlock.number}

@@ -78,10 +78,13 @@ async function* verifyNodes(db: Queries, leafCount: number): Verification {
   for (const [level, count] of counts.entries()) {
     for (let from = 0; from < count; from += portionNodes) {
       const to = Math.min(count, from + portionNodes);
-      const findings: Finding[] = await look(`nodes of the commitment tree on level ${level}, from ${from} on`, async () => {
-        const below = level === 0 ? [] : await read(level - 1, 2 * from, 2 * to);
-        await checkNodes(level, from, to, await read(level, from, to), below);
-      });
+      const findings: Finding[] = await look(
+        `nodes of the commitment tree on level ${level}, from ${from} on`,
+        async () => {
+          const below = level === 0 ? [] : await read(level - 1, 2 * from, 2 * to);
+          await checkNodes(level, from, to, await read(level, from, to), below);
+        },
+      );
       done += to - from;
       yield { kind: "nodes", done, total, findings };
     }
@@ -125,7 +128,7 @@ async function* verifyNullifiers(db: Queries, witness: ZkWitness): Verification 
     "list",
   );
   const count = await db.first<{ count: number }>((sql) => sql("nullifiers").count({ count: "*" }));
-  const total = Number(count?.count ?? 0);
+  const total = count?.count ?? 0;
   let [last, done] = ["", 0];
   for (;;) {
     const rows = await after(last);

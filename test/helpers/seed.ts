@@ -123,9 +123,7 @@ export async function insertProgram({ write }: Database, program: SeedProgram): 
   await write.run((sql) => sql("programs").insert({ ...row, ...hashes, name_folded: program.name.toLowerCase() }));
   if (data !== undefined) {
     const document = { address, data };
-    await write.run((sql) =>
-      sql("program_documents").insert({ ...document, row_hash: hashDocumentRow(document) }),
-    );
+    await write.run((sql) => sql("program_documents").insert({ ...document, row_hash: hashDocumentRow(document) }));
   }
   for (const [position, [name, type, value]] of fields.entries()) {
     const key = { address, name_json: JSON.stringify(name), position };

@@ -123,4 +123,3 @@ export function pathsOf(stored: StoredChain): string[] {
     `/zk/nullifier/${nullifier}`,
   ];
 }
-

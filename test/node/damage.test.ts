@@ -182,8 +182,8 @@ async function chainOf(t: Teardown, engine: Engine): Promise<{ readonly url: str
 /** Changes the bytes of a place: in the file, so that SQLite knows nothing of it, or in the row. */
 async function damage(t: Teardown, url: string, { table, column, where }: Place, stored: StoredChain): Promise<void> {
   const condition = where(stored);
-  const read = async ({ rows }: Queries): Promise<string | Buffer> => {
-    const [row] = await rows<Record<string, string | Buffer>>((sql) =>
+  const read = async (db: Queries): Promise<string | Buffer> => {
+    const [row] = await db.rows<Record<string, string | Buffer>>((sql) =>
       sql.raw(`SELECT ${column} AS value FROM ${table} WHERE ${condition}`),
     );
     return row!["value"]!;
@@ -194,7 +194,10 @@ async function damage(t: Teardown, url: string, { table, column, where }: Place,
     const value = await read(database.read);
     await database.close();
     const bytes = await readFile(path);
-    const [old, changed] = [Buffer.from(value as string), flip(Buffer.from(value as string), typeof value === "string")];
+    const [old, changed] = [
+      Buffer.from(value as string),
+      flip(Buffer.from(value as string), typeof value === "string"),
+    ];
     const start = Math.floor(old.length / 2) - 4;
     // A long value goes over several pages: its middle is what is looked for.
     const [from, to] = [Math.max(0, start - 16), Math.min(old.length, start + 24)];
@@ -205,7 +208,9 @@ async function damage(t: Teardown, url: string, { table, column, where }: Place,
       changed.copy(tried, at + start - from, start, start + 8);
       await writeFile(path, tried);
       const client = openSqlite(t, path);
-      const [row] = (await client.raw(`SELECT +${column} AS value FROM ${table} NOT INDEXED WHERE ${condition}`).catch(() => [])) as {
+      const [row] = (await client
+        .raw(`SELECT +${column} AS value FROM ${table} NOT INDEXED WHERE ${condition}`)
+        .catch(() => [])) as {
         value: string | Buffer;
       }[];
       await client.destroy();
@@ -231,7 +236,9 @@ async function damage(t: Teardown, url: string, { table, column, where }: Place,
 
 interface Health {
   readonly status: string;
-  readonly subsystems: { readonly chain: { readonly status: string; readonly lastError: { readonly message: string } } };
+  readonly subsystems: {
+    readonly chain: { readonly status: string; readonly lastError: { readonly message: string } };
+  };
 }
 
 for (const engine of engines.names) {
@@ -244,7 +251,10 @@ for (const engine of engines.names) {
 
       const { code, stdout } = await runCli(["verify-data", "--database", url]);
       t.is(code, 1);
-      t.true(stdout.split("\n").some((line) => place.says.test(line)), stdout);
+      t.true(
+        stdout.split("\n").some((line) => place.says.test(line)),
+        stdout,
+      );
 
       const dir = await authorityDirectory(t, authority);
       const node = await startTestNode(t, { genesis: "genesis.json", database: url }, dir);
@@ -262,38 +272,43 @@ for (const engine of engines.names) {
     });
   }
 
-  test.serial(`${engine}: a node that nobody asks finds by itself what is damaged, and what is right again`, async (t) => {
-    const { url, stored } = await chainOf(t, engine);
-    const spoil = async (text: string): Promise<void> => {
-      const database = await openDatabase(url);
-      await database.write.run((sql) => sql("program_documents").where({ address: stored.small }).update({ data: text }));
-      await database.close();
-    };
-    const dir = await authorityDirectory(t, authority);
-    const flags = { genesis: "genesis.json", database: url };
-    const well = await startTestNode(t, { ...flags, "metrics-enabled": true, "metrics-port": "0" }, dir);
-    const metrics = well.subsystems.get("metrics").port!;
-    await until(async () => !/verify_completed_seconds NaN/i.test((await ask(metrics, "/metrics")).text));
-    const page = (await ask(metrics, "/metrics")).text;
-    t.regex(page, /gatehouse_verify_blocks\{state="verified"\} 4\n/);
-    t.regex(page, /gatehouse_verify_blocks\{state="total"\} 4\n/);
-    t.regex(page, /gatehouse_verify_findings 0\n/);
-    const { text } = await ask(well.port, `/storage-program/${stored.small}/all`);
-    await well.stop();
+  test.serial(
+    `${engine}: a node that nobody asks finds by itself what is damaged, and what is right again`,
+    async (t) => {
+      const { url, stored } = await chainOf(t, engine);
+      const spoil = async (text: string): Promise<void> => {
+        const database = await openDatabase(url);
+        await database.write.run((sql) =>
+          sql("program_documents").where({ address: stored.small }).update({ data: text }),
+        );
+        await database.close();
+      };
+      const dir = await authorityDirectory(t, authority);
+      const flags = { genesis: "genesis.json", database: url };
+      const well = await startTestNode(t, { ...flags, "metrics-enabled": true, "metrics-port": "0" }, dir);
+      const metrics = well.subsystems.get("metrics").port!;
+      await until(async () => !/verify_completed_seconds NaN/i.test((await ask(metrics, "/metrics")).text));
+      const page = (await ask(metrics, "/metrics")).text;
+      t.regex(page, /gatehouse_verify_blocks\{state="verified"\} 4\n/);
+      t.regex(page, /gatehouse_verify_blocks\{state="total"\} 4\n/);
+      t.regex(page, /gatehouse_verify_findings 0\n/);
+      const { text } = await ask(well.port, `/storage-program/${stored.small}/all`);
+      await well.stop();
 
-    await spoil('{"title": "Another one"}');
-    const node = await startTestNode(t, flags, dir);
-    await until(async () => (await askJson<Health>(node.port, "/health")).status === "failing");
-    const { chain } = (await askJson<Health>(node.port, "/health")).subsystems;
-    t.regex(chain.lastError.message, program(stored.small));
-    t.is((await ask(node.port, "/storage-program/stor-0000000000000000000000000000000000000000")).status, 500);
+      await spoil('{"title": "Another one"}');
+      const node = await startTestNode(t, flags, dir);
+      await until(async () => (await askJson<Health>(node.port, "/health")).status === "failing");
+      const { chain } = (await askJson<Health>(node.port, "/health")).subsystems;
+      t.regex(chain.lastError.message, program(stored.small));
+      t.is((await ask(node.port, "/storage-program/stor-0000000000000000000000000000000000000000")).status, 500);
 
-    const { data } = JSON.parse(text) as { data: unknown };
-    t.truthy(data);
-    await spoil(/"data":(.*)\}$/s.exec(text)![1]!);
-    t.is((await ask(node.port, `/storage-program/${stored.small}/all`)).text, text);
-    await until(async () => (await askJson<Health>(node.port, "/health")).subsystems.chain.status === "ready");
-  });
+      const { data } = JSON.parse(text) as { data: unknown };
+      t.truthy(data);
+      await spoil(/"data":(.*)\}$/s.exec(text)![1]!);
+      t.is((await ask(node.port, `/storage-program/${stored.small}/all`)).text, text);
+      await until(async () => (await askJson<Health>(node.port, "/health")).subsystems.chain.status === "ready");
+    },
+  );
 }
 
 test.serial("all paths answer while nothing is damaged", async (t) => {
@@ -315,7 +330,10 @@ test.serial("verify-data says what there is to look at, and changes nothing", as
   const before = await readFile(path);
   const { code, stdout } = await runCli(["verify-data", "--database", url]);
   t.is(code, 0, stdout);
-  t.regex(stdout, /^Looked at 4 blocks, 3 roots of the commitment tree, \d+ nodes of the tree, 1 nullifiers, 3 storage programs: everything fits\.\n$/);
+  t.regex(
+    stdout,
+    /^Looked at 4 blocks, 3 roots of the commitment tree, \d+ nodes of the tree, 1 nullifiers, 3 storage programs: everything fits\.\n$/,
+  );
   t.true(before.equals(await readFile(path)));
   const json = JSON.parse((await runCli(["verify-data", "--database", url, "--json"])).stdout) as unknown;
   t.like(json, { ok: true, blocks: 4, programs: 3, findings: [] });

@@ -126,7 +126,10 @@ export const testPrograms: StoreSuite = (engine, open) => {
       await rows.insertChunks(5, [{ position: 20, items: 1, text: ",2" }]);
       return data.length;
     }, 5);
-    t.like(await programs.findWithData(address), { data, record: { sizeBytes: data.length, updatedMs: 5, type: "object" } });
+    t.like(await programs.findWithData(address), {
+      data,
+      record: { sizeBytes: data.length, updatedMs: 5, type: "object" },
+    });
     t.deepEqual((await programs.findWithFieldNames(address))!.names, ["a\0", "n"]);
     t.deepEqual((await programs.findWithField(address, "n"))!.field, { type: "array", value: "[1,2,3 ]}" });
     t.deepEqual((await programs.findWithItem(address, "n", 1))!.field, {

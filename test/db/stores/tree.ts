@@ -55,7 +55,10 @@ export const testTree: StoreSuite = (engine, open) => {
     t.true(await changes.isKnownRoot(empty.root, next));
     t.false(await changes.isKnownRoot(toHex(98n), next));
     // These nodes lead to no root: real paths are in test/zk.
-    await t.throwsAsync(async () => tree.path(toHex(7n), undefined), { instanceOf: DamageError, message: /does not lead to the root/ });
+    await t.throwsAsync(async () => tree.path(toHex(7n), undefined), {
+      instanceOf: DamageError,
+      message: /does not lead to the root/,
+    });
     t.deepEqual(await tree.path(toHex(7n), empty.root), { missing: "commitment under this root" });
     t.deepEqual(await tree.path(toHex(7n), toHex(98n)), { missing: "root" });
     await t.throwsAsync(store(), undefined, "a leaf is there once");
