@@ -88,12 +88,14 @@ export function createBlockStore(db: Queries): BlockStore {
     },
 
     async header(number) {
-      const row = await db.first<BlockRow>((sql) =>
-        sql("blocks").where("number", Number(number)).select("hash", "header", "signature"),
-      );
-      return row?.header == null || row.signature === null
-        ? undefined
-        : { hash: row.hash, header: row.header, signature: row.signature };
+      const wanted = Number(number);
+      const row = await db.first<AnyBlockRow>((sql) => sql("blocks").where("number", wanted).select(blockColumns));
+      if (row === undefined || !isSigned(row)) {
+        return undefined;
+      }
+      checkBlockRow(wanted, row);
+      const { hash, header, signature } = row;
+      return { hash, header, signature };
     },
 
     async weighBlock(by) {

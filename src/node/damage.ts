@@ -35,6 +35,8 @@ export function watchStore<State>(store: ChainStore<State>, damage: DamageWatch)
     ...store,
     head: () => damage.read("the newest block", () => store.head(), lacks),
     block: (number) => damage.read(`block ${number}`, () => needed(number, () => store.block(number)), lacks),
+    header: (number) =>
+      damage.read(`the header of block ${number}`, () => needed(number, () => store.header(number)), lacks),
     weighBlock: (by) =>
       "hash" in by
         ? damage.read(`the number of block ${by.hash}`, () => store.weighBlock(by))
