@@ -33,6 +33,8 @@ const rooms = [
   see(`(${features})/`, "rpc/(service|errors|parameters)\\.ts$"),
   // Queries stand in the stores of a feature; the rest of it speaks of blocks, programs, leaves and peers.
   see("(chain|peers|storage|zk)/[^/]+-store\\.ts$", "db/(database|dialects|batch|chunks)\\.ts$"),
+  // The checksums that rows are stored with, which reads compare; they know no engine.
+  see("(chain|storage|zk)/", "db/row-hashes\\.ts$"),
   // Calls other nodes, by whatever carries it.
   see("peers/", "rpc/channel\\.ts$"),
   // Implements the gate of rpc.

@@ -1,10 +1,14 @@
-/** Tells errors of a database that is away, locked, full or busy from those of a query that is wrong. */
+/**
+ * Tells errors of a database that is away, locked, full or busy, or that holds something else than what was stored, from
+ * those of a query that is wrong.
+ */
 
 /**
- * Why a query failed that is right: the database is away, full or damaged (`unavailable`); others of this process had it
- * for too long (`busy`); or somebody outside of it did (`locked`), which is no more than that, unless it goes on.
+ * Why a query failed that is right: the database is away or full (`unavailable`); others of this process had it for too
+ * long (`busy`); somebody outside of it did (`locked`), which is no more than that, unless it goes on; or it holds
+ * something else than what was stored (`damaged`), and trying again helps nobody.
  */
-export type DatabaseTrouble = "unavailable" | "busy" | "locked";
+export type DatabaseTrouble = "unavailable" | "busy" | "locked" | "damaged";
 
 const troubles = new WeakMap<object, DatabaseTrouble>();
 
@@ -27,4 +31,9 @@ export function isDatabaseTrouble(thrown: unknown): boolean {
 export function isDatabaseBusy(thrown: unknown): boolean {
   const trouble = databaseTroubleOf(thrown);
   return trouble === "busy" || trouble === "locked";
+}
+
+/** Whether what was thrown tells of a database that holds something else than what was stored. */
+export function isDatabaseDamage(thrown: unknown): boolean {
+  return databaseTroubleOf(thrown) === "damaged";
 }

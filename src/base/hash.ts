@@ -1,5 +1,5 @@
 /** Hashes and keys as the network writes them: 0x and 64 lower-case hex digits. */
-import { createHash } from "node:crypto";
+import { createHash, hash } from "node:crypto";
 
 /** Form of 32 bytes in text: a hash, or a public key. */
 export const hex32 = /^0x[0-9a-f]{64}$/;
@@ -7,4 +7,14 @@ export const hex32 = /^0x[0-9a-f]{64}$/;
 /** SHA-256 of bytes, or of a text in UTF-8. */
 export function sha256(content: Uint8Array | string): string {
   return `0x${createHash("sha256").update(content).digest("hex")}`;
+}
+
+/**
+ * The checksum of a stored row, over its key and everything that is served of it: the first half of SHA-256 as 32 hex
+ * digits. It tells what was changed by accident; whoever changes it on purpose can make it anew.
+ *
+ * @param columns none holds a NUL.
+ */
+export function hashRow(...columns: readonly (string | number)[]): string {
+  return hash("sha256", columns.join("\0"), "hex").slice(0, 32);
 }

@@ -1,14 +1,20 @@
 /** Blocks, and the transactions in them, in the database. */
-import { create } from "@bufbuild/protobuf";
 import { randomBytes } from "node:crypto";
-import { BlockSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { DamageError } from "../base/damage.js";
 import { inChunks } from "../db/chunks.js";
 import type { DatabasePart, Queries } from "../db/database.js";
+import { hashBlockRow, hashTransactionRow, type TransactionColumns } from "../db/row-hashes.js";
 import type { Blocks } from "./store.js";
+import { type BlockRow, checkBlockRow, checkStoredBlock, notSigned, type TransactionRow } from "./stored-block.js";
 import type { ReadBlock, ReadTransaction } from "./transaction.js";
 
 /** The stored blocks. */
-export type BlockStore = Omit<Blocks, "insertGenesis">;
+export interface BlockStore extends Omit<Blocks, "insertGenesis"> {
+  /** Checks that no transaction is in a block that there is not. Throws DamageError. */
+  checkEnds(): Promise<void>;
+  /** Number of the newest row, whatever it holds, and no more than there are rows. */
+  newestNumber(): Promise<bigint>;
+}
 
 /** Blocks as they are stored; inside one transaction, or each change by itself. */
 export interface BlockChanges extends Pick<Blocks, "insertGenesis" | "included"> {
@@ -17,20 +23,14 @@ export interface BlockChanges extends Pick<Blocks, "insertGenesis" | "included">
   insertTransactions(transactions: readonly ReadTransaction[], blockNumber: bigint): Promise<void>;
 }
 
-interface HeadRow {
-  readonly number: number;
-  readonly hash: string;
-  readonly timestampMs: number;
-  readonly genesisHash: string;
+/** Row of a block, or of block 0, which has no header. */
+type AnyBlockRow = Omit<BlockRow, "header" | "signature"> & {
   readonly header: Buffer | null;
   readonly signature: Buffer | null;
-}
+};
 
-interface BlockRow {
-  readonly hash: string;
-  readonly header: Buffer | null;
-  readonly signature: Buffer | null;
-}
+const blockColumns = ["number", "hash", "previous_hash", "timestamp_ms", "header", "signature", "row_hash"] as const;
+const transactionColumns = ["hash", "block_number", "position", "body", "signature", "row_hash"] as const;
 
 interface WeightRow {
   readonly number: number;
@@ -46,28 +46,28 @@ const triedBytes = 4 * 1024 * 1024;
 export function createBlockStore(db: Queries): BlockStore {
   return {
     async head() {
-      const row = await db.first<HeadRow>((sql) =>
+      const row = await db.first<AnyBlockRow & { readonly genesis_hash: string }>((sql) =>
         sql("blocks as head")
           .join("blocks as genesis", "genesis.number", sql.raw("0"))
           .orderBy("head.number", "desc")
-          .select({
-            number: "head.number",
-            hash: "head.hash",
-            timestampMs: "head.timestamp_ms",
-            genesisHash: "genesis.hash",
-            header: "head.header",
-            signature: "head.signature",
-          }),
+          .select(...blockColumns.map((name) => `head.${name}`), "genesis.hash as genesis_hash"),
       );
-      return (
-        row && {
-          ...row,
-          number: BigInt(row.number),
-          timestampMs: BigInt(row.timestampMs),
-          header: row.header ?? noBytes,
-          signature: row.signature ?? noBytes,
-        }
-      );
+      if (row === undefined) {
+        return undefined;
+      }
+      if (isSigned(row)) {
+        checkBlockRow(row.number, row);
+      } else if (row.row_hash !== hashBlockRow(row)) {
+        throw notSigned(row.number);
+      }
+      return {
+        number: BigInt(row.number),
+        hash: row.hash,
+        timestampMs: BigInt(row.timestamp_ms),
+        genesisHash: row.genesis_hash,
+        header: row.header ?? noBytes,
+        signature: row.signature ?? noBytes,
+      };
     },
 
     async genesisText() {
@@ -76,26 +76,26 @@ export function createBlockStore(db: Queries): BlockStore {
     },
 
     async block(number) {
-      const row = await db.first<BlockRow>((sql) =>
-        sql("blocks").where("number", Number(number)).select("hash", "header", "signature"),
-      );
-      if (row?.header == null || row.signature === null) {
+      const wanted = Number(number);
+      const row = await db.first<AnyBlockRow>((sql) => sql("blocks").where("number", wanted).select(blockColumns));
+      if (row === undefined || !isSigned(row)) {
         return undefined;
       }
-      const transactions = await db.rows<{ body: Buffer; signature: Buffer }>((sql) =>
-        sql("transactions").where("block_number", Number(number)).orderBy("position").select("body", "signature"),
+      const transactions = await db.rows<TransactionRow>((sql) =>
+        sql("transactions").where("block_number", wanted).orderBy("position").select(transactionColumns),
       );
-      const { hash, header, signature } = row;
-      return { hash, block: create(BlockSchema, { header, signature, transactions }) };
+      return checkStoredBlock(wanted, row, transactions);
     },
 
     async header(number) {
-      const row = await db.first<BlockRow>((sql) =>
-        sql("blocks").where("number", Number(number)).select("hash", "header", "signature"),
-      );
-      return row?.header == null || row.signature === null
-        ? undefined
-        : { hash: row.hash, header: row.header, signature: row.signature };
+      const wanted = Number(number);
+      const row = await db.first<AnyBlockRow>((sql) => sql("blocks").where("number", wanted).select(blockColumns));
+      if (row === undefined || !isSigned(row)) {
+        return undefined;
+      }
+      checkBlockRow(wanted, row);
+      const { hash, header, signature } = row;
+      return { hash, header, signature };
     },
 
     async weighBlock(by) {
@@ -113,14 +113,45 @@ export function createBlockStore(db: Queries): BlockStore {
     },
 
     async blockOf(hash) {
-      const row = await db.first<{ block_number: number }>((sql) =>
-        sql("transactions").where({ hash }).select("block_number"),
+      const row = await db.first<Omit<TransactionRow, "body">>((sql) =>
+        sql("transactions")
+          .where({ hash })
+          .select(transactionColumns.filter((name) => name !== "body")),
       );
+      if (row !== undefined && row.row_hash !== hashTransactionRow(row)) {
+        throw new DamageError(`What the database says of the place of transaction ${hash} is not what was stored.`);
+      }
       return row && BigInt(row.block_number);
     },
 
     included: (hashes) => findIncluded(db, hashes),
+
+    async newestNumber() {
+      const row = await db.first<{ last: number | null; count: number }>((sql) =>
+        sql("blocks").max({ last: "number" }).count({ count: "number" }),
+      );
+      return BigInt(Math.min(row?.last ?? 0, row?.count ?? 0));
+    },
+
+    async checkEnds() {
+      const [row] = await db.rows<{ first: number | null; last: number | null; head: number | null }>((sql) =>
+        sql.raw(`SELECT (SELECT min(block_number) FROM transactions) AS first,
+          (SELECT max(block_number) FROM transactions) AS last, (SELECT max(number) FROM blocks) AS head`),
+      );
+      const { first, last, head } = row!;
+      if (first !== null && (first < 1 || last! > (head ?? 0))) {
+        throw new DamageError("The database holds transactions of blocks that it does not hold.");
+      }
+    },
   };
+}
+
+/** Block 0 is signed by nobody. A block from 1 on without a header is one, and not right. */
+function isSigned(row: AnyBlockRow): row is AnyBlockRow & BlockRow {
+  if (row.number > 0 && (row.header === null || row.signature === null)) {
+    throw notSigned(row.number);
+  }
+  return row.number > 0;
 }
 
 async function findIncluded(db: Queries, hashes: readonly string[]): Promise<Set<string>> {
@@ -153,32 +184,34 @@ export async function tryWrite({ transaction }: Pick<DatabasePart, "transaction"
 export function createBlockChanges(db: Queries): BlockChanges {
   return {
     async insertGenesis({ text, hash, timestampMs }) {
-      await db.run((sql) => sql("blocks").insert({ number: 0, hash, timestamp_ms: timestampMs, genesis: text }));
+      const row = { number: 0, hash, previous_hash: null, timestamp_ms: timestampMs, signature: null };
+      await db.run((sql) => sql("blocks").insert({ ...row, genesis: text, row_hash: hashBlockRow(row) }));
     },
 
     included: (hashes) => findIncluded(db, hashes),
 
     async insertBlock({ hash, header, signed }) {
-      await db.run((sql) =>
-        sql("blocks").insert({
-          number: Number(header.number),
-          hash,
-          previous_hash: header.previousHash,
-          timestamp_ms: Number(header.timestampMs),
-          header: Buffer.from(signed.header),
-          signature: Buffer.from(signed.signature),
-        }),
-      );
+      const row = {
+        number: Number(header.number),
+        hash,
+        previous_hash: header.previousHash,
+        timestamp_ms: Number(header.timestampMs),
+        signature: Buffer.from(signed.signature),
+      };
+      const rowHash = hashBlockRow(row);
+      await db.run((sql) => sql("blocks").insert({ ...row, header: Buffer.from(signed.header), row_hash: rowHash }));
     },
 
     async insertTransactions(transactions, blockNumber) {
-      const rows = transactions.map(({ hash, signed }, position) => ({
-        hash,
-        block_number: Number(blockNumber),
-        position,
-        body: Buffer.from(signed.body),
-        signature: Buffer.from(signed.signature),
-      }));
+      const rows = transactions.map(({ hash, signed }, position) => {
+        const columns: TransactionColumns = {
+          hash,
+          block_number: Number(blockNumber),
+          position,
+          signature: Buffer.from(signed.signature),
+        };
+        return { ...columns, body: Buffer.from(signed.body), row_hash: hashTransactionRow(columns) };
+      });
       await db.runAll((sql) => inChunks(rows).map((some) => sql("transactions").insert(some)));
     },
   };

@@ -1,6 +1,8 @@
 /** The largest nonce of each sender, in the database. */
+import { DamageError } from "../base/damage.js";
 import { inChunks } from "../db/chunks.js";
 import type { Queries } from "../db/database.js";
+import { hashSenderRow, type SenderColumns } from "../db/row-hashes.js";
 import type { Senders } from "./store.js";
 
 /** The stored nonces; inside the transaction of a block, or as they are now. */
@@ -11,32 +13,40 @@ export interface SenderStore extends Senders {
   saveNonces(nonces: ReadonlyMap<string, bigint>): Promise<void>;
 }
 
-interface SenderRow {
-  readonly identity: string;
-  readonly nonce: number;
+type SenderRow = SenderColumns & { readonly row_hash: string };
+
+const columns = ["identity", "nonce", "row_hash"] as const;
+
+/** The nonce of a row. Throws DamageError when it is not the one that was stored. */
+function nonceOf(row: SenderRow): bigint {
+  if (row.row_hash !== hashSenderRow(row)) {
+    throw new DamageError("The last nonce of a sender in the database is not what was stored.");
+  }
+  return BigInt(row.nonce);
 }
 
 /** Builds the store. */
 export function createSenderStore(db: Queries): SenderStore {
   return {
     async lastNonce(identity) {
-      const row = await db.first<SenderRow>((sql) => sql("senders").where({ identity }).select("nonce"));
-      return row && BigInt(row.nonce);
+      const row = await db.first<SenderRow>((sql) => sql("senders").where({ identity }).select(columns));
+      return row && nonceOf(row);
     },
 
     async lastNonces(senders) {
       const nonces = new Map<string, bigint>();
       for (const some of inChunks(senders)) {
-        const rows = await db.rows<SenderRow>((sql) =>
-          sql("senders").whereIn("identity", some).select("identity", "nonce"),
-        );
-        rows.forEach(({ identity, nonce }) => nonces.set(identity, BigInt(nonce)));
+        const rows = await db.rows<SenderRow>((sql) => sql("senders").whereIn("identity", some).select(columns));
+        rows.forEach((row) => nonces.set(row.identity, nonceOf(row)));
       }
       return nonces;
     },
 
     async saveNonces(nonces) {
-      const rows = [...nonces].map(([identity, nonce]) => ({ identity, nonce: Number(nonce) }));
+      const rows = [...nonces].map(([identity, last]) => {
+        const row = { identity, nonce: Number(last) };
+        return { ...row, row_hash: hashSenderRow(row) };
+      });
       await db.runAll((sql) =>
         inChunks(rows).map((some) => sql("senders").insert(some).onConflict("identity").merge()),
       );

@@ -2,6 +2,7 @@
 import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { type ChainService, type ConsensusService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { maxAnswerBytes } from "../base/answer-budget.js";
+import { DamageError } from "../base/damage.js";
 import { createOneAtATime } from "../base/one-at-a-time.js";
 import { Failure } from "../rpc/errors.js";
 import { normalizeHash } from "../rpc/parameters.js";
@@ -9,7 +10,6 @@ import type { Caller, Implementation } from "../rpc/service.js";
 import type { Chain } from "./chain.js";
 import type { Disclose } from "./disclosure.js";
 import type { BlockName, BlockWeight, ChainStore, StoredBlock } from "./store.js";
-import { describeBlock } from "./transaction.js";
 
 const statuses = {
   pending: TransactionStatus.PENDING,
@@ -53,7 +53,11 @@ export function createChainService(
     const { number } = checkWeight(weight);
     const read = async () => {
       const stored = needBlock(number, await store.block(number));
-      return { hash: stored.hash, ...describeBlock(stored.block), block: await disclose(stored, identity) };
+      if ("hash" in by && stored.hash !== by.hash) {
+        throw new DamageError(`The database gives block ${number} where block ${by.hash} was asked for.`);
+      }
+      const { hash, header, transactionHashes } = stored;
+      return { hash, header, transactionHashes, block: await disclose(stored, identity) };
     };
     return await (weight.bytes > largeBytes ? readInTurn(read) : read());
   }
@@ -120,7 +124,7 @@ export function createChainService(
 
 function needBlock(number: bigint, stored: StoredBlock | undefined): StoredBlock {
   if (stored === undefined) {
-    throw new Error(`Block ${number} is missing in the database.`);
+    throw new DamageError(`Block ${number} is missing in the database.`);
   }
   return stored;
 }

@@ -1,5 +1,5 @@
 /** The stored chain, as the rules of the chain and the services speak of it. */
-import type { Block, Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import type { Block, BlockHeader, Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import type { ReadBlock, ReadTransaction } from "./transaction.js";
 
 /** The newest block. */
@@ -19,6 +19,9 @@ export interface ChainHead {
 export interface StoredBlock {
   /** 0x and 64 lower-case hex digits. */
   readonly hash: string;
+  readonly header: BlockHeader;
+  /** Of its transactions, in their order. */
+  readonly transactionHashes: readonly string[];
   readonly block: Block;
 }
 

@@ -125,7 +125,7 @@ export async function readBlock(signed: Block, rules: ChainRules): Promise<ReadB
   }
   const header = readHeader(signed, rules);
   const transactions = await mapYielding(signed.transactions, verifyBatchSize, (one) => readTransaction(one, rules));
-  if (header.transactionsHash !== hashOfHashes(transactions)) {
+  if (header.transactionsHash !== hashOfHashes(transactions.map(({ hash }) => hash))) {
     throw new Failure("INVALID_REQUEST", "The block does not hold the transactions that its header names.");
   }
   return { hash: sha256(signed.header), header, transactions, signed };
@@ -173,7 +173,10 @@ export function signBlock(
   transactions: readonly ReadTransaction[],
   sign: (bytes: Uint8Array) => Uint8Array,
 ): ReadBlock {
-  const whole = create(BlockHeaderSchema, { ...header, transactionsHash: hashOfHashes(transactions) });
+  const whole = create(BlockHeaderSchema, {
+    ...header,
+    transactionsHash: hashOfHashes(transactions.map(({ hash }) => hash)),
+  });
   const bytes = toBinary(BlockHeaderSchema, whole);
   const signed = create(BlockSchema, {
     header: bytes,
@@ -183,8 +186,9 @@ export function signBlock(
   return { hash: sha256(bytes), header: whole, transactions, signed };
 }
 
-function hashOfHashes(transactions: readonly ReadTransaction[]): string {
-  return sha256(Buffer.from(transactions.map(({ hash }) => hash.slice(2)).join(""), "hex"));
+/** What a header names its transactions by: SHA-256 over their hashes. */
+export function hashOfHashes(hashes: readonly string[]): string {
+  return sha256(Buffer.from(hashes.map((hash) => hash.slice(2)).join(""), "hex"));
 }
 
 function refuse(found: string | undefined): void {

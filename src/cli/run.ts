@@ -12,6 +12,7 @@ import { addReport } from "./report.js";
 import { addStart } from "./start.js";
 import { addStorage } from "./storage.js";
 import { addTx } from "./tx.js";
+import { addVerifyData } from "./verify-data.js";
 import { addZk } from "./zk.js";
 import { ConfigError } from "../config/config-error.js";
 import { version } from "../base/version.js";
@@ -29,6 +30,7 @@ const commands = [
   addAttest,
   addIdentity,
   addBlock,
+  addVerifyData,
 ];
 
 /**

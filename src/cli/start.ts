@@ -9,6 +9,7 @@ import { repeat } from "../base/repeat.js";
 import { paint, print } from "./output.js";
 import { type Progress, startProgress } from "./progress.js";
 import { runUntilSignal } from "./signals.js";
+import { variablesOf } from "./variables.js";
 
 /** How often the bar is drawn anew. */
 const drawEveryMs = 500;
@@ -44,11 +45,6 @@ function toFlag(option: Option): Flag {
   const { name, env, type } = option;
   const value = type.placeholder === undefined ? "" : ` <${type.placeholder}>`;
   return new Flag(`--${name}${value}`, `${describeOption(option)} [env: ${env}]`);
-}
-
-/** Variables of all commands: one that another command reads is no misspelt option. */
-function variablesOf(command: Command): string[] {
-  return [...command.options.flatMap(({ envVar }) => envVar ?? []), ...command.commands.flatMap(variablesOf)];
 }
 
 async function run(config: Config): Promise<void> {

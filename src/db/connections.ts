@@ -19,11 +19,14 @@ export interface ConnectionsParts {
   readonly explain: (error: unknown) => DatabaseError;
   /** How the engine prepares queries for reads; where it does not, they run like any other. */
   readonly prepare?: Queries["prepare"];
+  /** How the engine looks at itself; where it does not, nothing is found. */
+  readonly inspect?: DatabasePart["inspect"];
 }
 
 /** How long a query waits for a free connection: longer than SQLite waits for a lock, so that a lock is told of. */
 export const acquireWithinMs = 2_000;
 
+const findNothing: DatabasePart["inspect"] = () => Promise.resolve([]);
 const ignore = (): void => undefined;
 /** Everything that knex would print is thrown as well. */
 const silent = { debug: ignore, warn: ignore, error: ignore, deprecate: ignore };
@@ -39,7 +42,7 @@ export interface Connections extends DatabasePart {
  * @throws DatabaseError
  */
 export async function openConnections(parts: ConnectionsParts): Promise<Connections> {
-  const { words, pulse = createPulse(), settings, readers, question, explain, prepare } = parts;
+  const { words, pulse = createPulse(), settings, readers, question, explain, prepare, inspect = findNothing } = parts;
   const open = (connections: number): Knex =>
     knex({
       ...settings,
@@ -65,6 +68,7 @@ export async function openConnections(parts: ConnectionsParts): Promise<Connecti
     write: createQueries(writer, written),
     transaction: (work) => runTransaction(writer, written, work),
     silentMs: () => pulse.silentMs(),
+    inspect,
     close,
   };
 }

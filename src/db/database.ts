@@ -58,6 +58,11 @@ export interface DatabasePart {
    * some, and one that hangs none.
    */
   readonly silentMs: () => number;
+  /**
+   * What the engine itself finds damaged when it looks at all of its pages and indexes, in its own words; nothing where it
+   * has no such look. It takes a while, and keeps nobody waiting.
+   */
+  readonly inspect: () => Promise<readonly string[]>;
 }
 
 /** An open database. */
@@ -68,6 +73,11 @@ export interface Database extends DatabasePart {
    */
   readonly mempool: DatabasePart;
   /** Closes all connections. */
+  close(): Promise<void>;
+}
+
+/** A database that is only read, and that another process may use meanwhile. */
+export interface ReadableDatabase extends Pick<DatabasePart, "read" | "inspect"> {
   close(): Promise<void>;
 }
 

@@ -23,12 +23,10 @@ export interface Dialect {
   readonly lesser: (a: string, b: string) => string;
   /** JSON text of an object with these members. */
   readonly jsonObject: (members: Readonly<Record<string, string>>) => string;
-  /** A text of JSON as the value that it says, for a member of {@link jsonObject}. */
-  readonly jsonValue: (text: string) => string;
-  /** JSON text of an array, empty where there are no rows. `item` is a column that holds JSON text. */
+  /** An array of these values, for {@link jsonArray}. */
+  readonly jsonList: (values: readonly string[]) => string;
+  /** JSON text of an array, empty where there are no rows. `item` is a {@link jsonList}. */
   readonly jsonArray: (rows: { readonly item: string; readonly from: string; readonly orderBy: string }) => string;
-  /** The texts of rows as one, empty where there are no rows. */
-  readonly textOf: (rows: { readonly text: string; readonly from: string; readonly orderBy: string }) => string;
 }
 
 /** A list that is handed over as one JSON text, as a table `k`. */
@@ -111,11 +109,9 @@ const sqlite: Dialect = {
   greater: (a, b) => `max(${a}, ${b})`,
   lesser: (a, b) => `min(${a}, ${b})`,
   jsonObject: (members) => `json_object(${membersOf(members)})`,
-  jsonValue: (text) => `json(${text})`,
+  jsonList: (values) => `json_array(${values.join(", ")})`,
   jsonArray: ({ item, from, orderBy }) =>
     `(SELECT json_group_array(json(item)) FROM (SELECT ${item} AS item FROM ${from} ORDER BY ${orderBy}))`,
-  textOf: ({ text, from, orderBy }) =>
-    `(SELECT coalesce(group_concat(part, ''), '') FROM (SELECT ${text} AS part FROM ${from} ORDER BY ${orderBy}))`,
 };
 
 const postgresql: Dialect = {
@@ -145,11 +141,9 @@ const postgresql: Dialect = {
   greater: (a, b) => `greatest(${a}, ${b})`,
   lesser: (a, b) => `least(${a}, ${b})`,
   jsonObject: (members) => `CAST(json_build_object(${membersOf(members)}) AS text)`,
-  jsonValue: (text) => `CAST(${text} AS json)`,
+  jsonList: (values) => `json_build_array(${values.join(", ")})`,
   jsonArray: ({ item, from, orderBy }) =>
     `(SELECT CAST(coalesce(json_agg(CAST(${item} AS json) ORDER BY ${orderBy}), '[]') AS text) FROM ${from})`,
-  textOf: ({ text, from, orderBy }) =>
-    `(SELECT coalesce(string_agg(${text}, '' ORDER BY ${orderBy}), '') FROM ${from})`,
 };
 
 /** The words, by engine. */

@@ -1,5 +1,5 @@
 /** The schema of the mempool, as the steps that lead to it; what holds for those of the chain holds for them. */
-import type { Migration } from "./migrations.js";
+import type { Migration } from "./migration.js";
 
 /** All steps, oldest first. */
 export const mempoolMigrations: readonly Migration[] = [

@@ -1,7 +1,8 @@
 /** Brings a database to the schema of this version: forward only, in one go, at boot. */
 import { type Database, DatabaseError, type DatabasePart, type Queries, type Query } from "./database.js";
 import { mempoolMigrations } from "./mempool-migrations.js";
-import { type Migration, migrations } from "./migrations.js";
+import type { Migration } from "./migration.js";
+import { migrations } from "./migrations.js";
 
 /** The steps of a part of the database, and the table that says which of them it has had. */
 interface Steps {
@@ -35,6 +36,7 @@ async function migratePart(part: DatabasePart, steps: Steps): Promise<void> {
     for (const [index, migration] of steps.migrations.entries()) {
       if (index >= version) {
         await db.runAll((sql) => migration.queries(sql, db.dialect.schema));
+        await migration.fill?.(db);
         const { name } = migration;
         await db.run((sql) => sql(steps.table).insert({ version: index + 1, name }));
       }
@@ -49,13 +51,25 @@ async function migratePart(part: DatabasePart, steps: Steps): Promise<void> {
  */
 export async function checkSchema(database: Database): Promise<void> {
   if (!(await isUpToDate(database, mainSteps)) || !(await isUpToDate(database.mempool, mempoolSteps))) {
-    throw new DatabaseError(
-      "The database has not been prepared by this version of Gatehouse; start the node that writes to it first.",
-    );
+    throw new DatabaseError(notPrepared);
   }
 }
 
-async function isUpToDate({ read }: DatabasePart, steps: Steps): Promise<boolean> {
+/**
+ * Checks that the part that holds the chain has this version's schema.
+ *
+ * @throws DatabaseError when it has not.
+ */
+export async function checkChainSchema(part: Pick<DatabasePart, "read">): Promise<void> {
+  if (!(await isUpToDate(part, mainSteps))) {
+    throw new DatabaseError(notPrepared);
+  }
+}
+
+const notPrepared =
+  "The database has not been prepared by this version of Gatehouse; start the node that writes to it first.";
+
+async function isUpToDate({ read }: Pick<DatabasePart, "read">, steps: Steps): Promise<boolean> {
   // It says that it is a promise; it is a query like the others.
   const isThere = await read.run((sql) => sql.schema.hasTable(steps.table) as unknown as Query);
   return isThere === true && (await versionOf(read, steps)) >= steps.migrations.length;

@@ -4,15 +4,8 @@
  * Column types are those that SQLite and PostgreSQL share. Names of fields are kept as JSON text (with their quotes):
  * a name may hold any character, NUL included, which no text column of PostgreSQL takes as it is.
  */
-import type { Query, QueryBuilder } from "./database.js";
-import type { SchemaWords } from "./dialects.js";
-
-/** One step. */
-export interface Migration {
-  readonly name: string;
-  /** What it does, in this order. */
-  readonly queries: (sql: QueryBuilder, words: SchemaWords) => readonly Query[];
-}
+import type { Migration } from "./migration.js";
+import { rowHashMigration } from "./row-hash-migration.js";
 
 /** All steps, oldest first; the version of the schema is their number. */
 export const migrations: readonly Migration[] = [
@@ -249,4 +242,5 @@ export const migrations: readonly Migration[] = [
       }),
     ],
   },
+  rowHashMigration,
 ];

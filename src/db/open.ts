@@ -1,7 +1,7 @@
 import type { Connections } from "./connections.js";
-import type { Database } from "./database.js";
+import type { Database, ReadableDatabase } from "./database.js";
 import { openPostgresql } from "./postgresql.js";
-import { openSqlite } from "./sqlite.js";
+import { openSqlite, openSqliteForReading } from "./sqlite.js";
 
 /** What the mempool's file of SQLite is called after that of the chain. */
 export const mempoolSuffix = "-mempool";
@@ -30,4 +30,15 @@ export async function openDatabase(url: string): Promise<Database> {
     await main.close();
     throw error;
   }
+}
+
+/**
+ * Opens the part of a database that holds the chain, for reads alone.
+ *
+ * @throws DatabaseError
+ */
+export async function openForReading(url: string): Promise<ReadableDatabase> {
+  return url.startsWith("sqlite:")
+    ? await openSqliteForReading(url.slice("sqlite:".length))
+    : await openPostgresql(url);
 }

@@ -17,10 +17,18 @@ export async function openPostgresql(url: string): Promise<Connections> {
   return await openConnections({
     words: {
       dialect: dialects.postgresql,
-      // Connection, resources, shutdown, or no word of the server at all; not a query that is wrong.
-      isTrouble: (code) => code === undefined || /^(08|53|57|58|E[A-Z])/.test(code),
-      // Locks that were not to be had, and transactions that met in a way that only one of them could go on.
-      isLocked: (code) => /^(55P03|40001|40P01)$/.test(code ?? ""),
+      troubleOf(code) {
+        // data_corrupted, index_corrupted.
+        if (code === "XX001" || code === "XX002") {
+          return "damaged";
+        }
+        // Locks that were not to be had, and transactions that met in a way that only one of them could go on.
+        if (/^(55P03|40001|40P01)$/.test(code ?? "")) {
+          return "locked";
+        }
+        // Connection, resources, shutdown, or no word of the server at all; not a query that is wrong.
+        return code === undefined || /^(08|53|57|58|E[A-Z])/.test(code) ? "unavailable" : undefined;
+      },
     },
     settings: {
       client: "pg",

@@ -1,7 +1,7 @@
 /** Runs what the query builder builds: the one place where a query meets the database and its errors are looked at. */
 import type { Knex } from "knex";
 import type { EventEmitter } from "node:events";
-import { isDatabaseTrouble, markDatabaseTrouble } from "../base/database-trouble.js";
+import { type DatabaseTrouble, isDatabaseTrouble, markDatabaseTrouble } from "../base/database-trouble.js";
 import type { DatabaseTransaction, Lane, PreparedQuery, Queries, Query } from "./database.js";
 import type { Dialect } from "./dialects.js";
 import type { Pulse } from "./pulse.js";
@@ -9,10 +9,8 @@ import type { Pulse } from "./pulse.js";
 /** What is special about an engine. */
 export interface EngineWords {
   readonly dialect: Dialect;
-  /** Whether a query that fails with this code failed because the database is away, full or damaged. */
-  readonly isTrouble: (code: string | undefined) => boolean;
-  /** Whether it failed because somebody else has locked what it needs. */
-  readonly isLocked: (code: string | undefined) => boolean;
+  /** What is the matter with the database when a query fails with this code; undefined when it is the query. */
+  readonly troubleOf: (code: string | undefined) => DatabaseTrouble | undefined;
 }
 
 /** The connections that queries run over. */
@@ -103,7 +101,7 @@ async function settle(query: Query, words: ConnectionWords): Promise<unknown> {
   try {
     return await words.pulse.count(
       Promise.resolve(query),
-      (error) => stage === "sent" && !words.isTrouble(codeOf(error)),
+      (error) => stage === "sent" && words.troubleOf(codeOf(error)) !== "unavailable",
     );
   } catch (error) {
     explain(error as Error, stage, words);
@@ -116,13 +114,11 @@ function codeOf(error: unknown): string | undefined {
 }
 
 /** Marks an error when it is trouble of the database, and takes the values of the query out of it. */
-function explain(error: NodeJS.ErrnoException, stage: Stage, { isTrouble, isLocked, isBusy }: ConnectionWords): void {
-  if (stage === "waiting") {
-    markDatabaseTrouble(error, isBusy() ? "busy" : "unavailable");
-  } else if (stage === "sent" && isLocked(error.code)) {
-    markDatabaseTrouble(error, "locked");
-  } else if (stage === "sent" && isTrouble(error.code)) {
-    markDatabaseTrouble(error);
+function explain(error: NodeJS.ErrnoException, stage: Stage, { troubleOf, isBusy }: ConnectionWords): void {
+  const trouble = stage === "waiting" ? (isBusy() ? "busy" : "unavailable") : troubleOf(error.code);
+  // What is said while a query is built is the driver's word: only damage is known by it.
+  if (trouble !== undefined && (stage !== "building" || trouble === "damaged")) {
+    markDatabaseTrouble(error, trouble);
   }
   withoutQuery(error);
 }

@@ -2,12 +2,14 @@
  * Opens SQLite, embedded. Its driver is archived upstream and may be replaced one day: this is the only file that knows
  * it.
  */
+import { existsSync } from "node:fs";
 import { dirname } from "node:path";
+import { pathToFileURL } from "node:url";
 import sqlite3, { type Database as SqliteConnection, type Statement } from "sqlite3";
-import { isDatabaseTrouble, markDatabaseTrouble } from "../base/database-trouble.js";
+import { type DatabaseTrouble, isDatabaseTrouble, markDatabaseTrouble } from "../base/database-trouble.js";
 import { claimFile, closeFile, makePrivateDirectory } from "../base/private-files.js";
 import { type Connections, openConnections } from "./connections.js";
-import { DatabaseError, type Lane, type PreparedQuery } from "./database.js";
+import { DatabaseError, type Lane, type PreparedQuery, type ReadableDatabase } from "./database.js";
 import { dialects } from "./dialects.js";
 import { createPulse, type Pulse } from "./pulse.js";
 
@@ -38,7 +40,7 @@ export async function openSqlite(path: string): Promise<Connections> {
     list: createStatements({ path, mmapBytes: 0, pulse }, listReaders),
   };
   const connections = await openConnections({
-    words: { dialect: dialects.sqlite, isTrouble, isLocked },
+    words: { dialect: dialects.sqlite, troubleOf },
     pulse,
     settings: {
       client: "sqlite3",
@@ -58,6 +60,7 @@ export async function openSqlite(path: string): Promise<Connections> {
     question: "SELECT 1 FROM sqlite_master LIMIT 1",
     explain: (error) => explain(path, error),
     prepare: (text, lane = "point") => lanes[lane].prepare(text),
+    inspect: () => inspect(path),
   });
   return {
     ...connections,
@@ -67,13 +70,65 @@ export async function openSqlite(path: string): Promise<Connections> {
   };
 }
 
-/** Away, full or damaged; not a query that is wrong. */
-function isTrouble(code: string | undefined): boolean {
-  return /^SQLITE_(FULL|IOERR|CANTOPEN|READONLY|CORRUPT|NOTADB)/.test(code ?? "");
+/**
+ * Opens a file that is there for reads alone; nothing is made or changed.
+ *
+ * @throws DatabaseError
+ */
+export async function openSqliteForReading(path: string): Promise<ReadableDatabase> {
+  if (!existsSync(path)) {
+    throw new DatabaseError(`There is no database at ${path}; name the node's --data-dir, or its --database.`);
+  }
+  const pulse = createPulse();
+  const statements = createStatements({ path, mmapBytes: 0, pulse }, 1);
+  const connections = await openConnections({
+    words: { dialect: dialects.sqlite, troubleOf },
+    pulse,
+    settings: {
+      client: "sqlite3",
+      // The query builder adds flags to those of a connection that writes; what the URI says counts.
+      connection: { filename: `${pathToFileURL(path).href}?mode=ro`, flags: ["OPEN_URI"] },
+      useNullAsDefault: true,
+      pool: { idleTimeoutMillis: 3_600_000 },
+    },
+    readers: 1,
+    question: "SELECT 1 FROM sqlite_master LIMIT 1",
+    explain: (error) => explain(path, error),
+    prepare: (text) => statements.prepare(text),
+  });
+  return {
+    read: connections.read,
+    inspect: () => inspect(path),
+    async close() {
+      await Promise.all([statements.close(), connections.close()]);
+    },
+  };
 }
 
-function isLocked(code: string | undefined): boolean {
-  return /^SQLITE_(BUSY|LOCKED)/.test(code ?? "");
+/** Most of what SQLite tells of a damaged file. */
+const maxInspected = 20;
+
+/** Looks at all pages and indexes, over a connection of its own. */
+async function inspect(path: string): Promise<string[]> {
+  const reader = createReader({ path, mmapBytes: 0, pulse: createPulse() });
+  try {
+    const rows = await reader.all<{ readonly integrity_check: string }>(`PRAGMA integrity_check(${maxInspected})`, []);
+    return rows.map(({ integrity_check: text }) => text).filter((text) => text !== "ok");
+  } finally {
+    await reader.close();
+  }
+}
+
+/** Undefined where it is the query that is wrong. */
+function troubleOf(code = ""): DatabaseTrouble | undefined {
+  if (/^SQLITE_(BUSY|LOCKED)/.test(code)) {
+    return "locked";
+  }
+  // The file is not what SQLite wrote.
+  if (/^SQLITE_(CORRUPT|NOTADB)/.test(code)) {
+    return "damaged";
+  }
+  return /^SQLITE_(FULL|IOERR|CANTOPEN|READONLY)/.test(code) ? "unavailable" : undefined;
 }
 
 /** Queries that are compiled once on each of their connections; knex compiles every query anew. */
@@ -171,10 +226,9 @@ function settled<T = void>(
         resolve(value as T);
         return;
       }
-      if (isLocked(error.code)) {
-        markDatabaseTrouble(error, "locked");
-      } else if (isTrouble(error.code)) {
-        markDatabaseTrouble(error);
+      const trouble = troubleOf(error.code);
+      if (trouble !== undefined) {
+        markDatabaseTrouble(error, trouble);
       }
       reject(error);
     });

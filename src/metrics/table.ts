@@ -21,6 +21,8 @@ export interface Sources {
   readonly tree: { root(): Root | Promise<Root> };
   /** Undefined where the node only reads. */
   readonly mempool: { stats(): MempoolStats } | undefined;
+  /** Undefined where there is no chain to look at. */
+  readonly verifier: { state(): VerifierState } | undefined;
   readonly edge: {
     stats(): {
       readonly activeRequests: number;
@@ -37,6 +39,13 @@ interface MempoolStats {
   readonly bytes: number;
   readonly largestOrigin: number;
   readonly refused: Readonly<Record<string, number>>;
+}
+
+interface VerifierState {
+  readonly blocksDone: number;
+  readonly blocksTotal: number;
+  readonly completedMs: number | undefined;
+  readonly findings: number;
 }
 
 interface Root {
@@ -189,6 +198,27 @@ export const nodeMetrics: readonly Metric<Sources & Reading>[] = [
     "Leaves of the commitment tree.",
     [],
     async ({ tree }) => (await tree.root()).leafCount,
+  ),
+  gauge(
+    "gatehouse_verify_blocks",
+    "Blocks that the walk over what is stored has looked at (verified), and has to (total).",
+    ["state"],
+    ({ verifier }) => {
+      const { blocksDone = NaN, blocksTotal = NaN } = verifier?.state() ?? {};
+      return { verified: blocksDone, total: blocksTotal };
+    },
+  ),
+  gauge(
+    "gatehouse_verify_completed_seconds",
+    "Time at which the last walk over all that is stored ended; NaN before the first.",
+    [],
+    ({ verifier }) => (verifier?.state().completedMs ?? NaN) / 1000,
+  ),
+  gauge(
+    "gatehouse_verify_findings",
+    "Things in the database that are not what was stored.",
+    [],
+    ({ verifier }) => verifier?.state().findings ?? NaN,
   ),
   gauge(
     "gatehouse_requests_in_flight",

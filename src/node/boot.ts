@@ -18,6 +18,7 @@ import { createNodeChain, sealIfAlone, watchChainHealth } from "./chain.js";
 import { openControl } from "./control.js";
 import type { NodeCore } from "./core.js";
 import { createNodeEdge } from "./edge.js";
+import { watchStore } from "./damage.js";
 import { stateIn } from "./effects.js";
 import { watchForks } from "./forks.js";
 import { createNodeHealth } from "./health.js";
@@ -25,6 +26,7 @@ import { openInternalPort, openMcpPort, openMetricsPort, openRpcPort } from "./l
 import { createNodeNetwork } from "./network.js";
 import { createServices, listInternalServices } from "./services.js";
 import { openTls } from "./tls.js";
+import { startVerifier } from "./verifier.js";
 
 const reportedElsewhere = "Another process runs it, and none has reported it to the control service.";
 
@@ -107,10 +109,26 @@ export const bootTable = BootTable.of<BootBeginning>()
     run: async ({ core, ...parts }) => ({ forks: await watchForks(core, parts) }),
   })
   .part({
+    name: "watch over what is stored",
+    needs: ["core", "store"],
+    provides: ["watchedStore"],
+    // After the chain's step, which says by itself what ends it.
+    run: ({ core, store }) => ({ watchedStore: watchStore(store, core.damage) }),
+  })
+  .part({
     name: "chain and its data",
-    needs: ["core", "database", "store", "genesis", "head", "forks"],
+    needs: ["core", "database", "watchedStore", "genesis", "head", "forks"],
     provides: ["chain", "mempool", "mempoolView", "programs", "readable", "tree", "nullifiers"],
-    run: ({ core, forks: { headers }, ...parts }) => createNodeChain(core, { ...parts, headers }),
+    run: ({ core, watchedStore: store, forks: { headers }, ...parts }) =>
+      createNodeChain(core, { ...parts, store, headers }),
+  })
+  .part({
+    name: "walk over what is stored",
+    needs: ["core", "database", "genesis", "head"],
+    provides: ["verifier"],
+    run: ({ core, database, genesis, head }) => ({
+      verifier: genesis === undefined || head === undefined ? undefined : startVerifier(core, { database, genesis }),
+    }),
   })
   .step({
     name: "peers",
@@ -124,10 +142,10 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .part({
     name: "health",
-    needs: ["core", "database", "store", "chainHealth", "network"],
+    needs: ["core", "database", "watchedStore", "chainHealth", "network"],
     provides: ["health"],
-    run: ({ core, network: { mainLoop, isAccepting }, ...parts }) => ({
-      health: createNodeHealth(core, { ...parts, mainLoop, isAccepting }),
+    run: ({ core, watchedStore: store, network: { mainLoop, isAccepting }, ...parts }) => ({
+      health: createNodeHealth(core, { ...parts, store, mainLoop, isAccepting }),
     }),
   })
   .part({
@@ -144,15 +162,16 @@ export const bootTable = BootTable.of<BootBeginning>()
       "programs",
       "tree",
       "nullifiers",
+      "verifier",
     ],
     provides: ["edge", "metrics"],
     run: ({ core, ...parts }) => createNodeEdge(core, parts),
   })
   .part({
     name: "chain services",
-    needs: ["store", "chain", "mempoolView", "readable", "network"],
+    needs: ["watchedStore", "chain", "mempoolView", "readable", "network"],
     provides: ["chainServices"],
-    run: ({ store, chain, mempoolView, readable, network: { submit, mayFollow } }) => ({
+    run: ({ watchedStore: store, chain, mempoolView, readable, network: { submit, mayFollow } }) => ({
       chainServices: createChainServices({
         chain: { head: () => chain.head(), submit },
         store: { ...store, ...mempoolView },

@@ -16,6 +16,7 @@ import { readWritersFile } from "../config/writers-file.js";
 import type { Database } from "../db/database.js";
 import { type SharedSubsystem, shareSubsystem } from "../health/shared-subsystem.js";
 import type { NodeCore } from "./core.js";
+import { watchNullifiers, watchPrograms, watchReadable, watchTree } from "./damage.js";
 import { createCheckThreads } from "./check-threads.js";
 import { createEffects, type State, stateIn } from "./effects.js";
 import { repeat } from "../base/repeat.js";
@@ -82,11 +83,12 @@ export interface NodeChain extends NodeData {
  */
 export async function createNodeChain(core: NodeCore, parts: NodeChainParts): Promise<NodeChain> {
   const { database } = parts;
-  const readable = createReadablePrograms(database.read);
+  const { damage } = core;
+  const readable = watchReadable(createReadablePrograms(database.read), damage);
   const stored: NodeData = {
-    programs: createProgramStore(database.read),
-    tree: createTreeStore(database.read),
-    nullifiers: createNullifierStore(database.read),
+    programs: watchPrograms(createProgramStore(database.read), damage),
+    tree: watchTree(createTreeStore(database.read), damage),
+    nullifiers: watchNullifiers(createNullifierStore(database.read), damage),
   };
   return core.config.role === "reader"
     ? { ...stored, readable, chain: createReaderChain(core, parts), mempool: undefined, mempoolView: parts.store }
@@ -244,6 +246,12 @@ export function watchChainHealth({ subsystems, bus, log }: NodeCore): SharedSubs
       log.info({ subsystem: "chain" }, "The database takes writes again");
     }
     shared.tell("database", trouble && `The database takes no writes (${trouble}).`);
+  });
+  bus.on("damageChanged", ({ sentence }) => {
+    if (sentence === undefined) {
+      log.info({ subsystem: "chain" }, "What was damaged in the database is right again");
+    }
+    shared.tell("stored data", sentence);
   });
   bus.on("consensusReported", ({ failure }) => shared.tell("consensus", failure));
   return shared;

@@ -1,6 +1,7 @@
 /** What every part of a node may need, whatever it does: settings, log, registry, bus, life and end. */
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { createBus } from "../base/bus.js";
+import { createDamageWatch, type DamageWatch } from "../base/damage.js";
 import { createLogging, type Logger, type Logging } from "../base/log.js";
 import type { Config } from "../config/config.js";
 import type { OverloadBounds } from "../edge/overload.js";
@@ -26,6 +27,8 @@ export interface NodeCore {
   /** When new work is refused; at the usual bounds where it is undefined. */
   readonly overload: OverloadBounds | undefined;
   readonly bus: NodeBus;
+  /** What of the database is not what was stored. */
+  readonly damage: DamageWatch;
   readonly lifecycle: Lifecycle;
   readonly onStop: OnStop;
   readonly stops: Stops;
@@ -57,6 +60,8 @@ export function createNodeCore(
   const warnings: string[] = [];
   const subsystems = createSubsystems(Date.now, (name, state) => logTransition(log, name, state));
   const failures = createTroubleLog({ log, fields: { subsystem: "rpc" }, message: "A request failed" });
+  const bus = createBus<NodeEvents>((event, error) => log.error({ err: error }, `A listener to ${event} failed`));
+  const damage = createDamageWatch((sentence) => bus.emit("damageChanged", { sentence }));
   const stops = createStops((name, error) => log.error({ err: error }, `${name} could not be stopped`));
   return {
     ...given,
@@ -69,12 +74,16 @@ export function createNodeCore(
     warnings,
     subsystems,
     progress: createBootProgress(steps, subsystems),
-    bus: createBus<NodeEvents>((event, error) => log.error({ err: error }, `A listener to ${event} failed`)),
+    bus,
+    damage,
     lifecycle: createLifecycle(),
     onStop: stops.add,
     stops,
     addresses: { rpcUrl: "", connectionString: "", omniUrl: "" },
-    onInternalError: (error, requestId) => failures.failed(error, { requestId }),
+    onInternalError(error, requestId) {
+      damage.notice(error);
+      failures.failed(error, { requestId });
+    },
   };
 }
 

@@ -14,6 +14,7 @@ import type { NodeChain } from "./chain.js";
 import type { NodeCore } from "./core.js";
 import type { NodeHealth } from "./health.js";
 import type { NodeNetwork } from "./network.js";
+import type { Verifier } from "./verifier.js";
 
 /** What it is made of beside the core. */
 export interface NodeEdgeParts extends Omit<NodeChain, "readable"> {
@@ -21,6 +22,7 @@ export interface NodeEdgeParts extends Omit<NodeChain, "readable"> {
   readonly genesis: Genesis | undefined;
   readonly network: NodeNetwork;
   readonly health: NodeHealth;
+  readonly verifier: Verifier | undefined;
 }
 
 /** The edge, and the metrics where they are served. */

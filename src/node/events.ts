@@ -7,6 +7,8 @@ export interface NodeEvents {
   readonly blockApplied: { readonly number: bigint };
   /** The database takes no more writes (the engine's code, or a word for it), or does again (undefined). Told by the chain. */
   readonly writesChanged: { readonly trouble: string | undefined };
+  /** What is told of all that the database holds and that is not what was stored; undefined when all is right again. */
+  readonly damageChanged: { readonly sentence: string | undefined };
   /** The consensus beside this node told how it is; what is wrong, if it failed. Told by the control. */
   readonly consensusReported: { readonly isReady: boolean; readonly failure: string | undefined };
   /** A peer proved who it is. Told by the network. */

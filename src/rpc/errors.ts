@@ -9,7 +9,7 @@ import {
   type Reason as ReasonValue,
   ReasonSchema,
 } from "../../gen/gatehouse/errors/v1/errors_pb.js";
-import { isDatabaseBusy, isDatabaseTrouble } from "../base/database-trouble.js";
+import { isDatabaseBusy, isDatabaseDamage, isDatabaseTrouble } from "../base/database-trouble.js";
 
 /** A reason as it travels: `errorCode` in JSON, `reason` of the gRPC error detail. */
 export type Reason = Exclude<keyof typeof ReasonValue, "UNSPECIFIED">;
@@ -52,6 +52,9 @@ export function toFailure(thrown: unknown): Failure {
   }
   if (isDatabaseBusy(thrown)) {
     return new Failure("OVERLOADED", "The node's database is busy; try again in 5 s.", 5);
+  }
+  if (isDatabaseDamage(thrown)) {
+    return new Failure("DATABASE_DAMAGED", "What the node's database holds here is damaged; ask another node.");
   }
   return isDatabaseTrouble(thrown)
     ? new Failure("DATABASE_UNAVAILABLE", "The node's database does not answer; try again in 5 s.", 5)

@@ -9,7 +9,7 @@ import { maxTextBytes, minPartsBytes, nameStart } from "./document-parts.js";
 import { plainField, rewrite, writeValue } from "./document-writing.js";
 import { maxDocumentBytes } from "./json-check.js";
 import { skipSpace, trimmed } from "./json-text.js";
-import type { DocumentRows, DocumentState, FieldColumns, FieldRow } from "./programs.js";
+import type { DocumentRows, DocumentState, FieldRow } from "./programs.js";
 
 /**
  * Gives a field a value; a new field stands behind the others.
@@ -72,7 +72,7 @@ export async function changeItem(
     checkIndex(change, field.items);
     const grow = (bytes: number): void => void grown(state, bytes);
     const changed = await changeChunks(rows, { ...field, items: field.items }, change, grow);
-    await rows.saveField(field.position, changed);
+    await rows.saveField({ ...field, ...changed });
     return await settle(rows, grown(state, changed.sizeBytes - field.sizeBytes));
   }
   const value = changeArray(field.value, change);
@@ -138,13 +138,13 @@ async function saveInText(rows: DocumentRows, name: string, field: FieldRow | un
   if (field === undefined) {
     await rows.insertFields(((await rows.lastPosition()) ?? -1) + 1, [{ name, ...plainField(value) }]);
   } else {
-    await rows.saveField(field.position, plainField(value));
+    await rows.saveField({ ...field, ...plainField(value) });
   }
 }
 
 /** Makes a document one text that became small. */
 async function settle(rows: DocumentRows, state: DocumentState): Promise<DocumentState> {
-  return state.sizeBytes > minPartsBytes ? state : await rewrite(rows, state, (await rows.whole())!);
+  return state.sizeBytes > minPartsBytes ? state : await rewrite(rows, state, (await rows.whole(state))!);
 }
 
 async function addToParts(
@@ -180,13 +180,12 @@ async function replaceInParts(
   const { position } = field;
   const after = grown(state, Buffer.byteLength(value) - field.sizeBytes);
   await deleteChunks(rows, field);
-  const stored: FieldColumns = { before: field.before + lead, ...(await writeValue(rows, position, core)) };
-  await rows.saveField(position, stored);
+  await rows.saveField({ ...field, before: field.before + lead, ...(await writeValue(rows, position, core)) });
   if (trail !== "") {
     const next = await rows.fieldAfter(position);
     await (next === undefined
       ? rows.saveText(trail + (await rows.text()))
-      : rows.saveField(next.position, { ...next, before: trail + next.before }));
+      : rows.saveField({ ...next, before: trail + next.before }));
   }
   return await settle(rows, after);
 }
@@ -199,7 +198,7 @@ async function deleteFromParts(rows: DocumentRows, state: DocumentState, field: 
   if (next !== undefined) {
     const from = nameStart(next.before);
     bytes += kept.length - from;
-    await rows.saveField(next.position, { ...next, before: kept + next.before.slice(from) });
+    await rows.saveField({ ...next, before: kept + next.before.slice(from) });
   } else if ((await rows.lastPosition(position)) === undefined) {
     bytes += kept.length;
     await rows.saveText(kept + (await rows.text()));

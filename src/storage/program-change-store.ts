@@ -1,37 +1,37 @@
 /** Changes of storage programs in the database. */
 import { inChunks } from "../db/chunks.js";
 import type { Queries } from "../db/database.js";
+import { hashProgramEntry, hashProgramRest } from "../db/row-hashes.js";
 import { type AccessRule, namedReaders } from "./access.js";
 import { isKeptInParts, writeContent } from "./document-writing.js";
 import { createDocumentRows } from "./program-document-store.js";
-import { type ChangeableProgram, foldName, type ProgramChanges, type ProgramContent } from "./programs.js";
+import { foldName, type ProgramChanges, type ProgramContent } from "./programs.js";
+import { checkProgram, programColumns, type ProgramRow, toRecord } from "./stored-program.js";
 import type { Work } from "./work.js";
-
-/** What a program's own row says of who may read. */
-interface AccessColumns {
-  readonly owner: string;
-  readonly mode: AccessRule["mode"];
-  /** JSON text of the rest. */
-  readonly access: string;
-}
-
-/** What is read of a program that may be changed. */
-type ChangeableRow = AccessColumns &
-  Pick<ChangeableProgram, "encoding" | "type"> & {
-    readonly size_bytes: number;
-    /** 0 or 1 with an engine that has no type for it. */
-    readonly in_parts: boolean | number;
-  };
 
 /** Builds the changes, inside the transaction of a block. */
 export function createProgramChanges(db: Queries): ProgramChanges {
+  /** Rows that were read and not changed since, by address. */
+  const known = new Map<string, ProgramRow>();
+
+  /** A program's own row, deleted or not. */
+  async function read(address: string): Promise<ProgramRow | undefined> {
+    const row = await db.first<ProgramRow>((sql) => sql("programs").where({ address }).select(programColumns));
+    return row && checkProgram(address, row);
+  }
+
   /** Changes a program's own row. */
-  async function update(address: string, columns: object, timeMs: number, work: Work): Promise<void> {
+  async function update(address: string, columns: Partial<ProgramRow>, timeMs: number, work: Work): Promise<void> {
     work.touchRows(1);
+    const before = known.get(address) ?? (await read(address))!;
+    known.delete(address);
+    const changed = { ...columns, updated_ms: timeMs };
+    const row = { ...before, ...changed };
+    const hashes = { entry_hash: hashProgramEntry(row), rest_hash: hashProgramRest(row) };
     await db.run((sql) =>
       sql("programs")
         .where({ address })
-        .update({ ...columns, updated_ms: timeMs }),
+        .update({ ...changed, ...hashes }),
     );
   }
   const deleteReaders = async (address: string, work: Work): Promise<void> =>
@@ -39,19 +39,15 @@ export function createProgramChanges(db: Queries): ProgramChanges {
 
   return {
     async find(address, work) {
-      const row = await db.first<ChangeableRow>((sql) =>
-        sql("programs")
-          .where({ address, deleted: false })
-          .select("owner", "mode", "access", "encoding", "type", "size_bytes", "in_parts"),
-      );
+      const row = await read(address);
       work.touchRows(1);
-      if (row === undefined) {
+      if (row === undefined || Boolean(row.deleted)) {
         return undefined;
       }
-      const { owner, mode, access, encoding, type, size_bytes: sizeBytes, in_parts: inParts } = row;
-      work.touch(access);
-      const lists = JSON.parse(access) as Omit<AccessRule, "owner" | "mode">;
-      return { address, encoding, type, access: { owner, mode, ...lists }, sizeBytes, inParts: Boolean(inParts) };
+      work.touch(row.access);
+      known.set(address, row);
+      const { encoding, type, access, sizeBytes } = toRecord(row);
+      return { address, encoding, type, access, sizeBytes, inParts: Boolean(row.in_parts) };
     },
 
     async wasMade(address) {
@@ -62,19 +58,19 @@ export function createProgramChanges(db: Queries): ProgramChanges {
       const columns = accessColumns(access);
       work.touchRows(1);
       [name, columns.access, metadata ?? ""].forEach((text) => work.touch(text));
-      await db.run((sql) =>
-        sql("programs").insert({
-          address,
-          owner: access.owner,
-          name,
-          name_folded: foldName(name),
-          ...contentColumns(content),
-          ...columns,
-          metadata,
-          created_ms: timeMs,
-          updated_ms: timeMs,
-        }),
-      );
+      const row = {
+        address,
+        owner: access.owner,
+        name,
+        ...contentColumns(content),
+        ...columns,
+        metadata: metadata ?? null,
+        created_ms: timeMs,
+        updated_ms: timeMs,
+        deleted: false,
+      };
+      const hashes = { entry_hash: hashProgramEntry(row), rest_hash: hashProgramRest(row) };
+      await db.run((sql) => sql("programs").insert({ ...row, name_folded: foldName(name), ...hashes }));
       await insertReaders(db, address, access, work);
       if (content !== undefined) {
         await writeContent(createDocumentRows(db, address, work), content);

@@ -1,18 +1,21 @@
 /** The rows of one document in the database. */
 import type { Queries } from "../db/database.js";
 import type { Chunk } from "./document-parts.js";
+import { hashChunkRow, hashDocumentRow, hashFieldRow } from "../db/row-hashes.js";
+import { allChunksOf, chunksOf, fieldsOf } from "./program-parts-store.js";
 import type { ChunkEntry, DocumentRows, FieldColumns, FieldRow } from "./programs.js";
-import { chunksOf, wholeDocument } from "./program-text-store.js";
+import {
+  checkChunk,
+  checkField,
+  checkText,
+  type ChunkRecord,
+  type FieldRecord,
+  joinParts,
+  type Parts,
+  readChunks,
+  type TextRow,
+} from "./stored-program.js";
 import type { Work } from "./work.js";
-
-interface FieldRecord {
-  readonly position: number;
-  readonly type: FieldRow["type"];
-  readonly text_before: string;
-  readonly value: string;
-  readonly size_bytes: number;
-  readonly items: number | null;
-}
 
 /** Builds the reads and changes, inside the transaction of a block. */
 export function createDocumentRows(db: Queries, address: string, work: Work): DocumentRows {
@@ -59,32 +62,42 @@ function createTextRows(
   address: string,
   work: Work,
 ): Pick<DocumentRows, "whole" | "text" | "saveText" | "clear"> {
+  async function readText(): Promise<string | undefined> {
+    const row = await db.first<TextRow>((sql) =>
+      sql("program_documents").where({ address }).select("data", "row_hash"),
+    );
+    const text = row && checkText(address, row);
+    work.touch(text ?? 0);
+    return text;
+  }
+
   return {
-    async whole() {
-      const [row] = await db.rows<{ text: string | null }>((sql) =>
+    async whole({ sizeBytes, inParts }) {
+      if (!inParts) {
+        return await readText();
+      }
+      const [parts] = await db.rows<Parts>((sql) =>
         sql.raw(
-          `SELECT ${wholeDocument(db.dialect)} AS text FROM programs p
-            LEFT JOIN program_documents d ON d.address = p.address WHERE p.address = ?`,
+          `SELECT d.data, d.row_hash, ${fieldsOf(db.dialect, "d.address")} AS fields, ${allChunksOf(db.dialect, "d.address")} AS chunks
+            FROM program_documents d WHERE d.address = ?`,
           [address],
         ),
       );
-      const text = row?.text ?? undefined;
-      work.touch(text ?? 0);
+      const { text } = await joinParts(address, parts!, sizeBytes);
+      work.touch(text);
       return text;
     },
 
     async text() {
-      const row = await db.first<{ data: string }>((sql) => sql("program_documents").where({ address }).select("data"));
-      const { data } = row!;
       work.touchRows(1);
-      work.touch(data);
-      return data;
+      return (await readText())!;
     },
 
     async saveText(data) {
       work.touchRows(1);
       work.touch(data);
-      await db.run((sql) => sql("program_documents").insert({ address, data }).onConflict("address").merge());
+      const row = { address, data, row_hash: hashDocumentRow({ address, data }) };
+      await db.run((sql) => sql("program_documents").insert(row).onConflict("address").merge());
     },
 
     async clear({ sizeBytes, inParts }) {
@@ -109,12 +122,22 @@ function createFieldRows({
     if (row === undefined) {
       return undefined;
     }
-    const { position, type, text_before: before, value, size_bytes: sizeBytes, items } = row;
+    const { position, text_before: before, value, size_bytes: sizeBytes, items } = checkField(address, row);
     work.touch(before);
     work.touch(value);
-    return { position, type, before, value, sizeBytes, items: items ?? undefined };
+    const name = JSON.parse(row.name_json) as string;
+    return { position, name, type: row.type as FieldRow["type"], before, value, sizeBytes, items: items ?? undefined };
   };
-  const columns = ["position", "type", "text_before", "value", "size_bytes", "items"];
+  const columns = [
+    ...["address", "position", "name_json", "type", "text_before", "value", "size_bytes", "items"],
+    "row_hash",
+  ];
+  /** The columns of a field beside its key, with its checksum. */
+  const toColumns = (position: number, name: string, field: FieldColumns) => {
+    const { type, before, value, sizeBytes, items = null } = field;
+    const row = { type, text_before: before, value, size_bytes: sizeBytes, items };
+    return { ...row, row_hash: hashFieldRow({ address, position, name_json: JSON.stringify(name), ...row }) };
+  };
   const touchTexts = ({ before, value }: FieldColumns): void => {
     work.touch(before);
     work.touch(value);
@@ -153,28 +176,23 @@ function createFieldRows({
     async insertFields(position, fields) {
       fields.forEach(touchTexts);
       await insert(
-        "program_fields (address, position, name_json, type, text_before, value, size_bytes, items)",
+        "program_fields (address, position, name_json, type, text_before, value, size_bytes, items, row_hash)",
         `CAST(? AS varchar(45)), CAST(? AS integer) + ${slot}, k.value ->> 0, k.value ->> 1, k.value ->> 2, k.value ->> 3,
-          CAST(k.value ->> 4 AS integer), CAST(k.value ->> 5 AS integer)`,
+          CAST(k.value ->> 4 AS integer), CAST(k.value ->> 5 AS integer), k.value ->> 6`,
         [address, position],
-        fields.map(({ name, type, before, value, sizeBytes, items = null }) => [
-          JSON.stringify(name),
-          type,
-          before,
-          value,
-          sizeBytes,
-          items,
-        ]),
+        fields.map(({ name, ...field }, i) => {
+          const { type, text_before, value, size_bytes, items, row_hash } = toColumns(position + i, name, field);
+          return [JSON.stringify(name), type, text_before, value, size_bytes, items, row_hash];
+        }),
       );
     },
 
-    async saveField(position, field) {
+    async saveField({ position, name, ...field }) {
       touchTexts(field);
-      const { type, before, value, sizeBytes, items = null } = field;
       await change((sql) =>
         sql("program_fields")
           .where({ address, position })
-          .update({ type, text_before: before, value, size_bytes: sizeBytes, items }),
+          .update(toColumns(position, name, field)),
       );
     },
 
@@ -207,6 +225,25 @@ function createChunkRows({
     readonly size_bytes: number;
   }
   const columns = ["position", "items", "size_bytes"];
+  /** The columns of a chunk beside its key, with its checksum. */
+  const toColumns = (field: number, position: number, { text, items }: Chunk) => {
+    const row = { items, size_bytes: Buffer.byteLength(text), text };
+    return { ...row, row_hash: hashChunkRow({ address, field, position, ...row }) };
+  };
+  const readChunk = async (field: number, position: number): Promise<ChunkRecord> => {
+    const row = await db.first<ChunkRecord>((sql) =>
+      sql("program_chunks")
+        .where({ address, field, position })
+        .select("address", "field", ...columns, "text", "row_hash"),
+    );
+    return checkChunk(address, row!);
+  };
+  const saveChunk = (field: number, position: number, chunk: Chunk): Promise<void> =>
+    change((sql) =>
+      sql("program_chunks")
+        .where({ address, field, position })
+        .update(toColumns(field, position, chunk)),
+    );
   const toEntry = ({ position, items, size_bytes: sizeBytes }: EntryRow): ChunkEntry => ({
     position,
     items,
@@ -230,18 +267,18 @@ function createChunkRows({
     },
 
     async chunkText(field, position) {
-      const row = await read<{ text: string }>((sql) =>
-        sql("program_chunks").where({ address, field, position }).select("text"),
-      );
-      const { text } = row!;
+      const { text } = await readChunk(field, position);
+      work.touchRows(1);
       work.touch(text);
       return text;
     },
 
     async chunkTexts(field) {
-      const texts = chunksOf(db.dialect, "CAST(? AS varchar(45))", "CAST(? AS integer)");
-      const [row] = await db.rows<{ text: string }>((sql) => sql.raw(`SELECT ${texts} AS text`, [address, field]));
-      const { text } = row!;
+      const chunks = chunksOf(db.dialect, "CAST(? AS varchar(45))", "CAST(? AS integer)");
+      const [row] = await db.rows<{ chunks: string }>((sql) => sql.raw(`SELECT ${chunks} AS chunks`, [address, field]));
+      const text = readChunks(address, row!.chunks)
+        .map((chunk) => chunk.text)
+        .join("");
       work.touch(text);
       return text;
     },
@@ -249,37 +286,31 @@ function createChunkRows({
     async insertChunks(field, chunks) {
       chunks.forEach(({ text }) => work.touch(text));
       await insert(
-        "program_chunks (address, field, position, items, size_bytes, text)",
+        "program_chunks (address, field, position, items, size_bytes, text, row_hash)",
         `CAST(? AS varchar(45)), CAST(? AS integer), CAST(k.value ->> 0 AS bigint), CAST(k.value ->> 1 AS integer),
-          CAST(k.value ->> 2 AS integer), k.value ->> 3`,
+          CAST(k.value ->> 2 AS integer), k.value ->> 3, k.value ->> 4`,
         [address, field],
-        chunks.map(({ position, items, text }) => [position, items, Buffer.byteLength(text), text]),
+        chunks.map(({ position, ...chunk }) => {
+          const { items, size_bytes, text, row_hash } = toColumns(field, position, chunk);
+          return [position, items, size_bytes, text, row_hash];
+        }),
       );
     },
 
-    async saveChunk(field, position, { text, items }) {
-      work.touch(text);
-      await change((sql) =>
-        sql("program_chunks")
-          .where({ address, field, position })
-          .update({ text, items, size_bytes: Buffer.byteLength(text) }),
-      );
+    async saveChunk(field, position, chunk) {
+      work.touch(chunk.text);
+      await saveChunk(field, position, chunk);
     },
 
     async extendChunk(field, { position, sizeBytes }, { before, after }) {
-      const add = (chunk: Chunk | undefined) => ({ text: chunk?.text ?? "", items: chunk?.items ?? 0 });
-      const [first, last] = [add(before), add(after)];
-      const more = Buffer.byteLength(first.text) + Buffer.byteLength(last.text);
-      work.touch(sizeBytes + more);
-      await change((sql) =>
-        sql("program_chunks")
-          .where({ address, field, position })
-          .update({
-            text: sql.raw("CAST(? AS text) || text || CAST(? AS text)", [first.text, last.text]),
-            items: sql.raw("items + CAST(? AS integer)", [first.items + last.items]),
-            size_bytes: sql.raw("size_bytes + CAST(? AS integer)", [more]),
-          }),
-      );
+      const bytesOf = (chunk: Chunk | undefined): number => Buffer.byteLength(chunk?.text ?? "");
+      work.touch(sizeBytes + bytesOf(before) + bytesOf(after));
+      // Its checksum is over all of its text.
+      const { text, items } = await readChunk(field, position);
+      await saveChunk(field, position, {
+        text: (before?.text ?? "") + text + (after?.text ?? ""),
+        items: (before?.items ?? 0) + items + (after?.items ?? 0),
+      });
     },
 
     deleteChunk: (field, position) =>

@@ -2,21 +2,12 @@
 import type { Queries } from "../db/database.js";
 import type { Page } from "./paging.js";
 import { foldName, type ProgramEntry, type Programs } from "./programs.js";
+import { checkEntry, entryColumns, type EntryRow } from "./stored-program.js";
 
 /** From this many characters on the index of names helps. */
 const indexedLength = 3;
 /** What is shorter is looked for among so many of the newest programs: a look at all of them would take too long. */
 const shortQueryPrograms = 50_000;
-
-interface EntryRow {
-  readonly address: string;
-  readonly name: string;
-  readonly owner: string;
-  readonly encoding: "json" | "binary";
-  readonly size_bytes: number;
-  readonly created_ms: number;
-  readonly updated_ms: number;
-}
 
 /** Builds the reads. */
 export function createProgramLists({
@@ -30,7 +21,7 @@ export function createProgramLists({
   /** A list of the programs that the caller may read, newest first. */
   function prepareList(where: string, from = "programs p", id = "p.id") {
     const text = (readable: string): string =>
-      `SELECT p.address, p.name, p.owner, p.encoding, p.size_bytes, p.created_ms, p.updated_ms
+      `SELECT ${entryColumns.map((name) => `p.${name}`).join(", ")}
         FROM ${from} WHERE ${where} AND NOT p.deleted AND ${readable} ORDER BY ${id} DESC LIMIT ? OFFSET ?`;
     const byAnybody = prepare<EntryRow>(text("p.mode = 'public'"), "list");
     const byIdentity = prepare<EntryRow>(text(readableByIdentity), "list");
@@ -39,7 +30,7 @@ export function createProgramLists({
         identity === undefined
           ? await byAnybody(value, limit, offset)
           : await byIdentity(value, identity, identity, identity, identity, limit, offset);
-      return rows.map(toEntry);
+      return rows.map((row) => toEntry(checkEntry(row)));
     };
   }
   const ofOwner = prepareList("p.owner = ?");
@@ -85,7 +76,7 @@ function toEntry(row: EntryRow): ProgramEntry {
     address: row.address,
     name: row.name,
     owner: row.owner,
-    encoding: row.encoding,
+    encoding: row.encoding as ProgramEntry["encoding"],
     sizeBytes: row.size_bytes,
     createdMs: row.created_ms,
     updatedMs: row.updated_ms,

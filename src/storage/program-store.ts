@@ -1,84 +1,153 @@
 /**
  * Reads of storage programs in the database. What each returns comes of one query, so that the rule a read is checked
- * against and what it returns are of the same moment.
+ * against and what it returns are of the same moment; and was compared with the checksums that it was stored with.
  */
 import { prepareBatch } from "../db/batch.js";
 import type { Lane, Queries } from "../db/database.js";
-import type { AccessRule } from "./access.js";
-import type { JsonType } from "./json-text.js";
+import { membersOf } from "./document.js";
 import { createProgramLists } from "./program-list-store.js";
-import { wholeDocument, wholeValue } from "./program-text-store.js";
+import { allChunksOf, chunksOf, fieldsOf } from "./program-parts-store.js";
 import type { Field, FieldPortion, ProgramRecord, Programs } from "./programs.js";
+import {
+  checkChunk,
+  checkDocument,
+  checkField,
+  checkProgram,
+  type ChunkRecord,
+  damaged,
+  type FieldRecord,
+  type JoinedParts,
+  joinParts,
+  joinValue,
+  parse,
+  type Parts,
+  programColumns,
+  type ProgramRow,
+  readChunks,
+  type TextRow,
+  toRecord,
+  typeOf,
+} from "./stored-program.js";
 
-/** A record as one column: a driver makes one long text of a row faster than many short ones. */
+/** A row as one column: a driver makes one long text of a row faster than many short ones. */
 interface PackedRow {
   /** Where its key stands among those that were asked for. */
   readonly slot: number;
-  /** JSON text of a {@link PackedRecord}. */
+  /** JSON text of a {@link ProgramRow}. */
   readonly record: string;
 }
 
-/** What a row packs, parsed. */
-type PackedRecord = Omit<ProgramRecord, "access" | "metadata"> &
-  Pick<AccessRule, "owner" | "mode"> & {
-    readonly lists: Omit<AccessRule, "owner" | "mode">;
-    readonly metadata: string | null;
-  };
+/** A program and one of its fields. */
+interface PackedField extends PackedRow {
+  /** JSON text of a {@link FieldRecord}; of nulls where there is none. */
+  readonly field: string;
+}
+
+const fieldColumns = ["address", "position", "name_json", "type", "items", "size_bytes", "text_before", "value"];
+const chunkColumns = ["address", "field", "position", "items", "size_bytes", "text"];
+
+const columnsOf = (table: string, names: readonly string[]): Record<string, string> =>
+  Object.fromEntries(names.map((name) => [name, `${table}.${name}`]));
 
 /** Builds the reads. */
 export function createProgramStore(db: Queries): Programs {
-  const { jsonArray, jsonObject, jsonValue } = db.dialect;
-  const packed: Readonly<Record<keyof PackedRecord, string>> = {
-    address: "p.address",
-    name: "p.name",
-    encoding: "p.encoding",
-    type: "p.type",
-    owner: "p.owner",
-    mode: "p.mode",
-    lists: jsonValue("p.access"),
-    metadata: "p.metadata",
-    sizeBytes: "p.size_bytes",
-    createdMs: "p.created_ms",
-    updatedMs: "p.updated_ms",
-  };
+  const { jsonObject } = db.dialect;
   /** A program, and more, by a key: a list whose first item is the address. */
   function prepareRecord<Extra>(extraColumns: string, join = "", lane?: Lane) {
     return prepareBatch<PackedRow & Extra>(
       db,
-      ({ table, slot }) => `SELECT ${slot} AS slot, ${jsonObject(packed)} AS record, ${extraColumns}
+      ({
+        table,
+        slot,
+      }) => `SELECT ${slot} AS slot, ${jsonObject(columnsOf("p", programColumns))} AS record, ${extraColumns}
         FROM ${table} JOIN programs p ON p.address = k.value ->> 0 ${join} WHERE NOT p.deleted`,
       lane,
     );
   }
   const documents = "LEFT JOIN program_documents d ON d.address = p.address";
-  const withData = prepareRecord<{ data: string | null; in_parts: boolean | number }>("d.data, p.in_parts", documents);
+  const withData = prepareRecord<TextRow>("d.data, d.row_hash", documents);
   // What is put together of many rows takes its time: nobody who reads a small document waits for that.
-  const withWholeData = prepareRecord<{ data: string | null }>(
-    `${wholeDocument(db.dialect)} AS data`,
+  const withParts = prepareRecord<Parts>(
+    `d.data, d.row_hash, ${fieldsOf(db.dialect, "p.address")} AS fields, ${allChunksOf(db.dialect, "p.address")} AS chunks`,
     documents,
     "list",
   );
-  const fieldNames = jsonArray({
-    item: "f.name_json",
-    from: "program_fields f WHERE f.address = p.address",
-    orderBy: "f.position",
-  });
-  const withNames = prepareRecord<{ names: string }>(`${fieldNames} AS names`);
   const fields = "LEFT JOIN program_fields f ON f.address = p.address AND f.name_json = k.value ->> 1";
-  const withField = prepareRecord<FieldValue>("f.type AS field_type, f.value AS field_value, f.items", fields);
-  const withWholeField = prepareRecord<FieldValue>(
-    `f.type AS field_type, ${wholeValue(db.dialect)} AS field_value, NULL AS items`,
+  const field = jsonObject(columnsOf("f", [...fieldColumns, "row_hash"]));
+  const withField = prepareRecord<PackedField>(`${field} AS field`, fields);
+  const withChunks = prepareRecord<PackedField & { readonly chunks: string }>(
+    `${field} AS field, ${chunksOf(db.dialect, "f.address", "f.position")} AS chunks`,
     fields,
     "list",
   );
-  const withChunk = prepareRecord<FieldValue & { first_item: number }>(
-    `f.type AS field_type, coalesce(c.text, f.value) AS field_value, f.items, ${itemsBefore("c.position")} AS first_item`,
+  const withChunk = prepareRecord<
+    PackedField & { readonly chunk: string; readonly first_item: number; readonly all_items: number | null }
+  >(
+    `${field} AS field, ${jsonObject(columnsOf("c", [...chunkColumns, "row_hash"]))} AS chunk,
+      ${itemsBefore("c.position")} AS first_item, ${itemsBefore("9007199254740991")} AS all_items`,
     `${fields} LEFT JOIN program_chunks c ON c.address = f.address AND c.field = f.position AND c.position = ${chunkWith("CAST(k.value ->> 2 AS bigint)")}`,
   );
+  const isHidden = prepareHidden(db);
+
+  /** The row of a program that was asked for; undefined where there is none. */
+  async function recordOf<Row extends PackedRow>(
+    address: string,
+    row: Row | undefined,
+  ): Promise<{ readonly row: Row; readonly program: ProgramRow } | undefined> {
+    if (row === undefined) {
+      if (await isHidden.program(address)) {
+        throw damaged(address, "row");
+      }
+      return undefined;
+    }
+    return { row, program: checkProgram(address, parse(address, row.record, "row") as ProgramRow) };
+  }
+
+  /** A document in parts. */
+  async function readParts(address: string): Promise<{ record: ProgramRecord; joined: JoinedParts } | undefined> {
+    const found = await recordOf(address, await withParts([address]));
+    if (found === undefined) {
+      return undefined;
+    }
+    const { row, program } = found;
+    return { record: toRecord(program), joined: await joinParts(address, row, program.size_bytes) };
+  }
+
+  /** A document that is kept as one text, or undefined for one in parts. */
+  async function readText(address: string) {
+    const found = await recordOf(address, await withData([address]));
+    if (found === undefined) {
+      return { isThere: false } as const;
+    }
+    const { row, program } = found;
+    return program.in_parts
+      ? ({ isThere: true, isInParts: true } as const)
+      : ({ isThere: true, isInParts: false, record: toRecord(program), data: checkDocument(program, row) } as const);
+  }
 
   /** A field as its row has it, whose value may be without its chunks. */
-  async function findField(address: string, name: string): Promise<(PackedRow & FieldValue) | undefined> {
-    return await withField([address, JSON.stringify(name)]);
+  async function findField(address: string, name: string) {
+    return await fieldOf(address, name, await withField([address, JSON.stringify(name)]));
+  }
+
+  async function fieldOf<Row extends PackedField>(address: string, name: string, packed: Row | undefined) {
+    const found = await recordOf(address, packed);
+    if (found === undefined) {
+      return undefined;
+    }
+    const { row, program } = found;
+    const record = parse(address, row.field, "field") as FieldRecord | { readonly address: null };
+    if (record.address === null) {
+      if (await isHidden.field(address, name)) {
+        throw damaged(address, "field");
+      }
+      return { row, record: toRecord(program), field: undefined };
+    }
+    const checked = checkField(address, record);
+    if (checked.name_json !== JSON.stringify(name)) {
+      throw damaged(address, "field");
+    }
+    return { row, record: toRecord(program), field: checked };
   }
 
   return {
@@ -86,55 +155,97 @@ export function createProgramStore(db: Queries): Programs {
 
     // Most documents are small, and the query of one text is all that is asked for them.
     async findWithData(address) {
-      const row = await withData([address]);
-      if (row === undefined || !row.in_parts) {
-        return row && { record: toRecord(row), data: row.data ?? undefined };
+      const found = await readText(address);
+      if (!found.isThere || !found.isInParts) {
+        return found.isThere ? { record: found.record, data: found.data } : undefined;
       }
-      const whole = await withWholeData([address]);
-      return whole && { record: toRecord(whole), data: whole.data ?? undefined };
+      const whole = await readParts(address);
+      return whole && { record: whole.record, data: whole.joined.text };
     },
 
     async findWithFieldNames(address) {
-      const row = await withNames([address]);
-      return row && { record: toRecord(row), names: JSON.parse(row.names) as string[] };
+      const found = await readText(address);
+      if (!found.isThere || !found.isInParts) {
+        return found.isThere ? { record: found.record, names: namesOf(found.record, found.data) } : undefined;
+      }
+      const whole = await readParts(address);
+      return whole && { record: whole.record, names: [...whole.joined.names] };
     },
 
     async findWithField(address, name) {
-      let row = await findField(address, name);
-      if (row !== undefined && row.items !== null) {
-        row = await withWholeField([address, JSON.stringify(name)]);
+      const found = await findField(address, name);
+      if (found?.field === undefined || found.field.items === null) {
+        return found && { record: found.record, field: toField(found.field) };
       }
-      return row && { record: toRecord(row), field: toField(row) };
+      const whole = await fieldOf(address, name, await withChunks([address, JSON.stringify(name)]));
+      if (whole?.field === undefined) {
+        return whole && { record: whole.record, field: undefined };
+      }
+      const chunks = whole.field.items === null ? [] : readChunks(address, whole.row.chunks);
+      return {
+        record: whole.record,
+        field: { type: typeOf(whole.field), value: joinValue(address, whole.field, chunks) },
+      };
     },
 
     async findWithItem(address, name, index) {
-      const row = await findField(address, name);
-      if (row === undefined || row.items === null || row.field_type !== "array") {
-        return row && { record: toRecord(row), field: toPortion(row, 0) };
+      const found = await findField(address, name);
+      if (found?.field === undefined || found.field.items === null || found.field.type !== "array") {
+        return found && { record: found.record, field: toField(found.field) };
       }
-      const found = await withChunk([address, JSON.stringify(name), String(index)]);
-      return found && { record: toRecord(found), field: toPortion(found, found.first_item) };
+      const exact = await fieldOf(address, name, await withChunk([address, JSON.stringify(name), String(index)]));
+      if (exact?.field === undefined || exact.field.items === null) {
+        return exact && { record: exact.record, field: toField(exact.field) };
+      }
+      return { record: exact.record, field: toPortion(address, exact.field, exact.row) };
     },
   };
 }
 
-/** A field of a program; nulls where there is none. */
-interface FieldValue {
-  readonly field_type: JsonType | null;
-  readonly field_value: string | null;
-  /** How many items are in chunks; null when there are none. */
-  readonly items: number | null;
+/** Looks for what an index does not lead to any more, where nothing was found: in another order, in one moment. */
+function prepareHidden({ prepare }: Queries) {
+  const program = prepare(
+    `SELECT 1 FROM program_documents d WHERE d.address = ?
+      AND NOT EXISTS (SELECT 1 FROM programs p WHERE p.address = ? AND NOT p.deleted)`,
+  );
+  // An expression is in no index of names.
+  const field = prepare(
+    `SELECT 1 FROM program_fields f WHERE f.address = ? AND f.name_json || '' = ?
+      AND NOT EXISTS (SELECT 1 FROM program_fields g WHERE g.address = ? AND g.name_json = ?) LIMIT 1`,
+    "list",
+  );
+  return {
+    program: async (address: string): Promise<boolean> => (await program(address, address)).length > 0,
+    async field(address: string, name: string): Promise<boolean> {
+      const json = JSON.stringify(name);
+      return (await field(address, json, address, json)).length > 0;
+    },
+  };
 }
 
-function toField({ field_type: type, field_value: value }: FieldValue): Field | undefined {
-  return type === null || value === null ? undefined : { type, value };
+function namesOf({ type }: ProgramRecord, data: string | undefined): string[] {
+  return type === "object" && data !== undefined ? membersOf(data).map(({ name }) => name) : [];
 }
 
-function toPortion(value: FieldValue, firstItem: number): FieldPortion | undefined {
-  const field = toField(value);
-  return field === undefined || value.items === null
-    ? field
-    : { ...field, chunk: { firstItem, arrayItems: value.items } };
+function toField(field: FieldRecord | undefined): Field | undefined {
+  return field && { type: typeOf(field), value: field.value };
+}
+
+/** The chunk with an item, or the last one. */
+function toPortion(
+  address: string,
+  field: FieldRecord,
+  row: { readonly chunk: string; readonly first_item: number; readonly all_items: number | null },
+): FieldPortion {
+  const chunk = parse(address, row.chunk, "chunk of a field") as ChunkRecord | { readonly address: null };
+  if (chunk.address === null || field.items === null || row.all_items !== field.items) {
+    throw damaged(address, "chunk of a field");
+  }
+  const { text, field: of } = checkChunk(address, chunk);
+  if (of !== field.position) {
+    throw damaged(address, "chunk of a field");
+  }
+  return { type: typeOf(field), value: text, chunk: { firstItem: row.first_item, arrayItems: field.items } };
 }
 
 /** How many items of a field `f` stand before a chunk. */
@@ -147,20 +258,4 @@ function itemsBefore(position: string): string {
 function chunkWith(index: string): string {
   return `(SELECT max(s.position) FROM (SELECT b.position, sum(b.items) OVER (ORDER BY b.position) - b.items AS first_item
     FROM program_chunks b WHERE b.address = f.address AND b.field = f.position) s WHERE s.first_item <= ${index})`;
-}
-
-function toRecord({ record }: PackedRow): ProgramRecord {
-  const packed = JSON.parse(record) as PackedRecord;
-  const { allowed, blacklisted, groups } = packed.lists;
-  return {
-    address: packed.address,
-    name: packed.name,
-    encoding: packed.encoding,
-    type: packed.type,
-    access: { owner: packed.owner, mode: packed.mode, allowed, blacklisted, groups },
-    metadata: packed.metadata ?? undefined,
-    sizeBytes: packed.sizeBytes,
-    createdMs: packed.createdMs,
-    updatedMs: packed.updatedMs,
-  };
 }

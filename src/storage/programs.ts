@@ -138,6 +138,7 @@ export interface FieldColumns {
 export interface FieldRow extends FieldColumns {
   /** Its place among the fields, which stays; a new field has the highest. */
   readonly position: number;
+  readonly name: string;
 }
 
 /** A row of a chunk, without its text. */
@@ -151,7 +152,7 @@ export interface ChunkEntry {
 /** The rows of one document. What is done here is counted as work. */
 export interface DocumentRows {
   /** The whole document, however it is kept; undefined when there is none. */
-  whole(): Promise<string | undefined>;
+  whole(state: DocumentState): Promise<string | undefined>;
   /** The document that is kept as one text, or what follows the last value of one in parts. */
   text(): Promise<string>;
   /** Stores either. */
@@ -162,7 +163,7 @@ export interface DocumentRows {
   lastPosition(below?: number): Promise<number | undefined>;
   /** Inserts fields that have these positions and the ones after it. */
   insertFields(position: number, fields: readonly (FieldColumns & { readonly name: string })[]): Promise<void>;
-  saveField(position: number, field: FieldColumns): Promise<void>;
+  saveField(field: FieldRow): Promise<void>;
   deleteField(position: number): Promise<void>;
   /** The chunks of a field in their order. */
   chunks(field: number): Promise<ChunkEntry[]>;

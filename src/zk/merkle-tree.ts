@@ -3,8 +3,9 @@
  * proof for any root that is known is one query, a block's leaves touch each node above them once, and a boot has nothing
  * to rebuild.
  */
+import { DamageError } from "../base/damage.js";
 import { edgeOf, type FoldAll, growTree, type NodeRun, type Peaks, peaksAfter } from "./fold.js";
-import { toHex, treeDepth } from "./poseidon.js";
+import { emptyNodes, toHex, treeDepth } from "./poseidon.js";
 
 /** A root and when it was. Hashes are 0x and 64 lower-case hex digits. */
 export interface MerkleRoot {
@@ -73,7 +74,8 @@ export interface TreeChanges {
    * the {@link knownMinutes} before this one's.
    */
   isKnownRoot(root: string, block: BlockMoment): Promise<boolean>;
-  leafCount(): Promise<number>;
+  /** The newest root. */
+  newest(): Promise<MerkleRoot>;
   /** On each level with an odd number of complete nodes, the last of these. */
   peaks(leafCount: number): Promise<Peaks>;
   /** Stores complete nodes; the first run is that of the leaves. */
@@ -91,15 +93,26 @@ export async function appendLeaves(
   tree: TreeChanges,
   { leaves, block, foldAll }: { leaves: readonly bigint[]; block: BlockMoment; foldAll: FoldAll },
 ): Promise<string> {
-  const before = await tree.leafCount();
+  const { leafCount: before, root: rootBefore } = await tree.newest();
   const peaks = await tree.peaks(before);
+  if (rootOf(before, peaks) !== rootBefore) {
+    throw new DamageError("The nodes of the commitment tree in the database do not lead to its newest root.");
+  }
   const runs = await growTree(before, leaves, peaks, foldAll);
   await tree.insertNodes(runs);
   const leafCount = before + leaves.length;
   const after = peaksAfter(leafCount, peaks, runs);
   const edge = edgeOf(leafCount, after);
-  const root = toHex(edge[treeDepth] ?? after[treeDepth]!);
+  const root = rootOf(leafCount, after);
   const above = edge.slice(1, treeDepth).map((node) => node ?? 0n);
   await tree.insertRoot({ root, block, leafCount, edge: above });
   return root;
+}
+
+/** The root over so many leaves. Empty where a node is missing. */
+export function rootOf(leafCount: number, peaks: Peaks): string {
+  const isWhole = Array.from({ length: treeDepth + 1 }, (_, level) => level).every(
+    (level) => Math.floor(leafCount / 2 ** level) % 2 === 0 || peaks[level] !== undefined,
+  );
+  return isWhole ? toHex(edgeOf(leafCount, peaks)[treeDepth] ?? peaks[treeDepth] ?? emptyNodes()[treeDepth]!) : "";
 }

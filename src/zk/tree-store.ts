@@ -1,8 +1,10 @@
 /** The commitment tree in the database. */
+import { DamageError } from "../base/damage.js";
 import { prepareBatch } from "../db/batch.js";
 import type { Queries } from "../db/database.js";
 import type { Dialect } from "../db/dialects.js";
-import type { NodeRun } from "./fold.js";
+import { hashRootRow, type RootColumns } from "../db/row-hashes.js";
+import { type NodeRun, rootOfPath } from "./fold.js";
 import {
   type BlockMoment,
   knownBlocks,
@@ -18,7 +20,8 @@ const hashBytes = 32;
 /** Positions of a level; a node's id is its level times this plus its position. */
 const levelSize = 2 ** (treeDepth + 1);
 const knownMs = knownMinutes * 60_000;
-const nodeId = (level: number, position: number): number => level * levelSize + position;
+/** Where a node is stored. */
+export const nodeId = (level: number, position: number): number => level * levelSize + position;
 
 /** The newest block, as SQL. */
 const newestBlock = {
@@ -46,22 +49,17 @@ function oldestKnownAt({ greater, lesser }: Dialect, newest: typeof newestBlock)
 /** The values of {@link givenBlock}. */
 const valuesOf = ({ number, timeMs }: BlockMoment): [number, number] => [Number(number), timeMs];
 
-interface RootRow {
-  readonly root: string;
-  readonly block_number: number;
-  readonly leaf_count: number;
-}
+export type RootRow = RootColumns & { readonly edge: Buffer; readonly row_hash: string };
 
-interface PathRow {
+export const rootColumns = "block_number, root, timestamp_ms, leaf_count, edge, row_hash";
+
+/** Without a root where that is not known. */
+type PathRow = { readonly [name in keyof RootRow]: name extends "root" ? string | null : RootRow[name] } & {
   readonly slot: number;
   readonly leaf_index: number | null;
-  readonly root: string | null;
-  readonly block_number: number;
-  readonly leaf_count: number;
-  readonly edge: Buffer;
   /** `level:hash` of each node that is stored of those beside the path. */
   readonly nodes: string | null;
-}
+};
 
 /** Builds the reads. */
 export function createTreeStore(db: Queries): MerkleTree {
@@ -69,11 +67,9 @@ export function createTreeStore(db: Queries): MerkleTree {
   const { bytesOf, hexOf, joinTexts } = dialect;
   // Here, while the node boots: nobody who asks for a path waits for the hash to be compiled.
   const emptySiblings = emptyNodes().slice(0, treeDepth).map(toHex);
-  const newest = prepare<RootRow>(
-    "SELECT root, block_number, leaf_count FROM merkle_roots ORDER BY block_number DESC LIMIT 1",
-  );
+  const newest = prepare<RootRow>(`SELECT ${rootColumns} FROM merkle_roots ORDER BY block_number DESC LIMIT 1`);
   const after = prepare<RootRow>(
-    `SELECT root, block_number, leaf_count FROM merkle_roots
+    `SELECT ${rootColumns} FROM merkle_roots
       WHERE block_number <= ? AND CAST(? AS bigint) <= ${newestBlock.number}
         AND (CAST(? AS bigint) > ${newestBlock.number} - ${knownBlocks}
           OR (SELECT timestamp_ms FROM blocks WHERE number = CAST(? AS bigint) + 1) >= ${newestBlock.timeMs} - ${knownMs})
@@ -83,7 +79,7 @@ export function createTreeStore(db: Queries): MerkleTree {
   const findPath = prepareBatch<PathRow>(
     db,
     ({ table, slot }) => `WITH l(level) AS (VALUES ${levels})
-      SELECT ${slot} AS slot, c.leaf_index, r.root, r.block_number, r.leaf_count, r.edge,
+      SELECT ${slot} AS slot, c.leaf_index, ${rootColumns.replace(/\w+/g, "r.$&")},
         (SELECT ${joinTexts(`l.level || ':' || ${hexOf("n.hash")}`)} FROM l JOIN merkle_nodes n
           ON n.id = l.level * ${levelSize} + (c.leaf_index >> l.level) + 1 - 2 * ((c.leaf_index >> l.level) & 1)) AS nodes
       FROM ${table}
@@ -113,10 +109,17 @@ export function createTreeStore(db: Queries): MerkleTree {
       if (row.root === null || row.leaf_index === null) {
         return { missing: row.leaf_index === null ? "commitment" : "root" };
       }
-      if (row.leaf_index >= row.leaf_count) {
+      const { leaf_count } = checkRoot({ ...row, root: row.root });
+      if (row.leaf_index >= leaf_count) {
         return { missing: "commitment under this root" };
       }
-      return { commitment, ...toPath(row, row.leaf_index, row.root, emptySiblings) };
+      const path = toPath(row, row.leaf_index, row.root, emptySiblings);
+      if (path === undefined || !leadsToRoot(commitment, path)) {
+        throw new DamageError(
+          `The path of commitment ${commitment} in the database does not lead to the root ${row.root}: nodes of the tree are not what was stored.`,
+        );
+      }
+      return { commitment, ...path };
     },
   };
 }
@@ -142,11 +145,11 @@ export function createTreeChanges(db: Queries): TreeChanges {
       return (await rootIsKnown(root, ...valuesOf({ number: number - 1n, timeMs }))).length > 0;
     },
 
-    async leafCount() {
+    async newest() {
       const row = await db.first<RootRow>((sql) =>
-        sql("merkle_roots").orderBy("block_number", "desc").select("leaf_count"),
+        sql("merkle_roots").orderBy("block_number", "desc").select(sql.raw(rootColumns)),
       );
-      return row!.leaf_count;
+      return toRoot(row!);
     },
 
     async peaks(leafCount) {
@@ -181,14 +184,10 @@ export function createTreeChanges(db: Queries): TreeChanges {
 
     async insertRoot({ root, block, leafCount, edge }) {
       const [number, timeMs] = valuesOf(block);
+      const bytes = Buffer.concat(edge.map((node) => toBytes(toHex(node))));
+      const row = { block_number: number, root, timestamp_ms: timeMs, leaf_count: leafCount, edge: bytes };
       await db.runAll((sql) => [
-        sql("merkle_roots").insert({
-          block_number: number,
-          root,
-          timestamp_ms: timeMs,
-          leaf_count: leafCount,
-          edge: Buffer.concat(edge.map((node) => toBytes(toHex(node)))),
-        }),
+        sql("merkle_roots").insert({ ...row, row_hash: hashRootRow(row) }),
         sql.raw(`DELETE FROM merkle_roots WHERE block_number < ${oldestKnownAt(dialect, givenBlock)}`, [
           number,
           timeMs,
@@ -198,7 +197,22 @@ export function createTreeChanges(db: Queries): TreeChanges {
   };
 }
 
+/** Throws DamageError for a root that is not the one that was stored. */
+export function checkRoot(row: RootRow): RootRow {
+  if (row.row_hash !== hashRootRow(row)) {
+    throw new DamageError(
+      `The root of the commitment tree after block ${row.block_number} in the database is not what was stored.`,
+    );
+  }
+  return row;
+}
+
+function leadsToRoot(commitment: string, { siblings, pathIndices, root }: Omit<MerklePath, "commitment">): boolean {
+  return toHex(rootOfPath(BigInt(commitment), siblings.map(BigInt), pathIndices)) === root;
+}
+
 function toRoot(row: RootRow): MerkleRoot {
+  checkRoot(row);
   return { root: row.root, blockNumber: BigInt(row.block_number), leafCount: row.leaf_count };
 }
 
@@ -207,7 +221,7 @@ function toPath(
   leafIndex: number,
   root: string,
   emptySiblings: readonly string[],
-): Omit<MerklePath, "commitment"> {
+): Omit<MerklePath, "commitment"> | undefined {
   const stored = new Map<number, string>();
   for (const node of nodes?.split(",") ?? []) {
     const [level, hash] = node.split(":") as [string, string];
@@ -220,8 +234,11 @@ function toPath(
       return empty;
     }
     // A node that is stored may be newer than the root: it is complete under it only when its last leaf is there.
-    return first + 2 ** level <= leafCount ? stored.get(level)! : edgeHash(edge, level);
+    return first + 2 ** level <= leafCount ? stored.get(level) : edgeHash(edge, level);
   });
+  if (!siblings.every((sibling) => sibling !== undefined)) {
+    return undefined;
+  }
   return {
     leafIndex,
     siblings,

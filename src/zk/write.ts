@@ -19,7 +19,7 @@ export type ZkCheckContext = SpendContext & { readonly askedBy: string };
 
 /** What operations are checked against. */
 export interface ZkReads extends SpendState {
-  readonly tree: Pick<TreeChanges, "has" | "isKnownRoot" | "leafCount">;
+  readonly tree: Pick<TreeChanges, "has" | "isKnownRoot" | "newest">;
 }
 
 /** What blocks change. */
@@ -63,7 +63,7 @@ export function createZkChanges(parts: ZkChangesParts): ZkChanges {
       switch (operation.case) {
         case "addCommitment":
           await checkCommitment(newest, operation.value.commitment);
-          checkRoom(await newest.tree.leafCount());
+          checkRoom((await newest.tree.newest()).leafCount);
           return;
         case "spendNullifier":
           await checkSpend(newest, operation.value, context);
@@ -86,7 +86,7 @@ export function createZkChanges(parts: ZkChangesParts): ZkChanges {
               if (leaves.has(commitment)) {
                 throw alreadyThere();
               }
-              leafCount ??= await tree.leafCount();
+              leafCount ??= (await tree.newest()).leafCount;
               checkRoom(leafCount + leaves.size);
               leaves.set(commitment, leaf);
               return costs.leaf;

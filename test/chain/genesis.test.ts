@@ -7,7 +7,7 @@ import test from "ava";
 import { writeFile } from "node:fs/promises";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { seedDatabase } from "../helpers/seed.js";
+import { seedDatabase, storeHashes } from "../helpers/seed.js";
 import { startTestNode } from "../helpers/start-node.js";
 import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
 import { ask, askJson } from "../helpers/plain-client.js";
@@ -112,11 +112,12 @@ test("a chain whose blocks do not name their network is of an older format, and 
   const dir = await temporaryDirectory(t);
   const genesis = await genesisFile(t, genesisOf(testKey(1)));
   await (await startTestNode(t, { genesis }, dir)).stop();
-  await seedDatabase(dir, async ({ write }) => {
-    const header = create(BlockHeaderSchema, { number: 1n, proposer: testKey(1).publicKey });
+  await seedDatabase(dir, async (database) => {
+    const header = create(BlockHeaderSchema, { number: 1n, proposer: testKey(1).publicKey, timestampMs: 1n });
     const bytes = Buffer.from(toBinary(BlockHeaderSchema, header));
     const row = { number: 1, hash: sha256(bytes), timestamp_ms: 1, header: bytes, signature: testKey(1).sign(bytes) };
-    await write.run((sql) => sql("blocks").insert(row));
+    await database.write.run((sql) => sql("blocks").insert(row));
+    await storeHashes(database);
   });
   const { message } = await t.throwsAsync(startTestNode(t, { genesis }, dir), { instanceOf: StartError });
   t.regex(message, /holds a chain of format 1, .* start with another --data-dir or --database/);

@@ -4,9 +4,12 @@ import { join } from "node:path";
 import type { Transaction, TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { sha256 } from "../../src/base/hash.js";
 import { createBlockChanges } from "../../src/chain/block-store.js";
+import { createSenderStore } from "../../src/chain/sender-store.js";
 import { readTransaction, signBlock } from "../../src/chain/transaction.js";
 import type { Database } from "../../src/db/database.js";
 import { openDatabase } from "../../src/db/open.js";
+import { hashDocumentRow, hashFieldRow, hashProgramEntry, hashProgramRest } from "../../src/db/row-hashes.js";
+import { fillRowHashes } from "../../src/db/row-hash-migration.js";
 import { migrate } from "../../src/db/migrate.js";
 import { type AccessRule, namedReaders } from "../../src/storage/access.js";
 import { programAddress } from "../../src/storage/write.js";
@@ -15,6 +18,11 @@ import { createTreeChanges } from "../../src/zk/tree-store.js";
 import { inlinePool } from "./chain.js";
 import { genesisOf } from "./genesis.js";
 import type { TestKey } from "./keys.js";
+
+/** Gives rows that were changed by hand the checksums that they would have if they had been stored so. */
+export async function storeHashes({ write }: Database): Promise<void> {
+  await fillRowHashes(write);
+}
 
 /** Opens the database of a node's directory, which no node uses yet, and closes it afterwards. */
 export async function seedDatabase(dir: string, fill: (database: Database) => Promise<void>): Promise<void> {
@@ -56,6 +64,7 @@ export async function insertBlocks(
       const changes = createBlockChanges(db);
       await changes.insertTransactions(transactions, block.header.number);
       await changes.insertBlock(block);
+      await createSenderStore(db).saveNonces(new Map(transactions.map(({ body }) => [body.sender, body.nonce])));
     });
     for (const { body } of transactions) {
       await insertMadeProgram(database, body);
@@ -99,24 +108,27 @@ export async function insertProgram({ write }: Database, program: SeedProgram): 
     address,
     owner: program.owner,
     name: program.name,
-    name_folded: program.name.toLowerCase(),
     encoding: program.type === "binary" ? "binary" : "json",
     type: program.type,
     mode: program.mode,
     access: JSON.stringify(access),
-    metadata: program.metadata,
+    metadata: program.metadata ?? null,
     size_bytes: Buffer.byteLength(data ?? ""),
     created_ms: program.createdMs,
     updated_ms: program.createdMs + 1000,
     deleted: program.deleted ?? false,
+    in_parts: false,
   };
-  await write.run((sql) => sql("programs").insert(row));
+  const hashes = { entry_hash: hashProgramEntry(row), rest_hash: hashProgramRest(row) };
+  await write.run((sql) => sql("programs").insert({ ...row, ...hashes, name_folded: program.name.toLowerCase() }));
   if (data !== undefined) {
-    await write.run((sql) => sql("program_documents").insert({ address, data }));
+    const document = { address, data };
+    await write.run((sql) => sql("program_documents").insert({ ...document, row_hash: hashDocumentRow(document) }));
   }
   for (const [position, [name, type, value]] of fields.entries()) {
-    const field = { address, name_json: JSON.stringify(name), position, type, value };
-    await write.run((sql) => sql("program_fields").insert(field));
+    const key = { address, name_json: JSON.stringify(name), position };
+    const field = { ...key, type, value, items: null, size_bytes: 0, text_before: "" };
+    await write.run((sql) => sql("program_fields").insert({ ...field, row_hash: hashFieldRow(field) }));
   }
   for (const [identity, isAllowed] of namedReaders({ owner: program.owner, mode: program.mode, ...access })) {
     await write.run((sql) => sql("program_readers").insert({ address, identity, allowed: isAllowed }));

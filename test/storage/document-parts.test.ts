@@ -19,6 +19,7 @@ import { createProgramChanges } from "../../src/storage/program-change-store.js"
 import { createProgramStore } from "../../src/storage/program-store.js";
 import { executeOperation, programAddress } from "../../src/storage/write.js";
 import { prepareEngines } from "../helpers/databases.js";
+import { storeHashes } from "../helpers/seed.js";
 import { createPublic, type Operation } from "../helpers/transactions.js";
 
 const engines = await prepareEngines();
@@ -316,6 +317,7 @@ for (const engine of engines.names) {
     const { make, execute, programs } = openPrograms(database);
     const { address: storageAddress } = await make(`{"list":[${"1,".repeat(29_999)}1 ]}`);
     await database.write.run((sql) => sql.raw("UPDATE program_chunks SET position = position / 1048576"));
+    await storeHashes(database);
     const value = JSON.stringify("x".repeat(9_000));
     for (const index of [10, 20_000, 29_999, 10_000]) {
       await execute({ case: "setItem", value: { storageAddress, field: "list", index, value } });

@@ -14,6 +14,7 @@ import { createTreeStore } from "../../src/zk/tree-store.js";
 import { createNullifierStore } from "../../src/zk/nullifier-store.js";
 import { fieldOrder, toHex } from "../../src/zk/poseidon.js";
 import { commit, signZk, spend, type ZkChange, rulesOf } from "../helpers/transactions.js";
+import { storeHashes } from "../helpers/seed.js";
 import { openChain } from "../helpers/chain.js";
 import { testKey } from "../helpers/keys.js";
 import { prepareEngines } from "../helpers/databases.js";
@@ -121,6 +122,7 @@ for (const engine of engines.names) {
     const { chain, store, sign, refusal, database } = await open(t, engine);
     const late = await chain.submit(sign(commit(toHex(5n))));
     await database.write.run((sql) => sql("merkle_roots").update({ leaf_count: maxLeaves }));
+    await storeHashes(database);
     t.is((await chain.seal(authority)).block, undefined);
     const reason = "The commitment tree is full: it has 1048576 leaves.";
     t.deepEqual(await store.fate(late), { status: "rejected", reason });

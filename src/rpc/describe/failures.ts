@@ -10,7 +10,7 @@ import type { ServedMethod } from "../service.js";
 /** What the gate and the reading of requests refuse, where no room is for the answer, and what may happen to anything. */
 const ofAnyRequest: readonly Reason[] = ["INVALID_SIGNATURE", "OVERLOADED", "INTERNAL_ERROR"];
 /** Probes are not counted, and never ask the database. */
-const ofAnyButProbes: readonly Reason[] = ["RATE_LIMITED", "DATABASE_UNAVAILABLE"];
+const ofAnyButProbes: readonly Reason[] = ["RATE_LIMITED", "DATABASE_UNAVAILABLE", "DATABASE_DAMAGED"];
 const ofBodies: readonly Reason[] = ["REQUEST_TIMEOUT", "PAYLOAD_TOO_LARGE"];
 
 const names = new Map(ReasonSchema.values.map(({ number, localName }) => [number, localName as Reason]));

@@ -1,0 +1,39 @@
+/** A walk over everything that is stored, in portions that are small enough for others to have their turn in between. */
+import { sentenceOf } from "./damage.js";
+import { isDatabaseDamage } from "./database-trouble.js";
+
+/** Something that is not what was stored. */
+export interface Finding {
+  readonly what: string;
+  /** For the operator. */
+  readonly sentence: string;
+}
+
+/** What is counted, in the order in which it is looked at. */
+export const verifiedKinds = ["blocks", "roots", "nodes", "nullifiers", "programs"] as const;
+
+export type VerifiedKind = (typeof verifiedKinds)[number];
+
+/** A piece of a walk. */
+export interface VerifiedPortion {
+  readonly kind: VerifiedKind;
+  /** How many of them were looked at so far, and how many there are. */
+  readonly done: number;
+  readonly total: number;
+  readonly findings: readonly Finding[];
+}
+
+export type Verification = AsyncGenerator<VerifiedPortion, void>;
+
+/** Looks at something; gives what does not fit. Throws what tells of no damage. */
+export async function look(what: string, check: () => Promise<unknown>): Promise<Finding[]> {
+  try {
+    await check();
+    return [];
+  } catch (error) {
+    if (isDatabaseDamage(error)) {
+      return [{ what, sentence: sentenceOf(error, what) }];
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,94 @@
+/** Looks at every block again: its signatures, its place in the chain, and what led to it. */
+import { DamageError } from "../base/damage.js";
+import { type Finding, look, type Verification } from "../base/verification.js";
+import { Failure } from "../rpc/errors.js";
+import type { Genesis } from "./genesis.js";
+import { notSigned } from "./stored-block.js";
+import type { ChainStore } from "./store.js";
+import { type ReadBlock, readBlock } from "./transaction.js";
+
+export interface VerifyBlocksParts {
+  readonly store: Pick<ChainStore, "head" | "block" | "weighBlock" | "included" | "lastNonce"> & {
+    /** Number of the newest row that has one, whatever it holds; of no more than there are rows. */
+    newestNumber(): Promise<bigint>;
+  };
+  readonly genesis: Genesis;
+  /** Looks at what a block has made of the state. Throws DamageError. */
+  readonly checkEffects: (block: ReadBlock) => Promise<void>;
+}
+
+/**
+ * Walks over blocks.
+ *
+ * @param from number of the first one; the first of all when left out.
+ */
+export async function* verifyBlocks(parts: VerifyBlocksParts, from = 1n): Verification {
+  const { genesis } = parts;
+  let before: string | undefined = from === 1n ? genesis.hash : undefined;
+  const { found, head } = await findHead(parts);
+  yield { kind: "blocks", done: 0, total: Number(head), findings: found };
+  for (let number = from; number <= head; number++) {
+    const previous = before;
+    before = undefined;
+    const findings = await look(`block ${number}`, async () => {
+      before = (await verifyBlock(parts, number, previous)).hash;
+    });
+    yield { kind: "blocks", done: Number(number - from) + 1, total: Number(head - from) + 1, findings };
+  }
+}
+
+async function findHead({ store, genesis }: VerifyBlocksParts): Promise<{ found: Finding[]; head: bigint }> {
+  const head = await store.newestNumber();
+  const found = await look("the newest block", async () => {
+    const newest = await store.head();
+    if (newest?.genesisHash !== genesis.hash) {
+      throw new DamageError("Block 0 in the database does not have the hash of the genesis that it holds.");
+    }
+  });
+  return { found, head };
+}
+
+/** @param previousHash of the block before; undefined where that is not known. */
+async function verifyBlock(
+  { store, genesis, checkEffects }: VerifyBlocksParts,
+  number: bigint,
+  previousHash: string | undefined,
+): Promise<ReadBlock> {
+  const stored = await store.block(number);
+  if (stored === undefined) {
+    throw new DamageError(`Block ${number} is missing in the database.`);
+  }
+  const block = await readSigned(number, () =>
+    readBlock(stored.block, { network: genesis.hash, checkOperation: () => undefined }),
+  );
+  const { header, transactions } = block;
+  if (!genesis.authorities.includes(header.proposer)) {
+    throw notSigned(number);
+  }
+  if (previousHash !== undefined && header.previousHash !== previousHash) {
+    throw new DamageError(`Block ${number} in the database does not come after block ${number - 1n} there.`);
+  }
+  if ((await store.weighBlock({ hash: block.hash }))?.number !== number) {
+    throw new DamageError(`Block ${number} in the database is not found by its hash.`);
+  }
+  const hashes = transactions.map(({ hash }) => hash);
+  if ((await store.included(hashes)).size !== hashes.length) {
+    throw new DamageError(`Transactions of block ${number} in the database are not found by their hashes.`);
+  }
+  for (const sender of new Set(transactions.map(({ body }) => body.sender))) {
+    const nonce = transactions.findLast(({ body }) => body.sender === sender)!.body.nonce;
+    if (((await store.lastNonce(sender)) ?? -1n) < nonce) {
+      throw new DamageError(`The database has forgotten nonces of senders that block ${number} holds.`);
+    }
+  }
+  await checkEffects(block);
+  return block;
+}
+
+async function readSigned(number: bigint, read: () => Promise<ReadBlock>): Promise<ReadBlock> {
+  try {
+    return await read();
+  } catch (error) {
+    throw error instanceof Failure ? notSigned(number) : error;
+  }
+}

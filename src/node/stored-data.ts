@@ -1,0 +1,35 @@
+/** What a node has stored, opened without one: to be looked at. */
+import { type Verification } from "../base/verification.js";
+import { createBlockStore } from "../chain/block-store.js";
+import { readStoredGenesis } from "../chain/genesis.js";
+import { DatabaseError } from "../db/database.js";
+import { checkChainSchema } from "../db/migrate.js";
+import { openForReading } from "../db/open.js";
+import { verifyAll } from "./verify-data.js";
+
+export interface StoredData {
+  /** Looks at everything. */
+  readonly verification: Verification;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens a database for reads alone.
+ *
+ * @throws DatabaseError when there is none, or none that this version can read; what tells of damage as it is.
+ */
+export async function openStoredData(url: string): Promise<StoredData> {
+  const database = await openForReading(url);
+  const close = (): Promise<void> => database.close();
+  try {
+    await checkChainSchema(database);
+    const genesis = await readStoredGenesis(createBlockStore(database.read));
+    if (genesis === undefined) {
+      throw new DatabaseError("The database holds no chain yet; there is nothing to look at.");
+    }
+    return { verification: verifyAll({ database, genesis }), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

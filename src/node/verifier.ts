@@ -1,0 +1,111 @@
+/**
+ * The walk of a running node over what it has stored: the newest blocks at once, then everything, and again and again. It
+ * takes little of the machine: after each portion it pauses for many times as long as the portion took.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Finding, Verification, VerifiedPortion } from "../base/verification.js";
+import type { NodeCore } from "./core.js";
+import { verifyAll, type VerifyDataParts, verifyNewest } from "./verify-data.js";
+
+/** Blocks that are looked at at once. */
+const newestBlocks = 100n;
+/** A portion that took so long is followed by a pause that makes it a twentieth of the time. */
+const pauseRatio = 19;
+/** The newest blocks take at most half of the time. */
+const newestPauseRatio = 1;
+const minPauseMs = 1;
+const nextWalkAfterMs = 24 * 3_600_000;
+/** After a walk that could not go on, since the database is away, or busy. */
+const nextTryAfterMs = 60_000;
+
+/** How far the walk is. */
+export interface VerifierState {
+  readonly blocksDone: number;
+  readonly blocksTotal: number;
+  /** End of the newest walk over everything; undefined before the first. */
+  readonly completedMs: number | undefined;
+  /** What does not fit, now. */
+  readonly findings: number;
+}
+
+export interface Verifier {
+  state(): VerifierState;
+}
+
+/** Begins to walk. */
+export function startVerifier({ damage, log, onStop }: NodeCore, parts: VerifyDataParts): Verifier {
+  const stopped = new AbortController();
+  const { signal } = stopped;
+  let [blocksDone, blocksTotal] = [0, 0];
+  let completedMs: number | undefined;
+
+  function tell(findings: readonly Finding[]): void {
+    for (const { what, sentence } of findings) {
+      damage.found(what, sentence);
+    }
+  }
+
+  /** Gives what does not fit. */
+  async function walk(verification: Verification, ratio: number): Promise<Set<string>> {
+    const found = new Set<string>();
+    let before = performance.now();
+    for await (const portion of verification) {
+      tell(portion.findings);
+      portion.findings.forEach(({ what }) => found.add(what));
+      count(portion);
+      const pauseMs = Math.max(minPauseMs, ratio * (performance.now() - before));
+      await sleep(pauseMs, undefined, { signal, ref: false });
+      before = performance.now();
+    }
+    return found;
+  }
+
+  function count({ kind, done, total }: VerifiedPortion): void {
+    if (kind === "blocks") {
+      [blocksDone, blocksTotal] = [done, total];
+    }
+  }
+
+  async function walkOverAll(): Promise<void> {
+    const known = new Set(damage.known().keys());
+    const found = await walk(verifyAll(parts), pauseRatio);
+    completedMs = Date.now();
+    for (const what of known) {
+      if (!found.has(what)) {
+        damage.found(what, undefined);
+      }
+    }
+    log[found.size > 0 ? "error" : "info"](
+      { subsystem: "chain", findings: found.size },
+      "Everything that is stored was looked at",
+    );
+  }
+
+  async function go(): Promise<void> {
+    let isFirst = true;
+    for (;;) {
+      let pauseMs = nextWalkAfterMs;
+      try {
+        if (isFirst) {
+          await walk(verifyNewest(parts, newestBlocks), newestPauseRatio);
+        }
+        isFirst = false;
+        await walkOverAll();
+      } catch (error) {
+        signal.throwIfAborted();
+        log.warn({ subsystem: "chain", err: error }, "What is stored could not be looked at; it is tried again");
+        pauseMs = nextTryAfterMs;
+      }
+      await sleep(pauseMs, undefined, { signal, ref: false });
+    }
+  }
+
+  const ended = go().catch(() => undefined);
+  onStop("the walk over what is stored", async () => {
+    stopped.abort();
+    await ended;
+  });
+  return {
+    state: () => ({ blocksDone, blocksTotal, completedMs, findings: damage.known().size }),
+  };
+}

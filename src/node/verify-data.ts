@@ -1,0 +1,91 @@
+/** Looks at everything that is stored of the chain and of what its blocks made, one portion after the other. */
+import { DamageError } from "../base/damage.js";
+import { look, type Verification } from "../base/verification.js";
+import { createBlockStore } from "../chain/block-store.js";
+import type { Genesis } from "../chain/genesis.js";
+import { createSenderStore } from "../chain/sender-store.js";
+import type { ReadBlock } from "../chain/transaction.js";
+import { verifyBlocks, type VerifyBlocksParts } from "../chain/verify-blocks.js";
+import type { DatabasePart, Queries } from "../db/database.js";
+import { verifyPrograms } from "../storage/verify-store.js";
+import { touchedAddress } from "../storage/write.js";
+import { verifyZk } from "../zk/verify-store.js";
+import { stateIn } from "./effects.js";
+
+/** What is looked at. */
+export interface VerifyDataParts {
+  readonly database: Pick<DatabasePart, "read" | "inspect">;
+  readonly genesis: Genesis;
+}
+
+/** Looks at the newest blocks alone: at those that are asked for most, and that a loss of power may have met. */
+export async function* verifyNewest({ database: { read }, genesis }: VerifyDataParts, count: bigint): Verification {
+  const parts = blocksParts(read, genesis);
+  const head = await parts.store.newestNumber();
+  yield* verifyBlocks(parts, head > count ? head - count + 1n : 1n);
+}
+
+/** Looks at everything. */
+export async function* verifyAll({ database, genesis }: VerifyDataParts): Verification {
+  const { read } = database;
+  yield { kind: "blocks", done: 0, total: 0, findings: await verifyFile(database) };
+  const parts = blocksParts(read, genesis);
+  const findings = await look("the transactions", () => parts.store.checkEnds());
+  yield { kind: "blocks", done: 0, total: 0, findings };
+  yield* verifyBlocks(parts);
+  yield* verifyZk(read, {
+    rootOf: async (number) => (await parts.store.block(number))?.header.commitmentRoot,
+    blockOf: (hash) => parts.store.blockOf(hash),
+  });
+  yield* verifyPrograms(read);
+}
+
+/** What the engine itself finds. */
+async function verifyFile({ inspect }: Pick<DatabasePart, "inspect">) {
+  return await look("the database", async () => {
+    const [first, ...others] = await inspect();
+    if (first !== undefined) {
+      const more = others.length === 0 ? "" : `, and ${others.length} things more`;
+      throw new DamageError(`The database says that it is damaged: ${first}${more}.`);
+    }
+  });
+}
+
+function blocksParts(read: Queries, genesis: Genesis) {
+  const senders = createSenderStore(read);
+  const state = stateIn(read);
+  const store = { ...createBlockStore(read), lastNonce: (sender: string) => senders.lastNonce(sender) };
+  const checkEffects = async ({ header, transactions }: ReadBlock): Promise<void> => {
+    for (const { hash, body } of transactions) {
+      if (!(await isMade(state, body, { hash, number: header.number }))) {
+        throw new DamageError(
+          `What transaction ${hash} of block ${header.number} made is missing in the database, or is another thing there.`,
+        );
+      }
+    }
+  };
+  return { store, genesis, checkEffects } satisfies VerifyBlocksParts;
+}
+
+/** Whether there is what a transaction made; what later ones may have changed is not looked at. */
+async function isMade(
+  { programs, zk }: ReturnType<typeof stateIn>,
+  body: ReadBlock["transactions"][number]["body"],
+  { hash, number }: { readonly hash: string; readonly number: bigint },
+): Promise<boolean> {
+  if (body.operation.case === "storage") {
+    const address = touchedAddress(body.operation.value, body);
+    return address === undefined || (await programs.wasMade(address));
+  }
+  const operation = body.operation.case === "zk" ? body.operation.value.operation : undefined;
+  switch (operation?.case) {
+    case "addCommitment":
+      return await zk.tree.has(operation.value.commitment);
+    case "spendNullifier": {
+      const { use } = await zk.nullifiers.find(operation.value.nullifierHash);
+      return use?.transactionHash === hash && use.blockNumber === number;
+    }
+    case undefined:
+      return true;
+  }
+}

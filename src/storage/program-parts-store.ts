@@ -1,0 +1,30 @@
+/** The rows that a document is kept in, each list as one column, as SQL. What they hold is checked by stored-program.ts. */
+import type { Dialect } from "../db/dialects.js";
+
+/** The chunks of a field, as JSON. */
+export function chunksOf({ jsonArray, jsonList }: Dialect, address: string, field: string): string {
+  return jsonArray({
+    item: jsonList(["c.field", "c.position", "c.items", "c.size_bytes", "c.text", "c.row_hash"]),
+    from: `program_chunks c WHERE c.address = ${address} AND c.field = ${field}`,
+    orderBy: "c.position",
+  });
+}
+
+/** The fields of a document in parts, as JSON. */
+export function fieldsOf({ jsonArray, jsonList }: Dialect, address: string): string {
+  const columns = ["f.position", "f.name_json", "f.type", "f.items", "f.size_bytes", "f.text_before", "f.value"];
+  return jsonArray({
+    item: jsonList([...columns, "f.row_hash"]),
+    from: `program_fields f WHERE f.address = ${address}`,
+    orderBy: "f.position",
+  });
+}
+
+/** The chunks of all fields of a document, as JSON. */
+export function allChunksOf({ jsonArray, jsonList }: Dialect, address: string): string {
+  return jsonArray({
+    item: jsonList(["c.field", "c.position", "c.items", "c.size_bytes", "c.text", "c.row_hash"]),
+    from: `program_chunks c WHERE c.address = ${address}`,
+    orderBy: "c.field, c.position",
+  });
+}

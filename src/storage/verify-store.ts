@@ -1,0 +1,103 @@
+/** Looks at every program again: its row, its document however it is kept, and what leads to it. */
+import { look, type Verification } from "../base/verification.js";
+import type { Queries } from "../db/database.js";
+import { namedReaders } from "./access.js";
+import { membersOf } from "./document.js";
+import { allChunksOf, fieldsOf } from "./program-parts-store.js";
+import { foldName } from "./programs.js";
+import {
+  checkDocument,
+  checkProgram,
+  damaged,
+  joinParts,
+  parse,
+  type Parts,
+  type ProgramRow,
+  programColumns,
+  readFields,
+  toRecord,
+} from "./stored-program.js";
+
+type VerifiedRow = ProgramRow &
+  Parts & {
+    readonly id: number;
+    readonly name_folded: string;
+    /** Id of the program that its address leads to. */
+    readonly found_id: number | null;
+    /** JSON: identity and whether it is let in. */
+    readonly readers: string;
+  };
+
+/** What is read of one program: all of it in one query, so that it is of one moment. */
+function programQuery({ dialect }: Queries): string {
+  const readers = dialect.jsonArray({
+    item: dialect.jsonList(["r.identity", "r.allowed"]),
+    from: "program_readers r WHERE r.address = p.address",
+    orderBy: "r.identity",
+  });
+  return `SELECT ${programColumns.map((name) => `p.${name}`).join(", ")}, p.id, p.name_folded, d.data, d.row_hash,
+      (SELECT q.id FROM programs q WHERE q.address = p.address) AS found_id,
+      ${fieldsOf(dialect, "p.address")} AS fields, ${allChunksOf(dialect, "p.address")} AS chunks, ${readers} AS readers
+    FROM programs p LEFT JOIN program_documents d ON d.address = p.address
+    WHERE p.id > ? ORDER BY p.id LIMIT 1`;
+}
+
+/** Walks over programs, in the order in which they were made. */
+export async function* verifyPrograms(db: Queries): Verification {
+  const next = db.prepare<VerifiedRow>(programQuery(db), "list");
+  const count = await db.first<{ count: number }>((sql) => sql("programs").count({ count: "*" }));
+  const total = count?.count ?? 0;
+  let id = 0;
+  for (let done = 1; ; done++) {
+    const [row] = await next(id);
+    if (row === undefined) {
+      return;
+    }
+    id = row.id;
+    const findings = await look(`the storage program ${row.address}`, () => verifyProgram(row));
+    yield { kind: "programs", done, total: Math.max(done, total), findings };
+  }
+}
+
+async function verifyProgram(row: VerifiedRow): Promise<void> {
+  const { address } = row;
+  checkProgram(address, row);
+  if (row.found_id !== row.id || row.name_folded !== foldName(row.name)) {
+    throw damaged(address, "row");
+  }
+  verifyReaders(row);
+  if (row.deleted) {
+    if (row.data !== null || row.fields !== "[]" || row.chunks !== "[]") {
+      throw damaged(address, "document");
+    }
+  } else if (row.in_parts) {
+    await joinParts(address, row, row.size_bytes);
+  } else {
+    verifyText(row);
+  }
+}
+
+/** A document that is kept as one text has the rows of its fields beside it. */
+function verifyText(row: VerifiedRow): void {
+  const { address } = row;
+  const text = checkDocument(row, row);
+  const fields = new Map(
+    readFields(address, row.fields).map(({ name_json, value }) => [JSON.parse(name_json) as string, value]),
+  );
+  const members = row.type === "object" && text !== undefined ? membersOf(text) : [];
+  const isSame = members.every(
+    ({ name, valueStart, valueEnd }) => fields.get(name) === text!.slice(valueStart, valueEnd),
+  );
+  if (!isSame || fields.size !== members.length || row.chunks !== "[]") {
+    throw damaged(address, "field");
+  }
+}
+
+/** Lists go by rows of their own, which say what the rule says. */
+function verifyReaders(row: VerifiedRow): void {
+  const stored = parse(row.address, row.readers, "row") as [string, boolean | number][];
+  const named = row.deleted ? new Map<string, boolean>() : namedReaders(toRecord(row).access);
+  if (stored.length !== named.size || !stored.every(([who, allowed]) => named.get(who) === Boolean(allowed))) {
+    throw damaged(row.address, "row");
+  }
+}

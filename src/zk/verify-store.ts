@@ -1,0 +1,152 @@
+/** Looks at the commitment tree and the nullifiers again: every node against those below it, every root against its block. */
+import { DamageError } from "../base/damage.js";
+import { type Finding, look, type Verification } from "../base/verification.js";
+import { nextTurn } from "../base/yielding.js";
+import type { Queries } from "../db/database.js";
+import { hashNullifierRow, type NullifierColumns } from "../db/row-hashes.js";
+import { rootOf } from "./merkle-tree.js";
+import { hashPair, treeDepth } from "./poseidon.js";
+import { checkRoot, createTreeChanges, nodeId, rootColumns, type RootRow } from "./tree-store.js";
+
+/** What blocks say of the tree and the nullifiers. */
+export interface ZkWitness {
+  /** The root that a block's header names. Throws DamageError where there is no such block. */
+  rootOf(blockNumber: bigint): Promise<string | undefined>;
+  /** The block that a transaction is in. */
+  blockOf(transactionHash: string): Promise<bigint | undefined>;
+}
+
+/** Walks over roots, nodes and nullifiers. */
+export async function* verifyZk(db: Queries, witness: ZkWitness): Verification {
+  const leafCount = yield* verifyRoots(db, witness);
+  yield* verifyNodes(db, leafCount);
+  yield* verifyNullifiers(db, witness);
+}
+
+/** Gives how many leaves the newest root has. */
+async function* verifyRoots(db: Queries, witness: ZkWitness) {
+  const rows = await db.rows<RootRow>((sql) =>
+    sql("merkle_roots").orderBy("block_number").select(sql.raw(rootColumns)),
+  );
+  for (const [i, row] of rows.entries()) {
+    const what = `the root of the commitment tree after block ${row.block_number}`;
+    const findings = await look(what, async () => {
+      checkRoot(row);
+      if (row.block_number > 0 && (await witness.rootOf(BigInt(row.block_number))) !== row.root) {
+        throw new DamageError(
+          `The root of the commitment tree after block ${row.block_number} in the database is not the one that the block's header names.`,
+        );
+      }
+    });
+    yield { kind: "roots" as const, done: i + 1, total: rows.length, findings };
+  }
+  const newest = rows.at(-1);
+  if (newest === undefined) {
+    return 0;
+  }
+  const { leaf_count: leafCount, root } = newest;
+  const findings = await look("the commitment tree", async () => {
+    if (rootOf(leafCount, await createTreeChanges(db).peaks(leafCount)) !== root) {
+      throw new DamageError("The nodes of the commitment tree in the database do not lead to its newest root.");
+    }
+  });
+  yield { kind: "roots" as const, done: rows.length, total: rows.length, findings };
+  return leafCount;
+}
+
+/** Nodes of one portion: as many hashes take some milliseconds. */
+const portionNodes = 64;
+
+interface NodeRow {
+  readonly id: number;
+  readonly hash: Buffer;
+  /** Of a leaf: its place, as the commitment leads to it. */
+  readonly leaf_index: number | null;
+}
+
+async function* verifyNodes(db: Queries, leafCount: number): Verification {
+  const nodes = db.prepare<NodeRow>(
+    `SELECT n.id, n.hash, c.leaf_index FROM merkle_nodes n LEFT JOIN commitments c ON c.commitment = n.hash
+      WHERE n.id >= ? AND n.id < ? ORDER BY n.id`,
+    "list",
+  );
+  const read = async (level: number, from: number, to: number): Promise<NodeRow[]> =>
+    await nodes(nodeId(level, from), nodeId(level, to));
+  const counts = Array.from({ length: treeDepth + 1 }, (_, level) => Math.floor(leafCount / 2 ** level));
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  let done = 0;
+  for (const [level, count] of counts.entries()) {
+    for (let from = 0; from < count; from += portionNodes) {
+      const to = Math.min(count, from + portionNodes);
+      const findings: Finding[] = await look(
+        `nodes of the commitment tree on level ${level}, from ${from} on`,
+        async () => {
+          const below = level === 0 ? [] : await read(level - 1, 2 * from, 2 * to);
+          await checkNodes(level, from, to, await read(level, from, to), below);
+        },
+      );
+      done += to - from;
+      yield { kind: "nodes", done, total, findings };
+    }
+  }
+}
+
+async function checkNodes(
+  level: number,
+  from: number,
+  to: number,
+  nodes: readonly NodeRow[],
+  below: readonly NodeRow[],
+): Promise<void> {
+  const element = ({ hash }: NodeRow): bigint => BigInt(`0x${hash.toString("hex")}`);
+  const wrong = new DamageError(
+    `Nodes of the commitment tree in the database are not what was stored: on level ${level}, between ${from} and ${to - 1}.`,
+  );
+  if (nodes.length !== to - from || below.length !== (level === 0 ? 0 : 2 * nodes.length)) {
+    throw wrong;
+  }
+  for (const [i, node] of nodes.entries()) {
+    const isRight =
+      level === 0
+        ? node.leaf_index === from + i
+        : element(node) === hashPair(element(below[2 * i]!), element(below[2 * i + 1]!));
+    if (!isRight) {
+      throw wrong;
+    }
+    if (i % 16 === 15) {
+      await nextTurn();
+    }
+  }
+}
+
+const portionNullifiers = 100;
+
+async function* verifyNullifiers(db: Queries, witness: ZkWitness): Verification {
+  const after = db.prepare<NullifierColumns & { readonly row_hash: string }>(
+    `SELECT hash, block_number, transaction_hash, row_hash FROM nullifiers WHERE hash > ?
+      ORDER BY hash LIMIT ${portionNullifiers}`,
+    "list",
+  );
+  const count = await db.first<{ count: number }>((sql) => sql("nullifiers").count({ count: "*" }));
+  const total = count?.count ?? 0;
+  let [last, done] = ["", 0];
+  for (;;) {
+    const rows = await after(last);
+    if (rows.length === 0) {
+      return;
+    }
+    const findings: Finding[] = [];
+    for (const row of rows) {
+      const found = await look(`the nullifier ${row.hash}`, async () => {
+        const block = await witness.blockOf(row.transaction_hash);
+        if (row.row_hash !== hashNullifierRow(row) || block !== BigInt(row.block_number)) {
+          throw new DamageError(`The nullifier ${row.hash} in the database is not what was stored.`);
+        }
+      });
+      findings.push(...found);
+    }
+    last = rows.at(-1)!.hash;
+    done += rows.length;
+    yield { kind: "nullifiers", done, total: Math.max(done, total), findings };
+  }
+}

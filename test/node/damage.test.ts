@@ -1,0 +1,344 @@
+/** What the database holds and what was not stored so: it is not served, it fails the chain, and it is told of. */
+import test from "ava";
+import { copyFile, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Queries } from "../../src/db/database.js";
+import type { Engine } from "../../src/db/dialects.js";
+import { openDatabase } from "../../src/db/open.js";
+import { prepareEngines } from "../helpers/databases.js";
+import { ask, askJson } from "../helpers/plain-client.js";
+import { runCli } from "../helpers/run-cli.js";
+import { openSqlite } from "../helpers/sqlite.js";
+import { authorityDirectory } from "../helpers/start-member.js";
+import { startTestNode } from "../helpers/start-node.js";
+import { authority, pathsOf, type StoredChain, storeChain } from "../helpers/stored-chain.js";
+import { fileTeardown, type Teardown, temporaryDirectory } from "../helpers/teardown.js";
+import { until } from "../helpers/until.js";
+
+const engines = await prepareEngines();
+
+/** Where eight bytes in a row of the database are other ones. */
+interface Place {
+  readonly title: string;
+  readonly table: string;
+  readonly column: string;
+  /** Whose text or bytes they are in. */
+  readonly where: (stored: StoredChain) => string;
+  /** What is not served then. */
+  readonly path: (stored: StoredChain) => string;
+  /** What is said of it. */
+  readonly says: RegExp;
+}
+
+const program = (address: string): RegExp => new RegExp(`^The storage program ${address} in the database is not what`);
+const anyProgram = program("stor-[0-9a-f]{40}");
+
+const places: readonly Place[] = [
+  {
+    title: "the header of a block",
+    table: "blocks",
+    column: "header",
+    where: () => "number = 2",
+    path: () => "/chain/blocks/2",
+    says: /^Block 2 in the database is not the one that was signed/,
+  },
+  {
+    title: "the signature of a block",
+    table: "blocks",
+    column: "signature",
+    where: () => "number = 3",
+    path: ({ blockHashes }) => `/chain/blocks/hash/${blockHashes[2]}`,
+    says: /^Block 3 in the database is not the one that was signed/,
+  },
+  {
+    title: "the body of a transaction",
+    table: "transactions",
+    column: "body",
+    where: () => "block_number = 1",
+    path: () => "/chain/blocks/1",
+    says: /^Block 1 in the database does not hold the transactions that its header names/,
+  },
+  {
+    title: "the signature of a transaction",
+    table: "transactions",
+    column: "signature",
+    where: () => "block_number = 1",
+    path: () => "/chain/blocks/1",
+    says: /^Block 1 in the database does not hold the transactions that its header names/,
+  },
+  {
+    title: "a document",
+    table: "program_documents",
+    column: "data",
+    where: ({ small }) => `address = '${small}'`,
+    path: ({ small }) => `/storage-program/${small}`,
+    says: anyProgram,
+  },
+  {
+    title: "a field of a small document",
+    table: "program_fields",
+    column: "value",
+    where: ({ small }) => `address = '${small}' AND name_json = '"title"'`,
+    path: ({ small }) => `/storage-program/${small}/field/title`,
+    says: anyProgram,
+  },
+  {
+    title: "a field of a large document",
+    table: "program_fields",
+    column: "value",
+    where: ({ large }) => `address = '${large}' AND name_json = '"title"'`,
+    path: ({ large }) => `/storage-program/${large}/all`,
+    says: anyProgram,
+  },
+  {
+    title: "a chunk of a field",
+    table: "program_chunks",
+    column: "text",
+    where: ({ large }) => `address = '${large}' AND position = 3145728`,
+    path: ({ large }) => `/storage-program/${large}/field/list/item/3000`,
+    says: anyProgram,
+  },
+  {
+    title: "the owner of a program",
+    table: "programs",
+    column: "owner",
+    where: ({ small }) => `address = '${small}'`,
+    path: ({ small }) => `/storage-program/${small}/field/title`,
+    says: anyProgram,
+  },
+  {
+    title: "the name of a program",
+    table: "programs",
+    column: "name",
+    where: ({ empty }) => `address = '${empty}'`,
+    path: () => "/storage-program/search?q=one",
+    says: anyProgram,
+  },
+  {
+    title: "the access rule of a program",
+    table: "programs",
+    column: "access",
+    where: ({ small }) => `address = '${small}'`,
+    path: ({ small }) => `/storage-program/${small}/all`,
+    says: anyProgram,
+  },
+  {
+    title: "a node of the commitment tree",
+    table: "merkle_nodes",
+    column: "hash",
+    where: () => `id = ${2 ** 21 + 1}`,
+    path: ({ commitments }) => `/zk/merkle/proof/${commitments[0]}`,
+    says: /^(The path of commitment 0x|Nodes of the commitment tree in the database are not what was stored)/,
+  },
+  {
+    title: "the newest root of the commitment tree",
+    table: "merkle_roots",
+    column: "root",
+    where: () => "block_number = 4",
+    path: () => "/zk/merkle-root",
+    says: /^The root of the commitment tree after block 4 in the database is not what was stored/,
+  },
+  {
+    title: "a nullifier",
+    table: "nullifiers",
+    column: "transaction_hash",
+    where: () => "1 = 1",
+    path: ({ nullifier }) => `/zk/nullifier/${nullifier}`,
+    says: /^The nullifier 0x[0-9a-f]{64} in the database is not what was stored/,
+  },
+];
+
+/** The same with eight bytes in the middle changed. */
+function flip(bytes: Buffer, isText: boolean): Buffer {
+  const flipped = Buffer.from(bytes);
+  const start = Math.floor(flipped.length / 2) - 4;
+  for (let i = start; i < start + 8; i++) {
+    // Text stays text, of one byte for each character.
+    flipped[i] = isText ? 0x41 + (flipped[i]! % 16) : flipped[i]! ^ 0xff;
+  }
+  return flipped;
+}
+
+/** A chain of each engine: made once, and every test has it as it was made. */
+const chains = new Map<Engine, Promise<{ readonly url: string; readonly stored: StoredChain }>>();
+const file = fileTeardown();
+test.after.always(() => engines.stop());
+
+async function chainOf(t: Teardown, engine: Engine): Promise<{ readonly url: string; readonly stored: StoredChain }> {
+  let chain = chains.get(engine);
+  if (chain === undefined) {
+    chain = engines.createUrl(file, engine).then(async (url) => ({ url, stored: await storeChain(url) }));
+    chains.set(engine, chain);
+  }
+  const { url, stored } = await chain;
+  if (engine === "postgresql") {
+    return { url, stored };
+  }
+  const copy = join(await temporaryDirectory(t), "copy.sqlite");
+  await copyFile(url.slice("sqlite:".length), copy);
+  return { url: `sqlite:${copy}`, stored };
+}
+
+/** Changes the bytes of a place: in the file, so that SQLite knows nothing of it, or in the row. */
+async function damage(t: Teardown, url: string, { table, column, where }: Place, stored: StoredChain): Promise<void> {
+  const condition = where(stored);
+  const read = async (db: Queries): Promise<string | Buffer> => {
+    const [row] = await db.rows<Record<string, string | Buffer>>((sql) =>
+      sql.raw(`SELECT ${column} AS value FROM ${table} WHERE ${condition}`),
+    );
+    return row!["value"]!;
+  };
+  if (url.startsWith("sqlite:")) {
+    const path = url.slice("sqlite:".length);
+    const database = await openDatabase(url);
+    const value = await read(database.read);
+    await database.close();
+    const bytes = await readFile(path);
+    const [old, changed] = [
+      Buffer.from(value as string),
+      flip(Buffer.from(value as string), typeof value === "string"),
+    ];
+    const start = Math.floor(old.length / 2) - 4;
+    // A long value goes over several pages: its middle is what is looked for.
+    const [from, to] = [Math.max(0, start - 16), Math.min(old.length, start + 24)];
+    const middle = old.subarray(from, to);
+    // Of those that are there several times, in an index for example, the one in the row.
+    for (let at = bytes.indexOf(middle); at >= 0; at = bytes.indexOf(middle, at + 1)) {
+      const tried = Buffer.from(bytes);
+      changed.copy(tried, at + start - from, start, start + 8);
+      await writeFile(path, tried);
+      const client = openSqlite(t, path);
+      const [row] = (await client
+        .raw(`SELECT +${column} AS value FROM ${table} NOT INDEXED WHERE ${condition}`)
+        .catch(() => [])) as {
+        value: string | Buffer;
+      }[];
+      await client.destroy();
+      if (row !== undefined && Buffer.from(row.value as string).equals(changed)) {
+        return;
+      }
+    }
+    throw new Error(`The place was not found in the file: ${table}.${column}`);
+  }
+  const database = await openDatabase(url);
+  const value = await read(database.read);
+  const changed = flip(Buffer.from(value as string), typeof value === "string");
+  const given = typeof value === "string" ? changed.toString("latin1") : changed;
+  await database.write.run((sql) => sql.raw(`UPDATE ${table} SET ${column} = ? WHERE ${condition}`, [given]));
+  // Its nodes are stopped before.
+  t.teardown(async () => {
+    const again = await openDatabase(url);
+    await again.write.run((sql) => sql.raw(`UPDATE ${table} SET ${column} = ? WHERE ${column} = ?`, [value, given]));
+    await again.close();
+  });
+  await database.close();
+}
+
+interface Health {
+  readonly status: string;
+  readonly subsystems: {
+    readonly chain: { readonly status: string; readonly lastError: { readonly message: string } };
+  };
+}
+
+for (const engine of engines.names) {
+  for (const place of places) {
+    test.serial(`${engine}: eight bytes in ${place.title}: it is not served, and is told of`, async (t) => {
+      const { url, stored } = await chainOf(t, engine);
+      const fine = await runCli(["verify-data", "--database", url, "--json"]);
+      t.is(fine.code, 0, fine.stdout + fine.stderr);
+      await damage(t, url, place, stored);
+
+      const { code, stdout } = await runCli(["verify-data", "--database", url]);
+      t.is(code, 1);
+      t.true(
+        stdout.split("\n").some((line) => place.says.test(line)),
+        stdout,
+      );
+
+      const dir = await authorityDirectory(t, authority);
+      const node = await startTestNode(t, { genesis: "genesis.json", database: url }, dir);
+      const answer = await ask(node.port, place.path(stored));
+      t.is(answer.status, 500, answer.text);
+      t.deepEqual(JSON.parse(answer.text), {
+        success: false,
+        error: "What the node's database holds here is damaged; ask another node.",
+        errorCode: "DATABASE_DAMAGED",
+      });
+      const health = await askJson<Health>(node.port, "/health");
+      t.is(health.status, "failing");
+      t.is(health.subsystems.chain.status, "failed");
+      t.regex(health.subsystems.chain.lastError.message, place.says);
+    });
+  }
+
+  test.serial(
+    `${engine}: a node that nobody asks finds by itself what is damaged, and what is right again`,
+    async (t) => {
+      const { url, stored } = await chainOf(t, engine);
+      const spoil = async (text: string): Promise<void> => {
+        const database = await openDatabase(url);
+        await database.write.run((sql) =>
+          sql("program_documents").where({ address: stored.small }).update({ data: text }),
+        );
+        await database.close();
+      };
+      const dir = await authorityDirectory(t, authority);
+      const flags = { genesis: "genesis.json", database: url };
+      const well = await startTestNode(t, { ...flags, "metrics-enabled": true, "metrics-port": "0" }, dir);
+      const metrics = well.subsystems.get("metrics").port!;
+      await until(async () => !/verify_completed_seconds NaN/i.test((await ask(metrics, "/metrics")).text));
+      const page = (await ask(metrics, "/metrics")).text;
+      t.regex(page, /gatehouse_verify_blocks\{state="verified"\} 4\n/);
+      t.regex(page, /gatehouse_verify_blocks\{state="total"\} 4\n/);
+      t.regex(page, /gatehouse_verify_findings 0\n/);
+      const { text } = await ask(well.port, `/storage-program/${stored.small}/all`);
+      await well.stop();
+
+      await spoil('{"title": "Another one"}');
+      const node = await startTestNode(t, flags, dir);
+      await until(async () => (await askJson<Health>(node.port, "/health")).status === "failing");
+      const { chain } = (await askJson<Health>(node.port, "/health")).subsystems;
+      t.regex(chain.lastError.message, program(stored.small));
+      t.is((await ask(node.port, "/storage-program/stor-0000000000000000000000000000000000000000")).status, 500);
+
+      const { data } = JSON.parse(text) as { data: unknown };
+      t.truthy(data);
+      await spoil(/"data":(.*)\}$/s.exec(text)![1]!);
+      t.is((await ask(node.port, `/storage-program/${stored.small}/all`)).text, text);
+      await until(async () => (await askJson<Health>(node.port, "/health")).subsystems.chain.status === "ready");
+    },
+  );
+}
+
+test.serial("all paths answer while nothing is damaged", async (t) => {
+  const { url, stored } = await chainOf(t, "sqlite");
+  const dir = await authorityDirectory(t, authority);
+  const node = await startTestNode(t, { genesis: "genesis.json", database: url }, dir);
+  for (const path of pathsOf(stored)) {
+    const { status, text } = await ask(node.port, path);
+    t.is(status, 200, `${path}: ${text}`);
+  }
+});
+
+test.serial("verify-data says what there is to look at, and changes nothing", async (t) => {
+  const none = await runCli(["verify-data", "--database", await engines.createUrl(t, "sqlite")]);
+  t.is(none.code, 2);
+  t.regex(none.stderr, /^gatehouse: There is no database at /);
+  const { url } = await chainOf(t, "sqlite");
+  const path = url.slice("sqlite:".length);
+  const before = await readFile(path);
+  const { code, stdout } = await runCli(["verify-data", "--database", url]);
+  t.is(code, 0, stdout);
+  t.regex(
+    stdout,
+    /^Looked at 4 blocks, 3 roots of the commitment tree, \d+ nodes of the tree, 1 nullifiers, 3 storage programs: everything fits\.\n$/,
+  );
+  t.true(before.equals(await readFile(path)));
+  const json = JSON.parse((await runCli(["verify-data", "--database", url, "--json"])).stdout) as unknown;
+  t.like(json, { ok: true, blocks: 4, programs: 3, findings: [] });
+  const empty = join(await authorityDirectory(t, authority), "none.sqlite");
+  await writeFile(empty, "no database at all, but longer than the header of one ".repeat(50));
+  const bad = await runCli(["verify-data", "--database", `sqlite:${empty}`]);
+  t.is(bad.code, 2);
+});
