@@ -5,6 +5,7 @@
  * others of this node met no trouble: the database is busy, and takes writes.
  */
 import { toFailure } from "../rpc/errors.js";
+import { FencedError } from "./fenced-error.js";
 import type { ChainStore } from "./store.js";
 
 /** What the watch needs. */
@@ -39,7 +40,10 @@ export function watchWrites<State>({ store, retryEveryMs, onChange }: WriteWatch
         settle(undefined);
         return result;
       } catch (error) {
-        if (toFailure(error).reason === "DATABASE_UNAVAILABLE") {
+        if (error instanceof FencedError) {
+          // The database answers, and the fence tells of itself.
+          settle(undefined);
+        } else if (toFailure(error).reason === "DATABASE_UNAVAILABLE") {
           settle(error);
         }
         throw error;
@@ -77,7 +81,7 @@ export function watchWrites<State>({ store, retryEveryMs, onChange }: WriteWatch
         insertPending: (...given) => watchMempool(() => store.mempool.insertPending(...given)),
         settle: (settled) => watchMempool(() => store.mempool.settle(settled)),
       },
-      write: (work) => watchBlocks(() => store.write(work)),
+      write: (newest, work) => watchBlocks(() => store.write(newest, work)),
     },
     stop() {
       isStopped = true;

@@ -2,15 +2,12 @@
  * The boot of a node, row by row. Whoever reads it from top to bottom knows what a node is made of, and in which order;
  * how rows are taken is in boot-table.ts, what they are made of in the files beside it.
  */
-import { loadOrCreateNodeKey } from "../base/node-key.js";
 import { messageOf } from "../base/message-of.js";
-import { claimDirectory } from "../base/private-files.js";
 import { adoptGenesis, verifyStoredChain } from "../chain/genesis.js";
 import { createChainStore } from "../chain/chain-store.js";
-import type { ChainHead } from "../chain/store.js";
+import type { ChainHead, ChainStore } from "../chain/store.js";
+import type { HeldLease } from "../chain/writer-lease-store.js";
 import { readGenesisFile } from "../config/genesis-file.js";
-import { checkSchema, migrate } from "../db/migrate.js";
-import { openDatabase } from "../db/open.js";
 import { createNodeAttestation } from "./attestation.js";
 import { BootTable } from "./boot-table.js";
 import { createChainServices } from "./chain-services.js";
@@ -18,9 +15,11 @@ import { createNodeChain, sealIfAlone, watchChainHealth } from "./chain.js";
 import { openControl } from "./control.js";
 import type { NodeCore } from "./core.js";
 import { createNodeEdge } from "./edge.js";
-import { stateIn } from "./effects.js";
+import { loadIdentity, openNodeDatabase } from "./database.js";
+import { type State, stateIn } from "./effects.js";
 import { watchForks } from "./forks.js";
 import { createNodeHealth } from "./health.js";
+import { type NodeLease, openLease } from "./lease.js";
 import { openInternalPort, openMcpPort, openMetricsPort, openRpcPort } from "./listeners.js";
 import { createNodeNetwork } from "./network.js";
 import { createServices, listInternalServices } from "./services.js";
@@ -31,6 +30,8 @@ const reportedElsewhere = "Another process runs it, and none has reported it to 
 /** What a boot begins with. */
 export interface BootBeginning {
   readonly core: NodeCore;
+  /** A lease of the database that was taken for this node; undefined where it takes one itself. */
+  readonly taken: HeldLease | undefined;
 }
 
 export const bootTable = BootTable.of<BootBeginning>()
@@ -41,28 +42,31 @@ export const bootTable = BootTable.of<BootBeginning>()
     run: async ({ core }) => ({ tls: await openTls(core) }),
   })
   .step({
-    name: "identity",
-    needs: ["core"],
-    provides: ["key"],
-    async run({ core: { config, log } }) {
-      if (await claimDirectory(config.dataDir)) {
-        log.warn(
-          { directory: config.dataDir },
-          "The data directory was open to others than its owner; it is closed now",
-        );
-      }
-      return { key: await loadOrCreateNodeKey(config.dataDir) };
-    },
-  })
-  .step({
     name: "database",
     needs: ["core"],
-    provides: ["database", "store"],
-    async run({ core: { config, onStop } }) {
-      const database = await openDatabase(config.databaseUrl);
-      onStop("the database", () => database.close());
-      await (config.role === "reader" ? checkSchema(database) : migrate(database));
-      return { database, store: createChainStore(database, stateIn) };
+    provides: ["database"],
+    run: async ({ core }) => ({ database: await openNodeDatabase(core) }),
+  })
+  // After the database, which remembers whose it is.
+  .step({
+    name: "identity",
+    needs: ["core", "database"],
+    provides: ["key"],
+    run: async ({ core, database }) => ({ key: await loadIdentity(core, database) }),
+  })
+  .part({
+    name: "health of the chain",
+    needs: ["core"],
+    provides: ["chainHealth"],
+    run: ({ core }) => ({ chainHealth: watchChainHealth(core) }),
+  })
+  .part({
+    name: "lease",
+    needs: ["core", "database", "key", "chainHealth", "taken"],
+    provides: ["lease", "store"],
+    async run({ core, ...parts }): Promise<{ readonly lease: NodeLease | undefined; readonly store: ChainStore<State> }> {
+      const lease = core.config.role === "writer" ? await openLease(core, parts) : undefined;
+      return { lease, store: createChainStore(parts.database, stateIn, lease?.fence) };
     },
   })
   .step({
@@ -72,15 +76,9 @@ export const bootTable = BootTable.of<BootBeginning>()
     run: async ({ core: { config }, store }) => ({
       genesis: await adoptGenesis(
         store,
-        config.role === "reader" ? undefined : await readGenesisFile(config.genesisFile),
+        config.role === "writer" ? await readGenesisFile(config.genesisFile) : undefined,
       ),
     }),
-  })
-  .part({
-    name: "health of the chain",
-    needs: ["core"],
-    provides: ["chainHealth"],
-    run: ({ core }) => ({ chainHealth: watchChainHealth(core) }),
   })
   .step({
     name: "chain",
@@ -108,7 +106,7 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .part({
     name: "chain and its data",
-    needs: ["core", "database", "store", "genesis", "head", "forks"],
+    needs: ["core", "database", "store", "genesis", "head", "forks", "lease"],
     provides: ["chain", "mempool", "mempoolView", "programs", "readable", "tree", "nullifiers"],
     run: ({ core, forks: { headers }, ...parts }) => createNodeChain(core, { ...parts, headers }),
   })
@@ -227,10 +225,13 @@ export const bootTable = BootTable.of<BootBeginning>()
   .elsewhere({ name: "l2ps", reason: reportedElsewhere, whenDormant: "run" })
   .part({
     name: "block making",
-    needs: ["core", "genesis", "chain", "chainHealth", "key", "network", "forks"],
+    needs: ["core", "genesis", "chain", "chainHealth", "key", "network", "forks", "lease"],
     provides: [],
-    run: ({ core, network: { isSynced, whyUnknown }, forks: { whyStopped }, ...parts }) =>
-      sealIfAlone(core, { ...parts, isSynced, whyUnknown, whyStopped }),
+    run: ({ core, network: { isSynced, whyUnknown }, forks: { whyStopped }, lease, ...parts }) =>
+      sealIfAlone(core, {
+        ...{ ...parts, whyUnknown, whyStopped },
+        isSynced: () => lease?.isHeld() !== false && isSynced(),
+      }),
   })
   .step({
     name: "main_loop",

@@ -16,6 +16,7 @@ import { readWritersFile } from "../config/writers-file.js";
 import type { Database } from "../db/database.js";
 import { type SharedSubsystem, shareSubsystem } from "../health/shared-subsystem.js";
 import type { NodeCore } from "./core.js";
+import type { NodeLease } from "./lease.js";
 import { createCheckThreads } from "./check-threads.js";
 import { createEffects, type State, stateIn } from "./effects.js";
 import { repeat } from "../base/repeat.js";
@@ -53,6 +54,8 @@ export interface NodeChainParts {
   /** The newest block; undefined while there is none. */
   readonly head: ChainHead | undefined;
   readonly headers: SignedHeaders;
+  /** Undefined for a node that does not write. */
+  readonly lease: NodeLease | undefined;
 }
 
 /** What blocks change, as it is read. */
@@ -85,9 +88,9 @@ export async function createNodeChain(core: NodeCore, parts: NodeChainParts): Pr
     tree: createTreeStore(database.read),
     nullifiers: createNullifierStore(database.read),
   };
-  return core.config.role === "reader"
-    ? { ...stored, readable, chain: createReaderChain(core, parts), mempool: undefined, mempoolView: parts.store }
-    : { ...(await createWriterChain(core, parts, stored)), readable };
+  return core.config.role === "writer"
+    ? { ...(await createWriterChain(core, parts, stored)), readable }
+    : { ...stored, readable, chain: createReaderChain(core, parts), mempool: undefined, mempoolView: parts.store };
 }
 
 async function createWriterChain(
@@ -143,6 +146,7 @@ async function createWriterChain(
       ),
     nowMs: Date.now,
   });
+  parts.lease?.renewBy(() => chain.confirm());
   return { chain, mempool, mempoolView: mempool, programs, tree, nullifiers };
 
   function forget(body: TransactionBody): void {

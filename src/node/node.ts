@@ -5,6 +5,7 @@ import type { Logger } from "../base/log.js";
 import { StartAborted, StartError } from "../base/start-error.js";
 import { codename, version } from "../base/version.js";
 import type { Chain } from "../chain/chain.js";
+import type { HeldLease } from "../chain/writer-lease-store.js";
 import type { Config } from "../config/config.js";
 import type { OverloadBounds } from "../edge/overload.js";
 import type { ProcessErrors } from "../health/process-errors.js";
@@ -59,6 +60,8 @@ export interface StartOptions {
   readonly signal?: AbortSignal;
   /** Is given what makes the node read files again that may have changed; it may be called at any time from then on. */
   readonly onReload?: (reload: () => void) => void;
+  /** A lease of the database that was taken for this node; without it a writer takes one itself. */
+  readonly taken?: HeldLease;
 }
 
 /**
@@ -68,7 +71,7 @@ export interface StartOptions {
  */
 export async function startNode(
   config: Config,
-  { processErrors, overload, signal, onReload }: StartOptions,
+  { processErrors, overload, signal, onReload, taken }: StartOptions,
 ): Promise<RunningNode> {
   const core = createNodeCore({ config, processErrors, overload, wake }, countSteps(bootTable.rows));
   const { lifecycle, progress, subsystems, stops } = core;
@@ -96,7 +99,7 @@ export async function startNode(
     if (signal?.aborted === true) {
       beginStop();
     }
-    booted = await boot.run({ core });
+    booted = await boot.run({ core, taken });
   } catch (error) {
     const isAborted = lifecycle.isStopping();
     // What cannot be ended is in the log; why the start ended is what its caller asks for.
