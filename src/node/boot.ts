@@ -23,6 +23,7 @@ import { type NodeLease, openLease } from "./lease.js";
 import { openInternalPort, openMcpPort, openMetricsPort, openRpcPort } from "./listeners.js";
 import { createNodeNetwork } from "./network.js";
 import { createServices, listInternalServices } from "./services.js";
+import { standBy } from "./standby.js";
 import { openTls } from "./tls.js";
 
 const reportedElsewhere = "Another process runs it, and none has reported it to the control service.";
@@ -112,10 +113,11 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .step({
     name: "peers",
-    needs: ["core", "database", "mempool", "mempoolView", "chain", "genesis", "key", "forks"],
+    needs: ["core", "database", "mempool", "mempoolView", "chain", "genesis", "key", "forks", "lease"],
     provides: ["network"],
-    async run({ core, ...parts }) {
-      const network = await createNodeNetwork(core, parts);
+    async run({ core, lease, ...parts }) {
+      const mayAccept = (): boolean => core.config.role !== "standby" && lease?.isHeld() !== false;
+      const network = await createNodeNetwork(core, { ...parts, mayAccept });
       core.lifecycle.setDormant(network.book.isEmpty());
       return { network };
     },
@@ -213,7 +215,11 @@ export const bootTable = BootTable.of<BootBeginning>()
     provides: ["omniPort"],
     async run({ core, key, genesis, network, chainServices }) {
       const { config, addresses } = core;
-      const services = listInternalServices({ peer: network.service, chain: chainServices.nodes });
+      // A standby has the key of the node that writes: to other nodes it is nobody.
+      const services =
+        core.config.role === "standby"
+          ? []
+          : listInternalServices({ peer: network.service, chain: chainServices.nodes });
       const omniPort = await openInternalPort(core, { services, key, genesis });
       const made = `${config.omniTls ? "https" : "http"}://${new URL(addresses.connectionString).hostname}:${omniPort}`;
       addresses.omniUrl = network.nameEndpoint(config.omniUrl ?? made);
@@ -239,6 +245,12 @@ export const bootTable = BootTable.of<BootBeginning>()
     provides: [],
     whenDormant: "wait",
     run: ({ network }) => network.start(),
+  })
+  .part({
+    name: "standby",
+    needs: ["core", "database", "key"],
+    provides: ["turn"],
+    run: ({ core, ...parts }) => ({ turn: core.config.role === "standby" ? standBy(core, parts) : undefined }),
   })
   .part({
     name: "watchers of health",

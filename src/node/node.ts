@@ -38,6 +38,9 @@ export interface RunningNode {
   readonly chain: Chain;
   /** How far it is behind its peers, while it catches up. */
   syncProgress(): SyncProgress | undefined;
+  /** Of a node that stands by: the lease, once it is its turn to write; undefined when it stops without. */
+  readonly turn: Promise<HeldLease | undefined> | undefined;
+  readonly role: Config["role"];
   /** Answers a request that a server of HTTP/1.1 of somebody else took, as the RPC port would. */
   readonly handle: RequestListener;
   readonly log: Logger;
@@ -113,7 +116,7 @@ export async function startNode(
   }
   core.bus.on("peerVerified", () => void wake());
   void wake();
-  core.log.info({ public: true }, `Node ${version} "${codename}" is up${lifecycle.isDormant() ? ", dormant" : ""}`);
+  core.log.info({ public: true }, `Node ${version} "${codename}" is up${stateOf(core)}`);
   const trouble = commentTrouble();
   if (trouble !== undefined) {
     core.warn("rpc", `Descriptions of the interface are without comments: ${trouble}`);
@@ -134,8 +137,15 @@ export async function startNode(
   }
 }
 
+function stateOf({ config, lifecycle }: NodeCore): string {
+  if (config.role === "standby") {
+    return " and stands by";
+  }
+  return lifecycle.isDormant() ? ", dormant" : "";
+}
+
 function describeNode(core: NodeCore, booted: Booted, stop: () => Promise<void>): RunningNode {
-  const { key, network, chain, rpcPort, handle, omniPort, controlPort } = booted;
+  const { key, network, chain, rpcPort, handle, omniPort, controlPort, turn } = booted;
   return {
     rpcUrl: core.addresses.rpcUrl,
     publicKey: key.publicKey,
@@ -148,6 +158,8 @@ function describeNode(core: NodeCore, booted: Booted, stop: () => Promise<void>)
     mainLoop: network.mainLoop,
     chain,
     syncProgress: () => network.syncProgress(),
+    turn,
+    role: core.config.role,
     handle,
     log: core.log,
     stop,

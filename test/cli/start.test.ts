@@ -26,7 +26,10 @@ test("the first line on stdout says where the node listens", async (t) => {
     "0",
     ...quiet,
   ]);
-  t.deepEqual(ready, { event: "ready", rpc: `http://127.0.0.1:${port}`, ports: { rpc: port, omni: ready.ports.omni } });
+  t.deepEqual(ready, {
+    ...{ event: "ready", role: "writer", rpc: `http://127.0.0.1:${port}` },
+    ports: { rpc: port, omni: ready.ports.omni },
+  });
   t.is((await ask(port, "/version")).status, 200);
   t.is((await stat(join(dir, "identity.key"))).mode & 0o777, 0o600);
   child.kill("SIGINT");
