@@ -200,7 +200,8 @@ function describeNewest(
   newest: { readonly number: number; readonly hash: string } | undefined,
   known: Pick<ChainHead, "number" | "hash">,
 ): string {
-  const found = newest === undefined ? "The database has no block" : `The newest block in the database is ${newest.number}`;
+  const found =
+    newest === undefined ? "The database has no block" : `The newest block in the database is ${newest.number}`;
   const hashes = newest === undefined ? known.hash : `${newest.hash}, ${known.hash}`;
   return (
     `${found}, and this node has made or applied ${known.number} (${hashes}): blocks were taken out of the ` +

@@ -132,7 +132,11 @@ async function beginBounded(db: Queries): Promise<void> {
 export async function holdLease(db: Queries, { holder, epoch }: HeldLease): Promise<boolean> {
   await beginBounded(db);
   const untilMs = `${db.dialect.nowMs} + ${leaseMs}`;
-  const found = await db.run((sql) => sql(table).where({ holder, epoch }).update({ until_ms: sql.raw(untilMs) }));
+  const found = await db.run((sql) =>
+    sql(table)
+      .where({ holder, epoch })
+      .update({ until_ms: sql.raw(untilMs) }),
+  );
   return found === 1;
 }
 

@@ -65,7 +65,10 @@ export const bootTable = BootTable.of<BootBeginning>()
     name: "lease",
     needs: ["core", "database", "key", "chainHealth", "taken"],
     provides: ["lease", "store"],
-    async run({ core, ...parts }): Promise<{ readonly lease: NodeLease | undefined; readonly store: ChainStore<State> }> {
+    async run({
+      core,
+      ...parts
+    }): Promise<{ readonly lease: NodeLease | undefined; readonly store: ChainStore<State> }> {
       const lease = core.config.role === "writer" ? await openLease(core, parts) : undefined;
       return { lease, store: createChainStore(parts.database, stateIn, lease?.fence) };
     },

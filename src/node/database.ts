@@ -18,10 +18,7 @@ import type { NodeCore } from "./core.js";
  */
 export async function openNodeDatabase({ config, log, onStop }: NodeCore): Promise<Database> {
   if (await claimDirectory(config.dataDir)) {
-    log.warn(
-      { directory: config.dataDir },
-      "The data directory was open to others than its owner; it is closed now",
-    );
+    log.warn({ directory: config.dataDir }, "The data directory was open to others than its owner; it is closed now");
   }
   const database = await openDatabase(config.databaseUrl);
   onStop("the database", () => database.close());

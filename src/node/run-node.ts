@@ -17,7 +17,10 @@ export interface RunOptions extends StartOptions {
  * @returns what stops the one that runs, and what is about to.
  * @throws what `startNode` throws.
  */
-export async function runNode(config: Config, { onReady, onEnd, ...options }: RunOptions): Promise<() => Promise<void>> {
+export async function runNode(
+  config: Config,
+  { onReady, onEnd, ...options }: RunOptions,
+): Promise<() => Promise<void>> {
   const ending = new AbortController();
   const first = await startNode(config, options);
   let node = first;

@@ -22,7 +22,9 @@ export function standBy(
   { database, key }: { readonly database: Database; readonly key: NodeKey },
 ): Promise<HeldLease | undefined> {
   const store = createWriterLeaseStore(database);
-  subsystems.set("chain", { extra: { reason: "It stands by: it reads, and writes when the node that writes is gone." } });
+  subsystems.set("chain", {
+    extra: { reason: "It stands by: it reads, and writes when the node that writes is gone." },
+  });
   let end: (held: HeldLease | undefined) => void = () => undefined;
   const turn = new Promise<HeldLease | undefined>((resolve) => (end = resolve));
   let held: HeldLease | undefined;

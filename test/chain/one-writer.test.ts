@@ -49,32 +49,37 @@ function clientOf(rpcUrl: string) {
 interface ChainHealth {
   readonly status: string;
   readonly accepting: boolean;
-  readonly subsystems: { readonly chain: { readonly status: string; readonly lastError: { readonly message: string } } };
+  readonly subsystems: {
+    readonly chain: { readonly status: string; readonly lastError: { readonly message: string } };
+  };
 }
 
 const healthOf = (port: number): Promise<ChainHealth> => askJson<ChainHealth>(port, "/health");
 
 for (const engine of engines.names) {
-  test.serial(`${engine}: a second writer is refused and told who the first is; after a kill -9 another is ready at once`, async (t) => {
-    const dir = await authorityDirectory(t, authority);
-    const database = await engines.createUrl(t, engine);
-    const first = await startWriter(t, database, dir);
-    await include(clientOf(first.ready.rpc), 1);
-    const other = await authorityDirectory(t, authority);
-    const refused = await runCliProcess(["start", "--data-dir", other, "--database", database, ...free]);
-    t.is(refused.code, 1);
-    t.regex(
-      refused.stderr.trim().split("\n").at(-1)!,
-      new RegExp(
-        `^gatehouse: Another node, process ${first.child.pid} on ${hostname()}, since \\d{4}-.*Z, writes to th.* database.*; stop it first`,
-      ),
-    );
-    first.child.kill("SIGKILL");
-    await first.ended;
-    const second = await startWriter(t, database, other);
-    await include(clientOf(second.ready.rpc), 2);
-    t.false(second.stderr().includes("its lease runs out"), "it waited for nobody");
-  });
+  test.serial(
+    `${engine}: a second writer is refused and told who the first is; after a kill -9 another is ready at once`,
+    async (t) => {
+      const dir = await authorityDirectory(t, authority);
+      const database = await engines.createUrl(t, engine);
+      const first = await startWriter(t, database, dir);
+      await include(clientOf(first.ready.rpc), 1);
+      const other = await authorityDirectory(t, authority);
+      const refused = await runCliProcess(["start", "--data-dir", other, "--database", database, ...free]);
+      t.is(refused.code, 1);
+      t.regex(
+        refused.stderr.trim().split("\n").at(-1)!,
+        new RegExp(
+          `^gatehouse: Another node, process ${first.child.pid} on ${hostname()}, since \\d{4}-.*Z, writes to th.* database.*; stop it first`,
+        ),
+      );
+      first.child.kill("SIGKILL");
+      await first.ended;
+      const second = await startWriter(t, database, other);
+      await include(clientOf(second.ready.rpc), 2);
+      t.false(second.stderr().includes("its lease runs out"), "it waited for nobody");
+    },
+  );
 
   test.serial(`${engine}: of writers that start at the same time exactly one starts`, async (t) => {
     const database = await engines.createUrl(t, engine);
@@ -88,56 +93,72 @@ for (const engine of engines.names) {
     }
   });
 
-  test.serial(`${engine}: rows of the newest block that are deleted under a node are noticed, and no other block is made`, async (t) => {
-    const dir = await authorityDirectory(t, authority);
-    const url = await engines.createUrl(t, engine);
-    const node = await startTestNode(t, { database: url, genesis: "genesis.json" }, dir);
-    const client = clientOf(node.rpcUrl);
-    for (const nonce of [1, 2, 3]) {
-      await include(client, nonce);
-    }
-    const database = await openDatabase(url);
-    t.teardown(() => database.close());
-    const [row] = await database.read.rows<object>((sql) => sql("blocks").where("number", 3));
-    await database.write.run((sql) => sql("blocks").where("number", 3).delete());
-    await until(async () => (await ask(node.port, "/health")).status === 503);
-    const { accepting, subsystems } = await healthOf(node.port);
-    t.is(subsystems.chain.status, "failed");
-    t.regex(subsystems.chain.lastError.message, /^The newest block in the database is 2, and this node has made or applied 3 \(/);
-    t.false(accepting);
-    await client.submitTransaction({ transaction: signTransaction(alice, 4, createPublic("p4", "{}")) });
+  test.serial(
+    `${engine}: rows of the newest block that are deleted under a node are noticed, and no other block is made`,
+    async (t) => {
+      const dir = await authorityDirectory(t, authority);
+      const url = await engines.createUrl(t, engine);
+      const node = await startTestNode(t, { database: url, genesis: "genesis.json" }, dir);
+      const client = clientOf(node.rpcUrl);
+      for (const nonce of [1, 2, 3]) {
+        await include(client, nonce);
+      }
+      const database = await openDatabase(url);
+      t.teardown(() => database.close());
+      const [row] = await database.read.rows<object>((sql) => sql("blocks").where("number", 3));
+      await database.write.run((sql) => sql("blocks").where("number", 3).delete());
+      await until(async () => (await ask(node.port, "/health")).status === 503);
+      const { accepting, subsystems } = await healthOf(node.port);
+      t.is(subsystems.chain.status, "failed");
+      t.regex(
+        subsystems.chain.lastError.message,
+        /^The newest block in the database is 2, and this node has made or applied 3 \(/,
+      );
+      t.false(accepting);
+      await client.submitTransaction({ transaction: signTransaction(alice, 4, createPublic("p4", "{}")) });
 
-    await database.write.run((sql) => sql("blocks").insert(row));
-    await until(async () => (await client.getHead({})).number === 4n);
-    t.is((await healthOf(node.port)).subsystems.chain.status, "ready");
-    const numbers = await database.read.rows<{ number: number }>((sql) => sql("blocks").orderBy("number").select("number"));
-    t.deepEqual(numbers, [0, 1, 2, 3, 4].map((number) => ({ number })));
-  });
+      await database.write.run((sql) => sql("blocks").insert(row));
+      await until(async () => (await client.getHead({})).number === 4n);
+      t.is((await healthOf(node.port)).subsystems.chain.status, "ready");
+      const numbers = await database.read.rows<{ number: number }>((sql) =>
+        sql("blocks").orderBy("number").select("number"),
+      );
+      t.deepEqual(
+        numbers,
+        [0, 1, 2, 3, 4].map((number) => ({ number })),
+      );
+    },
+  );
 
-  test.serial(`${engine}: a database has its node's key; another one, or none, is refused unless the operator says so`, async (t) => {
-    const dir = await authorityDirectory(t, authority);
-    const flags = { database: await engines.createUrl(t, engine), recover: false };
-    await (await startTestNode(t, { ...flags, genesis: "genesis.json" }, dir)).stop();
-    const strange = await authorityDirectory(t, stranger);
-    await t.throwsAsync(startTestNode(t, flags, strange), {
-      instanceOf: StartError,
-      message: `The database belongs to the node ${authority.publicKey}; this key is ${stranger.publicKey}. Restore the key from the backup, or start with --recover to take it over.`,
-    });
-    const empty = await temporaryDirectory(t);
-    await t.throwsAsync(startTestNode(t, flags, empty), {
-      instanceOf: StartError,
-      message: `The database belongs to the node ${authority.publicKey}, whose key is not at ${join(empty, "identity.key")}. Restore the key from the backup, or start with --recover to take it over.`,
-    });
-    await t.throwsAsync(startTestNode(t, flags, empty), { message: /whose key is not at/ }, "no key was made");
-    await (await startTestNode(t, flags, dir)).stop();
+  test.serial(
+    `${engine}: a database has its node's key; another one, or none, is refused unless the operator says so`,
+    async (t) => {
+      const dir = await authorityDirectory(t, authority);
+      const flags = { database: await engines.createUrl(t, engine), recover: false };
+      await (await startTestNode(t, { ...flags, genesis: "genesis.json" }, dir)).stop();
+      const strange = await authorityDirectory(t, stranger);
+      await t.throwsAsync(startTestNode(t, flags, strange), {
+        instanceOf: StartError,
+        message: `The database belongs to the node ${authority.publicKey}; this key is ${stranger.publicKey}. Restore the key from the backup, or start with --recover to take it over.`,
+      });
+      const empty = await temporaryDirectory(t);
+      await t.throwsAsync(startTestNode(t, flags, empty), {
+        instanceOf: StartError,
+        message: `The database belongs to the node ${authority.publicKey}, whose key is not at ${join(empty, "identity.key")}. Restore the key from the backup, or start with --recover to take it over.`,
+      });
+      await t.throwsAsync(startTestNode(t, flags, empty), { message: /whose key is not at/ }, "no key was made");
+      await (await startTestNode(t, flags, dir)).stop();
 
-    const owner = await startTestNode(t, { ...flags, recover: true }, strange);
-    t.is(owner.publicKey, stranger.publicKey);
-    await owner.stop();
-    await t.throwsAsync(startTestNode(t, flags, dir), { message: new RegExp(`belongs to the node ${stranger.publicKey}`) });
-    const reader = await startTestNode(t, { ...flags, role: "reader" });
-    t.not(reader.publicKey, stranger.publicKey, "readers are whoever they are");
-  });
+      const owner = await startTestNode(t, { ...flags, recover: true }, strange);
+      t.is(owner.publicKey, stranger.publicKey);
+      await owner.stop();
+      await t.throwsAsync(startTestNode(t, flags, dir), {
+        message: new RegExp(`belongs to the node ${stranger.publicKey}`),
+      });
+      const reader = await startTestNode(t, { ...flags, role: "reader" });
+      t.not(reader.publicKey, stranger.publicKey, "readers are whoever they are");
+    },
+  );
 }
 
 test.serial("sqlite: a key that was replaced beside the database is refused", async (t) => {
@@ -156,43 +177,49 @@ async function isRefused(t: ExecutionContext, client: ReturnType<typeof clientOf
   t.is(failure.reason, "DATABASE_UNAVAILABLE");
 }
 
-test.serial("a data directory that is renamed under a node keeps it from acknowledging anything until it is back", async (t) => {
-  const dir = join(await temporaryDirectory(t), "data");
-  await cp(await authorityDirectory(t, authority), dir, { recursive: true });
-  const node = await startTestNode(t, { genesis: join(dir, "genesis.json") }, dir);
-  const client = clientOf(node.rpcUrl);
-  await include(client, 1);
-  const isRead = async (): Promise<boolean> => (await ask(node.port, "/storage-program/search?q=p1")).status === 200;
-  t.true(await isRead());
-  await rename(dir, `${dir}-moved`);
-  await isRefused(t, client, 2);
-  await until(async () => (await ask(node.port, "/health")).status === 503);
-  const { accepting, subsystems } = await healthOf(node.port);
-  t.is(
-    subsystems.chain.lastError.message,
-    "The file gatehouse.sqlite is not where the node opened it, or is another one now; nothing is stored until it is back.",
-  );
-  t.false(accepting);
-  t.true(await isRead(), "reads go on");
+test.serial(
+  "a data directory that is renamed under a node keeps it from acknowledging anything until it is back",
+  async (t) => {
+    const dir = join(await temporaryDirectory(t), "data");
+    await cp(await authorityDirectory(t, authority), dir, { recursive: true });
+    const node = await startTestNode(t, { genesis: join(dir, "genesis.json") }, dir);
+    const client = clientOf(node.rpcUrl);
+    await include(client, 1);
+    const isRead = async (): Promise<boolean> => (await ask(node.port, "/storage-program/search?q=p1")).status === 200;
+    t.true(await isRead());
+    await rename(dir, `${dir}-moved`);
+    await isRefused(t, client, 2);
+    await until(async () => (await ask(node.port, "/health")).status === 503);
+    const { accepting, subsystems } = await healthOf(node.port);
+    t.is(
+      subsystems.chain.lastError.message,
+      "The file gatehouse.sqlite is not where the node opened it, or is another one now; nothing is stored until it is back.",
+    );
+    t.false(accepting);
+    t.true(await isRead(), "reads go on");
 
-  await rename(`${dir}-moved`, dir);
-  await until(async () => (await ask(node.port, "/health")).status === 200);
-  await include(client, 2);
-});
+    await rename(`${dir}-moved`, dir);
+    await until(async () => (await ask(node.port, "/health")).status === 200);
+    await include(client, 2);
+  },
+);
 
-test.serial("a data directory that is removed under a node is noticed, and another one in its place is not taken for it", async (t) => {
-  const dir = join(await temporaryDirectory(t), "data");
-  await cp(await authorityDirectory(t, authority), dir, { recursive: true });
-  const node = await startTestNode(t, { genesis: join(dir, "genesis.json") }, dir);
-  const client = clientOf(node.rpcUrl);
-  await include(client, 1);
-  await cp(dir, `${dir}-copy`, { recursive: true, filter: (path) => !path.endsWith(".sock") });
-  await rm(dir, { recursive: true });
-  await isRefused(t, client, 2);
-  await rename(`${dir}-copy`, dir);
-  await isRefused(t, client, 3);
-  await until(async () => (await healthOf(node.port)).subsystems.chain.status === "failed");
-});
+test.serial(
+  "a data directory that is removed under a node is noticed, and another one in its place is not taken for it",
+  async (t) => {
+    const dir = join(await temporaryDirectory(t), "data");
+    await cp(await authorityDirectory(t, authority), dir, { recursive: true });
+    const node = await startTestNode(t, { genesis: join(dir, "genesis.json") }, dir);
+    const client = clientOf(node.rpcUrl);
+    await include(client, 1);
+    await cp(dir, `${dir}-copy`, { recursive: true, filter: (path) => !path.endsWith(".sock") });
+    await rm(dir, { recursive: true });
+    await isRefused(t, client, 2);
+    await rename(`${dir}-copy`, dir);
+    await isRefused(t, client, 3);
+    await until(async () => (await healthOf(node.port)).subsystems.chain.status === "failed");
+  },
+);
 
 test.serial("sqlite: two names of one directory are one database", async (t) => {
   const dir = await authorityDirectory(t, authority);

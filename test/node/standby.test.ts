@@ -117,33 +117,47 @@ testPostgres.serial("a standby of another key, without one, or over a file is re
     instanceOf: StartError,
     message: `The database belongs to the node ${authority.publicKey}; this key is ${stranger.publicKey}. Restore the key from the backup.`,
   });
-  await t.throwsAsync(startTestNode(t, flags), { message: /whose key is not at .* Restore the key from the backup\.$/ });
+  await t.throwsAsync(startTestNode(t, flags), {
+    message: /whose key is not at .* Restore the key from the backup\.$/,
+  });
   await t.throwsAsync(startTestNode(t, { role: "standby" }), { message: /^A standby needs PostgreSQL/ });
 });
 
-testPostgres.serial("a writer that is stopped hands over at once; the standby has its ports before and after", async (t) => {
-  const database = await postgres.createDatabase();
-  const writer = await startRole(t, database, "writer");
-  const standby = await startRole(t, database, "standby", "--control-port", "0", "--metrics-enabled", "--metrics-port", "0");
-  const metricsPort = async (): Promise<number> =>
-    (await askJson<{ ports: { metrics: { actual: number } } }>(standby.port, "/health")).ports.metrics.actual;
-  const before = await metricsPort();
-  await include(writer.client, 1);
-  writer.child.kill("SIGTERM");
-  t.is(await writer.ended, 0);
-  await hasTakenOver(standby);
-  const [first, second] = readyLines(standby);
-  t.deepEqual(second, { ...first!, role: "writer" });
-  t.is(await metricsPort(), before);
-  await include(standby.client, 2);
-  const health = await askJson<Health>(standby.port, "/health");
-  t.true(health.accepting);
-  t.is(health.subsystems.chain.extra, undefined);
-  const refused = await t.throwsAsync(startRole(t, database, "writer"));
-  t.regex(refused.message, new RegExp(`process ${standby.child.pid} on .* writes to this database`));
-  standby.child.kill("SIGTERM");
-  t.is(await standby.ended, 0);
-});
+testPostgres.serial(
+  "a writer that is stopped hands over at once; the standby has its ports before and after",
+  async (t) => {
+    const database = await postgres.createDatabase();
+    const writer = await startRole(t, database, "writer");
+    const standby = await startRole(
+      t,
+      database,
+      "standby",
+      "--control-port",
+      "0",
+      "--metrics-enabled",
+      "--metrics-port",
+      "0",
+    );
+    const metricsPort = async (): Promise<number> =>
+      (await askJson<{ ports: { metrics: { actual: number } } }>(standby.port, "/health")).ports.metrics.actual;
+    const before = await metricsPort();
+    await include(writer.client, 1);
+    writer.child.kill("SIGTERM");
+    t.is(await writer.ended, 0);
+    await hasTakenOver(standby);
+    const [first, second] = readyLines(standby);
+    t.deepEqual(second, { ...first!, role: "writer" });
+    t.is(await metricsPort(), before);
+    await include(standby.client, 2);
+    const health = await askJson<Health>(standby.port, "/health");
+    t.true(health.accepting);
+    t.is(health.subsystems.chain.extra, undefined);
+    const refused = await t.throwsAsync(startRole(t, database, "writer"));
+    t.regex(refused.message, new RegExp(`process ${standby.child.pid} on .* writes to this database`));
+    standby.child.kill("SIGTERM");
+    t.is(await standby.ended, 0);
+  },
+);
 
 testPostgres.serial("a frozen writer is replaced, and when it goes on it writes nothing and says so", async (t) => {
   const url = await postgres.createDatabase();
@@ -204,53 +218,56 @@ async function checkBlocks(url: string): Promise<void> {
   }
 }
 
-testPostgres.serial("killed under load again and again, a writer is replaced and nothing that was told of is lost", async (t) => {
-  const url = await postgres.createDatabase();
-  let writer = await startRole(t, url, "writer");
-  const told: string[] = [];
-  let nonce = 0;
-  for (let round = 0; round < 3; round++) {
-    const standby = await startRole(t, url, "standby");
-    const enough = told.length + 60;
-    const { client, child } = writer;
-    let isOver = false;
-    const senders = [10, 11, 12].map(async (sender) => {
-      while (!isOver) {
-        nonce++;
-        await client.submitTransaction({ transaction: nthOf(nonce, testKey(sender)) }).then(
-          ({ hash }) => told.push(hash),
-          () => (isOver = true),
-        );
-      }
-    });
-    await until(() => told.length >= enough);
-    await sleep(60 * round);
-    child.kill("SIGKILL");
-    await Promise.all([writer.ended, ...senders]);
-    await hasTakenOver(standby);
-    writer = standby;
-  }
-  for (const hash of told) {
-    await until(async () => {
-      const { status } = await writer.client.getTransaction({ hash });
-      t.true(status === TransactionStatus.INCLUDED || status === TransactionStatus.PENDING);
-      return status === TransactionStatus.INCLUDED;
-    });
-  }
-  await checkBlocks(url);
-  const seen = new Set<string>();
-  for await (const { block } of writer.client.listBlocks({ fromNumber: 1n })) {
-    for (const hash of describeBlock(block!).transactionHashes) {
-      t.false(seen.has(hash), "once");
-      seen.add(hash);
+testPostgres.serial(
+  "killed under load again and again, a writer is replaced and nothing that was told of is lost",
+  async (t) => {
+    const url = await postgres.createDatabase();
+    let writer = await startRole(t, url, "writer");
+    const told: string[] = [];
+    let nonce = 0;
+    for (let round = 0; round < 3; round++) {
+      const standby = await startRole(t, url, "standby");
+      const enough = told.length + 60;
+      const { client, child } = writer;
+      let isOver = false;
+      const senders = [10, 11, 12].map(async (sender) => {
+        while (!isOver) {
+          nonce++;
+          await client.submitTransaction({ transaction: nthOf(nonce, testKey(sender)) }).then(
+            ({ hash }) => told.push(hash),
+            () => (isOver = true),
+          );
+        }
+      });
+      await until(() => told.length >= enough);
+      await sleep(60 * round);
+      child.kill("SIGKILL");
+      await Promise.all([writer.ended, ...senders]);
+      await hasTakenOver(standby);
+      writer = standby;
     }
-  }
-  t.deepEqual(
-    told.filter((hash) => !seen.has(hash)),
-    [],
-  );
-  t.log(`${told.length} transactions told of`);
-});
+    for (const hash of told) {
+      await until(async () => {
+        const { status } = await writer.client.getTransaction({ hash });
+        t.true(status === TransactionStatus.INCLUDED || status === TransactionStatus.PENDING);
+        return status === TransactionStatus.INCLUDED;
+      });
+    }
+    await checkBlocks(url);
+    const seen = new Set<string>();
+    for await (const { block } of writer.client.listBlocks({ fromNumber: 1n })) {
+      for (const hash of describeBlock(block!).transactionHashes) {
+        t.false(seen.has(hash), "once");
+        seen.add(hash);
+      }
+    }
+    t.deepEqual(
+      told.filter((hash) => !seen.has(hash)),
+      [],
+    );
+    t.log(`${told.length} transactions told of`);
+  },
+);
 
 testPostgres.serial("a writer of another machine that is gone is waited for, and the log says how long", async (t) => {
   const url = await postgres.createDatabase();
@@ -262,7 +279,10 @@ testPostgres.serial("a writer of another machine that is gone is waited for, and
   await first.ended;
   await database.write.run((sql) => sql("writer_lease").update({ machine: "another", host: "elsewhere" }));
   const second = await startRole(t, url, "writer");
-  t.regex(second.stderr(), /process \d+ on elsewhere, since .*, had the database and is silent; its lease runs out in \d+ s/);
+  t.regex(
+    second.stderr(),
+    /process \d+ on elsewhere, since .*, had the database and is silent; its lease runs out in \d+ s/,
+  );
   await include(second.client, 2);
 });
 
