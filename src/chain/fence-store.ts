@@ -4,7 +4,7 @@
  */
 import type { Database, DatabasePart, Queries } from "../db/database.js";
 import { FencedError } from "./fenced-error.js";
-import { type HeldLease, holdLease, leaseMs, shareLease } from "./writer-lease-store.js";
+import { type HeldLease, holdLease, leaseMs, readEpoch, shareLease } from "./writer-lease-store.js";
 
 /** Runs work inside of transactions, whose changes it lets be stored or not. */
 export interface Fence {
@@ -29,13 +29,21 @@ export interface FenceParts {
 const renewAfterMs = leaseMs / 3;
 
 export function createFence({ held, files, onOutcome }: FenceParts): Fence {
-  async function checkLease(isHeld: Promise<boolean>): Promise<void> {
-    if (!(await isHeld)) {
-      throw new FencedError(
-        "lease",
-        "Another node writes to the database now; this one makes, applies and takes nothing any more.",
-      );
+  async function checkLease(db: Queries, isHeld: Promise<boolean>): Promise<void> {
+    if (await isHeld) {
+      return;
     }
+    const epoch = await readEpoch(db);
+    throw epoch < held.epoch
+      ? new FencedError(
+          "lease",
+          `The database has gone back: its lease is that of take-over ${epoch}, and this node's of ${held.epoch}. Nothing is ` +
+            "written; stop the node, and make sure that no block is missing.",
+        )
+      : new FencedError(
+          "lease",
+          "Another node writes to the database now; this one makes, applies and takes nothing any more.",
+        );
   }
 
   /** As late as can be: what is committed to files that are gone is lost. */
@@ -65,10 +73,10 @@ export function createFence({ held, files, onOutcome }: FenceParts): Fence {
     blocks: (db, work) =>
       told(async () => {
         const begunMs = performance.now();
-        await checkLease(holdLease(db, held));
+        await checkLease(db, holdLease(db, held));
         const result = await work();
         if (performance.now() - begunMs > renewAfterMs) {
-          await checkLease(holdLease(db, held));
+          await checkLease(db, holdLease(db, held));
         }
         await checkFiles();
         onOutcome(undefined);
@@ -78,7 +86,7 @@ export function createFence({ held, files, onOutcome }: FenceParts): Fence {
       told(async () => {
         // The mempool's file has no lease; who has it has the lock of both files.
         if (files === undefined) {
-          await checkLease(shareLease(db, held));
+          await checkLease(db, shareLease(db, held));
         }
         const result = await work();
         await checkFiles();

@@ -116,6 +116,11 @@ function describe(row: Row): StoredLease {
   };
 }
 
+/** By which take-over somebody has the lease. */
+export async function readEpoch(db: Queries): Promise<number> {
+  return (await db.first<{ epoch: number }>((sql) => sql(table).select("epoch")))!.epoch;
+}
+
 /** Has a transaction end without its process, where that stops in the middle of it. */
 async function beginBounded(db: Queries): Promise<void> {
   const { boundTransaction } = db.dialect;

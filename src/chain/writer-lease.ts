@@ -7,7 +7,7 @@ import { StartError } from "../base/start-error.js";
 import type { HeldLease, StoredLease, WriterLeaseStore } from "./writer-lease-store.js";
 
 /** How often a lease that somebody has is looked at. */
-const lookEveryMs = 500;
+const lookEveryMs = 1_000;
 
 /** Holders of leases that live in this process. */
 const ownHolders = new Set<string>();

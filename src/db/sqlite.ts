@@ -79,7 +79,7 @@ export async function lockFile(path: string): Promise<(() => Promise<void>) | un
     connection = await settled<SqliteConnection>((done) => {
       const made: SqliteConnection = new sqlite3.Database(path, (error) => done(error, made));
     });
-    await settled((done) => connection!.exec(`${busyTimeout}; BEGIN EXCLUSIVE`, done));
+    await settled((done) => connection!.exec(`${busyTimeout}; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE`, done));
     return close;
   } catch (error) {
     if (connection !== undefined) {

@@ -23,7 +23,7 @@ import { type NodeLease, openLease } from "./lease.js";
 import { openInternalPort, openMcpPort, openMetricsPort, openRpcPort } from "./listeners.js";
 import { createNodeNetwork } from "./network.js";
 import { createServices, listInternalServices } from "./services.js";
-import { standBy } from "./standby.js";
+import { type Standby, standBy } from "./standby.js";
 import { openTls } from "./tls.js";
 
 const reportedElsewhere = "Another process runs it, and none has reported it to the control service.";
@@ -253,7 +253,8 @@ export const bootTable = BootTable.of<BootBeginning>()
     name: "standby",
     needs: ["core", "database", "key"],
     provides: ["turn"],
-    run: ({ core, ...parts }) => ({ turn: core.config.role === "standby" ? standBy(core, parts) : undefined }),
+    run: ({ core, ...parts }): Standby | Promise<Standby> =>
+      core.config.role === "standby" ? standBy(core, parts) : { turn: undefined },
   })
   .part({
     name: "watchers of health",

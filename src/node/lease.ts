@@ -48,7 +48,7 @@ export async function openLease(core: NodeCore, parts: NodeLeaseParts): Promise<
       onWaiting: (lease) =>
         log.info(
           { subsystem: "chain" },
-          `${describeHolder(lease)} had the database and is silent; its lease runs out in ${Math.ceil(lease.leftMs / 1_000)} s`,
+          `${describeHolder(lease)} had the database and is silent; its lease runs out in ${Math.max(0, Math.ceil(lease.leftMs / 1_000))} s`,
         ),
       signal: lifecycle.signal,
     }));
@@ -56,7 +56,9 @@ export async function openLease(core: NodeCore, parts: NodeLeaseParts): Promise<
     forgetHolder(held);
     await store.release(held);
   });
-  const lease = keepLease(core, parts, held);
+  const lease = keepLease(core, parts, held, async () => {
+    log.error({ subsystem: "chain" }, `${describeHolder(await store.read())} has the lease of the database now`);
+  });
   const hold = (): Promise<void> => database.transaction((db) => lease.fence.blocks(db, () => Promise.resolve()));
   try {
     await hold();
@@ -73,6 +75,7 @@ function keepLease(
   { log, onStop }: NodeCore,
   { database, chainHealth }: Pick<NodeLeaseParts, "database" | "chainHealth">,
   held: HeldLease,
+  tellHolder: () => Promise<void>,
 ): NodeLease {
   let heldMs = performance.now();
   let trouble: string | undefined;
@@ -113,6 +116,8 @@ function keepLease(
       onOutcome(fenced) {
         if (fenced === undefined) {
           heldMs = performance.now();
+        } else if (fenced.reason === "lease" && fenced.message !== trouble) {
+          tellHolder().catch(() => undefined);
         }
         tell(fenced?.message);
       },

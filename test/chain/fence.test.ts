@@ -151,6 +151,11 @@ for (const engine of engines.names) {
       );
     }
     t.deepEqual(new Set(outcomes), new Set(["lease"]));
+    await theirs.write.run((sql) => sql("writer_lease").update({ holder: "nobody", epoch: 0 }));
+    await t.throwsAsync(
+      mine.transaction((db) => fence.blocks(db, work)),
+      { message: /^The database has gone back: its lease is that of take-over 0, and this node's of 1\./ },
+    );
   });
 }
 

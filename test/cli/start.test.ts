@@ -139,7 +139,7 @@ test("a variable that is no option is refused; those that other commands read ar
     "gatehouse: The environment has the variable GATEHOUSE_RPC_PROT, which is no option; did you mean GATEHOUSE_RPC_PORT.\n",
   );
   const { stderr: next } = await runCliProcess(["start", "--role", "author"], { env: others });
-  t.is(next, 'gatehouse: --role must be writer or reader, not "author".\n');
+  t.is(next, 'gatehouse: --role must be writer, reader or standby, not "author".\n');
 });
 
 test("a database that another node made, or that is none, is refused in one sentence", async (t) => {

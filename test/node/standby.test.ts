@@ -121,6 +121,16 @@ testPostgres.serial("a standby of another key, without one, or over a file is re
     message: /whose key is not at .* Restore the key from the backup\.$/,
   });
   await t.throwsAsync(startTestNode(t, { role: "standby" }), { message: /^A standby needs PostgreSQL/ });
+  const opened = await openDatabase(database);
+  t.teardown(() => opened.close());
+  await opened.write.runAll((sql) => [
+    sql.raw("CREATE ROLE only_reads LOGIN PASSWORD 'reads'"),
+    sql.raw("GRANT SELECT ON ALL TABLES IN SCHEMA public TO only_reads"),
+  ]);
+  const readOnly = Object.assign(new URL(database), { username: "only_reads", password: "reads" }).href;
+  await t.throwsAsync(startTestNode(t, { ...flags, database: readOnly }, dir), {
+    message: /^A standby must be allowed to write to the database: permission denied for table writer_lease\.$/,
+  });
 });
 
 testPostgres.serial(
