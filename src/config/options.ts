@@ -119,13 +119,7 @@ export const optionsByKey = declareOptions({
     type: toggle,
     fallback: "false",
     description:
-      "The operator's word that no newer block exists anywhere than those in the database: blocks are made without hearing from a peer first, and evidence of two blocks of one number is taken as dealt with.",
-  },
-  recover: {
-    type: toggle,
-    fallback: "false",
-    description:
-      "The operator's word that no newer block exists anywhere than those in the database: blocks are made without hearing from a peer first, and evidence of two blocks of one number is taken as dealt with.",
+      "The operator's word that no newer block exists anywhere than those in the database: blocks are made without hearing from a peer first, and evidence of two blocks of one number is taken as dealt with. A database that belongs to another key is taken over.",
   },
   trustedProxies: {
     type: addressRanges,

@@ -31,7 +31,7 @@ const free = ["--host", "127.0.0.1", "--rpc-port", "0", "--omni-port", "0"];
 /** A node that writes, as a process; its log goes to stderr. */
 async function startWriter(t: Teardown, database: string, dir: string): Promise<RunningCli> {
   const args = ["start", "--data-dir", dir, "--genesis", join(dir, "genesis.json"), "--database", database];
-  return await startCli(t, [...args, ...free, "--log-level", "info"]);
+  return await startCli(t, [...args, ...free, "--log-level", "info", "--recover"]);
 }
 
 /** Submits a transaction of alice, and waits until it is in a block. */

@@ -27,7 +27,7 @@ const testPostgres = testUnless(typeof started === "string" ? started : undefine
 const postgres = started as PostgresServer;
 testPostgres.after(() => postgres.remove());
 
-const free = ["--host", "127.0.0.1", "--rpc-port", "0", "--omni-port", "0", "--log-level", "info"];
+const free = ["--host", "127.0.0.1", "--rpc-port", "0", "--omni-port", "0", "--log-level", "info", "--recover"];
 
 /** A node of the authority's as a process, in a directory of its own. */
 async function startRole(t: Teardown, database: string, role: "writer" | "standby", ...more: string[]) {
