@@ -9,9 +9,9 @@ import { type HeldLease, holdLease, leaseMs, readEpoch, shareLease } from "./wri
 /** Runs work inside of transactions, whose changes it lets be stored or not. */
 export interface Fence {
   /** Of blocks: while one goes on, nobody else begins another or takes the lease. */
-  blocks<T>(db: Queries, work: () => Promise<T>): Promise<T>;
+  readonly blocks: <T>(db: Queries, work: () => Promise<T>) => Promise<T>;
   /** Of the mempool, which does not wait for blocks. */
-  mempool<T>(db: Queries, work: () => Promise<T>): Promise<T>;
+  readonly mempool: <T>(db: Queries, work: () => Promise<T>) => Promise<T>;
 }
 
 /** Keeps nobody out: for databases that nobody else can have. */

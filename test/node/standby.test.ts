@@ -178,7 +178,7 @@ testPostgres.serial("a frozen writer is replaced, and when it goes on it writes 
   const load = Array.from({ length: 40 }, (_, i) =>
     writer.client.submitTransaction({ transaction: nthOf(1, testKey(10 + i)) }),
   );
-  load.forEach((one) => one.catch(() => undefined));
+  load.forEach((one) => void one.catch(() => undefined));
   await Promise.race(load);
   writer.child.kill("SIGSTOP");
   await hasTakenOver(standby);
