@@ -4,7 +4,8 @@ import { DamageError } from "../base/damage.js";
 import { inChunks } from "../db/chunks.js";
 import type { DatabasePart, Queries } from "../db/database.js";
 import { hashBlockRow, hashTransactionRow, type TransactionColumns } from "../db/row-hashes.js";
-import type { Blocks } from "./store.js";
+import { FencedError } from "./fenced-error.js";
+import type { Blocks, ChainHead } from "./store.js";
 import { type BlockRow, checkBlockRow, checkStoredBlock, notSigned, type TransactionRow } from "./stored-block.js";
 import type { ReadBlock, ReadTransaction } from "./transaction.js";
 
@@ -19,6 +20,8 @@ export interface BlockStore extends Omit<Blocks, "insertGenesis"> {
 /** Blocks as they are stored; inside one transaction, or each change by itself. */
 export interface BlockChanges extends Pick<Blocks, "insertGenesis" | "included"> {
   insertBlock(block: ReadBlock): Promise<void>;
+  /** Throws a FencedError unless this is the newest block. */
+  checkNewest(block: Pick<ChainHead, "number" | "hash">): Promise<void>;
   /** Puts transactions into a block, in their order. */
   insertTransactions(transactions: readonly ReadTransaction[], blockNumber: bigint): Promise<void>;
 }
@@ -202,6 +205,15 @@ export function createBlockChanges(db: Queries): BlockChanges {
       await db.run((sql) => sql("blocks").insert({ ...row, header: Buffer.from(signed.header), row_hash: rowHash }));
     },
 
+    async checkNewest({ number, hash }) {
+      const newest = await db.first<{ number: number; hash: string }>((sql) =>
+        sql("blocks").orderBy("number", "desc").select("number", "hash"),
+      );
+      if (newest?.hash !== hash) {
+        throw new FencedError("newest", describeNewest(newest, { number, hash }));
+      }
+    },
+
     async insertTransactions(transactions, blockNumber) {
       const rows = transactions.map(({ hash, signed }, position) => {
         const columns: TransactionColumns = {
@@ -215,4 +227,17 @@ export function createBlockChanges(db: Queries): BlockChanges {
       await db.runAll((sql) => inChunks(rows).map((some) => sql("transactions").insert(some)));
     },
   };
+}
+
+function describeNewest(
+  newest: { readonly number: number; readonly hash: string } | undefined,
+  known: Pick<ChainHead, "number" | "hash">,
+): string {
+  const found =
+    newest === undefined ? "The database has no block" : `The newest block in the database is ${newest.number}`;
+  const hashes = newest === undefined ? known.hash : `${newest.hash}, ${known.hash}`;
+  return (
+    `${found}, and this node has made or applied ${known.number} (${hashes}): blocks were taken out of the ` +
+    "database, or put into it, by something else. Nothing is written; stop the node and restore the database."
+  );
 }

@@ -63,7 +63,7 @@ export async function applyNext<State>(
   if (header.timestampMs < before.timestampMs || Number(header.timestampMs) > nowMs() + maxAheadMs) {
     throw new Failure("INVALID_REQUEST", "The block's time is before that of the block before, or in the future.");
   }
-  await store.write(async (changes, state) => {
+  await store.write(before, async (changes, state) => {
     const begun = begin(effects, header, state);
     const timeMs = Number(header.timestampMs);
     const inclusion = await beginInclusion(changes, block.transactions, begun, timeMs);
@@ -114,7 +114,7 @@ export async function makeNext<State>(
   };
   const rejected = new Map<string, string>();
   const readable = await readWhatIsValid(candidates, rules, rejected);
-  return await store.write(async (changes, state) => {
+  return await store.write(before, async (changes, state) => {
     const begun = begin(effects, header, state);
     const { included, deferredCount } = await includeWhatFits(readable, {
       inclusion: await beginInclusion(changes, readable, begun, Number(header.timestampMs)),

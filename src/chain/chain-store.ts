@@ -1,6 +1,7 @@
 /** The chain in the database: its blocks, its mempool and its senders, put together. */
 import type { Database, DatabaseTransaction, Queries } from "../db/database.js";
 import { createBlockChanges, createBlockStore, tryWrite } from "./block-store.js";
+import { type Fence, fencePart, noFence } from "./fence-store.js";
 import { findFate } from "./fate.js";
 import { createMempoolStore } from "./mempool-store.js";
 import { createSenderStore } from "./sender-store.js";
@@ -10,15 +11,22 @@ import type { ChainChanges, ChainStore } from "./store.js";
  * Builds the store.
  *
  * @param stateIn what transactions change beside the chain, inside the transaction of their block.
+ * @param fence keeps from writing a node that may not.
  */
-export function createChainStore<State>(database: Database, stateIn: (db: Queries) => State): ChainStore<State> {
-  const { read, write } = database;
+export function createChainStore<State>(
+  database: Database,
+  stateIn: (db: Queries) => State,
+  fence: Fence = noFence,
+): ChainStore<State> {
+  const { read } = database;
+  const transaction = <T>(work: (db: DatabaseTransaction) => Promise<T>): Promise<T> =>
+    database.transaction((db) => fence.blocks(db, () => work(db)));
   const blocks = createBlockStore(read);
-  const mempool = createMempoolStore(database.mempool);
+  const mempool = createMempoolStore(fencePart(database.mempool, fence.mempool));
   return {
     ...blocks,
     mempool,
-    insertGenesis: (genesis) => createBlockChanges(write).insertGenesis(genesis),
+    insertGenesis: (genesis) => transaction((db) => createBlockChanges(db).insertGenesis(genesis)),
     lastNonce: (sender) => createSenderStore(read).lastNonce(sender),
     fate: (hash) =>
       findFate(hash, {
@@ -32,7 +40,13 @@ export function createChainStore<State>(database: Database, stateIn: (db: Querie
       return count;
     },
     tryWrite: () => tryWrite(database),
-    write: (work) => database.transaction((db) => work(changesIn(db), stateIn(db))),
+    write: (newest, work) =>
+      transaction(async (db) => {
+        if (newest !== undefined) {
+          await createBlockChanges(db).checkNewest(newest);
+        }
+        return await work(changesIn(db), stateIn(db));
+      }),
   };
 }
 

@@ -3,9 +3,11 @@
  * one database transaction: all of its effects, or none.
  */
 import type { Block, Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { isDatabaseTrouble } from "../base/database-trouble.js";
 import { Failure } from "../rpc/errors.js";
 import { applyNext, type BlockParts, type Made, type SealingKey } from "./blocks.js";
 import { createBlockMaker } from "./block-maker.js";
+import { FencedError } from "./fenced-error.js";
 import { checkLifetime, checkNonce } from "./inclusion.js";
 import type { Mempool } from "./mempool.js";
 import type { Handed } from "./mempool-intake.js";
@@ -51,8 +53,17 @@ export interface Chain {
   seal(key: SealingKey): Promise<Made>;
 }
 
+/** A chain that this node writes. */
+export interface WrittenChain extends Chain {
+  /**
+   * Checks that this node may write still, and that its newest block is that of the database; that is in each block as
+   * well. Rejects with a FencedError when it is not so.
+   */
+  confirm(): Promise<void>;
+}
+
 /** Builds the chain. */
-export function createChain<State>(parts: ChainParts<State>): Chain {
+export function createChain<State>(parts: ChainParts<State>): WrittenChain {
   const { store, mempool, onApplied, nowMs } = parts;
   let { head } = parts;
   const reading: Reading = {
@@ -64,11 +75,33 @@ export function createChain<State>(parts: ChainParts<State>): Chain {
   const makeBlock = createBlockMaker(parts, reading);
   let last: Promise<unknown> = Promise.resolve();
 
+  let mayHaveStored = false;
+
   /** Blocks are made and applied one at a time. */
   function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const result = last.then(work);
-    last = result.catch(() => undefined);
+    const result = last.then(takeUpStored).then(work);
+    last = result.catch((error: unknown) => {
+      const isKeptOut = error instanceof FencedError && error.reason !== "newest";
+      mayHaveStored ||= isDatabaseTrouble(error) && !isKeptOut;
+    });
     return result;
+  }
+
+  /**
+   * A block whose storing ended in trouble may have been stored, as when the answer to a commit is lost. Nobody but this
+   * node writes: what has come after its newest block is its own.
+   */
+  async function takeUpStored(): Promise<void> {
+    if (!mayHaveStored || head === undefined) {
+      return;
+    }
+    const stored = await store.block(head.number + 1n);
+    const block = stored && (await readBlock(stored.block, reading));
+    if (block?.header.previousHash === head.hash) {
+      follow(block);
+      await mempool.settle(hashesOf(block), new Map());
+    }
+    mayHaveStored = false;
   }
 
   function needHead(): ChainHead {
@@ -88,6 +121,8 @@ export function createChain<State>(parts: ChainParts<State>): Chain {
 
   return {
     head: () => head,
+
+    confirm: () => inTurn(() => store.write(head, () => Promise.resolve())),
 
     async submit(signed, from = {}) {
       needHead();

@@ -169,8 +169,13 @@ export interface ChainStore<State = unknown> extends Blocks, MempoolView, Sender
   readonly mempool: MempoolStore;
   /** Counts what is pending. Rejects when either part of the database does not answer. */
   pendingCount(): Promise<number>;
-  /** Runs `work`: all of its changes of the chain and of the state are stored, or none when it throws. */
-  write<T>(work: (changes: ChainChanges, state: State) => Promise<T>): Promise<T>;
+  /**
+   * Runs `work`: all of its changes of the chain and of the state are stored, or none when it throws.
+   *
+   * @param newest the newest block, as far as whoever writes knows; undefined for one who does not say.
+   * @throws FencedError when it is not, or this node may not write at this moment.
+   */
+  write<T>(newest: ChainHead | undefined, work: (changes: ChainChanges, state: State) => Promise<T>): Promise<T>;
   /** Writes as much as a large block does and takes it back. Rejects as that block would. */
   tryWrite(): Promise<void>;
 }

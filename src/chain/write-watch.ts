@@ -6,6 +6,7 @@
  * has been held for a while.
  */
 import { databaseTroubleOf, markDatabaseTrouble } from "../base/database-trouble.js";
+import { FencedError } from "./fenced-error.js";
 import type { ChainStore } from "./store.js";
 
 /** What the watch needs. */
@@ -63,6 +64,11 @@ export function watchWrites<State>(parts: WriteWatchParts<State>): WatchedStore<
 
   /** Other errors than those of the database, and waiting for others of this node, say nothing of it. */
   function record(part: Part, error: unknown): void {
+    if (error instanceof FencedError) {
+      // The database answers, and the fence tells of itself.
+      settle(part, undefined);
+      return;
+    }
     const trouble = databaseTroubleOf(error);
     if (trouble === "locked") {
       part.lockedSinceMs ??= nowMs();
@@ -123,7 +129,7 @@ export function watchWrites<State>(parts: WriteWatchParts<State>): WatchedStore<
         insertPending: (...given) => watchMempool(() => store.mempool.insertPending(...given)),
         settle: (settled) => watchMempool(() => store.mempool.settle(settled)),
       },
-      write: (work) => watchBlocks(() => store.write(work)),
+      write: (newest, work) => watchBlocks(() => store.write(newest, work)),
     },
     stop() {
       isStopped = true;

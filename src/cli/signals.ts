@@ -7,12 +7,13 @@ const signalNumbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
  * Starts something, waits for SIGINT or SIGTERM, stops it, and ends the process with code 0. A signal that comes while
  * it starts ends the start. A second signal ends the process at once with 128 and the signal's number.
  *
- * @param start gives what stops it; rejects when its signal is aborted, after it has stopped what had begun.
+ * @param start gives what stops it; rejects when its signal is aborted, after it has stopped what had begun. It may call
+ * `fail` later on, when nothing runs any more.
  * @param onHangUp is called at each SIGHUP; without it, that one stops what runs as well.
- * @throws what `start` throws by itself, and what stopping throws.
+ * @throws what `start` throws by itself, or fails with later, and what stopping throws.
  */
 export async function runUntilSignal(
-  start: (signal: AbortSignal) => Promise<() => Promise<void>>,
+  start: (signal: AbortSignal, fail: (error: unknown) => void) => Promise<() => Promise<void>>,
   onHangUp?: () => void,
 ): Promise<never> {
   // Whoever read its output may go; what runs goes on.
@@ -35,9 +36,15 @@ export async function runUntilSignal(
     process.on("SIGHUP", onHangUp);
   }
   try {
-    const stop = await start(signal);
+    let fail: (error: unknown) => void = () => undefined;
+    const ended = new Promise((resolve, reject) => {
+      signal.addEventListener("abort", resolve);
+      fail = reject;
+    });
+    ended.catch(() => undefined);
+    const stop = await start(signal, fail);
     if (!signal.aborted) {
-      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      await ended;
     }
     await stop();
   } catch (error) {

@@ -2,10 +2,11 @@
 import { type Command, Option as Flag } from "commander";
 import { type Config, loadConfig, processSources } from "../config/config.js";
 import { createProcessErrors, watchProcess } from "../health/process-errors.js";
-import type { RunningNode, StartOptions } from "../node/node.js";
+import type { RunningNode } from "../node/node.js";
+import type { RunOptions } from "../node/run-node.js";
 import { describeOption, type Option } from "../config/declare.js";
 import { configFile, options } from "../config/options.js";
-import { repeat } from "../base/repeat.js";
+import { type Repetition, repeat } from "../base/repeat.js";
 import { paint, print } from "./output.js";
 import { type Progress, startProgress } from "./progress.js";
 import { runUntilSignal } from "./signals.js";
@@ -51,31 +52,45 @@ async function run(config: Config): Promise<void> {
   // What has not been read yet needs not be read again.
   let reload = (): void => undefined;
   await runUntilSignal(
-    async (signal) => {
-      const node = await start(config, { signal, onReload: (given) => (reload = given) });
-      return () => node.stop();
-    },
+    (signal, onEnd) => start(config, { signal, onEnd, onReload: (given) => (reload = given) }),
     () => reload(),
   );
 }
 
-async function start(config: Config, options: Omit<StartOptions, "processErrors">): Promise<RunningNode> {
+async function start(
+  config: Config,
+  { onEnd, ...options }: Omit<RunOptions, "processErrors" | "onReady">,
+): Promise<() => Promise<void>> {
   // Loaded here, since it takes longer than most other commands do.
-  const { startNode } = await import("../node/node.js");
+  const { runNode } = await import("../node/run-node.js");
   const processErrors = createProcessErrors();
-  const node = await startNode(config, { processErrors, ...options });
-  watchProcess(processErrors, node.log);
-  if (config.json) {
-    print(JSON.stringify({ event: "ready", rpc: node.rpcUrl, ports: node.ports }));
-  } else {
-    print(...panel(node));
-    showCatchingUp(node);
-  }
-  return node;
+  let isFirst = true;
+  let drawing: Repetition | undefined;
+  return await runNode(config, {
+    ...options,
+    processErrors,
+    onReady(node) {
+      if (isFirst) {
+        watchProcess(processErrors, node.log);
+      }
+      isFirst = false;
+      void drawing?.stop();
+      if (config.json) {
+        print(JSON.stringify({ event: "ready", role: node.role, rpc: node.rpcUrl, ports: node.ports }));
+      } else {
+        print(...panel(node));
+        drawing = showCatchingUp(node);
+      }
+    },
+    onEnd(error) {
+      void drawing?.stop();
+      onEnd(error);
+    },
+  });
 }
 
 /** Draws a bar while the node catches up with its peers, where somebody looks; the log says it anyway. */
-function showCatchingUp(node: RunningNode): void {
+function showCatchingUp(node: RunningNode): Repetition {
   let bar: Progress | undefined;
   const look = (): Promise<void> => {
     const state = process.stderr.isTTY ? node.syncProgress() : undefined;
@@ -88,13 +103,20 @@ function showCatchingUp(node: RunningNode): void {
     }
     return Promise.resolve();
   };
-  repeat(look, drawEveryMs, () => undefined);
+  return repeat(look, drawEveryMs, () => undefined);
+}
+
+function stateOf({ role, dormant }: RunningNode): string {
+  if (role !== "writer") {
+    return `  ${role}`;
+  }
+  return dormant ? "  dormant: no peers" : "";
 }
 
 function panel(node: RunningNode): string[] {
   return [
     "",
-    `  ${paint("bold", `Gatehouse ${node.version}`)} "${node.versionName}"${node.dormant ? paint("yellow", "  dormant: no peers") : ""}`,
+    `  ${paint("bold", `Gatehouse ${node.version}`)} "${node.versionName}"${paint("yellow", stateOf(node))}`,
     `  ${node.rpcUrl}   HTTP and gRPC`,
     `  ${node.publicKey}`,
     ...node.warnings.map((warning) => `  ${paint("yellow", "!")} ${warning}`),

@@ -110,15 +110,16 @@ export const optionsByKey = declareOptions({
     description: "Database: a file of SQLite, or PostgreSQL.",
   },
   role: {
-    type: oneOf("ROLE", ["writer", "reader"]),
+    type: oneOf("ROLE", ["writer", "reader", "standby"]),
     fallback: "writer",
-    description: "A reader serves reads of a database that another node writes, and applies nothing.",
+    description:
+      "A reader serves reads of a database that another node writes, and applies nothing; a standby does so until that node is gone, and then writes.",
   },
   recover: {
     type: toggle,
     fallback: "false",
     description:
-      "The operator's word that no newer block exists anywhere than those in the database: blocks are made without hearing from a peer first, and evidence of two blocks of one number is taken as dealt with.",
+      "The operator's word that no newer block exists anywhere than those in the database: blocks are made without hearing from a peer first, and evidence of two blocks of one number is taken as dealt with. A database that belongs to another key is taken over.",
   },
   trustedProxies: {
     type: addressRanges,

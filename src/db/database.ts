@@ -65,8 +65,21 @@ export interface DatabasePart {
   readonly inspect: () => Promise<readonly string[]>;
 }
 
+/** The files of an embedded engine. */
+export interface DatabaseFiles {
+  /**
+   * Keeps all others from writing until the database is closed, or the process is gone, however it ends. False where
+   * somebody else does so.
+   */
+  lock(): Promise<boolean>;
+  /** The path of a file that is not there any more, or is another one than when it was opened; undefined where all are. */
+  lost(): Promise<string | undefined>;
+}
+
 /** An open database. */
 export interface Database extends DatabasePart {
+  /** Undefined for a server, which holds both parts in one database and lets several processes write to it. */
+  readonly files: DatabaseFiles | undefined;
   /**
    * What waits for a block: stored apart, so that a transaction is taken while a block is applied. No transaction spans
    * both parts.

@@ -17,6 +17,12 @@ export interface Dialect {
   readonly hexOf: (bytes: string) => string;
   /** Of all rows: their texts, with commas between them. */
   readonly joinTexts: (text: string) => string;
+  /** Now, in milliseconds since the epoch, also while a transaction goes on: by the server's clock where there is one. */
+  readonly nowMs: string;
+  /** Has the server end a transaction whose process does not go on with it; undefined where nobody waits for it. */
+  readonly boundTransaction: string | undefined;
+  /** Ends a SELECT whose rows are to be changed: without those that somebody else has locked, where others may. */
+  readonly lockFree: string;
   /** The larger one of two numbers. */
   readonly greater: (a: string, b: string) => string;
   /** The smaller one of two numbers. */
@@ -106,6 +112,9 @@ const sqlite: Dialect = {
   bytesOf: (hex) => `unhex(${hex})`,
   hexOf: (bytes) => `lower(hex(${bytes}))`,
   joinTexts: (text) => `group_concat(${text})`,
+  nowMs: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
+  boundTransaction: undefined,
+  lockFree: "",
   greater: (a, b) => `max(${a}, ${b})`,
   lesser: (a, b) => `min(${a}, ${b})`,
   jsonObject: (members) => `json_object(${membersOf(members)})`,
@@ -138,6 +147,9 @@ const postgresql: Dialect = {
   bytesOf: (hex) => `decode(${hex}, 'hex')`,
   hexOf: (bytes) => `encode(${bytes}, 'hex')`,
   joinTexts: (text) => `string_agg(${text}, ',')`,
+  nowMs: "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)",
+  boundTransaction: "SET LOCAL idle_in_transaction_session_timeout = 10000",
+  lockFree: " FOR UPDATE SKIP LOCKED",
   greater: (a, b) => `greatest(${a}, ${b})`,
   lesser: (a, b) => `least(${a}, ${b})`,
   jsonObject: (members) => `CAST(json_build_object(${membersOf(members)}) AS text)`,

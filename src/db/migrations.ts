@@ -243,4 +243,27 @@ export const migrations: readonly Migration[] = [
     ],
   },
   rowHashMigration,
+  {
+    name: "one writer",
+    queries: (sql) => [
+      sql.schema.createTable("writer_lease", (table) => {
+        // There is one row, with this 1.
+        table.integer("id").primary();
+        // Made anew by each node that takes it; none before the first.
+        table.string("holder", 32);
+        table.string("host", 255);
+        // What of that host the process number is one of.
+        table.string("machine", 100);
+        table.integer("pid");
+        table.bigInteger("since_ms");
+        // Grows with each node that takes it.
+        table.bigInteger("epoch").notNullable();
+        // By the clock of the database.
+        table.bigInteger("until_ms").notNullable();
+        // The key of the node whose database this is.
+        table.string("identity", 66);
+      }),
+      sql("writer_lease").insert({ id: 1, epoch: 0, until_ms: 0 }),
+    ],
+  },
 ];

@@ -2,9 +2,13 @@ import type { Connections } from "./connections.js";
 import type { Database, ReadableDatabase } from "./database.js";
 import { openPostgresql } from "./postgresql.js";
 import { openSqlite, openSqliteForReading } from "./sqlite.js";
+import { type OpenFiles, watchFiles } from "./sqlite-files.js";
 
 /** What the mempool's file of SQLite is called after that of the chain. */
 export const mempoolSuffix = "-mempool";
+
+/** How the name of a file of SQLite begins. */
+const filePrefix = "sqlite:";
 
 /**
  * Opens a database; files of SQLite are made if there are none. Its parts are two files of SQLite, and tables of one
@@ -14,16 +18,22 @@ export const mempoolSuffix = "-mempool";
  * @throws DatabaseError
  */
 export async function openDatabase(url: string): Promise<Database> {
+  const path = url.startsWith(filePrefix) ? url.slice(filePrefix.length) : undefined;
   const open = (suffix: string): Promise<Connections> =>
-    url.startsWith("sqlite:") ? openSqlite(`${url.slice("sqlite:".length)}${suffix}`) : openPostgresql(url);
+    path === undefined ? openPostgresql(url) : openSqlite(`${path}${suffix}`);
   const main = await open("");
   try {
     const mempool = await open(mempoolSuffix);
+    const files: OpenFiles | undefined =
+      path === undefined ? undefined : await watchFiles([path, `${path}${mempoolSuffix}`]);
     return {
       ...main,
       mempool,
+      files,
       async close() {
         await Promise.all([main.close(), mempool.close()]);
+        // Last of all: until then nobody else may write.
+        await files?.close();
       },
     };
   } catch (error) {

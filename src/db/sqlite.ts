@@ -71,6 +71,34 @@ export async function openSqlite(path: string): Promise<Connections> {
 }
 
 /**
+ * Locks a file of its own until it is told not to, or this process is gone: SQLite's lock is the system's, which drops it
+ * with the process.
+ *
+ * @returns what ends the lock; undefined where another connection has it.
+ * @throws DatabaseError
+ */
+export async function lockFile(path: string): Promise<(() => Promise<void>) | undefined> {
+  await claimFile(path);
+  let connection: SqliteConnection | undefined;
+  const close = (): Promise<void> => settled((done) => connection!.close(done));
+  try {
+    connection = await settled<SqliteConnection>((done) => {
+      const made: SqliteConnection = new sqlite3.Database(path, (error) => done(error, made));
+    });
+    await settled((done) => connection!.exec(`${busyTimeout}; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE`, done));
+    return close;
+  } catch (error) {
+    if (connection !== undefined) {
+      await close();
+    }
+    if ((error as NodeJS.ErrnoException).code === "SQLITE_BUSY") {
+      return undefined;
+    }
+    throw explain(path, error);
+  }
+}
+
+/**
  * Opens a file that is there for reads alone; nothing is made or changed.
  *
  * @throws DatabaseError

@@ -3,13 +3,14 @@
  * process, on ports of its own, and behind a router that the application mounts where it likes.
  */
 import type { Router } from "express";
+import { StartError } from "../base/start-error.js";
 import { readSettings, type Settings } from "../config/config.js";
 import { countProcessErrors, createProcessErrors } from "../health/process-errors.js";
 import { startNode } from "../node/node.js";
 import { createNodeRouter } from "./router.js";
 
 export { ConfigError } from "../config/config-error.js";
-export { StartError } from "../base/start-error.js";
+export { StartError };
 export type { Settings };
 
 /** A node that runs in the application's process. */
@@ -49,6 +50,9 @@ export interface Gatehouse {
  */
 export async function startGatehouse(settings: Settings = {}): Promise<Gatehouse> {
   const config = readSettings(settings, process.cwd());
+  if (config.role === "standby") {
+    throw new StartError("A node inside an application does not stand by; run it with: gatehouse start --role standby");
+  }
   const processErrors = createProcessErrors();
   const stopCounting = countProcessErrors(processErrors);
   const node = await startNode(config, { processErrors }).catch((error: unknown) => {

@@ -2,15 +2,12 @@
  * The boot of a node, row by row. Whoever reads it from top to bottom knows what a node is made of, and in which order;
  * how rows are taken is in boot-table.ts, what they are made of in the files beside it.
  */
-import { loadOrCreateNodeKey } from "../base/node-key.js";
 import { messageOf } from "../base/message-of.js";
-import { claimDirectory } from "../base/private-files.js";
 import { adoptGenesis, verifyStoredChain } from "../chain/genesis.js";
 import { createChainStore } from "../chain/chain-store.js";
-import type { ChainHead } from "../chain/store.js";
+import type { ChainHead, ChainStore } from "../chain/store.js";
+import type { HeldLease } from "../chain/writer-lease-store.js";
 import { readGenesisFile } from "../config/genesis-file.js";
-import { checkSchema, migrate } from "../db/migrate.js";
-import { openDatabase } from "../db/open.js";
 import { createNodeAttestation } from "./attestation.js";
 import { BootTable } from "./boot-table.js";
 import { createChainServices } from "./chain-services.js";
@@ -19,12 +16,15 @@ import { openControl } from "./control.js";
 import type { NodeCore } from "./core.js";
 import { createNodeEdge } from "./edge.js";
 import { watchStore } from "./damage.js";
-import { stateIn } from "./effects.js";
+import { loadIdentity, openNodeDatabase } from "./database.js";
+import { type State, stateIn } from "./effects.js";
 import { watchForks } from "./forks.js";
 import { createNodeHealth } from "./health.js";
+import { type NodeLease, openLease } from "./lease.js";
 import { openInternalPort, openMcpPort, openMetricsPort, openRpcPort } from "./listeners.js";
 import { createNodeNetwork } from "./network.js";
 import { createServices, listInternalServices } from "./services.js";
+import { type Standby, standBy } from "./standby.js";
 import { openTls } from "./tls.js";
 import { startVerifier } from "./verifier.js";
 
@@ -33,6 +33,8 @@ const reportedElsewhere = "Another process runs it, and none has reported it to 
 /** What a boot begins with. */
 export interface BootBeginning {
   readonly core: NodeCore;
+  /** A lease of the database that was taken for this node; undefined where it takes one itself. */
+  readonly taken: HeldLease | undefined;
 }
 
 export const bootTable = BootTable.of<BootBeginning>()
@@ -43,28 +45,34 @@ export const bootTable = BootTable.of<BootBeginning>()
     run: async ({ core }) => ({ tls: await openTls(core) }),
   })
   .step({
-    name: "identity",
-    needs: ["core"],
-    provides: ["key"],
-    async run({ core: { config, log } }) {
-      if (await claimDirectory(config.dataDir)) {
-        log.warn(
-          { directory: config.dataDir },
-          "The data directory was open to others than its owner; it is closed now",
-        );
-      }
-      return { key: await loadOrCreateNodeKey(config.dataDir) };
-    },
-  })
-  .step({
     name: "database",
     needs: ["core"],
-    provides: ["database", "store"],
-    async run({ core: { config, onStop } }) {
-      const database = await openDatabase(config.databaseUrl);
-      onStop("the database", () => database.close());
-      await (config.role === "reader" ? checkSchema(database) : migrate(database));
-      return { database, store: createChainStore(database, stateIn) };
+    provides: ["database"],
+    run: async ({ core }) => ({ database: await openNodeDatabase(core) }),
+  })
+  // After the database, which remembers whose it is.
+  .step({
+    name: "identity",
+    needs: ["core", "database"],
+    provides: ["key"],
+    run: async ({ core, database }) => ({ key: await loadIdentity(core, database) }),
+  })
+  .part({
+    name: "health of the chain",
+    needs: ["core"],
+    provides: ["chainHealth"],
+    run: ({ core }) => ({ chainHealth: watchChainHealth(core) }),
+  })
+  .part({
+    name: "lease",
+    needs: ["core", "database", "key", "chainHealth", "taken"],
+    provides: ["lease", "store"],
+    async run({
+      core,
+      ...parts
+    }): Promise<{ readonly lease: NodeLease | undefined; readonly store: ChainStore<State> }> {
+      const lease = core.config.role === "writer" ? await openLease(core, parts) : undefined;
+      return { lease, store: createChainStore(parts.database, stateIn, lease?.fence) };
     },
   })
   .step({
@@ -74,15 +82,9 @@ export const bootTable = BootTable.of<BootBeginning>()
     run: async ({ core: { config }, store }) => ({
       genesis: await adoptGenesis(
         store,
-        config.role === "reader" ? undefined : await readGenesisFile(config.genesisFile),
+        config.role === "writer" ? await readGenesisFile(config.genesisFile) : undefined,
       ),
     }),
-  })
-  .part({
-    name: "health of the chain",
-    needs: ["core"],
-    provides: ["chainHealth"],
-    run: ({ core }) => ({ chainHealth: watchChainHealth(core) }),
   })
   .step({
     name: "chain",
@@ -117,7 +119,7 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .part({
     name: "chain and its data",
-    needs: ["core", "database", "watchedStore", "genesis", "head", "forks"],
+    needs: ["core", "database", "watchedStore", "genesis", "head", "forks", "lease"],
     provides: ["chain", "mempool", "mempoolView", "programs", "readable", "tree", "nullifiers"],
     run: ({ core, watchedStore: store, forks: { headers }, ...parts }) =>
       createNodeChain(core, { ...parts, store, headers }),
@@ -132,10 +134,11 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .step({
     name: "peers",
-    needs: ["core", "database", "mempool", "mempoolView", "chain", "genesis", "key", "forks"],
+    needs: ["core", "database", "mempool", "mempoolView", "chain", "genesis", "key", "forks", "lease"],
     provides: ["network"],
-    async run({ core, ...parts }) {
-      const network = await createNodeNetwork(core, parts);
+    async run({ core, lease, ...parts }) {
+      const mayAccept = (): boolean => core.config.role !== "standby" && lease?.isHeld() !== false;
+      const network = await createNodeNetwork(core, { ...parts, mayAccept });
       core.lifecycle.setDormant(network.book.isEmpty());
       return { network };
     },
@@ -234,7 +237,11 @@ export const bootTable = BootTable.of<BootBeginning>()
     provides: ["omniPort"],
     async run({ core, key, genesis, network, chainServices }) {
       const { config, addresses } = core;
-      const services = listInternalServices({ peer: network.service, chain: chainServices.nodes });
+      // A standby has the key of the node that writes: to other nodes it is nobody.
+      const services =
+        core.config.role === "standby"
+          ? []
+          : listInternalServices({ peer: network.service, chain: chainServices.nodes });
       const omniPort = await openInternalPort(core, { services, key, genesis });
       const made = `${config.omniTls ? "https" : "http"}://${new URL(addresses.connectionString).hostname}:${omniPort}`;
       addresses.omniUrl = network.nameEndpoint(config.omniUrl ?? made);
@@ -246,10 +253,13 @@ export const bootTable = BootTable.of<BootBeginning>()
   .elsewhere({ name: "l2ps", reason: reportedElsewhere, whenDormant: "run" })
   .part({
     name: "block making",
-    needs: ["core", "genesis", "chain", "chainHealth", "key", "network", "forks"],
+    needs: ["core", "genesis", "chain", "chainHealth", "key", "network", "forks", "lease"],
     provides: [],
-    run: ({ core, network: { isSynced, whyUnknown }, forks: { whyStopped }, ...parts }) =>
-      sealIfAlone(core, { ...parts, isSynced, whyUnknown, whyStopped }),
+    run: ({ core, network: { isSynced, whyUnknown }, forks: { whyStopped }, lease, ...parts }) =>
+      sealIfAlone(core, {
+        ...{ ...parts, whyUnknown, whyStopped },
+        isSynced: () => lease?.isHeld() !== false && isSynced(),
+      }),
   })
   .step({
     name: "main_loop",
@@ -257,6 +267,13 @@ export const bootTable = BootTable.of<BootBeginning>()
     provides: [],
     whenDormant: "wait",
     run: ({ network }) => network.start(),
+  })
+  .part({
+    name: "standby",
+    needs: ["core", "database", "key"],
+    provides: ["turn"],
+    run: ({ core, ...parts }): Standby | Promise<Standby> =>
+      core.config.role === "standby" ? standBy(core, parts) : { turn: undefined },
   })
   .part({
     name: "watchers of health",

@@ -17,6 +17,7 @@ import type { Database } from "../db/database.js";
 import { type SharedSubsystem, shareSubsystem } from "../health/shared-subsystem.js";
 import type { NodeCore } from "./core.js";
 import { watchNullifiers, watchPrograms, watchReadable, watchTree } from "./damage.js";
+import type { NodeLease } from "./lease.js";
 import { createCheckThreads } from "./check-threads.js";
 import { createEffects, type State, stateIn } from "./effects.js";
 import { repeat } from "../base/repeat.js";
@@ -57,6 +58,8 @@ export interface NodeChainParts {
   /** The newest block; undefined while there is none. */
   readonly head: ChainHead | undefined;
   readonly headers: SignedHeaders;
+  /** Undefined for a node that does not write. */
+  readonly lease: NodeLease | undefined;
 }
 
 /** What blocks change, as it is read. */
@@ -90,9 +93,9 @@ export async function createNodeChain(core: NodeCore, parts: NodeChainParts): Pr
     tree: watchTree(createTreeStore(database.read), damage),
     nullifiers: watchNullifiers(createNullifierStore(database.read), damage),
   };
-  return core.config.role === "reader"
-    ? { ...stored, readable, chain: createReaderChain(core, parts), mempool: undefined, mempoolView: parts.store }
-    : { ...(await createWriterChain(core, parts, stored)), readable };
+  return core.config.role === "writer"
+    ? { ...(await createWriterChain(core, parts, stored)), readable }
+    : { ...stored, readable, chain: createReaderChain(core, parts), mempool: undefined, mempoolView: parts.store };
 }
 
 async function createWriterChain(
@@ -150,6 +153,7 @@ async function createWriterChain(
       ),
     nowMs: Date.now,
   });
+  parts.lease?.renewBy(() => chain.confirm());
   return { chain, mempool, mempoolView: mempool, programs, tree, nullifiers };
 
   function forget(body: TransactionBody): void {

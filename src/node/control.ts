@@ -48,6 +48,9 @@ export async function openControl(
     reportableNames,
     onReport: (name, report) => takeReport(core, name, report),
     async addPeer(endpoint, identity) {
+      if (core.config.role === "standby") {
+        throw new Failure("STATE_NOT_READY", "This node stands by and has no peers; add it to the node that writes.");
+      }
       const added = await network.addPeer(endpoint, identity);
       log.info({ subsystem: "omni" }, `The operator added the peer ${added}`);
       // Before the operator is told, so that what he asks next is answered by a node that is awake.

@@ -44,7 +44,7 @@ export function watchStore<State>(store: ChainStore<State>, damage: DamageWatch)
     blockOf: (hash) => damage.read(`transaction ${hash}`, () => store.blockOf(hash)),
     fate: (hash) => damage.read(`what became of transaction ${hash}`, () => store.fate(hash)),
     lastNonce: (sender) => damage.read(`the last nonce of ${sender}`, () => store.lastNonce(sender), lacks),
-    write: (work) => damage.run("what a block touches", () => store.write(work)),
+    write: (newest, work) => damage.run("what a block touches", () => store.write(newest, work)),
   };
 }
 

@@ -28,21 +28,24 @@ export interface NodeBook {
   readonly save: () => Promise<void>;
 }
 
-/** Opens the address book. */
+/** Opens the address book. That of a standby is empty: another node with its key is in the network. */
 export async function openBook(
   { config }: NodeCore,
   { database, ownIdentity }: { readonly database: Database; readonly ownIdentity: string },
 ): Promise<NodeBook> {
   const policy: EndpointPolicy = { tls: config.omniTls, allowPrivate: config.allowPrivatePeers };
   const store = createPeerStore(database);
+  const isNobody = config.role === "standby";
+  const stored = isNobody ? [] : await store.load();
+  const named = isNobody || config.peersFile === undefined ? [] : await readPeersFile(config.peersFile);
   const book = createPeerBook({
     ownIdentity,
     // Those of the file are what the file says today.
-    stored: (await store.load()).map((peer) => (peer.origin === "file" ? { ...peer, origin: "handshake" } : peer)),
+    stored: stored.map((peer) => (peer.origin === "file" ? { ...peer, origin: "handshake" } : peer)),
     intervalMs: config.loopIntervalMs,
     nowMs: Date.now,
   });
-  for (const { url, identity } of config.peersFile === undefined ? [] : await readPeersFile(config.peersFile)) {
+  for (const { url, identity } of named) {
     book.add(parseFileEntry(url, policy), "file", identity);
   }
   const save = createBookSaver(book, store);

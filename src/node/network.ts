@@ -39,6 +39,8 @@ export interface NodeNetworkParts {
   readonly genesis: Genesis | undefined;
   readonly key: NodeKey;
   readonly forks: Forks;
+  /** Whether its role and its lease let it take transactions. */
+  readonly mayAccept: () => boolean;
 }
 
 /** The network of a node. */
@@ -115,6 +117,7 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
 
   function isAccepting(): boolean {
     return (
+      parts.mayAccept() &&
       core.progress.state().complete &&
       !lifecycle.isStopping() &&
       isSynced() &&

@@ -5,6 +5,7 @@ import type { Logger } from "../base/log.js";
 import { StartAborted, StartError } from "../base/start-error.js";
 import { codename, version } from "../base/version.js";
 import type { Chain } from "../chain/chain.js";
+import type { HeldLease } from "../chain/writer-lease-store.js";
 import type { Config } from "../config/config.js";
 import type { OverloadBounds } from "../edge/overload.js";
 import type { ProcessErrors } from "../health/process-errors.js";
@@ -37,6 +38,9 @@ export interface RunningNode {
   readonly chain: Chain;
   /** How far it is behind its peers, while it catches up. */
   syncProgress(): SyncProgress | undefined;
+  /** Of a node that stands by: the lease, once it is its turn to write; undefined when it stops without. */
+  readonly turn: Promise<HeldLease | undefined> | undefined;
+  readonly role: Config["role"];
   /** Answers a request that a server of HTTP/1.1 of somebody else took, as the RPC port would. */
   readonly handle: RequestListener;
   readonly log: Logger;
@@ -59,6 +63,8 @@ export interface StartOptions {
   readonly signal?: AbortSignal;
   /** Is given what makes the node read files again that may have changed; it may be called at any time from then on. */
   readonly onReload?: (reload: () => void) => void;
+  /** A lease of the database that was taken for this node; without it a writer takes one itself. */
+  readonly taken?: HeldLease;
 }
 
 /**
@@ -68,7 +74,7 @@ export interface StartOptions {
  */
 export async function startNode(
   config: Config,
-  { processErrors, overload, signal, onReload }: StartOptions,
+  { processErrors, overload, signal, onReload, taken }: StartOptions,
 ): Promise<RunningNode> {
   const core = createNodeCore({ config, processErrors, overload, wake }, countSteps(bootTable.rows));
   const { lifecycle, progress, subsystems, stops } = core;
@@ -96,7 +102,7 @@ export async function startNode(
     if (signal?.aborted === true) {
       beginStop();
     }
-    booted = await boot.run({ core });
+    booted = await boot.run({ core, taken });
   } catch (error) {
     const isAborted = lifecycle.isStopping();
     // What cannot be ended is in the log; why the start ended is what its caller asks for.
@@ -110,7 +116,7 @@ export async function startNode(
   }
   core.bus.on("peerVerified", () => void wake());
   void wake();
-  core.log.info({ public: true }, `Node ${version} "${codename}" is up${lifecycle.isDormant() ? ", dormant" : ""}`);
+  core.log.info({ public: true }, `Node ${version} "${codename}" is up${stateOf(core)}`);
   const trouble = commentTrouble();
   if (trouble !== undefined) {
     core.warn("rpc", `Descriptions of the interface are without comments: ${trouble}`);
@@ -131,8 +137,15 @@ export async function startNode(
   }
 }
 
+function stateOf({ config, lifecycle }: NodeCore): string {
+  if (config.role === "standby") {
+    return " and stands by";
+  }
+  return lifecycle.isDormant() ? ", dormant" : "";
+}
+
 function describeNode(core: NodeCore, booted: Booted, stop: () => Promise<void>): RunningNode {
-  const { key, network, chain, rpcPort, handle, omniPort, controlPort } = booted;
+  const { key, network, chain, rpcPort, handle, omniPort, controlPort, turn } = booted;
   return {
     rpcUrl: core.addresses.rpcUrl,
     publicKey: key.publicKey,
@@ -145,6 +158,8 @@ function describeNode(core: NodeCore, booted: Booted, stop: () => Promise<void>)
     mainLoop: network.mainLoop,
     chain,
     syncProgress: () => network.syncProgress(),
+    turn,
+    role: core.config.role,
     handle,
     log: core.log,
     stop,

@@ -26,7 +26,10 @@ test("the first line on stdout says where the node listens", async (t) => {
     "0",
     ...quiet,
   ]);
-  t.deepEqual(ready, { event: "ready", rpc: `http://127.0.0.1:${port}`, ports: { rpc: port, omni: ready.ports.omni } });
+  t.deepEqual(ready, {
+    ...{ event: "ready", role: "writer", rpc: `http://127.0.0.1:${port}` },
+    ports: { rpc: port, omni: ready.ports.omni },
+  });
   t.is((await ask(port, "/version")).status, 200);
   t.is((await stat(join(dir, "identity.key"))).mode & 0o777, 0o600);
   child.kill("SIGINT");
@@ -136,7 +139,7 @@ test("a variable that is no option is refused; those that other commands read ar
     "gatehouse: The environment has the variable GATEHOUSE_RPC_PROT, which is no option; did you mean GATEHOUSE_RPC_PORT.\n",
   );
   const { stderr: next } = await runCliProcess(["start", "--role", "author"], { env: others });
-  t.is(next, 'gatehouse: --role must be writer or reader, not "author".\n');
+  t.is(next, 'gatehouse: --role must be writer, reader or standby, not "author".\n');
 });
 
 test("a database that another node made, or that is none, is refused in one sentence", async (t) => {

@@ -20,7 +20,7 @@ test("what has a default is there, what has none may be missing, and all have th
     readonly dataDir: Same<Config["dataDir"], string>;
     readonly genesisFile: Same<Config["genesisFile"], string | undefined>;
     readonly omniTls: Same<Config["omniTls"], boolean>;
-    readonly role: Same<Config["role"], "writer" | "reader">;
+    readonly role: Same<Config["role"], "writer" | "reader" | "standby">;
     readonly notaryKeys: Same<Config["notaryKeys"], readonly string[]>;
   } = {
     rpcPort: true,
@@ -65,7 +65,7 @@ test("a setting has the name of its option, and takes what the configuration fil
   const same: {
     readonly port: Same<Settings["rpc-port"], number | string | undefined>;
     readonly list: Same<Settings["trusted-proxies"], string | readonly string[] | undefined>;
-    readonly word: Same<Settings["role"], "writer" | "reader" | undefined>;
+    readonly word: Same<Settings["role"], "writer" | "reader" | "standby" | undefined>;
     readonly rule: Same<Settings["omni-tls"], "on" | "off" | undefined>;
     readonly toggle: Same<Settings["json"], boolean | "true" | "false" | undefined>;
   } = { port: true, list: true, word: true, rule: true, toggle: true };

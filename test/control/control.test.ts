@@ -105,7 +105,10 @@ test("the socket and the token are the owner's alone; a second node in the same 
   for (const name of ["control.sock", "control.token"]) {
     t.is((await stat(join(dir, name))).mode & 0o777, 0o600, name);
   }
-  await t.throwsAsync(startTestNode(t, {}, dir), { message: /Another node runs with .*control\.sock; stop it/ });
+  const elsewhere = `sqlite:${join(dir, "other.sqlite")}`;
+  await t.throwsAsync(startTestNode(t, { database: elsewhere }, dir), {
+    message: /Another node runs with .*control\.sock; stop it/,
+  });
   t.is((await health(node)).status, "dormant");
   await node.stop();
   // And after it has gone the directory is free.

@@ -10,6 +10,7 @@ import { testPrograms } from "./stores/programs.js";
 import { testQueries } from "./stores/queries.js";
 import { testSenders } from "./stores/senders.js";
 import { testTree } from "./stores/tree.js";
+import { testWriterLease } from "./stores/writer-lease.js";
 
 const engines = await prepareEngines();
 test.after.always(() => engines.stop());
@@ -25,6 +26,7 @@ for (const engine of engines.names) {
     testTree,
     testNullifiers,
     testPeers,
+    testWriterLease,
   ]) {
     declare(engine, (t) => engines.open(t, engine));
   }

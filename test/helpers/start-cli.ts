@@ -11,7 +11,12 @@ export const noWord = "--no-word";
 export interface RunningCli {
   readonly child: ChildProcess;
   /** The first line on stdout, parsed. */
-  readonly ready: { readonly event: string; readonly rpc: string; readonly ports: Record<string, number> };
+  readonly ready: {
+    readonly event: string;
+    readonly role: string;
+    readonly rpc: string;
+    readonly ports: Record<string, number>;
+  };
   readonly port: number;
   readonly stdout: () => string;
   readonly stderr: () => string;

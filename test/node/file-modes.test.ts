@@ -50,6 +50,7 @@ for (const mask of ["000", "777"]) {
       "control.sock": "600",
       "control.token": "600",
       "gatehouse.sqlite": "600",
+      "gatehouse.sqlite-lock": "600",
       "gatehouse.sqlite-mempool": "600",
       "gatehouse.sqlite-mempool-shm": "600",
       "gatehouse.sqlite-mempool-wal": "600",

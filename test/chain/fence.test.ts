@@ -1,0 +1,176 @@
+/** The fence around what a node stores, with two nodes at once, and a commit whose answer is lost. */
+import test from "ava";
+import { setImmediate } from "node:timers/promises";
+import { markDatabaseTrouble } from "../../src/base/database-trouble.js";
+import { createChain } from "../../src/chain/chain.js";
+import { createChainStore } from "../../src/chain/chain-store.js";
+import { createFence, noFence } from "../../src/chain/fence-store.js";
+import { FencedError } from "../../src/chain/fenced-error.js";
+import { createWriterLeaseStore } from "../../src/chain/writer-lease-store.js";
+import type { Database } from "../../src/db/database.js";
+import { migrate } from "../../src/db/migrate.js";
+import { openDatabase } from "../../src/db/open.js";
+import { type State, stateIn } from "../../src/node/effects.js";
+import { effectsOn, openTestMempool } from "../helpers/chain.js";
+import { prepareEngines } from "../helpers/databases.js";
+import { genesisOf } from "../helpers/genesis.js";
+import { testKey } from "../helpers/keys.js";
+import type { Teardown } from "../helpers/teardown.js";
+import { createPublic, signTransaction, testNetwork } from "../helpers/transactions.js";
+
+const [authority, alice] = [testKey(1), testKey(2)];
+
+const engines = await prepareEngines();
+test.after.always(() => engines.stop());
+
+const genesis = {
+  ...{ text: genesisOf(authority), hash: testNetwork, authorities: [authority.publicKey] },
+  ...{ followers: [], writers: [], timestampMs: 0 },
+};
+const place = { host: "a host", machine: "a machine", pid: 7, identity: authority.publicKey };
+
+/** Two nodes with connections of their own to one database. */
+async function openTwice(t: Teardown, engine: (typeof engines.names)[number]): Promise<[Database, Database]> {
+  const url = await engines.createUrl(t, engine);
+  const open = async (): Promise<Database> => {
+    const database = await openDatabase(url);
+    t.teardown(() => database.close());
+    return database;
+  };
+  const both: [Database, Database] = [await open(), await open()];
+  await migrate(both[0]);
+  return both;
+}
+
+for (const engine of engines.names) {
+  test(`${engine}: a block that is stored although its answer is lost is the newest one, and the next comes after it`, async (t) => {
+    const database = await engines.open(t, engine);
+    const store = createChainStore(database, stateIn);
+    await store.insertGenesis(genesis);
+    const mempool = await openTestMempool(store);
+    let isLost = false;
+    const applied: bigint[] = [];
+    const chain = createChain<State>({
+      ...{ mempool, genesis, head: await store.head(), effects: effectsOn(database, genesis.authorities) },
+      store: {
+        ...store,
+        async write(newest, work) {
+          const result = await store.write(newest, work);
+          if (isLost) {
+            isLost = false;
+            const error = new Error("Connection terminated");
+            markDatabaseTrouble(error);
+            throw error;
+          }
+          return result;
+        },
+      },
+      onApplied: ({ header }) => applied.push(header.number),
+      ...{ onUnexpected: () => undefined, nowMs: Date.now },
+    });
+    await chain.submit(signTransaction(alice, 1, createPublic("a", "{}")));
+    isLost = true;
+    await t.throwsAsync(chain.seal(authority), { message: "Connection terminated" });
+    await chain.submit(signTransaction(alice, 2, createPublic("b", "{}")));
+    const { block } = await chain.seal(authority);
+    t.is(block?.header.number, 2n);
+    t.deepEqual(applied, [1n, 2n]);
+    t.is(block?.transactions.length, 1, "what the first has is not in the second");
+    t.is(mempool.stats().count, 0);
+    await chain.confirm();
+  });
+
+  test(`${engine}: a node whose newest block is another one than the database's stores nothing`, async (t) => {
+    const database = await engines.open(t, engine);
+    const store = createChainStore(database, stateIn);
+    await store.insertGenesis(genesis);
+    const head = (await store.head())!;
+    for (const [known, message] of [
+      [
+        { ...head, number: 3n, hash: "0x3" },
+        /^The newest block in the database is 0, and this node has made or applied 3 /,
+      ],
+      [{ ...head, hash: "0x0" }, /^The newest block in the database is 0, and this node has made or applied 0 /],
+    ] as const) {
+      let hasRun = false;
+      const work = (): Promise<void> => {
+        hasRun = true;
+        return Promise.resolve();
+      };
+      const error = await t.throwsAsync(store.write(known, work), { instanceOf: FencedError, message });
+      t.is(error.reason, "newest");
+      t.false(hasRun);
+    }
+    await database.write.run((sql) => sql("blocks").delete());
+    await t.throwsAsync(
+      store.write(head, () => Promise.resolve()),
+      { message: /^The database has no block, and/ },
+    );
+  });
+
+  test(`${engine}: nobody takes the lease while a block or a transaction is being stored, and who has lost it stores neither`, async (t) => {
+    const [mine, theirs] = await openTwice(t, engine);
+    const lease = createWriterLeaseStore(theirs);
+    const held = { holder: "one", epoch: (await lease.take(await lease.read(), { ...place, holder: "one" }))! };
+    const outcomes: (string | undefined)[] = [];
+    const files =
+      engine === "sqlite" ? { lock: () => Promise.resolve(true), lost: () => Promise.resolve(undefined) } : undefined;
+    const fence = createFence({ held, files, onOutcome: (trouble) => outcomes.push(trouble?.reason) });
+    await lease.release(held);
+
+    const tryToTake = async (): Promise<number | undefined> =>
+      await lease.take(await lease.read(), { ...place, holder: "two" }).catch(() => undefined);
+    await mine.transaction((db) =>
+      fence.blocks(db, async () => {
+        t.is(await tryToTake(), undefined);
+      }),
+    );
+    t.deepEqual(outcomes, [undefined]);
+    await lease.release(held);
+    if (engine === "postgresql") {
+      await mine.mempool.transaction((db) =>
+        fence.mempool(db, async () => {
+          t.is(await tryToTake(), undefined);
+          // A block is stored meanwhile.
+          await mine.transaction((other) => fence.blocks(other, () => setImmediate(undefined)));
+        }),
+      );
+      await lease.release(held);
+    }
+    t.is(await tryToTake(), held.epoch + 1);
+    outcomes.length = 0;
+    const work = (): Promise<void> => Promise.reject(new Error("it ran"));
+    await t.throwsAsync(
+      mine.transaction((db) => fence.blocks(db, work)),
+      { instanceOf: FencedError, message: /^Another node writes to the database now/ },
+    );
+    if (engine === "postgresql") {
+      await t.throwsAsync(
+        mine.mempool.transaction((db) => fence.mempool(db, work)),
+        { instanceOf: FencedError },
+      );
+    }
+    t.deepEqual(new Set(outcomes), new Set(["lease"]));
+    await theirs.write.run((sql) => sql("writer_lease").update({ holder: "nobody", epoch: 0 }));
+    await t.throwsAsync(
+      mine.transaction((db) => fence.blocks(db, work)),
+      { message: /^The database has gone back: its lease is that of take-over 0, and this node's of 1\./ },
+    );
+  });
+}
+
+test("a file that is lost while something is stored takes it back", async (t) => {
+  const database = await engines.open(t, "sqlite");
+  const lease = createWriterLeaseStore(database);
+  const held = { holder: "one", epoch: (await lease.take(await lease.read(), { ...place, holder: "one" }))! };
+  let lost: string | undefined;
+  const files = { lock: () => Promise.resolve(true), lost: () => Promise.resolve(lost) };
+  const store = createChainStore(database, stateIn, createFence({ held, files, onOutcome: () => undefined }));
+  lost = "/somewhere/gatehouse.sqlite";
+  const error = await t.throwsAsync(store.insertGenesis(genesis), { instanceOf: FencedError });
+  t.is(error.reason, "files");
+  t.false(error.message.includes("/somewhere"), "strangers are not told the path");
+  lost = undefined;
+  t.is(await createChainStore(database, stateIn, noFence).head(), undefined);
+  await store.insertGenesis(genesis);
+});

@@ -1,0 +1,316 @@
+/** Nodes that stand by, as processes over a real PostgreSQL: they take over from one that is stopped, killed or frozen. */
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
+import { describeBlock } from "../../src/chain/transaction.js";
+import { sha256 } from "../../src/base/hash.js";
+import { StartError } from "../../src/base/start-error.js";
+import { openDatabase } from "../../src/db/open.js";
+import { testKey } from "../helpers/keys.js";
+import { ask, askJson } from "../helpers/plain-client.js";
+import { type PostgresServer, startPostgres } from "../helpers/postgres-server.js";
+import { readFailure } from "../helpers/rpc-clients.js";
+import { type RunningCli, startCli } from "../helpers/start-cli.js";
+import { authorityDirectory } from "../helpers/start-member.js";
+import { controlTransport, startTestNode } from "../helpers/start-node.js";
+import type { Teardown } from "../helpers/teardown.js";
+import { createPublic, signTransaction } from "../helpers/transactions.js";
+import { eventually, until } from "../helpers/until.js";
+import { testUnless } from "../helpers/when.js";
+
+const [authority, alice, stranger] = [testKey(1), testKey(2), testKey(3)];
+const started = await startPostgres();
+const testPostgres = testUnless(typeof started === "string" ? started : undefined);
+const postgres = started as PostgresServer;
+testPostgres.after(() => postgres.remove());
+
+const free = ["--host", "127.0.0.1", "--rpc-port", "0", "--omni-port", "0", "--log-level", "info", "--recover"];
+
+/** A node of the authority's as a process, in a directory of its own. */
+async function startRole(t: Teardown, database: string, role: "writer" | "standby", ...more: string[]) {
+  const dir = await authorityDirectory(t, authority);
+  const genesis = role === "writer" ? ["--genesis", join(dir, "genesis.json")] : [];
+  const args = ["start", "--data-dir", dir, "--database", database, "--role", role, ...genesis, ...free, ...more];
+  const running = await startCli(t, args);
+  return { ...running, dir, client: clientOf(running.ready.rpc) };
+}
+
+function clientOf(rpcUrl: string) {
+  return createClient(ChainService, createGrpcTransport({ baseUrl: rpcUrl }));
+}
+type Client = ReturnType<typeof clientOf>;
+
+const nthOf = (nonce: number, sender = alice) =>
+  signTransaction(sender, nonce, createPublic(`p${nonce}`, `{"n":${nonce}}`));
+
+async function isIncluded(client: Client, hash: string): Promise<boolean> {
+  return (await client.getTransaction({ hash })).status === TransactionStatus.INCLUDED;
+}
+
+/** Submits, and waits for the block. */
+async function include(client: Client, nonce: number): Promise<void> {
+  const transaction = nthOf(nonce);
+  await client.submitTransaction({ transaction });
+  await until(() => isIncluded(client, sha256(transaction.body)));
+}
+
+/** The lines that a process has said on stdout. */
+function readyLines({ stdout }: Pick<RunningCli, "stdout">): RunningCli["ready"][] {
+  return stdout()
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as RunningCli["ready"]);
+}
+
+/** Resolves when a standby writes. */
+async function hasTakenOver(standby: RunningCli): Promise<void> {
+  await until(() => readyLines(standby).length === 2, "it takes over");
+}
+
+interface Health {
+  readonly status: string;
+  readonly accepting: boolean;
+  readonly dormant: boolean;
+  readonly subsystems: {
+    readonly chain: {
+      readonly status: string;
+      readonly lastError: { readonly message: string } | null;
+      readonly extra?: { readonly reason: string };
+    };
+  };
+}
+
+testPostgres.serial("a standby reads, says what it is, and is nobody in the network", async (t) => {
+  const database = await postgres.createDatabase();
+  const writer = await startRole(t, database, "writer");
+  const standby = await startRole(t, database, "standby", "--peers", "examples/peers.json");
+  t.is(writer.ready.role, "writer");
+  t.is(standby.ready.role, "standby");
+  await include(writer.client, 1);
+  await until(async () => (await standby.client.getHead({})).number === 1n);
+  const health = await askJson<Health>(standby.port, "/health");
+  t.like(health, { accepting: false, dormant: true });
+  t.is(health.subsystems.chain.status, "ready");
+  t.regex(health.subsystems.chain.extra!.reason, /^It stands by/);
+  const refused = readFailure(await t.throwsAsync(standby.client.submitTransaction({ transaction: nthOf(2) })));
+  t.is(refused.reason, "STATE_NOT_READY");
+  const control = createClient(ControlService, controlTransport(join(standby.dir, "control.sock")));
+  const noPeer = readFailure(await t.throwsAsync(control.addPeer({ endpoint: "https://192.0.2.1:1" })));
+  t.is(noPeer.reason, "STATE_NOT_READY");
+  t.deepEqual(await askJson(standby.port, "/peerlist"), []);
+
+  standby.child.kill("SIGTERM");
+  t.is(await standby.ended, 0);
+  t.is(readyLines(standby).length, 1);
+  await include(writer.client, 2);
+});
+
+testPostgres.serial("a standby of another key, without one, or over a file is refused", async (t) => {
+  const database = await postgres.createDatabase();
+  const dir = await authorityDirectory(t, authority);
+  await (await startTestNode(t, { database, genesis: "genesis.json" }, dir)).stop();
+  const flags = { database, role: "standby", recover: true };
+  await t.throwsAsync(startTestNode(t, flags, await authorityDirectory(t, stranger)), {
+    instanceOf: StartError,
+    message: `The database belongs to the node ${authority.publicKey}; this key is ${stranger.publicKey}. Restore the key from the backup.`,
+  });
+  await t.throwsAsync(startTestNode(t, flags), {
+    message: /whose key is not at .* Restore the key from the backup\.$/,
+  });
+  await t.throwsAsync(startTestNode(t, { role: "standby" }), { message: /^A standby needs PostgreSQL/ });
+  const opened = await openDatabase(database);
+  t.teardown(() => opened.close());
+  await opened.write.runAll((sql) => [
+    sql.raw("CREATE ROLE only_reads LOGIN PASSWORD 'reads'"),
+    sql.raw("GRANT SELECT ON ALL TABLES IN SCHEMA public TO only_reads"),
+  ]);
+  const readOnly = Object.assign(new URL(database), { username: "only_reads", password: "reads" }).href;
+  await t.throwsAsync(startTestNode(t, { ...flags, database: readOnly }, dir), {
+    message: /^A standby must be allowed to write to the database: permission denied for table writer_lease\.$/,
+  });
+});
+
+testPostgres.serial(
+  "a writer that is stopped hands over at once; the standby has its ports before and after",
+  async (t) => {
+    const database = await postgres.createDatabase();
+    const writer = await startRole(t, database, "writer");
+    const standby = await startRole(
+      t,
+      database,
+      "standby",
+      "--control-port",
+      "0",
+      "--metrics-enabled",
+      "--metrics-port",
+      "0",
+    );
+    const metricsPort = async (): Promise<number> =>
+      (await askJson<{ ports: { metrics: { actual: number } } }>(standby.port, "/health")).ports.metrics.actual;
+    const before = await metricsPort();
+    await include(writer.client, 1);
+    writer.child.kill("SIGTERM");
+    t.is(await writer.ended, 0);
+    await hasTakenOver(standby);
+    const [first, second] = readyLines(standby);
+    t.deepEqual(second, { ...first!, role: "writer" });
+    t.is(await metricsPort(), before);
+    await include(standby.client, 2);
+    const health = await askJson<Health>(standby.port, "/health");
+    t.true(health.accepting);
+    t.is(health.subsystems.chain.extra, undefined);
+    const refused = await t.throwsAsync(startRole(t, database, "writer"));
+    t.regex(refused.message, new RegExp(`process ${standby.child.pid} on .* writes to this database`));
+    standby.child.kill("SIGTERM");
+    t.is(await standby.ended, 0);
+  },
+);
+
+testPostgres.serial("a frozen writer is replaced, and when it goes on it writes nothing and says so", async (t) => {
+  const url = await postgres.createDatabase();
+  const writer = await startRole(t, url, "writer");
+  const standby = await startRole(t, url, "standby");
+  await include(writer.client, 1);
+  // Frozen while it makes blocks, so that it may be in the middle of one.
+  const load = Array.from({ length: 40 }, (_, i) =>
+    writer.client.submitTransaction({ transaction: nthOf(1, testKey(10 + i)) }),
+  );
+  load.forEach((one) => void one.catch(() => undefined));
+  await Promise.race(load);
+  writer.child.kill("SIGSTOP");
+  await hasTakenOver(standby);
+  await include(standby.client, 100);
+  const pending = standby.client.submitTransaction({ transaction: nthOf(101) });
+
+  writer.child.kill("SIGCONT");
+  await pending;
+  await eventually("the old writer is fenced", async () => (await ask(writer.port, "/health")).status === 503);
+  const health = await askJson<Health>(writer.port, "/health");
+  t.is(health.subsystems.chain.status, "failed");
+  t.is(
+    health.subsystems.chain.lastError?.message,
+    "Another node writes to the database now; this one makes, applies and takes nothing any more.",
+  );
+  t.false(health.accepting);
+  const refused = readFailure(await t.throwsAsync(writer.client.submitTransaction({ transaction: nthOf(200) })));
+  t.is(refused.reason, "DATABASE_UNAVAILABLE");
+  for (const one of load) {
+    const told = await one.catch(() => undefined);
+    if (told !== undefined) {
+      await until(() => isIncluded(standby.client, told.hash), "what the old writer told of is in a block");
+    }
+  }
+  await include(standby.client, 102);
+  await checkBlocks(url);
+  t.is((await askJson<Health>(writer.port, "/health")).status, "failing", "for good");
+  writer.child.kill("SIGTERM");
+  t.is(await writer.ended, 0, writer.stderr());
+  await include(standby.client, 103);
+});
+
+/** Each number is there once, on top of the one before. */
+async function checkBlocks(url: string): Promise<void> {
+  const database = await openDatabase(url);
+  try {
+    const rows = await database.read.rows<{ number: number; hash: string; previous_hash: string | null }>((sql) =>
+      sql("blocks").orderBy("number").select("number", "hash", "previous_hash"),
+    );
+    for (const [i, { number, previous_hash }] of rows.entries()) {
+      if (number !== i || previous_hash !== (rows[i - 1]?.hash ?? null)) {
+        throw new Error(`Block ${number} is not on top of the one before.`);
+      }
+    }
+  } finally {
+    await database.close();
+  }
+}
+
+testPostgres.serial(
+  "killed under load again and again, a writer is replaced and nothing that was told of is lost",
+  async (t) => {
+    const url = await postgres.createDatabase();
+    let writer = await startRole(t, url, "writer");
+    const told: string[] = [];
+    let nonce = 0;
+    for (let round = 0; round < 3; round++) {
+      const standby = await startRole(t, url, "standby");
+      const enough = told.length + 60;
+      const { client, child } = writer;
+      let isOver = false;
+      const senders = [10, 11, 12].map(async (sender) => {
+        while (!isOver) {
+          nonce++;
+          await client.submitTransaction({ transaction: nthOf(nonce, testKey(sender)) }).then(
+            ({ hash }) => told.push(hash),
+            () => (isOver = true),
+          );
+        }
+      });
+      await until(() => told.length >= enough);
+      await sleep(60 * round);
+      child.kill("SIGKILL");
+      await Promise.all([writer.ended, ...senders]);
+      await hasTakenOver(standby);
+      writer = standby;
+    }
+    for (const hash of told) {
+      await until(async () => {
+        const { status } = await writer.client.getTransaction({ hash });
+        t.true(status === TransactionStatus.INCLUDED || status === TransactionStatus.PENDING);
+        return status === TransactionStatus.INCLUDED;
+      });
+    }
+    await checkBlocks(url);
+    const seen = new Set<string>();
+    for await (const { block } of writer.client.listBlocks({ fromNumber: 1n })) {
+      for (const hash of describeBlock(block!).transactionHashes) {
+        t.false(seen.has(hash), "once");
+        seen.add(hash);
+      }
+    }
+    t.deepEqual(
+      told.filter((hash) => !seen.has(hash)),
+      [],
+    );
+    t.log(`${told.length} transactions told of`);
+  },
+);
+
+testPostgres.serial("a writer of another machine that is gone is waited for, and the log says how long", async (t) => {
+  const url = await postgres.createDatabase();
+  const first = await startRole(t, url, "writer");
+  await include(first.client, 1);
+  const database = await openDatabase(url);
+  t.teardown(() => database.close());
+  first.child.kill("SIGKILL");
+  await first.ended;
+  // For longer than a busy machine takes to start a process.
+  const longer = `${database.read.dialect.nowMs} + 25000`;
+  await database.write.run((sql) =>
+    sql("writer_lease").update({ machine: "another", host: "elsewhere", until_ms: sql.raw(longer) }),
+  );
+  const second = await startRole(t, url, "writer");
+  t.regex(
+    second.stderr(),
+    /process \d+ on elsewhere, since .*, had the database and is silent; its lease runs out in \d+ s/,
+  );
+  await include(second.client, 2);
+});
+
+testPostgres.serial("SIGTERM while a standby takes over ends it, and leaves the database to others", async (t) => {
+  const url = await postgres.createDatabase();
+  const writer = await startRole(t, url, "writer");
+  const standbys = await Promise.all([1, 2].map(() => startRole(t, url, "standby")));
+  writer.child.kill("SIGTERM");
+  t.is(await writer.ended, 0);
+  const isTakingOver = (one: RunningCli): boolean => one.stderr().includes("takes over and writes");
+  await until(() => standbys.some(isTakingOver));
+  const [taker, other] = isTakingOver(standbys[0]!) ? [standbys[0]!, standbys[1]!] : [standbys[1]!, standbys[0]!];
+  taker.child.kill("SIGTERM");
+  t.is(await taker.ended, 0, taker.stderr());
+  await hasTakenOver(other);
+  await include(other.client, 1);
+});
