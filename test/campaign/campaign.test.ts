@@ -6,10 +6,10 @@ import { writeReport } from "../../campaign/report.js";
 import type { FaultKind } from "../../campaign/settings.js";
 import { temporaryDirectory } from "../helpers/teardown.js";
 
-const kinds: readonly FaultKind[] =
-  process.platform === "linux" ? ["kill", "stop", "pause", "cut"] : ["kill", "stop", "pause"];
+/** Where one of them cannot be made, it is left out, and the log says why. */
+const kinds: readonly FaultKind[] = ["kill", "stop", "pause", "cut", "power"];
 
-test("killed, stopped, frozen and cut off, a network keeps what it has acknowledged", async (t) => {
+test("killed, stopped, frozen, cut off and without power, a network keeps what it has acknowledged", async (t) => {
   t.timeout(600_000, "a loaded machine");
   const seed = Number(process.env["CAMPAIGN_SEED"] ?? randomInt(1, 1_000_000));
   t.log(`CAMPAIGN_SEED=${seed}`);
@@ -22,8 +22,9 @@ test("killed, stopped, frozen and cut off, a network keeps what it has acknowled
   t.is(result.endedEarly, undefined);
   t.deepEqual(
     result.rounds.flatMap(({ faults }) => faults.map(({ kind }) => kind)),
-    kinds,
+    kinds.filter((kind) => !(kind in result.skipped)),
   );
+  t.log(result.skipped);
   t.true(result.counts.included > 0);
   t.true(result.calm.count > 0);
   const circumstances = { commit: "abc", date: "2026-01-01", node: "v20", cpu: "one", cores: 2, command: "again" };
