@@ -32,7 +32,9 @@ export async function compareDatabases({ network, model }: Stage, senders: reado
   for (const { index, name } of nodes) {
     const database = await openDatabase(databases.urlOf(index));
     try {
-      states.push(await readState(database, everything));
+      const lines = await readState(database, everything);
+      // It is the newest id, and PostgreSQL leaves some out when its server is killed.
+      states.push(lines.filter((line) => !line.startsWith("programs: ")));
       if (databases.engine === "sqlite") {
         const [found] = await database.read.rows<{ integrity_check: string }>((sql) =>
           sql.raw("PRAGMA integrity_check"),
