@@ -17,6 +17,8 @@ export interface BookRecords {
   recordRefusal(endpoint: string, reason: string): void;
   /** The peer sent what it should not have. */
   distrust(endpoint: string, reason: string): void;
+  /** The peer sent nothing, which may be the wire's fault: others have a chance before it is asked again. */
+  pause(endpoint: string, reason: string): void;
 }
 
 export interface BookRecordsParts {
@@ -29,6 +31,7 @@ export interface BookRecordsParts {
 
 const firstDistrustMs = 60_000;
 const longestDistrustMs = 3_600_000;
+const pausedMs = 10_000;
 
 export function createBookRecords({ entries, identities, intervalMs, nowMs }: BookRecordsParts): BookRecords {
   function change(endpoint: string, how: (entry: BookEntry, now: number) => Partial<BookEntry>): void {
@@ -86,6 +89,12 @@ export function createBookRecords({ entries, identities, intervalMs, nowMs }: Bo
       change(endpoint, ({ offences }, now) => ({
         offences: offences + 1,
         distrustedUntilMs: now + Math.min(longestDistrustMs, firstDistrustMs * 2 ** Math.min(offences, 10)),
+        message,
+      })),
+
+    pause: (endpoint, message) =>
+      change(endpoint, ({ distrustedUntilMs }, now) => ({
+        distrustedUntilMs: Math.max(distrustedUntilMs, now + pausedMs),
         message,
       })),
   };

@@ -31,9 +31,9 @@ export interface DownloadParts {
   readonly onBlock: () => void;
 }
 
-/** Why a peer is left: it is slow, it does not answer, or it broke its word. */
+/** Why a peer is left: it is slow, it does not answer, it sends nothing, or it broke its word. */
 export interface Left {
-  readonly cause: "slow" | "unreachable" | "dishonest";
+  readonly cause: "slow" | "unreachable" | "silent" | "dishonest";
   readonly reason: string;
 }
 
@@ -55,12 +55,12 @@ export function createDownload({ chain, blocks, stallMs, nowMs, hasOther, onBloc
         return undefined;
       }
       if (next === "stalled") {
-        return { cause: "dishonest", reason: `It sent no block for ${stallMs / 1000} s.` };
+        return { cause: "silent", reason: `It sent no block for ${stallMs / 1000} s.` };
       }
       if (next.done === true) {
         return chain.head()! >= promised
           ? undefined
-          : { cause: "dishonest", reason: `It has not sent block ${promised}, which it said it has.` };
+          : { cause: "silent", reason: `It has not sent block ${promised}, which it said it has.` };
       }
       if (next.value === undefined) {
         throw new Failure("INVALID_REQUEST", "It sent a message without a block.");

@@ -20,7 +20,7 @@ export interface SyncProgress {
 }
 
 export interface SyncParts extends Omit<DownloadParts, "hasOther" | "onBlock"> {
-  readonly book: Pick<PeerBook, "believed" | "highestBlock" | "distrust" | "recordFailure">;
+  readonly book: Pick<PeerBook, "believed" | "highestBlock" | "distrust" | "pause" | "recordFailure">;
   /** Hears of trouble that is none of a peer's. */
   readonly onError: (error: unknown) => void;
   /** Hears that it has caught up, or can go no further. */
@@ -121,6 +121,8 @@ function recordLeft({ book, onLeft }: SyncParts, endpoint: string, { cause, reas
   onLeft(endpoint, reason);
   if (cause === "dishonest") {
     book.distrust(endpoint, reason);
+  } else if (cause === "silent") {
+    book.pause(endpoint, reason);
   } else if (cause === "unreachable") {
     book.recordFailure(endpoint);
   }

@@ -152,6 +152,23 @@ test("who sent what he should not have is not believed for a while, longer each 
   t.like(book.list()[0], { verification: { message: undefined }, status: { ready: true } });
 });
 
+test("who sent nothing is asked again soon, however often that was", (t) => {
+  const { clock, book, prove } = setUp();
+  book.add(endpoint(1), "file");
+  prove(1);
+  for (let time = 0; time < 5; time++) {
+    book.pause(endpoint(1), "It sent no block for 10 s.");
+    t.deepEqual(book.believed(), []);
+    t.like(book.list()[0], { verification: { status: true, message: "It sent no block for 10 s." } });
+    clock.nowMs += 10_000;
+    t.is(book.believed().length, 1);
+  }
+  book.distrust(endpoint(1), "It lied.");
+  book.pause(endpoint(1), "It sent no block for 10 s.");
+  clock.nowMs += 59_999;
+  t.deepEqual(book.believed(), [], "a pause ends no distrust");
+});
+
 test("the newest block is that of those who are believed, at any moment", (t) => {
   const { clock, book, prove } = setUp();
   t.is(book.highestBlock(), undefined);
