@@ -47,8 +47,10 @@ export interface Chain {
   /**
    * Makes a block of what is pending, if anything is, and applies it. Rejects when that fails; then the next try is made
    * with fewer transactions, unless it is the database that is in trouble.
+   *
+   * @param timeMs its time, unless that of the block before is later; now, when left out.
    */
-  seal(key: SealingKey): Promise<Made>;
+  seal(key: SealingKey, timeMs?: number): Promise<Made>;
 }
 
 /** Builds the chain. */
@@ -126,9 +128,9 @@ export function createChain<State>(parts: ChainParts<State>): Chain {
       });
     },
 
-    seal: (key) =>
+    seal: (key, timeMs = nowMs()) =>
       inTurn(async () => {
-        const made = await makeBlock(key, needHead());
+        const made = await makeBlock(key, needHead(), timeMs);
         const { block, rejected } = made;
         if (block !== undefined) {
           follow(block);

@@ -14,7 +14,7 @@ import { openDatabase } from "../db/open.js";
 import { createNodeAttestation } from "./attestation.js";
 import { BootTable } from "./boot-table.js";
 import { createChainServices } from "./chain-services.js";
-import { createNodeChain, sealIfAlone, watchChainHealth } from "./chain.js";
+import { createNodeChain, watchChainHealth } from "./chain.js";
 import { openControl } from "./control.js";
 import type { NodeCore } from "./core.js";
 import { createNodeEdge } from "./edge.js";
@@ -23,6 +23,7 @@ import { watchForks } from "./forks.js";
 import { createNodeHealth } from "./health.js";
 import { openInternalPort, openMcpPort, openMetricsPort, openRpcPort } from "./listeners.js";
 import { createNodeNetwork } from "./network.js";
+import { makeBlocks } from "./sealing.js";
 import { createServices, listInternalServices } from "./services.js";
 import { openTls } from "./tls.js";
 
@@ -114,7 +115,7 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .step({
     name: "peers",
-    needs: ["core", "database", "mempool", "mempoolView", "chain", "genesis", "key", "forks"],
+    needs: ["core", "database", "mempool", "mempoolView", "chain", "genesis", "key", "forks", "chainHealth"],
     provides: ["network"],
     async run({ core, ...parts }) {
       const network = await createNodeNetwork(core, parts);
@@ -229,8 +230,8 @@ export const bootTable = BootTable.of<BootBeginning>()
     name: "block making",
     needs: ["core", "genesis", "chain", "chainHealth", "key", "network", "forks"],
     provides: [],
-    run: ({ core, network: { isSynced, whyUnknown }, forks: { whyStopped }, ...parts }) =>
-      sealIfAlone(core, { ...parts, isSynced, whyUnknown, whyStopped }),
+    run: ({ core, network: { isSynced, whyUnknown, showClock }, forks: { whyStopped }, ...parts }) =>
+      makeBlocks(core, { ...parts, isSynced, whyUnknown, whyStopped, showClock }),
   })
   .step({
     name: "main_loop",

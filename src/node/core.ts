@@ -7,6 +7,7 @@ import type { OverloadBounds } from "../edge/overload.js";
 import { type BootProgress, createBootProgress } from "../health/boot-progress.js";
 import type { ProcessErrors } from "../health/process-errors.js";
 import { createSubsystems, type SubsystemName, type Subsystems, type SubsystemState } from "../health/subsystems.js";
+import { createNodeClock, type NodeClock } from "./clock.js";
 import type { NodeBus, NodeEvents } from "./events.js";
 import { createTroubleLog } from "../base/trouble-log.js";
 import { createLifecycle, type Lifecycle } from "./lifecycle.js";
@@ -27,6 +28,7 @@ export interface NodeCore {
   readonly overload: OverloadBounds | undefined;
   readonly bus: NodeBus;
   readonly lifecycle: Lifecycle;
+  readonly clock: NodeClock;
   readonly onStop: OnStop;
   readonly stops: Stops;
   /** Where this node is reached; each is empty until its port is bound. */
@@ -71,6 +73,7 @@ export function createNodeCore(
     progress: createBootProgress(steps, subsystems),
     bus: createBus<NodeEvents>((event, error) => log.error({ err: error }, `A listener to ${event} failed`)),
     lifecycle: createLifecycle(),
+    clock: createNodeClock(),
     onStop: stops.add,
     stops,
     addresses: { rpcUrl: "", connectionString: "", omniUrl: "" },

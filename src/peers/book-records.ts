@@ -28,7 +28,7 @@ export interface BookRecordsParts {
 }
 
 const firstDistrustMs = 60_000;
-const longestDistrustMs = 3_600_000;
+export const longestDistrustMs = 3_600_000;
 
 export function createBookRecords({ entries, identities, intervalMs, nowMs }: BookRecordsParts): BookRecords {
   function change(endpoint: string, how: (entry: BookEntry, now: number) => Partial<BookEntry>): void {
@@ -69,12 +69,13 @@ export function createBookRecords({ entries, identities, intervalMs, nowMs }: Bo
         recordRefusal(endpoint, refusal);
         return refusal;
       }
-      const { identity, connectionString, announced, status } = proven;
+      const { identity, connectionString, announced, instanceId, status } = proven;
       identities.moveTo(endpoint, identity);
       change(endpoint, (_, now) => ({
         identity,
         connectionString,
         announced,
+        instanceId,
         ...answered(status, entry, now),
         verifiedMs: now,
         handshaken: true,
