@@ -18,10 +18,20 @@ export interface WatchParts {
   readonly chainHealth: SharedSubsystem;
 }
 
-/** Compares clocks from now on. Gives what shows whether a time, now when it is left out, is too far ahead, and says why. */
+/** What the watch over the clock needs beside. */
+export interface ClockWatchParts extends WatchParts {
+  readonly siteOf: (endpoint: string) => string;
+  /** No block that this node makes is of an earlier time. */
+  readonly earliestMs: () => number;
+}
+
+/**
+ * Compares clocks from now on. Gives what shows whether a block of a time, now when it is left out, would be too far ahead,
+ * and says why.
+ */
 export function watchClock(
   { clock }: NodeCore,
-  { book, genesis, chainHealth, siteOf }: WatchParts & { readonly siteOf: (endpoint: string) => string },
+  { book, genesis, chainHealth, siteOf, earliestMs }: ClockWatchParts,
 ): (timeMs?: number) => string | undefined {
   const listed = new Set([...(genesis?.authorities ?? []), ...(genesis?.followers ?? [])]);
   clock.compareWith(
@@ -32,8 +42,8 @@ export function watchClock(
       monotonicMs: () => performance.now(),
     }),
   );
-  return (timeMs) => {
-    const trouble = clock.whyAhead(timeMs);
+  return (timeMs = Date.now()) => {
+    const trouble = clock.whyAhead(Math.max(timeMs, earliestMs()));
     chainHealth.tell("clock", trouble);
     return trouble;
   };
@@ -90,7 +100,9 @@ export function watchKeys(
     await keys.look();
   }
 
-  const looks = repeat(look, lookEveryMs, (error) => log.warn({ subsystem: "omni", err: error }, "A look at keys failed"));
+  const looks = repeat(look, lookEveryMs, (error) =>
+    log.warn({ subsystem: "omni", err: error }, "A look at keys failed"),
+  );
   onStop("the watch over keys", () => looks.stop());
   return (endpoint) => keys.met(endpoint);
 }

@@ -99,7 +99,10 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
   const { self, dialer, readStatus, sync, onStatus } = nodeSync;
   const doubles = createDoubles(Date.now);
   const meet = watchKeys(core, { self, client, book, genesis, chainHealth, doubles });
-  const showClock = watchClock(core, { book, genesis, siteOf, chainHealth });
+  const showClock = watchClock(core, {
+    ...{ book, genesis, siteOf, chainHealth },
+    earliestMs: () => (isAuthority ? Number(chain.head()?.timestampMs ?? 0) : 0),
+  });
   const whyNobody = (): string | undefined =>
     isAuthority && authorities.length > 1 && !hasConsensus() ? describeNoConsensus(authorities.length) : undefined;
   const isRelaying = isWriter && !isAuthority;

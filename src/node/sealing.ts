@@ -24,7 +24,7 @@ export interface SealingParts {
   readonly whyUnknown: () => string | undefined;
   /** Why this node must not make blocks any more. */
   readonly whyStopped: () => string | undefined;
-  /** Shows whether a time is too far ahead of the peers' clocks, and says why. */
+  /** Shows whether a block of this time would be too far ahead of the peers' clocks, and says why. */
   readonly showClock: (timeMs: number) => string | undefined;
 }
 
@@ -64,9 +64,10 @@ function sealAlone({ log, onStop, subsystems }: NodeCore, parts: SealingParts): 
   async function seal(): Promise<Made | undefined> {
     // The time that is looked at is the one that is signed.
     const timeMs = Date.now();
-    const isInTime = showClock(Math.max(timeMs, Number(chain.head()!.timestampMs))) === undefined;
-    showWaiting(whyUnknown());
-    return isInTime && whyStopped() === undefined && isSynced() ? await chain.seal(key, timeMs) : undefined;
+    const isInTime = showClock(timeMs) === undefined;
+    const isAllowed = isInTime && whyStopped() === undefined;
+    showWaiting(isAllowed ? whyUnknown() : undefined);
+    return isAllowed && isSynced() ? await chain.seal(key, timeMs) : undefined;
   }
 
   const troubles = createTroubleLog({
