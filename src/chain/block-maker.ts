@@ -28,7 +28,7 @@ export interface BlockMakerParts<State> extends BlockParts<State> {
 export function createBlockMaker<State>(
   parts: BlockMakerParts<State>,
   rules: ChainRules,
-): (key: SealingKey, head: ChainHead) => Promise<Made> {
+): (key: SealingKey, head: ChainHead, timeMs: number) => Promise<Made> {
   const { mempool, onUnexpected } = parts;
   let most = maxBlockTransactions;
 
@@ -40,14 +40,14 @@ export function createBlockMaker<State>(
     return candidates;
   }
 
-  return async (key, head) => {
+  return async (key, head, timeMs) => {
     const candidates = await takeCandidates();
     const [first, ...others] = candidates;
     if (first === undefined) {
       return { block: undefined, rejected: new Map(), deferredCount: 0 };
     }
     try {
-      const made = await makeNext(key, head, { candidates, rules }, parts);
+      const made = await makeNext(key, head, { candidates, rules, timeMs }, parts);
       most = Math.min(2 * most, maxBlockTransactions);
       return made;
     } catch (error) {

@@ -37,8 +37,8 @@ export interface SealingKey {
 /** Bounds of a block that this node makes. */
 export const maxBlockTransactions = 1_000;
 export const maxBlockBytes = 3 * 1024 * 1024;
-/** How far a block may be ahead of this node's clock. */
-const maxAheadMs = 60_000;
+/** How far a block may be ahead of the clock of who applies it. */
+export const maxAheadMs = 60_000;
 
 /**
  * Applies a block whose signatures were verified.
@@ -92,23 +92,30 @@ export interface Made {
   readonly deferredCount: number;
 }
 
+/** What a block is made of. */
+export interface Making {
+  /** In the order in which they have their turn. */
+  readonly candidates: readonly Transaction[];
+  readonly rules: ChainRules;
+  /** Its time, unless that of the block before is later. */
+  readonly timeMs: number;
+}
+
 /**
  * Makes a block of transactions, and applies it. Whatever one of them throws is its own rejection, unless the database
  * is in trouble.
- *
- * @param candidates in the order in which they have their turn.
  */
 export async function makeNext<State>(
   key: SealingKey,
   before: ChainHead,
-  { candidates, rules }: { readonly candidates: readonly Transaction[]; readonly rules: ChainRules },
+  { candidates, rules, timeMs }: Making,
   parts: BlockParts<State>,
 ): Promise<Made> {
-  const { store, effects, nowMs } = parts;
+  const { store, effects } = parts;
   const header = {
     number: before.number + 1n,
     previousHash: before.hash,
-    timestampMs: BigInt(Math.max(nowMs(), Number(before.timestampMs))),
+    timestampMs: BigInt(Math.max(timeMs, Number(before.timestampMs))),
     proposer: key.publicKey,
     genesisHash: before.genesisHash,
   };

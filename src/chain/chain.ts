@@ -49,8 +49,10 @@ export interface Chain {
   /**
    * Makes a block of what is pending, if anything is, and applies it. Rejects when that fails; then the next try is made
    * with fewer transactions, unless it is the database that is in trouble.
+   *
+   * @param timeMs its time, unless that of the block before is later; now, when left out.
    */
-  seal(key: SealingKey): Promise<Made>;
+  seal(key: SealingKey, timeMs?: number): Promise<Made>;
 }
 
 /** A chain that this node writes. */
@@ -161,9 +163,9 @@ export function createChain<State>(parts: ChainParts<State>): WrittenChain {
       });
     },
 
-    seal: (key) =>
+    seal: (key, timeMs = nowMs()) =>
       inTurn(async () => {
-        const made = await makeBlock(key, needHead());
+        const made = await makeBlock(key, needHead(), timeMs);
         const { block, rejected } = made;
         if (block !== undefined) {
           follow(block);

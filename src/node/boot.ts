@@ -11,7 +11,7 @@ import { readGenesisFile } from "../config/genesis-file.js";
 import { createNodeAttestation } from "./attestation.js";
 import { BootTable } from "./boot-table.js";
 import { createChainServices } from "./chain-services.js";
-import { createNodeChain, sealIfAlone, watchChainHealth } from "./chain.js";
+import { createNodeChain, watchChainHealth } from "./chain.js";
 import { openControl } from "./control.js";
 import type { NodeCore } from "./core.js";
 import { createNodeEdge } from "./edge.js";
@@ -23,6 +23,7 @@ import { createNodeHealth } from "./health.js";
 import { type NodeLease, openLease } from "./lease.js";
 import { openInternalPort, openMcpPort, openMetricsPort, openRpcPort } from "./listeners.js";
 import { createNodeNetwork } from "./network.js";
+import { makeBlocks } from "./sealing.js";
 import { createServices, listInternalServices } from "./services.js";
 import { type Standby, standBy } from "./standby.js";
 import { openTls } from "./tls.js";
@@ -134,7 +135,7 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .step({
     name: "peers",
-    needs: ["core", "database", "mempool", "mempoolView", "chain", "genesis", "key", "forks", "lease"],
+    needs: ["core", "database", "mempool", "mempoolView", "chain", "genesis", "key", "forks", "chainHealth", "lease"],
     provides: ["network"],
     async run({ core, lease, ...parts }) {
       const mayAccept = (): boolean => core.config.role !== "standby" && lease?.isHeld() !== false;
@@ -255,9 +256,9 @@ export const bootTable = BootTable.of<BootBeginning>()
     name: "block making",
     needs: ["core", "genesis", "chain", "chainHealth", "key", "network", "forks", "lease"],
     provides: [],
-    run: ({ core, network: { isSynced, whyUnknown }, forks: { whyStopped }, lease, ...parts }) =>
-      sealIfAlone(core, {
-        ...{ ...parts, whyUnknown, whyStopped },
+    run: ({ core, network: { isSynced, whyUnknown, showClock }, forks: { whyStopped }, lease, ...parts }) =>
+      makeBlocks(core, {
+        ...{ ...parts, whyUnknown, whyStopped, showClock },
         isSynced: () => lease?.isHeld() !== false && isSynced(),
       }),
   })

@@ -3,11 +3,9 @@
  * what it keeps in memory is old; a reader keeps nothing.
  */
 import type { TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import type { Made, SealingKey } from "../chain/blocks.js";
 import { type Chain, createChain, headerOf } from "../chain/chain.js";
 import { createChainReader } from "../chain/chain-reader.js";
 import type { Genesis } from "../chain/genesis.js";
-import { createSealer } from "../chain/sealer.js";
 import type { SignedHeaders } from "../chain/signed-headers.js";
 import { type Mempool, openMempool } from "../chain/mempool.js";
 import type { ChainHead, ChainStore, MempoolStore, MempoolView } from "../chain/store.js";
@@ -43,10 +41,6 @@ const followEveryMs = 500;
 const retryWriteEveryMs = 1_000;
 /** How long somebody else's lock may keep writes out before the database counts as one that takes none. */
 const lockedForMs = 5_000;
-/** How often a sealing node looks for pending transactions. */
-const sealEveryMs = 250;
-/** How long it may get nowhere before that is a failure. */
-const stuckAfterMs = 10_000;
 /** How often expired transactions are taken out of the mempool. */
 const sweepEveryMs = 1_000;
 
@@ -171,7 +165,7 @@ async function createWriterChain(
 
 /** Opens the mempool, and sweeps it from now on. */
 async function openNodeMempool(
-  { config, log, onStop }: NodeCore,
+  { clock, config, log, onStop }: NodeCore,
   store: ChainStore<State>,
   genesis: Genesis | undefined,
 ): Promise<Mempool> {
@@ -198,7 +192,9 @@ async function openNodeMempool(
     nowMs: Date.now,
     onError,
   });
-  const sweeps = repeat(() => mempool.sweep(), sweepEveryMs, onError);
+  // By a clock that is wrong nothing has expired.
+  const sweep = async (): Promise<void> => (clock.whyAhead() === undefined ? mempool.sweep() : undefined);
+  const sweeps = repeat(sweep, sweepEveryMs, onError);
   onStop("the sweeping of the mempool", () => sweeps.stop());
   return mempool;
 }
@@ -259,68 +255,6 @@ export function watchChainHealth({ subsystems, bus, log }: NodeCore): SharedSubs
   });
   bus.on("consensusReported", ({ failure }) => shared.tell("consensus", failure));
   return shared;
-}
-
-/** What block making needs beside the core. */
-export interface SealingParts {
-  readonly genesis: Genesis | undefined;
-  readonly chain: Chain;
-  readonly key: SealingKey;
-  readonly chainHealth: SharedSubsystem;
-  /** The node is at the newest block that it knows of. */
-  readonly isSynced: () => boolean;
-  /** Why this node does not know yet whether there is a newer block; undefined once it does. */
-  readonly whyUnknown: () => string | undefined;
-  /** Why this node must not make blocks any more. */
-  readonly whyStopped: () => string | undefined;
-}
-
-/** Makes blocks from now on, if this node alone may: its key is the genesis's single authority. */
-export function sealIfAlone(
-  { config, log, onStop, subsystems }: NodeCore,
-  { genesis, chain, key, chainHealth, isSynced, whyUnknown, whyStopped }: SealingParts,
-): void {
-  let waitsFor: string | undefined;
-
-  /** Shows what block making waits for, and says so once. */
-  function showWaiting(reason: string | undefined): void {
-    subsystems.set("chain", { extra: { reason } });
-    if (reason !== undefined && waitsFor === undefined) {
-      log.warn({ subsystem: "chain" }, reason);
-    }
-    waitsFor = reason;
-  }
-
-  async function seal(): Promise<Made | undefined> {
-    showWaiting(whyUnknown());
-    return whyStopped() === undefined && isSynced() ? await chain.seal(key) : undefined;
-  }
-
-  const [authority, ...others] = genesis?.authorities ?? [];
-  const isAlone = authority === key.publicKey && others.length === 0;
-  if (config.role === "writer" && chain.head() !== undefined && isAlone) {
-    const troubles = createTroubleLog({
-      log,
-      fields: { subsystem: "chain" },
-      message: "A block could not be made; it is tried again",
-      over: "Blocks are made again",
-    });
-    const sealer = createSealer({
-      async seal() {
-        const made = await seal();
-        if (made?.block !== undefined) {
-          troubles.well();
-        }
-        return made;
-      },
-      pauseMs: sealEveryMs,
-      stuckAfterMs,
-      nowMs: Date.now,
-      onError: (error) => troubles.failed(error),
-      onStuck: (trouble) => chainHealth.tell("block making", trouble),
-    });
-    onStop("the making of blocks", () => sealer.stop());
-  }
 }
 
 /**

@@ -8,6 +8,7 @@ import type { OverloadBounds } from "../edge/overload.js";
 import { type BootProgress, createBootProgress } from "../health/boot-progress.js";
 import type { ProcessErrors } from "../health/process-errors.js";
 import { createSubsystems, type SubsystemName, type Subsystems, type SubsystemState } from "../health/subsystems.js";
+import { createNodeClock, type NodeClock } from "./clock.js";
 import type { NodeBus, NodeEvents } from "./events.js";
 import { createTroubleLog } from "../base/trouble-log.js";
 import { createLifecycle, type Lifecycle } from "./lifecycle.js";
@@ -30,6 +31,7 @@ export interface NodeCore {
   /** What of the database is not what was stored. */
   readonly damage: DamageWatch;
   readonly lifecycle: Lifecycle;
+  readonly clock: NodeClock;
   readonly onStop: OnStop;
   readonly stops: Stops;
   /** Where this node is reached; each is empty until its port is bound. */
@@ -77,6 +79,7 @@ export function createNodeCore(
     bus,
     damage,
     lifecycle: createLifecycle(),
+    clock: createNodeClock(),
     onStop: stops.add,
     stops,
     addresses: { rpcUrl: "", connectionString: "", omniUrl: "" },

@@ -44,7 +44,7 @@ export function createNodeLoop({ config, subsystems, lifecycle }: NodeCore, part
   return createMainLoop({
     ...parts,
     intervalMs: config.loopIntervalMs,
-    nowMs: Date.now,
+    nowMs: () => performance.now(),
     onLife(death) {
       if (death === undefined) {
         subsystems.set("main_loop", { status: SubsystemStatus.READY });

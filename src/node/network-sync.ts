@@ -1,4 +1,6 @@
 /** How a node keeps up with others: who it says it is, whom it dials, and how it gets and announces blocks. */
+import { LRUCache } from "lru-cache";
+import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { NodeKey } from "../base/node-key.js";
 import { sha256 } from "../base/hash.js";
@@ -11,6 +13,7 @@ import { createAnnounce } from "../peers/announce.js";
 import { createPeerClient, type PeerClient } from "../peers/client.js";
 import { createDialer, type Dialer } from "../peers/dialer.js";
 import { resolveEndpoint } from "../peers/endpoint.js";
+import { networkOf } from "../peers/ip-address.js";
 import type { LoopTask } from "../peers/main-loop.js";
 import type { Self } from "../peers/node-info.js";
 import { isOperators, provenIdentity } from "../peers/peer.js";
@@ -28,11 +31,20 @@ export const peerDeadlineMs = 2_000;
 const stallMs = 10_000;
 /** How long a peer that told of a new block waits for word that it has arrived. */
 const catchUpWithinMs = 1_000;
+/** Endpoints of which it is remembered where they were found: more than the address book holds. */
+const maxSites = 4_096;
 /** Most peers that are asked in one tick; of more, each has its turn. */
 const maxAskedPerTick = 100;
 
+/** Calls peers, and knows where each was found: an address, or a /64 of IPv6. */
+export interface NodeClient {
+  readonly client: PeerClient;
+  readonly siteOf: (endpoint: string) => string;
+}
+
 /** Calls peers, at the addresses that the policy lets it call; what the operator named may be private. */
-export function connectPeers({ config, onStop }: NodeCore, key: NodeKey, { book, policy, pace }: NodeBook): PeerClient {
+export function connectPeers({ config, onStop }: NodeCore, key: NodeKey, { book, policy, pace }: NodeBook): NodeClient {
+  const sites = new LRUCache<string, string>({ max: maxSites });
   const client = createPeerClient({
     openChannel: createGrpcClient(config.omniTls ? key.tlsCredentials() : undefined),
     deadlineMs: peerDeadlineMs,
@@ -41,6 +53,7 @@ export function connectPeers({ config, onStop }: NodeCore, key: NodeKey, { book,
       const entry = book.get(endpoint);
       const isTrusted = entry !== undefined && isOperators(entry);
       const address = await resolveEndpoint(endpoint, isTrusted ? { ...policy, allowPrivate: true } : policy);
+      sites.set(endpoint, networkOf(address.ip));
       if (!isTrusted) {
         pace.countConnection(address.ip, entry?.verifiedMs !== undefined);
       }
@@ -48,7 +61,7 @@ export function connectPeers({ config, onStop }: NodeCore, key: NodeKey, { book,
     },
   });
   onStop("the calls to peers", () => client.close());
-  return client;
+  return { client, siteOf: (endpoint) => sites.get(endpoint) ?? endpoint };
 }
 
 /** What it is made of beside the core. */
@@ -59,6 +72,7 @@ export interface NodeSyncParts extends NodeBook {
   readonly forks: Forks;
   readonly client: PeerClient;
   readonly isAccepting: () => boolean;
+  readonly onKeyElsewhere: (endpoint: string) => void;
   readonly onTaskError: TaskErrors;
 }
 
@@ -76,7 +90,7 @@ export interface NodeSync {
 
 export function createNodeSync(core: NodeCore, parts: NodeSyncParts): NodeSync {
   const { config, bus, log } = core;
-  const { book, policy, pace, chain, genesis, forks, client, onTaskError } = parts;
+  const { book, policy, pace, chain, genesis, forks, client, onKeyElsewhere, onTaskError } = parts;
   const self = describeSelf(core, parts);
 
   /** Reads a header that a peer shows. Throws a Failure for one that its proposer has not signed. */
@@ -90,6 +104,7 @@ export function createNodeSync(core: NodeCore, parts: NodeSyncParts): NodeSync {
     readHeader: hearHeader,
     authorities: genesis?.authorities ?? [],
     genesisHash: genesis?.hash ?? "",
+    monotonicMs: () => performance.now(),
   });
   const dialer = createDialer({
     self,
@@ -99,6 +114,7 @@ export function createNodeSync(core: NodeCore, parts: NodeSyncParts): NodeSync {
     pace,
     readStatus,
     nowMs: Date.now,
+    onKeyElsewhere,
     onVerified(endpoint) {
       log.info({ subsystem: "omni", endpoint }, `The peer ${book.get(endpoint)?.identity} is verified at ${endpoint}`);
       bus.emit("peerVerified", { endpoint });
@@ -164,6 +180,7 @@ function describeSelf({ addresses }: NodeCore, { key, genesis, chain, forks, isA
     key,
     genesisHash: genesis?.hash,
     version,
+    instanceId: randomBytes(16),
     connectionString: () => addresses.connectionString,
     endpoint: () => addresses.omniUrl,
     status: () => {

@@ -8,7 +8,9 @@ import type { Genesis } from "../chain/genesis.js";
 import type { Mempool } from "../chain/mempool.js";
 import type { MempoolView } from "../chain/store.js";
 import type { Database } from "../db/database.js";
+import type { SharedSubsystem } from "../health/shared-subsystem.js";
 import { createChallenges } from "../peers/challenges.js";
+import { createDoubles } from "../peers/doubles.js";
 import type { MainLoop } from "../peers/main-loop.js";
 import type { PeerBook } from "../peers/peer-book.js";
 import { createPeerService } from "../peers/service.js";
@@ -28,6 +30,8 @@ import { createNodeLoop, createTaskErrors, reportProgress } from "./network-loop
 import { createNodeRelay, type NodeRelay } from "./network-relay.js";
 import { watchNewestBlock } from "./newest-block.js";
 import { createOriginOf } from "./origins.js";
+import { watchClock, watchKeys } from "./network-watches.js";
+import { describeNoConsensus } from "./sealing.js";
 import { connectPeers, createNodeSync, peerDeadlineMs } from "./network-sync.js";
 
 /** What the network of a node is made of, beside the core. */
@@ -41,6 +45,7 @@ export interface NodeNetworkParts {
   readonly forks: Forks;
   /** Whether its role and its lease let it take transactions. */
   readonly mayAccept: () => boolean;
+  readonly chainHealth: SharedSubsystem;
 }
 
 /** The network of a node. */
@@ -54,6 +59,10 @@ export interface NodeNetwork extends BookCommands, Pick<NodeRelay, "submit"> {
   readonly isSynced: () => boolean;
   /** Why a network's only authority does not know yet whether there is a newer block; undefined once it does. */
   readonly whyUnknown: () => string | undefined;
+  /**
+   * Shows whether a time, now when it is left out, is too far ahead of the peers' clocks, and says why.
+   */
+  readonly showClock: (timeMs?: number) => string | undefined;
   /** It is booted, synced and alive, and was not told to stop. */
   readonly isAccepting: () => boolean;
   /** Begins the loop, and whatever goes with it. */
@@ -74,7 +83,7 @@ export interface NodeNetwork extends BookCommands, Pick<NodeRelay, "submit"> {
 /** Builds the network; it does nothing before it is started. */
 export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts): Promise<NodeNetwork> {
   const { lifecycle } = core;
-  const { database, mempool, mempoolView, chain, genesis, key, forks } = parts;
+  const { database, mempool, mempoolView, chain, genesis, key, forks, chainHealth } = parts;
   const authorities = genesis?.authorities ?? [];
   const isAuthority = authorities.includes(key.publicKey);
   const isWriter = core.config.role === "writer";
@@ -84,20 +93,34 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
   const nodeBook = await openBook(core, { database, ownIdentity: key.publicKey });
   const { book, policy, pace, save } = nodeBook;
   const mayFollow = createMayFollow(core, { genesis, book });
-  const client = connectPeers(core, key, nodeBook);
+  const { client, siteOf } = connectPeers(core, key, nodeBook);
+  const onKeyElsewhere = (endpoint: string): void => meet(endpoint);
   const nodeSync = createNodeSync(core, {
-    ...{ ...nodeBook, chain, genesis, key, forks, client, isAccepting, onTaskError },
+    ...{ ...nodeBook, chain, genesis, key, forks, client, isAccepting, onKeyElsewhere, onTaskError },
   });
   const { self, dialer, readStatus, sync, onStatus } = nodeSync;
+  const doubles = createDoubles(Date.now);
+  const meet = watchKeys(core, { self, client, book, genesis, chainHealth, doubles });
+  const showClock = watchClock(core, {
+    ...{ book, genesis, siteOf, chainHealth },
+    earliestMs: () => (isAuthority ? Number(chain.head()?.timestampMs ?? 0) : 0),
+  });
+  const whyNobody = (): string | undefined =>
+    isAuthority && authorities.length > 1 && !hasConsensus() ? describeNoConsensus(authorities.length) : undefined;
   const isRelaying = isWriter && !isAuthority;
   const relay = createNodeRelay(core, {
     ...{ mempool, chain, book, client, authorities, mayFollow, isRelaying, hasConsensus, onTaskError },
     fate: (hash) => mempoolView.fate(hash),
-    whyRefused: forks.whyStopped,
+    whyRefused: () => forks.whyStopped() ?? core.clock.whyAhead() ?? whyNobody(),
     originOf: createOriginOf(core.config),
   });
   const mainLoop = createNodeLoop(core, {
-    tasks: [...nodeSync.tasks, ...relay.tasks, ...(isWriter ? [{ name: "address book", run: save }] : [])],
+    tasks: [
+      ...nodeSync.tasks,
+      ...relay.tasks,
+      ...(isWriter ? [{ name: "address book", run: save }] : []),
+      { name: "clock", run: () => void showClock() },
+    ],
     tickDeadlineMs: 2 * peerDeadlineMs,
     onTaskError,
   });
@@ -143,11 +166,12 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
     mainLoop,
     service: createPeerService({
       ...{ self, book, dialer, policy, pace, readStatus, onStatus, takeTransaction: relay.takeTransaction },
-      challenges: createChallenges(Date.now),
+      ...{ challenges: createChallenges(Date.now), doubles, onKeyElsewhere },
       onError: (error) => onTaskError("relay", error),
     }),
     isSynced,
     whyUnknown,
+    showClock,
     isAccepting,
     submit: relay.submit,
     start,

@@ -1,5 +1,6 @@
 /** The verified peers that answer and are believed, and how far they are. */
 import type { BookEntries } from "./book-entries.js";
+import { longestDistrustMs } from "./book-records.js";
 import type { BookEntry } from "./peer.js";
 
 export interface BelievedPeers {
@@ -14,7 +15,7 @@ export function createBelievedPeers(entries: BookEntries, nowMs: () => number): 
 
   const list = (): BookEntry[] => {
     const now = nowMs();
-    return entries.all().filter((entry) => entry.online && entry.handshaken && entry.distrustedUntilMs <= now);
+    return entries.all().filter((entry) => entry.online && entry.handshaken && !isDistrusted(entry, now));
   };
 
   return {
@@ -35,4 +36,9 @@ export function createBelievedPeers(entries: BookEntries, nowMs: () => number): 
       return highest.block;
     },
   };
+}
+
+/** A time further ahead than any is set was set before the clock went back. */
+function isDistrusted({ distrustedUntilMs }: BookEntry, now: number): boolean {
+  return distrustedUntilMs > now && distrustedUntilMs <= now + longestDistrustMs;
 }

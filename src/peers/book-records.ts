@@ -30,7 +30,7 @@ export interface BookRecordsParts {
 }
 
 const firstDistrustMs = 60_000;
-const longestDistrustMs = 3_600_000;
+export const longestDistrustMs = 3_600_000;
 const pausedMs = 10_000;
 
 export function createBookRecords({ entries, identities, intervalMs, nowMs }: BookRecordsParts): BookRecords {
@@ -72,12 +72,13 @@ export function createBookRecords({ entries, identities, intervalMs, nowMs }: Bo
         recordRefusal(endpoint, refusal);
         return refusal;
       }
-      const { identity, connectionString, announced, status } = proven;
+      const { identity, connectionString, announced, instanceId, status } = proven;
       identities.moveTo(endpoint, identity);
       change(endpoint, (_, now) => ({
         identity,
         connectionString,
         announced,
+        instanceId,
         ...answered(status, entry, now),
         verifiedMs: now,
         handshaken: true,

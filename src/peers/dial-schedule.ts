@@ -32,7 +32,7 @@ export function createDialSchedule({ entries, intervalMs, nowMs }: DialScheduleP
       .forEach(({ endpoint }) => entries.forget(endpoint));
     const due = entries
       .all()
-      .filter(({ nextTryMs, lastDialedMs }) => nextTryMs <= now && now - lastDialedMs >= intervalMs / 2)
+      .filter((entry) => isDue(entry, now, intervalMs))
       .sort((a, b) => a.lastDialedMs - b.lastDialedMs);
     const unverified = due.filter(isUnverified).slice(0, maxUnverifiedAtOnce);
     const known = due.filter((entry) => !isUnverified(entry)).slice(0, limit - unverified.length);
@@ -40,6 +40,12 @@ export function createDialSchedule({ entries, intervalMs, nowMs }: DialScheduleP
     endpoints.forEach((endpoint) => entries.markDialed(endpoint, now));
     return endpoints;
   };
+}
+
+/** Times that lie further ahead than any is set were set before the clock went back. */
+function isDue({ nextTryMs, lastDialedMs }: BookEntry, now: number, intervalMs: number): boolean {
+  const isTurn = nextTryMs <= now || nextTryMs > now + longestPauseMs;
+  return isTurn && (now - lastDialedMs >= intervalMs / 2 || lastDialedMs > now);
 }
 
 /** When a peer is tried again that failed so many times in a row: after one interval, then two, four, up to a minute. */

@@ -8,6 +8,7 @@ import { Failure } from "../rpc/errors.js";
 import type { Challenges } from "./challenges.js";
 import type { DialPace } from "./dial-pace.js";
 import type { Dialer } from "./dialer.js";
+import type { Doubles } from "./doubles.js";
 import { checkHost, parseConnectionString, parseEndpoint } from "./endpoint.js";
 import { callableEndpoint, maxGossipedPeers } from "./gossip.js";
 import type { HandshakeParts, ProvenPeer } from "./handshake.js";
@@ -20,6 +21,7 @@ export interface HandshakeResponderParts extends Omit<HandshakeParts, "client"> 
   readonly dialer: Pick<Dialer, "dial">;
   readonly pace: Pick<DialPace, "takeDialBack">;
   readonly challenges: Challenges;
+  readonly doubles: Pick<Doubles, "saw">;
   /** Hears that a verified peer said how far it is. */
   readonly onStatus: () => Promise<void>;
 }
@@ -120,7 +122,11 @@ function checkNodeInfo(
     throw new Failure("PERMISSION_DENIED", "The caller belongs to another network: its genesis differs.");
   }
   if (identity === self.key.publicKey) {
-    throw new Failure("PERMISSION_DENIED", "It is this node itself.");
+    if (self.instanceId.equals(nodeInfo.instanceId)) {
+      throw new Failure("PERMISSION_DENIED", "It is this node itself.");
+    }
+    parts.onKeyElsewhere(nodeInfo.endpoint);
+    throw new Failure("PERMISSION_DENIED", "Another process uses this node's own key.");
   }
   const announced = parseEndpoint(nodeInfo.endpoint, policy);
   if (announced === self.endpoint()) {
@@ -132,9 +138,13 @@ function checkNodeInfo(
   if (status === undefined) {
     throw new Failure("INVALID_REQUEST", "The caller does not say how far it is.");
   }
+  const instanceId = Buffer.from(nodeInfo.instanceId).toString("hex");
   const held = book.whyHeldElsewhere(identity, announced);
   if (held !== undefined) {
+    if (book.verified(identity)?.instanceId !== instanceId) {
+      parts.doubles.saw(identity, announced);
+    }
     throw new Failure("PERMISSION_DENIED", held);
   }
-  return { identity, connectionString, announced, status: readStatus(status) };
+  return { identity, connectionString, announced, instanceId, status: readStatus(status) };
 }

@@ -18,6 +18,8 @@ export interface ProvenPeer {
   readonly connectionString: string;
   /** The endpoint that it names itself by. */
   readonly announced: string;
+  /** Of its process, in hex. */
+  readonly instanceId: string;
   readonly status: ReadStatus;
 }
 
@@ -26,6 +28,8 @@ export interface HandshakeParts {
   readonly client: Pick<PeerClient, "call" | "identityOf">;
   readonly policy: EndpointPolicy;
   readonly readStatus: (status: Status) => ReadStatus;
+  /** Hears of another process that uses this node's own key, and of its endpoint. */
+  readonly onKeyElsewhere: (endpoint: string) => void;
 }
 
 /**
@@ -37,7 +41,7 @@ export interface HandshakeParts {
  * @throws Failure when it is not to be believed.
  */
 export async function shakeHands(
-  { self, client, policy, readStatus }: HandshakeParts,
+  { self, client, policy, readStatus, onKeyElsewhere }: HandshakeParts,
   endpoint: string,
   genesisHash: string,
 ): Promise<{ readonly proven: ProvenPeer; readonly peers: readonly KnownPeer[] }> {
@@ -46,7 +50,11 @@ export async function shakeHands(
     throw new Failure("PERMISSION_DENIED", "The peer belongs to another network: its genesis differs.");
   }
   if (client.identityOf(endpoint) === self.key.publicKey) {
-    throw new Failure("PERMISSION_DENIED", "It is this node itself.");
+    if (self.instanceId.equals(asked.instanceId)) {
+      throw new Failure("PERMISSION_DENIED", "It is this node itself.");
+    }
+    // It refuses the handshake, and learns of this process by it.
+    onKeyElsewhere(endpoint);
   }
   const challenge = randomBytes(32);
   const response = await client.call(endpoint, PeerService.method.handshake, {
@@ -70,6 +78,7 @@ export async function shakeHands(
       identity,
       connectionString: parseConnectionString(nodeInfo.connectionString),
       announced: parseEndpoint(nodeInfo.endpoint, policy),
+      instanceId: Buffer.from(nodeInfo.instanceId).toString("hex"),
       status: readStatus(status),
     };
   }

@@ -20,6 +20,8 @@ export interface Self {
   /** Hash of block 0; undefined while there is none, and then there are no handshakes. */
   readonly genesisHash: string | undefined;
   readonly version: string;
+  /** Random bytes of this process. */
+  readonly instanceId: Buffer;
   /** Where clients reach it. */
   connectionString(): string;
   /** Where nodes reach it. */
@@ -54,6 +56,7 @@ export function signNodeInfo(
       endpoint: self.endpoint(),
       status: self.status(),
       version: self.version,
+      instanceId: self.instanceId,
     }),
   );
   return { nodeInfo, signature: self.key.sign(Buffer.concat([signedPrefix, nodeInfo])) };

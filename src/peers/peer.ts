@@ -49,6 +49,10 @@ export interface BookEntry extends StoredPeer {
   readonly online: boolean;
   readonly accepting: boolean;
   readonly head: Head | undefined;
+  /** What its clock showed, less this process's own that nobody sets; undefined while it has not said. */
+  readonly clockOffsetMs: number | undefined;
+  /** Of the process that shook hands last, in hex; another one where it was started again. */
+  readonly instanceId: string | undefined;
   /** A handshake with it succeeded since this process began, and nothing has gone wrong since. */
   readonly handshaken: boolean;
   /** Why it is not verified, or not believed. */
@@ -81,6 +85,8 @@ export function entryOf(peer: StoredPeer): BookEntry {
     online: false,
     accepting: false,
     head: undefined,
+    clockOffsetMs: undefined,
+    instanceId: undefined,
     handshaken: false,
     message: undefined,
     distrustedUntilMs: 0,
@@ -90,8 +96,8 @@ export function entryOf(peer: StoredPeer): BookEntry {
 }
 
 /** What changes when a peer has answered. */
-export function seen({ head, accepting }: ReadStatus, now: number) {
-  return { head, accepting, online: true, lastSeenMs: now, failures: 0, nextTryMs: 0 };
+export function seen({ head, accepting, clockOffsetMs }: ReadStatus, now: number) {
+  return { head, accepting, clockOffsetMs, online: true, lastSeenMs: now, failures: 0, nextTryMs: 0 };
 }
 
 /** The operator named it. */

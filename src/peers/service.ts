@@ -3,7 +3,9 @@ import type { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { Failure } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
 import { maxGossipedPeers } from "./gossip.js";
+import type { Doubles } from "./doubles.js";
 import { createHandshakeResponder, type HandshakeResponderParts } from "./handshake-responder.js";
+import type { BookEntry } from "./peer.js";
 import { createRelayReceiver, type RelayReceiverParts } from "./relay-receiver.js";
 
 export interface PeerServiceParts extends HandshakeResponderParts, RelayReceiverParts {
@@ -12,10 +14,11 @@ export interface PeerServiceParts extends HandshakeResponderParts, RelayReceiver
    * takes long, so that the answer says how far it is then.
    */
   readonly onStatus: () => Promise<void>;
+  readonly doubles: Doubles;
 }
 
 export function createPeerService(parts: PeerServiceParts): Implementation<typeof PeerService> {
-  const { self, book, challenges, readStatus, onStatus } = parts;
+  const { self, book, challenges, doubles, readStatus, onStatus } = parts;
   const handshakes = createHandshakeResponder(parts);
   const takeRelayed = createRelayReceiver(parts);
 
@@ -26,8 +29,18 @@ export function createPeerService(parts: PeerServiceParts): Implementation<typeo
     return self.genesisHash;
   }
 
+  /** Some peers; first of all where else the caller's own key is used: it will ask there, and see. */
+  function gossipFor(known: BookEntry | undefined, identity = "", most: number) {
+    const endpoint = doubles.of(known);
+    const double = endpoint === undefined ? [] : [{ endpoint, identity }];
+    return [...double, ...book.sample(most - double.length, identity)];
+  }
+
   return {
-    getChallenge: () => ({ genesisHash: needGenesis(), challenge: challenges.make() }),
+    getChallenge: () => ({
+      ...{ genesisHash: needGenesis(), challenge: challenges.make() },
+      instanceId: self.instanceId,
+    }),
 
     handshake: (request, { caller }) => handshakes.respond(request, needGenesis(), caller.identity),
 
@@ -45,7 +58,7 @@ export function createPeerService(parts: PeerServiceParts): Implementation<typeo
       return {
         status: self.status(),
         knowsCaller: known !== undefined,
-        peers: maxPeers === 0 ? [] : book.sample(Math.min(maxPeers, maxGossipedPeers), caller.identity ?? ""),
+        peers: maxPeers === 0 ? [] : gossipFor(known, caller.identity, Math.min(maxPeers, maxGossipedPeers)),
       };
     },
 

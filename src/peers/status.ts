@@ -15,6 +15,8 @@ export interface Head {
 export interface ReadStatus {
   readonly head: Head;
   readonly accepting: boolean;
+  /** Its clock less this process's own that nobody sets, in milliseconds; undefined where it did not say. */
+  readonly clockOffsetMs?: number | undefined;
 }
 
 /** Reads, and remembers, the header of a block that its proposer signed. Throws a Failure for any other. */
@@ -28,6 +30,8 @@ export interface StatusReaderParts {
   readonly readHeader: ReadHeader;
   readonly authorities: readonly string[];
   readonly genesisHash: string;
+  /** A clock that nobody sets. */
+  readonly monotonicMs: () => number;
 }
 
 /** Most evidence of forks in a status; of more no more is looked at. */
@@ -40,7 +44,7 @@ const maxKnownHeads = 32;
  *
  * It throws Failure INVALID_SIGNATURE when the head is none that an authority has signed, or the evidence is none.
  */
-export function createStatusReader({ readHeader, authorities, genesisHash }: StatusReaderParts) {
+export function createStatusReader({ readHeader, authorities, genesisHash, monotonicMs }: StatusReaderParts) {
   const known = new LRUCache<string, Head>({ max: maxKnownHeads });
 
   function read(header: Uint8Array, signature: Uint8Array): Head {
@@ -57,12 +61,12 @@ export function createStatusReader({ readHeader, authorities, genesisHash }: Sta
     return head;
   }
 
-  return ({ headHeader, headSignature, accepting, evidence }: Status): ReadStatus => {
+  return ({ headHeader, headSignature, accepting, timeMs, evidence }: Status): ReadStatus => {
     for (const { header, signature, otherHeader, otherSignature } of evidence.slice(0, maxEvidence)) {
       read(header, signature);
       read(otherHeader, otherSignature);
     }
     const head = headHeader.length === 0 ? { number: 0n, hash: genesisHash } : read(headHeader, headSignature);
-    return { head, accepting };
+    return { head, accepting, clockOffsetMs: timeMs === 0n ? undefined : Number(timeMs) - monotonicMs() };
   };
 }

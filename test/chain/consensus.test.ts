@@ -7,6 +7,8 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import { create } from "@bufbuild/protobuf";
 import { BlockSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService, ConsensusService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
+import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { openDatabase } from "../../src/db/open.js";
 import { migrate } from "../../src/db/migrate.js";
 import { authorityDirectory } from "../helpers/start-member.js";
@@ -14,7 +16,7 @@ import { createPublic, signTransaction } from "../helpers/transactions.js";
 import { openChain } from "../helpers/chain.js";
 import { genesisOf } from "../helpers/genesis.js";
 import { type TestKey, testKey } from "../helpers/keys.js";
-import { ask } from "../helpers/plain-client.js";
+import { ask, askJson } from "../helpers/plain-client.js";
 import { readFailure } from "../helpers/rpc-clients.js";
 import { startTestNode } from "../helpers/start-node.js";
 import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
@@ -52,6 +54,10 @@ test("blocks come in by the control service alone", async (t) => {
   t.is((await ask(node.port, `/storage-program/search?q=a`)).status, 200);
 });
 
+interface HealthJson {
+  readonly subsystems: { readonly chain: { readonly status: string; readonly lastError: { message: string } | null } };
+}
+
 /** A node of these authorities whose key is the first one's, and a client of it. */
 async function startAuthority(t: Teardown, ...authorities: readonly TestKey[]) {
   const dir = await authorityDirectory(t, ...authorities);
@@ -68,6 +74,19 @@ async function startAuthority(t: Teardown, ...authorities: readonly TestKey[]) {
 
 test("a node whose key is the single authority makes blocks; one that shares the authority does not", async (t) => {
   const sharing = await startAuthority(t, authority, other);
+  // Nobody would put it into a block, and that is said wherever somebody looks.
+  const refusal = readFailure(await t.throwsAsync(sharing.submit(1)));
+  t.is(refusal.reason, "STATE_NOT_READY");
+  t.regex(refusal.message, /names 2 authorities, .* no consensus process reports/);
+  t.deepEqual(sharing.node.warnings, [refusal.message]);
+  const { chain } = (await askJson<HealthJson>(sharing.node.port, "/health")).subsystems;
+  t.like(chain, { status: "failed", lastError: { message: refusal.message } });
+  await createClient(ControlService, sharing.node.control).reportSubsystem({
+    name: "chain",
+    status: SubsystemStatus.READY,
+    leaseS: 3600,
+  });
+  t.is((await askJson<HealthJson>(sharing.node.port, "/health")).subsystems.chain.status, "ready");
   const waiting = await sharing.submit(1);
   // It looks for work as often as the other one would, and began before it.
   const alone = await startAuthority(t, authority);

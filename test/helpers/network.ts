@@ -50,6 +50,8 @@ export interface NetworkNode {
   readonly flags?: Readonly<Record<string, string | boolean>>;
   /** Directory of an earlier start. */
   readonly dir?: string;
+  /** For a process of its own: a command that becomes the one that follows it. */
+  readonly wrapper?: readonly string[];
 }
 
 /** Prepares the directory of a node, and gives it with the flags. */
@@ -100,7 +102,7 @@ export async function startProcessOf(t: Teardown, node: NetworkNode): Promise<No
   if (recover === false) {
     flags.push(noWord);
   }
-  const running = await startNodeProcess(t, home, flags);
+  const running = await startNodeProcess(t, home, flags, node.wrapper);
   return { ...running, dir: home, ports: running.ready.ports };
 }
 

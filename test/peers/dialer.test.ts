@@ -18,6 +18,7 @@ function partsOf(errors: unknown[]) {
       key: testKey(1),
       genesisHash: "0x1",
       version: "0",
+      instanceId: Buffer.alloc(16),
       connectionString: () => "http://198.51.100.2:1",
       endpoint: () => "https://198.51.100.2:2",
       status: () => ({}),
@@ -26,6 +27,7 @@ function partsOf(errors: unknown[]) {
     pace: createDialPace(1_000, Date.now),
     readStatus: () => ({ head: { number: 0n, hash: "0x1" }, accepting: true }),
     nowMs: Date.now,
+    onKeyElsewhere: () => undefined,
     onVerified: () => undefined,
     onError: (error: unknown) => errors.push(error),
   };

@@ -15,6 +15,7 @@ function setUp() {
       identity: as,
       connectionString: `http://198.51.100.1:${n}`,
       announced,
+      instanceId: "",
       status,
     });
   return { clock, book, prove };
@@ -206,4 +207,20 @@ test("only what matters is stored: not every answer", (t) => {
   t.is(book.takeChanges().saved.length, 1);
   book.forget(endpoint(1));
   t.deepEqual(book.takeChanges(), { saved: [], removed: [endpoint(1)] });
+});
+
+test("a clock that is set back an hour keeps nobody from being dialed or believed", (t) => {
+  const { clock, book, prove } = setUp();
+  for (const n of [1, 2, 3]) {
+    book.add(endpoint(n), "file");
+    prove(n);
+  }
+  const rightMs = clock.nowMs;
+  clock.nowMs += 3_600_000;
+  t.is(book.due(10).length, 3);
+  book.distrust(endpoint(1), "It was of the future.");
+  book.recordFailure(endpoint(2));
+  clock.nowMs = rightMs;
+  t.deepEqual(book.due(10).sort(), [endpoint(1), endpoint(2), endpoint(3)]);
+  t.true(book.believed().some((entry) => entry.endpoint === endpoint(1)));
 });

@@ -43,6 +43,7 @@ test("a peer is distrusted for a block that cannot be applied unless the reason 
         believed: () => (applied === 0 ? [peer] : []),
         highestBlock: () => 1n,
         distrust: (endpoint) => distrusted.push(endpoint),
+        pause: () => t.fail(reason),
         recordFailure: () => t.fail(reason),
       },
       chain: {

@@ -227,7 +227,8 @@ export enum Reason {
 
   /**
    * The node is not yet, or not at all, in the state that this needs: it has no
-   * chain, or only reads. Ask again later, or another node.
+   * chain, only reads, or is one of which nothing gets into blocks now. The
+   * sentence says why; ask again later, or another node.
    *
    * @generated from enum value: REASON_STATE_NOT_READY = 19;
    */

@@ -1,0 +1,142 @@
+/** The clock of an authority jumps, and is mended: nothing that its peers would refuse is signed meanwhile. */
+import test from "ava";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { createNodeClock } from "../../src/node/clock.js";
+import { createPeerClocks } from "../../src/peers/clocks.js";
+import { type BookEntry, blank, entryOf } from "../../src/peers/peer.js";
+import { connectGrpc } from "../helpers/grpc-client.js";
+import { testKey } from "../helpers/keys.js";
+import { endpointOf, headOf, networkOf, peersOf, startMemberOf, startProcessOf } from "../helpers/network.js";
+import { askJson } from "../helpers/plain-client.js";
+import { readFailure } from "../helpers/rpc-clients.js";
+import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
+import { createPublic, signTransaction } from "../helpers/transactions.js";
+import { eventually, until } from "../helpers/until.js";
+
+const authority = testKey(1);
+const { genesis } = networkOf(authority);
+const hourMs = 3_600_000;
+
+interface Health {
+  readonly accepting: boolean;
+  readonly subsystems: { readonly chain: { readonly status: string; readonly lastError: { message: string } | null } };
+}
+
+const health = ({ port }: { readonly port: number }): Promise<Health> => askJson<Health>(port, "/health");
+
+function clientOf(t: Teardown, { port }: { readonly port: number }) {
+  const client = connectGrpc(port);
+  t.teardown(() => client.close());
+  const submit = async (nonce: number): Promise<string> => {
+    const transaction = signTransaction(testKey(90), nonce, createPublic(`p${nonce}`, "{}"));
+    return (await client.call(ChainService.method.submitTransaction, { transaction })).hash;
+  };
+  const isIncluded = async (hash: string): Promise<boolean> =>
+    (await client.call(ChainService.method.getTransaction, { hash })).status === TransactionStatus.INCLUDED;
+  return { submit, isIncluded };
+}
+
+test("an authority whose clock jumps an hour ahead makes no block until it is mended, and then at the right time", async (t) => {
+  t.timeout(180_000);
+  const clockFile = join(await temporaryDirectory(t), "clock");
+  const setAhead = (ms: number): Promise<void> => writeFile(clockFile, String(ms));
+  await setAhead(0);
+  const hook = new URL("../helpers/shifted-clock.js", import.meta.url).href;
+  const maker = await startProcessOf(t, {
+    ...{ key: authority, genesis },
+    wrapper: ["env", `NODE_OPTIONS=--import=${hook}`, `CLOCK_FILE=${clockFile}`],
+  });
+  const follower = await startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(maker)] });
+  const [atMaker, atFollower] = [clientOf(t, maker), clientOf(t, follower)];
+  await eventually("they know each other", async () => (await peersOf(maker))[0]?.status.ready === true);
+  const first = await atMaker.submit(1);
+  await eventually("both have it", () => atFollower.isIncluded(first));
+
+  await setAhead(hourMs);
+  await until(async () => (await health(maker)).subsystems.chain.status === "failed");
+  t.regex(
+    (await health(maker)).subsystems.chain.lastError!.message,
+    /^This node's clock is 3[56]\d\d s ahead of its peers' clocks; no block is made/,
+  );
+  t.like(readFailure(await t.throwsAsync(atMaker.submit(2))), { reason: "STATE_NOT_READY" });
+  // What was taken elsewhere waits: by the wrong clock it has expired.
+  const waiting = await atFollower.submit(3);
+  const ticks = async (): Promise<number> =>
+    (await askJson<{ main_loop: { iterations_total: number } }>(maker.port, "/health")).main_loop.iterations_total;
+  const before = await ticks();
+  await until(async () => (await ticks()) >= before + 5);
+  t.is((await headOf(maker)).number, 1);
+  t.false(await atFollower.isIncluded(waiting));
+
+  await setAhead(0);
+  await eventually("it goes on", () => atFollower.isIncluded(waiting));
+  t.is((await health(maker)).subsystems.chain.status, "ready");
+  const { timestamp } = (await askJson<{ header: { timestamp: number } }>(maker.port, "/chain/blocks/2")).header;
+  t.true(timestamp <= Date.now());
+  t.is((await headOf(maker)).hash, (await headOf(follower)).hash);
+  await eventually("it is accepting", async () => (await health(follower)).accepting);
+});
+
+test("an authority that begins with a wrong clock makes nothing either, once it has heard a peer's", async (t) => {
+  t.timeout(180_000);
+  const clockFile = join(await temporaryDirectory(t), "clock");
+  await writeFile(clockFile, String(hourMs));
+  const follower = await startMemberOf(t, { key: testKey(2), genesis });
+  const hook = new URL("../helpers/shifted-clock.js", import.meta.url).href;
+  const maker = await startProcessOf(t, {
+    ...{ key: authority, genesis, seeds: [endpointOf(follower)], flags: { recover: false } },
+    wrapper: ["env", `NODE_OPTIONS=--import=${hook}`, `CLOCK_FILE=${clockFile}`],
+  });
+  await eventually("it says so", async () => (await health(maker)).subsystems.chain.status === "failed");
+  await writeFile(clockFile, "0");
+  await eventually("it is well", async () => (await health(maker)).subsystems.chain.status === "ready");
+  t.is((await headOf(maker)).number, 0);
+});
+
+const entry = (endpoint: string, clockOffsetMs: number | undefined, changes: Partial<BookEntry> = {}): BookEntry => ({
+  ...entryOf({ ...blank, endpoint, origin: "handshake", verifiedMs: 1 }),
+  clockOffsetMs,
+  ...changes,
+});
+
+function clockOf(entries: readonly BookEntry[]): number | undefined {
+  return createPeerClocks({
+    entries: () => entries,
+    isNamed: ({ origin }) => origin === "file",
+    siteOf: (endpoint) => endpoint.slice(0, 1),
+    monotonicMs: () => 1_000,
+  })();
+}
+
+test("the peers' clock is the middle one; many at one place have one voice, and those that are named alone count", (t) => {
+  t.is(clockOf([]), undefined);
+  t.is(clockOf([entry("a1", undefined)]), undefined);
+  t.is(clockOf([entry("a1", 5, { verifiedMs: undefined })]), undefined);
+  t.is(clockOf([entry("a1", 5)]), 1_005);
+  t.is(clockOf([entry("a1", 5), entry("b1", 9)]), 1_009);
+  t.is(clockOf([entry("a1", 5), entry("b1", 9), entry("c1", 7)]), 1_007);
+  const crowd = Array.from({ length: 20 }, (_, i) => entry(`x${i}`, -9_000_000));
+  t.is(clockOf([...crowd, entry("a1", 5)]), 1_005);
+  t.is(
+    clockOf([...crowd, entry("y1", -9_000_000), entry("z1", -9_000_000), entry("a1", 5, { origin: "file" })]),
+    1_005,
+  );
+});
+
+test("half of what peers take is allowed; without peers this node's own clock counts", (t) => {
+  const clock = createNodeClock();
+  t.is(clock.whyAhead(Date.now() + hourMs), undefined);
+  let peersMs: number | undefined;
+  clock.compareWith(() => peersMs);
+  t.is(clock.whyAhead(Date.now() + hourMs), undefined);
+  peersMs = Date.now() - 25_000;
+  t.is(clock.whyAhead(), undefined);
+  t.regex(clock.whyAhead(Date.now() + 20_000)!, /^The time of the newest block is 45 s ahead of the peers' clocks/);
+  peersMs = Date.now() - 40_000;
+  t.regex(clock.whyAhead()!, /^This node's clock is 40 s ahead/);
+  // One that is behind signs the time of the block before, which nobody refuses.
+  peersMs = Date.now() + hourMs;
+  t.is(clock.whyAhead(), undefined);
+});
