@@ -3,6 +3,7 @@
  * one database transaction: all of its effects, or none.
  */
 import type { Block, Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { isDatabaseTrouble } from "../base/database-trouble.js";
 import { Failure } from "../rpc/errors.js";
 import { applyNext, type BlockParts, type Made, type SealingKey } from "./blocks.js";
 import { createBlockMaker } from "./block-maker.js";
@@ -64,11 +65,32 @@ export function createChain<State>(parts: ChainParts<State>): Chain {
   const makeBlock = createBlockMaker(parts, reading);
   let last: Promise<unknown> = Promise.resolve();
 
+  let mayHaveStored = false;
+
   /** Blocks are made and applied one at a time. */
   function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const result = last.then(work);
-    last = result.catch(() => undefined);
+    const result = last.then(takeUpStored).then(work);
+    last = result.catch((error: unknown) => {
+      mayHaveStored ||= isDatabaseTrouble(error);
+    });
     return result;
+  }
+
+  /**
+   * A block whose storing ended in trouble may have been stored, as when the answer to a commit is lost. Nobody but this
+   * node writes: what has come after its newest block is its own.
+   */
+  async function takeUpStored(): Promise<void> {
+    if (!mayHaveStored || head === undefined) {
+      return;
+    }
+    const stored = await store.block(head.number + 1n);
+    const block = stored && (await readBlock(stored.block, reading));
+    if (block?.header.previousHash === head.hash) {
+      follow(block);
+      await mempool.settle(hashesOf(block), new Map());
+    }
+    mayHaveStored = false;
   }
 
   function needHead(): ChainHead {

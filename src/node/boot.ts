@@ -58,10 +58,14 @@ export const bootTable = BootTable.of<BootBeginning>()
     name: "database",
     needs: ["core"],
     provides: ["database", "store"],
-    async run({ core: { config, onStop } }) {
-      const database = await openDatabase(config.databaseUrl);
+    async run({ core: { config, onStop, warn } }) {
+      const isReader = config.role === "reader";
+      const database = await openDatabase(config.databaseUrl, isReader ? "read" : "write");
       onStop("the database", () => database.close());
-      await (config.role === "reader" ? checkSchema(database) : migrate(database));
+      await (isReader ? checkSchema(database) : migrate(database));
+      if (!isReader) {
+        (await database.whatMayBeLost()).forEach((sentence) => warn("chain", sentence));
+      }
       return { database, store: createChainStore(database, stateIn) };
     },
   })
