@@ -31,6 +31,11 @@ export interface Servers {
   admit(connection: Client): Promise<void>;
   /** Whether a connection is still to be used. */
   isAdmitted(connection: object): boolean;
+  /**
+   * Watches over what waits for an answer: when it waits for long, the server is asked by a new connection whether it is
+   * there. One that is not is left, and what waits for it rejects.
+   */
+  watch<T>(work: () => Promise<T>): Promise<T>;
   /** Leaves all connections, when this is how a server is lost. */
   onTrouble(error: unknown): void;
 }
@@ -54,6 +59,8 @@ export type Connect = (url: string, withinMs: number) => Promise<Client>;
 
 /** How long each of several servers has to say what it is. Finding one and connecting to it is waited for for 2 s. */
 const lookWithinMs = 1_000;
+/** How long an answer is waited for before the server is asked whether it is there, again and again. */
+const doubtAfterMs = 5_000;
 
 const whatItIs = `SELECT standby AS "isStandby",
   CASE WHEN standby THEN 0 ELSE CAST(CAST('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8) AS bit(32)) AS integer)
@@ -80,6 +87,10 @@ export function createServers(urls: readonly string[], access: Access, connect: 
   const admitted = new WeakMap<object, number>();
   let generation = 0;
   let finding: Promise<string> | undefined;
+  let checking: Promise<void> | undefined;
+  /** Where connections go. */
+  let [current] = urls;
+  const connections = new Set<Client>();
   /** Of the newest primary that was seen: one of an older timeline has been replaced. */
   let newestTimeline = 0;
 
@@ -109,7 +120,19 @@ export function createServers(urls: readonly string[], access: Access, connect: 
       throw whyNone(all);
     }
     newestTimeline = Math.max(newestTimeline, primary?.timeline ?? 0);
+    current = found.url;
     return found.url;
+  }
+
+  /** A machine that is cut off says nothing, and the system goes on sending to it for minutes. */
+  async function check(): Promise<void> {
+    const waiting = [...connections];
+    const one = await look(current!);
+    const isLost = "error" in one ? isLoss(one.error) : access === "write" && one.isStandby;
+    if (isLost) {
+      generation++;
+      waiting.forEach((connection) => void connection.end());
+    }
   }
 
   /** Leaves all connections, when this is how a server is lost. */
@@ -134,6 +157,8 @@ export function createServers(urls: readonly string[], access: Access, connect: 
       const mine = generation;
       // It is ended by the server while nobody uses it.
       connection.on("error", onTrouble);
+      connections.add(connection);
+      connection.once("end", () => connections.delete(connection));
       if (access === "write") {
         const { rows } = await connection.query<{ standby: boolean }>("SELECT pg_is_in_recovery() AS standby");
         if (rows[0]?.standby !== false) {
@@ -144,6 +169,16 @@ export function createServers(urls: readonly string[], access: Access, connect: 
       admitted.set(connection, mine);
     },
     isAdmitted: (connection) => admitted.get(connection) === generation,
+    async watch(work) {
+      const doubt = setInterval(() => {
+        checking ??= check().finally(() => (checking = undefined));
+      }, doubtAfterMs);
+      try {
+        return await work();
+      } finally {
+        clearInterval(doubt);
+      }
+    },
     onTrouble,
   };
 }

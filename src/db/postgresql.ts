@@ -51,6 +51,7 @@ export async function openPostgresql(servers: Servers): Promise<Connections> {
       isTrouble: (code) => code === undefined || /^(08|25006|53|57|58|E[A-Z])/.test(code),
       // Locks that were not to be had, and transactions that met in a way that only one of them could go on.
       isLocked: (code) => /^(55P03|40001|40P01)$/.test(code ?? ""),
+      watch: (work) => servers.watch(work),
       onTrouble: (error) => servers.onTrouble(error),
     },
     settings: {

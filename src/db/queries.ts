@@ -13,6 +13,8 @@ export interface EngineWords {
   readonly isTrouble: (code: string | undefined) => boolean;
   /** Whether it failed because somebody else has locked what it needs. */
   readonly isLocked: (code: string | undefined) => boolean;
+  /** Watches over a query or a transaction while it is under way; where it is left out, nobody does. */
+  readonly watch?: <T>(work: () => Promise<T>) => Promise<T>;
   /** Hears of trouble, once the query or the transaction that met it is over. */
   readonly onTrouble?: (error: unknown) => void;
 }
@@ -53,10 +55,10 @@ export function createQueries(knex: Knex, words: ConnectionWords, prepare?: Quer
   };
 }
 
-/** Tells the engine of the trouble that something met. */
-async function telling<T>({ onTrouble }: EngineWords, work: () => Promise<T>): Promise<T> {
+/** Has the engine watch over something, and tells it of the trouble that it met. */
+async function telling<T>({ watch, onTrouble }: EngineWords, work: () => Promise<T>): Promise<T> {
   try {
-    return await work();
+    return await (watch === undefined ? work() : watch(work));
   } catch (error) {
     if (isDatabaseTrouble(error)) {
       onTrouble?.(error);

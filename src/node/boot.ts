@@ -122,7 +122,8 @@ export const bootTable = BootTable.of<BootBeginning>()
     provides: ["network"],
     async run({ core, ...parts }) {
       const network = await createNodeNetwork(core, parts);
-      core.lifecycle.setDormant(network.book.isEmpty());
+      // A reader needs no peers: its blocks come by the database.
+      core.lifecycle.setDormant(core.config.role === "writer" && network.book.isEmpty());
       return { network };
     },
   })
