@@ -4,12 +4,20 @@
  * server that was found last. When that one is lost, or is not the primary any more, all connections are left, and the
  * servers are asked anew.
  */
-import type { Client } from "pg";
 import { messageOf } from "../base/message-of.js";
 import { DatabaseError } from "./database.js";
 
 /** What a node does with its database: who writes needs the primary, who reads is served by a standby, too. */
 export type Access = "write" | "read";
+
+/** A connection to a server, as the driver has it. */
+export interface ServerConnection {
+  query(text: string): Promise<{ readonly rows: readonly object[] }>;
+  on(event: "error", listener: (error: unknown) => void): unknown;
+  once(event: "end", listener: () => void): unknown;
+  /** Ends it, and what waits for an answer on it. */
+  end(): Promise<void>;
+}
 
 /** The servers of a database. */
 export interface Servers {
@@ -28,7 +36,7 @@ export interface Servers {
    *
    * @throws DatabaseError when its server takes no writes and has to.
    */
-  admit(connection: Client): Promise<void>;
+  admit(connection: ServerConnection): Promise<void>;
   /** Whether a connection is still to be used. */
   isAdmitted(connection: object): boolean;
   /**
@@ -55,7 +63,7 @@ interface Unseen {
 }
 
 /** Opens a connection to a server, which is its caller's to end. */
-export type Connect = (url: string, withinMs: number) => Promise<Client>;
+export type Connect = (url: string, withinMs: number) => Promise<ServerConnection>;
 
 /** How long each of several servers has to say what it is. Finding one and connecting to it is waited for for 2 s. */
 const lookWithinMs = 1_000;
@@ -90,7 +98,7 @@ export function createServers(urls: readonly string[], access: Access, connect: 
   let checking: Promise<void> | undefined;
   /** Where connections go. */
   let [current] = urls;
-  const connections = new Set<Client>();
+  const connections = new Set<ServerConnection>();
   /** Of the newest primary that was seen: one of an older timeline has been replaced. */
   let newestTimeline = 0;
 
@@ -98,8 +106,8 @@ export function createServers(urls: readonly string[], access: Access, connect: 
     try {
       const client = await connect(url, lookWithinMs);
       try {
-        const { rows } = await client.query<Omit<Seen, "url">>(whatItIs);
-        return { url, ...rows[0]! };
+        const { rows } = await client.query(whatItIs);
+        return { url, ...(rows[0] as Omit<Seen, "url">) };
       } finally {
         void client.end();
       }
@@ -160,8 +168,8 @@ export function createServers(urls: readonly string[], access: Access, connect: 
       connections.add(connection);
       connection.once("end", () => connections.delete(connection));
       if (access === "write") {
-        const { rows } = await connection.query<{ standby: boolean }>("SELECT pg_is_in_recovery() AS standby");
-        if (rows[0]?.standby !== false) {
+        const { rows } = await connection.query("SELECT pg_is_in_recovery() AS standby");
+        if ((rows[0] as { readonly standby: boolean }).standby) {
           throw takesNoWrites(urls.length === 1 ? nameServer(urls[0]!) : "the server");
         }
         await waitForDisk(connection);
@@ -184,7 +192,7 @@ export function createServers(urls: readonly string[], access: Access, connect: 
 }
 
 /** Has what this connection commits wait for the disk, where the role or the database says that it need not. */
-async function waitForDisk(connection: Client): Promise<void> {
+async function waitForDisk(connection: ServerConnection): Promise<void> {
   await connection.query(
     "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
   );

@@ -1,8 +1,7 @@
 /** Which of several servers is asked, by what they say of themselves. */
 import test from "ava";
-import type { Client } from "pg";
 import { openDatabase } from "../../src/db/open.js";
-import { type Access, createServers, type Servers } from "../../src/db/postgresql-servers.js";
+import { type Access, createServers, type ServerConnection, type Servers } from "../../src/db/postgresql-servers.js";
 
 type Said = { readonly isStandby: boolean; readonly timeline: number } | Error;
 
@@ -12,7 +11,7 @@ function serversOf(said: Record<string, Said>, access: Access): Servers {
   return createServers(urls, access, (url) => {
     const one = said[new URL(url).host]!;
     const client = { query: () => Promise.resolve({ rows: [one] }), end: () => Promise.resolve() };
-    return one instanceof Error ? Promise.reject(one) : Promise.resolve(client as unknown as Client);
+    return one instanceof Error ? Promise.reject(one) : Promise.resolve(client as unknown as ServerConnection);
   });
 }
 

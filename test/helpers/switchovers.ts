@@ -39,7 +39,7 @@ type ChainClient = Client<typeof ChainService>;
 
 /** What was told of, while the load is on. */
 interface Told {
-  isOver: boolean;
+  readonly load: AbortController;
   lastBlockMs: number;
   readonly taken: Set<string>;
   readonly blocks: Map<bigint, string>;
@@ -54,7 +54,7 @@ interface Told {
 export async function changeUnderLoad({ pair, url, changes, say }: ChangeUnderLoad): Promise<Switchovers> {
   const client = createClient(ChainService, createGrpcTransport({ baseUrl: url }));
   const told: Told = {
-    ...{ isOver: false, lastBlockMs: performance.now() },
+    ...{ load: new AbortController(), lastBlockMs: performance.now() },
     ...{ taken: new Set<string>(), blocks: new Map<bigint, string>(), doubled: [] },
   };
   const senders = [2, 3, 4, 5].map(testKey);
@@ -67,7 +67,7 @@ export async function changeUnderLoad({ pair, url, changes, say }: ChangeUnderLo
       withoutMs.push(await changeOnce(pair, ends[i % ends.length]!, told));
     }
   } finally {
-    told.isOver = true;
+    told.load.abort();
     await load;
   }
   await eventually("nothing waits any more", async () =>
@@ -102,18 +102,22 @@ async function changeOnce(pair: PostgresPair, end: End, told: Told): Promise<num
   return longestMs;
 }
 
+function isOn({ load }: Told): boolean {
+  return !load.signal.aborted;
+}
+
 /** Submits one transaction after the other, each until it is taken, and waits for a block now and then. */
 async function submitAs(key: TestKey, client: ChainClient, told: Told): Promise<void> {
-  for (let nonce = 1; !told.isOver; nonce++) {
+  for (let nonce = 1; isOn(told); nonce++) {
     const transaction = signTransaction(key, nonce, createPublic(`p${nonce}`, `{"n":${nonce}}`));
     const hash = sha256(transaction.body);
-    while (!told.isOver && !told.taken.has(hash)) {
+    while (isOn(told) && !told.taken.has(hash)) {
       await client.submitTransaction({ transaction }).then(
         () => told.taken.add(hash),
         () => sleep(20),
       );
     }
-    while (!told.isOver && nonce % 3 === 0 && !(await isSettled(hash, client).catch(() => false))) {
+    while (isOn(told) && nonce % 3 === 0 && !(await isSettled(hash, client).catch(() => false))) {
       await sleep(20);
     }
   }
@@ -126,7 +130,7 @@ async function isSettled(hash: string, client: ChainClient): Promise<boolean> {
 
 /** Looks for new blocks; each number has one hash. */
 async function watchHead(client: ChainClient, told: Told): Promise<void> {
-  while (!told.isOver) {
+  while (isOn(told)) {
     const head = await client.getHead({}).catch(() => undefined);
     // It has too much to do to say so.
     if (head === undefined) {
