@@ -16,12 +16,13 @@ import { formatRows } from "./print.js";
 import type { BenchContext, Row } from "./row.js";
 import { benchStore } from "./store.js";
 import { startGatehouse } from "./server-process.js";
+import { benchSwitchovers } from "./switchovers.js";
 import { benchTree } from "./tree.js";
 import { benchTransports } from "./transports.js";
 
 const suites = [
   ...(["transports", "codecs", "boot", "hostile", "store", "durability", "tree", "attestation", "network"] as const),
-  "fuzz",
+  ...(["switchovers", "fuzz"] as const),
 ] as const;
 type Suite = (typeof suites)[number];
 
@@ -43,6 +44,7 @@ const { args, opts } = (() => {
       "--against <FOLDER>",
       "another clone, built: the suite transports measures it beside this one, before and after",
     )
+    .option("--changes <NUMBER>", "how often the servers change places in the suite switchovers", positive, 100)
     .option("--only <TEXT>", "of the suite hostile, the attacks whose names contain this")
     .option("--minutes <NUMBER>", "how long the suite fuzz sends hostile transactions", positive, 1)
     .option("--seed <NUMBER>", "what the suite fuzz makes them from", positive)
@@ -56,6 +58,7 @@ const { args, opts } = (() => {
       programs: number;
       leaves: number;
       blocks: number;
+      changes: number;
       against?: string;
       only?: string;
       minutes: number;
@@ -108,6 +111,9 @@ async function run(): Promise<Row[]> {
   if (chosen.includes("network")) {
     const { blocks, rounds, seconds } = opts;
     rows.push(...(await benchNetwork({ directory, blocks, rounds, seconds, say })));
+  }
+  if (chosen.includes("switchovers")) {
+    rows.push(...(await benchSwitchovers({ directory, changes: opts.changes, say })));
   }
   if (chosen.includes("hostile")) {
     const { seconds, only } = opts;

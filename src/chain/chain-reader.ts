@@ -1,31 +1,70 @@
-/** The chain of a node that only reads: somebody else applies the blocks, to the same database. */
+/**
+ * The chain of a node that only reads: somebody else applies the blocks, to the same database. It follows them, so that
+ * what it remembers of the database is never older than the newest block that it tells of.
+ */
 import { Failure } from "../rpc/errors.js";
 import { type Repetition, repeat } from "../base/repeat.js";
 import type { Chain } from "./chain.js";
 import type { ChainHead, ChainStore } from "./store.js";
+import { type BlockContent, readStoredBlock } from "./transaction.js";
 
 /** A chain that reads the database again and again. */
 export interface ChainReader extends Chain, Repetition {}
 
-/**
- * Builds a reader, which looks for new blocks at once.
- *
- * @param onError hears of a look that failed; the head stays as it was until the next look.
- */
-export function createChainReader(
-  store: Pick<ChainStore, "head">,
-  first: ChainHead,
-  lookEveryMs: number,
-  onError: (error: unknown) => void,
-): ChainReader {
-  let head: ChainHead = first;
-  const looks = repeat(
-    async () => {
-      head = (await store.head()) ?? head;
-    },
-    lookEveryMs,
-    onError,
-  );
+/** What a reader needs. */
+export interface ChainReaderParts {
+  readonly store: Pick<ChainStore, "head" | "block">;
+  /** The newest block, as it was read last. */
+  readonly head: ChainHead;
+  readonly lookEveryMs: number;
+  /** Hears of a block that somebody has applied, before it is the head. */
+  readonly onApplied: (block: BlockContent) => void;
+  /** Hears that anything may have changed: many blocks came, or the database is another one now. */
+  readonly onLeap: () => void;
+  /** Hears of a look that failed; the head stays as it was until the next look. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** Of more new blocks than this, it is not asked what each of them changed. */
+const mostFollowed = 20n;
+
+/** Builds a reader, which looks for new blocks from now on. */
+export function createChainReader(parts: ChainReaderParts): ChainReader {
+  const { store, lookEveryMs, onApplied, onLeap, onError } = parts;
+  let { head } = parts;
+
+  /** What came after the head, up to another one; undefined when that is too much, or does not follow on it. */
+  async function readUpTo(newest: ChainHead): Promise<BlockContent[] | undefined> {
+    if (newest.number <= head.number || newest.number - head.number > mostFollowed) {
+      return undefined;
+    }
+    const blocks: BlockContent[] = [];
+    for (let number = head.number + 1n; number <= newest.number; number++) {
+      const stored = await store.block(number);
+      if (stored === undefined) {
+        return undefined;
+      }
+      blocks.push(readStoredBlock(stored.block));
+    }
+    return blocks[0]?.header.previousHash === head.hash ? blocks : undefined;
+  }
+
+  async function look(): Promise<void> {
+    const newest = await store.head();
+    if (newest === undefined || newest.hash === head.hash) {
+      return;
+    }
+    const blocks = await readUpTo(newest);
+    // Nobody is answered in between: who hears of the new head gets nothing older.
+    if (blocks === undefined) {
+      onLeap();
+    } else {
+      blocks.forEach(onApplied);
+    }
+    head = newest;
+  }
+
+  const looks = repeat(look, lookEveryMs, onError);
   const refuse = (): Promise<never> =>
     Promise.reject(new Failure("STATE_NOT_READY", "This node only reads; hand it to the node that writes."));
   return {

@@ -40,6 +40,12 @@ export interface ReadBlock {
   readonly signed: Block;
 }
 
+/** What a block says, without hashes and signatures. */
+export interface BlockContent {
+  readonly header: BlockHeader;
+  readonly transactions: readonly Pick<ReadTransaction, "body">[];
+}
+
 /** What makes a transaction one of this network, whatever the state: the same on every node, for ever. */
 export interface ChainRules {
   /** Hash of block 0. */
@@ -154,6 +160,14 @@ export function describeBlock(signed: Block): { readonly header: BlockHeader; re
   return {
     header: describeHeader(signed.header),
     transactionHashes: signed.transactions.map(({ body }) => sha256(body)),
+  };
+}
+
+/** What a block of the database says. */
+export function readStoredBlock({ header, transactions }: Block): BlockContent {
+  return {
+    header: describeHeader(header),
+    transactions: transactions.map(({ body }) => ({ body: fromBinary(TransactionBodySchema, body) })),
   };
 }
 

@@ -107,7 +107,8 @@ export const optionsByKey = declareOptions({
     name: "database",
     type: databaseUrl,
     fallback: "sqlite:<data-dir>/gatehouse.sqlite",
-    description: "Database: a file of SQLite, or PostgreSQL.",
+    description:
+      "Database: a file of SQLite, or PostgreSQL; of several servers the primary is found, also when it changes.",
   },
   role: {
     type: oneOf("ROLE", ["writer", "reader", "standby"]),

@@ -102,11 +102,20 @@ export const webAddressLike = (example: string): ValueType<string, string> => ({
   allowed: `a URL such as ${example}`,
 });
 
-/** A database; the path of a SQLite file is absolute once it is read. */
-export const databaseUrl: ValueType<string, string> = {
+/**
+ * A database: a file of SQLite, whose path is absolute once it is read, or PostgreSQL, by the URL of each of its servers.
+ * Several are one text with commas between them; in a file they may be a list.
+ */
+export const databaseUrl: ValueType<string, string | readonly string[]> = {
   placeholder: "URL",
-  allowed: "sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/NAME",
-  schema: z.string().regex(/^(sqlite:.+|postgres(ql)?:\/\/[^\s]+)$/),
+  allowed: "sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/NAME, or several of these with commas between them",
+  schema: z.union([
+    z.string().regex(/^(sqlite:.+|postgres(ql)?:\/\/[^\s]+)$/),
+    z
+      .array(z.string().regex(/^postgres(ql)?:\/\/[^\s]+$/))
+      .min(1)
+      .transform((urls) => urls.join(",")),
+  ]),
   resolve: (url, cwd) => url.replace(/^sqlite:(.*)$/s, (_, file: string) => `sqlite:${resolve(cwd, file)}`),
 };
 

@@ -85,6 +85,8 @@ export interface Database extends DatabasePart {
    * both parts.
    */
   readonly mempool: DatabasePart;
+  /** Why what is committed may be lost all the same, by the settings of the server: sentences for the operator. */
+  whatMayBeLost(): Promise<readonly string[]>;
   /** Closes all connections. */
   close(): Promise<void>;
 }
@@ -97,4 +99,12 @@ export interface ReadableDatabase extends Pick<DatabasePart, "read" | "inspect">
 /** The database cannot be used; the message is one sentence for the operator. */
 export class DatabaseError extends Error {
   override readonly name = "DatabaseError";
+
+  /** @param code what the engine calls it, where it has a word for it. */
+  constructor(
+    message: string,
+    readonly code?: string,
+  ) {
+    super(message);
+  }
 }

@@ -1,6 +1,7 @@
 import type { Connections } from "./connections.js";
 import type { Database, ReadableDatabase } from "./database.js";
-import { openPostgresql } from "./postgresql.js";
+import { findServers, openPostgresql, whatMayBeLost } from "./postgresql.js";
+import type { Access } from "./postgresql-servers.js";
 import { openSqlite, openSqliteForReading } from "./sqlite.js";
 import { type OpenFiles, watchFiles } from "./sqlite-files.js";
 
@@ -14,13 +15,14 @@ const filePrefix = "sqlite:";
  * Opens a database; files of SQLite are made if there are none. Its parts are two files of SQLite, and tables of one
  * database of PostgreSQL.
  *
- * @param url `sqlite:` and a path, or a `postgres://` URL.
+ * @param url `sqlite:` and a path, or the `postgres://` URL of each of its servers, with commas between them.
  * @throws DatabaseError
  */
-export async function openDatabase(url: string): Promise<Database> {
+export async function openDatabase(url: string, access: Access = "write"): Promise<Database> {
   const path = url.startsWith(filePrefix) ? url.slice(filePrefix.length) : undefined;
+  const servers = path === undefined ? await findServers(url, access) : undefined;
   const open = (suffix: string): Promise<Connections> =>
-    path === undefined ? openPostgresql(url) : openSqlite(`${path}${suffix}`);
+    servers === undefined ? openSqlite(`${path}${suffix}`) : openPostgresql(servers);
   const main = await open("");
   try {
     const mempool = await open(mempoolSuffix);
@@ -30,6 +32,7 @@ export async function openDatabase(url: string): Promise<Database> {
       ...main,
       mempool,
       files,
+      whatMayBeLost: async () => (servers === undefined ? [] : await whatMayBeLost(main.write, servers.count)),
       async close() {
         await Promise.all([main.close(), mempool.close()]);
         // Last of all: until then nobody else may write.
@@ -50,5 +53,5 @@ export async function openDatabase(url: string): Promise<Database> {
 export async function openForReading(url: string): Promise<ReadableDatabase> {
   return url.startsWith("sqlite:")
     ? await openSqliteForReading(url.slice("sqlite:".length))
-    : await openPostgresql(url);
+    : await openPostgresql(await findServers(url, "read"));
 }

@@ -1,19 +1,49 @@
 /** Opens PostgreSQL: one node that writes, and many that read, over one database. */
-import { acquireWithinMs, type Connections, openConnections } from "./connections.js";
-import { DatabaseError } from "./database.js";
+import { type Connections, openConnections } from "./connections.js";
+import { DatabaseError, type Queries } from "./database.js";
 import { dialects } from "./dialects.js";
+import { type Access, type Connect, createServers, nameServer, type Servers } from "./postgresql-servers.js";
 
 const readers = 8;
+/** Shorter than a query waits for a connection, so that why there is none is told. */
+const connectWithinMs = 1_000;
+/** A server that has gone without a word is noticed after this and ten seconds more, while an answer is waited for. */
+const keepAliveAfterMs = 5_000;
 
 /**
- * Opens a database of a server, for one part of what a node stores.
+ * The servers of a database, for all of its parts.
  *
- * @throws DatabaseError
+ * @param urls of all of them, separated by commas.
  */
-export async function openPostgresql(url: string): Promise<Connections> {
+export async function findServers(urls: string, access: Access): Promise<Servers> {
   const { default: pg } = await import("pg");
   // 64-bit integers come as texts by default; every one that is stored fits into a number.
   pg.types.setTypeParser(pg.types.builtins.INT8, Number);
+  const connect: Connect = async (url, withinMs) => {
+    const client = new pg.Client({ ...settingsOf(url), connectionTimeoutMillis: withinMs, query_timeout: withinMs });
+    client.on("error", () => undefined);
+    await client.connect();
+    return client;
+  };
+  return createServers(splitUrls(urls), access, connect);
+}
+
+/** A password may hold a comma; a URL begins with what no password does. */
+function splitUrls(urls: string): string[] {
+  return urls.split(/,(?=postgres(?:ql)?:\/\/)/);
+}
+
+function settingsOf(url: string) {
+  return { connectionString: url, application_name: "gatehouse" };
+}
+
+/**
+ * Opens a database of servers, for one part of what a node stores.
+ *
+ * @throws DatabaseError
+ */
+export async function openPostgresql(servers: Servers): Promise<Connections> {
+  let tried = "";
   return await openConnections({
     words: {
       dialect: dialects.postgresql,
@@ -26,29 +56,49 @@ export async function openPostgresql(url: string): Promise<Connections> {
         if (/^(55P03|40001|40P01)$/.test(code ?? "")) {
           return "locked";
         }
-        // Connection, resources, shutdown, or no word of the server at all; not a query that is wrong.
-        return code === undefined || /^(08|53|57|58|E[A-Z])/.test(code) ? "unavailable" : undefined;
+        // Connection, read-only, resources, shutdown, or no word of the server at all; not a query that is wrong.
+        return code === undefined || /^(08|25006|53|57|58|E[A-Z])/.test(code) ? "unavailable" : undefined;
       },
+      watch: (work) => servers.watch(work),
+      onTrouble: (error) => servers.onTrouble(error),
     },
     settings: {
       client: "pg",
-      connection: {
-        connectionString: url,
-        application_name: "gatehouse",
-        connectionTimeoutMillis: acquireWithinMs,
+      connection: async () => {
+        tried = await servers.find();
+        const mine = servers.generation();
+        return {
+          ...settingsOf(tried),
+          connectionTimeoutMillis: connectWithinMs,
+          keepAlive: true,
+          keepAliveInitialDelayMillis: keepAliveAfterMs,
+          expirationChecker: () => servers.generation() !== mine,
+        };
       },
-      pool: { idleTimeoutMillis: 60_000 },
+      pool: {
+        idleTimeoutMillis: 60_000,
+        validate: (connection: object) => servers.isAdmitted(connection),
+        afterCreate: (connection: Parameters<Servers["admit"]>[0], done: (error: unknown, made: object) => void) => {
+          servers.admit(connection).then(
+            () => done(null, connection),
+            (error: unknown) => {
+              void connection.end();
+              done(error, connection);
+            },
+          );
+        },
+      },
     },
     readers,
     question: "SELECT 1",
-    explain: (error) => explain(url, error),
+    explain: (error) => (error instanceof DatabaseError ? error : explain(tried, error)),
   });
 }
 
 function explain(url: string, error: unknown): DatabaseError {
-  const { host, pathname } = new URL(url);
+  const { pathname } = new URL(url);
   const { code, message } = error as NodeJS.ErrnoException;
-  const what = `The database ${host}${pathname}`;
+  const what = `The database ${nameServer(url)}`;
   switch (code) {
     case "ECONNREFUSED":
     case "ENOTFOUND":
@@ -62,4 +112,33 @@ function explain(url: string, error: unknown): DatabaseError {
     default:
       return new DatabaseError(`${what} cannot be opened: ${code ?? message}.`);
   }
+}
+
+interface Setting {
+  readonly name: string;
+  readonly setting: string;
+}
+
+/** Why what is committed may be lost all the same, by the settings of the server; one sentence for each cause. */
+export async function whatMayBeLost(write: Queries, servers: number): Promise<string[]> {
+  const names = ["fsync", "full_page_writes", "synchronous_commit", "synchronous_standby_names"];
+  const rows = await write.rows<Setting>((sql) => sql("pg_settings").whereIn("name", names).select("name", "setting"));
+  const settings = new Map(rows.map(({ name, setting }) => [name, setting]));
+  const standbys = settings.get("synchronous_standby_names") ?? "";
+  const waits = settings.get("synchronous_commit") ?? "on";
+  const warnings = ["fsync", "full_page_writes"]
+    .filter((name) => settings.get(name) === "off")
+    .map((name) => `PostgreSQL runs with ${name} = off: a crash of its machine can lose or damage every block.`);
+  if (servers > 1 && standbys === "") {
+    warnings.push(
+      "PostgreSQL has no synchronous standby (synchronous_standby_names is empty): when the primary is lost, so may be " +
+        "the newest blocks, after they were told of.",
+    );
+  } else if (standbys !== "" && (waits === "local" || waits === "remote_write")) {
+    warnings.push(
+      `PostgreSQL runs with synchronous_commit = ${waits}, which does not wait until a standby has a block on its disk: ` +
+        "when the primary is lost, so may be the newest blocks.",
+    );
+  }
+  return warnings;
 }

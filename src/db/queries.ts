@@ -11,6 +11,10 @@ export interface EngineWords {
   readonly dialect: Dialect;
   /** What is the matter with the database when a query fails with this code; undefined when it is the query. */
   readonly troubleOf: (code: string | undefined) => DatabaseTrouble | undefined;
+  /** Watches over a query or a transaction while it is under way; where it is left out, nobody does. */
+  readonly watch?: <T>(work: () => Promise<T>) => Promise<T>;
+  /** Hears of trouble, once the query or the transaction that met it is over. */
+  readonly onTrouble?: (error: unknown) => void;
 }
 
 /** The connections that queries run over. */
@@ -26,18 +30,21 @@ export interface ConnectionWords extends EngineWords {
  * @param prepare how the engine prepares queries; where it does not, they run like any other.
  */
 export function createQueries(knex: Knex, words: ConnectionWords, prepare?: Queries["prepare"]): Queries {
-  const rows = async <Row>(query: Query): Promise<Row[]> => rowsOf<Row>(await settle(query, words));
+  // Of trouble inside a transaction is told when that is over.
+  const settle = (query: Query): Promise<unknown> =>
+    knex.isTransaction === true ? settleQuery(query, words) : telling(words, () => settleQuery(query, words));
+  const rows = async <Row>(query: Query): Promise<Row[]> => rowsOf<Row>(await settle(query));
   return {
     dialect: words.dialect,
-    run: (build) => settle(build(knex), words),
+    run: (build) => settle(build(knex)),
     async runAll(build) {
       for (const query of build(knex)) {
-        await settle(query, words);
+        await settle(query);
       }
     },
     rows: (build) => rows(build(knex)),
     first: async <Row>(build: (sql: Knex) => Knex.QueryBuilder) =>
-      (await settle(build(knex).first(), words)) as Row | undefined,
+      (await settle(build(knex).first())) as Row | undefined,
     prepare:
       prepare ??
       (<Row>(text: string, _?: Lane): PreparedQuery<Row> =>
@@ -46,13 +53,34 @@ export function createQueries(knex: Knex, words: ConnectionWords, prepare?: Quer
   };
 }
 
+/** Has the engine watch over something, and tells it of the trouble that it met. */
+async function telling<T>({ watch, onTrouble }: EngineWords, work: () => Promise<T>): Promise<T> {
+  try {
+    return await (watch === undefined ? work() : watch(work));
+  } catch (error) {
+    if (isDatabaseTrouble(error)) {
+      onTrouble?.(error);
+    }
+    throw error;
+  }
+}
+
 /** Runs work in one transaction, which it commits, or rolls back when the work throws. */
 export async function runTransaction<T>(
   knex: Knex,
   words: ConnectionWords,
   work: (db: DatabaseTransaction) => Promise<T>,
 ): Promise<T> {
-  const progress: { stage: Stage; thrown?: unknown } = { stage: knex.isTransaction === true ? "sent" : "waiting" };
+  return await telling(words, () => runStages(knex, words, work, "waiting"));
+}
+
+async function runStages<T>(
+  knex: Knex,
+  words: ConnectionWords,
+  work: (db: DatabaseTransaction) => Promise<T>,
+  begin: Stage,
+): Promise<T> {
+  const progress: { stage: Stage; thrown?: unknown } = { stage: begin };
   try {
     return await knex.transaction(async (transaction) => {
       progress.stage = "sent";
@@ -83,7 +111,7 @@ function createAttempt(transaction: Knex.Transaction, words: ConnectionWords): D
     }
     isUnderWay = true;
     try {
-      return await runTransaction(transaction, words, work);
+      return await runStages(transaction, words, work, "sent");
     } finally {
       isUnderWay = false;
     }
@@ -93,7 +121,7 @@ function createAttempt(transaction: Knex.Transaction, words: ConnectionWords): D
 /** How far a query came: it waited for a connection, it was being built, or the engine had it. */
 type Stage = "waiting" | "building" | "sent";
 
-async function settle(query: Query, words: ConnectionWords): Promise<unknown> {
+async function settleQuery(query: Query, words: ConnectionWords): Promise<unknown> {
   let stage: Stage = "waiting";
   const events = query as unknown as EventEmitter;
   events.once("start", () => (stage = "building"));

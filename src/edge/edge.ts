@@ -4,6 +4,7 @@
  */
 import { toFailure } from "../rpc/errors.js";
 import type { Arrival, Gate } from "../rpc/gate.js";
+import type { ServedMethod } from "../rpc/service.js";
 import type { AccessLine } from "./access-log.js";
 import { createAccounts } from "./accounts.js";
 import { createAddressSet, networkOf } from "./cidr.js";
@@ -31,6 +32,8 @@ export interface EdgeSettings extends IdentitySettings {
   readonly streams?: StreamBounds;
   readonly bytes?: ByteBounds;
   readonly onSettled?: (request: EndedRequest, arrival: Arrival) => void;
+  /** What the answer of an rpc tells in its headers beside the rate limit: a flat list of names and values. */
+  readonly headersOf?: (method: ServedMethod) => readonly string[];
   /** Takes a line for an answered request, so many a second. */
   readonly onAccess: (line: AccessLine) => void;
   /** Hears, at most once a second, that an address is shut out for a while, since it only does harm. */
@@ -107,11 +110,11 @@ export function createEdge(settings: EdgeSettings): Edge {
       const isProbe = method?.isProbe === true;
       const account = accounts.of(networkOf(address));
       try {
-        let headers = noHeaders;
+        let headers = (method && settings.headersOf?.(method)) ?? noHeaders;
         if (isOpenEnded || !isProbe) {
           overload.check(places.activeRequests);
           if (!isExempt(address)) {
-            headers = strikeRefused(arrival, address, () => rateLimit.count(address));
+            headers = [...headers, ...strikeRefused(arrival, address, () => rateLimit.count(address))];
           }
         }
         const identity = connection.provenIdentity ?? identify((name) => arrival.header(name));

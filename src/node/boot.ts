@@ -138,9 +138,11 @@ export const bootTable = BootTable.of<BootBeginning>()
     needs: ["core", "database", "mempool", "mempoolView", "chain", "genesis", "key", "forks", "chainHealth", "lease"],
     provides: ["network"],
     async run({ core, lease, ...parts }) {
-      const mayAccept = (): boolean => core.config.role !== "standby" && lease?.isHeld() !== false;
+      const { role } = core.config;
+      const mayAccept = (): boolean => role !== "standby" && lease?.isHeld() !== false;
       const network = await createNodeNetwork(core, { ...parts, mayAccept });
-      core.lifecycle.setDormant(network.book.isEmpty());
+      // A reader needs no peers: its blocks come by the database.
+      core.lifecycle.setDormant(role !== "reader" && network.book.isEmpty());
       return { network };
     },
   })

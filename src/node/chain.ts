@@ -1,8 +1,7 @@
 /**
- * The chain of a node over its database, and what its blocks change. A writer applies blocks itself, and so knows when
- * what it keeps in memory is old; a reader keeps nothing.
+ * The chain of a node over its database, and what its blocks change. A writer applies blocks itself, a reader follows
+ * those of another node; so either knows when what it keeps in memory is old.
  */
-import type { TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { type Chain, createChain, headerOf } from "../chain/chain.js";
 import { createChainReader } from "../chain/chain-reader.js";
 import type { Genesis } from "../chain/genesis.js";
@@ -17,20 +16,15 @@ import type { NodeCore } from "./core.js";
 import { watchNullifiers, watchPrograms, watchReadable, watchTree } from "./damage.js";
 import type { NodeLease } from "./lease.js";
 import { createCheckThreads } from "./check-threads.js";
+import { type CachedData, createCachedData, type NodeData } from "./data-caches.js";
 import { createEffects, type State, stateIn } from "./effects.js";
 import { repeat } from "../base/repeat.js";
 import { StartError } from "../base/start-error.js";
 import { createTroubleLog } from "../base/trouble-log.js";
-import { createProgramCache } from "../storage/program-cache.js";
 import { createProgramStore } from "../storage/program-store.js";
-import type { Programs } from "../storage/programs.js";
 import { createReadablePrograms, type ReadablePrograms } from "../storage/readable-store.js";
-import { touchedAddress } from "../storage/write.js";
-import { cacheNullifiers, cacheTree } from "../zk/cache.js";
 import { parseVerificationKey, type VerificationKey } from "../zk/groth16.js";
-import type { MerkleTree } from "../zk/merkle-tree.js";
 import { createNullifierStore } from "../zk/nullifier-store.js";
-import type { Nullifiers } from "../zk/nullifiers.js";
 import { createTreeStore } from "../zk/tree-store.js";
 import { createWorkerPool } from "../zk/worker-pool.js";
 import { createZkChanges } from "../zk/write.js";
@@ -56,13 +50,6 @@ export interface NodeChainParts {
   readonly lease: NodeLease | undefined;
 }
 
-/** What blocks change, as it is read. */
-export interface NodeData {
-  readonly programs: Programs;
-  readonly tree: MerkleTree;
-  readonly nullifiers: Nullifiers;
-}
-
 /** A chain and what its blocks change. */
 export interface NodeChain extends NodeData {
   readonly chain: Chain;
@@ -81,22 +68,23 @@ export interface NodeChain extends NodeData {
 export async function createNodeChain(core: NodeCore, parts: NodeChainParts): Promise<NodeChain> {
   const { database } = parts;
   const { damage } = core;
-  const readable = watchReadable(createReadablePrograms(database.read), damage);
-  const stored: NodeData = {
+  const cached = createCachedData({
     programs: watchPrograms(createProgramStore(database.read), damage),
     tree: watchTree(createTreeStore(database.read), damage),
     nullifiers: watchNullifiers(createNullifierStore(database.read), damage),
-  };
-  return core.config.role === "writer"
-    ? { ...(await createWriterChain(core, parts, stored)), readable }
-    : { ...stored, readable, chain: createReaderChain(core, parts), mempool: undefined, mempoolView: parts.store };
+  });
+  const made =
+    core.config.role === "writer"
+      ? await createWriterChain(core, parts, cached)
+      : { chain: createReaderChain(core, parts, cached), mempool: undefined, mempoolView: parts.store };
+  return { ...made, ...cached.data, readable: watchReadable(createReadablePrograms(database.read), damage) };
 }
 
 async function createWriterChain(
   core: NodeCore,
   parts: NodeChainParts,
-  stored: NodeData,
-): Promise<Omit<NodeChain, "readable">> {
+  cached: CachedData,
+): Promise<Pick<NodeChain, "chain" | "mempool" | "mempoolView">> {
   const { bus, log, onStop } = core;
   const { database, store, genesis, head, headers } = parts;
   const watched = watchWrites({
@@ -107,9 +95,6 @@ async function createWriterChain(
     onChange: (trouble) => bus.emit("writesChanged", { trouble: trouble === undefined ? undefined : codeOf(trouble) }),
   });
   onStop("the watch over writes", () => watched.stop());
-  const programs = createProgramCache(stored.programs);
-  const tree = cacheTree(stored.tree);
-  const nullifiers = cacheNullifiers(stored.nullifiers);
   const workerPool = createWorkerPool();
   onStop("the threads of proofs", () => workerPool.stop());
   const zk = createZkChanges({
@@ -130,15 +115,9 @@ async function createWriterChain(
     effects: createEffects(zk),
     onRefused: (signed) => headers.hear(signed),
     onApplied: (block) => {
-      const { header, transactions } = block;
       headers.applied(headerOf(block));
-      for (const { body } of transactions) {
-        forget(body);
-      }
-      if (header.commitmentRoot !== undefined) {
-        tree.grown();
-      }
-      bus.emit("blockApplied", { number: header.number });
+      cached.forgetChanged(block);
+      bus.emit("blockApplied", { number: block.header.number });
     },
     onUnexpected: (error, hash) =>
       log.error(
@@ -148,19 +127,7 @@ async function createWriterChain(
     nowMs: Date.now,
   });
   parts.lease?.renewBy(() => chain.confirm());
-  return { chain, mempool, mempoolView: mempool, programs, tree, nullifiers };
-
-  function forget(body: TransactionBody): void {
-    const { operation } = body;
-    if (operation.case === "storage") {
-      const address = touchedAddress(operation.value, body);
-      if (address !== undefined) {
-        programs.invalidate(address);
-      }
-    } else if (operation.case === "zk" && operation.value.operation.case === "spendNullifier") {
-      nullifiers.spent(operation.value.operation.value.nullifierHash);
-    }
-  }
+  return { chain, mempool, mempoolView: mempool };
 }
 
 /** Opens the mempool, and sweeps it from now on. */
@@ -212,7 +179,7 @@ async function readWriters(
   return (sender) => listed.has(sender);
 }
 
-function createReaderChain({ log, onStop }: NodeCore, { store, head }: NodeChainParts): Chain {
+function createReaderChain({ log, onStop }: NodeCore, { store, head }: NodeChainParts, cached: CachedData): Chain {
   if (head === undefined) {
     throw new StartError("The database holds no chain that can be followed; start the node that writes to it first.");
   }
@@ -228,7 +195,12 @@ function createReaderChain({ log, onStop }: NodeCore, { store, head }: NodeChain
     troubles.well();
     return found;
   };
-  const reader = createChainReader({ head: readHead }, head, followEveryMs, (error) => troubles.failed(error));
+  const reader = createChainReader({
+    ...{ store: { ...store, head: readHead }, head, lookEveryMs: followEveryMs },
+    onApplied: (block) => cached.forgetChanged(block),
+    onLeap: () => cached.forgetAll(),
+    onError: (error) => troubles.failed(error),
+  });
   onStop("the look for new blocks", () => reader.stop());
   return reader;
 }

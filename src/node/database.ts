@@ -16,11 +16,11 @@ import type { NodeCore } from "./core.js";
  *
  * @throws StartError, DatabaseError
  */
-export async function openNodeDatabase({ config, log, onStop }: NodeCore): Promise<Database> {
+export async function openNodeDatabase({ config, log, onStop, warn }: NodeCore): Promise<Database> {
   if (await claimDirectory(config.dataDir)) {
     log.warn({ directory: config.dataDir }, "The data directory was open to others than its owner; it is closed now");
   }
-  const database = await openDatabase(config.databaseUrl);
+  const database = await openDatabase(config.databaseUrl, config.role === "reader" ? "read" : "write");
   onStop("the database", () => database.close());
   if (config.role === "standby" && database.files !== undefined) {
     throw new StartError(
@@ -39,6 +39,7 @@ export async function openNodeDatabase({ config, log, onStop }: NodeCore): Promi
   if (!(await lease.exists())) {
     await migrate(database);
   }
+  (await database.whatMayBeLost()).forEach((sentence) => warn("chain", sentence));
   return database;
 }
 

@@ -1,6 +1,11 @@
 /** The gate of the public port, and what is told of each request that passed it: access log, metrics, traces. */
+import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
+import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import { createTroubleLog } from "../base/trouble-log.js";
 import { version } from "../base/version.js";
+import type { Chain } from "../chain/chain.js";
 import type { Genesis } from "../chain/genesis.js";
 import type { Config } from "../config/config.js";
 import { defaultConnections } from "../edge/connections.js";
@@ -10,6 +15,7 @@ import type { NodeKey } from "../base/node-key.js";
 import { createMetrics, type Metrics } from "../metrics/metrics.js";
 import { nodeMetrics } from "../metrics/table.js";
 import type { Traces } from "../metrics/traces.js";
+import type { ServedMethod } from "../rpc/service.js";
 import type { NodeChain } from "./chain.js";
 import type { NodeCore } from "./core.js";
 import type { NodeHealth } from "./health.js";
@@ -56,6 +62,7 @@ export async function createNodeEdge(core: NodeCore, parts: NodeEdgeParts): Prom
     rateLimitExempt: config.rateLimitExempt,
     overload: core.overload,
     ...boundsOf(config),
+    headersOf: tellBlock(parts.chain),
     onAccess: (line) => log.info({ access: true, ...line }, "Answered"),
     ...((metrics ?? traces) !== undefined && {
       onSettled(request, arrival) {
@@ -79,6 +86,31 @@ export async function createNodeEdge(core: NodeCore, parts: NodeEdgeParts): Prom
     );
   }
   return { edge, metrics };
+}
+
+/** Whose answers are made of what blocks change. */
+const ofBlocks: ReadonlySet<object> = new Set([ChainService, StorageService, ZkService]);
+
+/**
+ * Tells with each read of such data by which block it is: nothing of an earlier one is in the answer, and something of a
+ * later one may be.
+ */
+function tellBlock(chain: Pick<Chain, "head">): (method: ServedMethod) => readonly string[] {
+  let told: { readonly number: bigint; readonly headers: readonly string[] } | undefined;
+  return ({ desc }) => {
+    const number = chain.head()?.number;
+    if (
+      number === undefined ||
+      !ofBlocks.has(desc.parent) ||
+      desc.idempotency !== MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS
+    ) {
+      return [];
+    }
+    if (told?.number !== number) {
+      told = { number, headers: ["Gatehouse-Block", String(number)] };
+    }
+    return told.headers;
+  };
 }
 
 /** What one address may have at a time. */

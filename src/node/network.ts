@@ -133,6 +133,10 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
     if (number === undefined || sync.isActive() || !hasAsked || number < forks.headers.newest()) {
       return false;
     }
+    if (!isWriter) {
+      // Its blocks come by the database.
+      return true;
+    }
     return isAuthority && authorities.length === 1
       ? whyUnknown() === undefined
       : book.highestBlock() !== undefined || hasConsensus();

@@ -11,8 +11,8 @@ import type { Field, ProgramRecord, Programs, WholeProgram } from "./programs.js
 
 /** Programs with a cache before them. */
 export interface CachedPrograms extends Programs {
-  /** Forgets what is known of a program, once a change of it is in the database. */
-  invalidate(address: string): void;
+  /** Forgets what is known of a program, or of all, once a change of it is in the database. */
+  invalidate(address?: string): void;
 }
 
 /** What is known of one program; a part is undefined until it was asked for. */
@@ -123,7 +123,11 @@ export function createProgramCache(programs: Programs): CachedPrograms {
 
     invalidate(address) {
       admission.changed();
-      cache.delete(address);
+      if (address === undefined) {
+        cache.clear();
+      } else {
+        cache.delete(address);
+      }
     },
   };
 }

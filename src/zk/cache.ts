@@ -33,8 +33,8 @@ export function cacheTree(tree: MerkleTree): CachedTree {
 
 /** Nullifiers that are kept, spent or not. */
 export interface CachedNullifiers extends Nullifiers {
-  /** Tells that one was spent. */
-  spent(hash: string): void;
+  /** Tells that one was spent, or that any may have been. */
+  spent(hash?: string): void;
 }
 
 /** Puts a cache before the reads of nullifiers. */

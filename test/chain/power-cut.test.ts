@@ -30,7 +30,7 @@ testUnless(powerCut.missing)(
     for (let round = 0; round < 3; round++) {
       const { env, kept } = await powerCut.prepare(t, dir);
       const ports = ["--host", "127.0.0.1", "--rpc-port", "0", "--omni-port", "0", "--log-level", "fatal"];
-      const started = ["start", "--data-dir", dir, "--genesis", join(dir, "genesis.json"), ...ports];
+      const started = ["start", "--recover", "--data-dir", dir, "--genesis", join(dir, "genesis.json"), ...ports];
       const node = await startCli(t, started, env);
       const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc }));
       if (heard.number > 0) {

@@ -202,12 +202,17 @@ test("the variables have the names that are promised", (t) => {
 
 test("a file may hold lists, numbers and booleans as such", async (t) => {
   const file = join(await temporaryDirectory(t), "config.yaml");
-  await writeFile(file, 'trusted-proxies: [10.0.0.1, "::1/128"]\nrpc-port: 7\njson: true\nloop-interval: 0.25\n');
+  await writeFile(
+    file,
+    'trusted-proxies: [10.0.0.1, "::1/128"]\nrpc-port: 7\njson: true\nloop-interval: 0.25\n' +
+      'database: ["postgres://a/g", "postgres://b/g"]\n',
+  );
   t.like(load({ flags: { config: file } }), {
     trustedProxies: ["10.0.0.1", "::1/128"],
     rpcPort: 7,
     json: true,
     loopIntervalMs: 250,
+    databaseUrl: "postgres://a/g,postgres://b/g",
   });
   await writeFile(file, "");
   t.is(load({ flags: { config: file } }).rpcPort, 53550);
@@ -241,7 +246,8 @@ test(
 test(
   refuses,
   { flags: { database: "mysql://x" } },
-  '--database must be sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/NAME, not "mysql://x".',
+  "--database must be sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/NAME, or several of these with commas between " +
+    'them, not "mysql://x".',
 );
 test(
   refuses,
