@@ -147,9 +147,9 @@ test("a lock that somebody else holds for a moment is no trouble: who writes mea
   const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
   const filename = join(dir, "gatehouse.sqlite");
   const statuses = new Set<number>();
-  let isOver = false;
+  const over = new AbortController();
   const probing = (async () => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       statuses.add((await ask(node.port, "/health")).status);
       await sleep(50);
     }
@@ -168,7 +168,7 @@ test("a lock that somebody else holds for a moment is no trouble: who writes mea
   await until(
     async () => (await client.getTransaction({ hash: sha256(first.body) })).status === TransactionStatus.INCLUDED,
   );
-  isOver = true;
+  over.abort();
   await probing;
   t.deepEqual([...statuses], [200]);
 });
