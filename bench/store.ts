@@ -7,6 +7,7 @@ import { startProgress } from "../src/cli/progress.js";
 import { submitChange } from "../src/cli/submit.js";
 import { openDatabase } from "../src/db/open.js";
 import { migrate } from "../src/db/migrate.js";
+import { fillRowHashes } from "../src/db/row-hash-migration.js";
 import { createNodeKey, nodeKeyPath } from "../src/base/node-key.js";
 import { foldName } from "../src/storage/programs.js";
 import { compare, httpAnswer } from "./compare.js";
@@ -141,6 +142,7 @@ async function loadPrograms(url: string, count: number): Promise<string> {
     // An even number, so that it is public.
     const big = count + (count % 2);
     await insert(big, [`{${bigParts.map(([name]) => `"${name}":${value}`).join(",")}}`], bigParts);
+    await fillRowHashes(database.write);
     return addressOf(big);
   } finally {
     progress.end();

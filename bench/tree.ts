@@ -16,6 +16,7 @@ import { startProgress } from "../src/cli/progress.js";
 import type { Database } from "../src/db/database.js";
 import { openDatabase } from "../src/db/open.js";
 import { migrate } from "../src/db/migrate.js";
+import { fillRowHashes } from "../src/db/row-hash-migration.js";
 import { createNodeKey, type NodeKey } from "../src/base/node-key.js";
 import { edgeOf, growTree, type Peaks, peaksAfter } from "../src/zk/fold.js";
 import { appendLeaves, maxLeaves } from "../src/zk/merkle-tree.js";
@@ -151,6 +152,7 @@ async function growInDatabase(url: string, leaves: number, workerPool: WorkerPoo
     sql("merkle_roots").where("block_number", "<", block).delete(),
     sql("merkle_roots").update({ block_number: 0 }),
   ]);
+  await fillRowHashes(database.write);
   await database.close();
   return { rows, loadS, leafCount, peaks };
 }

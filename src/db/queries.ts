@@ -143,9 +143,11 @@ function codeOf(error: unknown): string | undefined {
 
 /** Marks an error when it is trouble of the database, and takes the values of the query out of it. */
 function explain(error: NodeJS.ErrnoException, stage: Stage, { troubleOf, isBusy }: ConnectionWords): void {
-  const trouble = stage === "waiting" ? (isBusy() ? "busy" : "unavailable") : troubleOf(error.code);
-  // What is said while a query is built is the driver's word: only damage is known by it.
-  if (trouble !== undefined && (stage !== "building" || trouble === "damaged")) {
+  const known = troubleOf(error.code);
+  const whileWaiting = known === "damaged" ? known : isBusy() ? "busy" : "unavailable";
+  // What is said while a query is built is the driver's word, and none of the database.
+  const trouble = stage === "waiting" ? whileWaiting : stage === "sent" ? known : undefined;
+  if (trouble !== undefined) {
     markDatabaseTrouble(error, trouble);
   }
   withoutQuery(error);

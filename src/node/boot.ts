@@ -89,15 +89,16 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .step({
     name: "chain",
-    needs: ["store", "genesis", "chainHealth"],
+    needs: ["core", "store", "genesis", "chainHealth"],
     provides: ["head"],
     whenFailed: "go on",
     notPossible: ({ genesis }) =>
       genesis === undefined ? "There is no genesis block yet; start the node with --genesis FILE." : undefined,
-    async run({ store, genesis, chainHealth }): Promise<{ readonly head: ChainHead | undefined }> {
+    async run({ core, store, genesis, chainHealth }): Promise<{ readonly head: ChainHead | undefined }> {
       try {
         return { head: await verifyStoredChain(store, genesis!) };
       } catch (error) {
+        core.damage.notice(error);
         // For good: that the database takes writes again does not mend it.
         chainHealth.tell("boot", messageOf(error));
         throw error;

@@ -1,5 +1,6 @@
 /** Looks at everything that is stored of the chain and of what its blocks made, one portion after the other. */
 import { DamageError } from "../base/damage.js";
+import { isDatabaseDamage } from "../base/database-trouble.js";
 import { look, type Verification } from "../base/verification.js";
 import { createBlockStore } from "../chain/block-store.js";
 import type { Genesis } from "../chain/genesis.js";
@@ -22,7 +23,7 @@ export interface VerifyDataParts {
 export async function* verifyNewest({ database: { read }, genesis }: VerifyDataParts, count: bigint): Verification {
   const parts = blocksParts(read, genesis);
   const head = await parts.store.newestNumber();
-  yield* verifyBlocks(parts, head > count ? head - count + 1n : 1n);
+  yield* toItsEnd("the newest blocks", verifyBlocks(parts, head > count ? head - count + 1n : 1n));
 }
 
 /** Looks at everything. */
@@ -32,12 +33,25 @@ export async function* verifyAll({ database, genesis }: VerifyDataParts): Verifi
   const parts = blocksParts(read, genesis);
   const findings = await look("the transactions", () => parts.store.checkEnds());
   yield { kind: "blocks", done: 0, total: 0, findings };
-  yield* verifyBlocks(parts);
-  yield* verifyZk(read, {
+  yield* toItsEnd("the blocks", verifyBlocks(parts));
+  const zk = verifyZk(read, {
     rootOf: async (number) => (await parts.store.block(number))?.header.commitmentRoot,
     blockOf: (hash) => parts.store.blockOf(hash),
   });
-  yield* verifyPrograms(read);
+  yield* toItsEnd("the commitment tree", zk);
+  yield* toItsEnd("the storage programs", verifyPrograms(read));
+}
+
+/** Where what leads from one portion to the next is damaged, that is a finding, and what comes after it is not seen. */
+async function* toItsEnd(what: string, verification: Verification): Verification {
+  try {
+    yield* verification;
+  } catch (error) {
+    if (!isDatabaseDamage(error)) {
+      throw error;
+    }
+    yield { kind: "blocks", done: 0, total: 0, findings: await look(what, () => Promise.reject(error)) };
+  }
 }
 
 /** What the engine itself finds. */

@@ -15,8 +15,12 @@ export function createProgramLists({
   prepare,
 }: Queries): Pick<Programs, "listByOwner" | "search" | "createdCount"> {
   const { plain, indexed } = nameSearch;
-  // Programs are never removed, and their ids count up.
-  const newestId = prepare<{ readonly id: number | null }>("SELECT max(id) AS id FROM programs", "list");
+  // Programs are never removed, and their ids grow; PostgreSQL leaves some out after a crash.
+  const countAfter = prepare<{ readonly count: number; readonly id: number | null }>(
+    "SELECT count(*) AS count, max(id) AS id FROM programs WHERE id > ?",
+    "list",
+  );
+  let counted = { count: 0, id: 0 };
 
   /** A list of the programs that the caller may read, newest first. */
   function prepareList(where: string, from = "programs p", id = "p.id") {
@@ -42,8 +46,12 @@ export function createProgramLists({
 
   return {
     async createdCount() {
-      const [row] = await newestId();
-      return row?.id ?? 0;
+      const before = counted;
+      const [row] = await countAfter(before.id);
+      const count = before.count + (row?.count ?? 0);
+      const id = row?.id ?? before.id;
+      counted = id > counted.id ? { count, id } : counted;
+      return count;
     },
 
     listByOwner: ofOwner,

@@ -98,8 +98,8 @@ export const programs: readonly SeedProgram[] = [
     owner,
     name: "deleted",
     mode: "public",
+    // What it held is gone.
     type: "object",
-    data: "{}",
     createdMs: createdMs + 3,
     deleted: true,
   },

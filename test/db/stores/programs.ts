@@ -194,6 +194,23 @@ export const testPrograms: StoreSuite = (engine, open) => {
     t.is((await programs.findWithData(address))!.data, "[1]");
   });
 
+  test(`${engine}: programs: they are counted one by one, whatever ids were left out`, async (t) => {
+    const database = await open(t);
+    const { programs, change } = await withProgram(database);
+    const insert = (digit: string): Promise<void> =>
+      change((changes) => changes.insert({ ...program, address: `stor-${digit.repeat(40)}` }, 1, createWork()));
+    t.is(await programs.createdCount(), 1);
+    // As a server leaves them out that was not stopped in order.
+    await insert("2");
+    await database.write.run((sql) =>
+      sql("programs")
+        .where({ address: `stor-${"2".repeat(40)}` })
+        .update({ id: 34 }),
+    );
+    t.is(await programs.createdCount(), 2);
+    t.is(await createProgramStore(database.read).createdCount(), 2);
+  });
+
   test(`${engine}: programs: lists follow the rule, and forget what was deleted`, async (t) => {
     const { programs, change } = await withProgram(await open(t));
     const seenBy = async (identity: string | undefined): Promise<number> =>
