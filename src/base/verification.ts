@@ -37,3 +37,21 @@ export async function look(what: string, check: () => Promise<unknown>): Promise
     throw error;
   }
 }
+
+/** A walk over things of one kind. Where what leads from one portion to the next is damaged, that is a finding, and the end. */
+export async function* toItsEnd(kind: VerifiedKind, verification: Verification): Verification {
+  let reached: Pick<VerifiedPortion, "done" | "total"> = { done: 0, total: 0 };
+  try {
+    for await (const portion of verification) {
+      reached = portion.kind === kind ? portion : reached;
+      yield portion;
+    }
+  } catch (error) {
+    if (!isDatabaseDamage(error)) {
+      throw error;
+    }
+    const what = `the way over the ${kind}`;
+    const { done, total } = reached;
+    yield { kind, done, total, findings: [{ what, sentence: sentenceOf(error, what) }] };
+  }
+}

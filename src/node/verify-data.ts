@@ -1,7 +1,6 @@
 /** Looks at everything that is stored of the chain and of what its blocks made, one portion after the other. */
 import { DamageError } from "../base/damage.js";
-import { isDatabaseDamage } from "../base/database-trouble.js";
-import { look, type Verification } from "../base/verification.js";
+import { look, toItsEnd, type Verification } from "../base/verification.js";
 import { createBlockStore } from "../chain/block-store.js";
 import type { Genesis } from "../chain/genesis.js";
 import { createSenderStore } from "../chain/sender-store.js";
@@ -23,7 +22,7 @@ export interface VerifyDataParts {
 export async function* verifyNewest({ database: { read }, genesis }: VerifyDataParts, count: bigint): Verification {
   const parts = blocksParts(read, genesis);
   const head = await parts.store.newestNumber();
-  yield* toItsEnd("the newest blocks", verifyBlocks(parts, head > count ? head - count + 1n : 1n));
+  yield* toItsEnd("blocks", verifyBlocks(parts, head > count ? head - count + 1n : 1n));
 }
 
 /** Looks at everything. */
@@ -33,25 +32,13 @@ export async function* verifyAll({ database, genesis }: VerifyDataParts): Verifi
   const parts = blocksParts(read, genesis);
   const findings = await look("the transactions", () => parts.store.checkEnds());
   yield { kind: "blocks", done: 0, total: 0, findings };
-  yield* toItsEnd("the blocks", verifyBlocks(parts));
+  yield* toItsEnd("blocks", verifyBlocks(parts));
   const zk = verifyZk(read, {
     rootOf: async (number) => (await parts.store.block(number))?.header.commitmentRoot,
     blockOf: (hash) => parts.store.blockOf(hash),
   });
-  yield* toItsEnd("the commitment tree", zk);
-  yield* toItsEnd("the storage programs", verifyPrograms(read));
-}
-
-/** Where what leads from one portion to the next is damaged, that is a finding, and what comes after it is not seen. */
-async function* toItsEnd(what: string, verification: Verification): Verification {
-  try {
-    yield* verification;
-  } catch (error) {
-    if (!isDatabaseDamage(error)) {
-      throw error;
-    }
-    yield { kind: "blocks", done: 0, total: 0, findings: await look(what, () => Promise.reject(error)) };
-  }
+  yield* toItsEnd("nodes", zk);
+  yield* toItsEnd("programs", verifyPrograms(read));
 }
 
 /** What the engine itself finds. */
