@@ -52,7 +52,8 @@ export async function openConnections(parts: ConnectionsParts): Promise<Connecti
     });
   const [reader, writer] = [open(readers), open(1)];
   const close = async (): Promise<void> => {
-    await Promise.all([reader.destroy(), writer.destroy()]);
+    await reader.destroy();
+    await writer.destroy();
   };
   try {
     await writer.raw(question);

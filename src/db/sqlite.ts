@@ -65,7 +65,9 @@ export async function openSqlite(path: string): Promise<Connections> {
   return {
     ...connections,
     async close() {
-      await Promise.all([lanes.point.close(), lanes.list.close(), connections.close()]);
+      // Who closes last folds the write-ahead log into the file, which those who only read cannot.
+      await Promise.all([lanes.point.close(), lanes.list.close()]);
+      await connections.close();
     },
   };
 }
