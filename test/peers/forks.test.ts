@@ -78,13 +78,16 @@ test("two processes with one key and databases of their own: all who see both si
   await first.ended;
   const kept = await headOf(follower);
 
-  // It knows nobody and has its operator's word, so it makes the first block again, and is told of the others too late.
+  // It has its operator's word, so it makes the first block again, where nobody tells it of the others: elsewhere.
   const secondDir = await temporaryDirectory(t);
-  const start = (recover: boolean) =>
-    startProcessOf(t, { key: authority, genesis, dir: secondDir, flags: { ...ports, recover } });
+  const member = { key: authority, genesis, dir: secondDir };
+  const elsewhere = await startProcessOf(t, { ...member, flags: { recover: true } });
+  await submit(t, elsewhere, 3);
+  await eventually("it has a block", async () => (await headOf(elsewhere)).number === 1);
+  elsewhere.child.kill("SIGTERM");
+  await elsewhere.ended;
+  const start = (recover: boolean) => startProcessOf(t, { ...member, flags: { ...ports, recover } });
   let second = await start(true);
-  await submit(t, second, 3);
-  await eventually("it has a block", async () => (await headOf(second)).number === 1);
   const control = createClient(ControlService, controlTransport(join(secondDir, "control.sock")));
   await control.addPeer({ endpoint: endpointOf(follower) });
 
