@@ -27,8 +27,6 @@ export interface DamageWatch {
   found(what: string, sentence: string | undefined): void;
   /** An error that ended a request: if it tells of damage that nobody has told of, that is known from then on. */
   notice(error: unknown): void;
-  /** Everything was looked at, and this is all that does not fit: sentences by what they are about. */
-  foundAll(damages: ReadonlyMap<string, string>): void;
   /** Sentences by what they are about. */
   known(): ReadonlyMap<string, string>;
 }
@@ -39,7 +37,7 @@ export interface DamageWatch {
  * @param onChange hears of what is told of all of it in one sentence; undefined when nothing is damaged any more.
  */
 export function createDamageWatch(onChange: (sentence: string | undefined) => void): DamageWatch {
-  let damages = new Map<string, string>();
+  const damages = new Map<string, string>();
   let told: string | undefined;
   const seen = new WeakSet<object>();
 
@@ -96,10 +94,6 @@ export function createDamageWatch(onChange: (sentence: string | undefined) => vo
       if (isDatabaseDamage(error) && !seen.has(error as object)) {
         found(`an answer: ${sentenceOf(error, "an answer")}`, sentenceOf(error, "something that it was asked for"));
       }
-    },
-    foundAll(all) {
-      damages = new Map(all);
-      tell();
     },
     known: () => damages,
   };

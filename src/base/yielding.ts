@@ -5,12 +5,17 @@ export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Maps a list, `batchSize` items at a time. */
-export async function mapYielding<T, R>(items: readonly T[], batchSize: number, map: (item: T) => R): Promise<R[]> {
+/** How long work goes on before others have their turn: items may take a microsecond or some milliseconds. */
+const turnMs = 3;
+
+/** Maps a list, as much of it at a time as a turn is long. */
+export async function mapYielding<T, R>(items: readonly T[], map: (item: T) => R): Promise<R[]> {
   const results: R[] = [];
-  for (const [i, item] of items.entries()) {
-    if (i > 0 && i % batchSize === 0) {
+  let sinceMs = performance.now();
+  for (const item of items) {
+    if (performance.now() - sinceMs > turnMs) {
       await nextTurn();
+      sinceMs = performance.now();
     }
     results.push(map(item));
   }

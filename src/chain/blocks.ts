@@ -14,7 +14,6 @@ import {
   type ReadTransaction,
   readTransaction,
   signBlock,
-  verifyBatchSize,
 } from "./transaction.js";
 import { maxBlockWork } from "./work.js";
 
@@ -149,7 +148,7 @@ async function readWhatIsValid(
   rules: ChainRules,
   rejected: Map<string, string>,
 ): Promise<ReadTransaction[]> {
-  const read = await mapYielding(candidates, verifyBatchSize, (signed) => {
+  const read = await mapYielding(candidates, (signed) => {
     try {
       return readTransaction(signed, rules);
     } catch (error) {

@@ -50,8 +50,6 @@ interface Subjects {
   readonly all: readonly string[];
 }
 
-/** Bodies that are read before the event loop is yielded to: a small one takes some microseconds. */
-const readBatchSize = 200;
 /** What is kept of blocks that were read lately, and roughly what it takes: their subjects never change. */
 const maxKeptBytes = 16 * 1024 * 1024;
 const blockBytes = 500;
@@ -67,7 +65,7 @@ function createSubjects(readership: Readership): (stored: StoredBlock) => Promis
     if (known !== undefined) {
       return known;
     }
-    const each = await mapYielding(block.transactions, readBatchSize, ({ body }) => readership.subjectOf(body));
+    const each = await mapYielding(block.transactions, ({ body }) => readership.subjectOf(body));
     const subjects = { each, all: [...new Set(each.filter((subject) => subject !== undefined))] };
     kept.set(hash, subjects);
     return subjects;

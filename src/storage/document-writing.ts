@@ -8,7 +8,7 @@ import type { DocumentRows, DocumentState, FieldColumns, ProgramContent } from "
 export const chunkGap = 2 ** 20;
 
 /** Bounds of what is parsed and stored before others have their turn. */
-const portionRows = 2_000;
+const portionRows = 500;
 const portionLength = 128 * 1024;
 
 /** Whether this content is kept in parts. */

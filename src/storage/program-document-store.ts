@@ -132,11 +132,13 @@ function createFieldRows({
     ...["address", "position", "name_json", "type", "text_before", "value", "size_bytes", "items"],
     "row_hash",
   ];
-  /** The columns of a field beside its key, with its checksum. */
-  const toColumns = (position: number, name: string, field: FieldColumns) => {
-    const { type, before, value, sizeBytes, items = null } = field;
-    const row = { type, text_before: before, value, size_bytes: sizeBytes, items };
-    return { ...row, row_hash: hashFieldRow({ address, position, name_json: JSON.stringify(name), ...row }) };
+  /** The row of a field. */
+  const toRow = (position: number, name: string, field: FieldColumns) => {
+    const { type, before, value, sizeBytes: size_bytes, items = null } = field;
+    const name_json = JSON.stringify(name);
+    const row = { address, position, name_json, type, text_before: before, value, size_bytes, items, row_hash: "" };
+    row.row_hash = hashFieldRow(row);
+    return row;
   };
   const touchTexts = ({ before, value }: FieldColumns): void => {
     work.touch(before);
@@ -180,20 +182,18 @@ function createFieldRows({
         `CAST(? AS varchar(45)), CAST(? AS integer) + ${slot}, k.value ->> 0, k.value ->> 1, k.value ->> 2, k.value ->> 3,
           CAST(k.value ->> 4 AS integer), CAST(k.value ->> 5 AS integer), k.value ->> 6`,
         [address, position],
-        fields.map(({ name, ...field }, i) => {
-          const { type, text_before, value, size_bytes, items, row_hash } = toColumns(position + i, name, field);
-          return [JSON.stringify(name), type, text_before, value, size_bytes, items, row_hash];
+        fields.map((field, i) => {
+          const row = toRow(position + i, field.name, field);
+          return [row.name_json, row.type, row.text_before, row.value, row.size_bytes, row.items, row.row_hash];
         }),
       );
     },
 
     async saveField({ position, name, ...field }) {
       touchTexts(field);
-      await change((sql) =>
-        sql("program_fields")
-          .where({ address, position })
-          .update(toColumns(position, name, field)),
-      );
+      const { type, text_before, value, size_bytes, items, row_hash } = toRow(position, name, field);
+      const row = { type, text_before, value, size_bytes, items, row_hash };
+      await change((sql) => sql("program_fields").where({ address, position }).update(row));
     },
 
     deleteField: (position) => change((sql) => sql("program_fields").where({ address, position }).delete()),
