@@ -33,14 +33,10 @@ const directoryOf = (home: string): string => join(home, "disk");
 /** Compiles the library in this directory, where that can be done. */
 export function watchDisks(directory: string, isWanted: boolean): Disk {
   const library = join(directory, "watched-disk.so");
-  const missing = !isWanted
-    ? "it is for files of SQLite"
-    : process.platform !== "linux"
-      ? "only Linux loads a library before a node"
-      : whyNot("cc", "-shared", "-fPIC", "-O1", "-o", library, resolve(source), "-ldl", "-lpthread");
+  const missing = isWanted ? compile(library) : "it is for files of SQLite";
   const flagOf = (home: string): string => join(directoryOf(home), "full");
   return {
-    missing: missing ?? (loads(library) ? undefined : "the library does not load"),
+    missing,
     async environmentOf(home): Promise<Record<string, string>> {
       await mkdir(directoryOf(home), { recursive: true });
       await writeFile(flagOf(home), "0");
@@ -73,8 +69,13 @@ export function watchDisks(directory: string, isWanted: boolean): Disk {
   };
 }
 
-function loads(library: string): boolean {
-  return succeeds("env", `LD_PRELOAD=${library}`, "true");
+/** @returns why there is no library that loads; undefined where there is one */
+function compile(library: string): string | undefined {
+  if (process.platform !== "linux") {
+    return "only Linux loads a library before a node";
+  }
+  const why = whyNot("cc", "-shared", "-fPIC", "-O1", "-o", library, resolve(source), "-ldl", "-lpthread");
+  return why ?? (succeeds("env", `LD_PRELOAD=${library}`, "true") ? undefined : "the library does not load");
 }
 
 async function undoFiles(home: string): Promise<string[]> {

@@ -1,6 +1,6 @@
 /** Faults of PostgreSQL's servers. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { PostgresServer } from "../../test/helpers/postgres-server.js";
+import type { EndedServer } from "../nodes/databases.js";
 import { type Fault, inSeconds } from "./fault.js";
 
 /** A server that is killed, or stopped at once, or restarted. */
@@ -25,7 +25,7 @@ export const server: Fault = {
 };
 
 /** What a killed server has left behind keeps the next one from starting, for a moment. */
-async function startAgain(one: PostgresServer): Promise<void> {
+async function startAgain(one: EndedServer): Promise<void> {
   for (let attempt = 0; ; attempt++) {
     try {
       await one.start();

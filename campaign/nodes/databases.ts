@@ -1,6 +1,7 @@
 /** The databases of the nodes: files of SQLite, or servers of PostgreSQL that can be killed. */
 import { join } from "node:path";
-import { startPostgres, type PostgresServer } from "../../test/helpers/postgres-server.js";
+import { type PostgresPair, startPostgresPair } from "../../test/helpers/postgres-pair.js";
+import { startPostgres } from "../../test/helpers/postgres-server.js";
 import type { Teardown } from "../../test/helpers/teardown.js";
 import type { CampaignEngine } from "../settings.js";
 import { removeSqlite } from "./sqlite-files.js";
@@ -14,16 +15,17 @@ export interface Databases {
   fileOf(node: number): string;
   /** Takes all away that is in it; its node must not run. */
   empty(node: number): Promise<void>;
-  /** The servers of PostgreSQL: that of the authority, and that of the others. */
-  readonly servers: readonly PostgresServer[];
-  /** The authority's primary and its standby, where there are two. */
-  readonly pair?: ServerPair;
+  /** The servers of PostgreSQL that can be ended: that of the authority, and that of the others. */
+  readonly servers: readonly EndedServer[];
+  /** The authority's primary and its standby, with PostgreSQL. */
+  readonly pair?: PostgresPair;
 }
 
-/** A primary of PostgreSQL and its standby. */
-export interface ServerPair {
-  /** Ends the primary in this way, has the standby take its place, and brings the other one back as standby. */
-  changePlaces(end: "stopped" | "aborted" | "killed"): Promise<void>;
+/** A server that can be ended, and started again with what it had. */
+export interface EndedServer {
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  crash(signal: "SIGQUIT" | "SIGKILL"): Promise<void>;
 }
 
 /** Files below a directory. */
@@ -38,26 +40,32 @@ export function sqliteDatabases(homes: readonly string[]): Databases {
   };
 }
 
-/** Two servers, one for the authority and one for the others. @returns why there are none, where they do not start */
+/**
+ * A primary and its standby for the authority, and a server for the others.
+ *
+ * @returns why there are none, where they do not start
+ */
 export async function postgresDatabases(t: Teardown, count: number): Promise<Databases | string> {
-  const servers: PostgresServer[] = [];
-  for (let i = 0; i < 2; i++) {
-    const server = await startPostgres();
-    if (typeof server === "string") {
-      return server;
-    }
-    t.teardown(() => server.remove());
-    servers.push(server);
+  const pair = await startPostgresPair();
+  if (typeof pair === "string") {
+    return pair;
   }
-  const serverOf = (node: number): PostgresServer => servers[Math.min(node, 1)]!;
-  const urls = await Promise.all(Array.from({ length: count }, (_, node) => serverOf(node).createDatabase()));
+  t.teardown(() => pair.remove());
+  const server = await startPostgres();
+  if (typeof server === "string") {
+    return server;
+  }
+  t.teardown(() => server.remove());
+  const others = await Promise.all(Array.from({ length: count - 1 }, () => server.createDatabase()));
+  const urls = [pair.urls.join(","), ...others];
   return {
     engine: "postgresql",
     urlOf: (node) => urls[node]!,
     fileOf: () => {
       throw new Error("PostgreSQL has no file.");
     },
-    empty: (node) => serverOf(node).emptyDatabase(urls[node]!),
-    servers,
+    empty: (node) => server.emptyDatabase(urls[node]!),
+    servers: [pair.primary, server],
+    pair,
   };
 }

@@ -2,13 +2,18 @@
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
+import { randomInt } from "node:crypto";
+import { mkdtempSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { watchDisks } from "../../campaign/disk/disk.js";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { sha256 } from "../../src/base/hash.js";
 import { openDatabase } from "../../src/db/open.js";
+import { createChance } from "../helpers/hostile-values.js";
 import { testKey } from "../helpers/keys.js";
 import { headOf } from "../helpers/network.js";
-import { preparePowerCut } from "../helpers/power-cut.js";
 import { startCli } from "../helpers/start-cli.js";
 import { authorityDirectory } from "../helpers/start-member.js";
 import { temporaryDirectory } from "../helpers/teardown.js";
@@ -17,18 +22,23 @@ import { until } from "../helpers/until.js";
 import { testUnless } from "../helpers/when.js";
 
 const [authority, alice] = [testKey(1), testKey(2)];
-const powerCut = preparePowerCut();
+const directory = mkdtempSync(join(tmpdir(), "gatehouse-disk-"));
+const disk = watchDisks(directory, true);
+test.after.always(() => rm(directory, { recursive: true, force: true }));
 
-testUnless(powerCut.missing)(
+testUnless(disk.missing)(
   "after each power cut the node has every block and every transaction that it told of",
   async (t) => {
-    let dir = await authorityDirectory(t, authority);
+    const dir = await authorityDirectory(t, authority);
+    const seed = randomInt(1_000_000);
+    t.log(`seed ${seed}`);
+    const chance = createChance(seed);
+    const env = await disk.environmentOf(dir);
     const told = new Set<string>();
     const taken = new Set<string>();
     let nonce = 0;
     let heard = { number: 0, hash: "" };
     for (let round = 0; round < 3; round++) {
-      const { env, kept } = await powerCut.prepare(t, dir);
       const ports = ["--host", "127.0.0.1", "--rpc-port", "0", "--omni-port", "0", "--log-level", "fatal"];
       const started = ["start", "--recover", "--data-dir", dir, "--genesis", join(dir, "genesis.json"), ...ports];
       const node = await startCli(t, started, env);
@@ -60,7 +70,7 @@ testUnless(powerCut.missing)(
       taken.add((await client.submitTransaction({ transaction: last })).hash);
       node.child.kill("SIGKILL");
       await node.ended;
-      dir = kept;
+      await disk.losePower(dir, chance);
     }
     t.true(heard.number >= 12);
     const database = await openDatabase(`sqlite:${join(dir, "gatehouse.sqlite")}`);

@@ -18,6 +18,12 @@ export interface PostgresPair {
   /** Whichever is the primary. */
   primaryUrl(): string;
   standbyUrl(): string;
+  /** Ends the primary, whichever it is by then, and starts it again as what it was. */
+  readonly primary: {
+    start(): Promise<void>;
+    stop(): Promise<void>;
+    crash(signal: "SIGQUIT" | "SIGKILL"): Promise<void>;
+  };
   /**
    * Ends the primary, has the standby take its place, and brings the old one back as the standby of the new one. Resolves
    * when that is so.
@@ -188,6 +194,11 @@ async function openPair(binary: string, first: Server, second: Server): Promise<
     urls: [urlOf(first), urlOf(second)],
     primaryUrl: () => urlOf(primary),
     standbyUrl: () => urlOf(standby),
+    primary: {
+      start: () => start(primary),
+      stop: () => stop(primary, "SIGINT"),
+      crash: (signal) => stop(primary, signal),
+    },
     async changePlaces(end) {
       await stop(primary, signals[end]);
       await withClient(urlOf(standby, "postgres"), (client) => client.query("SELECT pg_promote()"));

@@ -14,8 +14,6 @@ import {
 type Message = Record<string, unknown>;
 type FillIn = (message: Message) => void;
 
-/** Either alphabet, with or without padding, and nothing else. */
-const base64 = /^(?:[A-Za-z0-9+/_-]+={0,2})?$/;
 /** What the library refuses, in its own words. */
 const noBase64 = "!";
 
@@ -74,16 +72,17 @@ function liftField(field: DescField, json: JsonValue, fillIns: FillIn[]): JsonVa
   return "";
 }
 
+/** Of either alphabet, with or without padding; undefined for what is none. */
 function decodeBase64(text: string): Uint8Array | undefined {
-  if (!base64.test(text)) {
-    return undefined;
-  }
   const digits = text.length - (text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0);
-  if (digits % 4 === 1) {
+  // Of other characters the runtime takes the lower byte.
+  const isAscii = Buffer.byteLength(text) === text.length;
+  if (!isAscii || digits % 4 === 1 || (digits === 0 && text !== "")) {
     return undefined;
   }
   const { buffer, byteOffset, length } = Buffer.from(text, "base64");
-  return new Uint8Array(buffer, byteOffset, length);
+  // It passes over what is no digit, and stops at padding: either makes fewer bytes than so many digits are.
+  return length === Math.floor((digits * 3) / 4) ? new Uint8Array(buffer, byteOffset, length) : undefined;
 }
 
 function readField(message: Message, { oneof, localName }: DescField): unknown {
