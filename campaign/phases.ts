@@ -10,7 +10,7 @@ export interface Phase {
 
 /** Latencies in milliseconds. */
 export interface Latencies {
-  readonly count: number;
+  readonly ascendingMs: readonly number[];
   readonly p50Ms: number;
   readonly p99Ms: number;
 }
@@ -21,11 +21,19 @@ export function latenciesIn(
   phases: readonly Phase[],
   isCounted: (probe: Probe) => boolean,
 ): Latencies {
-  const sorted = probes
-    .filter((probe) => isCounted(probe) && phases.some(({ fromMs, toMs }) => probe.atMs >= fromMs && probe.atMs < toMs))
-    .map(({ latencyMs }) => latencyMs)
-    .toSorted((a, b) => a - b);
-  return { count: sorted.length, p50Ms: percentile(sorted, 0.5), p99Ms: percentile(sorted, 0.99) };
+  return latenciesOf(
+    probes
+      .filter(
+        (probe) => isCounted(probe) && phases.some(({ fromMs, toMs }) => probe.atMs >= fromMs && probe.atMs < toMs),
+      )
+      .map(({ latencyMs }) => Number(latencyMs.toFixed(1))),
+  );
+}
+
+/** The usual two of them, NaN where there are none. */
+export function latenciesOf(all: readonly number[]): Latencies {
+  const ascendingMs = all.toSorted((a, b) => a - b);
+  return { ascendingMs, p50Ms: percentile(ascendingMs, 0.5), p99Ms: percentile(ascendingMs, 0.99) };
 }
 
 /** What was said how often, the most frequent first. */

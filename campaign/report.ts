@@ -39,7 +39,7 @@ export function writeReport(result: CampaignResult, where: Circumstances): strin
     [
       ...columns.map((column) => `- **${column}**: ${meanings[column]}.`),
       "- **rest**: from the end of the faults until the network was at rest.",
-      "- **/health p99**: of the nodes to which nothing was done, while it was done to others; the worst round.",
+      "- **/health p99**: of the nodes to which nothing was done, while it was done to others.",
     ].join("\n"),
     ...(left.length === 0 ? [] : ["Faults that were left out:", left.join("\n")]),
     "## Findings",
@@ -63,7 +63,7 @@ function describeRound({ number, faults, restMs, said, others }: Round): string 
   return [`- ${number}. ${what}; ${rest}`, ...told].join("\n");
 }
 
-function latencies({ count, p50Ms, p99Ms }: Latencies): string {
+function latencies({ ascendingMs: { length: count }, p50Ms, p99Ms }: Latencies): string {
   return count === 0 ? "was not asked" : `p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms of ${count}`;
 }
 

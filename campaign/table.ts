@@ -1,6 +1,7 @@
 /** The table of what was found: a line for each kind of fault, a column for each thing that can be wrong. */
 import { median } from "../bench/statistics.js";
 import { type Column, columns } from "./model/history.js";
+import { latenciesOf } from "./phases.js";
 import type { CampaignResult, Round } from "./result.js";
 import type { FaultKind } from "./settings.js";
 
@@ -11,7 +12,7 @@ export interface TableLine {
   readonly counts: Readonly<Record<Column, number>>;
   /** Until the network was at rest, in seconds. */
   readonly restS: { readonly median: number; readonly most: number };
-  /** /health of nodes to which nothing happened: the worst p99 of a round. */
+  /** /health of nodes to which nothing happened meanwhile; NaN where none was asked. */
   readonly healthP99Ms: number;
 }
 
@@ -30,7 +31,7 @@ export function tableOf({ rounds, findings }: CampaignResult): TableLine[] {
         columns.map((column) => [column, found.filter((one) => one.column === column).length]),
       ) as Record<Column, number>,
       restS: rests.length === 0 ? { median: 0, most: 0 } : { median: median(rests), most: Math.max(...rests) },
-      healthP99Ms: Math.max(0, ...some.map(({ others }) => others.p99Ms).filter((ms) => !Number.isNaN(ms))),
+      healthP99Ms: latenciesOf(some.flatMap(({ others }) => others.ascendingMs)).p99Ms,
     };
   };
   return [
@@ -50,7 +51,7 @@ export function cellsOf(lines: readonly TableLine[]): string[][] {
     head,
     ...lines.map(({ name, rounds, counts, restS, healthP99Ms }) => [
       ...[name, String(rounds), ...columns.map((column) => String(counts[column]))],
-      ...[restS.median.toFixed(1), restS.most.toFixed(1), healthP99Ms.toFixed(1)],
+      ...[restS.median.toFixed(1), restS.most.toFixed(1), Number.isNaN(healthP99Ms) ? "–" : healthP99Ms.toFixed(1)],
     ]),
   ];
 }

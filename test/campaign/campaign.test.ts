@@ -26,7 +26,7 @@ test("killed, stopped, frozen, cut off and without power, a network keeps what i
   );
   t.log(result.skipped);
   t.true(result.counts.included > 0);
-  t.true(result.calm.count > 0);
+  t.true(result.calm.ascendingMs.length > 0);
   const circumstances = { commit: "abc", date: "2026-01-01", node: "v20", cpu: "one", cores: 2, command: "again" };
   const report = writeReport(result, circumstances);
   t.regex(report, new RegExp(`^# Campaign on SQLite, seed ${seed}, 2026-01-01\n`));
