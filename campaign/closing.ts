@@ -1,4 +1,5 @@
 /** What a campaign has opened, closed in the other order. */
+import { messageOf } from "../src/base/message-of.js";
 import type { Teardown } from "../test/helpers/teardown.js";
 
 /** Takes what is to be closed, and closes it once. */
@@ -8,7 +9,12 @@ export function createClosing(): Teardown & { close(): Promise<void> } {
     teardown: (close) => void closers.push(close),
     async close() {
       for (const close of closers.splice(0).reverse()) {
-        await close();
+        try {
+          await close();
+        } catch (error) {
+          // The others are closed all the same: no node may go on by itself.
+          process.stderr.write(`${messageOf(error)}\n`);
+        }
       }
     },
   };

@@ -145,11 +145,25 @@ function fateOf({ status, blockNumber, reason }: FateJson): Fate {
   }
 }
 
-/** Waits until something holds; gives whether it did within this time. What is not answered does not hold. */
-export async function holdsWithin(ms: number, condition: () => Promise<boolean>): Promise<boolean> {
-  const endMs = performance.now() + ms;
+/**
+ * Waits until something holds; gives whether it did. What is not answered does not hold.
+ *
+ * @param ms how long without progress.
+ * @param progress grows while there is some.
+ */
+export async function holdsWithin(
+  ms: number,
+  condition: () => Promise<boolean>,
+  progress: () => number = () => 0,
+): Promise<boolean> {
+  let sinceMs = performance.now();
+  let most = progress();
   while (!(await condition().catch(() => false))) {
-    if (performance.now() > endMs) {
+    const now = performance.now();
+    if (progress() > most) {
+      most = progress();
+      sinceMs = now;
+    } else if (now - sinceMs > ms) {
       return false;
     }
     await sleep(100);

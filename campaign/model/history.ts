@@ -14,7 +14,8 @@ export const meanings: Readonly<Record<Column, string>> = {
   doubled: "a transaction in two blocks, or two blocks of one number, from whichever node and whenever they were seen",
   torn: "a block without its effects, or effects without their block; nodes of one head whose states differ",
   "out of order": "of one sender and given to one node in their order, and rejected since a later one was in a block",
-  stuck: "the network did not come to rest in time: all heads equal, all nodes accepting, nothing waiting",
+  stuck:
+    "the network did not come to rest: all heads equal, all nodes accepting, nothing waiting; and who was behind did not go on",
   "served wrong": "an answer that is contradicted by what was acknowledged, or by blocks that the node had",
   crashed: "a process that ended by itself, or did not end well when it was asked to",
 };

@@ -4,6 +4,8 @@ import { type Repetition, repeat } from "../base/repeat.js";
 
 export interface NotaryState {
   readonly answers: boolean;
+  /** Of the notary's program, as it tells it; undefined until it was told. */
+  readonly version: string | undefined;
   /** `1:hex` where the key is one of secp256k1, otherwise as the notary gives it; undefined until it was told. */
   readonly publicKey: string | undefined;
 }
@@ -22,15 +24,15 @@ const maxAnswerBytes = 64 * 1024;
 /** Asks the notary at once and then again and again. */
 export function watchNotary(url: string, onChange: (state: NotaryState) => void): WatchedNotary {
   const { port, protocol } = new URL(url);
-  let state: NotaryState = { answers: false, publicKey: undefined };
+  let state: NotaryState = { answers: false, version: undefined, publicKey: undefined };
   const stopped = new AbortController();
   const asking = repeat(
     async () => {
-      const publicKey = await fetchKey(url, stopped.signal).catch(() => undefined);
+      const told = await fetchInfo(url, stopped.signal).catch(() => undefined);
       if (stopped.signal.aborted) {
         return;
       }
-      const next: NotaryState = { answers: publicKey !== undefined, publicKey: publicKey ?? state.publicKey };
+      const next: NotaryState = { ...state, ...told, answers: told !== undefined };
       const changed = next.answers !== state.answers || next.publicKey !== state.publicKey;
       state = next;
       if (changed) {
@@ -53,18 +55,18 @@ export function watchNotary(url: string, onChange: (state: NotaryState) => void)
   };
 }
 
-/** The key that `/info` tells. Rejects when there is none. */
-async function fetchKey(url: string, signal: AbortSignal): Promise<string> {
+/** What `/info` tells. Rejects when there is no key. */
+async function fetchInfo(url: string, signal: AbortSignal): Promise<Pick<NotaryState, "version" | "publicKey">> {
   const response = await fetch(new URL("info", url.endsWith("/") ? url : `${url}/`), {
     signal: AbortSignal.any([signal, AbortSignal.timeout(answerWithinMs)]),
     redirect: "error",
   });
   const text = await readText(response);
-  const { publicKey } = JSON.parse(text) as { readonly publicKey?: unknown };
+  const { publicKey, version } = JSON.parse(text) as { readonly publicKey?: unknown; readonly version?: unknown };
   if (!response.ok || typeof publicKey !== "string") {
     throw new Error("no key");
   }
-  return describeKey(publicKey);
+  return { publicKey: describeKey(publicKey), version: typeof version === "string" ? version : undefined };
 }
 
 async function readText({ body }: Response): Promise<string> {

@@ -14,11 +14,13 @@ export interface AttestationServiceParts {
   readonly policy: AttestationPolicy;
   /** The operator's own notary, if there is one. */
   readonly notary: () => WatchedNotary | undefined;
+  /** Where clients reach that notary, and what they reach servers by. */
+  readonly reachedAt: { readonly notaryUrl?: string | undefined; readonly proxyUrl?: string | undefined };
   readonly nowMs: () => number;
 }
 
 export function createAttestationService(parts: AttestationServiceParts): Implementation<typeof AttestationService> {
-  const { verifier, whyLeftOut, policy, notary, nowMs } = parts;
+  const { verifier, whyLeftOut, policy, notary, reachedAt, nowMs } = parts;
 
   function problem(): string | undefined {
     const state = verifier()?.state;
@@ -55,6 +57,8 @@ export function createAttestationService(parts: AttestationServiceParts): Implem
         publicKey: own?.state.publicKey,
         running: verifier()?.state.status === "running",
         notaryAnswers: own?.state.answers,
+        version: own?.state.version,
+        ...reachedAt,
       };
     },
     async verifyAttestation({ attestation }) {

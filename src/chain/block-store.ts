@@ -6,7 +6,14 @@ import type { DatabasePart, Queries } from "../db/database.js";
 import { hashBlockRow, hashTransactionRow, type TransactionColumns } from "../db/row-hashes.js";
 import { FencedError } from "./fenced-error.js";
 import type { Blocks, ChainHead } from "./store.js";
-import { type BlockRow, checkBlockRow, checkStoredBlock, notSigned, type TransactionRow } from "./stored-block.js";
+import {
+  type BlockRow,
+  checkBlockRow,
+  checkStoredBlock,
+  checkTransactionRow,
+  notSigned,
+  type TransactionRow,
+} from "./stored-block.js";
 import type { ReadBlock, ReadTransaction } from "./transaction.js";
 
 /** The stored blocks. */
@@ -125,6 +132,13 @@ export function createBlockStore(db: Queries): BlockStore {
         throw new DamageError(`What the database says of the place of transaction ${hash} is not what was stored.`);
       }
       return row && BigInt(row.block_number);
+    },
+
+    async transaction(hash) {
+      const row = await db.first<TransactionRow>((sql) =>
+        sql("transactions").where({ hash }).select(transactionColumns),
+      );
+      return row && checkTransactionRow(row);
     },
 
     included: (hashes) => findIncluded(db, hashes),

@@ -35,6 +35,7 @@ export function createChainStore<State>(
         rejectionOf: (asked) => mempool.rejectionOf(asked),
       }),
     oldestPending: (limit) => mempool.oldestPending(limit),
+    pending: async (hash) => (await mempool.readPending([hash])).get(hash),
     async pendingCount() {
       const [count] = await Promise.all([mempool.pendingCount(), read.first((sql) => sql("senders").select("nonce"))]);
       return count;

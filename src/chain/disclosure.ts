@@ -21,21 +21,40 @@ export interface Readership {
   readable(subjects: readonly string[], identity: string | undefined): Promise<ReadonlySet<string>>;
 }
 
-/** Gives of a block of the database what the caller may have. */
-export type Disclose = (stored: StoredBlock, identity: string | undefined) => Promise<Block>;
+/** Gives what a caller may have. */
+export interface Disclosure {
+  /** Of a block of the database. */
+  block(stored: StoredBlock, identity: string | undefined): Promise<Block>;
+  /** What a transaction says, by its body; undefined where the caller may not read it. */
+  body(body: Uint8Array, identity: string | undefined): Promise<Uint8Array | undefined>;
+}
 
 /** For those who may have everything. */
-export const discloseAll: Disclose = ({ block }) => Promise.resolve(block);
+export const discloseAll: Disclosure = {
+  block: ({ block }) => Promise.resolve(block),
+  body: (body) => Promise.resolve(body),
+};
 
 /** Discloses what may be read. */
-export function createDisclosure(readership: Readership): Disclose {
+export function createDisclosure(readership: Readership): Disclosure {
   const subjectsOf = createSubjects(readership);
-  return async (stored, identity) => {
-    const { block } = stored;
-    const { each, all } = await subjectsOf(stored);
-    const readable = await readership.readable(all, identity);
-    const isReadable = (subject: string | undefined): boolean => subject === undefined || readable.has(subject);
-    return { ...block, transactions: block.transactions.map((one, i) => (isReadable(each[i]) ? one : withhold(one))) };
+  return {
+    async block(stored, identity) {
+      const { block } = stored;
+      const { each, all } = await subjectsOf(stored);
+      const readable = await readership.readable(all, identity);
+      const isReadable = (subject: string | undefined): boolean => subject === undefined || readable.has(subject);
+      return {
+        ...block,
+        transactions: block.transactions.map((one, i) => (isReadable(each[i]) ? one : withhold(one))),
+      };
+    },
+
+    async body(body, identity) {
+      const subject = readership.subjectOf(body);
+      const isReadable = subject === undefined || (await readership.readable([subject], identity)).has(subject);
+      return isReadable ? body : undefined;
+    },
   };
 }
 

@@ -5,6 +5,7 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { randomBytes } from "node:crypto";
 import { type Transaction, TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { sha256 } from "../base/hash.js";
 import { createOneAtATime } from "../base/one-at-a-time.js";
 import { batch } from "../db/batch.js";
 import { inChunks } from "../db/chunks.js";
@@ -87,7 +88,7 @@ export function createMempoolStore({ read, transaction }: DatabasePart): Mempool
         const rows = await read.rows<{ hash: string; bytes: Buffer }>((sql) =>
           sql("pending_transactions").whereIn("hash", some).select("hash", "bytes"),
         );
-        rows.forEach(({ hash, bytes }) => found.set(hash, readStored(bytes)));
+        rows.forEach(({ hash, bytes }) => found.set(hash, readStored(hash, bytes)));
       }
       return found;
     },
@@ -165,9 +166,10 @@ function entryOf(row: Row): PendingEntry {
 }
 
 /** Undefined for bytes that are none of a transaction: somebody else changed them. */
-function readStored(bytes: Uint8Array): Transaction | undefined {
+function readStored(hash: string, bytes: Uint8Array): Transaction | undefined {
   try {
-    return fromBinary(TransactionSchema, bytes);
+    const transaction = fromBinary(TransactionSchema, bytes);
+    return sha256(transaction.body) === hash ? transaction : undefined;
   } catch {
     return undefined;
   }

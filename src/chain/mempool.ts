@@ -2,7 +2,6 @@
  * The mempool of a node that writes: what waits for a block, stored as soon as it is taken, and known in memory by
  * everything but its bytes. This process is the only one that writes to it.
  */
-import { sha256 } from "../base/hash.js";
 import { findFate } from "./fate.js";
 import { type Bounds, inPortions } from "./fair-order.js";
 import { type Admission, createAdmission, partOfPool, type Refusal } from "./mempool-admission.js";
@@ -100,7 +99,7 @@ export async function openMempool(parts: MempoolParts): Promise<Mempool> {
     const unreadable = new Map<string, string>();
     for (const { hash } of entries.filter((entry) => isPending(entry.hash))) {
       const transaction = found.get(hash);
-      if (transaction !== undefined && sha256(transaction.body) === hash) {
+      if (transaction !== undefined) {
         read.push({ hash, transaction });
       } else {
         unreadable.set(hash, "It could not be read again from the database.");
@@ -118,6 +117,7 @@ export async function openMempool(parts: MempoolParts): Promise<Mempool> {
         rejectionOf: (asked) => leaving.rejectionOf(asked) ?? store.rejectionOf(asked),
       }),
     oldestPending: (limit) => Promise.resolve([...index.entries()].slice(0, limit)),
+    pending: async (hash) => (isPending(hash) ? (await store.readPending([hash])).get(hash) : undefined),
   };
 
   const newestMs = await load(parts.store, index, leaving);

@@ -1,15 +1,16 @@
 /** The chain service, and the consensus service of the internal port. */
-import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { fromBinary } from "@bufbuild/protobuf";
+import { type Transaction, TransactionBodySchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { type ChainService, type ConsensusService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { maxAnswerBytes } from "../base/answer-budget.js";
 import { DamageError } from "../base/damage.js";
 import { createOneAtATime } from "../base/one-at-a-time.js";
 import { Failure } from "../rpc/errors.js";
-import { normalizeHash } from "../rpc/parameters.js";
+import { normalizeBareHex } from "../rpc/parameters.js";
 import type { Caller, Implementation } from "../rpc/service.js";
 import type { Chain } from "./chain.js";
-import type { Disclose } from "./disclosure.js";
-import type { BlockName, BlockWeight, ChainStore, StoredBlock } from "./store.js";
+import type { Disclosure } from "./disclosure.js";
+import type { BlockName, BlockWeight, ChainStore, StoredBlock, TransactionFate } from "./store.js";
 
 const statuses = {
   pending: TransactionStatus.PENDING,
@@ -38,8 +39,8 @@ export function createChainService(
     /** Takes a transaction that comes from this address, and gives its hash. */
     submit(transaction: Transaction, address: string): Promise<string>;
   },
-  store: Pick<ChainStore, "block" | "weighBlock" | "fate" | "oldestPending">,
-  disclose: Disclose,
+  store: Pick<ChainStore, "block" | "weighBlock" | "transaction" | "fate" | "oldestPending" | "pending" | "lastNonce">,
+  disclose: Disclosure,
 ): Implementation<typeof ChainService> {
   // What is large does not pile up in memory, however many ask at once.
   const readInTurn = createOneAtATime();
@@ -57,9 +58,17 @@ export function createChainService(
         throw new DamageError(`The database gives block ${number} where block ${by.hash} was asked for.`);
       }
       const { hash, header, transactionHashes } = stored;
-      return { hash, header, transactionHashes, block: await disclose(stored, identity) };
+      return { hash, header, transactionHashes, block: await disclose.block(stored, identity) };
     };
     return await (weight.bytes > largeBytes ? readInTurn(read) : read());
+  }
+
+  /** What a transaction says, where it is still there and the caller may read it. */
+  async function readBody(hash: string, { status }: TransactionFate, { identity }: Caller) {
+    // One that was pending a moment ago may be in a block by now.
+    const signed = (status === "pending" ? await store.pending(hash) : undefined) ?? (await store.transaction(hash));
+    const body = signed && (await disclose.body(signed.body, identity));
+    return body && fromBinary(TransactionBodySchema, body);
   }
 
   return {
@@ -79,7 +88,7 @@ export function createChainService(
     },
 
     async getBlockByHash(request, { caller }) {
-      const hash = normalizeHash("A block's hash", request.hash);
+      const hash = normalizeBareHex("A block's hash is", request.hash);
       return { block: await readBlock({ hash }, caller, "There is no block from 1 on with this hash.") };
     },
 
@@ -98,7 +107,7 @@ export function createChainService(
       for (let number = fromNumber < 1n ? 1n : fromNumber; number <= last && !signal.aborted; number++) {
         const wanted = number;
         const block = await readInTurn(async () =>
-          disclose(needBlock(wanted, await store.block(wanted)), caller.identity),
+          disclose.block(needBlock(wanted, await store.block(wanted)), caller.identity),
         );
         yield { block };
       }
@@ -111,13 +120,19 @@ export function createChainService(
       return { hash: await chain.submit(transaction, caller.address) };
     },
 
-    async getTransaction(request) {
-      const hash = normalizeHash("A transaction's hash", request.hash);
+    async getTransaction(request, { caller }) {
+      const hash = normalizeBareHex("A transaction's hash is", request.hash);
       const fate = await store.fate(hash);
       if (fate === undefined) {
         throw new Failure("NOT_FOUND", "The node does not know this transaction.");
       }
-      return { hash, ...fate, status: statuses[fate.status] };
+      const body = request.withBody ? await readBody(hash, fate, caller) : undefined;
+      return { hash, ...fate, status: statuses[fate.status], ...(body !== undefined && { body }) };
+    },
+
+    async getSender(request) {
+      const address = normalizeBareHex("A sender's public key is", request.address);
+      return { address, nonce: (await store.lastNonce(address)) ?? 0n };
     },
   };
 }

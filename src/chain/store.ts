@@ -58,6 +58,8 @@ export interface Blocks {
   weighBlock(by: BlockName): Promise<BlockWeight | undefined>;
   /** The block that a transaction is in. */
   blockOf(transactionHash: string): Promise<bigint | undefined>;
+  /** A transaction that is in a block. */
+  transaction(hash: string): Promise<Transaction | undefined>;
   /** Which of these transactions are in a block. */
   included(hashes: readonly string[]): Promise<Set<string>>;
 }
@@ -133,6 +135,8 @@ export interface MempoolView {
   fate(hash: string): Promise<TransactionFate | undefined>;
   /** The oldest pending transactions. */
   oldestPending(limit: number): Promise<readonly PendingSummary[]>;
+  /** A transaction that is pending. */
+  pending(hash: string): Promise<Transaction | undefined>;
 }
 
 /** The stored mempool. */
@@ -144,7 +148,7 @@ export interface MempoolStore {
   rejectionOf(hash: string): Promise<string | undefined>;
   /** Stores a pending transaction; nothing when it is there already. */
   insertPending(entry: PendingEntry, bytes: Uint8Array): Promise<void>;
-  /** Pending transactions by their hashes: undefined for one that cannot be read, none for one that is not there. */
+  /** Pending transactions by their hashes: undefined for one that is not what it was, none for one that is not there. */
   readPending(hashes: readonly string[]): Promise<Map<string, Transaction | undefined>>;
   /** Takes transactions out, and remembers why those that are in no block are not; all of that, or nothing. */
   settle(settled: Settled): Promise<void>;

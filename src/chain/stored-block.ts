@@ -4,7 +4,12 @@
  * blocks (verify-blocks.ts): they are those that were verified when the block was applied, or their checksum does not fit.
  */
 import { create } from "@bufbuild/protobuf";
-import { type BlockHeader, BlockSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import {
+  type BlockHeader,
+  BlockSchema,
+  type Transaction,
+  TransactionSchema,
+} from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { DamageError } from "../base/damage.js";
 import { sha256 } from "../base/hash.js";
 import { type BlockColumns, hashBlockRow, hashTransactionRow, type TransactionColumns } from "../db/row-hashes.js";
@@ -71,6 +76,20 @@ export function checkStoredBlock(wanted: number, row: BlockRow, rows: readonly T
   const transactions = rows.map(({ body, signature }) => ({ body, signature }));
   const block = create(BlockSchema, { header: row.header, signature: row.signature, transactions });
   return { hash: row.hash, header, transactionHashes, block };
+}
+
+/**
+ * Checks the row of a transaction.
+ *
+ * @throws DamageError
+ */
+export function checkTransactionRow(row: TransactionRow): Transaction {
+  if (row.hash !== sha256(row.body) || row.row_hash !== hashTransactionRow(row)) {
+    throw new DamageError(
+      `Transaction ${row.hash} in the database is not the one that was signed; restore the database from a backup, or let the node follow the chain anew.`,
+    );
+  }
+  return create(TransactionSchema, { body: row.body, signature: row.signature });
 }
 
 /** A block of the database is not the one that was applied. */

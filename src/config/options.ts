@@ -11,11 +11,12 @@ import {
   databaseUrl,
   hostNames,
   notaryKeys,
-  onOff,
   oneOf,
+  onOff,
   path,
   port,
   secondsAsMs,
+  socketAddressLike,
   text,
   toggle,
   webAddress,
@@ -225,6 +226,14 @@ export const optionsByKey = declareOptions({
   notaryUrl: {
     type: webAddressLike("http://127.0.0.1:7047"),
     description: "A notary server of one's own, to be watched and shown.",
+  },
+  notaryPublicUrl: {
+    type: socketAddressLike("wss://notary.example.org:7047"),
+    description: "Where clients reach that notary; nobody is told when left out.",
+  },
+  notaryProxyUrl: {
+    type: socketAddressLike("wss://notary.example.org:55688"),
+    description: "The WebSocket proxy that browsers reach servers by, to be shown beside the notary.",
   },
 });
 

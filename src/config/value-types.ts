@@ -86,20 +86,30 @@ export const secondsAsMs = (least: number, most: number): ValueType<number, numb
 export const webAddress: ValueType<string, string> = {
   placeholder: "URL",
   allowed: "http:// or https://, a host and a port, without a path",
-  schema: z
+  schema: addressSchema(["http:", "https:"]),
+};
+
+function addressSchema(protocols: readonly string[]) {
+  return z
     .string()
     .refine((address) => {
       const url = URL.canParse(address) ? new URL(address) : undefined;
       const isPlain = url?.pathname === "/" && url.search === "" && url.hash === "" && url.username === "";
-      return isPlain && (url.protocol === "http:" || url.protocol === "https:");
+      return isPlain && protocols.includes(url.protocol);
     })
-    .transform((address) => address.replace(/\/$/, "")),
-};
+    .transform((address) => address.replace(/\/$/, ""));
+}
 
 /** The same, where an example says enough. */
 export const webAddressLike = (example: string): ValueType<string, string> => ({
   ...webAddress,
   allowed: `a URL such as ${example}`,
+});
+
+/** The same, of WebSockets too. */
+export const socketAddressLike = (example: string): ValueType<string, string> => ({
+  ...webAddressLike(example),
+  schema: addressSchema(["http:", "https:", "ws:", "wss:"]),
 });
 
 /**

@@ -23,6 +23,7 @@ export function createNodeAttestation({ config, subsystems, log, warn, onStop }:
       verifier: () => verifier,
       whyLeftOut: () => subsystems.get("tlsnotary").extra?.reason ?? "The node is still booting.",
       notary: () => notary,
+      reachedAt: { notaryUrl: config.notaryPublicUrl, proxyUrl: config.notaryProxyUrl },
       policy: { maxAgeS: config.attestationMaxAgeS, servers: config.attestationServers },
       nowMs: Date.now,
     }),

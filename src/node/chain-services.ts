@@ -1,7 +1,7 @@
 /** The chain, for each kind of those who ask: everybody, other nodes, and the operator. */
 import { type TransactionBody, TransactionBodySchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import type { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { createDisclosure, discloseAll, type Readership } from "../chain/disclosure.js";
+import { createDisclosure, discloseAll, type Disclosure, type Readership } from "../chain/disclosure.js";
 import { createChainService } from "../chain/service.js";
 import { binaryDecoder } from "../rpc/codec/binary-decoder.js";
 import { Failure } from "../rpc/errors.js";
@@ -30,9 +30,12 @@ export interface ChainServicesParts {
 
 export function createChainServices({ chain, store, readable, mayFollow }: ChainServicesParts): ChainServices {
   const discloseReadable = createDisclosure(createReadership(readable));
-  const ofNodes = createChainService(chain, store, (stored, identity) =>
-    (mayFollow(identity) ? discloseAll : discloseReadable)(stored, identity),
-  );
+  const discloseTo = (identity: string | undefined): Disclosure =>
+    mayFollow(identity) ? discloseAll : discloseReadable;
+  const ofNodes = createChainService(chain, store, {
+    block: (stored, identity) => discloseTo(identity).block(stored, identity),
+    body: (body, identity) => discloseTo(identity).body(body, identity),
+  });
   return {
     everybody: createChainService(chain, store, discloseReadable),
     nodes: {

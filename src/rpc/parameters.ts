@@ -16,3 +16,19 @@ export function normalizeHash(name: string, text: string): string {
   }
   return hash;
 }
+
+const bareForm = /^(?:0x)?([0-9a-fA-F]{64})$/;
+
+/**
+ * The same, of what callers may write without 0x, too: hashes of blocks and transactions, public keys.
+ *
+ * @param beginning of the error's sentence: `A block's hash is`.
+ * @throws Failure INVALID_REQUEST
+ */
+export function normalizeBareHex(beginning: string, text: string): string {
+  const digits = bareForm.exec(text)?.[1];
+  if (digits === undefined) {
+    throw new Failure("INVALID_REQUEST", `${beginning} 64 hex digits, with or without 0x.`);
+  }
+  return `0x${digits.toLowerCase()}`;
+}

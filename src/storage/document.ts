@@ -25,9 +25,9 @@ export interface Range {
  *
  * @param array valid JSON text of an array, or a chunk of one.
  * @param index position from 0.
- * @returns the item's text; the array's length instead when it has no such item.
+ * @returns the item's text; undefined when it has no such item.
  */
-export function sliceItem(array: string, index: number): string | number {
+export function sliceItem(array: string, index: number): string | undefined {
   let position = 0;
   for (const { start, end } of eachItem(array)) {
     if (position === index) {
@@ -35,7 +35,16 @@ export function sliceItem(array: string, index: number): string | number {
     }
     position++;
   }
-  return position;
+  return undefined;
+}
+
+/** How many items an array has, or a chunk of one. */
+export function countItems(array: string): number {
+  let count = 0;
+  for (const _ of eachItem(array)) {
+    count++;
+  }
+  return count;
 }
 
 /** The members of an object, in order. */

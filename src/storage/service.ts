@@ -7,14 +7,15 @@ import {
   ValueType,
 } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { Failure } from "../rpc/errors.js";
+import { normalizeBareHex } from "../rpc/parameters.js";
 import { answerOnce } from "../base/read-cache.js";
 import type { Call, Implementation } from "../rpc/service.js";
 import { canRead } from "./access.js";
 import { toAccessControl } from "./access-control.js";
-import { checkAddress, normalizeOwner } from "./address.js";
-import { sliceItem } from "./document.js";
+import { checkAddress } from "./address.js";
+import { countItems, sliceItem } from "./document.js";
 import { toPage } from "./paging.js";
-import type { Field, ProgramEntry, ProgramRecord, Programs, WholeProgram } from "./programs.js";
+import type { Field, FieldPortion, ProgramEntry, ProgramRecord, Programs, WholeProgram } from "./programs.js";
 
 /** Longest name that can be searched, in UTF-16 units. */
 const maxQueryLength = 256;
@@ -28,6 +29,31 @@ export function createStorageService(programs: Programs): Implementation<typeof 
     const { record, field } = needReadable(await programs.findWithField(checkAddress(address), name), call);
     needObject(record);
     return field;
+  }
+
+  /** An array field, or the part of it that holds an item. */
+  async function readArray(address: string, name: string, index: number, call: Call): Promise<ArrayPart> {
+    const found = needReadable(await programs.findWithItem(address, name, index), call);
+    needObject(found.record);
+    const field = needField(found.field, name);
+    if (field.type !== "array") {
+      throw new Failure(
+        "INVALID_FIELD_TYPE",
+        `The field holds ${field.type === "object" ? "an" : "a"} ${field.type}, not an array.`,
+      );
+    }
+    return toArrayPart(field);
+  }
+
+  /** The same, for an item that is counted from the end: it is looked for until the array is as long as was thought. */
+  async function readArrayFromEnd(address: string, name: string, index: number, call: Call): Promise<ArrayPart> {
+    for (let length = 0; ;) {
+      const array = await readArray(address, name, Math.max(0, length - 1 - index), call);
+      if (array.isWhole || array.length() === length) {
+        return array;
+      }
+      length = array.length();
+    }
   }
 
   return {
@@ -50,23 +76,18 @@ export function createStorageService(programs: Programs): Implementation<typeof 
       return { success: true, storageAddress, field, value, type: valueTypes[type] };
     },
 
-    async getFieldItem({ storageAddress, field, index }, call) {
-      const found = await programs.findWithItem(checkAddress(storageAddress), field, index);
-      const { record, field: portion } = needReadable(found, call);
-      needObject(record);
-      const { value, type, chunk } = needField(portion, field);
-      if (type !== "array") {
-        throw new Failure(
-          "INVALID_FIELD_TYPE",
-          `The field holds ${type === "object" ? "an" : "a"} ${type}, not an array.`,
-        );
+    async getFieldItem({ storageAddress, field, index: asked, fromEnd, withLength }, call) {
+      const address = checkAddress(storageAddress);
+      const array = await (fromEnd ? readArrayFromEnd : readArray)(address, field, asked, call);
+      const index = fromEnd ? array.length() - 1 - asked : asked;
+      const value = array.itemAt(index);
+      if (value === undefined) {
+        throw new Failure("INDEX_OUT_OF_BOUNDS", `The array has ${array.length()} items; an index starts at 0.`);
       }
-      const isPast = chunk !== undefined && index >= chunk.arrayItems;
-      const item = isPast ? chunk.arrayItems : sliceItem(value, index - (chunk?.firstItem ?? 0));
-      if (typeof item === "number") {
-        throw new Failure("INDEX_OUT_OF_BOUNDS", `The array has ${item} items; an index starts at 0.`);
-      }
-      return { success: true, storageAddress, field, index, value: item };
+      return {
+        ...{ success: true, storageAddress, field, index, value },
+        ...(withLength && { arrayLength: array.length() }),
+      };
     },
 
     async hasField({ storageAddress, field }, call) {
@@ -80,7 +101,8 @@ export function createStorageService(programs: Programs): Implementation<typeof 
     },
 
     async listProgramsByOwner({ owner, ...page }, { caller }) {
-      const entries = await programs.listByOwner(normalizeOwner(owner), caller.identity, toPage(page));
+      const key = normalizeBareHex("An owner is an Ed25519 public key:", owner);
+      const entries = await programs.listByOwner(key, caller.identity, toPage(page));
       return { success: true, programs: entries.map(toSummary), count: entries.length };
     },
 
@@ -91,6 +113,23 @@ export function createStorageService(programs: Programs): Implementation<typeof 
       const entries = await programs.search(query, exact, caller.identity, toPage(page));
       return { success: true, query, programs: entries.map(toSummary), count: entries.length };
     },
+  };
+}
+
+/** An array, or a part of it. */
+interface ArrayPart {
+  readonly isWhole: boolean;
+  /** Of the whole array. */
+  length(): number;
+  /** Text of an item of this part, by its place in the array; undefined where there is none. */
+  itemAt(index: number): string | undefined;
+}
+
+function toArrayPart({ value, chunk }: FieldPortion): ArrayPart {
+  return {
+    isWhole: chunk === undefined,
+    length: () => chunk?.arrayItems ?? countItems(value),
+    itemAt: (index) => sliceItem(value, index - (chunk?.firstItem ?? 0)),
   };
 }
 

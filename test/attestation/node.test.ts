@@ -106,11 +106,22 @@ test("a notary of one's own is shown with its key, and health follows it", async
   await new Promise<void>((resolve) => notary.listen(0, "127.0.0.1", resolve));
   t.teardown(() => notary.close());
   const { port: notaryPort } = notary.address() as AddressInfo;
-  const up = await start(t, { "notary-url": `http://127.0.0.1:${notaryPort}` });
+  const notaryUrl = "wss://notary.example:7047";
+  const up = await start(t, {
+    ...{ "notary-url": `http://127.0.0.1:${notaryPort}`, "notary-public-url": notaryUrl },
+    "notary-proxy-url": "wss://notary.example:55688",
+  });
   await until(async () => (await ask(up.port, "/tlsnotary/health")).status === 200);
   const info = await askJson<{ publicKey: string }>(up.port, "/tlsnotary/info");
   t.like(info, { enabled: true, running: true, port: notaryPort, notaryAnswers: true });
   t.regex(info.publicKey, /^1:0[23][0-9a-f]{64}$/);
+  // As existing clients ask for it.
+  const params = [{ message: "tlsnotary.getInfo", data: {} }];
+  const { text } = await ask(up.port, "/", { method: "POST", body: JSON.stringify({ method: "nodeCall", params }) });
+  const proxyUrl = "wss://notary.example:55688";
+  t.like(JSON.parse(text), {
+    ...{ result: 200, response: { notaryUrl, proxyUrl, publicKey: info.publicKey, version: "0.1.0-alpha.12" } },
+  });
 
   isUp = false;
   const down = await start(t, { "notary-url": `http://127.0.0.1:${notaryPort}` });

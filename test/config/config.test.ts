@@ -61,6 +61,8 @@ test("nothing given: defaults", (t) => {
     attestationMaxAgeS: 0,
     attestationServers: [],
     notaryUrl: undefined,
+    notaryPublicUrl: undefined,
+    notaryProxyUrl: undefined,
   });
 });
 
@@ -110,6 +112,8 @@ test("every option can be a flag, a variable and a key of the file", async (t) =
     "attestation-max-age": ["60", "attestationMaxAgeS", 60],
     "attestation-servers": ["a.example, b.example", "attestationServers", ["a.example", "b.example"]],
     "notary-url": ["http://127.0.0.1:7047", "notaryUrl", "http://127.0.0.1:7047"],
+    "notary-public-url": ["wss://n.example:7047/", "notaryPublicUrl", "wss://n.example:7047"],
+    "notary-proxy-url": ["ws://n.example:55688", "notaryProxyUrl", "ws://n.example:55688"],
   };
   t.deepEqual(
     Object.keys(values),

@@ -41,7 +41,7 @@ test("beyond the bound new work is refused in every protocol, and probes are ans
       serve(HealthService, health),
     ],
     gate: edge,
-    nodeCall: () => Promise.resolve(undefined),
+    nodeCall: () => Promise.resolve("null"),
     info: { title: "test", version: "0" },
     onInternalError: (error) => t.fail(String(error)),
   });

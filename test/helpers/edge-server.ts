@@ -83,7 +83,7 @@ export async function startEdgeServer(t: Teardown, settings: Partial<EdgeSetting
       }),
     ],
     gate: edge,
-    nodeCall: () => Promise.resolve(undefined),
+    nodeCall: () => Promise.resolve("null"),
     info: { title: "test", version: "0" },
     onInternalError: (error) => errors.push(error),
   });

@@ -33,7 +33,7 @@ test("HTTP, gRPC, Connect, gRPC-Web, JSON-RPC, OpenAPI, OpenRPC, reflection, MCP
   t.teardown(() => edge.stop());
   const info = { title: "test", version: "0" };
   const parts = { services, gate: edge, onInternalError: (error: unknown) => t.fail(String(error)), info };
-  const server = createRpcServer({ ...parts, nodeCall: () => Promise.resolve(undefined) });
+  const server = createRpcServer({ ...parts, nodeCall: () => Promise.resolve("null") });
   const tools = await createMcpPort({ ...parts, resources: {} });
   t.teardown(() => Promise.all([server.drain(0), tools.drain(0)]));
   const port = await server.listen({ host: "127.0.0.1", port: 0 });

@@ -7,11 +7,8 @@ import type { JsonRpcRequest } from "./request.js";
 /** Calls a method by its name, with named or positional parameters, and gives the JSON text of the answer. */
 export type CallByName = (name: string, params: unknown) => Promise<string>;
 
-/**
- * Answers a request of the node-call envelope with JSON text; undefined for one that it does not know. Throws a Failure
- * as methods do.
- */
-export type AnswerNodeCall = (method: string, params: unknown, call: CallByName) => Promise<string | undefined>;
+/** Answers a request of the node-call envelope with JSON text. Throws a Failure as methods do. */
+export type AnswerNodeCall = (method: string, params: unknown, call: CallByName) => Promise<string>;
 
 interface NodeCallRequest {
   readonly method: string;
@@ -48,14 +45,12 @@ export async function receiveNodeCall(
     return await run(named, given.call);
   };
   try {
-    const text = await parts.nodeCall(method, params, callByName);
-    return text === undefined
-      ? writeResponse(501, JSON.stringify(`Unknown method "${method.slice(0, 80)}".`))
-      : writeResponse(200, text);
+    return writeResponse(200, await parts.nodeCall(method, params, callByName));
   } catch (error) {
     given.failure = explain(error, given.arrival.requestId, parts);
-    const { kind, message } = given.failure;
-    return writeResponse(kind.httpStatus, JSON.stringify(message));
+    const { kind, message, reason } = given.failure;
+    // Clients take a bare sentence for data.
+    return writeResponse(kind.httpStatus, JSON.stringify({ error: message, errorCode: reason }));
   }
 }
 

@@ -53,6 +53,7 @@ async function startServer(t: ExecutionContext, key: TestKey | undefined, wanted
           submitTransaction: refuse,
           getTransaction: refuse,
           listPendingTransactions: refuse,
+          getSender: refuse,
           async *listBlocks({ fromNumber }) {
             for (let number = fromNumber; ; number++) {
               await new Promise((resolve) => setTimeout(resolve, 5));

@@ -13,7 +13,7 @@ test("the caller hears that it failed, and the log why", async (t) => {
     gate,
     onInternalError: (error) => reported.push(error),
     methods: [],
-    nodeCall: () => Promise.resolve(undefined),
+    nodeCall: () => Promise.resolve("null"),
     discover: () => {
       throw cause;
     },

@@ -219,7 +219,12 @@ test("the node-call envelope answers what existing clients ask", async (t) => {
     return answer;
   };
   const head = await askJson<{ hash: string; genesisHash: string }>(node.port, "/chain/head");
-  const block = await askJson(node.port, "/chain/blocks/1");
+  const read = await askJson<{ header: { previousHash: string; timestamp: number } }>(node.port, "/chain/blocks/1");
+  const { previousHash, timestamp } = read.header;
+  const block = {
+    ...{ ...read, number: 1, status: "confirmed", proposer: node.publicKey },
+    content: { ordered_transactions: [hash], previousHash, timestamp },
+  };
   t.deepEqual(JSON.parse(await post(node, { method: "ping", params: [] })), {
     ...{ result: 200, response: "pong", require_reply: false, extra: null },
   });
@@ -232,26 +237,30 @@ test("the node-call envelope answers what existing clients ask", async (t) => {
     ["getBlocks", { start: 1, limit: 5 }, [block]],
     ["getBlockByNumber", { blockNumber: 1 }, block],
     ["getBlockByHash", { hash: head.hash }, block],
-    ["getTxByHash", { hash }, await askJson(node.port, `/chain/transactions/${hash}`)],
+    ["getTxByHash", { hash }, await askJson(node.port, `/chain/transactions/${hash}?withBody=true`)],
     ["getMempool", {}, []],
     ["getStorageProgram", { storageAddress: address }, await askJson(node.port, `/storage-program/${address}`)],
     ["getStorageProgramAll", { storageAddress: address }, await askJson(node.port, `/storage-program/${address}/all`)],
     [
       "getStorageProgramFields",
       { storageAddress: address },
-      await askJson(node.port, `/storage-program/${address}/fields`),
+      { ...(await askJson<object>(node.port, `/storage-program/${address}/fields`)), count: 2 },
     ],
     [
       "getStorageProgramItem",
       { storageAddress: address, key: "list", index: 1 },
-      await askJson(node.port, `/storage-program/${address}/field/list/item/1`),
+      { ...(await askJson<object>(node.port, `/storage-program/${address}/field/list/item/1`)), arrayLength: 2 },
     ],
     [
       "getStorageProgramsByOwner",
       { owner: alice.publicKey },
-      await askJson(node.port, `/storage-program/owner/${alice.publicKey}`),
+      (await askJson<{ programs: unknown }>(node.port, `/storage-program/owner/${alice.publicKey}`)).programs,
     ],
-    ["searchStoragePrograms", { query: "note" }, await askJson(node.port, "/storage-program/search?q=note")],
+    [
+      "searchStoragePrograms",
+      { query: "note" },
+      (await askJson<{ programs: unknown }>(node.port, "/storage-program/search?q=note")).programs,
+    ],
   ];
   for (const [message, data, response] of same) {
     t.deepEqual(
@@ -267,8 +276,14 @@ test("the node-call envelope answers what existing clients ask", async (t) => {
   t.like(await call("__proto__"), { result: 501 });
   t.like(await call("tlsnotary.getInfo"), { result: 404 });
   for (const params of [undefined, null, {}, [], [null], [7], [{ message: {} }]]) {
-    t.is((JSON.parse(await post(node, { method: "nodeCall", params })) as { result: number }).result, 501);
+    t.is((JSON.parse(await post(node, { method: "nodeCall", params })) as { result: number }).result, 400);
   }
+  t.like(JSON.parse(await post(node, { method: "moon", params: [] })), {
+    ...{
+      result: 501,
+      response: { error: 'This node does not serve the method "moon".', errorCode: "NOT_IMPLEMENTED" },
+    },
+  });
 });
 
 /** Longer with FUZZ_SECONDS. */

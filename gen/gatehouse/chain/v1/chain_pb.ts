@@ -6,7 +6,8 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Block, BlockHeader, Transaction } from "./block_pb.js";
+import { file_gatehouse_annotations_v1_annotations } from "../../annotations/v1/annotations_pb.js";
+import type { Block, BlockHeader, Transaction, TransactionBody } from "./block_pb.js";
 import { file_gatehouse_chain_v1_block } from "./block_pb.js";
 import { file_gatehouse_errors_v1_errors } from "../../errors/v1/errors_pb.js";
 import { file_google_api_annotations } from "../../../google/api/annotations_pb.js";
@@ -17,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file gatehouse/chain/v1/chain.proto.
  */
 export const file_gatehouse_chain_v1_chain: GenFile = /*@__PURE__*/
-  fileDesc("Ch5nYXRlaG91c2UvY2hhaW4vdjEvY2hhaW4ucHJvdG8SEmdhdGVob3VzZS5jaGFpbi52MSIQCg5HZXRIZWFkUmVxdWVzdCJmCg9HZXRIZWFkUmVzcG9uc2USDgoGbnVtYmVyGAEgASgEEgwKBGhhc2gYAiABKAkSHwoMdGltZXN0YW1wX21zGAMgASgDUgl0aW1lc3RhbXASFAoMZ2VuZXNpc19oYXNoGAQgASgJIiYKD0dldEJsb2NrUmVxdWVzdBITCgZudW1iZXIYASABKARCA+BBAiKXAQoQR2V0QmxvY2tSZXNwb25zZRIMCgRoYXNoGAEgASgJEi8KBmhlYWRlchgCIAEoCzIfLmdhdGVob3VzZS5jaGFpbi52MS5CbG9ja0hlYWRlchIaChJ0cmFuc2FjdGlvbl9oYXNoZXMYAyADKAkSKAoFYmxvY2sYBCABKAsyGS5nYXRlaG91c2UuY2hhaW4udjEuQmxvY2siKgoVR2V0QmxvY2tCeUhhc2hSZXF1ZXN0EhEKBGhhc2gYASABKAlCA+BBAiJNChZHZXRCbG9ja0J5SGFzaFJlc3BvbnNlEjMKBWJsb2NrGAEgASgLMiQuZ2F0ZWhvdXNlLmNoYWluLnYxLkdldEJsb2NrUmVzcG9uc2UiKAoRTGlzdEJsb2Nrc1JlcXVlc3QSEwoLZnJvbV9udW1iZXIYASABKAQiPgoSTGlzdEJsb2Nrc1Jlc3BvbnNlEigKBWJsb2NrGAEgASgLMhkuZ2F0ZWhvdXNlLmNoYWluLnYxLkJsb2NrIlUKGFN1Ym1pdFRyYW5zYWN0aW9uUmVxdWVzdBI5Cgt0cmFuc2FjdGlvbhgBIAEoCzIfLmdhdGVob3VzZS5jaGFpbi52MS5UcmFuc2FjdGlvbkID4EECIikKGVN1Ym1pdFRyYW5zYWN0aW9uUmVzcG9uc2USDAoEaGFzaBgBIAEoCSI+Ch5MaXN0UGVuZGluZ1RyYW5zYWN0aW9uc1JlcXVlc3QSEgoFbGltaXQYASABKA1IAIgBAUIICgZfbGltaXQiXwofTGlzdFBlbmRpbmdUcmFuc2FjdGlvbnNSZXNwb25zZRI8Cgx0cmFuc2FjdGlvbnMYASADKAsyJi5nYXRlaG91c2UuY2hhaW4udjEuUGVuZGluZ1RyYW5zYWN0aW9uImIKElBlbmRpbmdUcmFuc2FjdGlvbhIMCgRoYXNoGAEgASgJEg4KBnNlbmRlchgCIAEoCRINCgVub25jZRgDIAEoBBIfCgx0aW1lc3RhbXBfbXMYBCABKANSCXRpbWVzdGFtcCIqChVHZXRUcmFuc2FjdGlvblJlcXVlc3QSEQoEaGFzaBgBIAEoCUID4EECIqkBChZHZXRUcmFuc2FjdGlvblJlc3BvbnNlEgwKBGhhc2gYASABKAkSNQoGc3RhdHVzGAIgASgOMiUuZ2F0ZWhvdXNlLmNoYWluLnYxLlRyYW5zYWN0aW9uU3RhdHVzEhkKDGJsb2NrX251bWJlchgDIAEoBEgAiAEBEhMKBnJlYXNvbhgEIAEoCUgBiAEBQg8KDV9ibG9ja19udW1iZXJCCQoHX3JlYXNvbiI9ChFBcHBseUJsb2NrUmVxdWVzdBIoCgVibG9jaxgBIAEoCzIZLmdhdGVob3VzZS5jaGFpbi52MS5CbG9jayIiChJBcHBseUJsb2NrUmVzcG9uc2USDAoEaGFzaBgBIAEoCSqZAQoRVHJhbnNhY3Rpb25TdGF0dXMSIgoeVFJBTlNBQ1RJT05fU1RBVFVTX1VOU1BFQ0lGSUVEEAASHgoaVFJBTlNBQ1RJT05fU1RBVFVTX1BFTkRJTkcQARIfChtUUkFOU0FDVElPTl9TVEFUVVNfSU5DTFVERUQQAhIfChtUUkFOU0FDVElPTl9TVEFUVVNfUkVKRUNURUQQAzLQBwoMQ2hhaW5TZXJ2aWNlEm8KB0dldEhlYWQSIi5nYXRlaG91c2UuY2hhaW4udjEuR2V0SGVhZFJlcXVlc3QaIy5nYXRlaG91c2UuY2hhaW4udjEuR2V0SGVhZFJlc3BvbnNlIhuQAgH6khoBE4LT5JMCDRILL2NoYWluL2hlYWQSfgoIR2V0QmxvY2sSIy5nYXRlaG91c2UuY2hhaW4udjEuR2V0QmxvY2tSZXF1ZXN0GiQuZ2F0ZWhvdXNlLmNoYWluLnYxLkdldEJsb2NrUmVzcG9uc2UiJ5ACAfqSGgIJG4LT5JMCGBIWL2NoYWluL2Jsb2Nrcy97bnVtYmVyfRKaAQoOR2V0QmxvY2tCeUhhc2gSKS5nYXRlaG91c2UuY2hhaW4udjEuR2V0QmxvY2tCeUhhc2hSZXF1ZXN0GiouZ2F0ZWhvdXNlLmNoYWluLnYxLkdldEJsb2NrQnlIYXNoUmVzcG9uc2UiMZACAfqSGgIJG4LT5JMCImIFYmxvY2sSGS9jaGFpbi9ibG9ja3MvaGFzaC97aGFzaH0SYgoKTGlzdEJsb2NrcxIlLmdhdGVob3VzZS5jaGFpbi52MS5MaXN0QmxvY2tzUmVxdWVzdBomLmdhdGVob3VzZS5jaGFpbi52MS5MaXN0QmxvY2tzUmVzcG9uc2UiA5ACATABEpcBChFTdWJtaXRUcmFuc2FjdGlvbhIsLmdhdGVob3VzZS5jaGFpbi52MS5TdWJtaXRUcmFuc2FjdGlvblJlcXVlc3QaLS5nYXRlaG91c2UuY2hhaW4udjEuU3VibWl0VHJhbnNhY3Rpb25SZXNwb25zZSIl+pIaAwgTFILT5JMCGDoBKiITL2NoYWluL3RyYW5zYWN0aW9ucxKdAQoXTGlzdFBlbmRpbmdUcmFuc2FjdGlvbnMSMi5nYXRlaG91c2UuY2hhaW4udjEuTGlzdFBlbmRpbmdUcmFuc2FjdGlvbnNSZXF1ZXN0GjMuZ2F0ZWhvdXNlLmNoYWluLnYxLkxpc3RQZW5kaW5nVHJhbnNhY3Rpb25zUmVzcG9uc2UiGZACAYLT5JMCEBIOL2NoYWluL3BlbmRpbmcSkwEKDkdldFRyYW5zYWN0aW9uEikuZ2F0ZWhvdXNlLmNoYWluLnYxLkdldFRyYW5zYWN0aW9uUmVxdWVzdBoqLmdhdGVob3VzZS5jaGFpbi52MS5HZXRUcmFuc2FjdGlvblJlc3BvbnNlIiqQAgH6khoBCYLT5JMCHBIaL2NoYWluL3RyYW5zYWN0aW9ucy97aGFzaH0ybwoQQ29uc2Vuc3VzU2VydmljZRJbCgpBcHBseUJsb2NrEiUuZ2F0ZWhvdXNlLmNoYWluLnYxLkFwcGx5QmxvY2tSZXF1ZXN0GiYuZ2F0ZWhvdXNlLmNoYWluLnYxLkFwcGx5QmxvY2tSZXNwb25zZWIGcHJvdG8z", [file_gatehouse_chain_v1_block, file_gatehouse_errors_v1_errors, file_google_api_annotations, file_google_api_field_behavior]);
+  fileDesc("Ch5nYXRlaG91c2UvY2hhaW4vdjEvY2hhaW4ucHJvdG8SEmdhdGVob3VzZS5jaGFpbi52MSIQCg5HZXRIZWFkUmVxdWVzdCJmCg9HZXRIZWFkUmVzcG9uc2USDgoGbnVtYmVyGAEgASgEEgwKBGhhc2gYAiABKAkSHwoMdGltZXN0YW1wX21zGAMgASgDUgl0aW1lc3RhbXASFAoMZ2VuZXNpc19oYXNoGAQgASgJIiYKD0dldEJsb2NrUmVxdWVzdBITCgZudW1iZXIYASABKARCA+BBAiKXAQoQR2V0QmxvY2tSZXNwb25zZRIMCgRoYXNoGAEgASgJEi8KBmhlYWRlchgCIAEoCzIfLmdhdGVob3VzZS5jaGFpbi52MS5CbG9ja0hlYWRlchIaChJ0cmFuc2FjdGlvbl9oYXNoZXMYAyADKAkSKAoFYmxvY2sYBCABKAsyGS5nYXRlaG91c2UuY2hhaW4udjEuQmxvY2siKgoVR2V0QmxvY2tCeUhhc2hSZXF1ZXN0EhEKBGhhc2gYASABKAlCA+BBAiJNChZHZXRCbG9ja0J5SGFzaFJlc3BvbnNlEjMKBWJsb2NrGAEgASgLMiQuZ2F0ZWhvdXNlLmNoYWluLnYxLkdldEJsb2NrUmVzcG9uc2UiKAoRTGlzdEJsb2Nrc1JlcXVlc3QSEwoLZnJvbV9udW1iZXIYASABKAQiPgoSTGlzdEJsb2Nrc1Jlc3BvbnNlEigKBWJsb2NrGAEgASgLMhkuZ2F0ZWhvdXNlLmNoYWluLnYxLkJsb2NrIlUKGFN1Ym1pdFRyYW5zYWN0aW9uUmVxdWVzdBI5Cgt0cmFuc2FjdGlvbhgBIAEoCzIfLmdhdGVob3VzZS5jaGFpbi52MS5UcmFuc2FjdGlvbkID4EECIikKGVN1Ym1pdFRyYW5zYWN0aW9uUmVzcG9uc2USDAoEaGFzaBgBIAEoCSI+Ch5MaXN0UGVuZGluZ1RyYW5zYWN0aW9uc1JlcXVlc3QSEgoFbGltaXQYASABKA1IAIgBAUIICgZfbGltaXQiXwofTGlzdFBlbmRpbmdUcmFuc2FjdGlvbnNSZXNwb25zZRI8Cgx0cmFuc2FjdGlvbnMYASADKAsyJi5nYXRlaG91c2UuY2hhaW4udjEuUGVuZGluZ1RyYW5zYWN0aW9uImIKElBlbmRpbmdUcmFuc2FjdGlvbhIMCgRoYXNoGAEgASgJEg4KBnNlbmRlchgCIAEoCRINCgVub25jZRgDIAEoBBIfCgx0aW1lc3RhbXBfbXMYBCABKANSCXRpbWVzdGFtcCI9ChVHZXRUcmFuc2FjdGlvblJlcXVlc3QSEQoEaGFzaBgBIAEoCUID4EECEhEKCXdpdGhfYm9keRgCIAEoCCLwAQoWR2V0VHJhbnNhY3Rpb25SZXNwb25zZRIMCgRoYXNoGAEgASgJEjUKBnN0YXR1cxgCIAEoDjIlLmdhdGVob3VzZS5jaGFpbi52MS5UcmFuc2FjdGlvblN0YXR1cxIZCgxibG9ja19udW1iZXIYAyABKARIAIgBARITCgZyZWFzb24YBCABKAlIAYgBARI8CgRib2R5GAUgASgLMiMuZ2F0ZWhvdXNlLmNoYWluLnYxLlRyYW5zYWN0aW9uQm9keUIE+JIaAUgCiAEBQg8KDV9ibG9ja19udW1iZXJCCQoHX3JlYXNvbkIHCgVfYm9keSIoChBHZXRTZW5kZXJSZXF1ZXN0EhQKB2FkZHJlc3MYASABKAlCA+BBAiIzChFHZXRTZW5kZXJSZXNwb25zZRIPCgdhZGRyZXNzGAEgASgJEg0KBW5vbmNlGAIgASgEIj0KEUFwcGx5QmxvY2tSZXF1ZXN0EigKBWJsb2NrGAEgASgLMhkuZ2F0ZWhvdXNlLmNoYWluLnYxLkJsb2NrIiIKEkFwcGx5QmxvY2tSZXNwb25zZRIMCgRoYXNoGAEgASgJKpkBChFUcmFuc2FjdGlvblN0YXR1cxIiCh5UUkFOU0FDVElPTl9TVEFUVVNfVU5TUEVDSUZJRUQQABIeChpUUkFOU0FDVElPTl9TVEFUVVNfUEVORElORxABEh8KG1RSQU5TQUNUSU9OX1NUQVRVU19JTkNMVURFRBACEh8KG1RSQU5TQUNUSU9OX1NUQVRVU19SRUpFQ1RFRBADMs8ICgxDaGFpblNlcnZpY2USbwoHR2V0SGVhZBIiLmdhdGVob3VzZS5jaGFpbi52MS5HZXRIZWFkUmVxdWVzdBojLmdhdGVob3VzZS5jaGFpbi52MS5HZXRIZWFkUmVzcG9uc2UiG5ACAfqSGgETgtPkkwINEgsvY2hhaW4vaGVhZBJ+CghHZXRCbG9jaxIjLmdhdGVob3VzZS5jaGFpbi52MS5HZXRCbG9ja1JlcXVlc3QaJC5nYXRlaG91c2UuY2hhaW4udjEuR2V0QmxvY2tSZXNwb25zZSInkAIB+pIaAgkbgtPkkwIYEhYvY2hhaW4vYmxvY2tzL3tudW1iZXJ9EpoBCg5HZXRCbG9ja0J5SGFzaBIpLmdhdGVob3VzZS5jaGFpbi52MS5HZXRCbG9ja0J5SGFzaFJlcXVlc3QaKi5nYXRlaG91c2UuY2hhaW4udjEuR2V0QmxvY2tCeUhhc2hSZXNwb25zZSIxkAIB+pIaAgkbgtPkkwIiYgVibG9jaxIZL2NoYWluL2Jsb2Nrcy9oYXNoL3toYXNofRJiCgpMaXN0QmxvY2tzEiUuZ2F0ZWhvdXNlLmNoYWluLnYxLkxpc3RCbG9ja3NSZXF1ZXN0GiYuZ2F0ZWhvdXNlLmNoYWluLnYxLkxpc3RCbG9ja3NSZXNwb25zZSIDkAIBMAESlwEKEVN1Ym1pdFRyYW5zYWN0aW9uEiwuZ2F0ZWhvdXNlLmNoYWluLnYxLlN1Ym1pdFRyYW5zYWN0aW9uUmVxdWVzdBotLmdhdGVob3VzZS5jaGFpbi52MS5TdWJtaXRUcmFuc2FjdGlvblJlc3BvbnNlIiX6khoDCBMUgtPkkwIYOgEqIhMvY2hhaW4vdHJhbnNhY3Rpb25zEp0BChdMaXN0UGVuZGluZ1RyYW5zYWN0aW9ucxIyLmdhdGVob3VzZS5jaGFpbi52MS5MaXN0UGVuZGluZ1RyYW5zYWN0aW9uc1JlcXVlc3QaMy5nYXRlaG91c2UuY2hhaW4udjEuTGlzdFBlbmRpbmdUcmFuc2FjdGlvbnNSZXNwb25zZSIZkAIBgtPkkwIQEg4vY2hhaW4vcGVuZGluZxKTAQoOR2V0VHJhbnNhY3Rpb24SKS5nYXRlaG91c2UuY2hhaW4udjEuR2V0VHJhbnNhY3Rpb25SZXF1ZXN0GiouZ2F0ZWhvdXNlLmNoYWluLnYxLkdldFRyYW5zYWN0aW9uUmVzcG9uc2UiKpACAfqSGgEJgtPkkwIcEhovY2hhaW4vdHJhbnNhY3Rpb25zL3toYXNofRJ9CglHZXRTZW5kZXISJC5nYXRlaG91c2UuY2hhaW4udjEuR2V0U2VuZGVyUmVxdWVzdBolLmdhdGVob3VzZS5jaGFpbi52MS5HZXRTZW5kZXJSZXNwb25zZSIjkAIBgtPkkwIaEhgvY2hhaW4vc2VuZGVycy97YWRkcmVzc30ybwoQQ29uc2Vuc3VzU2VydmljZRJbCgpBcHBseUJsb2NrEiUuZ2F0ZWhvdXNlLmNoYWluLnYxLkFwcGx5QmxvY2tSZXF1ZXN0GiYuZ2F0ZWhvdXNlLmNoYWluLnYxLkFwcGx5QmxvY2tSZXNwb25zZWIGcHJvdG8z", [file_gatehouse_annotations_v1_annotations, file_gatehouse_chain_v1_block, file_gatehouse_errors_v1_errors, file_google_api_annotations, file_google_api_field_behavior]);
 
 /**
  * Asks for the newest block.
@@ -147,7 +148,7 @@ export const GetBlockResponseSchema: GenMessage<GetBlockResponse> = /*@__PURE__*
  */
 export type GetBlockByHashRequest = Message<"gatehouse.chain.v1.GetBlockByHashRequest"> & {
   /**
-   * 0x and 64 hex digits.
+   * 64 hex digits, 0x optional.
    *
    * @generated from field: string hash = 1;
    */
@@ -357,11 +358,18 @@ export const PendingTransactionSchema: GenMessage<PendingTransaction> = /*@__PUR
  */
 export type GetTransactionRequest = Message<"gatehouse.chain.v1.GetTransactionRequest"> & {
   /**
-   * Its hash: 0x and 64 hex digits.
+   * Its hash: 64 hex digits, 0x optional.
    *
    * @generated from field: string hash = 1;
    */
   hash: string;
+
+  /**
+   * Answer with what it says, too.
+   *
+   * @generated from field: bool with_body = 2;
+   */
+  withBody: boolean;
 };
 
 /**
@@ -404,6 +412,14 @@ export type GetTransactionResponse = Message<"gatehouse.chain.v1.GetTransactionR
    * @generated from field: optional string reason = 4;
    */
   reason?: string | undefined;
+
+  /**
+   * What it says; absent unless it was asked for, the transaction is pending or
+   * included, and the caller may read it.
+   *
+   * @generated from field: optional gatehouse.chain.v1.TransactionBody body = 5;
+   */
+  body?: TransactionBody | undefined;
 };
 
 /**
@@ -412,6 +428,56 @@ export type GetTransactionResponse = Message<"gatehouse.chain.v1.GetTransactionR
  */
 export const GetTransactionResponseSchema: GenMessage<GetTransactionResponse> = /*@__PURE__*/
   messageDesc(file_gatehouse_chain_v1_chain, 14);
+
+/**
+ * Asks for a sender.
+ *
+ * @generated from message gatehouse.chain.v1.GetSenderRequest
+ */
+export type GetSenderRequest = Message<"gatehouse.chain.v1.GetSenderRequest"> & {
+  /**
+   * Its Ed25519 public key: 64 hex digits, 0x optional.
+   *
+   * @generated from field: string address = 1;
+   */
+  address: string;
+};
+
+/**
+ * Describes the message gatehouse.chain.v1.GetSenderRequest.
+ * Use `create(GetSenderRequestSchema)` to create a new message.
+ */
+export const GetSenderRequestSchema: GenMessage<GetSenderRequest> = /*@__PURE__*/
+  messageDesc(file_gatehouse_chain_v1_chain, 15);
+
+/**
+ * A sender of transactions.
+ *
+ * @generated from message gatehouse.chain.v1.GetSenderResponse
+ */
+export type GetSenderResponse = Message<"gatehouse.chain.v1.GetSenderResponse"> & {
+  /**
+   * Its Ed25519 public key: 0x and 64 lower-case hex digits.
+   *
+   * @generated from field: string address = 1;
+   */
+  address: string;
+
+  /**
+   * The largest nonce of its transactions in blocks, above which the next one
+   * must be; 0 when none is in a block.
+   *
+   * @generated from field: uint64 nonce = 2;
+   */
+  nonce: bigint;
+};
+
+/**
+ * Describes the message gatehouse.chain.v1.GetSenderResponse.
+ * Use `create(GetSenderResponseSchema)` to create a new message.
+ */
+export const GetSenderResponseSchema: GenMessage<GetSenderResponse> = /*@__PURE__*/
+  messageDesc(file_gatehouse_chain_v1_chain, 16);
 
 /**
  * Hands in the next block.
@@ -432,7 +498,7 @@ export type ApplyBlockRequest = Message<"gatehouse.chain.v1.ApplyBlockRequest"> 
  * Use `create(ApplyBlockRequestSchema)` to create a new message.
  */
 export const ApplyBlockRequestSchema: GenMessage<ApplyBlockRequest> = /*@__PURE__*/
-  messageDesc(file_gatehouse_chain_v1_chain, 15);
+  messageDesc(file_gatehouse_chain_v1_chain, 17);
 
 /**
  * The block is applied.
@@ -453,7 +519,7 @@ export type ApplyBlockResponse = Message<"gatehouse.chain.v1.ApplyBlockResponse"
  * Use `create(ApplyBlockResponseSchema)` to create a new message.
  */
 export const ApplyBlockResponseSchema: GenMessage<ApplyBlockResponse> = /*@__PURE__*/
-  messageDesc(file_gatehouse_chain_v1_chain, 16);
+  messageDesc(file_gatehouse_chain_v1_chain, 18);
 
 /**
  * Where a transaction is.
@@ -586,7 +652,7 @@ export const ChainService: GenService<{
     output: typeof ListPendingTransactionsResponseSchema;
   },
   /**
-   * What became of a transaction.
+   * What became of a transaction and, where that is asked for, what it says.
    *
    * Errors: NOT_FOUND when the node never saw it, or forgot a rejected one.
    *
@@ -596,6 +662,16 @@ export const ChainService: GenService<{
     methodKind: "unary";
     input: typeof GetTransactionRequestSchema;
     output: typeof GetTransactionResponseSchema;
+  },
+  /**
+   * What the blocks hold of a sender, whether or not it ever sent anything.
+   *
+   * @generated from rpc gatehouse.chain.v1.ChainService.GetSender
+   */
+  getSender: {
+    methodKind: "unary";
+    input: typeof GetSenderRequestSchema;
+    output: typeof GetSenderResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_gatehouse_chain_v1_chain, 0);

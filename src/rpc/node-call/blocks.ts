@@ -1,0 +1,78 @@
+/** Blocks in the node-call interface. */
+import { maxListBytes } from "../../base/answer-budget.js";
+import { createOneAtATime } from "../../base/one-at-a-time.js";
+import { nextTurn } from "../../base/yielding.js";
+import { Failure } from "../errors.js";
+import type { CallByName } from "../json-rpc/node-call-envelope.js";
+import { withMembers } from "./json-members.js";
+
+/** Most blocks of one getBlocks. */
+const maxBlocks = 50;
+
+/** However many lists of blocks are asked for at once, one is put together at a time. */
+const inTurn = createOneAtATime();
+
+/** What chain.getBlock tells of a block that existing clients look for elsewhere. */
+interface ReadBlock {
+  readonly header: { readonly number: number; readonly previousHash: string; readonly timestamp: number } & {
+    readonly proposer: string;
+  };
+  readonly transactionHashes: readonly string[];
+}
+
+/** A block as chain.getBlock gives it, with the members that existing clients read before that. */
+export function describeBlock(block: string): string {
+  const { header, transactionHashes } = JSON.parse(block) as ReadBlock;
+  const { number, previousHash, timestamp, proposer } = header;
+  return withMembers(block, {
+    ...{ number, status: "confirmed", proposer },
+    content: { ordered_transactions: transactionHashes, previousHash, timestamp },
+  });
+}
+
+/**
+ * Blocks from `start` on, or the newest for 0 and "latest", in their order; as many as one answer holds, and at least
+ * one. Of those from a number on the last ones are left out then, of the newest the first ones.
+ */
+export function listBlocks(call: CallByName, given: { start?: unknown; limit?: unknown }): Promise<string> {
+  return inTurn(() => putTogether(call, given));
+}
+
+async function putTogether(call: CallByName, { start, limit }: { start?: unknown; limit?: unknown }): Promise<string> {
+  const count = Math.min(typeof limit === "number" && limit > 0 ? Math.floor(limit) : maxBlocks, maxBlocks);
+  const newest = (JSON.parse(await call("chain.getHead", {})) as { number: number }).number;
+  const from = typeof start === "number" && start > 0 ? start : undefined;
+  const first = from ?? Math.max(1, newest - count + 1);
+  const last = from === undefined ? newest : Math.min(from + count - 1, newest);
+  const numbers = Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i);
+  const blocks =
+    from === undefined ? (await readWhatFits(call, numbers.reverse())).reverse() : await readWhatFits(call, numbers);
+  return `[${blocks.join(",")}]`;
+}
+
+/** The first of these blocks, as many as one answer holds. */
+async function readWhatFits(call: CallByName, numbers: readonly number[]): Promise<string[]> {
+  const blocks: string[] = [];
+  let bytes = 0;
+  for (const number of numbers) {
+    try {
+      const block = describeBlock(await call("chain.getBlock", { number }));
+      bytes += Buffer.byteLength(block);
+      if (blocks.length > 0 && bytes > maxListBytes) {
+        break;
+      }
+      blocks.push(block);
+    } catch (error) {
+      // By itself it is refused, with the reason.
+      if (blocks.length > 0 && error instanceof Failure && error.reason === "ANSWER_TOO_LARGE") {
+        break;
+      }
+      throw error;
+    }
+    if (bytes >= maxListBytes) {
+      break;
+    }
+    await nextTurn();
+  }
+  return blocks;
+}

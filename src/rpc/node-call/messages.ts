@@ -1,0 +1,125 @@
+/** The messages of the node-call interface: what each is called with, and of which rpcs its answer is made. */
+import type { CallByName } from "../json-rpc/node-call-envelope.js";
+import { Failure } from "../errors.js";
+import { describeBlock, listBlocks } from "./blocks.js";
+import { withMembers } from "./json-members.js";
+
+/** Arguments by their names here. */
+export type Arguments = Readonly<Record<string, unknown>>;
+
+/** An argument of a message. */
+interface Argument {
+  /** What clients call it, of which the first one that is given counts; with a dot, a member of a member. */
+  readonly names: readonly string[];
+  /** Without it the message is refused: a guess would be taken for an answer. */
+  readonly isNeeded: boolean;
+}
+
+/** A message. */
+interface Message {
+  readonly parameters: Readonly<Record<string, Argument>>;
+  /** Gives the JSON text of the answer. */
+  readonly answer: (call: CallByName, given: Arguments) => Promise<string>;
+}
+
+const needed = (...names: string[]): Argument => ({ names, isNeeded: true });
+const optional = (...names: string[]): Argument => ({ names, isNeeded: false });
+
+/** What an rpc answers, or what is made of its text. */
+function rpc(name: string, parameters: Message["parameters"] = {}, edit = (text: string): string => text): Message {
+  return { parameters, answer: async (call, given) => edit(await call(name, given)) };
+}
+
+/** One member of an answer. */
+const pick =
+  (member: string) =>
+  (text: string): string =>
+    JSON.stringify((JSON.parse(text) as Arguments)[member] ?? null);
+
+const countFields = (text: string): string =>
+  withMembers(text, { count: (JSON.parse(text) as { fields: unknown[] }).fields.length });
+
+const program = { storageAddress: needed("storageAddress") };
+const field = { ...program, field: needed("field", "key") };
+const page = { limit: optional("options.limit", "limit"), offset: optional("options.offset", "offset") };
+
+const byName: Readonly<Record<string, Message>> = {
+  getPeerlist: rpc("info.listPeers", { offset: optional("offset") }),
+  getPeerIdentity: rpc("info.getPublicKey"),
+  getNetworkInfo: { parameters: {}, answer: describeNetwork },
+  getLastBlockNumber: rpc("chain.getHead", {}, pick("number")),
+  getLastBlockHash: rpc("chain.getHead", {}, pick("hash")),
+  getBlocks: { parameters: { start: optional("start"), limit: optional("limit") }, answer: listBlocks },
+  getBlockByNumber: rpc("chain.getBlock", { number: needed("blockNumber", "number") }, describeBlock),
+  getBlockByHash: rpc("chain.getBlockByHash", { hash: needed("hash", "blockHash") }, describeBlock),
+  getTxByHash: {
+    parameters: { hash: needed("hash", "txHash") },
+    answer: (call, given) => call("chain.getTransaction", { ...given, withBody: true }),
+  },
+  getMempool: rpc("chain.listPendingTransactions", {}, pick("transactions")),
+  getAddressNonce: rpc("chain.getSender", { address: needed("address") }, pick("nonce")),
+  getStorageProgram: rpc("storage.getProgram", program),
+  getStorageProgramAll: rpc("storage.getProgramData", program),
+  getStorageProgramFields: rpc("storage.listFields", program, countFields),
+  getStorageProgramValue: rpc("storage.getField", field),
+  getStorageProgramItem: { parameters: { ...field, index: needed("index") }, answer: readItem },
+  hasStorageProgramField: rpc("storage.hasField", field),
+  getStorageProgramFieldType: rpc("storage.getFieldType", field),
+  getStorageProgramsByOwner: rpc("storage.listProgramsByOwner", { owner: needed("owner"), ...page }, pick("programs")),
+  searchStoragePrograms: rpc(
+    "storage.searchPrograms",
+    { q: needed("query"), exact: optional("options.exactMatch", "exactMatch"), ...page },
+    pick("programs"),
+  ),
+  "tlsnotary.getInfo": rpc("attestation.getAttestationInfo"),
+};
+
+/** By their names. */
+export const messages: ReadonlyMap<string, Message> = new Map(Object.entries(byName));
+
+/**
+ * The arguments of a message, out of what a client has sent.
+ *
+ * @throws Failure INVALID_REQUEST when one is missing.
+ */
+export function readArguments(message: string, { parameters }: Message, data: unknown): Arguments {
+  return Object.fromEntries(
+    Object.entries(parameters).flatMap(([parameter, { names, isNeeded }]) => {
+      const given = names.map((name) => memberAt(data, name)).find((value) => value !== undefined && value !== null);
+      if (given === undefined && isNeeded) {
+        throw new Failure("INVALID_REQUEST", `${message} needs ${JSON.stringify(names[0])} in its data.`);
+      }
+      return given === undefined ? [] : [[parameter, given] as const];
+    }),
+  );
+}
+
+function memberAt(data: unknown, name: string): unknown {
+  return name
+    .split(".")
+    .reduce<unknown>(
+      (value, member) =>
+        typeof value === "object" && value !== null && Object.hasOwn(value, member)
+          ? (value as Arguments)[member]
+          : undefined,
+      data,
+    );
+}
+
+/** A negative index counts from the end: -1 is the last item. */
+async function readItem(call: CallByName, { index, ...given }: Arguments): Promise<string> {
+  const fromEnd = typeof index === "number" && index < 0;
+  return await call("storage.getFieldItem", {
+    ...{ ...given, fromEnd, withLength: true },
+    index: fromEnd ? -1 - index : index,
+  });
+}
+
+/** Of the forks that existing clients ask for, none is one of this network. */
+const forks = { osDenomination: { activated: false } };
+
+async function describeNetwork(call: CallByName): Promise<string> {
+  const { peerlist, ...info } = JSON.parse(await call("info.getInfo", {})) as { peerlist: unknown[] };
+  const { number, hash, genesisHash } = JSON.parse(await call("chain.getHead", {})) as Arguments;
+  return JSON.stringify({ ...info, peers: peerlist.length, block: number, blockHash: hash, genesisHash, forks });
+}

@@ -1,0 +1,178 @@
+/** What existing clients send to the node-call interface, in the shape and under the names in which they do. */
+import test from "ava";
+import { AccessMode } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
+import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
+import { callerOf } from "../../helpers/caller.js";
+import { connectGrpc } from "../../helpers/grpc-client.js";
+import { testKey } from "../../helpers/keys.js";
+import { ask, askJson } from "../../helpers/plain-client.js";
+import { startMember } from "../../helpers/start-member.js";
+import { storeProgram } from "../../helpers/stored-program.js";
+import type { Teardown } from "../../helpers/teardown.js";
+import { signTransaction } from "../../helpers/transactions.js";
+import { until } from "../../helpers/until.js";
+
+const [alice, bob] = [testKey(91), testKey(92)];
+const items = Array.from({ length: 20_000 }, (_, i) => `"item ${i}"`);
+
+interface Answer {
+  readonly result: number;
+  readonly response: unknown;
+}
+
+/** A node with one program, of alice, in block 1; and what calls it as the clients do. */
+async function start(t: Teardown) {
+  const node = await startMember(t);
+  const document = `{"theme":"dark","big":12345678901234567890,"few":[1.0,"two",null],"many":[${items.join()}]}`;
+  const { address, hash } = await storeProgram(t, node, "settings", document, alice);
+  const call = async (message: string, data: object = {}, headers: Record<string, string> = {}): Promise<Answer> => {
+    // What the clients send beside the two that count.
+    const params = [{ type: "nodeCall", message, sender: null, receiver: null, timestamp: null, data, extra: "" }];
+    const { text } = await ask(node.port, "/", {
+      method: "POST",
+      body: JSON.stringify({ method: "nodeCall", params }),
+      headers: { "Content-Type": "application/json", ...headers },
+    });
+    return JSON.parse(text) as Answer;
+  };
+  return { node, address, hash, call };
+}
+
+test("a field is named by field, as well as by key", async (t) => {
+  const { address, call } = await start(t);
+  for (const name of ["field", "key"]) {
+    const theme = { storageAddress: address, [name]: "theme" };
+    t.like(await call("getStorageProgramValue", theme), { result: 200, response: { field: "theme", value: "dark" } });
+    t.like(await call("getStorageProgramFieldType", theme), { result: 200, response: { type: "string" } });
+    t.like(await call("hasStorageProgramField", theme), { result: 200, response: { exists: true } });
+    const none = { storageAddress: address, [name]: "none" };
+    t.like(await call("hasStorageProgramField", none), { result: 200, response: { exists: false } });
+    t.like(await call("getStorageProgramValue", none), { result: 404, response: { errorCode: "FIELD_NOT_FOUND" } });
+  }
+});
+
+test("an argument that is missing is an error, and never a guess", async (t) => {
+  const { address, call } = await start(t);
+  const program = { storageAddress: address };
+  const missing: readonly (readonly [message: string, data: object, argument: string])[] = [
+    ["hasStorageProgramField", program, "field"],
+    ["hasStorageProgramField", { ...program, field: null }, "field"],
+    ["getStorageProgramValue", program, "field"],
+    ["getStorageProgramFieldType", program, "field"],
+    ["getStorageProgramItem", { ...program, field: "few" }, "index"],
+    ["getStorageProgram", {}, "storageAddress"],
+    ["getStorageProgramsByOwner", {}, "owner"],
+    ["searchStoragePrograms", {}, "query"],
+    ["getBlockByNumber", {}, "blockNumber"],
+    ["getBlockByHash", {}, "hash"],
+    ["getTxByHash", {}, "hash"],
+    ["getAddressNonce", {}, "address"],
+  ];
+  for (const [message, data, argument] of missing) {
+    const error = `${message} needs "${argument}" in its data.`;
+    t.like(await call(message, data), { result: 400, response: { error, errorCode: "INVALID_REQUEST" } }, message);
+  }
+});
+
+test("an item is found from either end, of a short array and of a long one, with the array's length", async (t) => {
+  const { address, call } = await start(t);
+  const item = (field: string, index: unknown) =>
+    call("getStorageProgramItem", { storageAddress: address, field, index });
+  t.like(await item("few", 0), { result: 200, response: { field: "few", index: 0, value: 1, arrayLength: 3 } });
+  t.like(await item("few", -1), { result: 200, response: { index: 2, value: null, arrayLength: 3 } });
+  t.like(await item("few", -3), { result: 200, response: { index: 0, value: 1 } });
+  t.like(await item("many", -1), { response: { index: 19_999, value: "item 19999", arrayLength: 20_000 } });
+  t.like(await item("many", -20_000), { response: { index: 0, value: "item 0" } });
+  t.like(await item("many", 12_345), { response: { value: "item 12345", arrayLength: 20_000 } });
+  for (const [field, index] of [
+    ["few", -4],
+    ["few", 3],
+    ["many", -20_001],
+    ["many", 20_000],
+  ] as const) {
+    t.like(
+      await item(field, index),
+      { result: 400, response: { errorCode: "INDEX_OUT_OF_BOUNDS" } },
+      `${field} ${index}`,
+    );
+  }
+  for (const index of ["-1", 0.5, -0.5, -(2 ** 40), {}, true]) {
+    t.like(await item("few", index), { result: 400, response: { errorCode: "INVALID_REQUEST" } }, String(index));
+  }
+});
+
+test("fields are counted; lists are bare, and read their options", async (t) => {
+  const { address, call } = await start(t);
+  t.like(await call("getStorageProgramFields", { storageAddress: address }), {
+    response: { fields: ["theme", "big", "few", "many"], count: 4 },
+  });
+  const mine = await call("getStorageProgramsByOwner", { owner: alice.publicKey.slice(2) });
+  t.like(mine.response, [{ storageAddress: address, programName: "settings" }]);
+  const search = async (query: string, options?: object) =>
+    ((await call("searchStoragePrograms", { query, options })).response as { programName: string }[]).length;
+  t.is(await search("sett"), 1);
+  t.is(await search("sett", { exactMatch: true }), 0);
+  t.is(await search("settings", { exactMatch: true, limit: 10, offset: 0 }), 1);
+  t.is(await search("sett", { offset: 1 }), 0);
+  t.like(await call("searchStoragePrograms", { query: "sett", options: { limit: 0 } }), { result: 400 });
+});
+
+test("what is not served says so, in a form that nobody takes for data", async (t) => {
+  const { call } = await start(t);
+  for (const message of ["getAddressInfo", "nodeCall", "__proto__", "constructor", "x".repeat(200)]) {
+    const { result, response } = await call(message);
+    t.is(result, 501, message);
+    const error = `This node does not serve the message "${message.slice(0, 80)}".`;
+    t.deepEqual(response, { error, errorCode: "NOT_IMPLEMENTED" }, message);
+  }
+  t.like(await call("getBlockByNumber", { blockNumber: 99 }), {
+    ...{ result: 404, response: { error: "There is no such block yet.", errorCode: "NOT_FOUND" } },
+  });
+  t.like(await call("tlsnotary.getInfo"), { result: 404, response: { errorCode: "NOT_FOUND" } });
+});
+
+test("the network tells of its forks; a block has what clients read of it", async (t) => {
+  const { node, hash, call } = await start(t);
+  t.like((await call("getNetworkInfo")).response, { forks: { osDenomination: { activated: false } }, block: 1 });
+  const { header, hash: blockHash } = await askJson<{ hash: string; header: Record<string, unknown> }>(
+    node.port,
+    "/chain/blocks/1",
+  );
+  const block = {
+    ...{ number: 1, hash: blockHash, status: "confirmed", proposer: node.publicKey },
+    content: { ordered_transactions: [hash], previousHash: header["previousHash"], timestamp: header["timestamp"] },
+  };
+  t.like((await call("getBlockByNumber", { blockNumber: 1 })).response, block);
+  t.like((await call("getBlockByHash", { hash: blockHash })).response, block);
+  t.like((await call("getBlockByHash", { hash: blockHash.slice(2).toUpperCase() })).response, block);
+  t.like((await call("getBlocks", { start: "latest", limit: 5 })).response, [block]);
+});
+
+test("a transaction is told in words, by a hash with or without 0x, to whom may read it; a nonce to anybody", async (t) => {
+  const { node, hash, call } = await start(t);
+  const body = { sender: alice.publicKey, nonce: 1, storage: { createProgram: { programName: "settings" } } };
+  t.like((await call("getTxByHash", { hash })).response, { hash, status: "included", blockNumber: 1, body });
+  t.like((await call("getTxByHash", { hash: hash.slice(2) })).response, { hash, body });
+  const { text } = await ask(node.port, `/chain/transactions/${hash}`);
+  t.deepEqual(Object.keys(JSON.parse(text) as object), ["hash", "status", "blockNumber", "reason"], "unless asked for");
+
+  const client = connectGrpc(node.port);
+  t.teardown(() => client.close());
+  const secret = signTransaction(bob, 7, {
+    case: "createProgram",
+    value: { programName: "mine", data: { data: { case: "json", value: "{}" } }, access: { mode: AccessMode.OWNER } },
+  });
+  const { hash: hidden } = await client.call(ChainService.method.submitTransaction, { transaction: secret });
+  await until(
+    async () => ((await call("getTxByHash", { hash: hidden })).response as { status: string }).status === "included",
+  );
+  const told = (await call("getTxByHash", { hash: hidden })).response;
+  t.deepEqual(Object.keys(told as object), ["hash", "status", "blockNumber", "reason"]);
+  const own = await call("getTxByHash", { hash: hidden }, callerOf(bob).headers());
+  t.like(own.response, { hash: hidden, body: { sender: bob.publicKey } });
+
+  t.like(await call("getAddressNonce", { address: bob.publicKey }), { result: 200, response: 7 });
+  t.like(await call("getAddressNonce", { address: bob.publicKey.slice(2) }), { result: 200, response: 7 });
+  t.like(await call("getAddressNonce", { address: testKey(93).publicKey }), { result: 200, response: 0 });
+  t.like(await call("getAddressNonce", { address: "bob" }), { result: 400 });
+});
