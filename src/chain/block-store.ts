@@ -1,9 +1,9 @@
 /** Blocks, and the transactions in them, in the database. */
-import { randomBytes } from "node:crypto";
 import { DamageError } from "../base/damage.js";
 import { inChunks } from "../db/chunks.js";
 import type { DatabasePart, Queries } from "../db/database.js";
 import { hashBlockRow, hashTransactionRow, type TransactionColumns } from "../db/row-hashes.js";
+import { tryWrite } from "../db/try-write.js";
 import { FencedError } from "./fenced-error.js";
 import type { Blocks, ChainHead } from "./store.js";
 import { type BlockRow, checkBlockRow, checkStoredBlock, notSigned, type TransactionRow } from "./stored-block.js";
@@ -42,8 +42,6 @@ interface WeightRow {
 }
 
 const noBytes = new Uint8Array();
-/** How much is written to try whether writes go through: too much for any engine to keep in its memory alone. */
-const triedBytes = 4 * 1024 * 1024;
 
 /** Builds the reads. */
 export function createBlockStore(db: Queries): BlockStore {
@@ -167,20 +165,9 @@ async function findIncluded(db: Queries, hashes: readonly string[]): Promise<Set
 }
 
 /** Writes as much as a large block does and takes it back. Rejects as that block would. */
-export async function tryWrite({ transaction }: Pick<DatabasePart, "transaction">): Promise<void> {
-  const enough = new Error("There is room.");
-  const tried = {
-    ...{ hash: "0", block_number: -1, position: 0 },
-    ...{ body: randomBytes(triedBytes), signature: Buffer.alloc(0) },
-  };
-  await transaction(async (db) => {
-    await db.run((sql) => sql("transactions").insert(tried));
-    throw enough;
-  }).catch((error: unknown) => {
-    if (error !== enough) {
-      throw error;
-    }
-  });
+export async function tryBlockWrite({ transaction }: Pick<DatabasePart, "transaction">): Promise<void> {
+  const row = { hash: "0", block_number: -1, position: 0, signature: Buffer.alloc(0) };
+  await tryWrite(transaction, "transactions", (body) => ({ ...row, body }));
 }
 
 /** Builds the changes. */
