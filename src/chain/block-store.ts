@@ -5,7 +5,7 @@ import type { DatabasePart, Queries } from "../db/database.js";
 import { hashBlockRow, hashTransactionRow, type TransactionColumns } from "../db/row-hashes.js";
 import { tryWrite } from "../db/try-write.js";
 import { FencedError } from "./fenced-error.js";
-import type { Blocks, ChainHead } from "./store.js";
+import type { BlockName, Blocks, BlockWeight, ChainHead } from "./store.js";
 import { type BlockRow, checkBlockRow, checkStoredBlock, notSigned, type TransactionRow } from "./stored-block.js";
 import type { ReadBlock, ReadTransaction } from "./transaction.js";
 
@@ -46,30 +46,7 @@ const noBytes = new Uint8Array();
 /** Builds the reads. */
 export function createBlockStore(db: Queries): BlockStore {
   return {
-    async head() {
-      const row = await db.first<AnyBlockRow & { readonly genesis_hash: string }>((sql) =>
-        sql("blocks as head")
-          .join("blocks as genesis", "genesis.number", sql.raw("0"))
-          .orderBy("head.number", "desc")
-          .select(...blockColumns.map((name) => `head.${name}`), "genesis.hash as genesis_hash"),
-      );
-      if (row === undefined) {
-        return undefined;
-      }
-      if (isSigned(row)) {
-        checkBlockRow(row.number, row);
-      } else if (row.row_hash !== hashBlockRow(row)) {
-        throw notSigned(row.number);
-      }
-      return {
-        number: BigInt(row.number),
-        hash: row.hash,
-        timestampMs: BigInt(row.timestamp_ms),
-        genesisHash: row.genesis_hash,
-        header: row.header ?? noBytes,
-        signature: row.signature ?? noBytes,
-      };
-    },
+    head: () => findHead(db),
 
     async genesisText() {
       const row = await db.first<{ genesis: string }>((sql) => sql("blocks").where("number", 0).select("genesis"));
@@ -99,19 +76,7 @@ export function createBlockStore(db: Queries): BlockStore {
       return { hash, header, signature };
     },
 
-    async weighBlock(by) {
-      const row = await db.first<WeightRow>((sql) =>
-        sql("blocks as b")
-          .leftJoin("transactions as t", "t.block_number", "b.number")
-          .where("hash" in by ? { "b.hash": by.hash } : { "b.number": Number(by.number) })
-          .whereNotNull("b.header")
-          .groupBy("b.number")
-          .select("b.number as number")
-          .count({ count: "t.hash" })
-          .select(sql.raw("length(b.header) + coalesce(sum(length(t.body) + length(t.signature)), 0) AS bytes")),
-      );
-      return row && { number: BigInt(row.number), transactionCount: row.count, bytes: row.bytes };
-    },
+    weighBlock: (by) => findWeight(db, by),
 
     async blockOf(hash) {
       const row = await db.first<Omit<TransactionRow, "body">>((sql) =>
@@ -153,6 +118,45 @@ function isSigned(row: AnyBlockRow): row is AnyBlockRow & BlockRow {
     throw notSigned(row.number);
   }
   return row.number > 0;
+}
+
+async function findHead(db: Queries): Promise<ChainHead | undefined> {
+  const row = await db.first<AnyBlockRow & { readonly genesis_hash: string }>((sql) =>
+    sql("blocks as head")
+      .join("blocks as genesis", "genesis.number", sql.raw("0"))
+      .orderBy("head.number", "desc")
+      .select(...blockColumns.map((name) => `head.${name}`), "genesis.hash as genesis_hash"),
+  );
+  if (row === undefined) {
+    return undefined;
+  }
+  if (isSigned(row)) {
+    checkBlockRow(row.number, row);
+  } else if (row.row_hash !== hashBlockRow(row)) {
+    throw notSigned(row.number);
+  }
+  return {
+    number: BigInt(row.number),
+    hash: row.hash,
+    timestampMs: BigInt(row.timestamp_ms),
+    genesisHash: row.genesis_hash,
+    header: row.header ?? noBytes,
+    signature: row.signature ?? noBytes,
+  };
+}
+
+async function findWeight(db: Queries, by: BlockName): Promise<BlockWeight | undefined> {
+  const row = await db.first<WeightRow>((sql) =>
+    sql("blocks as b")
+      .leftJoin("transactions as t", "t.block_number", "b.number")
+      .where("hash" in by ? { "b.hash": by.hash } : { "b.number": Number(by.number) })
+      .whereNotNull("b.header")
+      .groupBy("b.number")
+      .select("b.number as number")
+      .count({ count: "t.hash" })
+      .select(sql.raw("length(b.header) + coalesce(sum(length(t.body) + length(t.signature)), 0) AS bytes")),
+  );
+  return row && { number: BigInt(row.number), transactionCount: row.count, bytes: row.bytes };
 }
 
 async function findIncluded(db: Queries, hashes: readonly string[]): Promise<Set<string>> {
