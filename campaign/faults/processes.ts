@@ -1,48 +1,57 @@
 /** Faults of processes: killed, stopped, frozen, and one that joins anew. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { forget } from "../nodes/network.js";
-import { bringBack, type Fault, inSeconds, possible, targetOf } from "./fault.js";
+import type { CampaignNode } from "../nodes/node.js";
+import { bringBack, type Fault, inSeconds, possible, type Stage, targetOf } from "./fault.js";
+
+interface Ending extends Pick<Fault, "does"> {
+  readonly kind: "kill" | "stop";
+  /** How long it may be down, of which one is drawn; `someMs` is drawn, too. */
+  readonly downMs: (someMs: number) => readonly number[];
+  readonly end: (stage: Stage, node: CampaignNode) => Promise<void>;
+}
+
+/** A fault that ends a node, and starts it again after a while. */
+function createEnding({ kind, does, downMs: choose, end }: Ending): Fault {
+  return {
+    ...{ kind, does, whyNot: possible },
+    plan(chance, target) {
+      const downMs = chance.pick(choose(chance.below(5_000)));
+      return {
+        ...{ kind, target, title: `${kind}, started again after ${inSeconds(downMs)}` },
+        async run(stage) {
+          const node = targetOf(stage, target);
+          await end(stage, node);
+          await sleep(downMs);
+          await bringBack(stage, node);
+        },
+      };
+    },
+  };
+}
 
 /** SIGKILL. */
-export const kill: Fault = {
+export const kill = createEnding({
   kind: "kill",
   does: "kills a node (SIGKILL) and starts it again, at once or after up to 5 s",
-  whyNot: possible,
-  plan(chance, target) {
-    const downMs = chance.pick([0, 0, chance.below(5_000)]);
-    return {
-      ...{ kind: "kill", target, title: `kill, started again after ${inSeconds(downMs)}` },
-      async run(stage) {
-        const node = targetOf(stage, target);
-        await node.end("SIGKILL");
-        await sleep(downMs);
-        await bringBack(stage, node);
-      },
-    };
+  downMs: (someMs) => [0, 0, someMs],
+  async end(_, node) {
+    await node.end("SIGKILL");
   },
-};
+});
 
 /** SIGTERM. */
-export const stop: Fault = {
+export const stop = createEnding({
   kind: "stop",
   does: "stops a node (SIGTERM), which must end with 0, and starts it again",
-  whyNot: possible,
-  plan(chance, target) {
-    const downMs = chance.pick([0, chance.below(5_000)]);
-    return {
-      ...{ kind: "stop", target, title: `stop, started again after ${inSeconds(downMs)}` },
-      async run(stage) {
-        const node = targetOf(stage, target);
-        const code = await node.end("SIGTERM");
-        if (code !== 0) {
-          stage.model.find("crashed", `${node.name} ended with ${code ?? "a signal"} when it was asked to stop.`);
-        }
-        await sleep(downMs);
-        await bringBack(stage, node);
-      },
-    };
+  downMs: (someMs) => [0, someMs],
+  async end({ model }, node) {
+    const code = await node.end("SIGTERM");
+    if (code !== 0) {
+      model.find("crashed", `${node.name} ended with ${code ?? "a signal"} when it was asked to stop.`);
+    }
   },
-};
+});
 
 /** SIGSTOP and SIGCONT. */
 export const pause: Fault = {

@@ -1,11 +1,11 @@
 /** Blocks, and the transactions in them, in the database. */
-import { randomBytes } from "node:crypto";
 import { DamageError } from "../base/damage.js";
 import { inChunks } from "../db/chunks.js";
 import type { DatabasePart, Queries } from "../db/database.js";
 import { hashBlockRow, hashTransactionRow, type TransactionColumns } from "../db/row-hashes.js";
+import { tryWrite } from "../db/try-write.js";
 import { FencedError } from "./fenced-error.js";
-import type { Blocks, ChainHead } from "./store.js";
+import type { BlockName, Blocks, BlockWeight, ChainHead } from "./store.js";
 import {
   type BlockRow,
   checkBlockRow,
@@ -49,36 +49,11 @@ interface WeightRow {
 }
 
 const noBytes = new Uint8Array();
-/** How much is written to try whether writes go through: too much for any engine to keep in its memory alone. */
-const triedBytes = 4 * 1024 * 1024;
 
 /** Builds the reads. */
 export function createBlockStore(db: Queries): BlockStore {
   return {
-    async head() {
-      const row = await db.first<AnyBlockRow & { readonly genesis_hash: string }>((sql) =>
-        sql("blocks as head")
-          .join("blocks as genesis", "genesis.number", sql.raw("0"))
-          .orderBy("head.number", "desc")
-          .select(...blockColumns.map((name) => `head.${name}`), "genesis.hash as genesis_hash"),
-      );
-      if (row === undefined) {
-        return undefined;
-      }
-      if (isSigned(row)) {
-        checkBlockRow(row.number, row);
-      } else if (row.row_hash !== hashBlockRow(row)) {
-        throw notSigned(row.number);
-      }
-      return {
-        number: BigInt(row.number),
-        hash: row.hash,
-        timestampMs: BigInt(row.timestamp_ms),
-        genesisHash: row.genesis_hash,
-        header: row.header ?? noBytes,
-        signature: row.signature ?? noBytes,
-      };
-    },
+    head: () => findHead(db),
 
     async genesisText() {
       const row = await db.first<{ genesis: string }>((sql) => sql("blocks").where("number", 0).select("genesis"));
@@ -108,19 +83,7 @@ export function createBlockStore(db: Queries): BlockStore {
       return { hash, header, signature };
     },
 
-    async weighBlock(by) {
-      const row = await db.first<WeightRow>((sql) =>
-        sql("blocks as b")
-          .leftJoin("transactions as t", "t.block_number", "b.number")
-          .where("hash" in by ? { "b.hash": by.hash } : { "b.number": Number(by.number) })
-          .whereNotNull("b.header")
-          .groupBy("b.number")
-          .select("b.number as number")
-          .count({ count: "t.hash" })
-          .select(sql.raw("length(b.header) + coalesce(sum(length(t.body) + length(t.signature)), 0) AS bytes")),
-      );
-      return row && { number: BigInt(row.number), transactionCount: row.count, bytes: row.bytes };
-    },
+    weighBlock: (by) => findWeight(db, by),
 
     async blockOf(hash) {
       const row = await db.first<Omit<TransactionRow, "body">>((sql) =>
@@ -171,6 +134,45 @@ function isSigned(row: AnyBlockRow): row is AnyBlockRow & BlockRow {
   return row.number > 0;
 }
 
+async function findHead(db: Queries): Promise<ChainHead | undefined> {
+  const row = await db.first<AnyBlockRow & { readonly genesis_hash: string }>((sql) =>
+    sql("blocks as head")
+      .join("blocks as genesis", "genesis.number", sql.raw("0"))
+      .orderBy("head.number", "desc")
+      .select(...blockColumns.map((name) => `head.${name}`), "genesis.hash as genesis_hash"),
+  );
+  if (row === undefined) {
+    return undefined;
+  }
+  if (isSigned(row)) {
+    checkBlockRow(row.number, row);
+  } else if (row.row_hash !== hashBlockRow(row)) {
+    throw notSigned(row.number);
+  }
+  return {
+    number: BigInt(row.number),
+    hash: row.hash,
+    timestampMs: BigInt(row.timestamp_ms),
+    genesisHash: row.genesis_hash,
+    header: row.header ?? noBytes,
+    signature: row.signature ?? noBytes,
+  };
+}
+
+async function findWeight(db: Queries, by: BlockName): Promise<BlockWeight | undefined> {
+  const row = await db.first<WeightRow>((sql) =>
+    sql("blocks as b")
+      .leftJoin("transactions as t", "t.block_number", "b.number")
+      .where("hash" in by ? { "b.hash": by.hash } : { "b.number": Number(by.number) })
+      .whereNotNull("b.header")
+      .groupBy("b.number")
+      .select("b.number as number")
+      .count({ count: "t.hash" })
+      .select(sql.raw("length(b.header) + coalesce(sum(length(t.body) + length(t.signature)), 0) AS bytes")),
+  );
+  return row && { number: BigInt(row.number), transactionCount: row.count, bytes: row.bytes };
+}
+
 async function findIncluded(db: Queries, hashes: readonly string[]): Promise<Set<string>> {
   const found = new Set<string>();
   for (const some of inChunks(hashes)) {
@@ -181,20 +183,9 @@ async function findIncluded(db: Queries, hashes: readonly string[]): Promise<Set
 }
 
 /** Writes as much as a large block does and takes it back. Rejects as that block would. */
-export async function tryWrite({ transaction }: Pick<DatabasePart, "transaction">): Promise<void> {
-  const enough = new Error("There is room.");
-  const tried = {
-    ...{ hash: "0", block_number: -1, position: 0 },
-    ...{ body: randomBytes(triedBytes), signature: Buffer.alloc(0) },
-  };
-  await transaction(async (db) => {
-    await db.run((sql) => sql("transactions").insert(tried));
-    throw enough;
-  }).catch((error: unknown) => {
-    if (error !== enough) {
-      throw error;
-    }
-  });
+export async function tryBlockWrite({ transaction }: Pick<DatabasePart, "transaction">): Promise<void> {
+  const row = { hash: "0", block_number: -1, position: 0, signature: Buffer.alloc(0) };
+  await tryWrite(transaction, "transactions", (body) => ({ ...row, body }));
 }
 
 /** Builds the changes. */

@@ -1,6 +1,6 @@
 /** The chain in the database: its blocks, its mempool and its senders, put together. */
 import type { Database, DatabaseTransaction, Queries } from "../db/database.js";
-import { createBlockChanges, createBlockStore, tryWrite } from "./block-store.js";
+import { createBlockChanges, createBlockStore, tryBlockWrite } from "./block-store.js";
 import { type Fence, fencePart, noFence } from "./fence-store.js";
 import { findFate } from "./fate.js";
 import { createMempoolStore } from "./mempool-store.js";
@@ -40,7 +40,7 @@ export function createChainStore<State>(
       const [count] = await Promise.all([mempool.pendingCount(), read.first((sql) => sql("senders").select("nonce"))]);
       return count;
     },
-    tryWrite: () => tryWrite(database),
+    tryWrite: () => tryBlockWrite(database),
     write: (newest, work) =>
       transaction(async (db) => {
         if (newest !== undefined) {

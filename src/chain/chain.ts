@@ -66,8 +66,8 @@ export interface WrittenChain extends Chain {
 
 /** Builds the chain. */
 export function createChain<State>(parts: ChainParts<State>): WrittenChain {
-  const { store, mempool, onApplied, nowMs } = parts;
-  let { head } = parts;
+  const { store, mempool, nowMs } = parts;
+  const head = createNewest(parts);
   const reading: Reading = {
     network: parts.genesis?.hash ?? "",
     checkOperation: (operation) => parts.effects.checkOperation(operation),
@@ -75,59 +75,26 @@ export function createChain<State>(parts: ChainParts<State>): WrittenChain {
     checkAside: parts.checkAside,
   };
   const makeBlock = createBlockMaker(parts, reading);
-  let last: Promise<unknown> = Promise.resolve();
 
-  let mayHaveStored = false;
-
-  /** Blocks are made and applied one at a time. */
-  function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const result = last.then(takeUpStored).then(work);
-    last = result.catch((error: unknown) => {
-      const isKeptOut = error instanceof FencedError && error.reason !== "newest";
-      mayHaveStored ||= isDatabaseTrouble(error) && !isKeptOut;
-    });
-    return result;
-  }
-
-  /**
-   * A block whose storing ended in trouble may have been stored, as when the answer to a commit is lost. Nobody but this
-   * node writes: what has come after its newest block is its own.
-   */
+  /** Takes up the block after the newest one, if that is in the database: nobody but this node writes, so it is its own. */
   async function takeUpStored(): Promise<void> {
-    if (!mayHaveStored || head === undefined) {
-      return;
-    }
-    const stored = await store.block(head.number + 1n);
+    const before = head.known();
+    const stored = before && (await store.block(before.number + 1n));
     const block = stored && (await readBlock(stored.block, reading));
-    if (block?.header.previousHash === head.hash) {
-      follow(block);
+    if (block !== undefined && block.header.previousHash === before?.hash) {
+      head.follow(block);
       await mempool.settle(hashesOf(block), new Map());
     }
-    mayHaveStored = false;
   }
-
-  function needHead(): ChainHead {
-    if (head === undefined) {
-      throw new Failure("STATE_NOT_READY", "The node has no chain yet; start it with --genesis FILE.");
-    }
-    return head;
-  }
-
-  function follow(block: ReadBlock): void {
-    const { hash, header, signed } = block;
-    const { genesisHash } = needHead();
-    const { number, timestampMs } = header;
-    head = { number, hash, timestampMs, genesisHash, header: signed.header, signature: signed.signature };
-    onApplied(block);
-  }
+  const inTurn = createBlockTurns(takeUpStored);
 
   return {
-    head: () => head,
+    head: () => head.known(),
 
-    confirm: () => inTurn(() => store.write(head, () => Promise.resolve())),
+    confirm: () => inTurn(() => store.write(head.known(), () => Promise.resolve())),
 
     async submit(signed, from = {}) {
-      needHead();
+      head.need();
       mempool.arrive(signed.body.length, from.origin);
       const transaction = await readAside(signed, reading);
       const { hash, body } = transaction;
@@ -135,7 +102,7 @@ export function createChain<State>(parts: ChainParts<State>): WrittenChain {
         checkLifetime(body, nowMs());
         const lastNonce = await store.lastNonce(body.sender);
         checkNonce(body.nonce, lastNonce);
-        const { number, timestampMs } = needHead();
+        const { number, timestampMs } = head.need();
         const timeMs = Math.max(nowMs(), Number(timestampMs));
         await parts.effects.check(transaction, { number: number + 1n, timeMs });
         return lastNonce;
@@ -144,10 +111,10 @@ export function createChain<State>(parts: ChainParts<State>): WrittenChain {
     },
 
     async apply(signed) {
-      needHead();
+      head.need();
       const block = await readBlock(signed, reading);
       return await inTurn(async () => {
-        const before = needHead();
+        const before = head.need();
         if (block.header.number <= before.number && (await store.block(block.header.number))?.hash === block.hash) {
           return block.hash;
         }
@@ -157,7 +124,7 @@ export function createChain<State>(parts: ChainParts<State>): WrittenChain {
           parts.onRefused?.(headerOf(block));
           throw error;
         }
-        follow(block);
+        head.follow(block);
         await mempool.settle(hashesOf(block), new Map());
         return block.hash;
       });
@@ -165,14 +132,65 @@ export function createChain<State>(parts: ChainParts<State>): WrittenChain {
 
     seal: (key, timeMs = nowMs()) =>
       inTurn(async () => {
-        const made = await makeBlock(key, needHead(), timeMs);
+        const made = await makeBlock(key, head.need(), timeMs);
         const { block, rejected } = made;
         if (block !== undefined) {
-          follow(block);
+          head.follow(block);
         }
         await mempool.settle(block === undefined ? [] : hashesOf(block), rejected);
         return made;
       }),
+  };
+}
+
+/** The newest block, as far as this node knows. */
+function createNewest({ head, onApplied }: Pick<ChainParts<never>, "head" | "onApplied">) {
+  let newest = head;
+
+  /** @throws Failure STATE_NOT_READY while there is none. */
+  function need(): ChainHead {
+    if (newest === undefined) {
+      throw new Failure("STATE_NOT_READY", "The node has no chain yet; start it with --genesis FILE.");
+    }
+    return newest;
+  }
+
+  return {
+    known: () => newest,
+    need,
+    /** A block is in the database. */
+    follow(block: ReadBlock): void {
+      const { hash, header, signed } = block;
+      const { genesisHash } = need();
+      const { number, timestampMs } = header;
+      newest = { number, hash, timestampMs, genesisHash, header: signed.header, signature: signed.signature };
+      onApplied(block);
+    },
+  };
+}
+
+/**
+ * Blocks are made and applied one at a time. One whose storing ended in trouble may have been stored, as when the answer
+ * to a commit is lost: that is looked up before the next one.
+ */
+function createBlockTurns(takeUpStored: () => Promise<void>) {
+  let last: Promise<unknown> = Promise.resolve();
+  let mayHaveStored = false;
+
+  async function begin(): Promise<void> {
+    if (mayHaveStored) {
+      await takeUpStored();
+      mayHaveStored = false;
+    }
+  }
+
+  return <T>(work: () => Promise<T>): Promise<T> => {
+    const result = last.then(begin).then(work);
+    last = result.catch((error: unknown) => {
+      const isKeptOut = error instanceof FencedError && error.reason !== "newest";
+      mayHaveStored ||= isDatabaseTrouble(error) && !isKeptOut;
+    });
+    return result;
   };
 }
 

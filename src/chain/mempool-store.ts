@@ -3,13 +3,13 @@
  * other, those that wait together, so that none waits for a connection.
  */
 import { fromBinary } from "@bufbuild/protobuf";
-import { randomBytes } from "node:crypto";
 import { type Transaction, TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { sha256 } from "../base/hash.js";
 import { createOneAtATime } from "../base/one-at-a-time.js";
 import { batch } from "../db/batch.js";
 import { inChunks } from "../db/chunks.js";
 import type { DatabasePart } from "../db/database.js";
+import { tryWrite } from "../db/try-write.js";
 import type { MempoolStore, PendingEntry } from "./store.js";
 
 /** Most rejected transactions that are remembered. */
@@ -18,8 +18,6 @@ const maxRejected = 200_000;
 const maxInserted = 1_000;
 /** Of those, so many go into one statement: each may have more than a megabyte. */
 const rowsOfStatement = 8;
-/** How much is written to try whether writes go through: too much for any engine to keep in its memory alone. */
-const triedBytes = 4 * 1024 * 1024;
 
 /** A row without its bytes. */
 interface Row {
@@ -125,18 +123,7 @@ export function createMempoolStore({ read, transaction }: DatabasePart): Mempool
     },
 
     async tryWrite() {
-      const enough = new Error("There is room.");
-      const tried = { ...emptyRow, bytes: randomBytes(triedBytes) };
-      await inTurn(() =>
-        transaction(async (db) => {
-          await db.run((sql) => sql("pending_transactions").insert(tried));
-          throw enough;
-        }),
-      ).catch((error: unknown) => {
-        if (error !== enough) {
-          throw error;
-        }
-      });
+      await inTurn(() => tryWrite(transaction, "pending_transactions", (bytes) => ({ ...emptyRow, bytes })));
     },
   };
 }

@@ -1,10 +1,10 @@
 /**
  * What a sender, and an origin, may write in a minute. Each has a bucket for bytes, one for new programs and one for new
- * leaves of the commitment tree; they live in a least-recently-used cache, so that a flood of keys pushes out old ones.
+ * leaves of the commitment tree.
  */
-import { TokenBucket } from "limiter";
-import { LRUCache } from "lru-cache";
+import type { TokenBucket } from "limiter";
 import type { TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { createTokenBuckets } from "../base/token-buckets.js";
 import { Failure } from "../rpc/errors.js";
 import { maxTransactionBytes } from "./transaction.js";
 
@@ -61,18 +61,11 @@ interface Count {
 
 /** Builds counters that are all at nothing. */
 export function createSenderRates(perMinute: RatesPerMinute): SenderRates {
-  const buckets = new LRUCache<string, TokenBucket>({ max: maxBuckets });
+  const buckets = createTokenBuckets(maxBuckets);
 
   function bucketOf(kind: Counted, key: string): TokenBucket {
-    const name = `${kind} ${key}`;
-    let bucket = buckets.get(name);
-    if (bucket === undefined) {
-      const bucketSize = Math.max(perMinute[kind], largest[kind]);
-      bucket = new TokenBucket({ bucketSize, tokensPerInterval: perMinute[kind], interval: minuteMs });
-      bucket.content = bucketSize;
-      buckets.set(name, bucket);
-    }
-    return bucket;
+    const tokens = perMinute[kind];
+    return buckets.of(`${kind} ${key}`, { burst: Math.max(tokens, largest[kind]), tokens, everyMs: minuteMs });
   }
 
   /** The buckets that a transaction is counted in. */

@@ -1,6 +1,6 @@
 /** The chain service, and the consensus service of the internal port. */
 import { fromBinary } from "@bufbuild/protobuf";
-import { type Transaction, TransactionBodySchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { type Block, type Transaction, TransactionBodySchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { type ChainService, type ConsensusService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { maxAnswerBytes } from "../base/answer-budget.js";
 import { DamageError } from "../base/damage.js";
@@ -42,26 +42,7 @@ export function createChainService(
   store: Pick<ChainStore, "block" | "weighBlock" | "transaction" | "fate" | "oldestPending" | "pending" | "lastNonce">,
   disclose: Disclosure,
 ): Implementation<typeof ChainService> {
-  // What is large does not pile up in memory, however many ask at once.
-  const readInTurn = createOneAtATime();
-
-  /** A block as it is answered: whether it fits an answer, as a whole, is known before it is read. */
-  async function readBlock(by: BlockName, { identity }: Caller, whyNotFound: string) {
-    const weight = await store.weighBlock(by);
-    if (weight === undefined) {
-      throw new Failure("NOT_FOUND", whyNotFound);
-    }
-    const { number } = checkWeight(weight);
-    const read = async () => {
-      const stored = needBlock(number, await store.block(number));
-      if ("hash" in by && stored.hash !== by.hash) {
-        throw new DamageError(`The database gives block ${number} where block ${by.hash} was asked for.`);
-      }
-      const { hash, header, transactionHashes } = stored;
-      return { hash, header, transactionHashes, block: await disclose.block(stored, identity) };
-    };
-    return await (weight.bytes > largeBytes ? readInTurn(read) : read());
-  }
+  const reads = createBlockReads(store, disclose);
 
   /** What a transaction says, where it is still there and the caller may read it. */
   async function readBody(hash: string, { status }: TransactionFate, { identity }: Caller) {
@@ -84,12 +65,16 @@ export function createChainService(
       if (number > BigInt(Number.MAX_SAFE_INTEGER)) {
         throw new Failure("NOT_FOUND", noBlockYet);
       }
-      return await readBlock({ number }, caller, number === 0n ? "Block 0 is the genesis: GET /genesis." : noBlockYet);
+      return await reads.readBlock(
+        { number },
+        caller,
+        number === 0n ? "Block 0 is the genesis: GET /genesis." : noBlockYet,
+      );
     },
 
     async getBlockByHash(request, { caller }) {
       const hash = normalizeBareHex("A block's hash is", request.hash);
-      return { block: await readBlock({ hash }, caller, "There is no block from 1 on with this hash.") };
+      return { block: await reads.readBlock({ hash }, caller, "There is no block from 1 on with this hash.") };
     },
 
     async listPendingTransactions({ limit = 50 }) {
@@ -105,11 +90,7 @@ export function createChainService(
     async *listBlocks({ fromNumber }, { caller, signal }) {
       const last = chain.head()?.number ?? 0n;
       for (let number = fromNumber < 1n ? 1n : fromNumber; number <= last && !signal.aborted; number++) {
-        const wanted = number;
-        const block = await readInTurn(async () =>
-          disclose.block(needBlock(wanted, await store.block(wanted)), caller.identity),
-        );
-        yield { block };
+        yield { block: await reads.readListed(number, caller) };
       }
     },
 
@@ -134,6 +115,34 @@ export function createChainService(
       const address = normalizeBareHex("A sender's public key is", request.address);
       return { address, nonce: (await store.lastNonce(address)) ?? 0n };
     },
+  };
+}
+
+/** Reads blocks as callers are given them. What is large does not pile up in memory, however many ask at once. */
+function createBlockReads(store: Pick<ChainStore, "block" | "weighBlock">, disclose: Disclosure) {
+  const inTurn = createOneAtATime();
+  return {
+    /** Whether a block fits an answer, as a whole, is known before it is read. */
+    async readBlock(by: BlockName, { identity }: Caller, whyNotFound: string) {
+      const weight = await store.weighBlock(by);
+      if (weight === undefined) {
+        throw new Failure("NOT_FOUND", whyNotFound);
+      }
+      const { number } = checkWeight(weight);
+      const read = async () => {
+        const stored = needBlock(number, await store.block(number));
+        if ("hash" in by && stored.hash !== by.hash) {
+          throw new DamageError(`The database gives block ${number} where block ${by.hash} was asked for.`);
+        }
+        const { hash, header, transactionHashes } = stored;
+        return { hash, header, transactionHashes, block: await disclose.block(stored, identity) };
+      };
+      return await (weight.bytes > largeBytes ? inTurn(read) : read());
+    },
+
+    /** One of many, of any size. */
+    readListed: (number: bigint, { identity }: Caller): Promise<Block> =>
+      inTurn(async () => disclose.block(needBlock(number, await store.block(number)), identity)),
   };
 }
 

@@ -33,20 +33,35 @@ interface Part {
   readonly store: { tryWrite(): Promise<void> };
   /** Since when a lock keeps writes out; undefined while none does. */
   lockedSinceMs: number | undefined;
-  /** The next try; undefined while writes go through. */
-  timer: NodeJS.Timeout | undefined;
 }
 
 /** Puts a watch before the writes of a store. */
 export function watchWrites<State>(parts: WriteWatchParts<State>): WatchedStore<State> {
-  const { store, retryEveryMs, lockedForMs, nowMs, onChange } = parts;
+  const { store } = parts;
+  const { watchPart, stop } = createWatch(parts);
+  const watchBlocks = watchPart(store);
+  const watchMempool = watchPart(store.mempool);
+  return {
+    store: {
+      ...store,
+      mempool: {
+        ...store.mempool,
+        insertPending: (...given) => watchMempool(() => store.mempool.insertPending(...given)),
+        settle: (settled) => watchMempool(() => store.mempool.settle(settled)),
+      },
+      write: (newest, work) => watchBlocks(() => store.write(newest, work)),
+    },
+    stop,
+  };
+}
+
+/** Watches writes to parts of the database. */
+function createWatch({ retryEveryMs, lockedForMs, nowMs, onChange }: Omit<WriteWatchParts<never>, "store">) {
   const troubled = new Set<Part>();
-  const watched: Part[] = [];
-  let isStopped = false;
+  const tries = createTries(retryEveryMs, (part) => void retry(part));
 
   function watchPart(partStore: Part["store"]) {
-    const part: Part = { store: partStore, lockedSinceMs: undefined, timer: undefined };
-    watched.push(part);
+    const part: Part = { store: partStore, lockedSinceMs: undefined };
     return async <T>(write: () => Promise<T>): Promise<T> => {
       try {
         const result = await write();
@@ -73,7 +88,7 @@ export function watchWrites<State>(parts: WriteWatchParts<State>): WatchedStore<
     if (trouble === "locked") {
       part.lockedSinceMs ??= nowMs();
       if (troubled.size === 0 && nowMs() - part.lockedSinceMs < lockedForMs) {
-        tryAgain(part);
+        tries.plan(part);
         return;
       }
       markDatabaseTrouble(error as object);
@@ -85,24 +100,16 @@ export function watchWrites<State>(parts: WriteWatchParts<State>): WatchedStore<
 
   function settle(part: Part, trouble: unknown): void {
     const wasTroubled = troubled.size > 0;
-    clearTimeout(part.timer);
-    part.timer = undefined;
+    tries.end(part);
     if (trouble === undefined) {
       part.lockedSinceMs = undefined;
       troubled.delete(part);
     } else {
       troubled.add(part);
-      tryAgain(part);
+      tries.plan(part);
     }
     if (troubled.size > 0 !== wasTroubled) {
       onChange(trouble);
-    }
-  }
-
-  function tryAgain(part: Part): void {
-    if (!isStopped) {
-      clearTimeout(part.timer);
-      part.timer = setTimeout(() => void retry(part), retryEveryMs);
     }
   }
 
@@ -113,27 +120,39 @@ export function watchWrites<State>(parts: WriteWatchParts<State>): WatchedStore<
       settle(part, undefined);
     } catch (error) {
       record(part, error);
-      if (part.timer !== undefined) {
-        tryAgain(part);
+      if (tries.areOn(part)) {
+        tries.plan(part);
       }
     }
   }
 
-  const watchBlocks = watchPart(store);
-  const watchMempool = watchPart(store.mempool);
+  return { watchPart, stop: () => tries.stop() };
+}
+
+/** The next try of each part to whose writes something was the matter. */
+function createTries(everyMs: number, work: (part: Part) => void) {
+  const timers = new Map<Part, NodeJS.Timeout>();
+  let isStopped = false;
   return {
-    store: {
-      ...store,
-      mempool: {
-        ...store.mempool,
-        insertPending: (...given) => watchMempool(() => store.mempool.insertPending(...given)),
-        settle: (settled) => watchMempool(() => store.mempool.settle(settled)),
-      },
-      write: (newest, work) => watchBlocks(() => store.write(newest, work)),
+    /** A try is planned, or under way. */
+    areOn: (part: Part): boolean => timers.has(part),
+    plan(part: Part): void {
+      if (!isStopped) {
+        clearTimeout(timers.get(part));
+        timers.set(
+          part,
+          setTimeout(() => work(part), everyMs),
+        );
+      }
     },
-    stop() {
+    end(part: Part): void {
+      clearTimeout(timers.get(part));
+      timers.delete(part);
+    },
+    /** There are no more of them. */
+    stop(): void {
       isStopped = true;
-      watched.forEach(({ timer }) => clearTimeout(timer));
+      timers.forEach((timer) => clearTimeout(timer));
     },
   };
 }

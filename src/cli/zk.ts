@@ -44,6 +44,11 @@ Examples:
       await submitAndReport(flags, { case: "zk", value: { operation } }, nullifierHash, { nullifierHash });
     });
 
+  addProof(zk);
+  addVerify(zk);
+}
+
+function addProof(zk: Command): void {
   addNodeFlags(zk.command("proof <COMMITMENT>").description("Fetch the proof that a commitment is in the tree."))
     .option(
       "--root <ROOT>",
@@ -77,7 +82,9 @@ Examples:
         ),
       );
     });
+}
 
+function addVerify(zk: Command): void {
   zk.command("verify <FILE>")
     .description("Verify a saved proof, without any node.")
     .option("--root <ROOT>", "The root that it must lead to; without it, compare the printed one with one you trust.")

@@ -99,43 +99,17 @@ export function createServers(urls: readonly string[], access: Access, connect: 
   /** Where connections go. */
   let [current] = urls;
   const connections = new Set<ServerConnection>();
-  /** Of the newest primary that was seen: one of an older timeline has been replaced. */
-  let newestTimeline = 0;
-
-  async function look(url: string): Promise<Seen | Unseen> {
-    try {
-      const client = await connect(url, lookWithinMs);
-      try {
-        const { rows } = await client.query(whatItIs);
-        return { url, ...(rows[0] as Omit<Seen, "url">) };
-      } finally {
-        void client.end();
-      }
-    } catch (error) {
-      return { url, error };
-    }
-  }
+  const choose = createChoice(access);
 
   async function findAmong(): Promise<string> {
-    const all = await Promise.all(urls.map(look));
-    const seen = all.filter((one): one is Seen => "isStandby" in one);
-    const [standby] = seen.filter(({ isStandby }) => isStandby);
-    const [primary] = seen
-      .filter(({ isStandby, timeline }) => !isStandby && timeline >= newestTimeline)
-      .toSorted((a, b) => b.timeline - a.timeline);
-    const found = access === "write" ? primary : (standby ?? primary);
-    if (found === undefined) {
-      throw whyNone(all);
-    }
-    newestTimeline = Math.max(newestTimeline, primary?.timeline ?? 0);
-    current = found.url;
-    return found.url;
+    current = choose(await Promise.all(urls.map((url) => look(url, connect))));
+    return current;
   }
 
   /** A machine that is cut off says nothing, and the system goes on sending to it for minutes. */
   async function check(): Promise<void> {
     const waiting = [...connections];
-    const one = await look(current!);
+    const one = await look(current!, connect);
     const isLost = "error" in one ? isLoss(one.error) : access === "write" && one.isStandby;
     if (isLost) {
       generation++;
@@ -188,6 +162,40 @@ export function createServers(urls: readonly string[], access: Access, connect: 
       }
     },
     onTrouble,
+  };
+}
+
+/** Asks a server what it is. */
+async function look(url: string, connect: Connect): Promise<Seen | Unseen> {
+  try {
+    const client = await connect(url, lookWithinMs);
+    try {
+      const { rows } = await client.query(whatItIs);
+      return { url, ...(rows[0] as Omit<Seen, "url">) };
+    } finally {
+      void client.end();
+    }
+  } catch (error) {
+    return { url, error };
+  }
+}
+
+/** Chooses the server that is to be asked, and gives its URL. Throws a DatabaseError when there is none. */
+function createChoice(access: Access): (all: readonly (Seen | Unseen)[]) => string {
+  /** Of the newest primary that was seen: one of an older timeline has been replaced. */
+  let newestTimeline = 0;
+  return (all) => {
+    const seen = all.filter((one): one is Seen => "isStandby" in one);
+    const [standby] = seen.filter(({ isStandby }) => isStandby);
+    const [primary] = seen
+      .filter(({ isStandby, timeline }) => !isStandby && timeline >= newestTimeline)
+      .toSorted((a, b) => b.timeline - a.timeline);
+    const found = access === "write" ? primary : (standby ?? primary);
+    if (found === undefined) {
+      throw whyNone(all);
+    }
+    newestTimeline = Math.max(newestTimeline, primary?.timeline ?? 0);
+    return found.url;
   };
 }
 

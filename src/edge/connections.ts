@@ -3,7 +3,7 @@
  * is no room, one on which nothing is under way makes it: the one that has been so for longest.
  */
 import { LRUCache } from "lru-cache";
-import { TokenBucket } from "limiter";
+import { createTokenBuckets } from "../base/token-buckets.js";
 import type { Connection } from "../rpc/gate.js";
 import { type AddressSet, networkOf, normalizeAddress } from "./cidr.js";
 
@@ -44,7 +44,7 @@ export interface Connections {
 }
 
 /** How many strikes an address has at once, and how many more each second. */
-const strikes = { burst: 500, perSecond: 50 };
+const strikeRate = { burst: 500, tokens: 50, everyMs: 1_000 };
 /** How long an address that used them up is shut out; its connections are cut. */
 const shutOutMs = 10_000;
 /** Most addresses whose strikes are remembered. */
@@ -54,7 +54,7 @@ export function createConnections(parts: ConnectionParts): Connections {
   const { bounds, isTrustedProxy, isExempt, nowMs, onShutOut } = parts;
   const all = new ConnectionSet();
   const byAddress = new Map<string, ConnectionSet>();
-  const takeStrikes = createStrikes();
+  const strikes = createTokenBuckets(maxAddresses);
   const shutOut = new LRUCache<string, number>({ max: maxAddresses });
 
   function placesOf(network: string): ConnectionSet {
@@ -101,7 +101,7 @@ export function createConnections(parts: ConnectionParts): Connections {
           place.idleSinceMs = nowMs();
         },
         strike(count = 1) {
-          if (takeStrikes(network, count)) {
+          if (strikes.of(network, strikeRate).tryRemoveTokens(Math.min(count, strikeRate.burst))) {
             return;
           }
           if (isProxy || isExempt(address)) {
@@ -122,20 +122,6 @@ export function createConnections(parts: ConnectionParts): Connections {
     get size() {
       return all.size;
     },
-  };
-}
-
-/** Strikes of addresses: whether there were so many left to take. */
-function createStrikes(): (network: string, count: number) => boolean {
-  const buckets = new LRUCache<string, TokenBucket>({ max: maxAddresses });
-  return (network, count) => {
-    let bucket = buckets.get(network);
-    if (bucket === undefined) {
-      bucket = new TokenBucket({ bucketSize: strikes.burst, tokensPerInterval: strikes.perSecond, interval: "second" });
-      bucket.content = strikes.burst;
-      buckets.set(network, bucket);
-    }
-    return bucket.tryRemoveTokens(Math.min(count, strikes.burst));
   };
 }
 

@@ -1,10 +1,9 @@
 /**
  * Counts requests by address. Each address has a token bucket, and so has each /64 of IPv6, which one caller has
- * whole; the buckets live in a least-recently-used cache, so that
- * a flood of addresses pushes out old ones instead of filling the memory.
+ * whole.
  */
-import { TokenBucket } from "limiter";
-import { LRUCache } from "lru-cache";
+import type { TokenBucket } from "limiter";
+import { createTokenBuckets } from "../base/token-buckets.js";
 import { Failure } from "../rpc/errors.js";
 import { networkOf } from "./cidr.js";
 
@@ -36,7 +35,8 @@ export const bytesPerRequest = 64 * 1024;
 
 /** A limiter of so many requests a minute for each address; 0 limits nothing. */
 export function createRateLimit(perMinute: number): RateLimit {
-  const buckets = new LRUCache<string, TokenBucket>({ max: maxAddresses });
+  const buckets = createTokenBuckets(maxAddresses);
+  const rate = { burst: perMinute, tokens: perMinute, everyMs: windowMs };
   const policy = `"default";q=${perMinute};w=${windowMs / 1000}`;
 
   function headersOf(bucket: TokenBucket): readonly string[] {
@@ -48,13 +48,7 @@ export function createRateLimit(perMinute: number): RateLimit {
     if (perMinute === 0) {
       return unlimited;
     }
-    const network = networkOf(address);
-    let bucket = buckets.get(network);
-    if (bucket === undefined) {
-      bucket = new TokenBucket({ bucketSize: perMinute, tokensPerInterval: perMinute, interval: windowMs });
-      bucket.content = perMinute;
-      buckets.set(network, bucket);
-    }
+    const bucket = buckets.of(networkOf(address), rate);
     if (!bucket.tryRemoveTokens(1)) {
       const retryAfterS = Math.max(1, Math.ceil(bucket.getWaitTime(1) / 1000));
       const message = `Too many requests; try again in ${retryAfterS} s.`;
@@ -64,7 +58,7 @@ export function createRateLimit(perMinute: number): RateLimit {
   }
 
   function weigh(address: string, bytes: number): void {
-    const bucket = perMinute === 0 ? undefined : buckets.get(networkOf(address));
+    const bucket = perMinute === 0 ? undefined : buckets.known(networkOf(address));
     if (bucket !== undefined) {
       // It may be overdrawn: what was answered is answered, and the next request waits.
       bucket.content -= Math.floor(bytes / bytesPerRequest);
@@ -75,7 +69,7 @@ export function createRateLimit(perMinute: number): RateLimit {
   function counts(): RateLimitCounts {
     let totalIps = 0;
     let blockedIps = 0;
-    for (const bucket of buckets.values()) {
+    for (const bucket of buckets.all()) {
       bucket.drip();
       // A bucket that is full again counts nothing any more.
       totalIps += bucket.content < perMinute ? 1 : 0;

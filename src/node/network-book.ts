@@ -49,7 +49,7 @@ export async function openBook(
     book.add(parseFileEntry(url, policy), "file", identity);
   }
   const save = createBookSaver(book, store);
-  const pace = createDialPace(config.loopIntervalMs, () => performance.now());
+  const pace = createDialPace(config.loopIntervalMs);
   return { book, policy, pace, save: config.role === "writer" ? save : () => Promise.resolve() };
 }
 

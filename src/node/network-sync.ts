@@ -92,14 +92,7 @@ export function createNodeSync(core: NodeCore, parts: NodeSyncParts): NodeSync {
   const { config, bus, log } = core;
   const { book, policy, pace, chain, genesis, forks, client, onKeyElsewhere, onTaskError } = parts;
   const self = describeSelf(core, parts);
-
-  /** Reads a header that a peer shows. Throws a Failure for one that its proposer has not signed. */
-  function hearHeader({ header, signature }: SignedBytes) {
-    const { number, proposer } = readHeader({ header, signature }, { network: genesis?.hash ?? "" });
-    forks.headers.hear({ number, proposer, hash: sha256(header), header, signature });
-    return { number, proposer };
-  }
-
+  const hearHeader = createHearing(parts);
   const readStatus = createStatusReader({
     readHeader: hearHeader,
     authorities: genesis?.authorities ?? [],
@@ -171,6 +164,15 @@ export function createNodeSync(core: NodeCore, parts: NodeSyncParts): NodeSync {
         await Promise.race([sync.settled(), sleep(catchUpWithinMs, undefined, { ref: false })]);
       }
     },
+  };
+}
+
+/** Reads headers that peers show. Throws a Failure for one that its proposer has not signed. */
+function createHearing({ genesis, forks }: NodeSyncParts) {
+  return ({ header, signature }: SignedBytes) => {
+    const { number, proposer } = readHeader({ header, signature }, { network: genesis?.hash ?? "" });
+    forks.headers.hear({ number, proposer, hash: sha256(header), header, signature });
+    return { number, proposer };
   };
 }
 

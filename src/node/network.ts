@@ -1,6 +1,7 @@
 /**
  * The network of a node: whom it knows (network-book), how it keeps up with their chain (network-sync), how transactions
- * get to where blocks are made (network-relay), and the loop that does all that again and again (network-loop).
+ * get to where blocks are made (network-relay), whether it is ready for them (network-readiness), and the loop that does
+ * all that again and again (network-loop).
  */
 import type { NodeKey } from "../base/node-key.js";
 import type { Chain } from "../chain/chain.js";
@@ -14,7 +15,7 @@ import { createDoubles } from "../peers/doubles.js";
 import type { MainLoop } from "../peers/main-loop.js";
 import type { PeerBook } from "../peers/peer-book.js";
 import { createPeerService } from "../peers/service.js";
-import type { SyncProgress } from "../peers/sync.js";
+import type { Sync, SyncProgress } from "../peers/sync.js";
 import type { NodeCore } from "./core.js";
 import type { Forks } from "./forks.js";
 import { createMayFollow, type MayFollow } from "./followers.js";
@@ -26,7 +27,8 @@ import {
   openBook,
   type PeerCounts,
 } from "./network-book.js";
-import { createNodeLoop, createTaskErrors, reportProgress } from "./network-loop.js";
+import { createNodeLoop, createTaskErrors, reportProgress, type TaskErrors } from "./network-loop.js";
+import { createReadiness, type Readiness } from "./network-readiness.js";
 import { createNodeRelay, type NodeRelay } from "./network-relay.js";
 import { watchNewestBlock } from "./newest-block.js";
 import { createOriginOf } from "./origins.js";
@@ -49,22 +51,18 @@ export interface NodeNetworkParts {
 }
 
 /** The network of a node. */
-export interface NodeNetwork extends BookCommands, Pick<NodeRelay, "submit"> {
+export interface NodeNetwork extends BookCommands, Readiness, Pick<NodeRelay, "submit"> {
   readonly book: PeerBook;
   readonly mayFollow: MayFollow;
   readonly mainLoop: MainLoop;
   /** Serves other nodes. */
   readonly service: ReturnType<typeof createPeerService>;
-  /** It is at the newest block that it knows of, and not on its way there. */
-  readonly isSynced: () => boolean;
   /** Why a network's only authority does not know yet whether there is a newer block; undefined once it does. */
   readonly whyUnknown: () => string | undefined;
   /**
    * Shows whether a time, now when it is left out, is too far ahead of the peers' clocks, and says why.
    */
   readonly showClock: (timeMs?: number) => string | undefined;
-  /** It is booted, synced and alive, and was not told to stop. */
-  readonly isAccepting: () => boolean;
   /** Begins the loop, and whatever goes with it. */
   start(): void;
   /**
@@ -82,7 +80,6 @@ export interface NodeNetwork extends BookCommands, Pick<NodeRelay, "submit"> {
 
 /** Builds the network; it does nothing before it is started. */
 export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts): Promise<NodeNetwork> {
-  const { lifecycle } = core;
   const { database, mempool, mempoolView, chain, genesis, key, forks, chainHealth } = parts;
   const authorities = genesis?.authorities ?? [];
   const isAuthority = authorities.includes(key.publicKey);
@@ -96,7 +93,8 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
   const { client, siteOf } = connectPeers(core, key, nodeBook);
   const onKeyElsewhere = (endpoint: string): void => meet(endpoint);
   const nodeSync = createNodeSync(core, {
-    ...{ ...nodeBook, chain, genesis, key, forks, client, isAccepting, onKeyElsewhere, onTaskError },
+    ...{ ...nodeBook, chain, genesis, key, forks, client, onKeyElsewhere, onTaskError },
+    isAccepting: () => readiness.isAccepting(),
   });
   const { self, dialer, readStatus, sync, onStatus } = nodeSync;
   const doubles = createDoubles(Date.now);
@@ -127,42 +125,10 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
 
   const whyUnknown = watchNewestBlock(core, { chain, book });
 
-  function isSynced(): boolean {
-    const number = chain.head()?.number;
-    const hasAsked = mainLoop.heartbeat().iterationsTotal > 0n || book.isEmpty();
-    if (number === undefined || sync.isActive() || !hasAsked || number < forks.headers.newest()) {
-      return false;
-    }
-    if (!isWriter) {
-      // Its blocks come by the database.
-      return true;
-    }
-    return isAuthority && authorities.length === 1
-      ? whyUnknown() === undefined
-      : book.highestBlock() !== undefined || hasConsensus();
-  }
-
-  function isAccepting(): boolean {
-    return (
-      parts.mayAccept() &&
-      core.progress.state().complete &&
-      !lifecycle.isStopping() &&
-      isSynced() &&
-      !mainLoop.isDead() &&
-      forks.whyStopped() === undefined
-    );
-  }
-
-  function start(): void {
-    mainLoop.start();
-    relay.start();
-    const progress = reportProgress(core, () => sync.progress(), onTaskError);
-    core.onStop("the main loop", async () => {
-      await Promise.all([progress.stop(), sync.stop(), relay.stop()]);
-      await mainLoop.stop("The node is shutting down.");
-      await save().catch((error: unknown) => core.log.warn({ err: error }, "The address book could not be saved"));
-    });
-  }
+  const readiness = createReadiness(core, {
+    ...{ chain, book, sync, mainLoop, forks, mayAccept: parts.mayAccept, whyUnknown, hasConsensus },
+    isOnlyAuthority: isAuthority && authorities.length === 1,
+  });
 
   return {
     book,
@@ -173,18 +139,44 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
       ...{ challenges: createChallenges(Date.now), doubles, onKeyElsewhere },
       onError: (error) => onTaskError("relay", error),
     }),
-    isSynced,
+    ...readiness,
     whyUnknown,
     showClock,
-    isAccepting,
     submit: relay.submit,
-    start,
+    start: () => startNetwork(core, { mainLoop, relay, sync, save, onTaskError }),
     nameEndpoint: (url) => nameEndpoint(core, nodeBook, url),
     ...createBookCommands(core, nodeBook, { dialer, client }),
     peerBlock: () => book.highestBlock(),
     countPeers: () => countPeers(nodeBook),
     syncProgress: () => sync.progress(),
   };
+}
+
+/** Begins the loop, and whatever goes with it. */
+function startNetwork(
+  core: NodeCore,
+  {
+    mainLoop,
+    relay,
+    sync,
+    save,
+    onTaskError,
+  }: {
+    readonly mainLoop: MainLoop;
+    readonly relay: NodeRelay;
+    readonly sync: Sync;
+    readonly save: () => Promise<void>;
+    readonly onTaskError: TaskErrors;
+  },
+): void {
+  mainLoop.start();
+  relay.start();
+  const progress = reportProgress(core, () => sync.progress(), onTaskError);
+  core.onStop("the main loop", async () => {
+    await Promise.all([progress.stop(), sync.stop(), relay.stop()]);
+    await mainLoop.stop("The node is shutting down.");
+    await save().catch((error: unknown) => core.log.warn({ err: error }, "The address book could not be saved"));
+  });
 }
 
 /** Whether a process beside this one brings the blocks, and says that all is well with it. */

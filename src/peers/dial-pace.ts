@@ -2,7 +2,7 @@
  * How often others are dialed, whoever names them and however: a stranger's word is free, and what it makes this node do
  * falls on somebody else. The address book forgets, and is told again; what is counted here is not in it.
  */
-import { LRUCache } from "lru-cache";
+import { type BucketRate, createTokenBuckets } from "../base/token-buckets.js";
 import { CallError } from "../rpc/channel.js";
 import { networkOf } from "./ip-address.js";
 
@@ -28,29 +28,22 @@ export class NotNow extends CallError {
   }
 }
 
-interface Rate {
-  /** How many at once. */
-  readonly burst: number;
-  /** One more after each of these. */
-  readonly everyMs: number;
-}
-
 /** Connections to one address, or /64 of IPv6, to endpoints at which nobody was verified. */
-const toStrangers: Rate = { burst: 8, everyMs: 10_000 };
+const toStrangers: BucketRate = { burst: 8, tokens: 1, everyMs: 10_000 };
 /** And to verified ones, of which a site may have many: their names may lead elsewhere today. */
-const toVerified: Rate = { burst: 64, everyMs: 1_000 };
+const toVerified: BucketRate = { burst: 64, tokens: 1, everyMs: 1_000 };
 /** Dials at once, all together; further ones wait for a tick of the main loop, which dials few. */
-const dialBacks: Rate = { burst: 32, everyMs: 250 };
+const dialBacks: BucketRate = { burst: 32, tokens: 1, everyMs: 250 };
 /** Most endpoints and most addresses that are remembered: more than these rates can bring in the time that they count. */
 const maxRemembered = 4_096;
 
 /** @param intervalMs time between two looks at a peer. */
-export function createDialPace(intervalMs: number, nowMs: () => number): DialPace {
+export function createDialPace(intervalMs: number): DialPace {
   // A tick may come early, as in dial-schedule.ts.
-  const turns = createBuckets({ burst: 1, everyMs: intervalMs / 2 }, nowMs);
-  const atOnce = createBuckets(dialBacks, nowMs);
-  const strangers = createBuckets(toStrangers, nowMs);
-  const verified = createBuckets(toVerified, nowMs);
+  const turns = createPace({ burst: 1, tokens: 1, everyMs: intervalMs / 2 });
+  const atOnce = createPace(dialBacks);
+  const strangers = createPace(toStrangers);
+  const verified = createPace(toVerified);
   return {
     takeTurn: (endpoint) => turns.take(endpoint),
     takeDialBack: (endpoint) => turns.has(endpoint) && atOnce.take("all"),
@@ -62,25 +55,13 @@ export function createDialPace(intervalMs: number, nowMs: () => number): DialPac
   };
 }
 
-/** Token buckets by key. */
-function createBuckets({ burst, everyMs }: Rate, nowMs: () => number) {
-  const buckets = new LRUCache<string, { readonly tokens: number; readonly atMs: number }>({ max: maxRemembered });
-
-  function tokensOf(key: string): number {
-    const bucket = buckets.get(key);
-    // A clock that was set back counts as one that stands still.
-    return bucket === undefined ? burst : Math.min(burst, bucket.tokens + Math.max(0, nowMs() - bucket.atMs) / everyMs);
-  }
-
+/** One rate for every key. */
+function createPace(rate: BucketRate) {
+  const buckets = createTokenBuckets(maxRemembered);
   return {
-    has: (key: string): boolean => tokensOf(key) >= 1,
+    /** Whether one is left. To ask is not remembered. */
+    has: (key: string): boolean => (buckets.known(key)?.getWaitTime(1) ?? 0) === 0,
     /** False when none is left. */
-    take(key: string): boolean {
-      const tokens = tokensOf(key);
-      if (tokens >= 1) {
-        buckets.set(key, { tokens: tokens - 1, atMs: nowMs() });
-      }
-      return tokens >= 1;
-    },
+    take: (key: string): boolean => buckets.of(key, rate).tryRemoveTokens(1),
   };
 }

@@ -33,34 +33,7 @@ const noFields: ReadonlyMap<string, Field | undefined> = new Map();
 
 /** Puts a cache before the reads of single programs; lists are always read. */
 export function createProgramCache(programs: Programs): CachedPrograms {
-  const cache = new LRUCache<string, Known>({ maxSize: maxBytes, sizeCalculation: sizeOf });
-  const admission = createAdmissionPolicy();
-
-  async function read<T extends { readonly record: ProgramRecord }>(
-    address: string,
-    find: () => Promise<T | undefined>,
-    learn: (found: T) => Omit<Known, "record"> | undefined,
-    what: string,
-  ): Promise<T | undefined> {
-    return await admission.find(
-      address,
-      find,
-      (found) => {
-        const learned = learn(found);
-        if (learned !== undefined) {
-          cache.set(address, { ...cache.peek(address), record: found.record, ...learned });
-        }
-      },
-      what,
-    );
-  }
-
-  const fieldsOf = (address: string): ReadonlyMap<string, Field | undefined> => cache.peek(address)?.fields ?? noFields;
-
-  function learnField(address: string, name: string, field: Field | undefined): Pick<Known, "fields"> {
-    const fields = fieldsOf(address);
-    return { fields: fields.size < maxFields ? new Map(fields).set(name, field) : new Map([[name, field]]) };
-  }
+  const { cache, read, fieldsOf, learnField, forget } = createMemory();
 
   return {
     async findWithData(address) {
@@ -121,15 +94,52 @@ export function createProgramCache(programs: Programs): CachedPrograms {
     search: (query, exact, identity, page) => programs.search(query, exact, identity, page),
     createdCount: () => programs.createdCount(),
 
-    invalidate(address) {
-      admission.changed();
-      if (address === undefined) {
-        cache.clear();
-      } else {
-        cache.delete(address);
-      }
-    },
+    invalidate: forget,
   };
+}
+
+/** What is remembered, and how it comes and goes. */
+function createMemory() {
+  const cache = new LRUCache<string, Known>({ maxSize: maxBytes, sizeCalculation: sizeOf });
+  const admission = createAdmissionPolicy();
+
+  /** @param learn what of it is kept; undefined for nothing. */
+  async function read<T extends { readonly record: ProgramRecord }>(
+    address: string,
+    find: () => Promise<T | undefined>,
+    learn: (found: T) => Omit<Known, "record"> | undefined,
+    what: string,
+  ): Promise<T | undefined> {
+    return await admission.find(
+      address,
+      find,
+      (found) => {
+        const learned = learn(found);
+        if (learned !== undefined) {
+          cache.set(address, { ...cache.peek(address), record: found.record, ...learned });
+        }
+      },
+      what,
+    );
+  }
+
+  const fieldsOf = (address: string): ReadonlyMap<string, Field | undefined> => cache.peek(address)?.fields ?? noFields;
+
+  function learnField(address: string, name: string, field: Field | undefined): Pick<Known, "fields"> {
+    const fields = fieldsOf(address);
+    return { fields: fields.size < maxFields ? new Map(fields).set(name, field) : new Map([[name, field]]) };
+  }
+
+  function forget(address?: string): void {
+    admission.changed();
+    if (address === undefined) {
+      cache.clear();
+    } else {
+      cache.delete(address);
+    }
+  }
+
+  return { cache, read, fieldsOf, learnField, forget };
 }
 
 /** Bytes of the texts, two for each UTF-16 unit at most. A whole document counts three times: its answers are kept as well. */

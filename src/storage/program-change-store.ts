@@ -11,41 +11,18 @@ import type { Work } from "./work.js";
 
 /** Builds the changes, inside the transaction of a block. */
 export function createProgramChanges(db: Queries): ProgramChanges {
-  /** Rows that were read and not changed since, by address. */
-  const known = new Map<string, ProgramRow>();
-
-  /** A program's own row, deleted or not. */
-  async function read(address: string): Promise<ProgramRow | undefined> {
-    const row = await db.first<ProgramRow>((sql) => sql("programs").where({ address }).select(programColumns));
-    return row && checkProgram(address, row);
-  }
-
-  /** Changes a program's own row. */
-  async function update(address: string, columns: Partial<ProgramRow>, timeMs: number, work: Work): Promise<void> {
-    work.touchRows(1);
-    const before = known.get(address) ?? (await read(address))!;
-    known.delete(address);
-    const changed = { ...columns, updated_ms: timeMs };
-    const row = { ...before, ...changed };
-    const hashes = { entry_hash: hashProgramEntry(row), rest_hash: hashProgramRest(row) };
-    await db.run((sql) =>
-      sql("programs")
-        .where({ address })
-        .update({ ...changed, ...hashes }),
-    );
-  }
+  const rows = createOwnRows(db);
   const deleteReaders = async (address: string, work: Work): Promise<void> =>
     work.touchRows((await db.run((sql) => sql("program_readers").where({ address }).delete())) as number);
 
   return {
     async find(address, work) {
-      const row = await read(address);
+      const row = await rows.find(address);
       work.touchRows(1);
-      if (row === undefined || Boolean(row.deleted)) {
+      if (row === undefined) {
         return undefined;
       }
       work.touch(row.access);
-      known.set(address, row);
       const { encoding, type, access, sizeBytes } = toRecord(row);
       return { address, encoding, type, access, sizeBytes, inParts: Boolean(row.in_parts) };
     },
@@ -78,23 +55,23 @@ export function createProgramChanges(db: Queries): ProgramChanges {
     },
 
     async replaceContent(program, content, timeMs, work) {
-      const rows = createDocumentRows(db, program.address, work);
-      await rows.clear(program);
-      await update(program.address, contentColumns(content), timeMs, work);
+      const document = createDocumentRows(db, program.address, work);
+      await document.clear(program);
+      await rows.update(program.address, contentColumns(content), timeMs, work);
       if (content !== undefined) {
-        await writeContent(rows, content);
+        await writeContent(document, content);
       }
     },
 
     async changeDocument(address, change, timeMs, work) {
       const { sizeBytes, inParts } = await change(createDocumentRows(db, address, work));
-      await update(address, { type: "object", size_bytes: sizeBytes, in_parts: inParts }, timeMs, work);
+      await rows.update(address, { type: "object", size_bytes: sizeBytes, in_parts: inParts }, timeMs, work);
     },
 
     async setAccess(address, rule, timeMs, work) {
       const columns = accessColumns(rule);
       work.touch(columns.access);
-      await update(address, columns, timeMs, work);
+      await rows.update(address, columns, timeMs, work);
       await deleteReaders(address, work);
       await insertReaders(db, address, rule, work);
     },
@@ -102,8 +79,48 @@ export function createProgramChanges(db: Queries): ProgramChanges {
     async delete(program, timeMs, work) {
       await createDocumentRows(db, program.address, work).clear(program);
       await deleteReaders(program.address, work);
-      await update(program.address, { deleted: true, size_bytes: 0, in_parts: false }, timeMs, work);
+      await rows.update(program.address, { deleted: true, size_bytes: 0, in_parts: false }, timeMs, work);
     },
+  };
+}
+
+/** Programs' own rows. */
+function createOwnRows(db: Queries) {
+  /** Rows that were read and not changed since, by address. */
+  const known = new Map<string, ProgramRow>();
+
+  /** A program's own row, deleted or not. */
+  async function read(address: string): Promise<ProgramRow | undefined> {
+    const row = await db.first<ProgramRow>((sql) => sql("programs").where({ address }).select(programColumns));
+    return row && checkProgram(address, row);
+  }
+
+  /** Changes a program's own row. */
+  async function update(address: string, columns: Partial<ProgramRow>, timeMs: number, work: Work): Promise<void> {
+    work.touchRows(1);
+    const before = known.get(address) ?? (await read(address))!;
+    known.delete(address);
+    const changed = { ...columns, updated_ms: timeMs };
+    const row = { ...before, ...changed };
+    const hashes = { entry_hash: hashProgramEntry(row), rest_hash: hashProgramRest(row) };
+    await db.run((sql) =>
+      sql("programs")
+        .where({ address })
+        .update({ ...changed, ...hashes }),
+    );
+  }
+
+  return {
+    /** A program's own row; undefined for one that was deleted. */
+    async find(address: string): Promise<ProgramRow | undefined> {
+      const row = await read(address);
+      if (row === undefined || Boolean(row.deleted)) {
+        return undefined;
+      }
+      known.set(address, row);
+      return row;
+    },
+    update,
   };
 }
 

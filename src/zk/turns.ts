@@ -42,29 +42,20 @@ function createPiece<Task, Result>(name: string, task: Task): Piece<Task, Result
   return { name, task, result, resolve, reject, askedBy: undefined };
 }
 
-/** Builds them. */
-export function createTurns<Task, Result>(parts: TurnsParts<Task, Result>): Turns<Task, Result> {
-  type One = Piece<Task, Result>;
-  const { run, atOnce, isLast, refuse } = parts;
-  const pieces = new Map<string, One>();
+/** Pieces that wait: the urgent ones, and a queue of each who asked. */
+function createQueues<One extends { askedBy: string | undefined }>(isLast: (askedBy: string) => boolean) {
   const urgent: One[] = [];
   /** By who asked, in the order of their turns; nobody's is empty. */
   const queues = new Map<string, One[]>();
   let waiting = 0;
-  let underWay = 0;
 
-  function enqueue(piece: One, askedBy: string | undefined): void {
-    piece.askedBy = askedBy;
-    if (askedBy === undefined) {
-      urgent.push(piece);
-      return;
-    }
-    queues.set(askedBy, [...(queues.get(askedBy) ?? []), piece]);
-    waiting++;
-  }
+  const lengthOf = (askedBy: string): number => queues.get(askedBy)?.length ?? 0;
+
+  /** How long somebody's next piece would wait, in comparison. */
+  const waitOf = (askedBy: string): number => lengthOf(askedBy) + (isLast(askedBy) ? maxWaiting : 0);
 
   /** Takes a piece out of the queue that it waits in. */
-  function dequeue(piece: One): void {
+  function remove(piece: One): void {
     const queue = queues.get(piece.askedBy!)!;
     queue.splice(queue.indexOf(piece), 1);
     if (queue.length === 0) {
@@ -74,49 +65,72 @@ export function createTurns<Task, Result>(parts: TurnsParts<Task, Result>): Turn
     waiting--;
   }
 
-  /** The piece whose turn it is. Whoever had a turn is the last one to have another. */
-  function next(): One | undefined {
-    const first = urgent.shift();
-    if (first !== undefined || waiting === 0) {
-      return first;
-    }
-    const askers = [...queues.keys()];
-    const askedBy = askers.find((one) => !isLast(one)) ?? askers[0]!;
-    const queue = queues.get(askedBy)!;
-    const piece = queue[0]!;
-    dequeue(piece);
-    if (queue.length > 0) {
-      queues.delete(askedBy);
-      queues.set(askedBy, queue);
-    }
-    return piece;
-  }
+  return {
+    lengthOf,
+    waitOf,
+    remove,
+    /** How many wait that are not urgent. */
+    waiting: () => waiting,
 
-  /** How long somebody's next piece would wait, in comparison. */
-  const waitOf = (askedBy: string): number => (queues.get(askedBy)?.length ?? 0) + (isLast(askedBy) ? maxWaiting : 0);
-
-  /** The newest piece of who takes most room, if that is more than this one would take. */
-  function surplus(askedBy: string): One | undefined {
-    let longest = { wait: waitOf(askedBy) + 1, queue: undefined as One[] | undefined };
-    for (const [one, queue] of queues) {
-      const wait = waitOf(one);
-      if (wait > longest.wait) {
-        longest = { wait, queue };
+    add(piece: One, askedBy: string | undefined): void {
+      piece.askedBy = askedBy;
+      if (askedBy === undefined) {
+        urgent.push(piece);
+        return;
       }
-    }
-    return longest.queue?.at(-1);
-  }
+      queues.set(askedBy, [...(queues.get(askedBy) ?? []), piece]);
+      waiting++;
+    },
+
+    /** Takes out the piece whose turn it is. Whoever had a turn is the last one to have another. */
+    next(): One | undefined {
+      const first = urgent.shift();
+      if (first !== undefined || waiting === 0) {
+        return first;
+      }
+      const askers = [...queues.keys()];
+      const askedBy = askers.find((one) => !isLast(one)) ?? askers[0]!;
+      const queue = queues.get(askedBy)!;
+      const piece = queue[0]!;
+      remove(piece);
+      if (queue.length > 0) {
+        queues.delete(askedBy);
+        queues.set(askedBy, queue);
+      }
+      return piece;
+    },
+
+    /** The newest piece of who takes most room, if that is more than the next one of this asker would take. */
+    surplus(askedBy: string): One | undefined {
+      let longest = { wait: waitOf(askedBy) + 1, queue: undefined as One[] | undefined };
+      for (const [one, queue] of queues) {
+        const wait = waitOf(one);
+        if (wait > longest.wait) {
+          longest = { wait, queue };
+        }
+      }
+      return longest.queue?.at(-1);
+    },
+  };
+}
+
+/** Builds them. */
+export function createTurns<Task, Result>(parts: TurnsParts<Task, Result>): Turns<Task, Result> {
+  const { run, atOnce, isLast, refuse } = parts;
+  const pieces = new Map<string, Piece<Task, Result>>();
+  const queues = createQueues<Piece<Task, Result>>(isLast);
+  let underWay = 0;
 
   function makeRoom(askedBy: string): void {
-    if ((queues.get(askedBy)?.length ?? 0) >= maxWaitingOfOne) {
+    if (queues.lengthOf(askedBy) >= maxWaitingOfOne) {
       throw refuse();
     }
-    if (waiting >= maxWaiting) {
-      const piece = surplus(askedBy);
+    if (queues.waiting() >= maxWaiting) {
+      const piece = queues.surplus(askedBy);
       if (piece === undefined) {
         throw refuse();
       }
-      dequeue(piece);
+      queues.remove(piece);
       pieces.delete(piece.name);
       piece.reject(refuse());
     }
@@ -124,7 +138,7 @@ export function createTurns<Task, Result>(parts: TurnsParts<Task, Result>): Turn
 
   function start(): void {
     while (underWay < atOnce) {
-      const piece = next();
+      const piece = queues.next();
       if (piece === undefined) {
         return;
       }
@@ -148,15 +162,15 @@ export function createTurns<Task, Result>(parts: TurnsParts<Task, Result>): Turn
         }
         piece = createPiece(name, task);
         pieces.set(name, piece);
-        enqueue(piece, askedBy);
+        queues.add(piece, askedBy);
         start();
       } else if (
         piece.askedBy !== undefined &&
-        (askedBy === undefined || waitOf(askedBy) + 1 < waitOf(piece.askedBy))
+        (askedBy === undefined || queues.waitOf(askedBy) + 1 < queues.waitOf(piece.askedBy))
       ) {
         // It waits with who gets it sooner: others who know a piece cannot delay it by asking for it first.
-        dequeue(piece);
-        enqueue(piece, askedBy);
+        queues.remove(piece);
+        queues.add(piece, askedBy);
       }
       return await piece.result;
     },

@@ -177,14 +177,20 @@ async function isRefused(t: ExecutionContext, client: ReturnType<typeof clientOf
   t.is(failure.reason, "DATABASE_UNAVAILABLE");
 }
 
+/** A node with one transaction in a block, and its data directory, which may be moved. */
+async function startInMovable(t: Teardown) {
+  const dir = join(await temporaryDirectory(t), "data");
+  await cp(await authorityDirectory(t, authority), dir, { recursive: true });
+  const node = await startTestNode(t, { genesis: join(dir, "genesis.json") }, dir);
+  const client = clientOf(node.rpcUrl);
+  await include(client, 1);
+  return { dir, node, client };
+}
+
 test.serial(
   "a data directory that is renamed under a node keeps it from acknowledging anything until it is back",
   async (t) => {
-    const dir = join(await temporaryDirectory(t), "data");
-    await cp(await authorityDirectory(t, authority), dir, { recursive: true });
-    const node = await startTestNode(t, { genesis: join(dir, "genesis.json") }, dir);
-    const client = clientOf(node.rpcUrl);
-    await include(client, 1);
+    const { dir, node, client } = await startInMovable(t);
     const isRead = async (): Promise<boolean> => (await ask(node.port, "/storage-program/search?q=p1")).status === 200;
     t.true(await isRead());
     await rename(dir, `${dir}-moved`);
@@ -207,11 +213,7 @@ test.serial(
 test.serial(
   "a data directory that is removed under a node is noticed, and another one in its place is not taken for it",
   async (t) => {
-    const dir = join(await temporaryDirectory(t), "data");
-    await cp(await authorityDirectory(t, authority), dir, { recursive: true });
-    const node = await startTestNode(t, { genesis: join(dir, "genesis.json") }, dir);
-    const client = clientOf(node.rpcUrl);
-    await include(client, 1);
+    const { dir, node, client } = await startInMovable(t);
     await cp(dir, `${dir}-copy`, { recursive: true, filter: (path) => !path.endsWith(".sock") });
     await rm(dir, { recursive: true });
     await isRefused(t, client, 2);

@@ -1,4 +1,4 @@
-import test from "ava";
+import test, { type ExecutionContext } from "ava";
 import { setTimeout as sleep } from "node:timers/promises";
 import { markDatabaseTrouble } from "../../src/base/database-trouble.js";
 import { createBoundedProbe } from "../../src/health/bounded-probe.js";
@@ -17,6 +17,17 @@ function setUp() {
     onChange: (problem) => changes.push(problem),
   });
   return { asked, changes, clock, probe };
+}
+
+/** The same, after a first answer a second ago: 7. */
+async function setUpAnswered(t: ExecutionContext) {
+  const known = setUp();
+  const first = known.probe.read();
+  await sleep(0);
+  known.asked[0]!.answer(7);
+  t.is(await first, 7);
+  known.clock.nowMs = 1_000;
+  return known;
 }
 
 test("a thousand readers share one query, and its answer for a second", async (t) => {
@@ -75,12 +86,7 @@ test("a query that never answers is replaced after half a minute", async (t) => 
 });
 
 test("while others are answered, whoever waits is told the last count, and of no problem", async (t) => {
-  const { asked, changes, clock, probe } = setUp();
-  const first = probe.read();
-  await sleep(0);
-  asked[0]!.answer(7);
-  t.is(await first, 7);
-  clock.nowMs = 1_000;
+  const { asked, changes, clock, probe } = await setUpAnswered(t);
   clock.isSilent = false;
   t.is(await probe.read(), 7, "the others are answered");
   clock.nowMs = 2_000;
@@ -102,12 +108,7 @@ test("while others are answered, whoever waits is told the last count, and of no
 });
 
 test("a database that is busy is no problem", async (t) => {
-  const { asked, changes, clock, probe } = setUp();
-  const first = probe.read();
-  await sleep(0);
-  asked[0]!.answer(7);
-  t.is(await first, 7);
-  clock.nowMs = 1_000;
+  const { asked, changes, probe } = await setUpAnswered(t);
   const second = probe.read();
   await sleep(0);
   const locked = Object.assign(new Error("locked"), { code: "SQLITE_BUSY" });

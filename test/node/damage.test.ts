@@ -50,22 +50,14 @@ const places: readonly Place[] = [
     path: ({ blockHashes }) => `/chain/blocks/hash/${blockHashes[2]}`,
     says: /^Block 3 in the database is not the one that was signed/,
   },
-  {
-    title: "the body of a transaction",
+  ...["body", "signature"].map((column) => ({
+    title: `the ${column} of a transaction`,
     table: "transactions",
-    column: "body",
+    column,
     where: () => "block_number = 1",
     path: () => "/chain/blocks/1",
     says: /^Block 1 in the database does not hold the transactions that its header names/,
-  },
-  {
-    title: "the signature of a transaction",
-    table: "transactions",
-    column: "signature",
-    where: () => "block_number = 1",
-    path: () => "/chain/blocks/1",
-    says: /^Block 1 in the database does not hold the transactions that its header names/,
-  },
+  })),
   {
     title: "a document",
     table: "program_documents",

@@ -24,7 +24,7 @@ function partsOf(errors: unknown[]) {
       status: () => ({}),
     },
     policy: { tls: true, allowPrivate: false },
-    pace: createDialPace(1_000, Date.now),
+    pace: createDialPace(1_000),
     readStatus: () => ({ head: { number: 0n, hash: "0x1" }, accepting: true }),
     nowMs: Date.now,
     onKeyElsewhere: () => undefined,

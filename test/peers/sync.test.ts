@@ -142,21 +142,18 @@ test("whatever a peer sends instead of the next block, it is left and the next o
     await until(() => toldTimes >= toldBefore + 5);
     t.is(liar.calls, calls, what);
 
-    const honest = await startOddPeer(t, {
-      key: testKey(51),
-      genesisHash,
-      status: () => statusAt(last),
-      blocks: good(blocks),
-    });
-    await addPeer(node, honest.endpoint);
+    await addHonestPeer(t, node, blocks);
     await until(async () => (await headOf(node)).number === 20);
     await until(async () => (await health(node)).accepting);
     await node.stop();
   }
 });
 
-async function addPeer(node: TestNode, endpoint: string): Promise<void> {
-  await createClient(ControlService, node.control).addPeer({ endpoint });
+/** Tells a node of a peer that sends all of these blocks. */
+async function addHonestPeer(t: Teardown, node: TestNode, blocks: readonly Block[]): Promise<void> {
+  const status = () => statusAt(blocks.at(-1)!);
+  const honest = await startOddPeer(t, { key: testKey(51), genesisHash, status, blocks: good(blocks) });
+  await createClient(ControlService, node.control).addPeer({ endpoint: honest.endpoint });
 }
 
 test("a peer that stalls is left, and progress is told meanwhile", async (t) => {
@@ -178,13 +175,7 @@ test("a peer that stalls is left, and progress is told meanwhile", async (t) => 
   t.like(sync, { block: 1, targetBlock: 10, peer: slow.endpoint });
   t.is(typeof sync!["blocks_per_s"], "number");
   t.false((await health(node)).accepting);
-  const honest = await startOddPeer(t, {
-    key: testKey(51),
-    genesisHash,
-    status: () => statusAt(last),
-    blocks: good(blocks),
-  });
-  await addPeer(node, honest.endpoint);
+  await addHonestPeer(t, node, blocks);
   await until(async () => (await headOf(node)).number === 10);
   await until(async () => (await health(node)).subsystems.main_loop.extra === undefined);
   t.regex((await peersOf(node))[0]!.verification.message ?? "", /It sent no block for 10 s/);

@@ -1,44 +1,30 @@
 /** An exchange over HTTP/1.1. */
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Connection, Lease } from "../gate.js";
 import { readInPieces, readWhole } from "./body.js";
-import { CloseListeners } from "./close-listeners.js";
 import { type Answer, type Beginning, type Exchange, turnBytes } from "./exchange.js";
+import { HttpExchange } from "./http-exchange.js";
 import { writeInTurns, writePiece } from "./write-in-turns.js";
 
-export class Http1Exchange implements Exchange {
+export class Http1Exchange extends HttpExchange implements Exchange {
   readonly isHttp2 = false;
-  readonly path: string;
-  readonly query: string;
-  private readonly closing: CloseListeners;
 
   constructor(
-    readonly requestId: string,
-    readonly connection: Connection,
+    requestId: string,
+    connection: Connection,
     protected readonly request: IncomingMessage,
     protected readonly response: ServerResponse,
   ) {
-    this.closing = new CloseListeners(response);
-    this.closing.add(() => response.writableFinished || connection.strike());
-    const url = withoutOrigin(request.url ?? "/");
-    const mark = url.indexOf("?");
-    this.path = mark < 0 ? url : url.slice(0, mark);
-    this.query = mark < 0 ? "" : url.slice(mark + 1);
+    super(requestId, connection, withoutOrigin(request.url ?? "/"), response);
+    this.onClose(() => response.writableFinished || connection.strike());
   }
 
   get method(): string {
     return this.request.method ?? "GET";
   }
 
-  header(name: string): string | undefined {
-    const value = this.request.headers[name];
-    return Array.isArray(value) ? value.join(", ") : value;
-  }
-
-  *headerEntries(): Iterable<readonly [string, string]> {
-    for (const name of Object.keys(this.request.headers)) {
-      yield [name, this.header(name) ?? ""];
-    }
+  protected get headers(): IncomingHttpHeaders {
+    return this.request.headers;
   }
 
   async readBytes(maxBytes: number, lease: Pick<Lease, "hold">, beginning?: Beginning): Promise<Buffer> {
@@ -100,10 +86,6 @@ export class Http1Exchange implements Exchange {
 
   get isClosed(): boolean {
     return this.response.closed;
-  }
-
-  onClose(listener: () => void): void {
-    this.closing.add(listener);
   }
 
   cut(): void {

@@ -2,48 +2,27 @@
 import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Connection, Lease } from "../gate.js";
 import { readInPieces, readWhole } from "./body.js";
-import { CloseListeners } from "./close-listeners.js";
 import { type Answer, type Beginning, type Exchange, turnBytes } from "./exchange.js";
+import { HttpExchange } from "./http-exchange.js";
 import { writeInTurns, writePiece } from "./write-in-turns.js";
 
 /** How long a client may go on sending after it was answered. */
 const stillSendingMs = 1_000;
 
-export class Http2Exchange implements Exchange {
+export class Http2Exchange extends HttpExchange implements Exchange {
   readonly isHttp2 = true;
   readonly method: string;
-  readonly path: string;
-  readonly query: string;
-  private readonly closing: CloseListeners;
 
   constructor(
-    readonly requestId: string,
-    readonly connection: Connection,
+    requestId: string,
+    connection: Connection,
     private readonly stream: ServerHttp2Stream,
-    private readonly headers: IncomingHttpHeaders,
+    protected readonly headers: IncomingHttpHeaders,
     /** Hears of bytes of the body, as they are read. */
     private readonly onBody: (bytes: number) => void,
   ) {
-    this.closing = new CloseListeners(stream);
+    super(requestId, connection, headers[":path"] ?? "/", stream);
     this.method = headers[":method"] ?? "GET";
-    const url = headers[":path"] ?? "/";
-    const mark = url.indexOf("?");
-    const path = mark < 0 ? url : url.slice(0, mark);
-    this.path = path.startsWith("/") ? path : `/${path}`;
-    this.query = mark < 0 ? "" : url.slice(mark + 1);
-  }
-
-  header(name: string): string | undefined {
-    const value = this.headers[name];
-    return Array.isArray(value) ? value.join(", ") : value;
-  }
-
-  *headerEntries(): Iterable<readonly [string, string]> {
-    for (const name of Object.keys(this.headers)) {
-      if (!name.startsWith(":")) {
-        yield [name, this.header(name) ?? ""];
-      }
-    }
   }
 
   async readBytes(maxBytes: number, lease: Pick<Lease, "hold">, beginning?: Beginning): Promise<Buffer> {
@@ -113,10 +92,6 @@ export class Http2Exchange implements Exchange {
 
   get isClosed(): boolean {
     return this.stream.destroyed;
-  }
-
-  onClose(listener: () => void): void {
-    this.closing.add(listener);
   }
 
   cut(): void {

@@ -1,7 +1,7 @@
 import { toBinary } from "@bufbuild/protobuf";
 import test from "ava";
 import { BlockSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
-import { createBlockChanges, createBlockStore, tryWrite } from "../../../src/chain/block-store.js";
+import { createBlockChanges, createBlockStore, tryBlockWrite } from "../../../src/chain/block-store.js";
 import { readTransaction, signBlock } from "../../../src/chain/transaction.js";
 import { sha256 } from "../../../src/base/hash.js";
 import { createPublic, signTransaction, rulesOf } from "../../helpers/transactions.js";
@@ -50,7 +50,7 @@ export const testBlocks: StoreSuite = (engine, open) => {
 
   test(`${engine}: blocks: a write that is tried leaves nothing behind`, async (t) => {
     const database = await open(t);
-    await tryWrite(database);
+    await tryBlockWrite(database);
     t.deepEqual(await database.read.rows((sql) => sql("transactions")), []);
   });
 

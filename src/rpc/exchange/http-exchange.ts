@@ -1,0 +1,46 @@
+/** What exchanges over both kinds of HTTP have in common. */
+import type { IncomingHttpHeaders } from "node:http";
+import type { Connection } from "../gate.js";
+import { CloseListeners } from "./close-listeners.js";
+
+export abstract class HttpExchange {
+  readonly path: string;
+  readonly query: string;
+  protected abstract readonly headers: IncomingHttpHeaders;
+  private readonly closing: CloseListeners;
+
+  /**
+   * @param url without an origin.
+   * @param answer closes when the answer is out, or the caller has gone.
+   */
+  protected constructor(
+    readonly requestId: string,
+    readonly connection: Connection,
+    url: string,
+    answer: ConstructorParameters<typeof CloseListeners>[0],
+  ) {
+    this.closing = new CloseListeners(answer);
+    const mark = url.indexOf("?");
+    const path = mark < 0 ? url : url.slice(0, mark);
+    this.path = path.startsWith("/") ? path : `/${path}`;
+    this.query = mark < 0 ? "" : url.slice(mark + 1);
+  }
+
+  header(name: string): string | undefined {
+    const value = this.headers[name];
+    return Array.isArray(value) ? value.join(", ") : value;
+  }
+
+  /** Without what HTTP/2 says of the request among them. */
+  *headerEntries(): Iterable<readonly [string, string]> {
+    for (const name of Object.keys(this.headers)) {
+      if (!name.startsWith(":")) {
+        yield [name, this.header(name) ?? ""];
+      }
+    }
+  }
+
+  onClose(listener: () => void): void {
+    this.closing.add(listener);
+  }
+}
