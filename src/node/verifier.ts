@@ -17,6 +17,8 @@ const minPauseMs = 1;
 const nextWalkAfterMs = 24 * 3_600_000;
 /** After a walk that could not go on, since the database is away, or busy. */
 const nextTryAfterMs = 60_000;
+/** While something does not fit, so that it is noticed when it is right again, whoever found it and by whatever name. */
+const nextLookAfterMs = 10_000;
 
 /** How far the walk is. */
 export interface VerifierState {
@@ -38,6 +40,7 @@ export function startVerifier({ damage, log, onStop }: NodeCore, parts: VerifyDa
   const { signal } = stopped;
   let [blocksDone, blocksTotal] = [0, 0];
   let completedMs: number | undefined;
+  let toldFindings: number | undefined;
 
   function tell(findings: readonly Finding[]): void {
     for (const { what, sentence } of findings) {
@@ -75,10 +78,19 @@ export function startVerifier({ damage, log, onStop }: NodeCore, parts: VerifyDa
         damage.found(what, undefined);
       }
     }
-    log[found.size > 0 ? "error" : "info"](
+    const level = found.size > 0 ? "error" : "info";
+    log[found.size === toldFindings ? "debug" : level](
       { subsystem: "chain", findings: found.size },
       "Everything that is stored was looked at",
     );
+    toldFindings = found.size;
+  }
+
+  async function pause(ms: number): Promise<void> {
+    const untilMs = performance.now() + ms;
+    do {
+      await sleep(nextLookAfterMs, undefined, { signal, ref: false });
+    } while (damage.known().size === 0 && performance.now() < untilMs);
   }
 
   async function go(): Promise<void> {
@@ -96,7 +108,7 @@ export function startVerifier({ damage, log, onStop }: NodeCore, parts: VerifyDa
         log.warn({ subsystem: "chain", err: error }, "What is stored could not be looked at; it is tried again");
         pauseMs = nextTryAfterMs;
       }
-      await sleep(pauseMs, undefined, { signal, ref: false });
+      await pause(pauseMs);
     }
   }
 

@@ -1,7 +1,7 @@
 /** A disk of its own for a node, full and emptied again. Linux alone lets a test make one. */
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { mkdir, rm } from "node:fs/promises";
+import { appendFile, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
@@ -25,8 +25,10 @@ const testMounted = testUnless(whyNotMounted("mount -t tmpfs tmpfs /mnt"));
 const fullForMs = 7_000;
 
 interface FillingNode extends RunningCli {
-  /** Submits another large transaction. Rejects when it is refused. */
-  submit(): Promise<void>;
+  /** Submits another transaction, a large one where nothing else is said. Rejects when it is refused. */
+  submit(bytes?: number): Promise<void>;
+  /** Leaves no room on its disk. */
+  fill(): Promise<void>;
   /** Makes room on its disk. */
   free(): Promise<void>;
   /** Resolves when everything that was told of is in a block; gives how many that are. */
@@ -45,19 +47,27 @@ async function startOnSmallDisk(t: Teardown, elsewhere?: string, ballastBytes = 
   const flags = ["--genesis", join(dir, "genesis.json"), "--database", `sqlite:${disk}/node.sqlite`];
   const node = await startNodeProcess(t, dir, flags, afterMounting(mount));
   const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc }));
-  const document = JSON.stringify({ text: "x".repeat(400_000) });
+  // What the node has mounted is seen by others through its process.
+  const ballast = `/proc/${node.child.pid}/root${disk}/ballast`;
   const told: string[] = [];
   let nonce = 0;
   return {
     ...node,
-    async submit() {
+    async submit(bytes = 400_000) {
       nonce++;
+      const document = JSON.stringify({ text: "x".repeat(bytes) });
       const transaction = signTransaction(alice, nonce, createPublic(`p${nonce}`, document));
       await client.submitTransaction({ transaction });
       told.push(sha256(transaction.body));
     },
-    // What the node has mounted is seen by others through its process.
-    free: () => rm(`/proc/${node.child.pid}/root${disk}/ballast`),
+    async fill() {
+      for (const block of [1_000_000, 4_096]) {
+        while (await hasRoom(ballast, block)) {
+          // The next one may have room, too.
+        }
+      }
+    },
+    free: () => rm(ballast),
     async included() {
       for (const hash of told) {
         await until(async () => (await client.getTransaction({ hash })).status === TransactionStatus.INCLUDED);
@@ -67,9 +77,22 @@ async function startOnSmallDisk(t: Teardown, elsewhere?: string, ballastBytes = 
   };
 }
 
-async function isRefused(node: FillingNode): Promise<boolean> {
+/** Whether so many bytes more have room at the end of a file. */
+async function hasRoom(path: string, bytes: number): Promise<boolean> {
   try {
-    await node.submit();
+    await appendFile(path, Buffer.alloc(bytes));
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOSPC") {
+      return false;
+    }
+    throw error;
+  }
+}
+
+async function isRefused(node: FillingNode, bytes?: number): Promise<boolean> {
+  try {
+    await node.submit(bytes);
     return false;
   } catch (error) {
     const { reason } = readFailure(error);
@@ -93,10 +116,15 @@ const noWrites = "The database takes no writes (SQLITE_FULL).";
 
 testMounted("a full disk shows as failing, loses nothing, and heals when there is room again", async (t) => {
   const node = await startOnSmallDisk(t);
-  await until(() => isRefused(node));
+  await node.submit(100);
+  await node.included();
+  await node.fill();
+  // Nothing waits for a block: nobody but the node's own tries finds out when there is room again. It is larger than what
+  // the files have room for in themselves.
+  t.true(await isRefused(node, 900_000));
   await until(async () => (await health(node)).status === "failing");
   t.is((await ask(node.port, "/storage-program/search?q=p")).status, 200, "reads go on");
-  t.true(await isRefused(node), "what is refused again is refused for the same reason");
+  t.true(await isRefused(node, 900_000), "what is refused again is refused for the same reason");
   t.like(await staysFullThenHeals(node), {
     status: "failing",
     subsystems: { chain: { status: "failed", lastError: { message: noWrites } } },
@@ -111,7 +139,10 @@ testMounted("a disk that is full for blocks alone heals", async (t) => {
     await node.submit();
     return (await health(node)).status === "failing";
   });
-  await node.submit();
+  for (let i = 0; i < 5; i++) {
+    await node.submit(100);
+    t.is((await health(node)).status, "failing", "that transactions are taken says nothing of blocks");
+  }
   t.like((await staysFullThenHeals(node)).subsystems.chain, { status: "failed", lastError: { message: noWrites } });
   await node.submit();
   t.log(`${await node.included()} transactions told of, all of them in blocks`);

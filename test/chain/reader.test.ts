@@ -87,9 +87,13 @@ for (const engine of engines.names) {
     await until(async () => (await ask(reader.port, path)).status === 200);
     await until(async () => (await read.getHead({})).number === 1n);
     const storageAddress = path.slice("/storage-program/".length);
+    // What is read again and again is kept in memory.
+    for (const { port } of [writer, reader, writer, reader, writer, reader]) {
+      t.true((await ask(port, `${path}/field/n`)).text.includes('"value":1'));
+    }
     const change = { case: "setField" as const, value: { storageAddress, field: "n", value: "2" } };
     await write.submitTransaction({ transaction: signTransaction(alice, 2, change) });
-    // It is in a cache: whoever is told of block 2 reads what block 2 has made of it, from either node.
+    // Whoever is told of block 2 reads what block 2 has made of it, from either node.
     for (const { port } of [writer, reader]) {
       await until(async () => {
         const { headers, text } = await ask(port, `${path}/field/n`);

@@ -16,6 +16,7 @@ import {
   ChainService,
   ListBlocksRequestSchema,
   ListBlocksResponseSchema,
+  TransactionStatus,
 } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import {
   ExchangeStatusResponseSchema,
@@ -25,6 +26,9 @@ import {
   NodeInfoSchema,
   type KnownPeerSchema,
   PeerService,
+  type RelayTransactionsRequest,
+  RelayTransactionsRequestSchema,
+  RelayTransactionsResponseSchema,
   type StatusSchema,
 } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { createCertificate } from "../../src/base/certificate.js";
@@ -55,6 +59,8 @@ export interface OddPeer {
   /** Streams blocks for a call; ends the stream when it returns. */
   readonly blocks?: (fromNumber: bigint, send: (block: Block | undefined) => Promise<void>) => Promise<void>;
   readonly peers?: readonly MessageInitShape<typeof KnownPeerSchema>[];
+  /** Says what becomes of transactions that are relayed to it; of each, that it is pending, where this is left out. */
+  readonly relayed?: (request: RelayTransactionsRequest) => readonly TransactionStatus[];
   /** Changes its node info. */
   readonly changeNodeInfo?: (said: MessageInitShape<typeof NodeInfoSchema>) => MessageInitShape<typeof NodeInfoSchema>;
 }
@@ -85,6 +91,7 @@ export async function startOddPeer(
       challenge: definition("/gatehouse.peer.v1.PeerService/GetChallenge", false),
       handshake: definition("/gatehouse.peer.v1.PeerService/Handshake", false),
       status: definition("/gatehouse.peer.v1.PeerService/ExchangeStatus", false),
+      relay: definition("/gatehouse.peer.v1.PeerService/RelayTransactions", false),
       blocks: definition(`/${ChainService.typeName}/ListBlocks`, true),
     },
     {
@@ -110,6 +117,15 @@ export async function startOddPeer(
       status(_: unknown, reply: (error: null, bytes: Uint8Array) => void) {
         const answer = create(ExchangeStatusResponseSchema, { status: status(), peers });
         reply(null, Buffer.from(toBinary(ExchangeStatusResponseSchema, answer)));
+      },
+      relay(call: { request: Buffer }, reply: (error: null, bytes: Uint8Array) => void) {
+        const request = fromBinary(RelayTransactionsRequestSchema, call.request);
+        const statuses = odd.relayed?.(request) ?? request.transactions.map(() => TransactionStatus.PENDING);
+        const answer = { outcomes: statuses.map((outcome) => ({ status: outcome })) };
+        reply(
+          null,
+          Buffer.from(toBinary(RelayTransactionsResponseSchema, create(RelayTransactionsResponseSchema, answer))),
+        );
       },
       blocks(call: ServerWritableStream<Buffer, Buffer>) {
         state.calls++;

@@ -1,19 +1,26 @@
 /** What the database holds and what was not stored so: it is not served, it fails the chain, and it is told of. */
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
 import { copyFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { sha256 } from "../../src/base/hash.js";
 import type { Queries } from "../../src/db/database.js";
 import type { Engine } from "../../src/db/dialects.js";
 import { openDatabase } from "../../src/db/open.js";
 import { prepareEngines } from "../helpers/databases.js";
+import { testKey } from "../helpers/keys.js";
 import { ask, askJson } from "../helpers/plain-client.js";
+import { readFailure } from "../helpers/rpc-clients.js";
 import { runCli } from "../helpers/run-cli.js";
 import { openSqlite } from "../helpers/sqlite.js";
 import { authorityDirectory } from "../helpers/start-member.js";
-import { startTestNode } from "../helpers/start-node.js";
-import { authority, pathsOf, type StoredChain, storeChain } from "../helpers/stored-chain.js";
+import { startTestNode, type TestNode } from "../helpers/start-node.js";
+import { alice, authority, pathsOf, type StoredChain, storeChain } from "../helpers/stored-chain.js";
 import { fileTeardown, type Teardown, temporaryDirectory } from "../helpers/teardown.js";
-import { until } from "../helpers/until.js";
+import { createPublic, signTransaction } from "../helpers/transactions.js";
+import { eventually, until } from "../helpers/until.js";
 
 const engines = await prepareEngines();
 
@@ -233,6 +240,15 @@ interface Health {
   };
 }
 
+async function metricsOf(node: TestNode): Promise<string> {
+  return (await ask(node.subsystems.get("metrics").port!, "/metrics")).text;
+}
+
+/** Whether a node has looked at everything. */
+async function hasLooked(node: TestNode): Promise<boolean> {
+  return !/verify_completed_seconds NaN/i.test(await metricsOf(node));
+}
+
 for (const engine of engines.names) {
   for (const place of places) {
     test.serial(`${engine}: eight bytes in ${place.title}: it is not served, and is told of`, async (t) => {
@@ -265,6 +281,52 @@ for (const engine of engines.names) {
   }
 
   test.serial(
+    `${engine}: no block is made of what is damaged, and only what is right again ends the alarm`,
+    async (t) => {
+      const url = await engines.createUrl(t, engine);
+      const { small } = await storeChain(url);
+      const dir = await authorityDirectory(t, authority);
+      const flags = { genesis: "genesis.json", database: url, "metrics-enabled": true, "metrics-port": "0" };
+      const node = await startTestNode(t, flags, dir);
+      // Nothing but blocks finds what is damaged after that.
+      await until(() => hasLooked(node));
+      const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.rpcUrl }));
+      const { number: before } = await client.getHead({});
+      const database = await openDatabase(url);
+      t.teardown(() => database.close());
+      const [row] = await database.read.rows<{ data: string }>((sql) =>
+        sql("program_documents").where({ address: small }),
+      );
+      const write = (data: string): Promise<unknown> =>
+        database.write.run((sql) => sql("program_documents").where({ address: small }).update({ data }));
+      await write(row!.data.replace("small", "other"));
+
+      const operation = { case: "setField" as const, value: { storageAddress: small, field: "late", value: "1" } };
+      const change = signTransaction(alice, 1_000, operation);
+      await client.submitTransaction({ transaction: change });
+      await until(async () => (await askJson<Health>(node.port, "/health")).status === "failing");
+      for (let nonce = 1; nonce <= 5; nonce++) {
+        const other = signTransaction(testKey(3), nonce, createPublic(`other${nonce}`, "{}"));
+        await client.submitTransaction({ transaction: other }).catch((error: unknown) => {
+          t.is(readFailure(error).reason, "DATABASE_DAMAGED");
+        });
+        t.is((await ask(node.port, "/chain/head")).status, 200);
+        const { status, subsystems } = await askJson<Health>(node.port, "/health");
+        t.is(status, "failing");
+        t.regex(subsystems.chain.lastError.message, program(small));
+      }
+      t.is((await client.getHead({})).number, before);
+
+      await write(row!.data);
+      const hash = sha256(change.body);
+      const isIncluded = async (): Promise<boolean> =>
+        (await client.getTransaction({ hash })).status === TransactionStatus.INCLUDED;
+      await eventually("it gets into a block", isIncluded);
+      await until(async () => (await askJson<Health>(node.port, "/health")).subsystems.chain.status === "ready");
+    },
+  );
+
+  test.serial(
     `${engine}: a node that nobody asks finds by itself what is damaged, and what is right again`,
     async (t) => {
       const { url, stored } = await chainOf(t, engine);
@@ -278,9 +340,8 @@ for (const engine of engines.names) {
       const dir = await authorityDirectory(t, authority);
       const flags = { genesis: "genesis.json", database: url };
       const well = await startTestNode(t, { ...flags, "metrics-enabled": true, "metrics-port": "0" }, dir);
-      const metrics = well.subsystems.get("metrics").port!;
-      await until(async () => !/verify_completed_seconds NaN/i.test((await ask(metrics, "/metrics")).text));
-      const page = (await ask(metrics, "/metrics")).text;
+      await until(() => hasLooked(well));
+      const page = await metricsOf(well);
       t.regex(page, /gatehouse_verify_blocks\{state="verified"\} 4\n/);
       t.regex(page, /gatehouse_verify_blocks\{state="total"\} 4\n/);
       t.regex(page, /gatehouse_verify_findings 0\n/);

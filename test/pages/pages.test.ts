@@ -71,6 +71,12 @@ testBrowser.serial("the status page shows what /health says, and follows it", as
   node.subsystems.set("l2ps", { status: SubsystemStatus.FAILED, error: { message: "<img src=x onerror=alert(1)>" } });
   await page.getByRole("status").filter({ hasText: "degraded" }).waitFor();
   t.is(await page.locator("#subsystems img").count(), 0);
+  t.is(await page.locator("#cause").textContent(), "<img src=x onerror=alert(1)>");
+  // What is the matter stands beside the word.
+  const message = "The database does not answer (ECONNREFUSED).";
+  node.subsystems.set("chain", { status: SubsystemStatus.FAILED, error: { message } });
+  await page.getByRole("status").filter({ hasText: "failing" }).waitFor();
+  t.is(await page.locator("#cause").textContent(), `${message} <img src=x onerror=alert(1)>`);
   await node.stop();
   await page.getByRole("alert").filter({ hasText: "does not answer" }).waitFor();
   t.true(

@@ -11,8 +11,8 @@ import { createRelay, deferredMs, type RelayMempool } from "../../src/peers/rela
 import { createPublic, signTransaction } from "../helpers/transactions.js";
 import { testKey } from "../helpers/keys.js";
 import { connectGrpc, type TestGrpcClient } from "../helpers/grpc-client.js";
-import { connectStranger, type Stranger } from "../helpers/odd-peer.js";
-import { endpointOf, headOf, networkOf, peersOf, startMemberOf } from "../helpers/network.js";
+import { connectStranger, startOddPeer, type Stranger } from "../helpers/odd-peer.js";
+import { endpointOf, headOf, networkOf, peersOf, startMemberOf, startProcessOf } from "../helpers/network.js";
 import { askJson } from "../helpers/plain-client.js";
 import { readFailure } from "../helpers/rpc-clients.js";
 import type { Teardown } from "../helpers/teardown.js";
@@ -21,7 +21,7 @@ import { until } from "../helpers/until.js";
 
 const authority = testKey(1);
 const alice = testKey(90);
-const { genesis } = networkOf(authority);
+const { genesis, genesisHash } = networkOf(authority);
 
 function clientOf(t: Teardown, node: TestNode): TestGrpcClient {
   const client = connectGrpc(node.port);
@@ -152,6 +152,68 @@ test("whichever of a sender's transactions come first over the internal port, th
     const { status, reason } = await statusOf(client, sha256(body));
     t.is(status, TransactionStatus.INCLUDED, reason);
   }
+});
+
+test("whom transactions are relayed to is told which comes after which", async (t) => {
+  const told = new Map<string, bigint | undefined>();
+  const odd = await startOddPeer(t, {
+    key: authority,
+    genesisHash,
+    status: () => ({ accepting: true }),
+    relayed: ({ transactions, orders }) =>
+      transactions.map(({ body }, i) => {
+        told.set(sha256(body), orders[i]?.afterNonce);
+        return TransactionStatus.PENDING;
+      }),
+  });
+  const node = await startMemberOf(t, { key: testKey(2), genesis, seeds: [odd.endpoint] });
+  await until(() => isReady(node));
+  const client = clientOf(t, node);
+  const hashes: string[] = [];
+  for (const nonce of [1, 2, 5]) {
+    hashes.push(await submit(client, nonce));
+  }
+  await until(() => hashes.every((hash) => told.has(hash)));
+  t.deepEqual(
+    hashes.map((hash) => told.get(hash)),
+    [undefined, 1n, 2n],
+  );
+});
+
+test("what one node is given of a sender while the authority is frozen gets into blocks in its order", async (t) => {
+  t.timeout(240_000);
+  const maker = await startProcessOf(t, { key: authority, genesis });
+  const nodes: TestNode[] = [];
+  for (const key of [2, 3, 4].map(testKey)) {
+    nodes.push(await startMemberOf(t, { key, genesis, seeds: [maker, ...nodes].map(endpointOf) }));
+  }
+  for (const node of nodes) {
+    await until(async () => (await peersOf(node)).filter(({ status }) => status.ready).length === nodes.length);
+  }
+  const client = clientOf(t, nodes[0]!);
+  const hashes: string[] = [];
+  const submitFor = async (ms: number): Promise<void> => {
+    const untilMs = performance.now() + ms;
+    while (performance.now() < untilMs) {
+      hashes.push(await submit(client, hashes.length + 1));
+    }
+  };
+  // A call to it is given up after two seconds; what was in it then goes over others, and what comes next with it.
+  for (let i = 0; i < 3; i++) {
+    maker.child.kill("SIGSTOP");
+    await submitFor(3_000).finally(() => maker.child.kill("SIGCONT"));
+    await submitFor(1_500);
+  }
+  const rejected: string[] = [];
+  for (const hash of hashes) {
+    await until(async () => (await statusOf(client, hash)).status !== TransactionStatus.PENDING);
+    const { status, reason = "" } = await statusOf(client, hash);
+    if (status !== TransactionStatus.INCLUDED) {
+      rejected.push(reason);
+    }
+  }
+  t.deepEqual(rejected, [], `of ${hashes.length}`);
+  t.log(`${hashes.length} transactions`);
 });
 
 /** A mempool in memory, for the clock to be ours. Nothing in it waits for anything but promises: {@link allDone}. */

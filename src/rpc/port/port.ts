@@ -11,7 +11,7 @@ import { Http1Exchange } from "../exchange/http1-exchange.js";
 import type { Connection, Gate } from "../gate.js";
 import { createEntrances, type Entrances, type Entry } from "./entrances.js";
 import { createHttp1Server, headersWithinMs } from "./http1-server.js";
-import { createHttp2Sessions } from "./http2-sessions.js";
+import { createHttp2Sessions, type Http2Sessions } from "./http2-sessions.js";
 import { listenOn, type RpcListener } from "./listen.js";
 import { type Accept, decideByPreface } from "./one-port.js";
 
@@ -73,7 +73,7 @@ export function createPort(parts: PortParts): RpcListener {
     async drain(graceMs) {
       isDraining = true;
       http2.drain();
-      await drainServer(server, entrances, graceMs);
+      await drainServer(server, { entrances, http2 }, graceMs);
     },
   };
 }
@@ -114,13 +114,20 @@ function acceptTls(server: Server, entrances: Entrances, decide: Decide, isMutua
   server.on("tlsClientError", (_error: Error, socket: Socket) => socket.destroy());
 }
 
-async function drainServer(server: Server, entrances: Entrances, graceMs: number): Promise<void> {
+interface Connections {
+  readonly entrances: Entrances;
+  readonly http2: Http2Sessions;
+}
+
+async function drainServer(server: Server, { entrances, http2 }: Connections, graceMs: number): Promise<void> {
   // http.Server's own close() would cut idle connections on which a request may be arriving at this moment.
   const closed = new Promise<void>((resolve) => {
     NetServer.prototype.close.call(server, () => resolve());
   });
   const closeIdle = setInterval(() => {
     server.closeIdleConnections();
+    // Who was let in before begins to speak HTTP/2 only now.
+    http2.drain();
     entrances.cut(({ isUsed, socket }) => !isUsed && socket.bytesRead === 0);
   }, lastRequestsWithinMs);
   const closeUnused = setTimeout(() => entrances.cut(({ isUsed }) => !isUsed), firstRequestWithinMs);

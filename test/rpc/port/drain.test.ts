@@ -3,11 +3,13 @@ import test, { type ExecutionContext } from "ava";
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { connect as connectTls } from "node:tls";
+import { type ConnectionOptions, connect as connectTls } from "node:tls";
 import { HealthService } from "../../../gen/gatehouse/health/v1/health_pb.js";
+import { createCertificate } from "../../../src/base/certificate.js";
 import { startTlsNode } from "../../helpers/certificate.js";
 import { startEdgeServer, waitingAnswer } from "../../helpers/edge-server.js";
 import { openFrom, sessionFrom } from "../../helpers/from-address.js";
+import { testKey } from "../../helpers/keys.js";
 import { ask, askJson } from "../../helpers/plain-client.js";
 import { connectRawHttp2 } from "../../helpers/raw-http2.js";
 import { connectRpc } from "../../helpers/rpc-clients.js";
@@ -17,7 +19,7 @@ import { until } from "../../helpers/until.js";
 /** Half of what a node gives to those who are under way. */
 const alarmMs = 5_000;
 
-async function stopsInTime(t: ExecutionContext, node: TestNode): Promise<void> {
+async function stopsInTime(t: ExecutionContext, node: Pick<TestNode, "stop">): Promise<void> {
   const alarm = new AbortController();
   const first = await Promise.race([
     node.stop().then(() => "stopped"),
@@ -77,8 +79,13 @@ for (const [title, open] of Object.entries(idlers)) {
   });
 }
 
-test("over TLS, those in mid-handshake, the silent and the idle do not hold it up either", async (t) => {
-  const { node, port, ca } = await startTlsNode(t);
+/** Opens connections that are in mid-handshake, and some over TLS that have sent so much. */
+async function holdOverTls(
+  t: ExecutionContext,
+  port: number,
+  sent: readonly (readonly [protocol: string, text: string])[],
+  credentials: ConnectionOptions,
+): Promise<Socket[]> {
   const early = openFrom(t, port, "127.0.0.1");
   await once(early, "connect");
   const halfway = openFrom(t, port, "127.0.0.1");
@@ -86,13 +93,8 @@ test("over TLS, those in mid-handshake, the silent and the idle do not hold it u
   // The head of a record whose hello does not come.
   halfway.write(Buffer.from([0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3]));
   const sockets: Socket[] = [early, halfway];
-  for (const [alpn, text] of [
-    [["http/1.1"], get],
-    [["http/1.1"], "GET /vers"],
-    [["h2"], preface],
-    [["h2"], ""],
-  ] as const) {
-    const socket = connectTls({ port, host: "127.0.0.1", ca, ALPNProtocols: [...alpn] });
+  for (const [protocol, text] of sent) {
+    const socket = connectTls({ port, host: "127.0.0.1", ALPNProtocols: [protocol], ...credentials });
     t.teardown(() => socket.destroy());
     sockets.push(socket.on("error", () => undefined));
     await once(socket, "secureConnect");
@@ -104,8 +106,44 @@ test("over TLS, those in mid-handshake, the silent and the idle do not hold it u
     }
   }
   sockets.forEach((socket) => socket.resume());
+  return sockets;
+}
+
+test("over TLS, those in mid-handshake, the silent and the idle do not hold it up either", async (t) => {
+  const { node, port, ca } = await startTlsNode(t);
+  const sent = [
+    ["http/1.1", get],
+    ["http/1.1", "GET /vers"],
+    ["h2", preface],
+    ["h2", ""],
+  ] as const;
+  const sockets = await holdOverTls(t, port, sent, { ca });
   await stopsInTime(t, node);
   await until(() => sockets.every(({ closed }) => closed));
+});
+
+test("nor do those over the port between nodes", async (t) => {
+  const node = await startTestNode(t);
+  const sent = ["", preface.slice(0, 10), preface].map((text) => ["h2", text] as const);
+  const credentials = { ...createCertificate(testKey(9).privateKey), rejectUnauthorized: false };
+  const sockets = await holdOverTls(t, node.ports["omni"]!, sent, credentials);
+  await stopsInTime(t, node);
+  await until(() => sockets.every(({ closed }) => closed));
+});
+
+test("nor does who begins to speak HTTP/2 when the port is closed already", async (t) => {
+  const server = await startEdgeServer(t);
+  const socket = openFrom(t, server.port, "127.0.0.1");
+  await once(socket, "connect");
+  await until(() => server.edge.stats().openConnections === 1);
+  socket.resume();
+  await stopsInTime(t, {
+    async stop() {
+      const drained = server.drain(60_000);
+      socket.write(preface);
+      await drained;
+    },
+  });
 });
 
 test("a stream ends cleanly when the node stops, in each protocol, and idle connections beside it do not matter", async (t) => {
