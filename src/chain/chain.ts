@@ -12,7 +12,7 @@ import { checkLifetime, checkNonce } from "./inclusion.js";
 import type { Mempool } from "./mempool.js";
 import type { Handed } from "./mempool-intake.js";
 import { type CheckAside, createKnownTransactions, readAside, type Reading } from "./reading.js";
-import type { SignedHeader } from "./signed-headers.js";
+import { copyHeader, type SignedHeader } from "./signed-headers.js";
 import type { ChainHead } from "./store.js";
 import { type ReadBlock, readBlock } from "./transaction.js";
 
@@ -114,10 +114,9 @@ export function createChain<State>(parts: ChainParts<State>): WrittenChain {
   }
 
   function follow(block: ReadBlock): void {
-    const { hash, header, signed } = block;
     const { genesisHash } = needHead();
-    const { number, timestampMs } = header;
-    head = { number, hash, timestampMs, genesisHash, header: signed.header, signature: signed.signature };
+    const { number, hash, header, signature } = copyHeader(headerOf(block));
+    head = { number, hash, timestampMs: block.header.timestampMs, genesisHash, header, signature };
     onApplied(block);
   }
 
