@@ -27,9 +27,13 @@ export type Disclose = (stored: StoredBlock, identity: string | undefined) => Pr
 /** For those who may have everything. */
 export const discloseAll: Disclose = ({ block }) => Promise.resolve(block);
 
-/** Discloses what may be read. */
-export function createDisclosure(readership: Readership): Disclose {
-  const subjectsOf = createSubjects(readership);
+/**
+ * Discloses what may be read.
+ *
+ * @param maxKeptBytes what is kept of blocks that were read lately, and roughly what it takes: their subjects never change.
+ */
+export function createDisclosure(readership: Readership, maxKeptBytes: number): Disclose {
+  const subjectsOf = createSubjects(readership, maxKeptBytes);
   return async (stored, identity) => {
     const { block } = stored;
     const { each, all } = await subjectsOf(stored);
@@ -50,12 +54,11 @@ interface Subjects {
   readonly all: readonly string[];
 }
 
-/** What is kept of blocks that were read lately, and roughly what it takes: their subjects never change. */
-const maxKeptBytes = 16 * 1024 * 1024;
+/** Roughly what is kept of a block, and of each of its subjects. */
 const blockBytes = 500;
 const subjectBytes = 80;
 
-function createSubjects(readership: Readership): (stored: StoredBlock) => Promise<Subjects> {
+function createSubjects(readership: Readership, maxKeptBytes: number): (stored: StoredBlock) => Promise<Subjects> {
   const kept = new LRUCache<string, Subjects>({
     maxSize: maxKeptBytes,
     sizeCalculation: ({ each }) => blockBytes + subjectBytes * each.length,
