@@ -45,6 +45,7 @@ export async function withChain<T>(
       rates: { bytes: 0, programs: 0, leaves: 0 },
       mayWrite: () => true,
       nowMs: Date.now,
+      monotonicMs: () => performance.now(),
       onError: (error) => {
         throw error;
       },

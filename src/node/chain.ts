@@ -158,6 +158,7 @@ async function openNodeMempool(
     },
     mayWrite: await readWriters(config, genesis),
     nowMs: Date.now,
+    monotonicMs: () => performance.now(),
     onError,
   });
   // By a clock that is wrong nothing has expired.
