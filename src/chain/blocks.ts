@@ -8,13 +8,7 @@ import type { BlockEffects, Effects } from "./effects.js";
 import type { Genesis } from "./genesis.js";
 import { beginInclusion, type Inclusion } from "./inclusion.js";
 import type { ChainChanges, ChainHead, ChainStore } from "./store.js";
-import {
-  type ChainRules,
-  type ReadBlock,
-  type ReadTransaction,
-  readTransaction,
-  signBlock,
-} from "./transaction.js";
+import { type ChainRules, type ReadBlock, type ReadTransaction, readTransaction, signBlock } from "./transaction.js";
 import { maxBlockWork } from "./work.js";
 
 /** What blocks are checked against, and stored in. */

@@ -30,7 +30,13 @@ export interface ChainServicesParts {
   readonly readershipBytes: number;
 }
 
-export function createChainServices({ chain, store, readable, mayFollow, readershipBytes }: ChainServicesParts): ChainServices {
+export function createChainServices({
+  chain,
+  store,
+  readable,
+  mayFollow,
+  readershipBytes,
+}: ChainServicesParts): ChainServices {
   const discloseReadable = createDisclosure(createReadership(readable), readershipBytes);
   const ofNodes = createChainService(chain, store, (stored, identity) =>
     (mayFollow(identity) ? discloseAll : discloseReadable)(stored, identity),
