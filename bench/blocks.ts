@@ -35,7 +35,7 @@ export async function withChain<T>(
     ...{ authorities: [key.publicKey], followers: [], writers: [] },
   };
   await store.insertGenesis(genesis);
-  const workerPool = createWorkerPool();
+  const workerPool = createWorkerPool(2);
   const newest = stateIn(database.read).zk;
   const zk = createZkChanges({ newest, workerPool, verificationKey: undefined, authorities: genesis.authorities });
   const chain = createChain({
@@ -45,6 +45,7 @@ export async function withChain<T>(
       rates: { bytes: 0, programs: 0, leaves: 0 },
       mayWrite: () => true,
       nowMs: Date.now,
+      monotonicMs: () => performance.now(),
       onError: (error) => {
         throw error;
       },

@@ -56,7 +56,7 @@ export async function benchTree(bench: TreeBench): Promise<Row[]> {
   const genesis = join(directory, "tree-genesis.json");
   // Two authorities, so that the node makes no blocks of its own.
   await writeFile(genesis, JSON.stringify({ authorities: [key.publicKey, `0x${"0".repeat(64)}`] }));
-  const workerPool = createWorkerPool();
+  const workerPool = createWorkerPool(2);
   const grown = await growInDatabase(`sqlite:${join(dataDir, "gatehouse.sqlite")}`, leaves, workerPool, say);
 
   const bootStart = performance.now();

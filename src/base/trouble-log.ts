@@ -26,6 +26,8 @@ export interface TroubleLog {
 
 /** How often trouble that goes on has a line. */
 const lineEveryMs = 60_000;
+/** What has not come for so long is told anew: longer than between two tries of anything. */
+const forgetAfterMs = 10 * lineEveryMs;
 /** What is of more kinds than this is of the last one. */
 const maxKinds = 16;
 
@@ -45,7 +47,7 @@ export function createTroubleLog(parts: TroubleLogParts): TroubleLog {
 
   function forgetOld(now: number): void {
     for (const [name, { lastMs, more }] of kinds) {
-      if (now - lastMs >= lineEveryMs && more === 0) {
+      if (now - lastMs >= forgetAfterMs && more === 0) {
         kinds.delete(name);
       }
     }

@@ -12,7 +12,7 @@ import { checkLifetime, checkNonce } from "./inclusion.js";
 import type { Mempool } from "./mempool.js";
 import type { Handed } from "./mempool-intake.js";
 import { type CheckAside, createKnownTransactions, readAside, type Reading } from "./reading.js";
-import type { SignedHeader } from "./signed-headers.js";
+import { copyHeader, type SignedHeader } from "./signed-headers.js";
 import type { ChainHead } from "./store.js";
 import { type ReadBlock, readBlock } from "./transaction.js";
 
@@ -160,10 +160,9 @@ function createNewest({ head, onApplied }: Pick<ChainParts<never>, "head" | "onA
     need,
     /** A block is in the database. */
     follow(block: ReadBlock): void {
-      const { hash, header, signed } = block;
       const { genesisHash } = need();
-      const { number, timestampMs } = header;
-      newest = { number, hash, timestampMs, genesisHash, header: signed.header, signature: signed.signature };
+      const { number, hash, header, signature } = copyHeader(headerOf(block));
+      newest = { number, hash, timestampMs: block.header.timestampMs, genesisHash, header, signature };
       onApplied(block);
     },
   };

@@ -35,9 +35,13 @@ export const discloseAll: Disclosure = {
   body: (body) => Promise.resolve(body),
 };
 
-/** Discloses what may be read. */
-export function createDisclosure(readership: Readership): Disclosure {
-  const subjectsOf = createSubjects(readership);
+/**
+ * Discloses what may be read.
+ *
+ * @param maxKeptBytes what is kept of blocks that were read lately, and roughly what it takes: their subjects never change.
+ */
+export function createDisclosure(readership: Readership, maxKeptBytes: number): Disclosure {
+  const subjectsOf = createSubjects(readership, maxKeptBytes);
   return {
     async block(stored, identity) {
       const { block } = stored;
@@ -69,12 +73,11 @@ interface Subjects {
   readonly all: readonly string[];
 }
 
-/** What is kept of blocks that were read lately, and roughly what it takes: their subjects never change. */
-const maxKeptBytes = 16 * 1024 * 1024;
+/** Roughly what is kept of a block, and of each of its subjects. */
 const blockBytes = 500;
 const subjectBytes = 80;
 
-function createSubjects(readership: Readership): (stored: StoredBlock) => Promise<Subjects> {
+function createSubjects(readership: Readership, maxKeptBytes: number): (stored: StoredBlock) => Promise<Subjects> {
   const kept = new LRUCache<string, Subjects>({
     maxSize: maxKeptBytes,
     sizeCalculation: ({ each }) => blockBytes + subjectBytes * each.length,

@@ -5,9 +5,9 @@ import type { MempoolSize, PendingEntry, RelayTarget } from "./store.js";
 
 /** A pending transaction of the index. */
 export interface IndexEntry extends Omit<PendingEntry, "afterNonce">, Ordered, Waiting {
-  /** When it was last relayed to an authority, and to a peer that is none; milliseconds since the epoch. */
+  /** When it was last relayed to an authority, and to a peer that is none, on a clock that does not jump. */
   readonly relayedMs: Record<RelayTarget, number>;
-  /** It is not relayed to them before then. */
+  /** It is not relayed to them before then, on the same clock. */
   readonly deferredUntilMs: Record<RelayTarget, number>;
   /** How often it was refused for the moment. */
   refusals: number;
@@ -26,8 +26,8 @@ export interface MempoolIndex {
   takeRoom(entry: PendingEntry): void;
   /** Gives the room back: it could not be stored, or is in a block already. */
   giveRoom(entry: PendingEntry): void;
-  /** A transaction that room was taken for is stored. */
-  add(entry: PendingEntry): void;
+  /** A transaction that room was taken for is stored, and came at this time of a clock that does not jump. */
+  add(entry: PendingEntry, arrivedMs: number): void;
   get(hash: string): IndexEntry | undefined;
   /** Takes a transaction out, with its room; undefined when it is not in. */
   remove(hash: string, end: End): IndexEntry | undefined;
@@ -38,7 +38,7 @@ export interface MempoolIndex {
   /** Those whose turn is next, of those that are wanted. */
   select(bounds: Bounds, isWanted: (entry: IndexEntry) => boolean): IndexEntry[];
   /** Those whose turn is next, and that do not wait for an earlier one of their sender. */
-  selectInOrder(bounds: Bounds, nowMs: number): IndexEntry[];
+  selectInOrder(bounds: Bounds, monotonicMs: number): IndexEntry[];
 }
 
 /** How a transaction leaves: into a block, or never into one; what expired had no turn. */
@@ -50,7 +50,7 @@ interface Held {
 }
 
 const nothing: MempoolSize = { count: 0, bytes: 0 };
-const never: Readonly<Record<RelayTarget, number>> = { authority: 0, peer: 0 };
+const never: Readonly<Record<RelayTarget, number>> = { authority: -Infinity, peer: -Infinity };
 
 /** Builds an empty index. */
 export function createMempoolIndex(): MempoolIndex {
@@ -81,10 +81,10 @@ export function createMempoolIndex(): MempoolIndex {
     },
     takeRoom: (entry) => count(entry, 1),
     giveRoom: (entry) => count(entry, -1),
-    add(entry) {
+    add(entry, arrivedMs) {
       const stamp = line.arrive(entry.origin, entry.sender);
       const [relayedMs, deferredUntilMs] = [{ ...never }, { ...never }];
-      const added: IndexEntry = { ...entry, stamp, relayedMs, deferredUntilMs, refusals: 0 };
+      const added: IndexEntry = { ...entry, arrivedMs, stamp, relayedMs, deferredUntilMs, refusals: 0 };
       entries.set(entry.hash, added);
       order.add(added);
     },
@@ -107,8 +107,8 @@ export function createMempoolIndex(): MempoolIndex {
     },
     entries: () => entries.values(),
     select: (bounds, isWanted) => selectFair([...entries.values()].filter(isWanted), line, bounds),
-    selectInOrder(bounds, nowMs) {
-      const early = order.findEarly(entries.values(), nowMs);
+    selectInOrder(bounds, monotonicMs) {
+      const early = order.findEarly(entries.values(), monotonicMs);
       const waiting = entries.values();
       return selectFair(early.size === 0 ? waiting : [...waiting].filter(({ hash }) => !early.has(hash)), line, bounds);
     },

@@ -13,6 +13,7 @@ export interface IntakeParts {
   /** When the newest that is stored came; 0 where there is none. */
   readonly newestMs: number;
   readonly nowMs: () => number;
+  readonly monotonicMs: () => number;
   /** Takes out one that is in a block by now. */
   readonly onIncluded: (hash: string) => Promise<void>;
 }
@@ -43,7 +44,7 @@ interface Arrival {
 }
 
 export function createIntake(parts: IntakeParts): Intake {
-  const { index, admission, store, fate, nowMs, onIncluded } = parts;
+  const { index, admission, store, fate, nowMs, monotonicMs, onIncluded } = parts;
   const arrivals = new Map<string, Arrival>();
   let lastReceivedMs = parts.newestMs;
 
@@ -86,7 +87,7 @@ export function createIntake(parts: IntakeParts): Intake {
       index.giveRoom(entry);
       throw error;
     }
-    index.add(entry);
+    index.add(entry, monotonicMs());
     if (isIncluded()) {
       await onIncluded(hash);
     }

@@ -7,7 +7,8 @@ import type { PendingTransaction, RelayedTransaction, RelayTarget } from "./stor
 export interface RelayQueueParts {
   readonly index: Pick<MempoolIndex, "entries" | "get" | "select">;
   readonly read: (entries: readonly IndexEntry[]) => Promise<PendingTransaction[]>;
-  readonly nowMs: () => number;
+  /** A clock that does not jump; that of all times here. */
+  readonly monotonicMs: () => number;
 }
 
 export interface RelayQueue {
@@ -23,13 +24,13 @@ export interface RelayQueue {
 const deferredMs = 1_000;
 const maxDoublings = 4;
 
-export function createRelayQueue({ index, read, nowMs }: RelayQueueParts): RelayQueue {
+export function createRelayQueue({ index, read, monotonicMs }: RelayQueueParts): RelayQueue {
   const forEach = (hashes: readonly string[], change: (entry: IndexEntry) => void): void =>
     hashes.flatMap((hash) => index.get(hash) ?? []).forEach(change);
 
   return {
     async toRelay(to, relayedBeforeMs, bounds) {
-      const now = nowMs();
+      const now = monotonicMs();
       const deferredFrom = new Map<string, bigint>();
       for (const { sender, nonce, deferredUntilMs } of index.entries()) {
         const from = deferredFrom.get(sender);
@@ -52,7 +53,7 @@ export function createRelayQueue({ index, read, nowMs }: RelayQueueParts): Relay
 
     defer(to, hashes) {
       forEach(hashes, (entry) => {
-        entry.deferredUntilMs[to] = nowMs() + deferredMs * 2 ** entry.refusals;
+        entry.deferredUntilMs[to] = monotonicMs() + deferredMs * 2 ** entry.refusals;
         entry.refusals = Math.min(entry.refusals + 1, maxDoublings);
       });
     },

@@ -10,6 +10,7 @@ import { createLeaving, type Leaving } from "./mempool-leaving.js";
 import { createMempoolIndex, type IndexEntry, type MempoolIndex } from "./mempool-index.js";
 import { createRelayQueue, type RelayQueue } from "./mempool-relay.js";
 import { createSenderRates, type RatesPerMinute } from "./sender-rates.js";
+import { waitsForEarlierMs } from "./sender-order.js";
 import type { ChainStore, MempoolView, PendingTransaction } from "./store.js";
 import type { ReadTransaction } from "./transaction.js";
 
@@ -19,6 +20,8 @@ export interface MempoolParts {
   readonly rates: RatesPerMinute;
   readonly mayWrite: (sender: string) => boolean;
   readonly nowMs: () => number;
+  /** A clock that does not jump, for what waits for a while. */
+  readonly monotonicMs: () => number;
   /** Hears that what left could not be taken out of the database yet; it is tried again. */
   readonly onError: (error: unknown) => void;
 }
@@ -63,7 +66,7 @@ const forgetEveryMs = 60_000;
 
 /** Opens the mempool: what is in a block already, since the process ended before it was taken out, is taken out now. */
 export async function openMempool(parts: MempoolParts): Promise<Mempool> {
-  const { nowMs } = parts;
+  const { nowMs, monotonicMs } = parts;
   const { mempool: store, ...blocks } = parts.store;
   const index = createMempoolIndex();
   const admission = createAdmission({ index, rates: createSenderRates(parts.rates), mayWrite: parts.mayWrite });
@@ -120,23 +123,23 @@ export async function openMempool(parts: MempoolParts): Promise<Mempool> {
     pending: async (hash) => (isPending(hash) ? (await store.readPending([hash])).get(hash) : undefined),
   };
 
-  const newestMs = await load(parts.store, index, leaving);
+  const newestMs = await load(parts, index, leaving);
   const intake = createIntake({
-    ...{ index, admission, store, newestMs, nowMs },
+    ...{ index, admission, store, newestMs, nowMs, monotonicMs },
     fate: (hash) => view.fate(hash),
     onIncluded: (hash) => settle([hash], new Map()),
   });
 
   return {
     ...view,
-    ...createRelayQueue({ index, read, nowMs }),
+    ...createRelayQueue({ index, read, monotonicMs }),
     arrive: (bytes, origin) => admission.arrive(bytes, origin),
     admit: (transaction, from, check) => intake.admit(transaction, from, check),
     loosen: (hash, afterNonce) => index.loosen(hash, afterNonce),
     isEmpty: () => index.size().count === 0,
 
     async *candidates(bounds) {
-      for (const portion of inPortions(index.selectInOrder(bounds, nowMs()), portionBounds)) {
+      for (const portion of inPortions(index.selectInOrder(bounds, monotonicMs()), portionBounds)) {
         yield await read(portion);
       }
     },
@@ -162,7 +165,8 @@ export async function openMempool(parts: MempoolParts): Promise<Mempool> {
 }
 
 /** Loads what is stored; gives when the newest came, 0 where there is none. */
-async function load(store: MempoolParts["store"], index: MempoolIndex, leaving: Leaving): Promise<number> {
+async function load({ store, ...clocks }: MempoolParts, index: MempoolIndex, leaving: Leaving): Promise<number> {
+  const [now, monotonic] = [clocks.nowMs(), clocks.monotonicMs()];
   let newestMs = 0;
   const stored = await store.mempool.oldestPending(Number.MAX_SAFE_INTEGER);
   const inBlocks = await store.included(stored.map(({ hash }) => hash));
@@ -171,7 +175,8 @@ async function load(store: MempoolParts["store"], index: MempoolIndex, leaving: 
       leaving.include(entry.hash);
     } else {
       index.takeRoom(entry);
-      index.add(entry);
+      // What another process took has waited for as long as the times say, where they can be true.
+      index.add(entry, monotonic - Math.min(waitsForEarlierMs, Math.max(0, now - entry.receivedMs)));
       newestMs = Math.max(newestMs, entry.receivedMs);
     }
   }

@@ -13,7 +13,9 @@ export const waitsForEarlierMs = 30_000;
 const maxSenders = 20_000;
 
 /** A pending transaction; what it comes after is forgotten once that one is in a block or never will be. */
-export interface Ordered extends Pick<PendingEntry, "hash" | "sender" | "nonce" | "receivedMs"> {
+export interface Ordered extends Pick<PendingEntry, "hash" | "sender" | "nonce"> {
+  /** When it came, on a clock that does not jump. */
+  readonly arrivedMs: number;
   afterNonce: bigint | undefined;
 }
 
@@ -25,7 +27,7 @@ export interface SenderOrder<E extends Ordered> {
   /** Somebody says that it comes after this one at the latest, or after none. */
   loosen(entry: E, afterNonce: bigint | undefined): void;
   /** Hashes of those that wait for an earlier one that is not here yet, and of what comes after them. */
-  findEarly(waiting: Iterable<E>, nowMs: number): Set<string>;
+  findEarly(waiting: Iterable<E>, monotonicMs: number): Set<string>;
 }
 
 export function createSenderOrder<E extends Ordered>(): SenderOrder<E> {
@@ -74,15 +76,15 @@ export function createSenderOrder<E extends Ordered>(): SenderOrder<E> {
       }
     },
 
-    findEarly(waiting, nowMs) {
+    findEarly(waiting, monotonicMs) {
       const early = new Set<string>();
       if (following.size === 0) {
         return early;
       }
       for (const entries of bySender(waiting, (sender) => following.has(sender)).values()) {
         const here = new Set(entries.map(({ nonce }) => nonce));
-        const isEarly = ({ afterNonce, receivedMs }: E): boolean =>
-          afterNonce !== undefined && !here.has(afterNonce) && nowMs < receivedMs + waitsForEarlierMs;
+        const isEarly = ({ afterNonce, arrivedMs }: E): boolean =>
+          afterNonce !== undefined && !here.has(afterNonce) && monotonicMs < arrivedMs + waitsForEarlierMs;
         const first = entries.findIndex(isEarly);
         entries.slice(first < 0 ? entries.length : first).forEach(({ hash }) => early.add(hash));
       }

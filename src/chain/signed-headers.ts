@@ -16,6 +16,11 @@ export interface SignedHeader {
   readonly signature: Uint8Array;
 }
 
+/** A header to keep: its bytes are often part of those of a whole block, which would be kept with them. */
+export function copyHeader(signed: SignedHeader): SignedHeader {
+  return { ...signed, header: new Uint8Array(signed.header), signature: new Uint8Array(signed.signature) };
+}
+
 export interface SignedHeadersParts {
   readonly authorities: readonly string[];
   /** The header of a block that is in the database; undefined where there is none. */
@@ -53,11 +58,11 @@ export function createSignedHeaders(parts: SignedHeadersParts): SignedHeaders {
     const name = `${signed.number}:${signed.proposer}`;
     const known = remembered.get(name);
     if (known === undefined) {
-      remembered.set(name, signed);
+      remembered.set(name, copyHeader(signed));
       return true;
     }
     if (known.hash !== signed.hash) {
-      onFork(known, signed);
+      onFork(known, copyHeader(signed));
     }
     return false;
   }

@@ -183,6 +183,13 @@ export const optionsByKey = declareOptions({
     fallback: "100",
     description: "Streams, such as WatchHealth, that one address has open at a time.",
   },
+  memoryMib: {
+    name: "memory",
+    type: count("MIB", "a whole number of MiB from 0 (what there is)"),
+    fallback: "0",
+    description:
+      "Memory of the node, by which its caches, the bytes of requests and answers, and its threads are bounded; what its container or machine has when 0.",
+  },
   portDrift: {
     type: oneOf("RULE", ["allow", "deny"]),
     fallback: "allow",

@@ -176,14 +176,15 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .part({
     name: "chain services",
-    needs: ["watchedStore", "chain", "mempoolView", "readable", "network"],
+    needs: ["core", "watchedStore", "chain", "mempoolView", "readable", "network"],
     provides: ["chainServices"],
-    run: ({ watchedStore: store, chain, mempoolView, readable, network: { submit, mayFollow } }) => ({
+    run: ({ core, watchedStore: store, chain, mempoolView, readable, network: { submit, mayFollow } }) => ({
       chainServices: createChainServices({
         chain: { head: () => chain.head(), submit },
         store: { ...store, ...mempoolView },
         readable,
         mayFollow,
+        readershipBytes: core.memory.readershipBytes,
       }),
     }),
   })

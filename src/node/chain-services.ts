@@ -26,10 +26,18 @@ export interface ChainServicesParts {
   readonly store: Parameters<typeof createChainService>[1];
   readonly readable: ReadablePrograms;
   readonly mayFollow: MayFollow;
+  /** What may be kept of blocks to know who may read them. */
+  readonly readershipBytes: number;
 }
 
-export function createChainServices({ chain, store, readable, mayFollow }: ChainServicesParts): ChainServices {
-  const discloseReadable = createDisclosure(createReadership(readable));
+export function createChainServices({
+  chain,
+  store,
+  readable,
+  mayFollow,
+  readershipBytes,
+}: ChainServicesParts): ChainServices {
+  const discloseReadable = createDisclosure(createReadership(readable), readershipBytes);
   const discloseTo = (identity: string | undefined): Disclosure =>
     mayFollow(identity) ? discloseAll : discloseReadable;
   const ofNodes = createChainService(chain, store, {

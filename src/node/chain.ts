@@ -68,11 +68,12 @@ export interface NodeChain extends NodeData {
 export async function createNodeChain(core: NodeCore, parts: NodeChainParts): Promise<NodeChain> {
   const { database } = parts;
   const { damage } = core;
-  const cached = createCachedData({
+  const stored = {
     programs: watchPrograms(createProgramStore(database.read), damage),
     tree: watchTree(createTreeStore(database.read), damage),
     nullifiers: watchNullifiers(createNullifierStore(database.read), damage),
-  });
+  };
+  const cached = createCachedData(stored, core.memory.programsBytes);
   const made =
     core.config.role === "writer"
       ? await createWriterChain(core, parts, cached)
@@ -85,7 +86,7 @@ async function createWriterChain(
   parts: NodeChainParts,
   cached: CachedData,
 ): Promise<Pick<NodeChain, "chain" | "mempool" | "mempoolView">> {
-  const { bus, log, onStop } = core;
+  const { bus, log, memory, onStop } = core;
   const { database, store, genesis, head, headers } = parts;
   const watched = watchWrites({
     store,
@@ -95,7 +96,7 @@ async function createWriterChain(
     onChange: (trouble) => bus.emit("writesChanged", { trouble: trouble === undefined ? undefined : codeOf(trouble) }),
   });
   onStop("the watch over writes", () => watched.stop());
-  const workerPool = createWorkerPool();
+  const workerPool = createWorkerPool(memory.proofThreads);
   onStop("the threads of proofs", () => workerPool.stop());
   const zk = createZkChanges({
     newest: stateIn(database.read).zk,
@@ -104,7 +105,7 @@ async function createWriterChain(
     authorities: genesis?.authorities ?? [],
   });
   const mempool = await openNodeMempool(core, watched.store, genesis);
-  const checks = createCheckThreads();
+  const checks = createCheckThreads(memory.checks);
   onStop("the threads of checks", () => checks.stop());
   const chain = createChain({
     checkAside: checks.check,
@@ -157,6 +158,7 @@ async function openNodeMempool(
     },
     mayWrite: await readWriters(config, genesis),
     nowMs: Date.now,
+    monotonicMs: () => performance.now(),
     onError,
   });
   // By a clock that is wrong nothing has expired.

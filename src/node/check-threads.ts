@@ -1,9 +1,9 @@
 /** Threads that look at large transactions, so that a document of 1 MiB keeps nobody else waiting. */
-import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { Piscina } from "piscina";
 import type { CheckAside } from "../chain/reading.js";
 import { Failure } from "../rpc/errors.js";
+import type { MemoryBounds } from "./memory.js";
 import type { CheckTask, Finding } from "./check-worker.js";
 
 export interface CheckThreads {
@@ -16,17 +16,17 @@ const idleMs = 30_000;
 const maxWaiting = 32;
 
 /** Builds them; there is no thread until one is needed. */
-export function createCheckThreads(): CheckThreads {
+export function createCheckThreads({ threads, heapMib }: MemoryBounds["checks"]): CheckThreads {
   let pool: Piscina | undefined;
   return {
     async check({ body, signature }, network) {
       pool ??= new Piscina({
         filename: fileURLToPath(new URL("check-worker.js", import.meta.url)),
         minThreads: 0,
-        maxThreads: Math.max(1, Math.min(2, availableParallelism() - 1)),
+        maxThreads: threads,
         idleTimeout: idleMs,
         maxQueue: maxWaiting,
-        resourceLimits: { maxOldGenerationSizeMb: 256 },
+        resourceLimits: { maxOldGenerationSizeMb: heapMib },
       });
       const task: CheckTask = { body, signature, network };
       let found: Finding | undefined;

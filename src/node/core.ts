@@ -12,6 +12,7 @@ import { createNodeClock, type NodeClock } from "./clock.js";
 import type { NodeBus, NodeEvents } from "./events.js";
 import { createTroubleLog } from "../base/trouble-log.js";
 import { createLifecycle, type Lifecycle } from "./lifecycle.js";
+import { divideMemory, findMemory, type MemoryBounds } from "./memory.js";
 import { createStops, type OnStop, type Stops } from "./stops.js";
 
 /** The core of a node. */
@@ -27,6 +28,8 @@ export interface NodeCore {
   readonly processErrors: ProcessErrors;
   /** When new work is refused; at the usual bounds where it is undefined. */
   readonly overload: OverloadBounds | undefined;
+  /** What may be held in memory. */
+  readonly memory: MemoryBounds;
   readonly bus: NodeBus;
   /** What of the database is not what was stored. */
   readonly damage: DamageWatch;
@@ -76,6 +79,7 @@ export function createNodeCore(
     warnings,
     subsystems,
     progress: createBootProgress(steps, subsystems),
+    memory: divideMemory(findMemory(config.memoryMib)),
     bus,
     damage,
     lifecycle: createLifecycle(),

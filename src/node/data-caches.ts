@@ -23,8 +23,9 @@ export interface CachedData {
   forgetAll(): void;
 }
 
-export function createCachedData(stored: NodeData): CachedData {
-  const programs = createProgramCache(stored.programs);
+/** @param programsBytes of programs that are kept. */
+export function createCachedData(stored: NodeData, programsBytes: number): CachedData {
+  const programs = createProgramCache(stored.programs, programsBytes);
   const tree = cacheTree(stored.tree);
   const nullifiers = cacheNullifiers(stored.nullifiers);
   return {

@@ -7,7 +7,6 @@ import { createTroubleLog } from "../base/trouble-log.js";
 import { version } from "../base/version.js";
 import type { Chain } from "../chain/chain.js";
 import type { Genesis } from "../chain/genesis.js";
-import type { Config } from "../config/config.js";
 import { defaultConnections } from "../edge/connections.js";
 import { createEdge, type Edge, type EdgeSettings } from "../edge/edge.js";
 import { defaultStreams } from "../edge/streams.js";
@@ -61,7 +60,7 @@ export async function createNodeEdge(core: NodeCore, parts: NodeEdgeParts): Prom
     rateLimitPerMinute: config.rateLimitPerMinute,
     rateLimitExempt: config.rateLimitExempt,
     overload: core.overload,
-    ...boundsOf(config),
+    ...boundsOf(core),
     headersOf: tellBlock(parts.chain),
     onAccess: (line) => log.info({ access: true, ...line }, "Answered"),
     ...((metrics ?? traces) !== undefined && {
@@ -115,10 +114,11 @@ function tellBlock(chain: Pick<Chain, "head">): (method: ServedMethod) => readon
 
 /** What one address may have at a time. */
 export function boundsOf({
-  connectionsPerAddress,
-  streamsPerAddress,
-}: Config): Pick<EdgeSettings, "connections" | "streams"> {
+  config: { connectionsPerAddress, streamsPerAddress },
+  memory,
+}: NodeCore): Pick<EdgeSettings, "connections" | "streams" | "bytes"> {
   return {
+    bytes: memory.exchanges,
     connections: { ...defaultConnections, perAddress: connectionsPerAddress || Infinity },
     streams: { ...defaultStreams, perAddress: streamsPerAddress || Infinity },
   };

@@ -84,7 +84,7 @@ export async function openInternalPort(core: NodeCore, { services, key, genesis 
     rateLimitPerMinute: config.rateLimitPerMinute,
     rateLimitExempt: config.rateLimitExempt,
     overload: core.overload,
-    ...boundsOf(config),
+    ...boundsOf(core),
     onAccess: () => undefined,
     onUntrustedForwarding: () => undefined,
   });

@@ -75,7 +75,7 @@ export function createNodeRelay({ config, subsystems }: NodeCore, parts: NodeRel
       };
       return (await client.call(endpoint, PeerService.method.relayTransactions, request)).outcomes;
     },
-    nowMs: Date.now,
+    monotonicMs: () => performance.now(),
     onError: (error) => onTaskError("relay", error),
   });
 

@@ -120,7 +120,8 @@ export function createNodeSync(core: NodeCore, parts: NodeSyncParts): NodeSync {
     chain: { head: () => chain.head()?.number, apply: (block) => chain.apply(block), hear: hearHeader },
     blocks: (endpoint, fromNumber, signal) => client.blocks(endpoint, fromNumber, signal),
     stallMs,
-    nowMs: Date.now,
+    // How fast blocks come has nothing to do with what time it is.
+    nowMs: () => performance.now(),
     onError: (error) => onTaskError("sync", error),
     onEnd: announce,
     onLeft: (endpoint, reason) =>

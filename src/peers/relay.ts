@@ -23,7 +23,10 @@ export interface Waiting {
 
 /** The mempool, as far as it is relayed. */
 export interface RelayMempool {
-  /** Those whose turn is next, of those that were not relayed to such a node since then and are not deferred. */
+  /**
+   * Those whose turn is next, of those that were not relayed to such a node since then and are not deferred; all times are
+   * of one clock that does not jump.
+   */
   toRelay(
     to: RelayTarget,
     relayedBeforeMs: number,
@@ -44,7 +47,8 @@ export interface RelayParts {
   readonly mayFollow: (identity: string | undefined) => boolean;
   /** Sends transactions to a peer, and gives one outcome for each. Throws a CallError. */
   readonly send: (endpoint: string, waiting: readonly Waiting[]) => Promise<readonly RelayOutcome[]>;
-  readonly nowMs: () => number;
+  /** A clock that does not jump: what was relayed is relayed again when its time has passed. */
+  readonly monotonicMs: () => number;
   readonly onError: (error: unknown) => void;
 }
 
@@ -112,7 +116,7 @@ export function createRelay(parts: RelayParts): Relay {
 
 /** Builds the function that relays all that waits, once. It gives whether some was deferred. */
 function createRelayPass(parts: RelayParts, stopped: AbortSignal): () => Promise<boolean> {
-  const { mempool, send, nowMs } = parts;
+  const { mempool, send, monotonicMs } = parts;
   let isDeferred = false;
 
   /** False when nobody answers. Who refuses everything is not asked for more now. */
@@ -120,7 +124,7 @@ function createRelayPass(parts: RelayParts, stopped: AbortSignal): () => Promise
     const endpoints = targets(parts, to);
     let isAnswered = false;
     while (endpoints.length > 0 && !stopped.aborted) {
-      const waiting = await mempool.toRelay(to, nowMs() - againAfterMs, { count: maxRelayed, bytes: maxBytes });
+      const waiting = await mempool.toRelay(to, monotonicMs() - againAfterMs, { count: maxRelayed, bytes: maxBytes });
       if (waiting.length === 0) {
         return true;
       }
@@ -170,7 +174,7 @@ function createRelayPass(parts: RelayParts, stopped: AbortSignal): () => Promise
         refused.push(hash);
       }
     }
-    mempool.markRelayed(to, taken, nowMs());
+    mempool.markRelayed(to, taken, monotonicMs());
     mempool.defer(to, refused);
     isDeferred ||= refused.length > 0;
     await mempool.reject(rejected);

@@ -23,7 +23,6 @@ interface Known {
   readonly fields: ReadonlyMap<string, Field | undefined>;
 }
 
-const maxBytes = 48 * 1024 * 1024;
 /** Roughly what an entry costs beside its texts. */
 const entryBytes = 2_000;
 /** Most fields of one program that are kept, so that asking for names that are not there fills no memory. */
@@ -31,9 +30,9 @@ const maxFields = 1_000;
 
 const noFields: ReadonlyMap<string, Field | undefined> = new Map();
 
-/** Puts a cache before the reads of single programs; lists are always read. */
-export function createProgramCache(programs: Programs): CachedPrograms {
-  const { cache, read, fieldsOf, learnField, forget } = createMemory();
+/** Puts a cache of so many bytes before the reads of single programs; lists are always read. */
+export function createProgramCache(programs: Programs, maxBytes: number): CachedPrograms {
+  const { cache, read, fieldsOf, learnField, forget } = createMemory(maxBytes);
 
   return {
     async findWithData(address) {
@@ -99,7 +98,7 @@ export function createProgramCache(programs: Programs): CachedPrograms {
 }
 
 /** What is remembered, and how it comes and goes. */
-function createMemory() {
+function createMemory(maxBytes: number) {
   const cache = new LRUCache<string, Known>({ maxSize: maxBytes, sizeCalculation: sizeOf });
   const admission = createAdmissionPolicy();
 

@@ -1,5 +1,4 @@
 /** The threads for long arithmetic: started when there is work, ended when there has been none for a while. */
-import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { Piscina } from "piscina";
 import { fold, type FoldAll, type NodeRun } from "./fold.js";
@@ -17,10 +16,9 @@ export interface WorkerPool {
 /** Up to so many leaves are folded at once, without a thread: some milliseconds. */
 const inlineLeaves = 128;
 const idleMs = 5_000;
-const maxThreads = Math.max(1, Math.min(4, availableParallelism()));
 
-/** Builds the pool; it has no thread until one is needed. */
-export function createWorkerPool(): WorkerPool {
+/** Builds the pool of so many threads at most; it has none until one is needed. */
+export function createWorkerPool(maxThreads: number): WorkerPool {
   let pool: Piscina | undefined;
   const run = async <T>(name: "fold" | "verifyGroth16", task: unknown): Promise<T> => {
     pool ??= new Piscina({

@@ -41,6 +41,18 @@ test("of what comes again and again there is a line at first, one a minute, and 
   t.deepEqual(fields[3], { subsystem: "chain", more: 39 });
 });
 
+test("what is tried once a minute, and fails each time, is told of once and then counted", (t) => {
+  const { lines, fields, clock, troubles } = setUp();
+  for (let i = 0; i < 5; i++, clock.nowMs += 60_250) {
+    troubles.failed(refused());
+  }
+  t.deepEqual(lines, ["error It does not work", ...Array<string>(4).fill("error It does not work (1 more times)")]);
+  t.is(fields.filter(({ err }) => err !== undefined).length, 1, "one stack trace");
+  clock.nowMs += 3_600_000;
+  troubles.failed(refused());
+  t.is(lines.at(-1), "error It does not work");
+});
+
 test("what comes and goes has no more lines than what stays", (t) => {
   const { lines, clock, troubles } = setUp();
   for (; clock.nowMs < 125_000; clock.nowMs += 250) {

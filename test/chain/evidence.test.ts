@@ -101,3 +101,27 @@ test("the newest header is one that an authority has signed", (t) => {
   headers.applied(headerOf(4n, "x"));
   t.is(headers.newest(), 5n);
 });
+
+test("a header that is remembered keeps nothing of the block that it came in", (t) => {
+  const kept: SignedHeader[] = [];
+  const headers = createSignedHeaders({
+    authorities: ["0xa"],
+    storedHeader: () => Promise.resolve(undefined),
+    onFork: (one, other) => kept.push(one, other),
+    onError: (error) => t.fail(String(error)),
+  });
+  const inBlock = (hash: string): SignedHeader => {
+    const block = Buffer.alloc(3 * 1024 * 1024, hash);
+    return { ...headerOf(1n, hash), header: block.subarray(5, 105), signature: block.subarray(200, 264) };
+  };
+  headers.applied(inBlock("one"));
+  headers.hear(inBlock("other"));
+  t.deepEqual(
+    kept.map(({ header, signature }) => [header.buffer.byteLength, signature.buffer.byteLength]),
+    [
+      [100, 64],
+      [100, 64],
+    ],
+  );
+  t.deepEqual(Buffer.from(kept[0]!.header), inBlock("one").header);
+});

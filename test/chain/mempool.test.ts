@@ -471,3 +471,43 @@ test("what waits is relayed in its turn, and what was refused keeps its sender's
   nowMs += 5_000;
   t.is((await waiting()).length, 4);
 });
+
+test("a clock that jumps neither holds up what waits nor lets it go early, also after a restart", async (t) => {
+  const minuteMs = 60_000;
+  for (const jumpMs of [-5 * minuteMs, 5 * minuteMs]) {
+    const database = await engines.open(t, "sqlite");
+    let [wallMs, monotonicMs] = [Date.now(), 10];
+    const settings = { nowMs: () => wallMs, rules: { monotonicMs: () => monotonicMs } };
+    let { chain, mempool } = await start(database, settings);
+    const sealed = async (): Promise<number> =>
+      (await chain.seal(authority, Date.now())).block?.transactions.length ?? 0;
+    const toRelay = async (): Promise<number> =>
+      (await mempool.toRelay("authority", monotonicMs - 5_000, { count: 10, bytes: 1_000_000 })).length;
+
+    const lasting = (nonce: number) =>
+      signTransaction(alice, nonce, createPublic(`p${nonce}`, "{}"), { expiresMs: Date.now() + 30 * minuteMs });
+    const hash = await chain.submit(lasting(2), { afterNonce: 1n });
+    t.is(await toRelay(), 1, "a process that has just begun relays at once");
+    mempool.markRelayed("authority", [hash], monotonicMs);
+    wallMs += jumpMs;
+    t.is(await sealed(), 0, "it waits");
+    t.is(await toRelay(), 0, "it was relayed a moment ago");
+    monotonicMs += 5_001;
+    t.is(await toRelay(), 1);
+    mempool.defer("authority", [hash]);
+    wallMs -= jumpMs;
+    t.is(await toRelay(), 0);
+    monotonicMs += 1_000;
+    t.is(await toRelay(), 1);
+
+    monotonicMs += waitsForEarlierMs;
+    t.is(await sealed(), 1, "for its time, and no longer");
+
+    await chain.submit(lasting(5), { afterNonce: 4n });
+    wallMs -= 5 * minuteMs;
+    ({ chain, mempool } = await start(database, settings));
+    t.is(await sealed(), 0);
+    monotonicMs += waitsForEarlierMs;
+    t.is(await sealed(), 1, "and after a restart for no longer than that");
+  }
+});

@@ -44,13 +44,14 @@ export async function openChain(
 export async function openTestMempool(
   store: MempoolParts["store"],
   nowMs: () => number = Date.now,
-  rules: Partial<Pick<MempoolParts, "rates" | "mayWrite">> = {},
+  rules: Partial<Pick<MempoolParts, "rates" | "mayWrite" | "monotonicMs">> = {},
 ): Promise<Mempool> {
   return await openMempool({
     store,
     rates: { bytes: 0, programs: 0, leaves: 0 },
     mayWrite: () => true,
     nowMs,
+    monotonicMs: nowMs,
     onError: () => undefined,
     ...rules,
   });

@@ -258,7 +258,7 @@ test("it is relayed once, and again when nothing came of it", async (t) => {
       sent.push([endpoint, ...transactions.map(({ hash }) => hash)]);
       return Promise.resolve(transactions.map(() => ({ status: TransactionStatus.PENDING, reason: "" }) as never));
     },
-    nowMs: () => nowMs,
+    monotonicMs: () => nowMs,
     onError: (error) => t.fail(String(error)),
   });
   t.teardown(() => relay.stop());
@@ -296,7 +296,7 @@ test("one that is refused for the moment keeps nobody waiting, and is relayed ag
       }));
       return Promise.resolve(outcomes as never);
     },
-    nowMs: () => nowMs,
+    monotonicMs: () => nowMs,
     onError: (error) => t.fail(String(error)),
   });
   t.teardown(() => relay.stop());
@@ -327,7 +327,7 @@ test("what is refused for the moment is tried again by itself", async (t) => {
       const status = sent === 1 ? TransactionStatus.UNSPECIFIED : TransactionStatus.PENDING;
       return Promise.resolve([{ status, reason: "" } as never]);
     },
-    nowMs: Date.now,
+    monotonicMs: Date.now,
     onError: (error) => t.fail(String(error)),
   });
   t.teardown(() => relay.stop());
@@ -349,7 +349,7 @@ test("only an authority's word that it is rejected is the last one", async (t) =
       authorities: ["authority"],
       mayFollow: () => true,
       send: () => Promise.resolve([answers]),
-      nowMs: Date.now,
+      monotonicMs: Date.now,
       onError: (error) => t.fail(String(error)),
     });
     t.teardown(() => relay.stop());

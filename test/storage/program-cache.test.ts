@@ -44,7 +44,7 @@ function createSource() {
 
 test("from the second read on a program is kept, until it changes", async (t) => {
   const { state, programs } = createSource();
-  const cache = createProgramCache(programs);
+  const cache = createProgramCache(programs, 48 * 1024 * 1024);
   await cache.findWithData("stor-1");
   for (let i = 0; i < 3; i++) {
     t.is((await cache.findWithData("stor-1"))!.data, "1");
@@ -65,7 +65,7 @@ test("from the second read on a program is kept, until it changes", async (t) =>
 
 test("an array that is small is kept for all of its items, a chunk of a large one is not", async (t) => {
   const { state, programs } = createSource();
-  const cache = createProgramCache(programs);
+  const cache = createProgramCache(programs, 48 * 1024 * 1024);
   await cache.findWithItem("stor-1", "list", 0);
   for (const index of [0, 1, 2]) {
     t.deepEqual((await cache.findWithItem("stor-1", "list", index))!.field, { type: "array", value: "[1]" });
@@ -85,7 +85,7 @@ test("an array that is small is kept for all of its items, a chunk of a large on
 
 test("a read that a change overtakes is not kept", async (t) => {
   const { state, programs } = createSource();
-  const cache = createProgramCache(programs);
+  const cache = createProgramCache(programs, 48 * 1024 * 1024);
   await cache.findWithFieldNames("stor-1");
   let release = (): void => undefined;
   state.hold = new Promise((resolve) => (release = resolve));
@@ -99,7 +99,7 @@ test("a read that a change overtakes is not kept", async (t) => {
 
 test("who reads everything once drives nothing out", async (t) => {
   const { state, programs } = createSource();
-  const cache = createProgramCache(programs);
+  const cache = createProgramCache(programs, 48 * 1024 * 1024);
   await cache.findWithData("stor-1");
   await cache.findWithData("stor-1");
   for (let i = 0; i < 100_000; i++) {
@@ -112,7 +112,7 @@ test("who reads everything once drives nothing out", async (t) => {
 
 test("asking for fields that are not there fills no memory", async (t) => {
   const { programs } = createSource();
-  const cache = createProgramCache(programs);
+  const cache = createProgramCache(programs, 48 * 1024 * 1024);
   const before = process.memoryUsage().heapUsed;
   for (let i = 0; i < 20_000; i++) {
     await cache.findWithField("stor-1", `field ${i % 5_000}`);

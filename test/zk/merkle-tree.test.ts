@@ -199,7 +199,7 @@ for (const engine of engines.names) {
 test("a large block is folded in pieces, in other threads, and gives the same tree", async (t) => {
   const { createWorkerPool } = await import("../../src/zk/worker-pool.js");
   const { growTree, edgeOf, peaksAfter } = await import("../../src/zk/fold.js");
-  const workerPool = createWorkerPool();
+  const workerPool = createWorkerPool(2);
   t.teardown(() => workerPool.stop());
   const leaves = Array.from({ length: 5_000 }, (_, i) => BigInt(i + 1));
   const other = new IMT(poseidon2, 20, 0n, 2, leaves);

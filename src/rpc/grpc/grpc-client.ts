@@ -18,6 +18,7 @@ import type { TlsCredentials } from "../../base/certificate.js";
 import { CallError, type ChannelTarget, type OpenChannel } from "../channel.js";
 import { binaryDecoder } from "../codec/binary-decoder.js";
 import { binaryEncoder } from "../codec/binary-encoder.js";
+import { type OneAhead, readOneAhead } from "./one-ahead.js";
 import { credentialsFor, findPeer, serverNameOf } from "./pinned-peer.js";
 
 /** Most bytes of a message: a block and what comes with it. */
@@ -94,13 +95,15 @@ async function* callStream<I extends DescMessage, O extends DescMessage>(
     return;
   }
   const bytes = binaryEncoder(method.input)(request as object);
-  const stream = client.makeServerStreamRequest(pathOf(method), pass, pass, bytes, new Metadata());
+  const oneAhead = readOneAhead();
+  const options = { interceptors: [oneAhead.interceptor] };
+  const stream = client.makeServerStreamRequest(pathOf(method), pass, pass, bytes, new Metadata(), options);
   // An error is thrown where the stream is read; one that comes after that has nobody to tell.
   stream.on("error", () => undefined);
   const cancel = (): void => stream.cancel();
   signal.addEventListener("abort", cancel, { once: true });
   try {
-    for await (const answer of failingAsCalls(stream)) {
+    for await (const answer of failingAsCalls(stream, oneAhead)) {
       yield decodeAnswer(method, answer);
     }
   } finally {
@@ -110,9 +113,16 @@ async function* callStream<I extends DescMessage, O extends DescMessage>(
 }
 
 /** Apart from what is done with each message, so that only an error of the stream becomes a CallError. */
-async function* failingAsCalls(stream: ClientReadableStream<Buffer>): AsyncGenerator<Buffer, void> {
+async function* failingAsCalls(
+  stream: ClientReadableStream<Buffer>,
+  oneAhead: Pick<OneAhead, "ask">,
+): AsyncGenerator<Buffer, void> {
   try {
-    yield* stream as AsyncIterable<Buffer>;
+    oneAhead.ask();
+    for await (const answer of stream as AsyncIterable<Buffer>) {
+      yield answer;
+      oneAhead.ask();
+    }
   } catch (error) {
     throw explain(error as Partial<ServiceError>);
   }

@@ -1,6 +1,7 @@
 /** The client that nodes call each other with, against servers that are real and hold the keys that they say. */
 import test, { type ExecutionContext } from "ava";
 import { execFileSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -21,10 +22,15 @@ import { until } from "../../helpers/until.js";
 const mine = createCertificate(testKey(1).privateKey);
 const soon = (): number => Date.now() + 60_000;
 
+/** Blocks from this one on are sent as fast as they are taken, and are long. */
+const large = 1_000_000n;
+
 interface Server {
   readonly port: number;
   /** Calls that got through. */
   calls: number;
+  /** Blocks from {@link large} on that were begun to be sent. */
+  largeBlocks: number;
   stop(): Promise<void>;
 }
 
@@ -33,7 +39,7 @@ async function startServer(t: ExecutionContext, key: TestKey | undefined, wanted
   const refuse = (): never => {
     throw new Failure("STATE_NOT_READY", "The node has no genesis block yet.");
   };
-  const state = { calls: 0 };
+  const state = { calls: 0, largeBlocks: 0 };
   const listener = createGrpcOnlyServer(
     {
       services: [
@@ -55,6 +61,11 @@ async function startServer(t: ExecutionContext, key: TestKey | undefined, wanted
           listPendingTransactions: refuse,
           getSender: refuse,
           async *listBlocks({ fromNumber }) {
+            for (let number = fromNumber; number >= large; number++) {
+              state.largeBlocks++;
+              // What can be compressed would have less to carry.
+              yield { block: { header: randomBytes(128 * 1024), signature: Buffer.from(String(number)) } };
+            }
             for (let number = fromNumber; ; number++) {
               await new Promise((resolve) => setTimeout(resolve, 5));
               yield { block: { header: Buffer.from(String(number)) } };
@@ -179,4 +190,24 @@ test("a request that cannot be encoded is an error of this node's own", async (t
   const channel = await open(t, port);
   const broken = { transactions: [null] } as object;
   await t.throwsAsync(channel.call(PeerService.method.relayTransactions, broken, soon()), { instanceOf: TypeError });
+});
+
+test("of a stream no more than one message is read ahead, whatever it weighs, and none is lost", async (t) => {
+  const server = await startServer(t, undefined);
+  const channel = await open(t, server.port, false);
+  const stopped = new AbortController();
+  const blocks = channel.stream(ChainService.method.listBlocks, { fromNumber: large }, stopped.signal);
+  const next = async (): Promise<string> => Buffer.from((await blocks.next()).value!.block!.signature).toString();
+  t.is(await next(), "1000000");
+  // On the same connection, and each after what was sent before it.
+  for (let i = 0; i < 300; i++) {
+    await channel.call(PeerService.method.getChallenge, {}, soon());
+  }
+  // One is there, one on its way, and one where it is sent from.
+  t.true(server.largeBlocks <= 4, `${server.largeBlocks} blocks were begun`);
+  for (let number = 1_000_001; number < 1_000_030; number++) {
+    t.is(await next(), String(number));
+  }
+  stopped.abort();
+  await blocks.return();
 });

@@ -1,0 +1,67 @@
+/**
+ * What a node may hold in memory, by how much of it there is: the one place that caches, bytes under way and threads have
+ * their bounds from. At a gigabyte and above they are what they are without a limit; below, they shrink with it, down to
+ * what the largest transaction and the largest block need.
+ */
+import { availableParallelism, totalmem } from "node:os";
+import { getHeapStatistics } from "node:v8";
+import { type ByteBounds, defaultBytes } from "../edge/byte-budget.js";
+
+/** Bounds of what is held. */
+export interface MemoryBounds {
+  /** Of requests and answers under way. */
+  readonly exchanges: ByteBounds;
+  /** Of programs that are kept, as texts. */
+  readonly programsBytes: number;
+  /** Of what is kept of blocks to know who may read them. */
+  readonly readershipBytes: number;
+  /** Threads that look at large transactions, and the heap of each. */
+  readonly checks: { readonly threads: number; readonly heapMib: number };
+  /** Threads of proofs and of the commitment tree. */
+  readonly proofThreads: number;
+}
+
+const mib = 1024 * 1024;
+/** With so much, nothing is bounded more tightly than by itself. */
+const enoughBytes = 1024 * mib;
+/** A thread takes up to so much of it. */
+const bytesOfThread = 256 * mib;
+
+/** Memory that this process may use, and the part of it that its JavaScript may. */
+export interface Memory {
+  readonly bytes: number;
+  readonly heapBytes: number;
+}
+
+/** The memory that there is: what the operator says, or what the container or the machine has. */
+export function findMemory(saidMib: number): Memory {
+  const { heap_size_limit: heapBytes } = getHeapStatistics();
+  if (saidMib > 0) {
+    return { bytes: saidMib * mib, heapBytes };
+  }
+  // Where nothing constrains the process it is 0, or more than there is; some systems cannot tell.
+  const constrained = (process.constrainedMemory as (() => number | undefined) | undefined)?.() ?? 0;
+  return { bytes: constrained > 0 ? Math.min(constrained, totalmem()) : totalmem(), heapBytes };
+}
+
+/** Divides it. */
+export function divideMemory({ bytes, heapBytes }: Memory, processors = availableParallelism()): MemoryBounds {
+  const part = Math.min(1, bytes / enoughBytes);
+  const shrink = (most: number, least: number): number => Math.max(least, Math.floor(most * part));
+  const threads = Math.max(1, Math.floor(bytes / bytesOfThread));
+  return {
+    exchanges: {
+      ...defaultBytes,
+      totalBytes: shrink(defaultBytes.totalBytes, 24 * mib),
+      reserveBytes: shrink(defaultBytes.reserveBytes, 2 * mib),
+      perAddressBytes: shrink(defaultBytes.perAddressBytes, 16 * mib),
+      // An answer of 4 MiB is a third longer as JSON.
+      perConnectionBytes: shrink(defaultBytes.perConnectionBytes, 8 * mib),
+    },
+    programsBytes: Math.min(shrink(48 * mib, 4 * mib), Math.floor(heapBytes / 5)),
+    readershipBytes: shrink(16 * mib, 1 * mib),
+    // Less than 64 MiB does not hold what the worst document of 1 MiB becomes.
+    checks: { threads: Math.max(1, Math.min(2, processors - 1, threads)), heapMib: shrink(256, 64) },
+    proofThreads: Math.max(1, Math.min(4, processors, threads)),
+  };
+}
