@@ -149,6 +149,9 @@ const storageCases = [
   item("none", 0, "of an empty array"),
   item("name", 0, "of a string"),
   item("toString", 0, "of no field"),
+  contractCase(storage.getFieldItem, at(exotic, "/field/items/item/0?fromEnd=true&withLength=true"), "the last", {
+    ...{ storageAddress: exotic, field: "items", index: 0, fromEnd: true, withLength: true },
+  }),
   contractCase(storage.getFieldItem, at(exotic, "/field/items/item/x"), "malformed index", undefined),
   contractCase(storage.getFieldItem, at(exotic, "/field/items/item/-1"), "negative index", undefined),
   contractCase(storage.hasField, at(exotic, "/has/__proto__"), "exists", {
@@ -381,6 +384,13 @@ const chainCases = [
   ofTransaction("in upper case", `0x${includedHash.slice(2).toUpperCase()}`),
   ofTransaction("unknown", `0x${"9".repeat(64)}`),
   ofTransaction("no hash", "0x12"),
+  ofTransaction("without 0x", includedHash.slice(2)),
+  contractCase(chain.getTransaction, `/chain/transactions/${includedHash}?withBody=true`, "with what it says", {
+    ...{ hash: includedHash, withBody: true },
+  }),
+  contractCase(chain.getSender, `/chain/senders/${owner}`, "somebody who wrote", { address: owner }),
+  contractCase(chain.getSender, `/chain/senders/${"9".repeat(64)}`, "nobody", { address: "9".repeat(64) }),
+  contractCase(chain.getSender, "/chain/senders/alice", "no key", { address: "alice" }),
   submit("pending", pendingTransaction),
   submit("again", pendingTransaction),
   ofTransaction("pending", pendingHash),
