@@ -14,7 +14,8 @@ export function planRound(seed: number, round: number, kinds: readonly FaultKind
   const second = faults[chance.pick(kinds)];
   const isPair = chance.below(10) < 3 && first.isAlone !== true && second.isAlone !== true;
   const free = (second.targets ?? allNodes).filter((node) => node !== planned[0]!.target);
-  return isPair ? [...planned, second.plan(chance, chance.pick(free))] : planned;
+  // Both may be made for one node alone.
+  return isPair && free.length > 0 ? [...planned, second.plan(chance, chance.pick(free))] : planned;
 }
 
 /** The faults of a round where each kind comes once. */

@@ -3,11 +3,11 @@ import test from "ava";
 import { createOperations } from "../../campaign/load/operations.js";
 import { createProgramStates } from "../../campaign/model/programs.js";
 import { planRound } from "../../campaign/schedule.js";
-import { faultKinds } from "../../campaign/settings.js";
+import { type FaultKind, faultKinds } from "../../campaign/settings.js";
 import { createChance } from "../helpers/hostile-values.js";
 import { testKey } from "../helpers/keys.js";
 
-const kinds = faultKinds.filter((kind) => kind !== "switchover");
+const kinds = faultKinds;
 const titles = (seed: number): string[] =>
   Array.from({ length: 300 }, (_, i) => planRound(seed, i + 1, kinds))
     .flat()
@@ -21,11 +21,11 @@ test("a seed repeats its faults, and another one makes others", (t) => {
 test("every kind comes, on every node that it may happen to, and never twice at once on one node", (t) => {
   const rounds = Array.from({ length: 300 }, (_, i) => planRound(5, i + 1, kinds));
   const seen = new Set(rounds.flat().map(({ kind, target }) => `${kind} ${target}`));
-  const followersOnly = ["join", "corrupt"];
+  const targets: Partial<Record<FaultKind, number[]>> = { join: [1, 2], corrupt: [1, 2], switchover: [0] };
   t.deepEqual(
     [...seen].sort(),
     kinds
-      .flatMap((kind) => (followersOnly.includes(kind) ? [1, 2] : [0, 1, 2]).map((node) => `${kind} ${node}`))
+      .flatMap((kind) => (targets[kind] ?? [0, 1, 2]).map((node) => `${kind} ${node}`))
       .sort(),
   );
   t.true(rounds.some((faults) => faults.length === 2));
