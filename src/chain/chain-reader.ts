@@ -69,6 +69,7 @@ export function createChainReader(parts: ChainReaderParts): ChainReader {
     Promise.reject(new Failure("STATE_NOT_READY", "This node only reads; hand it to the node that writes."));
   return {
     head: () => head,
+    announce: () => undefined,
     submit: refuse,
     apply: refuse,
     seal: refuse,

@@ -34,6 +34,12 @@ export interface Chain {
   /** The newest block; undefined while there is none. */
   head(): ChainHead | undefined;
   /**
+   * Hears that somebody is about to hand in a transaction of so many bytes.
+   *
+   * @throws Failure RATE_LIMITED, OVERLOADED as `submit` would.
+   */
+  announce(bytes: number, from: Handed): void;
+  /**
    * Puts a transaction into the mempool and gives its hash.
    *
    * @param from left out for this node itself, which no share or rate holds for.
@@ -92,6 +98,8 @@ export function createChain<State>(parts: ChainParts<State>): WrittenChain {
     head: () => head.known(),
 
     confirm: () => inTurn(() => store.write(head.known(), () => Promise.resolve())),
+
+    announce: (bytes, { origin }) => mempool.announce(bytes, origin),
 
     async submit(signed, from = {}) {
       head.need();

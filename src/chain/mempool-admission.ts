@@ -31,6 +31,12 @@ export interface Admission {
   /** How many transactions were refused, by reason. */
   readonly refused: Readonly<Record<Refusal, number>>;
   /**
+   * Checks whether what is announced by an origin would be taken, as far as that does not depend on what it is.
+   *
+   * @throws Failure OVERLOADED where there is no room for it, RATE_LIMITED
+   */
+  announce(bytes: number, origin: Origin | undefined): void;
+  /**
    * Counts what comes from an origin, before it is looked at.
    *
    * @throws Failure OVERLOADED where there is no room for it, RATE_LIMITED
@@ -113,15 +119,17 @@ export function createAdmission({ index, rates, mayWrite }: AdmissionParts): Adm
     }
   }
 
+  function weigh(bytes: number, origin: Origin | undefined, how: "announce" | "arrive"): void {
+    if (origin !== undefined && !origin.isExempt) {
+      counted("share", () => checkShareOfOrigin(origin.address, bytes));
+      counted("rate", () => rates[how](origin.address, bytes));
+    }
+  }
+
   return {
     refused,
-    arrive(bytes, origin) {
-      if (origin === undefined || origin.isExempt) {
-        return;
-      }
-      counted("share", () => checkShareOfOrigin(origin.address, bytes));
-      counted("rate", () => rates.arrive(origin.address, bytes));
-    },
+    announce: (bytes, origin) => weigh(bytes, origin, "announce"),
+    arrive: (bytes, origin) => weigh(bytes, origin, "arrive"),
     check(transaction, entry, origin) {
       apply(transaction, entry, origin, (...given) => rates.check(...given));
     },

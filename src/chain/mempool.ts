@@ -36,7 +36,7 @@ export interface MempoolStats {
 }
 
 /** The mempool. */
-export interface Mempool extends MempoolView, RelayQueue, Pick<Admission, "arrive"> {
+export interface Mempool extends MempoolView, RelayQueue, Pick<Admission, "announce" | "arrive"> {
   /**
    * Takes a transaction, unless it is pending or in a block already. Once this resolves, it is stored.
    *
@@ -133,6 +133,7 @@ export async function openMempool(parts: MempoolParts): Promise<Mempool> {
   return {
     ...view,
     ...createRelayQueue({ index, read, monotonicMs }),
+    announce: (bytes, origin) => admission.announce(bytes, origin),
     arrive: (bytes, origin) => admission.arrive(bytes, origin),
     admit: (transaction, from, check) => intake.admit(transaction, from, check),
     loosen: (hash, afterNonce) => index.loosen(hash, afterNonce),

@@ -24,6 +24,12 @@ export interface Writer {
 /** The counters. */
 export interface SenderRates {
   /**
+   * Checks that so many bytes of an origin would be counted now.
+   *
+   * @throws Failure RATE_LIMITED with the seconds to wait.
+   */
+  announce(origin: string, bytes: number): void;
+  /**
    * Counts bytes of an origin, before they are looked at: what is no transaction costs as much as what is one.
    *
    * @throws Failure RATE_LIMITED with the seconds to wait.
@@ -96,12 +102,18 @@ export function createSenderRates(perMinute: RatesPerMinute): SenderRates {
     }
   }
 
+  function announce(origin: string, bytes: number): void {
+    if (perMinute.bytes > 0) {
+      checkOne({ kind: "bytes", whose: "address", cost: bytes, bucket: bucketOf("bytes", origin) });
+    }
+  }
+
   return {
+    announce,
     arrive(origin, bytes) {
+      announce(origin, bytes);
       if (perMinute.bytes > 0) {
-        const bucket = bucketOf("bytes", origin);
-        checkOne({ kind: "bytes", whose: "address", cost: bytes, bucket });
-        bucket.tryRemoveTokens(bytes);
+        bucketOf("bytes", origin).tryRemoveTokens(bytes);
       }
     },
     check,

@@ -7,10 +7,11 @@ import { DamageError } from "../base/damage.js";
 import { createOneAtATime } from "../base/one-at-a-time.js";
 import { Failure } from "../rpc/errors.js";
 import { normalizeBareHex } from "../rpc/parameters.js";
-import type { Caller, Implementation } from "../rpc/service.js";
+import type { BodyChecks, Caller, Implementation } from "../rpc/service.js";
 import type { Chain } from "./chain.js";
 import type { Disclosure } from "./disclosure.js";
 import type { BlockName, BlockWeight, ChainStore, StoredBlock, TransactionFate } from "./store.js";
+import { maxTransactionBytes } from "./transaction.js";
 
 const statuses = {
   pending: TransactionStatus.PENDING,
@@ -28,6 +29,28 @@ const largeBytes = 64 * 1024;
 const aboutBlockBytes = 2_048;
 /** What it has for each transaction beside body and signature: its hash and the lengths of all three. */
 const aboutTransactionBytes = 68 + 14;
+
+/** What a body has beside base64 of the transaction, roomily. */
+const aroundTransactionBytes = 1_024;
+
+/**
+ * Looks at what is handed in before it is read: most of what a stranger sends too much is a megabyte each.
+ *
+ * @param announce refuses a transaction of at least so many bytes from an address, where it would be refused anyway.
+ */
+export function createChainBodyChecks(
+  announce: (bytes: number, address: string) => void,
+): BodyChecks<typeof ChainService> {
+  return {
+    submitTransaction(announcedBytes, { address }) {
+      const leastBytes = Math.max(0, Math.floor((announcedBytes - aroundTransactionBytes) * 0.75));
+      // What is larger than any is refused as such.
+      if (leastBytes <= maxTransactionBytes) {
+        announce(leastBytes, address);
+      }
+    },
+  };
+}
 
 /**
  * Builds the chain service.

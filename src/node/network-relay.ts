@@ -41,6 +41,8 @@ export interface NodeRelayParts {
 
 /** The way of transactions. */
 export interface NodeRelay {
+  /** Refuses what would be refused, of so many bytes and this address, before it is read. Throws a Failure. */
+  readonly announce: (bytes: number, address: string) => void;
   /** Puts a transaction of this address into the mempool, and relays it where others make the blocks. */
   readonly submit: (transaction: Transaction, address: string) => Promise<string>;
   /** {@link submit} for one that a peer relays; what became of it if it is known already. */
@@ -107,6 +109,7 @@ export function createNodeRelay({ config, subsystems }: NodeCore, parts: NodeRel
   }
 
   return {
+    announce: (bytes, address) => chain.announce(bytes, { origin: originOf(address) }),
     submit: (transaction, address) => submit(transaction, address),
     async takeTransaction(transaction, address, afterNonce) {
       const hash = sha256(transaction.body);

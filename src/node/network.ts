@@ -51,7 +51,7 @@ export interface NodeNetworkParts {
 }
 
 /** The network of a node. */
-export interface NodeNetwork extends BookCommands, Readiness, Pick<NodeRelay, "submit"> {
+export interface NodeNetwork extends BookCommands, Readiness, Pick<NodeRelay, "announce" | "submit"> {
   readonly book: PeerBook;
   readonly mayFollow: MayFollow;
   readonly mainLoop: MainLoop;
@@ -142,6 +142,7 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
     ...readiness,
     whyUnknown,
     showClock,
+    announce: relay.announce,
     submit: relay.submit,
     start: () => startNetwork(core, { mainLoop, relay, sync, save, onTaskError }),
     nameEndpoint: (url) => nameEndpoint(core, nodeBook, url),

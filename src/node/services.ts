@@ -23,9 +23,10 @@ import type { NodeData } from "./data-caches.js";
 import type { NodeHealth } from "./health.js";
 import type { NodeNetwork } from "./network.js";
 import { attestationReplies } from "../attestation/service.js";
+import { createChainBodyChecks } from "../chain/service.js";
 import { createHealthService, healthReplies } from "../health/service.js";
 import { reflectionServices } from "../rpc/describe/reflection.js";
-import { type Implementation, serve, type ServedService } from "../rpc/service.js";
+import { type BodyChecks, type Implementation, serve, type ServedService } from "../rpc/service.js";
 
 /** One implementation for each service. */
 export interface Implementations {
@@ -33,6 +34,7 @@ export interface Implementations {
   readonly grpcHealth: Implementation<typeof Health>;
   readonly info: Implementation<typeof InfoService>;
   readonly chain: Implementation<typeof ChainService>;
+  readonly chainBodyChecks: BodyChecks<typeof ChainService>;
   readonly storage: Implementation<typeof StorageService>;
   readonly zk: Implementation<typeof ZkService>;
   /** Undefined when the node is not configured with TLSNOTARY_ENABLED=true: then its routes do not exist. */
@@ -41,11 +43,11 @@ export interface Implementations {
 
 /** Joins implementations with their descriptors. */
 export function listServices(implementations: Implementations): ServedService[] {
-  const { health, grpcHealth, info, chain, storage, zk, attestation } = implementations;
+  const { health, grpcHealth, info, chain, chainBodyChecks, storage, zk, attestation } = implementations;
   const services = [
     serve(HealthService, health, { plainReplies: healthReplies }),
     serve(InfoService, info),
-    serve(ChainService, chain),
+    serve(ChainService, chain, { bodyChecks: chainBodyChecks }),
     serve(StorageService, storage),
     serve(ZkService, zk),
     serve(Health, grpcHealth, { isProbe: true }),
@@ -104,6 +106,7 @@ export function createServices(core: NodeCore, parts: ServicesParts): ServedServ
     }),
     info: createInfo(core, parts),
     chain: parts.chainServices.everybody,
+    chainBodyChecks: createChainBodyChecks((bytes, address) => parts.network.announce(bytes, address)),
     storage: createStorageService(parts.programs),
     zk: createZkService({ tree: parts.tree, nullifiers: parts.nullifiers }),
     attestation: core.config.tlsnotaryEnabled ? parts.attestation.service : undefined,

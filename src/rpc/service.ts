@@ -79,9 +79,21 @@ export interface ServedMethod {
    */
   readonly invoke: (request: object, call: Call) => object;
   readonly plainReply: ((response: object) => PlainReply) | undefined;
+  /** {@link BodyChecks} */
+  readonly beforeBody: BodyCheck | undefined;
   /** Probes call it: it is never limited, and answered under overload. */
   readonly isProbe: boolean;
 }
+
+/**
+ * Refuses a call before its body is looked at, by throwing the Failure that it would end with.
+ *
+ * @param announcedBytes how long the body will be; 0 where that is not said.
+ */
+export type BodyCheck = (announcedBytes: number, caller: Caller) => void;
+
+/** For an rpc whose requests are large, and often refused for who sends them or how much there is of them. */
+export type BodyChecks<S extends DescService> = { readonly [K in keyof S["method"]]?: BodyCheck };
 
 /** A service descriptor with its implementation. */
 export interface ServedService {
@@ -93,6 +105,7 @@ export interface ServedService {
 export interface ServeOptions<S extends DescService> {
   /** Where an answer changes the HTTP status or headers. */
   readonly plainReplies?: PlainReplies<S>;
+  readonly bodyChecks?: BodyChecks<S>;
   /** Every rpc is called by probes, not only those with the option `probe`. */
   readonly isProbe?: boolean;
 }
@@ -101,10 +114,11 @@ export interface ServeOptions<S extends DescService> {
 export function serve<S extends DescService>(
   desc: S,
   implementation: Implementation<S>,
-  { plainReplies = {}, isProbe = false }: ServeOptions<S> = {},
+  { plainReplies = {}, bodyChecks = {}, isProbe = false }: ServeOptions<S> = {},
 ): ServedService {
   const functions = implementation as Record<string, ServedMethod["invoke"]>;
   const replies = plainReplies as Record<string, ServedMethod["plainReply"]>;
+  const checks = bodyChecks as Record<string, BodyCheck | undefined>;
   return {
     desc,
     methods: desc.methods.map((method) => {
@@ -116,6 +130,7 @@ export function serve<S extends DescService>(
         desc: method,
         invoke,
         plainReply: replies[method.localName],
+        beforeBody: checks[method.localName],
         isProbe: isProbe || getOption(method, probe),
       };
     }),

@@ -24,9 +24,7 @@ test("every kind comes, on every node that it may happen to, and never twice at 
   const targets: Partial<Record<FaultKind, number[]>> = { join: [1, 2], corrupt: [1, 2], switchover: [0] };
   t.deepEqual(
     [...seen].sort(),
-    kinds
-      .flatMap((kind) => (targets[kind] ?? [0, 1, 2]).map((node) => `${kind} ${node}`))
-      .sort(),
+    kinds.flatMap((kind) => (targets[kind] ?? [0, 1, 2]).map((node) => `${kind} ${node}`)).sort(),
   );
   t.true(rounds.some((faults) => faults.length === 2));
   t.true(rounds.every((faults) => new Set(faults.map(({ target }) => target)).size === faults.length));

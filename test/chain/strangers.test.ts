@@ -12,6 +12,7 @@ import { ask, askJson } from "../helpers/plain-client.js";
 import { startMember } from "../helpers/start-member.js";
 import { startTestNode } from "../helpers/start-node.js";
 import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
+import { connectTransport } from "../helpers/transports.js";
 import { commit, createPublic, signTransaction, signZk } from "../helpers/transactions.js";
 import { until } from "../helpers/until.js";
 
@@ -96,6 +97,34 @@ test("rates are told with the time to wait, and shown in the metrics", async (t)
   t.regex(text, /^gatehouse_mempool_refused_total\{reason="share"\} 0$/m);
   t.regex(text, /^gatehouse_mempool_bytes \d+$/m);
   t.regex(text, /^gatehouse_mempool_largest_origin_ratio 0/m);
+});
+
+test("of an address that has written enough, what it announces is refused unread; what may fit is looked at", async (t) => {
+  const node = await startMember(t, { ...strange, "sender-bytes-per-minute": "1500000" });
+  const documentOf = (bytes: number): string => JSON.stringify("x".repeat(bytes));
+  t.truthy((await submit(node.port, program(testKey(70), 1, documentOf(1_000_000)), "127.0.0.1")).hash);
+  const noJson = Buffer.alloc(1_400_000, "x");
+  for (const [name, path] of [
+    ["HTTP/1.1", "/chain/transactions"],
+    ["HTTP/1.1", "/gatehouse.chain.v1.ChainService/SubmitTransaction"],
+    ["HTTP/2 by prior knowledge", "/chain/transactions"],
+  ] as const) {
+    const client = connectTransport(name, { port: node.port });
+    t.teardown(() => client.close());
+    const headers = { "Content-Type": "application/json", "Content-Length": String(noJson.length) };
+    const { status, text } = await client.ask(path, { method: "POST", headers, body: noJson });
+    t.is(status, 429, text);
+    t.regex(text, /Too many bytes of this address in a minute; try again in \d+ s\./);
+  }
+  t.is((await ask(node.port, "/chain/transactions", { method: "POST", body: noJson }, "127.0.0.3")).status, 400);
+  t.truthy((await submit(node.port, program(testKey(71), 1), "127.0.0.1")).hash, "a small one fits");
+  const huge = await ask(
+    node.port,
+    "/chain/transactions",
+    { method: "POST", body: Buffer.alloc(3_000_000) },
+    "127.0.0.1",
+  );
+  t.is(huge.status, 413, "what fits nowhere is refused as that");
 });
 
 /** A directory of an authority whose genesis names a writer. */

@@ -58,11 +58,12 @@ interface Manifest {
     readonly replicas: number;
     readonly podManagementPolicy: string;
     readonly template: {
-      readonly metadata: { readonly labels: Readonly<Record<string, string>> };
+      readonly metadata: Readonly<Record<"labels" | "annotations", Readonly<Record<string, string>>>>;
       readonly spec: {
         readonly terminationGracePeriodSeconds: number;
         readonly enableServiceLinks: boolean;
         readonly securityContext: Readonly<Record<string, unknown>>;
+        readonly topologySpreadConstraints: readonly object[];
         readonly initContainers: readonly Container[];
         readonly containers: readonly Container[];
         readonly volumes: readonly { readonly name: string; readonly configMap?: { readonly name: string } }[];
@@ -127,7 +128,7 @@ test("each variable is an option with a value that the node takes, and its files
 
 test("ports, selectors and names fit each other and the node's defaults", async (t) => {
   const ports = Object.fromEntries(container.ports.map(({ name, containerPort }) => [name, containerPort]));
-  t.deepEqual(ports, { rpc: defaults.rpcPort, omni: defaults.omniPort });
+  t.deepEqual(ports, { rpc: defaults.rpcPort, omni: defaults.omniPort, metrics: defaults.metricsPort });
   const services = manifests.filter(({ kind }) => kind === "Service");
   t.is(services.length, 2);
   for (const { spec } of services) {
@@ -150,6 +151,39 @@ test("ports, selectors and names fit each other and the node's defaults", async 
     Array.from({ length: replicas }, (_, ordinal) => configOf(environmentOf(ordinal)).omniUrl!),
   );
   t.is(new URL(peers[0]!.url).hostname, `${podName(0)}.${serviceName}`);
+});
+
+/** What stands beside the StatefulSet, and speaks of its pods. */
+interface Policy {
+  readonly kind: string;
+  readonly spec: {
+    readonly maxUnavailable?: number;
+    readonly selector?: object;
+    readonly podSelector?: object;
+    readonly ingress?: readonly {
+      readonly from?: readonly Readonly<Record<string, object>>[];
+      readonly ports: readonly { readonly port: string }[];
+    }[];
+  };
+}
+
+test("one node at a time may be taken away, they are spread over machines, and each port is for those that it is made for", (t) => {
+  const { labels, annotations } = statefulSet.spec.template.metadata;
+  const { spec: budget } = find("PodDisruptionBudget", "gatehouse") as unknown as Policy;
+  t.deepEqual(budget, { maxUnavailable: 1, selector: { matchLabels: labels } });
+  const [spread] = pod.topologySpreadConstraints;
+  t.like(spread, { topologyKey: "kubernetes.io/hostname", labelSelector: { matchLabels: labels } });
+
+  const { spec: policy } = find("NetworkPolicy", "gatehouse") as unknown as Policy;
+  t.deepEqual(policy.podSelector, { matchLabels: labels });
+  const callers = new Map(policy.ingress!.flatMap(({ from, ports }) => ports.map(({ port }) => [port, from] as const)));
+  t.deepEqual([...callers.keys()].sort(), container.ports.map(({ name }) => name).sort());
+  t.is(callers.get("rpc"), undefined, "everybody");
+  t.deepEqual(callers.get("omni"), [{ podSelector: { matchLabels: labels } }]);
+  t.deepEqual(Object.keys(callers.get("metrics")![0]!), ["namespaceSelector"]);
+
+  t.true(configOf(environmentOf(0)).metricsEnabled);
+  t.is(annotations["prometheus.io/port"], String(defaults.metricsPort));
 });
 
 test("the image is this version, and nothing in it runs as root or writes to it", async (t) => {

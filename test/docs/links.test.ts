@@ -10,6 +10,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import { visit } from "unist-util-visit";
 import { configFile, options } from "../../src/config/options.js";
 import { readHttpRule } from "../../src/rpc/http/http-rule.js";
+import { nodeCallMessages } from "../../src/rpc/node-call/node-call.js";
 import { areaOf } from "../../src/rpc/json-rpc/named-methods.js";
 import { contractServices } from "../helpers/contract-files.js";
 import { listDocuments } from "./documents.js";
@@ -155,8 +156,20 @@ test("the table of routes has every route of the contract, with its rpc", async 
       return rule === undefined ? [] : [`${rule.method} ${rule.template.replaceAll(/\{\w+\}/g, "{}")} ${name}`];
     }),
   );
-  const shown = rowsOf(await readFile("docs/interface.md", "utf8"), "| `").map(
-    ([route = "", rpc = ""]) => `${route.replaceAll("`", "").replaceAll(/\{\w+\}/g, "{}")} ${rpc.replaceAll("`", "")}`,
-  );
+  const document = await readFile("docs/interface.md", "utf8");
+  const shown = ["| `GET ", "| `POST "]
+    .flatMap((beginning) => rowsOf(document, beginning))
+    .map(
+      ([route = "", rpc = ""]) =>
+        `${route.replaceAll("`", "").replaceAll(/\{\w+\}/g, "{}")} ${rpc.replaceAll("`", "")}`,
+    );
   t.deepEqual(shown.sort(), routes.sort());
+});
+
+test("the table of messages has every message of the node-call interface, once", async (t) => {
+  const rows = rowsOf(await readFile("docs/interface.md", "utf8"), "| `");
+  const shown = rows
+    .flatMap(([names = ""]) => [...names.matchAll(/`([\w.]+)`/g)].map(([, name]) => name!))
+    .filter((name) => nodeCallMessages.includes(name));
+  t.deepEqual(shown.sort(), [...nodeCallMessages].sort());
 });

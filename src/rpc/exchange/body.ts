@@ -1,6 +1,7 @@
 /** Reading of request bodies, whole or in pieces, from the streams of either HTTP. */
 import { on } from "node:events";
 import type { Readable } from "node:stream";
+import { finished } from "node:stream/promises";
 import { Failure } from "../errors.js";
 import type { Lease } from "../gate.js";
 import type { Beginning } from "./exchange.js";
@@ -88,6 +89,16 @@ function readChunks(
     }
     source.on("data", onData).on("end", onEnd).on("close", onClose);
   });
+}
+
+/** Throws a body away as it comes; resolves at its end, or when nobody waits for that any longer. */
+export async function discard(source: Readable, onBytes: (bytes: number) => void = () => undefined): Promise<void> {
+  if (source.destroyed || source.readableEnded) {
+    return;
+  }
+  const late = AbortSignal.timeout(withinMs);
+  source.on("data", (chunk: Buffer) => onBytes(chunk.length));
+  await finished(source, { writable: false, signal: late }).catch(() => undefined);
 }
 
 /** By events, since a stream that is iterated over destroys itself at its end, and with it the answer. */

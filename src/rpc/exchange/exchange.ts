@@ -39,6 +39,10 @@ export interface Exchange extends Arrival {
    * the look at its beginning throws.
    */
   readBytes(maxBytes: number, lease: Pick<Lease, "hold">, beginning?: Beginning): Promise<Buffer>;
+  /** How long the body will be, as its sender says; 0 where he does not. */
+  readonly announcedBytes: number;
+  /** Throws the body away as it comes; resolves at its end, or when the caller goes away or takes too long for it. */
+  discardBody(): Promise<void>;
   /** The body in pieces, as they arrive. Throws when the caller goes away before its end. */
   readPieces(): AsyncIterable<Uint8Array>;
   /** Answers. Nothing happens when the caller has gone, or an answer was begun. */

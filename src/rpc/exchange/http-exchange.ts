@@ -40,6 +40,10 @@ export abstract class HttpExchange {
     }
   }
 
+  get announcedBytes(): number {
+    return Number(this.headers["content-length"] ?? 0);
+  }
+
   onClose(listener: () => void): void {
     this.closing.add(listener);
   }

@@ -1,7 +1,7 @@
 /** An exchange over HTTP/1.1. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Connection, Lease } from "../gate.js";
-import { readInPieces, readWhole } from "./body.js";
+import { discard, readInPieces, readWhole } from "./body.js";
 import { type Answer, type Beginning, type Exchange, turnBytes } from "./exchange.js";
 import { HttpExchange } from "./http-exchange.js";
 import { writeInTurns, writePiece } from "./write-in-turns.js";
@@ -28,13 +28,11 @@ export class Http1Exchange extends HttpExchange implements Exchange {
   }
 
   async readBytes(maxBytes: number, lease: Pick<Lease, "hold">, beginning?: Beginning): Promise<Buffer> {
-    return await readWhole(
-      this.request,
-      Number(this.request.headers["content-length"] ?? 0),
-      maxBytes,
-      lease,
-      beginning,
-    );
+    return await readWhole(this.request, this.announcedBytes, maxBytes, lease, beginning);
+  }
+
+  async discardBody(): Promise<void> {
+    await discard(this.request);
   }
 
   readPieces(): AsyncIterable<Uint8Array> {
@@ -95,7 +93,7 @@ export class Http1Exchange extends HttpExchange implements Exchange {
   /** A long body that nobody reads to its end takes the connection with it; of a short one Node.js throws away the rest. */
   private closingHeaders(): readonly string[] {
     const { complete, headers } = this.request;
-    const isLong = "transfer-encoding" in headers || Number(headers["content-length"] ?? 0) > turnBytes;
+    const isLong = "transfer-encoding" in headers || this.announcedBytes > turnBytes;
     return isLong && !complete ? ["Connection", "close"] : [];
   }
 }

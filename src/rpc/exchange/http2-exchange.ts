@@ -1,7 +1,7 @@
 /** An exchange over one stream of HTTP/2. */
 import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Connection, Lease } from "../gate.js";
-import { readInPieces, readWhole } from "./body.js";
+import { discard, readInPieces, readWhole } from "./body.js";
 import { type Answer, type Beginning, type Exchange, turnBytes } from "./exchange.js";
 import { HttpExchange } from "./http-exchange.js";
 import { writeInTurns, writePiece } from "./write-in-turns.js";
@@ -30,7 +30,11 @@ export class Http2Exchange extends HttpExchange implements Exchange {
       this.onBody(bytes);
       lease.hold(bytes);
     };
-    return await readWhole(this.stream, Number(this.headers["content-length"] ?? 0), maxBytes, { hold }, beginning);
+    return await readWhole(this.stream, this.announcedBytes, maxBytes, { hold }, beginning);
+  }
+
+  async discardBody(): Promise<void> {
+    await discard(this.stream, (bytes) => this.onBody(bytes));
   }
 
   async *readPieces(): AsyncIterable<Uint8Array> {

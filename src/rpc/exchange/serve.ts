@@ -73,6 +73,12 @@ export function serve(
       }, serving.timeoutMs);
       exchange.onClose(() => clearTimeout(timer));
     }
+    const refusal = whyNotRead(serving.method, exchange, lease.caller);
+    if (refusal !== undefined) {
+      // Who is answered while he still sends may never hear it.
+      exchange.discardBody().then(() => fail(refusal), fail);
+      return;
+    }
     const answer = serving.respond(lease, call);
     if (answer instanceof Promise) {
       answer.then(finish).catch(fail);
@@ -81,6 +87,15 @@ export function serve(
     }
   } catch (error) {
     fail(error);
+  }
+}
+
+/** What a call fails with whatever its body says; undefined where that is to be seen. */
+function whyNotRead(method: ServedMethod | undefined, { announcedBytes }: Exchange, caller: Caller): unknown {
+  try {
+    return method?.beforeBody?.(announcedBytes, caller);
+  } catch (error) {
+    return error;
   }
 }
 

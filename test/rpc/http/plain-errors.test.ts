@@ -161,7 +161,7 @@ test(answers, '[{"jsonrpc":"2.0","id":"a","method":"x"},{"jsonrpc":"2.0","id":nu
 test(answers, "{", { jsonrpc: "2.0", id: null, error: { code: -32700, message: "Parse error" } });
 test(answers, '{"method":"moon","params":[]}', {
   result: 501,
-  response: 'Unknown method "moon".',
+  response: { error: 'This node does not serve the method "moon".', errorCode: "NOT_IMPLEMENTED" },
   require_reply: false,
   extra: null,
 });

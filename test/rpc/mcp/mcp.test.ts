@@ -71,7 +71,10 @@ test("what needs a parameter is a template, and reads as plain HTTP does", async
   const { resourceTemplates } = await client.listResourceTemplates();
   const templates = new Map(resourceTemplates.map(({ name, uriTemplate }) => [name, uriTemplate]));
   t.is(templates.get("storage.getProgram"), "gatehouse://storage/getProgram/{storageAddress}");
-  t.is(templates.get("storage.getFieldItem"), "gatehouse://storage/getFieldItem/{storageAddress}/{field}/{index}");
+  t.is(
+    templates.get("storage.getFieldItem"),
+    "gatehouse://storage/getFieldItem/{storageAddress}/{field}/{index}{?fromEnd,withLength}",
+  );
   t.is(templates.get("storage.searchPrograms"), "gatehouse://storage/searchPrograms/{q}{?exact,limit,offset}");
   t.is(templates.get("chain.getBlock"), "gatehouse://chain/getBlock/{number}");
   t.false(templates.has("info.getInfo") || templates.has("chain.submitTransaction"));
