@@ -66,7 +66,7 @@ async function waitForRest({ network: { nodes }, client }: Stage, withinMs: numb
     );
   };
   // One that joins anew takes as long as the chain is; it may, as long as it goes on.
-  const behind = (): number => Math.min(...seen.map(({ head }) => head.number));
+  const behind = (): number => Math.min(...(seen.length === 0 ? [-1] : seen.map(({ head }) => head.number)));
   if (await holdsWithin(withinMs, look, behind)) {
     return undefined;
   }
