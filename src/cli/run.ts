@@ -5,6 +5,8 @@ import { addBlock } from "./block.js";
 import { addDevnet } from "./devnet.js";
 import { addHealth } from "./health.js";
 import { addIdentity } from "./identity.js";
+import { addInit } from "./init.js";
+import { addJoin } from "./join.js";
 import { addKeygen } from "./keygen.js";
 import { ExitError } from "./output.js";
 import { addPeers } from "./peers.js";
@@ -18,6 +20,8 @@ import { ConfigError } from "../config/config-error.js";
 import { version } from "../base/version.js";
 
 const commands = [
+  addInit,
+  addJoin,
   addStart,
   addDevnet,
   addKeygen,
@@ -62,6 +66,7 @@ function createProgram(): Command {
       `
 Try it:
   gatehouse devnet                  two nodes that know each other, with sample data
+  gatehouse init; gatehouse start   a network of your own, which this node begins
   gatehouse start --help            every option of a node
   gatehouse health                  how a running node is
 

@@ -54,12 +54,14 @@ export const optionsByKey = declareOptions({
   genesisFile: {
     name: "genesis",
     type: path("FILE"),
-    description: "Genesis file (JSON); needed at the first start, must not change afterwards.",
+    description:
+      "Genesis file (JSON); needed at the first start, must not change afterwards. genesis.json of the data directory when not given.",
   },
   peersFile: {
     name: "peers",
     type: path("FILE"),
-    description: "Peers file (JSON); a node that knows no peers is dormant until one is added or shakes hands.",
+    description:
+      "Peers file (JSON); a node that knows no peers is dormant until one is added or shakes hands. peers.json of the data directory when not given.",
   },
   omniUrl: {
     type: webAddress,

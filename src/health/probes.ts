@@ -53,7 +53,9 @@ export function createReadiness({
   return (snapshot) => ({
     stopping: () => (isStopping() ? "the node is shutting down" : undefined),
     boot: () => (snapshot.boot?.complete === true ? undefined : "the node is still booting"),
-    dormant: () => (snapshot.dormant === true ? "the node is dormant: it has no peers" : undefined),
+    // One that is the network by itself takes part in it all the same.
+    dormant: () =>
+      snapshot.dormant === true && snapshot.accepting !== true ? "the node is dormant: it has no peers" : undefined,
     database: () => (snapshot.mempoolSize === undefined ? "the database does not answer" : undefined),
     chain: () => (snapshot.subsystems?.chain?.status === SubsystemStatus.READY ? undefined : "the chain is not ready"),
     main_loop: () => (isMainLoopDead() ? "the main loop is dead" : undefined),

@@ -8,6 +8,7 @@ import { createChainStore } from "../chain/chain-store.js";
 import type { ChainHead, ChainStore } from "../chain/store.js";
 import type { HeldLease } from "../chain/writer-lease-store.js";
 import { readGenesisFile } from "../config/genesis-file.js";
+import { findFile } from "../config/own-files.js";
 import { createNodeAttestation } from "./attestation.js";
 import { BootTable } from "./boot-table.js";
 import { createChainServices } from "./chain-services.js";
@@ -83,7 +84,9 @@ export const bootTable = BootTable.of<BootBeginning>()
     run: async ({ core: { config }, store }) => ({
       genesis: await adoptGenesis(
         store,
-        config.role === "writer" ? await readGenesisFile(config.genesisFile) : undefined,
+        config.role === "writer"
+          ? await readGenesisFile(findFile(config.dataDir, config.genesisFile, "genesis"))
+          : undefined,
       ),
     }),
   })

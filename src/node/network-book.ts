@@ -3,6 +3,7 @@ import { isStrongKey } from "../base/ed25519.js";
 import { hex32 } from "../base/hash.js";
 import { messageOf } from "../base/message-of.js";
 import { StartError } from "../base/start-error.js";
+import { findFile } from "../config/own-files.js";
 import { readPeersFile } from "../config/peers-file.js";
 import type { Database } from "../db/database.js";
 import type { PeerClient } from "../peers/client.js";
@@ -37,7 +38,8 @@ export async function openBook(
   const store = createPeerStore(database);
   const isNobody = config.role === "standby";
   const stored = isNobody ? [] : await store.load();
-  const named = isNobody || config.peersFile === undefined ? [] : await readPeersFile(config.peersFile);
+  const file = isNobody ? undefined : findFile(config.dataDir, config.peersFile, "peers");
+  const named = file === undefined ? [] : await readPeersFile(file);
   const book = createPeerBook({
     ownIdentity,
     // Those of the file are what the file says today.

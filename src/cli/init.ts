@@ -1,0 +1,72 @@
+/** `gatehouse init`: a key, and a genesis with it as the authority, for a node that begins a network. */
+import type { Command } from "commander";
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { sha256 } from "../base/hash.js";
+import { loadOrCreateNodeKey } from "../base/node-key.js";
+import { optionsByKey } from "../config/options.js";
+import { pathOfOwnFile, writeOwnFile } from "../config/own-files.js";
+import { ExitError, print } from "./output.js";
+
+interface Flags {
+  readonly dataDir: string;
+  readonly name: string;
+  readonly json?: boolean;
+}
+
+/** Adds the command. */
+export function addInit(program: Command): void {
+  program
+    .command("init")
+    .description("Begin a network: make a key, and a genesis with it as the authority that makes the blocks.")
+    .option("--data-dir <DIR>", "Data directory of the node.", optionsByKey.dataDir.fallback)
+    .option("--name <NAME>", "Name of the network, for people.", "gatehouse")
+    .option("--json", "Print JSON.")
+    .addHelpText(
+      "after",
+      `
+Writes identity.key, unless there is one, genesis.json, and the word that the network is new, which the first block takes
+back. A node that is started with this data directory takes them without being told. The genesis cannot be changed afterwards:
+its hash names the network.
+
+Examples:
+  gatehouse init --data-dir data/one && gatehouse start --data-dir data/one
+  gatehouse init --name mine --json`,
+    )
+    .action(async ({ name, json, ...flags }: Flags) => {
+      const dataDir = resolve(flags.dataDir);
+      const begun = await beginNetwork(dataDir, name);
+      if (json === true) {
+        print(JSON.stringify(begun));
+        return;
+      }
+      print(
+        `network    ${begun.genesisHash}`,
+        `authority  ${begun.publicKey}`,
+        `written    ${begun.genesis}`,
+        "",
+        `Start it:  gatehouse start --data-dir ${flags.dataDir}`,
+        `Join it:   gatehouse join http://HOST:${optionsByKey.rpcPort.fallback}   (on another machine)`,
+      );
+    });
+}
+
+async function beginNetwork(dataDir: string, name: string) {
+  const genesis = pathOfOwnFile(dataDir, "genesis");
+  if (existsSync(genesis)) {
+    throw new ExitError(
+      `There is a network in ${dataDir} already (${genesis}); name another --data-dir to begin another one.`,
+      1,
+    );
+  }
+  try {
+    const { publicKey } = await loadOrCreateNodeKey(dataDir);
+    const text = `${JSON.stringify({ name, timestamp: Date.now(), authorities: [publicKey] }, null, 2)}\n`;
+    const genesisHash = sha256(text);
+    await writeOwnFile(dataDir, "newNetwork", `${genesisHash}\n`);
+    await writeOwnFile(dataDir, "genesis", text);
+    return { genesisHash, publicKey, genesis };
+  } catch (error) {
+    throw new ExitError(`The network cannot be begun in ${dataDir}: ${(error as Error).message}.`, 1);
+  }
+}

@@ -1,0 +1,60 @@
+/**
+ * Files of the data directory that `gatehouse init` and `gatehouse join` write: what a node is started with where no option
+ * names another file, and the word that its network is new.
+ */
+import { existsSync } from "node:fs";
+import { link, open, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { makePrivateDirectory, privateFileMode } from "../base/private-files.js";
+
+const names = { genesis: "genesis.json", peers: "peers.json", newNetwork: "new-network" } as const;
+
+/** One of them. */
+export type OwnFile = keyof typeof names;
+
+/** Path of one of them. */
+export function pathOfOwnFile(dataDir: string, file: OwnFile): string {
+  return join(dataDir, names[file]);
+}
+
+/** The file that an option names, or that of the data directory; undefined where there is neither. */
+export function findFile(dataDir: string, named: string | undefined, file: "genesis" | "peers"): string | undefined {
+  const own = pathOfOwnFile(dataDir, file);
+  return named ?? (existsSync(own) ? own : undefined);
+}
+
+/**
+ * Writes one of them, whole or not at all.
+ *
+ * @throws the system's error, EEXIST when there is such a file: none is overwritten.
+ */
+export async function writeOwnFile(dataDir: string, file: OwnFile, text: string): Promise<string> {
+  await makePrivateDirectory(dataDir);
+  const path = pathOfOwnFile(dataDir, file);
+  const draft = `${path}.draft`;
+  await rm(draft, { force: true });
+  try {
+    const written = await open(draft, "wx", privateFileMode);
+    try {
+      await written.writeFile(text);
+      await written.sync();
+    } finally {
+      await written.close();
+    }
+    await link(draft, path);
+  } finally {
+    await rm(draft, { force: true });
+  }
+  return path;
+}
+
+/** Whether `gatehouse init` has given the word that the network of this genesis is new. */
+export async function isNewNetwork(dataDir: string, genesisHash: string): Promise<boolean> {
+  const word = await readFile(pathOfOwnFile(dataDir, "newNetwork"), "utf8").catch(() => "");
+  return word.trim() === genesisHash;
+}
+
+/** Takes that word back: there is a block, and whoever loses it must not make another one. */
+export async function forgetNewNetwork(dataDir: string): Promise<void> {
+  await rm(pathOfOwnFile(dataDir, "newNetwork"), { force: true });
+}

@@ -1,0 +1,104 @@
+/** A network that is begun and joined by two commands each, as a newcomer does. */
+import test from "ava";
+import { existsSync } from "node:fs";
+import { readFile, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { sha256 } from "../../src/base/hash.js";
+import { ask, askJson } from "../helpers/plain-client.js";
+import { runCli } from "../helpers/run-cli.js";
+import { noWord, type RunningCli, startNodeProcess } from "../helpers/start-cli.js";
+import { storeProgram } from "../helpers/stored-program.js";
+import { startMember } from "../helpers/start-member.js";
+import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
+import { until } from "../helpers/until.js";
+
+const start = (t: Teardown, dir: string, ...flags: string[]): Promise<RunningCli> =>
+  startNodeProcess(t, dir, [noWord, ...flags]);
+
+const isReady = async ({ port }: RunningCli): Promise<boolean> => (await ask(port, "/readyz")).status === 200;
+
+const blockOf = async ({ port }: RunningCli): Promise<number> =>
+  (await askJson<{ number: number }>(port, "/chain/head")).number;
+
+test("a node that begins a network is ready, and writes; it needs no word from then on", async (t) => {
+  const dir = join(await temporaryDirectory(t), "one");
+  const begun = await runCli(["init", "--data-dir", dir, "--name", "mine"]);
+  t.is(begun.code, 0, begun.stderr);
+  const text = await readFile(join(dir, "genesis.json"), "utf8");
+  const { name, authorities } = JSON.parse(text) as { name: string; authorities: [string] };
+  t.is(name, "mine");
+  t.regex(begun.stdout, new RegExp(`^network +${sha256(text)}\nauthority +${authorities[0]}\n`));
+  for (const file of ["identity.key", "genesis.json", "new-network"]) {
+    t.is((await stat(join(dir, file))).mode & 0o077, 0, file);
+  }
+
+  const first = await start(t, dir);
+  await until(() => isReady(first));
+  t.like(await askJson(first.port, "/health"), { status: "dormant", accepting: true });
+  const url = `http://127.0.0.1:${first.port}`;
+  const key = join(dir, "alice.key");
+  t.is((await runCli(["keygen", "--out", key])).code, 0);
+  const created = await runCli(["storage", "create", "notes", "--node", url, "--key", key, "--data", "{}"]);
+  t.is(created.code, 0, created.stderr);
+  await until(() => !existsSync(join(dir, "new-network")));
+  first.child.kill("SIGKILL");
+  await first.ended;
+
+  const again = await start(t, dir);
+  await until(() => isReady(again));
+  t.is(await blockOf(again), 1);
+  again.child.kill("SIGTERM");
+  await again.ended;
+
+  for (const file of ["gatehouse.sqlite", "gatehouse.sqlite-wal", "gatehouse.sqlite-shm"]) {
+    await rm(join(dir, file), { force: true });
+  }
+  const lost = await start(t, dir);
+  const { text: why } = await ask(lost.port, "/readyz");
+  t.regex(why, /dormant/);
+  t.false(await isReady(lost), "the word that the network is new was taken back by its first block");
+});
+
+test("what is there is never overwritten", async (t) => {
+  const dir = await temporaryDirectory(t);
+  t.is((await runCli(["init", "--data-dir", dir])).code, 0);
+  const before = await readFile(join(dir, "genesis.json"), "utf8");
+  for (const args of [["init"], ["join", "http://127.0.0.1:9", "--yes"]]) {
+    const { code, stderr } = await runCli([...args, "--data-dir", dir]);
+    t.is(code, 1);
+    t.regex(stderr, /There is a network in .* already \(.*genesis\.json\); name another --data-dir/);
+  }
+  t.is(await readFile(join(dir, "genesis.json"), "utf8"), before);
+});
+
+test("a node joins the network that is meant, and no other one", async (t) => {
+  const node = await startMember(t, { "allow-private-peers": true });
+  await storeProgram(t, node, "notes", "{}");
+  const { genesisHash } = await askJson<{ genesisHash: string }>(node.port, "/chain/head");
+  const dir = join(await temporaryDirectory(t), "two");
+  const joinBy = (...flags: string[]) => runCli(["join", node.rpcUrl, "--data-dir", dir, ...flags]);
+
+  const unasked = await joinBy();
+  t.is(unasked.code, 2);
+  t.true(unasked.stderr.includes(`by --genesis-hash ${genesisHash}, or by --yes`), unasked.stderr);
+  const other = await joinBy("--genesis-hash", `0x${"1".repeat(64)}`);
+  t.is(other.code, 1);
+  t.regex(other.stderr, /and not the one that --genesis-hash names/);
+  t.is((await joinBy("--genesis-hash", "0x12")).code, 2);
+  t.false(existsSync(dir), "nothing was written");
+
+  const joined = await joinBy("--genesis-hash", genesisHash, "--json");
+  t.is(joined.code, 0, joined.stderr);
+  t.like(JSON.parse(joined.stdout), { genesisHash });
+  t.is(sha256(await readFile(join(dir, "genesis.json"), "utf8")), genesisHash);
+  const follower = await start(t, dir, "--allow-private-peers", "--loop-interval", "0.2");
+  await until(() => isReady(follower));
+  t.is(await blockOf(follower), 1);
+});
+
+test("where nobody answers, or no network is there, that is said", async (t) => {
+  const dir = await temporaryDirectory(t);
+  const nobody = await runCli(["join", "http://127.0.0.1:9", "--data-dir", dir, "--yes"]);
+  t.is(nobody.code, 3);
+  t.regex(nobody.stderr, /No node answers at http:\/\/127\.0\.0\.1:9/);
+});
