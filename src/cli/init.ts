@@ -25,12 +25,14 @@ export function addInit(program: Command): void {
     .addHelpText(
       "after",
       `
-Writes identity.key, unless there is one, genesis.json, and the word that the network is new, which the first block takes
-back. A node that is started with this data directory takes them without being told. The genesis cannot be changed afterwards:
-its hash names the network.
+Writes identity.key, unless there is one, genesis.json, and the word that the
+network is new, which the first block takes back. A node that is started with
+this data directory takes them without being told. The genesis cannot be
+changed afterwards: its hash names the network.
 
 Examples:
-  gatehouse init --data-dir data/one && gatehouse start --data-dir data/one
+  gatehouse init --data-dir data/one
+  gatehouse start --data-dir data/one
   gatehouse init --name mine --json`,
     )
     .action(async ({ name, json, ...flags }: Flags) => {

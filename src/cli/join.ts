@@ -40,12 +40,15 @@ export function addJoin(program: Command): void {
     .addHelpText(
       "after",
       `
-The hash of the genesis names the network, and is pinned: whoever gives you another genesis gives you another network. Compare
-it with what its operator tells you by another way. Writes identity.key, unless there is one, genesis.json and peers.json; a
-node that is started with this data directory takes them without being told.
+The hash of the genesis names the network, and is pinned: whoever gives you
+another genesis gives you another network. Compare it with what its operator
+tells you by another way. Writes identity.key, unless there is one, genesis.json
+and peers.json; a node that is started with this data directory takes them
+without being told.
 
 Examples:
-  gatehouse join https://node.example.org --data-dir data/two && gatehouse start --data-dir data/two
+  gatehouse join https://node.example.org --data-dir data/two
+  gatehouse start --data-dir data/two
   gatehouse join http://10.0.0.1:53550 --genesis-hash 0x… --json`,
     )
     .action(async (url: string, flags: Flags) => {

@@ -66,7 +66,7 @@ function createProgram(): Command {
       `
 Try it:
   gatehouse devnet                  two nodes that know each other, with sample data
-  gatehouse init; gatehouse start   a network of your own, which this node begins
+  gatehouse init; gatehouse start   a network of your own
   gatehouse start --help            every option of a node
   gatehouse health                  how a running node is
 
