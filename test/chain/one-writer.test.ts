@@ -136,7 +136,8 @@ for (const engine of engines.names) {
       const dir = await authorityDirectory(t, authority);
       const flags = { database: await engines.createUrl(t, engine), recover: false };
       await (await startTestNode(t, { ...flags, genesis: "genesis.json" }, dir)).stop();
-      const strange = await authorityDirectory(t, stranger);
+      const strange = await temporaryDirectory(t);
+      await writeKey(join(strange, "identity.key"), stranger);
       await t.throwsAsync(startTestNode(t, flags, strange), {
         instanceOf: StartError,
         message: `The database belongs to the node ${authority.publicKey}; this key is ${stranger.publicKey}. Restore the key from the backup, or start with --recover to take it over.`,
