@@ -1,7 +1,7 @@
 /** The databases of the nodes: files of SQLite, or servers of PostgreSQL that can be killed. */
 import { join } from "node:path";
 import { type PostgresPair, startPostgresPair } from "../../test/helpers/postgres-pair.js";
-import { startPostgres } from "../../test/helpers/postgres-server.js";
+import { type EndedServer, startPostgres } from "../../test/helpers/postgres-server.js";
 import type { Teardown } from "../../test/helpers/teardown.js";
 import type { CampaignEngine } from "../settings.js";
 import { removeSqlite } from "./sqlite-files.js";
@@ -19,13 +19,6 @@ export interface Databases {
   readonly servers: readonly EndedServer[];
   /** The authority's primary and its standby, with PostgreSQL. */
   readonly pair?: PostgresPair;
-}
-
-/** A server that can be ended, and started again with what it had. */
-export interface EndedServer {
-  start(): Promise<void>;
-  stop(): Promise<void>;
-  crash(signal: "SIGQUIT" | "SIGKILL"): Promise<void>;
 }
 
 /** Files below a directory. */

@@ -1,10 +1,10 @@
 /** The node's identity: an Ed25519 key in the data directory, made at the first start. */
-import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { existsSync } from "node:fs";
-import { link, open, readFile, rm, stat } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
 import { createCertificate, type TlsCredentials } from "./certificate.js";
-import { makePrivateDirectory, privateFileMode } from "./private-files.js";
+import { writeNewFile } from "./private-files.js";
 
 export interface NodeKey {
   /** 0x and 64 lower-case hex digits. */
@@ -45,24 +45,8 @@ export async function loadOrCreateNodeKey(dataDir: string): Promise<NodeKey> {
  * @throws the system's error, EEXIST when there is such a file: a key is never overwritten.
  */
 export async function createNodeKey(path: string): Promise<NodeKey> {
-  const directory = dirname(path);
-  await makePrivateDirectory(directory);
-  // Written whole under another name first, so that nobody ever reads half a key.
-  const draft = join(directory, `.${randomBytes(8).toString("hex")}.key`);
   const { privateKey } = generateKeyPairSync("ed25519");
-  try {
-    const file = await open(draft, "wx", privateFileMode);
-    try {
-      await file.chmod(privateFileMode);
-      await file.writeFile(privateKey.export({ type: "pkcs8", format: "pem" }));
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await link(draft, path);
-  } finally {
-    await rm(draft, { force: true });
-  }
+  await writeNewFile(path, privateKey.export({ type: "pkcs8", format: "pem" }));
   return toNodeKey(privateKey);
 }
 

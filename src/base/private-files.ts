@@ -1,5 +1,7 @@
 /** Files and directories that only their owner may open, whatever the umask is and whatever there was before. */
-import { chmod, mkdir, open, stat } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { chmod, link, mkdir, open, rm, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { isMainThread } from "node:worker_threads";
 
 /** Mode of a file that only its owner may read and write. */
@@ -40,6 +42,31 @@ export async function claimDirectory(path: string): Promise<boolean> {
     );
   }
   return true;
+}
+
+/**
+ * Writes a new file in a directory that is made where there is none: whole or not at all, under another name first, so that
+ * nobody ever reads half of it.
+ *
+ * @throws the system's error, EEXIST when there is such a file: none is overwritten.
+ */
+export async function writeNewFile(path: string, content: string | Uint8Array): Promise<void> {
+  const directory = dirname(path);
+  await makePrivateDirectory(directory);
+  const draft = join(directory, `.${randomBytes(8).toString("hex")}.draft`);
+  try {
+    const file = await open(draft, "wx", privateFileMode);
+    try {
+      await file.chmod(privateFileMode);
+      await file.writeFile(content);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await link(draft, path);
+  } finally {
+    await rm(draft, { force: true });
+  }
 }
 
 /** Makes an empty file where there is none; one that is there is closed to others, where it may be. */

@@ -3,9 +3,9 @@
  * names another file, and the word that its network is new.
  */
 import { existsSync } from "node:fs";
-import { link, open, readFile, rm } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { makePrivateDirectory, privateFileMode } from "../base/private-files.js";
+import { writeNewFile } from "../base/private-files.js";
 
 const names = { genesis: "genesis.json", peers: "peers.json", newNetwork: "new-network" } as const;
 
@@ -24,27 +24,14 @@ export function findFile(dataDir: string, named: string | undefined, file: "gene
 }
 
 /**
- * Writes one of them, whole or not at all.
+ * Writes one of them.
  *
+ * @returns its path.
  * @throws the system's error, EEXIST when there is such a file: none is overwritten.
  */
 export async function writeOwnFile(dataDir: string, file: OwnFile, text: string): Promise<string> {
-  await makePrivateDirectory(dataDir);
   const path = pathOfOwnFile(dataDir, file);
-  const draft = `${path}.draft`;
-  await rm(draft, { force: true });
-  try {
-    const written = await open(draft, "wx", privateFileMode);
-    try {
-      await written.writeFile(text);
-      await written.sync();
-    } finally {
-      await written.close();
-    }
-    await link(draft, path);
-  } finally {
-    await rm(draft, { force: true });
-  }
+  await writeNewFile(path, text);
   return path;
 }
 

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { freePort } from "./free-port.js";
+import type { EndedServer } from "./postgres-server.js";
 
 /** How the primary goes: by its operator, by itself at once, or its machine. */
 export type End = "stopped" | "aborted" | "killed";
@@ -18,12 +19,8 @@ export interface PostgresPair {
   /** Whichever is the primary. */
   primaryUrl(): string;
   standbyUrl(): string;
-  /** Ends the primary, whichever it is by then, and starts it again as what it was. */
-  readonly primary: {
-    start(): Promise<void>;
-    stop(): Promise<void>;
-    crash(signal: "SIGQUIT" | "SIGKILL"): Promise<void>;
-  };
+  /** Whichever is the primary by then, which is started again as what it was. */
+  readonly primary: EndedServer;
   /**
    * Ends the primary, has the standby take its place, and brings the old one back as the standby of the new one. Resolves
    * when that is so.

@@ -6,18 +6,22 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "./free-port.js";
 
+/** A server that can be ended, and started again with what it had. */
+export interface EndedServer {
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  /** Ends it without a shutdown: by its own way for that, or by SIGKILL. */
+  crash(signal: "SIGQUIT" | "SIGKILL"): Promise<void>;
+}
+
 /** A server of one test file, or of one measurement. */
-export interface PostgresServer {
+export interface PostgresServer extends EndedServer {
   /** URL of a new, empty database. Making one takes the server a quarter of a second. */
   createDatabase(): Promise<string>;
   /** URL of a new, empty schema, in one database with the others: for those who only see their tables. */
   createSchema(): Promise<string>;
   /** Takes all away that is in a database, which nobody must be using. */
   emptyDatabase(url: string): Promise<void>;
-  start(): Promise<void>;
-  stop(): Promise<void>;
-  /** Ends it without a shutdown: by its own way for that, or by SIGKILL. */
-  crash(signal: "SIGQUIT" | "SIGKILL"): Promise<void>;
   /** Stops it and removes its files. */
   remove(): Promise<void>;
 }

@@ -91,9 +91,10 @@ export function serve(
 }
 
 /** What a call fails with whatever its body says; undefined where that is to be seen. */
-function whyNotRead(method: ServedMethod | undefined, { announcedBytes }: Exchange, caller: Caller): unknown {
+function whyNotRead(method: ServedMethod | undefined, exchange: Exchange, caller: Caller): unknown {
   try {
-    return method?.beforeBody?.(announcedBytes, caller);
+    // Most rpcs do not ask: their headers are not looked at for it.
+    return method?.beforeBody?.(exchange.announcedBytes, caller);
   } catch (error) {
     return error;
   }
