@@ -1,0 +1,50 @@
+/** What a read of a program needs to find, and how it is refused where it does not. */
+import { Failure } from "../rpc/errors.js";
+import type { Call } from "../rpc/service.js";
+import { canRead } from "./access.js";
+import type { Field, ProgramRecord } from "./programs.js";
+
+/** A field that was asked for. Throws Failure FIELD_NOT_FOUND. */
+export function needField<T extends Field>(field: T | undefined, name: string): T {
+  if (field === undefined) {
+    throw new Failure("FIELD_NOT_FOUND", `The program has no field ${JSON.stringify(name.slice(0, 100))}.`);
+  }
+  return field;
+}
+
+const notForYou = "This storage program is not readable for this identity.";
+const howToSign =
+  "This storage program is not readable for anonymous callers. An identity must be signed: send the headers identity, " +
+  "timestamp (ms), network (the genesis hash) and signature, which is Ed25519 over the lower-case hex SHA-256 of " +
+  "gatehouse-identity:<network>:<identity>:<timestamp>.";
+
+/** What was found, where the caller may read it. Throws Failure NOT_FOUND, PERMISSION_DENIED. */
+export function needReadable<T extends { readonly record: ProgramRecord }>(found: T | undefined, { caller }: Call): T {
+  if (found === undefined) {
+    throw new Failure("NOT_FOUND", "There is no storage program at this address.");
+  }
+  if (!canRead(found.record.access, caller.identity)) {
+    throw new Failure("PERMISSION_DENIED", caller.identity === undefined ? howToSign : notForYou);
+  }
+  return found;
+}
+
+/** Throws Failure INVALID_FIELD_TYPE for a program that is no object. */
+export function needObject({ type }: ProgramRecord): void {
+  if (type !== "object") {
+    throw new Failure(
+      "INVALID_FIELD_TYPE",
+      `The program has no fields: its data is ${descriptions[type]}, not an object.`,
+    );
+  }
+}
+
+const descriptions = {
+  object: "an object",
+  array: "an array",
+  string: "a string",
+  number: "a number",
+  boolean: "a boolean",
+  null: "empty",
+  binary: "binary",
+} as const;
