@@ -1,4 +1,7 @@
-/** What of the documents is generated: one row for each part of a page or whole file. `npm run docs` writes them. */
+/**
+ * What of the documents and of the test vectors is generated: one row for each part of a page or whole file. `npm run
+ * docs` writes them.
+ */
 import { readFile } from "node:fs/promises";
 import { format, resolveConfig } from "prettier";
 import { bootRows } from "./boot-table.js";
@@ -6,6 +9,10 @@ import { configSchema } from "./config-schema.js";
 import { optionsTable } from "./options-table.js";
 import { metricsTable } from "./metrics-table.js";
 import { reasonsTable } from "./reasons-table.js";
+import { addressVectors } from "./vectors/addresses.js";
+import { identityVectors } from "./vectors/identities.js";
+import { keyVectors } from "./vectors/keys.js";
+import { transactionVectors } from "./vectors/transactions.js";
 
 interface Generated {
   /** From the repository's root. */
@@ -21,6 +28,10 @@ const generated: readonly Generated[] = [
   { path: "docs/config.schema.json", text: configSchema },
   { path: "docs/errors.md", part: "reasons", text: reasonsTable },
   { path: "docs/metrics.md", part: "metrics", text: metricsTable },
+  { path: "examples/vectors/keys.json", text: keyVectors },
+  { path: "examples/vectors/addresses.json", text: addressVectors },
+  { path: "examples/vectors/identities.json", text: identityVectors },
+  { path: "examples/vectors/transactions.json", text: transactionVectors },
 ];
 
 /** The files that hold what is generated, by path, as they should be. */
