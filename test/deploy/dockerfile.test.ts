@@ -7,7 +7,7 @@ import { cp, mkdir, readFile, symlink } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { makeCertificate } from "../helpers/certificate.js";
-import { configOf, defaults } from "../helpers/deployment.js";
+import { configOf, defaults, linkProductionPackages } from "../helpers/deployment.js";
 import { run } from "../helpers/programs.js";
 import { cleanEnvironment } from "../helpers/run-cli.js";
 import { startTestNode } from "../helpers/start-node.js";
@@ -103,20 +103,6 @@ test("both stages have one Node.js, which the package supports, and nothing runs
   t.regex(engines.node, new RegExp(`\\^${major}\\b`));
   t.regex(textsOf(runtime, "USER").at(-1)!, /^[1-9]\d*:[1-9]\d*$/);
 });
-
-/** Links the packages that `npm prune --omit=dev` leaves. */
-async function linkProductionPackages(to: string): Promise<void> {
-  interface Lock {
-    packages: Record<string, { dev?: boolean }>;
-  }
-  const { packages } = JSON.parse(await readFile("package-lock.json", "utf8")) as Lock;
-  for (const [path, { dev }] of Object.entries(packages)) {
-    if (/^node_modules\/(@[^/]+\/)?[^/]+$/.test(path) && dev !== true && existsSync(path)) {
-      await mkdir(join(to, dirname(path)), { recursive: true });
-      await symlink(resolve(path), join(to, path));
-    }
-  }
-}
 
 async function startImage(t: Teardown, app: string, data: string): Promise<{ child: ChildProcess; port: string }> {
   const [program, ...args] = entrypoint;

@@ -1,23 +1,37 @@
 /** The alerts and the dashboard name metrics that a node really has, and are what their tools take. */
 import test from "ava";
 import { execFileSync, spawnSync } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import { parse } from "yaml";
 import { nodeMetrics } from "../../src/metrics/table.js";
 import { catalogue } from "../../src/rpc/errors.js";
-import { startMember } from "../helpers/start-member.js";
+import { alertExamples, unitTestsOf } from "../helpers/alert-examples.js";
+import { testKey } from "../helpers/keys.js";
+import { authorityDirectory, startMember } from "../helpers/start-member.js";
 import { ask, askJson } from "../helpers/plain-client.js";
+import { type PostgresServer, startPostgres } from "../helpers/postgres-server.js";
+import { startPrometheus } from "../helpers/prometheus-server.js";
 import { parseMetrics } from "../helpers/prometheus.js";
-import type { Teardown } from "../helpers/teardown.js";
+import { startNodeProcess } from "../helpers/start-cli.js";
+import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
+import { until } from "../helpers/until.js";
 import { testUnless, whyNot } from "../helpers/when.js";
+
+// Before the first test is declared.
+const noPrometheus = whyNot("prometheus", "--version");
+const postgres = noPrometheus ?? (await startPostgres());
+const testPrometheus = testUnless(typeof postgres === "string" ? postgres : undefined);
+testPrometheus.after(() => (postgres as PostgresServer).remove());
 
 const alertsFile = "deploy/prometheus/alerts.yml";
 
 interface Rule {
   readonly alert: string;
   readonly expr: string;
+  readonly for?: string;
   readonly labels: { readonly severity: string };
-  readonly annotations: { readonly summary: string };
+  readonly annotations: { readonly summary: string; readonly description: string; readonly runbook: string };
 }
 
 async function alerts(): Promise<Rule[]> {
@@ -37,11 +51,15 @@ interface Dashboard {
 const dashboard = async (): Promise<Dashboard> =>
   JSON.parse(await readFile("deploy/grafana/gatehouse.json", "utf8")) as Dashboard;
 
+async function metricsPortOf({ port }: { readonly port: number }): Promise<number> {
+  const { ports } = await askJson<{ ports: { metrics: { actual: number } } }>(port, "/health");
+  return ports.metrics.actual;
+}
+
 /** Names of the metrics that a node has, those of histograms with their endings. */
 async function namesOf(t: Teardown): Promise<Set<string>> {
   const node = await startMember(t, { "metrics-enabled": true, "metrics-port": "0" });
-  const { ports } = await askJson<{ ports: { metrics: { actual: number } } }>(node.port, "/health");
-  const { names } = parseMetrics((await ask(ports.metrics.actual, "/metrics")).text);
+  const { names } = parseMetrics((await ask(await metricsPortOf(node), "/metrics")).text);
   return new Set(names.flatMap((name) => [name, `${name}_bucket`, `${name}_count`, `${name}_sum`]));
 }
 
@@ -60,7 +78,7 @@ test("every metric of the alerts and the dashboard is one that a node has", asyn
   t.true(exprs.length > 25);
   for (const expr of exprs) {
     const used = named(expr);
-    t.true(used.length > 0 || expr.startsWith("up{"), expr);
+    t.true(used.length > 0 || /\bup\{/.test(expr), expr);
     t.deepEqual(
       used.filter((name) => !names.has(name)),
       [],
@@ -86,12 +104,13 @@ test("they select by labels that the metric has, and by outcomes of the contract
   t.true(selected > 20, String(selected));
 });
 
-test("alerts have a severity and a sentence; panels have a place of their own", async (t) => {
+test("alerts have a severity and say what is and what to do; panels have a place of their own", async (t) => {
   const rules = await alerts();
   t.is(new Set(rules.map(({ alert }) => alert)).size, rules.length);
   for (const { alert, labels, annotations } of rules) {
     t.true(["critical", "warning", "info"].includes(labels.severity), alert);
     t.regex(annotations.summary, /\.$/, alert);
+    t.regex(annotations.description, /\.$/, alert);
   }
   const { panels } = await dashboard();
   t.is(new Set(panels.map(({ id }) => id)).size, panels.length);
@@ -108,17 +127,27 @@ test("alerts have a severity and a sentence; panels have a place of their own", 
   }
 });
 
-const testPrometheus = testUnless(whyNot("promtool", "--version"));
+const testPromtool = testUnless(whyNot("promtool", "--version"));
 
-testPrometheus("Prometheus itself takes the alerts", (t) => {
+testPromtool("Prometheus itself takes the alerts", (t) => {
   const output = execFileSync("promtool", ["check", "rules", alertsFile], { encoding: "utf8" });
   t.regex(output, /SUCCESS: \d+ rules found/);
 });
 
-testPrometheus("Prometheus itself takes the metrics", async (t) => {
+testPromtool("each alert is told of what it is for, as soon as it is to be, and of nothing else", async (t) => {
+  const rules = await alerts();
+  t.deepEqual(Object.keys(alertExamples).sort(), rules.map(({ alert }) => alert).sort());
+  const dir = await temporaryDirectory(t);
+  const file = join(dir, "alerts-test.yml");
+  const tests = rules.flatMap((rule) => unitTestsOf(rule, alertExamples[rule.alert]!));
+  await writeFile(file, JSON.stringify({ rule_files: [resolve(alertsFile)], evaluation_interval: "30s", tests }));
+  const { status, stdout, stderr } = spawnSync("promtool", ["test", "rules", file], { encoding: "utf8" });
+  t.is(status, 0, stdout + stderr);
+});
+
+testPromtool("Prometheus itself takes the metrics", async (t) => {
   const node = await startMember(t, { "metrics-enabled": true, "metrics-port": "0" });
-  const { ports } = await askJson<{ ports: { metrics: { actual: number } } }>(node.port, "/health");
-  const { text } = await ask(ports.metrics.actual, "/metrics");
+  const { text } = await ask(await metricsPortOf(node), "/metrics");
   const { status, stderr } = spawnSync("promtool", ["check", "metrics"], { input: text, encoding: "utf8" });
   // 3: it has advice. What it says of the library's own metrics is not ours to change.
   t.true(status === 0 || status === 3, stderr);
@@ -127,3 +156,28 @@ testPrometheus("Prometheus itself takes the metrics", async (t) => {
     [],
   );
 });
+
+testPrometheus(
+  "a real Prometheus says failing, not down, while the database is away; and down when the node is",
+  async (t) => {
+    const server = postgres as PostgresServer;
+    const dir = await authorityDirectory(t, testKey(1));
+    const node = await startNodeProcess(t, dir, [
+      ...["--genesis", join(dir, "genesis.json"), "--database", await server.createDatabase()],
+      ...["--metrics-enabled", "--metrics-port", "0"],
+    ]);
+    const prometheus = await startPrometheus(t, await metricsPortOf(node));
+    await until(async () => (await prometheus.query("up")) === "1");
+    t.is(await prometheus.query("gatehouse_accepting"), "1");
+    t.deepEqual(await prometheus.firing(), []);
+
+    await server.stop();
+    await until(async () => (await prometheus.firing()).includes("GatehouseFailing"));
+    t.deepEqual(await prometheus.firing(), ["GatehouseFailing"]);
+
+    node.child.kill("SIGKILL");
+    await until(async () => (await prometheus.firing()).includes("GatehouseDown"));
+    await until(async () => !(await prometheus.firing()).includes("GatehouseFailing"));
+    t.deepEqual(await prometheus.firing(), ["GatehouseDown"]);
+  },
+);

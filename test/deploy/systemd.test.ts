@@ -1,8 +1,8 @@
 /** The unit, against the options and by systemd's own eyes. */
 import test from "ava";
 import { existsSync } from "node:fs";
-import { cp, readFile, symlink, writeFile } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { configOf, defaults } from "../helpers/deployment.js";
 import { ask } from "../helpers/plain-client.js";
 import { run } from "../helpers/programs.js";
@@ -46,21 +46,6 @@ testUnless(existsSync(reload.split(" ")[0]!) ? undefined : "there is no kill")(
     t.is((await ask(node.port, "/version")).status, 200);
   },
 );
-
-test("what deploy/README.md copies is all that a node needs", async (t) => {
-  const root = await temporaryDirectory(t);
-  const [, names = ""] = /^.*\bcp -r (.+) \/opt\/gatehouse\/$/m.exec(await readFile("deploy/README.md", "utf8")) ?? [];
-  for (const name of names.split(" ")) {
-    await (name === "node_modules"
-      ? symlink(resolve(name), join(root, name))
-      : cp(name, join(root, name), { recursive: true }));
-  }
-  const script = join(root, "dist/src/main.js");
-  const node = await startNodeProcess(t, join(root, "data"), [], [], script);
-  for (const path of ["/version", "/status", "/docs", "/openapi.json"]) {
-    t.is((await ask(node.port, path)).status, 200, path);
-  }
-});
 
 /** A copy whose program is there, as systemd wants it. */
 async function installUnit(t: Teardown, unit: string): Promise<string> {

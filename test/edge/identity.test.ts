@@ -122,6 +122,20 @@ const cases: readonly (readonly [
   ["six minutes ahead", () => owner.headers({ timestamp: Date.now() + 360_000 }), 401, "INVALID_SIGNATURE"],
   ["a timestamp that is none", () => owner.headers({ timestamp: "now" }), 401, "INVALID_SIGNATURE"],
   ["a timestamp in other digits", () => owner.headers({ timestamp: "1e13" }), 401, "INVALID_SIGNATURE"],
+  ["a key that signs itself, for all time", () => owner.timelessHeaders(), 403, "PERMISSION_DENIED"],
+  [
+    "a key that another one signs, for all time",
+    () => ({ ...owner.timelessHeaders(), signature: friend.timelessHeaders().signature }),
+    401,
+    "INVALID_SIGNATURE",
+  ],
+  [
+    "a key that signs itself, at a time",
+    () => ({ ...owner.timelessHeaders(), timestamp: String(Date.now()) }),
+    401,
+    "INVALID_SIGNATURE",
+  ],
+  ["a key that signs itself, for a network", () => ({ ...owner.timelessHeaders(), network }), 401, "INVALID_SIGNATURE"],
   ["no timestamp", () => ({ ...owner.headers(), timestamp: "" }), 401, "INVALID_SIGNATURE"],
   [
     "a signature of another timestamp",

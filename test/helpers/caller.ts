@@ -20,6 +20,8 @@ export interface TestCaller {
     /** Hash of a genesis; the form without a network when left out. */
     readonly network?: string | undefined;
   }): IdentityHeaders;
+  /** What existing clients send with each call: the key signs its own digits, and no time. */
+  timelessHeaders(): { readonly identity: string; readonly signature: string };
 }
 
 /** A caller with a new key. */
@@ -41,5 +43,9 @@ export function callerOf({ publicKey, sign }: Pick<TestKey, "publicKey" | "sign"
       const signature = `0x${sign(Buffer.from(digest)).toString("hex")}`;
       return { identity, timestamp: String(timestamp), signature, ...(network !== undefined && { network }) };
     },
+    timelessHeaders: () => ({
+      identity: `ed25519:${publicKey}`,
+      signature: `0x${sign(Buffer.from(publicKey)).toString("hex")}`,
+    }),
   };
 }

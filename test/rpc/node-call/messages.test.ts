@@ -117,6 +117,37 @@ test("fields are counted; lists are bare, and read their options", async (t) => 
   t.like(await call("searchStoragePrograms", { query: "sett", options: { limit: 0 } }), { result: 400 });
 });
 
+test("every form of a request, and every set of headers, that existing clients send", async (t) => {
+  const { node, address } = await start(t);
+  const data = { storageAddress: address, field: "theme", requesterAddress: alice.publicKey };
+  const [message, type] = ["getStorageProgramValue", "nodeCall"];
+  const bodies = [
+    { message, data, muid: "storage-1795349970736" },
+    { type, message, sender: null, receiver: null, timestamp: null, data, extra: "" },
+    { message, data },
+  ].map((param) => ({ method: "nodeCall", params: [param] }));
+  const sets: Record<string, string>[] = [
+    {},
+    { identity: "ed25519:", signature: "" },
+    { identity: "", signature: "" },
+    { ...callerOf(alice).timelessHeaders() },
+    { ...callerOf(bob).headers() },
+  ];
+  for (const headers of sets) {
+    const post = async (body: object): Promise<unknown> => {
+      const all = { "Content-Type": "application/json", Accept: "application/json, text/plain, */*", ...headers };
+      return JSON.parse((await ask(node.port, "/", { method: "POST", body: JSON.stringify(body), headers: all })).text);
+    };
+    const what = JSON.stringify(headers);
+    for (const body of bodies) {
+      t.like(await post(body), { result: 200, response: { field: "theme", value: "dark" } }, what);
+    }
+    t.like(await post({ method: "ping", params: [] }), { result: 200, response: "pong" }, what);
+    t.like(await post({ method: "gcr_routine", params: [{}] }), { result: 501 }, what);
+    t.is((await ask(node.port, `/storage-program/${address}/field/theme`, { headers })).status, 200, what);
+  }
+});
+
 test("what is not served says so, in a form that nobody takes for data", async (t) => {
   const { call } = await start(t);
   for (const message of ["getAddressInfo", "nodeCall", "__proto__", "constructor", "x".repeat(200)]) {

@@ -1,0 +1,123 @@
+/** The package that `npm pack` makes: installed as deploy/README.md says, and into an empty folder as by a stranger. */
+import test from "ava";
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { linkProductionPackages } from "../helpers/deployment.js";
+import { ask, askJson } from "../helpers/plain-client.js";
+import { run } from "../helpers/programs.js";
+import { cleanEnvironment, runCli } from "../helpers/run-cli.js";
+import { noWord, startNodeProcess } from "../helpers/start-cli.js";
+import { fileTeardown, temporaryDirectory } from "../helpers/teardown.js";
+import { until } from "../helpers/until.js";
+import { testUnless } from "../helpers/when.js";
+
+const { version } = JSON.parse(await readFile("package.json", "utf8")) as { version: string };
+const work = await mkdtemp(join(tmpdir(), "gatehouse-test-"));
+const readme = await readFile("deploy/README.md", "utf8");
+
+/** Why the registry cannot be asked, in the words of npm. */
+const unreachable = /E(?:NOTFOUND|AI_AGAIN|CONNREFUSED|CONNRESET|TIMEDOUT|HOSTUNREACH|NETUNREACH)\b|ERR_SOCKET_TIMEOUT/;
+
+const binding = "node_modules/sqlite3/build/Release/node_sqlite3.node";
+
+/** Installs the package into an empty folder; or says why that cannot be tried here. */
+async function install(): Promise<{ dir: string } | string> {
+  const dir = join(work, "empty");
+  await mkdir(dir);
+  const flags = ["--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund"];
+  try {
+    await run("npm", ["install", ...flags, tarball], { cwd: dir });
+  } catch (error) {
+    const [code] = unreachable.exec((error as { stderr: string }).stderr) ?? [];
+    if (code === undefined) {
+      throw error;
+    }
+    return `the package registry cannot be reached: ${code}`;
+  }
+  // The one script that a stranger's npm runs compiles SQLite for two minutes; what it makes lies in this tree.
+  await cp(binding, join(dir, binding));
+  return { dir };
+}
+const tarball = join(work, `gatehouse-${version}.tgz`);
+// What the build makes is there already.
+await run("npm", ["pack", "--ignore-scripts", "--silent", resolve(".")], { cwd: work });
+const installed = await install();
+// Nothing is declared before the last of what is waited for.
+fileTeardown().teardown(() => rm(work, { recursive: true, force: true }));
+const testInstalled = testUnless(typeof installed === "string" ? installed : undefined);
+
+/** What the directories of a machine are to the commands, below another root; programs that would change it are replaced. */
+async function followReadme(url: string): Promise<string> {
+  const [, script = ""] = /package\.test\.ts follows it[^]*?```sh\n([^]*?)```/.exec(readme) ?? [];
+  const root = join(work, "root");
+  const [clone, programs] = [join(root, "clone"), join(root, "programs")];
+  await mkdir(programs, { recursive: true });
+  await linkProductionPackages(clone);
+  await symlink(resolve("deploy"), join(clone, "deploy"));
+  const replaced = {
+    npm: `case "$1" in ci|prune) ;; pack) cp ${tarball} . ;; *) exit 64 ;; esac`,
+    systemctl: `echo "$@" >> ${root}/systemctl`,
+    // The node of the unit is the test's to start.
+    curl: ":",
+  };
+  for (const [program, text] of Object.entries(replaced)) {
+    await writeFile(join(programs, program), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+  }
+  const own = script
+    .replaceAll(/ \/(opt|etc|var)\b/g, ` ${root}/$1`)
+    .replaceAll("http://node.example.org:53550", `${url} --yes`);
+  const path = [programs, dirname(process.execPath), process.env["PATH"]].join(":");
+  await run("sh", ["-euc", own], { cwd: clone, env: cleanEnvironment({ PATH: path }) as NodeJS.ProcessEnv });
+  return root;
+}
+
+test("what deploy/README.md installs for systemd is all that a node needs, which joins the network that it names", async (t) => {
+  const dir = await temporaryDirectory(t);
+  t.is((await runCli(["init", "--data-dir", dir])).code, 0);
+  const one = await startNodeProcess(t, dir, [noWord, "--allow-private-peers"]);
+
+  const root = await followReadme(one.ready.rpc);
+  const unit = await readFile(join(root, "etc/systemd/system/gatehouse.service"), "utf8");
+  t.is(unit, await readFile("deploy/systemd/gatehouse.service", "utf8"));
+  t.is(await readFile(join(root, "systemctl"), "utf8"), "daemon-reload\nenable --now gatehouse\n");
+  const [, script = ""] = /^ExecStart=\S+ (\S+) start$/m.exec(unit) ?? [];
+  const [, data = ""] = /^Environment=GATEHOUSE_DATA_DIR=(.*)$/m.exec(unit) ?? [];
+  const flags = [noWord, "--allow-private-peers"];
+  const two = await startNodeProcess(t, join(root, data), flags, [], join(root, script));
+  await until(async () => (await ask(two.port, "/readyz?verbose")).status === 200);
+  for (const path of ["/version", "/status", "/docs", "/openapi.json"]) {
+    t.is((await ask(two.port, path)).status, 200, path);
+  }
+  const heads = await Promise.all([one, two].map(({ port }) => askJson(port, "/chain/head")));
+  t.is(heads[1]!["genesisHash"], heads[0]!["genesisHash"]);
+});
+
+testInstalled("a stranger installs the package into an empty folder, and begins a network with it", async (t) => {
+  const { dir } = installed as { dir: string };
+  const bin = join(dir, "node_modules/.bin/gatehouse");
+  const gatehouse = async (...args: readonly string[]) =>
+    (await run(bin, args, { cwd: dir, env: cleanEnvironment() as NodeJS.ProcessEnv })).stdout;
+  t.is(await gatehouse("--version"), `${version}\n`);
+  t.regex(await gatehouse("init", "--data-dir", "mine"), /^network {4}0x[0-9a-f]{64}$/m);
+  const node = await startNodeProcess(t, join(dir, "mine"), [noWord], [], bin);
+  t.is((await ask(node.port, "/readyz")).text, '{"status":"ok","checks":[]}');
+  t.is((await ask(node.port, "/version")).text, JSON.stringify(version));
+  for (const path of ["/status", "/docs", "/openapi.json"]) {
+    t.is((await ask(node.port, path)).status, 200, path);
+  }
+
+  // What the package exports, by the names under which it does.
+  await writeFile(
+    join(dir, "application.mjs"),
+    `import { startGatehouse } from "gatehouse/express";
+     import { connectGatehouse } from "gatehouse/client";
+     const settings = { "data-dir": "another", "rpc-port": 0, "omni-port": 0, "log-level": "silent" };
+     const gatehouse = await startGatehouse(settings);
+     console.log((await connectGatehouse(gatehouse.rpcUrl).info.getVersion({})).version, typeof gatehouse.router);
+     await gatehouse.stop();
+     process.exit();`,
+  );
+  const { stdout } = await run(process.execPath, ["application.mjs"], { cwd: dir });
+  t.is(stdout, `${version} function\n`);
+});

@@ -1,0 +1,190 @@
+/** For each alert of deploy/ what it is told of and what not, as `promtool test rules` takes it. */
+
+/** What was scraped: series, and their values of each half minute in Prometheus's own notation. */
+type Scraped = Readonly<Record<string, string>>;
+
+/** A case of each kind. */
+export interface AlertExample {
+  readonly fires: Scraped;
+  /** As near to it as what must not be told of comes. */
+  readonly silent: Scraped;
+  /** Minutes after which it is told of; where it is left out, `for` and half a minute. */
+  readonly atMin?: number;
+  /** Labels of the alert beside its severity; else those of every series here. */
+  readonly labels?: Readonly<Record<string, string>>;
+  /** What stands for `{{ $value }}`. */
+  readonly value?: string;
+}
+
+/** Labels that every series has, unless it says otherwise. */
+const scrapedLabels = { instance: "node:9090", job: "gatehouse" } as const;
+
+const instanceOnly = { instance: scrapedLabels.instance };
+
+/** The same value for an hour. */
+const always = (value: number): string => `${value}x120`;
+/** Its notation repeats numbers only. */
+const unknown = "NaN ".repeat(121);
+const rising = (step: number): string => `0+${step}x120`;
+
+/** By the alerts' names. */
+export const alertExamples: Readonly<Record<string, AlertExample>> = {
+  GatehouseDown: { fires: { up: always(0) }, silent: { up: always(1) } },
+  GatehouseAbsent: {
+    fires: { 'up{job="another"}': always(1) },
+    silent: { up: always(0) },
+    labels: { job: "gatehouse" },
+  },
+  GatehouseFailing: {
+    fires: { 'gatehouse_health_status{status="failing"}': always(1) },
+    silent: {
+      'gatehouse_health_status{status="failing"}': always(0),
+      'gatehouse_health_status{status="degraded"}': always(1),
+    },
+    labels: { ...scrapedLabels, status: "failing" },
+  },
+  GatehouseDamaged: {
+    fires: { gatehouse_verify_findings: always(2) },
+    silent: { gatehouse_verify_findings: always(0) },
+    value: "2",
+  },
+  GatehouseDegraded: {
+    fires: { 'gatehouse_health_status{status="degraded"}': always(1) },
+    silent: {
+      'gatehouse_health_status{status="degraded"}': always(0),
+      'gatehouse_health_status{status="failing"}': always(1),
+    },
+    labels: { ...scrapedLabels, status: "degraded" },
+  },
+  GatehouseRestarting: {
+    fires: { process_start_time_seconds: "1x10 2x10 3x10 4x90" },
+    silent: { process_start_time_seconds: "1x20 2x20 3x80" },
+    atMin: 25,
+    value: "3",
+  },
+  GatehouseDormant: {
+    fires: { gatehouse_dormant: always(1), gatehouse_accepting: always(0) },
+    silent: { gatehouse_dormant: always(1), gatehouse_accepting: always(1) },
+  },
+  GatehouseNotAccepting: {
+    fires: { gatehouse_accepting: always(0), gatehouse_dormant: always(0) },
+    silent: { gatehouse_accepting: always(0), gatehouse_dormant: always(1) },
+  },
+  GatehouseBehind: {
+    fires: { gatehouse_blocks_behind: always(11) },
+    silent: { gatehouse_blocks_behind: always(10) },
+    value: "11",
+  },
+  GatehouseChainStalled: {
+    fires: { gatehouse_mempool_size: always(7), gatehouse_block_number: always(5) },
+    silent: { gatehouse_mempool_size: always(7), gatehouse_block_number: rising(0.1) },
+    value: "7",
+  },
+  GatehouseAlone: {
+    fires: { 'gatehouse_peers{state="online"}': always(0), gatehouse_dormant: always(0) },
+    silent: { 'gatehouse_peers{state="online"}': always(0), gatehouse_dormant: always(1) },
+    labels: { ...scrapedLabels, state: "online" },
+  },
+  GatehouseMainLoopStalled: {
+    fires: { gatehouse_main_loop_heartbeat_age_seconds: always(31), gatehouse_main_loop_exited: always(0) },
+    silent: { gatehouse_main_loop_heartbeat_age_seconds: unknown, gatehouse_main_loop_exited: always(0) },
+  },
+  GatehouseMempoolNearlyFull: {
+    fires: { gatehouse_mempool_size: always(63), gatehouse_mempool_bytes: always(66_060_288) },
+    silent: { gatehouse_mempool_size: always(9000), gatehouse_mempool_bytes: unknown },
+  },
+  GatehouseInternalErrors: {
+    fires: { 'gatehouse_requests_total{code="INTERNAL_ERROR",rpc="a.B/C"}': "0x10 1x110" },
+    silent: { 'gatehouse_requests_total{code="NOT_FOUND",rpc="a.B/C"}': rising(1) },
+    atMin: 6,
+    labels: { ...instanceOnly, rpc: "a.B/C" },
+  },
+  GatehouseUncaught: {
+    fires: {
+      gatehouse_uncaught_exceptions_total: "0x10 1x110",
+      gatehouse_unhandled_rejections_total: always(0),
+    },
+    silent: { gatehouse_uncaught_exceptions_total: always(1), gatehouse_unhandled_rejections_total: always(3) },
+    atMin: 6,
+  },
+  GatehouseLogLost: {
+    fires: { gatehouse_log_lines_lost_total: "0x10 9x110" },
+    silent: { gatehouse_log_lines_lost_total: always(9) },
+    atMin: 6,
+  },
+  GatehouseOverloaded: {
+    fires: { 'gatehouse_requests_total{code="OVERLOADED"}': rising(60) },
+    silent: { 'gatehouse_requests_total{code="RATE_LIMITED"}': rising(60) },
+    atMin: 20,
+    labels: instanceOnly,
+    value: "2",
+  },
+  GatehouseSlow: {
+    fires: {
+      'gatehouse_request_duration_seconds_bucket{le="0.5"}': rising(98),
+      'gatehouse_request_duration_seconds_bucket{le="1"}': rising(100),
+      'gatehouse_request_duration_seconds_bucket{le="+Inf"}': rising(100),
+    },
+    silent: {
+      'gatehouse_request_duration_seconds_bucket{le="0.5"}': rising(100),
+      'gatehouse_request_duration_seconds_bucket{le="1"}': rising(100),
+      'gatehouse_request_duration_seconds_bucket{le="+Inf"}': rising(100),
+    },
+    atMin: 20,
+    labels: instanceOnly,
+  },
+  GatehouseEventLoopLag: {
+    fires: { nodejs_eventloop_lag_p99_seconds: always(0.3) },
+    silent: { nodejs_eventloop_lag_p99_seconds: always(0.25) },
+  },
+};
+
+/** What is read of a rule here. */
+interface Rule {
+  readonly alert: string;
+  readonly for?: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+/** Both cases of an alert, for `promtool test rules`. */
+export function unitTestsOf(rule: Rule, { fires, silent, atMin, labels = scrapedLabels, value = "" }: AlertExample) {
+  const heldMin = Number.parseInt(rule.for ?? "0", 10);
+  const told = {
+    exp_labels: { ...labels, ...rule.labels },
+    exp_annotations: Object.fromEntries(
+      Object.entries(rule.annotations).map(([name, text]) => [name, render(text, labels, value)]),
+    ),
+  };
+  const evaluate = (minutes: number, alerts: readonly object[]) => ({
+    eval_time: `${minutes * 60}s`,
+    alertname: rule.alert,
+    exp_alerts: alerts,
+  });
+  const early = atMin === undefined && heldMin > 0 ? [evaluate(heldMin - 0.5, [])] : [];
+  const due = atMin ?? heldMin + 0.5;
+  return [
+    { ...inputOf(fires), alert_rule_test: [...early, evaluate(due, [told])] },
+    { ...inputOf(silent), alert_rule_test: [evaluate(due, [])] },
+  ];
+}
+
+function inputOf(scraped: Scraped) {
+  return {
+    interval: "30s",
+    input_series: Object.entries(scraped).map(([name, values]) => ({ series: withLabels(name), values })),
+  };
+}
+
+function withLabels(name: string): string {
+  const [, metric = "", own = ""] = /^(\w+)(?:\{(.*)\})?$/.exec(name) ?? [];
+  const added = Object.entries(scrapedLabels).filter(([label]) => !own.includes(`${label}=`));
+  return `${metric}{${[own, ...added.map(([label, value]) => `${label}="${value}"`)].filter(Boolean).join()}}`;
+}
+
+/** An annotation as Prometheus writes it. */
+function render(text: string, labels: Readonly<Record<string, string>>, value: string): string {
+  return text
+    .replaceAll(/\{\{ \$labels\.(\w+) \}\}/g, (_, label: string) => labels[label] ?? "")
+    .replaceAll(/\{\{ \$value( \| humanize)? \}\}/g, value);
+}
