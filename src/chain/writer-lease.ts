@@ -51,10 +51,10 @@ export async function takeIfFree(
   { store, identity, isAlone }: Pick<TakeLeaseParts, "store" | "identity" | "isAlone">,
   lease: StoredLease,
 ): Promise<HeldLease | undefined> {
-  const machine = await nameMachine();
-  if (!isAlone && lease.leftMs > 0 && !isHolderGone(lease, machine)) {
+  if (!isAlone && (await isHeld(lease))) {
     return undefined;
   }
+  const machine = await nameMachine();
   const holder = randomBytes(16).toString("hex");
   ownHolders.add(holder);
   const epoch = await store.take(lease, { holder, host: hostname(), machine, pid: process.pid, identity });
@@ -62,6 +62,11 @@ export async function takeIfFree(
     ownHolders.delete(holder);
   }
   return epoch === undefined ? undefined : { holder, epoch };
+}
+
+/** Whether somebody has the lease, as far as can be seen from here. */
+export async function isHeld(lease: StoredLease): Promise<boolean> {
+  return lease.leftMs > 0 && !isHolderGone(lease, await nameMachine());
 }
 
 /** Tells that a holder in this process holds its lease no longer. */

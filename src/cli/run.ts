@@ -1,7 +1,9 @@
 /** The command line: one file for each command stands beside this one. */
 import { Command } from "commander";
 import { addAttest } from "./attest.js";
+import { addBackup, addRestore } from "./backup.js";
 import { addBlock } from "./block.js";
+import { addDatabase } from "./database.js";
 import { addDevnet } from "./devnet.js";
 import { addHealth } from "./health.js";
 import { addIdentity } from "./identity.js";
@@ -35,6 +37,9 @@ const commands = [
   addIdentity,
   addBlock,
   addVerifyData,
+  addBackup,
+  addRestore,
+  addDatabase,
 ];
 
 /**

@@ -4,16 +4,11 @@ import { sentenceOf } from "../base/damage.js";
 import { isDatabaseDamage } from "../base/database-trouble.js";
 import { messageOf } from "../base/message-of.js";
 import { type Finding, type Verification, type VerifiedKind, verifiedKinds } from "../base/verification.js";
-import { loadConfig, processSources } from "../config/config.js";
-import { optionsByKey } from "../config/options.js";
+import { addNodeFiles, type NodeFlags, readNodeConfig } from "./node-flags.js";
 import { ExitError, paint, print } from "./output.js";
 import { type Progress, startProgress } from "./progress.js";
-import { variablesOf } from "./variables.js";
 
-interface Flags {
-  readonly dataDir?: string;
-  readonly database?: string;
-  readonly config?: string;
+interface Flags extends NodeFlags {
   readonly json?: boolean;
 }
 
@@ -25,12 +20,8 @@ interface Outcome {
 
 /** Adds the command. */
 export function addVerifyData(program: Command): void {
-  program
-    .command("verify-data")
+  addNodeFiles(program.command("verify-data"))
     .description("Check that a node's database holds what was signed and stored.")
-    .option("--data-dir <DIR>", `${optionsByKey.dataDir.description} [env: ${optionsByKey.dataDir.env}]`)
-    .option("--database <URL>", `${optionsByKey.databaseUrl.description} [env: ${optionsByKey.databaseUrl.env}]`)
-    .option("--config <FILE>", "The node's configuration file.")
     .option("--json", "Print JSON.")
     .addHelpText(
       "after",
@@ -50,20 +41,12 @@ Examples:
   gatehouse verify-data --database postgres://gatehouse:secret@db/gatehouse --json`,
     )
     .action(async (flags: Flags) => {
-      const outcome = await verify(urlOf(flags, program), flags.json === true);
+      const outcome = await verify(readNodeConfig(flags, program).config.databaseUrl, flags.json === true);
       print(...(flags.json === true ? [JSON.stringify(toJson(outcome))] : describe(outcome)));
       if (outcome.findings.length > 0) {
         throw new ExitError("", 1);
       }
     });
-}
-
-function urlOf({ dataDir, database, config }: Flags, program: Command): string {
-  const given = { "data-dir": dataDir, database, config };
-  const flags = Object.fromEntries(
-    Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  );
-  return loadConfig(processSources({ flags, otherVariables: variablesOf(program) })).databaseUrl;
 }
 
 async function verify(url: string, isQuiet: boolean): Promise<Outcome> {
@@ -85,7 +68,8 @@ async function verify(url: string, isQuiet: boolean): Promise<Outcome> {
   }
 }
 
-async function collect(verification: Verification, isQuiet: boolean): Promise<Outcome> {
+/** Goes to the end, with a bar where somebody looks. */
+export async function collect(verification: Verification, isQuiet: boolean): Promise<Outcome> {
   const counts: Partial<Record<VerifiedKind, number>> = {};
   const findings: Finding[] = [];
   let bar: { readonly kind: VerifiedKind; readonly progress: Progress } | undefined;

@@ -43,6 +43,11 @@ export function loadConfig(sources: ConfigSources): Config {
   return readOptions((option) => pick(option, sources, file), sources.cwd);
 }
 
+/** Path of the configuration file; undefined where none is named. */
+export function pathOfConfigFile(sources: ConfigSources): string | undefined {
+  return openFile(sources)?.path;
+}
+
 /**
  * The configuration of settings alone: neither flags nor the environment are looked at.
  *

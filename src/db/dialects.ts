@@ -21,6 +21,13 @@ export interface Dialect {
   readonly nowMs: string;
   /** Has the server end a transaction whose process does not go on with it; undefined where nobody waits for it. */
   readonly boundTransaction: string | undefined;
+  /**
+   * As the first query of a transaction: all that it reads is of one moment, that of the next query. Undefined where every
+   * transaction is so.
+   */
+  readonly readOneMoment: string | undefined;
+  /** Has a column that numbers new rows go on after those that are there; undefined where it does so by itself. */
+  readonly goOnNumbering: ((table: string, column: string) => string) | undefined;
   /** Ends a SELECT whose rows are to be changed: without those that somebody else has locked, where others may. */
   readonly lockFree: string;
   /** The larger one of two numbers. */
@@ -114,6 +121,8 @@ const sqlite: Dialect = {
   joinTexts: (text) => `group_concat(${text})`,
   nowMs: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
   boundTransaction: undefined,
+  readOneMoment: undefined,
+  goOnNumbering: undefined,
   lockFree: "",
   greater: (a, b) => `max(${a}, ${b})`,
   lesser: (a, b) => `min(${a}, ${b})`,
@@ -149,6 +158,10 @@ const postgresql: Dialect = {
   joinTexts: (text) => `string_agg(${text}, ',')`,
   nowMs: "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)",
   boundTransaction: "SET LOCAL idle_in_transaction_session_timeout = 10000",
+  readOneMoment: "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+  goOnNumbering: (table, column) =>
+    `SELECT setval(pg_get_serial_sequence('${table}', '${column}'), coalesce(max(${column}), 1), max(${column}) IS NOT NULL)
+      FROM ${table}`,
   lockFree: " FOR UPDATE SKIP LOCKED",
   greater: (a, b) => `greatest(${a}, ${b})`,
   lesser: (a, b) => `least(${a}, ${b})`,

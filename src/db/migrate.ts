@@ -1,5 +1,6 @@
 /** Brings a database to the schema of this version: forward only, in one go, at boot. */
-import { type Database, DatabaseError, type DatabasePart, type Queries, type Query } from "./database.js";
+import { type Database, DatabaseError, type DatabasePart, type Queries } from "./database.js";
+import { hasTable } from "./has-table.js";
 import { mempoolMigrations } from "./mempool-migrations.js";
 import type { Migration } from "./migration.js";
 import { migrations } from "./migrations.js";
@@ -66,13 +67,18 @@ export async function checkChainSchema(part: Pick<DatabasePart, "read">): Promis
   }
 }
 
+/** Whether any version has prepared a part of the database. */
+export async function isPrepared(database: Database): Promise<boolean> {
+  return (
+    (await hasTable(database.read, mainSteps.table)) || (await hasTable(database.mempool.read, mempoolSteps.table))
+  );
+}
+
 const notPrepared =
   "The database has not been prepared by this version of Gatehouse; start the node that writes to it first.";
 
 async function isUpToDate({ read }: Pick<DatabasePart, "read">, steps: Steps): Promise<boolean> {
-  // It says that it is a promise; it is a query like the others.
-  const isThere = await read.run((sql) => sql.schema.hasTable(steps.table) as unknown as Query);
-  return isThere === true && (await versionOf(read, steps)) >= steps.migrations.length;
+  return (await hasTable(read, steps.table)) && (await versionOf(read, steps)) >= steps.migrations.length;
 }
 
 async function versionOf(db: Queries, { table, migrations: known }: Steps): Promise<number> {

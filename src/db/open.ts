@@ -1,6 +1,6 @@
 import type { Connections } from "./connections.js";
 import type { Database, ReadableDatabase } from "./database.js";
-import { findServers, openPostgresql, whatMayBeLost } from "./postgresql.js";
+import { findServers, nameServers, openPostgresql, whatMayBeLost } from "./postgresql.js";
 import type { Access } from "./postgresql-servers.js";
 import { openSqlite, openSqliteForReading } from "./sqlite.js";
 import { type OpenFiles, watchFiles } from "./sqlite-files.js";
@@ -11,6 +11,16 @@ export const mempoolSuffix = "-mempool";
 /** How the name of a file of SQLite begins. */
 const filePrefix = "sqlite:";
 
+/** Path of the file of SQLite that a URL names; undefined where it names servers. */
+export function fileOf(url: string): string | undefined {
+  return url.startsWith(filePrefix) ? url.slice(filePrefix.length) : undefined;
+}
+
+/** A URL as it may be told: without a password. */
+export function nameDatabase(url: string): string {
+  return fileOf(url) ?? nameServers(url);
+}
+
 /**
  * Opens a database; files of SQLite are made if there are none. Its parts are two files of SQLite, and tables of one
  * database of PostgreSQL.
@@ -19,7 +29,7 @@ const filePrefix = "sqlite:";
  * @throws DatabaseError
  */
 export async function openDatabase(url: string, access: Access = "write"): Promise<Database> {
-  const path = url.startsWith(filePrefix) ? url.slice(filePrefix.length) : undefined;
+  const path = fileOf(url);
   const servers = path === undefined ? await findServers(url, access) : undefined;
   const open = (suffix: string): Promise<Connections> =>
     servers === undefined ? openSqlite(`${path}${suffix}`) : openPostgresql(servers);
@@ -51,7 +61,6 @@ export async function openDatabase(url: string, access: Access = "write"): Promi
  * @throws DatabaseError
  */
 export async function openForReading(url: string): Promise<ReadableDatabase> {
-  return url.startsWith("sqlite:")
-    ? await openSqliteForReading(url.slice("sqlite:".length))
-    : await openPostgresql(await findServers(url, "read"));
+  const path = fileOf(url);
+  return path === undefined ? await openPostgresql(await findServers(url, "read")) : await openSqliteForReading(path);
 }

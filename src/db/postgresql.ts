@@ -28,6 +28,11 @@ export async function findServers(urls: string, access: Access): Promise<Servers
   return createServers(splitUrls(urls), access, connect);
 }
 
+/** The servers of a database, without passwords. */
+export function nameServers(urls: string): string {
+  return splitUrls(urls).map(nameServer).join(", ");
+}
+
 /** A password may hold a comma; a URL begins with what no password does. */
 function splitUrls(urls: string): string[] {
   return urls.split(/,(?=postgres(?:ql)?:\/\/)/);

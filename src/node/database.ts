@@ -8,6 +8,7 @@ import { createWriterLeaseStore } from "../chain/writer-lease-store.js";
 import { checkSchema, migrate } from "../db/migrate.js";
 import type { Database } from "../db/database.js";
 import { openDatabase } from "../db/open.js";
+import { refuseUnfinishedCopy } from "../db/unfinished-copy.js";
 import type { NodeCore } from "./core.js";
 
 /**
@@ -22,6 +23,7 @@ export async function openNodeDatabase({ config, log, onStop, warn }: NodeCore):
   }
   const database = await openDatabase(config.databaseUrl, config.role === "reader" ? "read" : "write");
   onStop("the database", () => database.close());
+  await refuseUnfinishedCopy(database.read);
   if (config.role === "standby" && database.files !== undefined) {
     throw new StartError(
       "A standby needs PostgreSQL: a file of SQLite belongs to one machine; start another node that follows this one instead.",

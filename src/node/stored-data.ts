@@ -5,6 +5,7 @@ import { readStoredGenesis } from "../chain/genesis.js";
 import { DatabaseError } from "../db/database.js";
 import { checkChainSchema } from "../db/migrate.js";
 import { openForReading } from "../db/open.js";
+import { refuseUnfinishedCopy } from "../db/unfinished-copy.js";
 import { verifyAll } from "./verify-data.js";
 
 export interface StoredData {
@@ -22,6 +23,7 @@ export async function openStoredData(url: string): Promise<StoredData> {
   const database = await openForReading(url);
   const close = (): Promise<void> => database.close();
   try {
+    await refuseUnfinishedCopy(database.read);
     await checkChainSchema(database);
     const genesis = await readStoredGenesis(createBlockStore(database.read));
     if (genesis === undefined) {

@@ -1,6 +1,6 @@
 /** The address book in the database. */
 import { inChunks } from "../db/chunks.js";
-import type { Database } from "../db/database.js";
+import type { Database, Queries } from "../db/database.js";
 import type { PeerOrigin, StoredPeer } from "./peer.js";
 import type { BookChanges } from "./book-entries.js";
 import type { PeerBook } from "./peer-book.js";
@@ -30,22 +30,25 @@ const originsByStored = new Map(
   Object.entries(storedOrigins).map(([origin, stored]) => [stored, origin as PeerOrigin] as const),
 );
 
+/** The stored peers, in the order in which the node learned of them. */
+export async function loadPeers(read: Queries): Promise<StoredPeer[]> {
+  const rows = await read.rows<PeerRow>((sql) => sql("peers").orderBy("id").select("*"));
+  return rows.map((row) => ({
+    endpoint: row.endpoint,
+    origin: originsByStored.get(row.origin)!,
+    identity: row.identity ?? undefined,
+    expectedIdentity: row.expected_identity ?? undefined,
+    connectionString: row.connection_string ?? undefined,
+    verifiedMs: row.verified_ms ?? undefined,
+    lastSeenMs: row.last_seen_ms ?? undefined,
+    failures: row.failures,
+    nextTryMs: row.next_try_ms,
+  }));
+}
+
 export function createPeerStore({ read, transaction }: Pick<Database, "read" | "transaction">): PeerStore {
   return {
-    async load() {
-      const rows = await read.rows<PeerRow>((sql) => sql("peers").orderBy("id").select("*"));
-      return rows.map((row) => ({
-        endpoint: row.endpoint,
-        origin: originsByStored.get(row.origin)!,
-        identity: row.identity ?? undefined,
-        expectedIdentity: row.expected_identity ?? undefined,
-        connectionString: row.connection_string ?? undefined,
-        verifiedMs: row.verified_ms ?? undefined,
-        lastSeenMs: row.last_seen_ms ?? undefined,
-        failures: row.failures,
-        nextTryMs: row.next_try_ms,
-      }));
-    },
+    load: () => loadPeers(read),
     async save({ saved, removed }) {
       await transaction((db) =>
         db.runAll((sql) => [

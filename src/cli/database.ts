@@ -1,0 +1,35 @@
+/** `gatehouse database copy`: from SQLite to PostgreSQL, and back. */
+import type { Command } from "commander";
+
+/** Adds the commands. */
+export function addDatabase(program: Command): void {
+  program
+    .command("database")
+    .description("Move a node's database.")
+    .command("copy <FROM> <TO>")
+    .description("Copy the database of a node that is stopped into an empty one, of the same engine or the other.")
+    .option("--json", "Print JSON.")
+    .addHelpText(
+      "after",
+      `
+Both are what --database takes: sqlite:PATH, a path, or
+postgres://USER:PASSWORD@HOST/NAME. Everything goes along: the
+chain, the mempool, the peers, and whose the database is. A
+copy that was interrupted goes on when the same command is run
+again; until it is finished no node starts with it. In the end
+every row is read again and compared.
+
+The key and the other files stay where they are: start the
+node with the same --data-dir and the new --database.
+
+Exit codes: 0 copied, and equal; 1 not copied.
+
+Examples:
+  gatehouse database copy data/gatehouse.sqlite postgres://gatehouse:secret@db/gatehouse
+  gatehouse start --database postgres://gatehouse:secret@db/gatehouse`,
+    )
+    .action(async (from: string, to: string, flags: { readonly json?: boolean }) => {
+      const { runDatabaseCopy } = await import("./run-database-copy.js");
+      await runDatabaseCopy(from, to, flags.json === true);
+    });
+}

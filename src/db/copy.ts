@@ -1,0 +1,180 @@
+/**
+ * Copies a database into an empty one, of whatever engine, table by table. Rows and how far they are go into the target in
+ * one transaction, so that a copy which was ended goes on where it was.
+ */
+import { chainTables, type CopiedTable, mempoolTables } from "./copied-tables.js";
+import { inChunks } from "./chunks.js";
+import { type Database, DatabaseError, type DatabasePart, type Queries } from "./database.js";
+import { isPrepared, migrate } from "./migrate.js";
+import { createRowsDigest, keyOf, normalize, type Row, walk } from "./row-walk.js";
+import { beginCopy, type CopyState, endCopy, isUnfinishedCopy, readStates, saveState } from "./unfinished-copy.js";
+
+/** What a copy is told, and tells. */
+export interface CopyParts {
+  /** Its schema is that of this version. */
+  readonly source: Database;
+  /** Empty, or a copy of the same source that was ended. */
+  readonly target: Database;
+  /** Names the source, and changes when somebody writes to it. */
+  readonly sourceState: string;
+  /** Rows that were copied, or compared, and how many there are. */
+  readonly onProgress: (step: "copied" | "compared", done: number, total: number) => void;
+  /** Is asked once all is copied; throws where the source is another one by now. */
+  readonly confirm: () => Promise<void>;
+}
+
+/** What was copied. */
+export interface CopyOutcome {
+  /** Rows by table. */
+  readonly tables: Readonly<Record<string, number>>;
+  /** Whether an earlier copy was gone on with. */
+  readonly resumed: boolean;
+}
+
+/**
+ * Copies. In the end every row of the target is read again, and compared with what was read from the source.
+ *
+ * @throws DatabaseError when the target is not empty, or when it does not hold what the source holds.
+ */
+export async function copyDatabase(parts: CopyParts): Promise<CopyOutcome> {
+  const { target, sourceState, confirm } = parts;
+  const resumed = await isUnfinishedCopy(target);
+  if (!resumed && (await isPrepared(target))) {
+    throw new DatabaseError("The target holds a database already; name an empty one.");
+  }
+  if (!(await beginCopy(target, sourceState))) {
+    throw new DatabaseError(
+      "The target is the unfinished copy of another database, or of this one before a node wrote to it; empty the target, " +
+        "and begin anew.",
+    );
+  }
+  await migrate(target);
+  const tables = await copyOneMoment(parts);
+  await confirm();
+  await compare(parts, tables);
+  for (const { name, numbered } of chainTables) {
+    const { goOnNumbering } = target.write.dialect;
+    if (numbered !== undefined && goOnNumbering !== undefined) {
+      await target.write.run((sql) => sql.raw(goOnNumbering(name, numbered)));
+    }
+  }
+  await endCopy(target);
+  return { tables: Object.fromEntries([...tables].map(([name, { rows }]) => [name, rows])), resumed };
+}
+
+type States = ReadonlyMap<string, CopyState>;
+
+const namesOf = (tables: readonly CopiedTable[]): string[] => tables.map(({ name }) => name);
+
+/**
+ * Each part is read as of one moment, that of the mempool first: a block is stored before its transactions leave the
+ * mempool, so that none is in neither.
+ */
+async function copyOneMoment({ source, target, onProgress }: CopyParts): Promise<States> {
+  const parts: readonly (readonly [Pick<DatabasePart, "transaction">, DatabasePart, readonly CopiedTable[]])[] = [
+    [source.mempool, target.mempool, mempoolTables],
+    [source, target, chainTables],
+  ];
+  const reached = new Map<string, CopyState>();
+  const [mempool, chain] = await Promise.all(parts.map(([, to, tables]) => readStates(to, namesOf(tables))));
+  for (const [name, state] of [...mempool!, ...chain!]) {
+    reached.set(name, state);
+  }
+  await source.mempool.transaction(async (pending) => {
+    const pendingRows = await beginReading(pending, mempoolTables);
+    await source.transaction(async (blocks) => {
+      const total = pendingRows + (await beginReading(blocks, chainTables));
+      for (const [from, to, tables] of [
+        [pending, target.mempool, mempoolTables],
+        [blocks, target, chainTables],
+      ] as const) {
+        for (const table of tables) {
+          await copyTable(from, to, table, reached.get(table.name)!, (state) => {
+            reached.set(table.name, state);
+            onProgress("copied", countRows(reached), total);
+          });
+        }
+      }
+    });
+  });
+  return reached;
+}
+
+function countRows(states: States): number {
+  return [...states.values()].reduce((sum, { rows }) => sum + rows, 0);
+}
+
+/** Fixes the moment that a transaction reads, by counting the rows. */
+async function beginReading(db: Queries, tables: readonly CopiedTable[]): Promise<number> {
+  const { readOneMoment } = db.dialect;
+  if (readOneMoment !== undefined) {
+    await db.run((sql) => sql.raw(readOneMoment));
+  }
+  let rows = 0;
+  for (const { name } of tables) {
+    rows += (await db.first<{ rows: number }>((sql) => sql(name).count({ rows: "*" })))!.rows;
+  }
+  return rows;
+}
+
+async function copyTable(
+  from: Queries,
+  to: DatabasePart,
+  table: CopiedTable,
+  begin: CopyState,
+  onState: (state: CopyState) => void,
+): Promise<void> {
+  let state = begin;
+  if (state.isComplete) {
+    return;
+  }
+  const digest = createRowsDigest(state.digest);
+  async function store(rows: readonly Row[], next: CopyState): Promise<void> {
+    await to.transaction(async (db) => {
+      await saveState(db, table.name, state, next);
+      if (state.after === null) {
+        // What the steps of the schema have put there.
+        await db.run((sql) => sql(table.name).delete());
+      }
+      for (const some of inChunks(rows)) {
+        await db.run((sql) => sql(table.name).insert(some));
+      }
+    });
+    state = next;
+    onState(state);
+  }
+  for await (const page of walk(from, table, state.after)) {
+    const rows = page.map((row) => normalize(table, row));
+    digest.add(rows);
+    const after = keyOf(table, page.at(-1)!);
+    await store(rows, { after, rows: state.rows + rows.length, digest: digest.text(), isComplete: false });
+  }
+  await store([], { ...state, isComplete: true });
+}
+
+/** Reads every row of the target, and compares them with what was read from the source. */
+async function compare({ target, onProgress }: CopyParts, states: States): Promise<void> {
+  const total = countRows(states);
+  let done = 0;
+  for (const [{ read }, tables] of [
+    [target.mempool, mempoolTables],
+    [target, chainTables],
+  ] as const) {
+    for (const table of tables) {
+      const digest = createRowsDigest();
+      let rows = 0;
+      for await (const page of walk(read, table, null)) {
+        digest.add(page.map((row) => normalize(table, row)));
+        rows += page.length;
+        onProgress("compared", (done += page.length), total);
+      }
+      const expected = states.get(table.name)!;
+      if (rows !== expected.rows || digest.text() !== expected.digest) {
+        throw new DatabaseError(
+          `The table ${table.name} of the copy is not what was read from the source (${rows} rows, and ${expected.rows}); ` +
+            "empty the target, and begin anew.",
+        );
+      }
+    }
+  }
+}

@@ -1,0 +1,80 @@
+/** Copies the database of a node that does not run into another one, of whatever engine. */
+import { existsSync } from "node:fs";
+import { StartError } from "../base/start-error.js";
+import { createBlockStore } from "../chain/block-store.js";
+import { readStoredGenesis } from "../chain/genesis.js";
+import { describeHolder, isHeld } from "../chain/writer-lease.js";
+import { readLease } from "../chain/writer-lease-store.js";
+import { type CopyOutcome, copyDatabase, type CopyParts } from "../db/copy.js";
+import type { Database } from "../db/database.js";
+import { checkSchema } from "../db/migrate.js";
+import { fileOf, nameDatabase, openDatabase } from "../db/open.js";
+import { refuseUnfinishedCopy } from "../db/unfinished-copy.js";
+
+export interface CopyNodeDatabaseParts extends Pick<CopyParts, "onProgress"> {
+  /** URLs, as --database has them. */
+  readonly from: string;
+  readonly to: string;
+}
+
+/**
+ * Copies.
+ *
+ * @throws StartError, DatabaseError with a sentence that says why it cannot be done, or was not.
+ */
+export async function copyNodeDatabase({ from, to, onProgress }: CopyNodeDatabaseParts): Promise<CopyOutcome> {
+  const file = fileOf(from);
+  if (from === to) {
+    throw new StartError("The source and the target are one database; name two.");
+  }
+  if (file !== undefined && !existsSync(file)) {
+    throw new StartError(`There is no database at ${file}; name that of a node.`);
+  }
+  return await using(await openDatabase(from), async (source) => {
+    await refuseUnfinishedCopy(source.read);
+    await checkSchema(source);
+    await claim(source, from);
+    const sourceState = await describeState(source);
+    return await using(await openDatabase(to), async (target) => {
+      if ((await target.files?.lock()) === false) {
+        throw new StartError(`Another process writes to the database ${nameDatabase(to)}; stop it first.`);
+      }
+      const confirm = async (): Promise<void> => {
+        if ((await describeState(source)) !== sourceState) {
+          throw new StartError(
+            `A node wrote to ${nameDatabase(from)} meanwhile, so the copy is of an earlier moment; stop it, empty the target, and begin anew.`,
+          );
+        }
+      };
+      return await copyDatabase({ source, target, sourceState, onProgress, confirm });
+    });
+  });
+}
+
+async function using<T>(database: Database, work: (database: Database) => Promise<T>): Promise<T> {
+  try {
+    return await work(database);
+  } finally {
+    await database.close();
+  }
+}
+
+/** Makes sure that nobody writes to a database: a file is locked, the lease of a server is looked at. */
+async function claim(source: Database, url: string): Promise<void> {
+  const lease = await readLease(source.read);
+  const isFree = source.files === undefined ? !(await isHeld(lease)) : await source.files.lock();
+  if (!isFree) {
+    throw new StartError(`${describeHolder(lease)} writes to ${nameDatabase(url)}; stop it first.`);
+  }
+}
+
+/** Another one once a node that writes has started, or a block was stored. */
+async function describeState({ read }: Pick<Database, "read">): Promise<string> {
+  const blocks = createBlockStore(read);
+  const genesis = await readStoredGenesis(blocks);
+  if (genesis === undefined) {
+    throw new StartError("The source holds no chain yet; start the node once, or begin with the target.");
+  }
+  const [{ epoch }, head] = [await readLease(read), await blocks.head()];
+  return JSON.stringify({ genesis: genesis.hash, head: head?.hash, epoch });
+}

@@ -1,0 +1,249 @@
+/** `gatehouse database copy`: between engines, killed in the middle, and never taken for whole before it is. */
+import test from "ava";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createPublic, signTransaction } from "../helpers/transactions.js";
+import { stat } from "node:fs/promises";
+import { AccessMode } from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import { copyDatabase, type CopyParts } from "../../src/db/copy.js";
+import { chainTables, mempoolTables } from "../../src/db/copied-tables.js";
+import type { Database } from "../../src/db/database.js";
+import type { Engine } from "../../src/db/dialects.js";
+import { copyNodeDatabase } from "../../src/node/copy-database.js";
+import { openDatabase } from "../../src/db/open.js";
+import { openChain } from "../helpers/chain.js";
+import { prepareEngines } from "../helpers/databases.js";
+import { testKey } from "../helpers/keys.js";
+import { ask } from "../helpers/plain-client.js";
+import { cleanEnvironment, cliPath, runCli } from "../helpers/run-cli.js";
+import { openSqlite } from "../helpers/sqlite.js";
+import { authorityDirectory } from "../helpers/start-member.js";
+import { startTestNode } from "../helpers/start-node.js";
+import { alice, authority, pathsOf, type StoredChain, storeChain } from "../helpers/stored-chain.js";
+import type { Teardown } from "../helpers/teardown.js";
+
+const engines = await prepareEngines();
+test.after.always(() => engines.stop());
+
+const rejected = `0x${"5".repeat(64)}`;
+const [bob, carol] = [testKey(5), testKey(6)];
+
+async function withDatabase<T>(url: string, work: (database: Database) => Promise<T>): Promise<T> {
+  const database = await openDatabase(url);
+  try {
+    return await work(database);
+  } finally {
+    await database.close();
+  }
+}
+
+/** A chain with some of everything, and what else a node stores. */
+async function store(url: string): Promise<StoredChain> {
+  const stored = await storeChain(url);
+  await withDatabase(url, async (database) => {
+    const bytes = Buffer.from([0, 1, 255]);
+    const headers = { header: bytes, signature: bytes, other_header: bytes, other_signature: bytes };
+    await database.write.run((sql) =>
+      sql("fork_evidence").insert([
+        { identity: alice.publicKey, block_number: 1, ...headers, seen_ms: 1_795_293_736_174, settled: true },
+        { identity: alice.publicKey, block_number: 2, ...headers, seen_ms: 1_795_293_736_174, settled: false },
+      ]),
+    );
+    await database.write.run((sql) =>
+      sql("peers").insert({
+        ...{ id: 7, endpoint: "https://127.0.0.1:9", origin: "file", failures: 0, next_try_ms: 0 },
+        verified_ms: 1_795_293_736_174,
+      }),
+    );
+    const chain = await openChain(database, [authority]);
+    const access = { mode: AccessMode.RESTRICTED, allowed: [carol.publicKey], blacklisted: [alice.publicKey] };
+    await chain.submit(signTransaction(bob, 1, { case: "createProgram", value: { programName: "for one", access } }));
+    await chain.seal(authority);
+    const [rejectedMs, expiresMs] = [Date.now(), Date.now() + 3_600_000];
+    await database.mempool.write.run((sql) =>
+      sql("rejected_transactions").insert({
+        ...{ hash: rejected, reason: 'It was "late", é\n.', rejected_ms: rejectedMs, expires_ms: expiresMs },
+      }),
+    );
+  });
+  return stored;
+}
+
+/** What a node answers that has this database. */
+async function answersOf(t: Teardown, database: string, stored: StoredChain): Promise<Record<string, string>> {
+  const node = await startTestNode(t, { database });
+  const paths = [...pathsOf(stored), `/chain/transactions/${rejected}`];
+  const answers = await Promise.all(paths.map(async (path) => [path, (await ask(node.port, path)).text] as const));
+  await node.stop();
+  return Object.fromEntries(answers);
+}
+
+const copy = (from: string, to: string, ...flags: string[]) => runCli(["database", "copy", from, to, ...flags]);
+const otherThan = (engine: Engine): Engine =>
+  engine === "sqlite" && engines.names.includes("postgresql") ? "postgresql" : "sqlite";
+
+for (const engine of engines.names) {
+  const other = otherThan(engine);
+
+  test.serial(`${engine} to ${other}: a node with the copy answers the same, and goes on`, async (t) => {
+    const from = await engines.createUrl(t, engine);
+    const to = await engines.createUrl(t, other);
+    const stored = await store(from);
+    // First of all, since a start changes what is copied.
+    const copied = await copy(from, to, "--json");
+    t.is(copied.code, 0, copied.stderr);
+    const { ok, resumed, tables } = JSON.parse(copied.stdout) as {
+      ok: boolean;
+      resumed: boolean;
+      tables: Record<string, number>;
+    };
+    t.true(ok);
+    t.false(resumed);
+    t.like(tables, {
+      blocks: stored.blocks + 2,
+      program_readers: 2,
+      rejected_transactions: 1,
+      fork_evidence: 2,
+      writer_lease: 1,
+    });
+    t.is((await runCli(["verify-data", "--database", to])).code, 0);
+    const again = await copy(from, to);
+    t.is(again.code, 1);
+    t.is(again.stderr, "gatehouse: The target holds a database already; name an empty one.\n");
+
+    await withDatabase(to, async (database) => {
+      const [first, second] = await database.read.rows<{ settled: boolean | number }>((sql) =>
+        sql("fork_evidence").orderBy("block_number").select("settled"),
+      );
+      t.deepEqual([Boolean(first!.settled), Boolean(second!.settled)], [true, false]);
+    });
+    const answers = await answersOf(t, to, stored);
+    t.regex(answers[`/chain/transactions/${rejected}`]!, /It was \\"late\\"/);
+    t.deepEqual(answers, await answersOf(t, from, stored));
+    await withDatabase(to, async (database) => {
+      // What numbers its rows goes on after those that came.
+      await database.write.run((sql) =>
+        sql("peers").insert({ endpoint: "https://127.0.0.1:10", origin: "file", failures: 0, next_try_ms: 0 }),
+      );
+      const chain = await openChain(database, [authority]);
+      await chain.submit(signTransaction(carol, 1, createPublic("after the copy", "{}")));
+      await chain.seal(authority);
+      t.is(
+        (await database.read.first<{ name: string }>((sql) => sql("programs").orderBy("id", "desc").select("name")))!
+          .name,
+        "after the copy",
+      );
+    });
+  });
+
+  test.serial(`${engine} to ${other}: a copy that is killed is no database, and goes on where it was`, async (t) => {
+    const from = await engines.createUrl(t, engine);
+    const to = await engines.createUrl(t, other);
+    await storeChain(from);
+    // Enough for a good many batches.
+    const many = Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [`field ${i}`, i]));
+    await withDatabase(from, async (database) => {
+      const chain = await openChain(database, [authority]);
+      await chain.submit(signTransaction(bob, 1, createPublic("wide", JSON.stringify(many))));
+      await chain.seal(authority);
+    });
+    const child = spawn(process.execPath, [cliPath, "database", "copy", from, to], { env: cleanEnvironment() });
+    t.teardown(() => child.kill("SIGKILL"));
+    const ended = once(child, "close");
+    await Promise.race([once(child.stderr, "data"), ended]);
+    child.kill("SIGKILL");
+    t.deepEqual(await ended, [null, "SIGKILL"]);
+
+    const dir = await authorityDirectory(t, authority);
+    const unfinished = /^The database is a copy that is not finished; run gatehouse database copy once more/;
+    await t.throwsAsync(startTestNode(t, { database: to }, dir), { message: unfinished });
+    t.is((await runCli(["verify-data", "--database", to])).code, 2);
+    t.regex((await copy(to, from)).stderr, /copy that is not finished/);
+    const resumed = await copy(from, to, "--json");
+    t.is(resumed.code, 0, resumed.stderr);
+    t.true((JSON.parse(resumed.stdout) as { resumed: boolean }).resumed);
+    t.is((await runCli(["verify-data", "--database", to])).code, 0);
+    await startTestNode(t, { database: to }, dir);
+  });
+
+  test.serial(
+    `${engine} to ${other}: the database of a running node is refused, and one that was written to meanwhile`,
+    async (t) => {
+      const dir = await authorityDirectory(t, authority);
+      const from = await engines.createUrl(t, engine);
+      const to = await engines.createUrl(t, other);
+      const flags = { database: from, genesis: "genesis.json" };
+      const node = await startTestNode(t, flags, dir);
+      const live = await copy(from, to);
+      t.is(live.code, 1);
+      t.regex(live.stderr, /^gatehouse: Another node, process \d+ on .* writes to .*; stop it first\.\n$/);
+      t.notRegex(live.stderr, /:gatehouse@/, "no password is told");
+      await node.stop();
+
+      await t.throwsAsync(copyNodeDatabase({ from, to, onProgress: stopHere }), { message: "Stop here." });
+      await (await startTestNode(t, flags, dir)).stop();
+      const changed = await copy(from, to);
+      t.is(changed.code, 1);
+      t.regex(changed.stderr, /unfinished copy of another database, or of this one before a node wrote to it/);
+    },
+  );
+}
+
+function stopHere(): void {
+  throw new Error("Stop here.");
+}
+
+/** Copies as the command does, with something in between. */
+async function copyOpen(from: string, to: string, parts: Pick<CopyParts, "confirm">): Promise<void> {
+  await withDatabase(from, (source) =>
+    withDatabase(to, async (target) => {
+      await copyDatabase({ source, target, sourceState: "{}", onProgress: () => undefined, ...parts });
+    }),
+  );
+}
+
+test("what is not in the copy as it was read is found in the end", async (t) => {
+  const from = await engines.createUrl(t, "sqlite");
+  await storeChain(from);
+  const changes = [
+    "UPDATE senders SET nonce = nonce + 1",
+    "DELETE FROM program_chunks",
+    "UPDATE transactions SET body = x'00' WHERE position = 0",
+  ];
+  for (const change of changes) {
+    const to = await engines.createUrl(t, "sqlite");
+    const sqlite = openSqlite(t, to.replace("sqlite:", ""));
+    const confirm = async (): Promise<void> => void (await sqlite.raw(change));
+    await t.throwsAsync(copyOpen(from, to, { confirm }), {
+      message: /^The table (senders|program_chunks|transactions) of the copy is not what was read from the source/,
+    });
+    await t.throwsAsync(startTestNode(t, { database: to }), { message: /not finished/ });
+  }
+});
+
+test("sources and targets that are none are told of", async (t) => {
+  const missing = (await engines.createUrl(t, "sqlite")).replace("sqlite:", "");
+  const none = await copy(missing, `${missing}-copy`);
+  t.is(none.code, 1);
+  t.is(none.stderr, `gatehouse: There is no database at ${missing}; name that of a node.\n`);
+  await t.throwsAsync(stat(missing), undefined, "none was made");
+  const wrong = await copy("mysql://a/b", missing);
+  t.is(wrong.code, 2);
+  t.regex(wrong.stderr, /^gatehouse: FROM must be sqlite:PATH or postgres:/);
+});
+
+for (const engine of engines.names) {
+  test(`${engine}: every table of the schema is copied, or made by the schema itself`, async (t) => {
+    const database = await engines.open(t, engine);
+    const list = async ({ read }: Pick<Database, "read">): Promise<string[]> => {
+      const rows = await read.rows<{ name: string }>((sql) =>
+        engine === "sqlite"
+          ? sql("sqlite_master").where("type", "table").select("name")
+          : sql.raw("SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()"),
+      );
+      return rows.map(({ name }) => name).filter((name) => !/^(sqlite_|program_names|schema_|mempool_)/.test(name));
+    };
+    const found = new Set([...(await list(database)), ...(await list(database.mempool))]);
+    t.deepEqual([...found].sort(), [...chainTables, ...mempoolTables].map(({ name }) => name).sort());
+  });
+}
