@@ -1,33 +1,11 @@
 /** `gatehouse verify-data`: looks at everything that is stored, without a node. */
 import type { Command } from "commander";
-import { sentenceOf } from "../base/damage.js";
-import { isDatabaseDamage } from "../base/database-trouble.js";
-import { messageOf } from "../base/message-of.js";
-import { type Finding, type Verification, type VerifiedKind, verifiedKinds } from "../base/verification.js";
-import { loadConfig, processSources } from "../config/config.js";
 import { optionsByKey } from "../config/options.js";
-import { ExitError, paint, print } from "./output.js";
-import { type Progress, startProgress } from "./progress.js";
-import { variablesOf } from "./variables.js";
-
-interface Flags {
-  readonly dataDir?: string;
-  readonly database?: string;
-  readonly config?: string;
-  readonly json?: boolean;
-}
-
-/** What was found, and how many of each kind were looked at. */
-interface Outcome {
-  readonly counts: Readonly<Partial<Record<VerifiedKind, number>>>;
-  readonly findings: readonly Finding[];
-}
+import type { VerifyFlags } from "./stored-data.js";
 
 /** Adds the command. */
-export function addVerifyData(program: Command): void {
-  program
-    .command("verify-data")
-    .description("Check that a node's database holds what was signed and stored.")
+export function addVerifyData(command: Command): void {
+  command
     .option("--data-dir <DIR>", `${optionsByKey.dataDir.description} [env: ${optionsByKey.dataDir.env}]`)
     .option("--database <URL>", `${optionsByKey.databaseUrl.description} [env: ${optionsByKey.databaseUrl.env}]`)
     .option("--config <FILE>", "The node's configuration file.")
@@ -49,82 +27,8 @@ Examples:
   gatehouse verify-data --data-dir /var/lib/gatehouse
   gatehouse verify-data --database postgres://gatehouse:secret@db/gatehouse --json`,
     )
-    .action(async (flags: Flags) => {
-      const outcome = await verify(urlOf(flags, program), flags.json === true);
-      print(...(flags.json === true ? [JSON.stringify(toJson(outcome))] : describe(outcome)));
-      if (outcome.findings.length > 0) {
-        throw new ExitError("", 1);
-      }
+    .action(async (flags: VerifyFlags) => {
+      const { verifyData } = await import("./stored-data.js");
+      await verifyData(flags);
     });
-}
-
-function urlOf({ dataDir, database, config }: Flags, program: Command): string {
-  const given = { "data-dir": dataDir, database, config };
-  const flags = Object.fromEntries(
-    Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  );
-  return loadConfig(processSources({ flags, otherVariables: variablesOf(program) })).databaseUrl;
-}
-
-async function verify(url: string, isQuiet: boolean): Promise<Outcome> {
-  // Loaded here, since it takes longer than most other commands do.
-  const { openStoredData } = await import("../node/stored-data.js");
-  const stored = await openStoredData(url).catch((error: unknown) => {
-    if (isDatabaseDamage(error)) {
-      return { what: "the database", sentence: sentenceOf(error, "it cannot be opened") };
-    }
-    throw new ExitError(messageOf(error), 2);
-  });
-  if ("sentence" in stored) {
-    return { counts: {}, findings: [stored] };
-  }
-  try {
-    return await collect(stored.verification, isQuiet);
-  } finally {
-    await stored.close();
-  }
-}
-
-async function collect(verification: Verification, isQuiet: boolean): Promise<Outcome> {
-  const counts: Partial<Record<VerifiedKind, number>> = {};
-  const findings: Finding[] = [];
-  let bar: { readonly kind: VerifiedKind; readonly progress: Progress } | undefined;
-  for await (const { kind, done, total, findings: found } of verification) {
-    counts[kind] = done;
-    findings.push(...found);
-    if (!isQuiet && process.stderr.isTTY && total > 0) {
-      if (bar?.kind !== kind) {
-        bar?.progress.end();
-        bar = { kind, progress: startProgress(kind, total) };
-      }
-      bar.progress.update(done, total);
-    }
-  }
-  bar?.progress.end();
-  return { counts, findings };
-}
-
-const nouns: Readonly<Record<VerifiedKind, string>> = {
-  blocks: "blocks",
-  roots: "roots of the commitment tree",
-  nodes: "nodes of the tree",
-  nullifiers: "nullifiers",
-  programs: "storage programs",
-};
-
-function describe({ counts, findings }: Outcome): string[] {
-  const looked = verifiedKinds.map((kind) => `${counts[kind] ?? 0} ${nouns[kind]}`).join(", ");
-  const lines = findings.map(({ sentence }) => paint("red", sentence));
-  return [
-    ...lines,
-    `Looked at ${looked}: ${findings.length === 0 ? "everything fits." : `${findings.length} do not fit.`}`,
-  ];
-}
-
-function toJson({ counts, findings }: Outcome) {
-  return {
-    ok: findings.length === 0,
-    ...Object.fromEntries(verifiedKinds.map((kind) => [kind, counts[kind] ?? 0])),
-    findings,
-  };
 }
