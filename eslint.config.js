@@ -19,7 +19,11 @@ export default tseslint.config(
       "@typescript-eslint/switch-exhaustiveness-check": ["error", { considerDefaultExhaustiveForUnions: true }],
       "no-restricted-properties": [
         "error",
-        { object: "process", property: "env", message: "src/config/config.ts is the only reader of the environment." },
+        {
+          object: "process",
+          property: "env",
+          message: "src/config/variables.ts is the only reader of the environment.",
+        },
       ],
       "no-restricted-syntax": [
         "error",
@@ -34,7 +38,7 @@ export default tseslint.config(
       ],
     },
   },
-  { files: ["src/config/config.ts"], rules: { "no-restricted-properties": "off" } },
+  { files: ["src/config/variables.ts"], rules: { "no-restricted-properties": "off" } },
   {
     files: ["test/**", "bench/**", "campaign/**"],
     rules: {

@@ -9,14 +9,21 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 // Nor is one of the log: what is told of its lines is in the metrics.
 process.stderr.on("error", () => undefined);
 
-// To a node SIGHUP is a wish, to other commands the end; which of them this is shows only when the modules are there.
-const hangUps: string[] = [];
-const note = (name: string): unknown => hangUps.push(name);
-process.on("SIGHUP", note);
-const { run } = await import("./cli/run.js");
-const ended = run(process.argv.slice(2));
-process.off("SIGHUP", note);
-if (hangUps.length > 0 && process.listenerCount("SIGHUP") === 0) {
-  process.kill(process.pid, "SIGHUP");
+const args = process.argv.slice(2);
+
+// To a node SIGHUP is a wish, also while its modules are loaded; to other commands it is the end.
+if (args[0] === "start") {
+  process.on("SIGHUP", () => undefined);
 }
-process.exitCode = await ended;
+
+// Whatever a command waits for, it must not be that nothing can come any more: Node.js would end without a word.
+process.once("beforeExit", () => {
+  process.stderr.write(
+    "gatehouse: The command ended before it was done, as nothing was left to wait for. Run it again.\n",
+  );
+  process.exit(1);
+});
+
+const { run } = await import("./cli/run.js");
+process.exitCode = await run(args);
+process.removeAllListeners("beforeExit");

@@ -5,7 +5,10 @@ import { options } from "../../src/config/options.js";
 
 /** The schema as JSON, in the draft that editors know best. */
 export function configSchema(): string {
-  const keys = options.map((option) => [option.name, option.type.schema.optional().describe(describeOption(option))]);
+  const keys = options.map((option) => [
+    option.name,
+    option.type.schema(z).optional().describe(describeOption(option)),
+  ]);
   const file = z.strictObject(Object.fromEntries(keys) as Record<string, z.ZodType>);
   return JSON.stringify({
     title: "The configuration file of gatehouse start",

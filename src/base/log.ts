@@ -1,13 +1,9 @@
 /** The node's log: structured lines on stderr, and the two buffers that the node serves. */
 import pino, { type DestinationStream, type StreamEntry } from "pino";
 import { prettyFactory } from "pino-pretty";
+import type { LogLevelName } from "./log-levels.js";
 import { type LogDestination, openLogDestination } from "./log-destination.js";
 import { createLogBuffers, type LogBuffers } from "./log-buffer.js";
-
-/** Levels of `--log-level`. */
-export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
-
-export type LogLevelName = (typeof logLevels)[number];
 
 /**
  * Writes log lines. A field `subsystem` names who writes; `public: true` also puts the message, and nothing else of the

@@ -5,6 +5,7 @@ import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { createCertificate, type TlsCredentials } from "./certificate.js";
 import { writeNewFile } from "./private-files.js";
+import { InputError } from "./start-error.js";
 
 export interface NodeKey {
   /** 0x and 64 lower-case hex digits. */
@@ -53,14 +54,14 @@ export async function createNodeKey(path: string): Promise<NodeKey> {
 /**
  * Loads a key that is there.
  *
- * @throws Error with one sentence when the file is missing, is no Ed25519 key, or when others than its owner may read it.
+ * @throws InputError with one sentence when the file is missing, is no Ed25519 key, or when others than its owner may read it.
  */
 export async function loadNodeKey(path: string): Promise<NodeKey> {
   const { mode } = await stat(path).catch(() => {
-    throw new Error(`There is no key at ${path}; make one with: gatehouse keygen --out ${path}`);
+    throw new InputError(`There is no key at ${path}; make one with: gatehouse keygen --out ${path}`);
   });
   if (process.platform !== "win32" && (mode & 0o077) !== 0) {
-    throw new Error(`The key ${path} can be read by others than its owner; run: chmod 600 ${path}`);
+    throw new InputError(`The key ${path} can be read by others than its owner; run: chmod 600 ${path}`);
   }
   let key: KeyObject;
   try {
@@ -68,10 +69,10 @@ export async function loadNodeKey(path: string): Promise<NodeKey> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const why = code === "EACCES" || code === "EISDIR" ? ` (${code})` : "";
-    throw new Error(`The key ${path} is not a readable private key in PEM form${why}; restore it from a backup.`);
+    throw new InputError(`The key ${path} is not a readable private key in PEM form${why}; restore it from a backup.`);
   }
   if (key.asymmetricKeyType !== "ed25519") {
-    throw new Error(`The key ${path} is a ${key.asymmetricKeyType ?? "secret"} key; a node needs an Ed25519 key.`);
+    throw new InputError(`The key ${path} is a ${key.asymmetricKeyType ?? "secret"} key; a node needs an Ed25519 key.`);
   }
   return toNodeKey(key);
 }

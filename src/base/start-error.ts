@@ -7,3 +7,8 @@ export class StartError extends Error {
 export class StartAborted extends Error {
   override readonly name = "StartAborted";
 }
+
+/** What was given, such as an option or a file, cannot be used: trying again changes nothing. The message is one sentence. */
+export class InputError extends Error {
+  override readonly name: string = "InputError";
+}

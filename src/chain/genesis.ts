@@ -3,6 +3,7 @@ import { z } from "zod";
 import { isDatabaseDamage } from "../base/database-trouble.js";
 import { isStrongKey } from "../base/ed25519.js";
 import { hex32, sha256 } from "../base/hash.js";
+import { InputError } from "../base/start-error.js";
 import type { Blocks, ChainHead, ChainStore } from "./store.js";
 import { describeHeader } from "./transaction.js";
 
@@ -121,13 +122,13 @@ function parseGenesis(path: string, text: string): Genesis {
   try {
     json = JSON.parse(text);
   } catch (error) {
-    throw new Error(`The genesis file ${path} is not JSON: ${(error as Error).message}.`);
+    throw new InputError(`The genesis file ${path} is not JSON: ${(error as Error).message}.`);
   }
   const parsed = genesisFile.safeParse(json);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     const place = issue?.path.join(".") ?? "";
-    throw new Error(
+    throw new InputError(
       `The genesis file ${path} is not usable${place === "" ? "" : ` at ${place}`}: ${issue?.message ?? "wrong shape"}.`,
     );
   }

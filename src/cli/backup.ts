@@ -2,18 +2,17 @@
 import type { Command } from "commander";
 import { resolve } from "node:path";
 import { optionsByKey } from "../config/options.js";
-import { addNodeFiles, type NodeFlags, readNodeConfig } from "./node-flags.js";
+import { addNodeFiles, type NodeFiles } from "./node-flags.js";
 
-interface BackupFlags extends NodeFlags {
+interface BackupFlags extends NodeFiles {
   /** False with `--without-key`. */
   readonly withoutKey?: boolean;
   readonly json?: boolean;
 }
 
 /** Adds the command. */
-export function addBackup(program: Command): void {
-  addNodeFiles(program.command("backup <FOLDER>"))
-    .description("Save a node, which may run, as a new folder: its key, its database and its files.")
+export function addBackup(command: Command): void {
+  addNodeFiles(command.argument("<FOLDER>"))
     .option("--without-key", "Leave the key out; where it is kept elsewhere.")
     .option("--json", "Print JSON.")
     .addHelpText(
@@ -35,16 +34,14 @@ Examples:
     )
     .action(async (folder: string, flags: BackupFlags) => {
       const { runBackup } = await import("./run-backup.js");
-      const node = readNodeConfig(flags, program);
-      await runBackup({ ...node, folder: resolve(folder), withKey: flags.withoutKey !== true }, flags.json === true);
+      await runBackup(flags, { folder: resolve(folder), withKey: flags.withoutKey !== true }, flags.json === true);
     });
 }
 
 /** Adds the command. */
-export function addRestore(program: Command): void {
-  program
-    .command("restore <BACKUP>")
-    .description("Make a data directory of a backup, once all of it is found to be what was saved.")
+export function addRestore(command: Command): void {
+  command
+    .argument("<BACKUP>")
     .option("--data-dir <DIR>", "The new data directory; empty, or not there.", optionsByKey.dataDir.fallback)
     .option("--json", "Print JSON.")
     .addHelpText(

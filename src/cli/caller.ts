@@ -1,16 +1,11 @@
 /** Keys on the command line: to sign transactions, and to say who reads. */
-import type { Command } from "commander";
 import { resolve } from "node:path";
 import { hex32 } from "../base/hash.js";
 import { identityMessage } from "../base/identity-message.js";
 import { loadNodeKey, type NodeKey } from "../base/node-key.js";
 import { askSuccessfully } from "./ask-node.js";
-import { ExitError } from "./output.js";
-
-/** Adds `--key` to a command. */
-export function addKeyFlag(command: Command, description: string): Command {
-  return command.addOption(command.createOption("--key <FILE>", description).env("GATEHOUSE_KEY"));
-}
+import { ExitError } from "./errors.js";
+import type { NetworkFlags } from "./flags.js";
 
 /**
  * The key of a file.
@@ -24,20 +19,6 @@ export async function loadKey(path: string | undefined): Promise<NodeKey> {
   return await loadNodeKey(resolve(path)).catch((error: unknown) => {
     throw new ExitError(error instanceof Error ? error.message : String(error), 2);
   });
-}
-
-/** For which network is signed, as a command is told. */
-export interface NetworkFlags {
-  readonly node: string;
-  readonly network?: string | undefined;
-}
-
-/** Adds `--network` to a command that signs. */
-export function addNetworkFlag(command: Command): Command {
-  return command.option(
-    "--network <HASH>",
-    "The genesis hash of the network to sign for; the one that the node names when left out.",
-  );
 }
 
 /**

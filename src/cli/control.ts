@@ -1,40 +1,17 @@
 /** Talking to a node over its control service, for the commands of its operator. */
 import { Code, ConnectError, type Interceptor, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import type { Command } from "commander";
 import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { resolve } from "node:path";
 import { fallbackOf } from "../config/declare.js";
 import { optionsByKey } from "../config/options.js";
-import { ExitError } from "./output.js";
-
-/** The flags that say which node. */
-export interface ControlFlags {
-  readonly dataDir: string;
-  readonly control?: string;
-}
+import { controlTokenPath } from "../config/own-files.js";
+import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
+import { ExitError, exitCodes } from "./errors.js";
+import type { ControlFlags } from "./flags.js";
 
 const timeoutMs = 10_000;
-
-/** Adds `--data-dir` and `--control` to a command. */
-export function addControlFlags(command: Command): Command {
-  return command
-    .addOption(
-      command
-        .createOption("--data-dir <DIR>", "Data directory of the node.")
-        .env(optionsByKey.dataDir.env)
-        .default(optionsByKey.dataDir.fallback),
-    )
-    .addOption(
-      command
-        .createOption(
-          "--control <ADDRESS>",
-          "Its control service: a socket's path, or host:port; made from --data-dir.",
-        )
-        .env("GATEHOUSE_CONTROL"),
-    );
-}
 
 /**
  * Does some work with the control service of a node.
@@ -53,10 +30,11 @@ export async function withControl<T>(flags: ControlFlags, work: (transport: Tran
     if (isUnreachable(error)) {
       throw new ExitError(
         `No node answers at ${address}: ${error.rawMessage}. Name its --data-dir; the node must run on this machine.`,
-        3,
+        exitCodes.unreachable,
       );
     }
-    throw new ExitError(`The node refuses: ${error.rawMessage}`, 1);
+    const [info] = error.findDetails(ErrorInfoSchema);
+    throw new ExitError(`The node refuses: ${error.rawMessage}`, exitCodes.failed, info?.reason);
   }
 }
 
@@ -74,11 +52,9 @@ function overSocket(path: string): Transport {
 }
 
 async function overPort(address: string, dataDir: string): Promise<Transport> {
-  // Loaded here, since it takes longer than most commands do.
-  const { controlTokenPath } = await import("../node/control.js");
   const path = controlTokenPath(dataDir);
   const token = await readFile(path, "utf8").catch(() => {
-    throw new ExitError(`The token ${path} cannot be read; name the node's --data-dir.`, 2);
+    throw new ExitError(`The token ${path} cannot be read; name the node's --data-dir.`, exitCodes.usage);
   });
   const authorize: Interceptor = (next) => (request) => {
     request.header.set("authorization", `Bearer ${token.trim()}`);

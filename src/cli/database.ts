@@ -2,10 +2,8 @@
 import type { Command } from "commander";
 
 /** Adds the commands. */
-export function addDatabase(program: Command): void {
-  program
-    .command("database")
-    .description("Move a node's database.")
+export function addDatabase(command: Command): void {
+  command
     .command("copy <FROM> <TO>")
     .description("Copy the database of a node that is stopped into an empty one, of the same engine or the other.")
     .option("--json", "Print JSON.")

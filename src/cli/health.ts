@@ -1,7 +1,9 @@
 /** `gatehouse health`: shows how a running node is. */
 import type { Command } from "commander";
-import { addNodeFlags, askNode } from "./ask-node.js";
-import { duration, ExitError, paint, print, table } from "./output.js";
+import { askNode } from "./ask-node.js";
+import { ExitError } from "./errors.js";
+import { addNodeFlags, type NodeFlags } from "./flags.js";
+import { duration, paint, print, table } from "./output.js";
 
 interface HealthBody {
   version: string;
@@ -39,11 +41,10 @@ interface SubsystemBody {
 }
 
 /** Adds the command. */
-export function addHealth(program: Command): void {
-  addNodeFlags(program.command("health"))
-    .description("Show how a running node is.")
+export function addHealth(command: Command): void {
+  addNodeFlags(command)
     .addHelpText("after", "\nExit codes: 0 ok, degraded or dormant; 1 failing; 3 not reached.")
-    .action(async (flags: { node: string; json?: boolean }) => {
+    .action(async (flags: NodeFlags) => {
       const { status, text } = await askNode(flags.node, "/health");
       print(...(flags.json === true ? [text] : describe(JSON.parse(text) as HealthBody)));
       if (status !== 200) {

@@ -1,12 +1,11 @@
 /** `gatehouse identity`: the headers that prove an identity, for curl. */
 import type { Command } from "commander";
-import { addNodeFlags } from "./ask-node.js";
-import { addKeyFlag, addNetworkFlag, identityHeaders, loadKey, type NetworkFlags } from "./caller.js";
+import { identityHeaders, loadKey } from "./caller.js";
+import { addKeyFlag, addNetworkFlag, addNodeFlags, type NetworkFlags } from "./flags.js";
 import { print } from "./output.js";
 
 /** Adds the commands. */
-export function addIdentity(program: Command): void {
-  const identity = program.command("identity").description("Prove who you are.");
+export function addIdentity(identity: Command): void {
   const headers = identity
     .command("headers")
     .description("Print the headers that prove an identity on one network, for curl; they hold for five minutes.");

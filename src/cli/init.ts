@@ -6,7 +6,8 @@ import { sha256 } from "../base/hash.js";
 import { loadOrCreateNodeKey } from "../base/node-key.js";
 import { optionsByKey } from "../config/options.js";
 import { pathOfOwnFile, writeOwnFile } from "../config/own-files.js";
-import { ExitError, print } from "./output.js";
+import { ExitError } from "./errors.js";
+import { print } from "./output.js";
 
 interface Flags {
   readonly dataDir: string;
@@ -14,11 +15,9 @@ interface Flags {
   readonly json?: boolean;
 }
 
-/** Adds the command. */
-export function addInit(program: Command): void {
-  program
-    .command("init")
-    .description("Begin a network: make a key, and a genesis with it as the authority that makes the blocks.")
+/** Adds what the command takes and does. */
+export function addInit(command: Command): void {
+  command
     .option("--data-dir <DIR>", "Data directory of the node.", optionsByKey.dataDir.fallback)
     .option("--name <NAME>", "Name of the network, for people.", "gatehouse")
     .option("--json", "Print JSON.")

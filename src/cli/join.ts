@@ -2,13 +2,13 @@
 import type { Command } from "commander";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { createInterface } from "node:readline/promises";
 import { hex32, sha256 } from "../base/hash.js";
 import { loadOrCreateNodeKey } from "../base/node-key.js";
 import { optionsByKey } from "../config/options.js";
 import { pathOfOwnFile, writeOwnFile } from "../config/own-files.js";
 import { askSuccessfully } from "./ask-node.js";
-import { ExitError, print } from "./output.js";
+import { ExitError } from "./errors.js";
+import { print } from "./output.js";
 
 interface Flags {
   readonly dataDir: string;
@@ -28,10 +28,9 @@ interface Network {
 }
 
 /** Adds the command. */
-export function addJoin(program: Command): void {
-  program
-    .command("join <URL>")
-    .description("Join a network: take its genesis from one of its nodes, and remember that node as a peer.")
+export function addJoin(command: Command): void {
+  command
+    .argument("<URL>")
     .option("--data-dir <DIR>", "Data directory of the node that will join.", optionsByKey.dataDir.fallback)
     .option("--genesis-hash <HASH>", "Join only the network of this genesis, and do not ask.")
     .option("--peer <URL>", "Where nodes reach that node, where it is not the internal port that it names.")
@@ -118,6 +117,7 @@ async function confirm({ genesisHash, genesis }: Network, url: string, flags: Fl
     );
   }
   const { name = "without a name" } = JSON.parse(genesis) as { readonly name?: string };
+  const { createInterface } = await import("node:readline/promises");
   const asking = createInterface({ input: process.stdin, output: process.stderr });
   try {
     const answer = await asking.question(`${url} is of the network "${name}"\n  ${genesisHash}\nJoin it? [y/N] `);

@@ -3,13 +3,12 @@ import type { Command } from "commander";
 import { resolve } from "node:path";
 import { createNodeKey, nodeKeyPath } from "../base/node-key.js";
 import { optionsByKey } from "../config/options.js";
-import { ExitError, print } from "./output.js";
+import { ExitError } from "./errors.js";
+import { print } from "./output.js";
 
 /** Adds the command. */
-export function addKeygen(program: Command): void {
-  program
-    .command("keygen")
-    .description("Make an Ed25519 identity key, readable by you only, and print its public key.")
+export function addKeygen(command: Command): void {
+  command
     .option("--data-dir <DIR>", "Data directory of the node that will use the key.", optionsByKey.dataDir.fallback)
     .option("--out <FILE>", "Write the key to this file instead.")
     .option("--json", "Print JSON.")

@@ -1,15 +1,12 @@
-/** What the commands print: aligned tables, colour where somebody looks, and failures with an exit code. */
+/** What the commands print: tables that fit the terminal, colour where somebody looks. */
 import { styleText } from "node:util";
+import { lengthOf, widthOf, wrap } from "./terminal.js";
 
-/** A failure with an exit code of its own; the message is one sentence, or nothing when all is printed already. */
-export class ExitError extends Error {
-  constructor(
-    message: string,
-    readonly exitCode: number,
-  ) {
-    super(message);
-  }
-}
+const gap = "  ";
+/** The last column of a table may be broken into lines of at least this many characters. */
+const minLastColumn = 24;
+/** What stands below its row is indented. */
+const below = "    ";
 
 /** Writes lines to stdout. */
 export function print(...lines: string[]): void {
@@ -21,23 +18,48 @@ export function paint(format: Parameters<typeof styleText>[0], text: string): st
   return process.stdout.isTTY && process.stdout.hasColors() ? styleText(format, text) : text;
 }
 
-/** Rows with their columns aligned; the first row is the heading. Colours do not disturb the alignment. */
-export function table(rows: readonly (readonly string[])[]): string[] {
+/**
+ * Rows with their columns aligned; the first row is the heading. Where they do not fit the terminal, the last column is
+ * broken into lines, or, where it has no heading, stands below its row. Where that does not do, each row is a block of its
+ * own, with a line for each of its cells. Nothing is left out.
+ */
+export function table(rows: readonly (readonly string[])[], width = widthOf(process.stdout)): string[] {
+  const heading = rows[0] ?? [];
   const widths = rows.reduce<number[]>(
-    (widest, row) => row.map((cell, i) => Math.max(widest[i] ?? 0, visibleLength(cell))),
+    (widest, row) => row.map((cell, i) => Math.max(widest[i] ?? 0, lengthOf(cell))),
     [],
   );
-  return rows.map((row, rowNumber) => {
-    const line = row
-      .map((cell, i) => (i === row.length - 1 ? cell : cell + " ".repeat(widths[i]! - visibleLength(cell))))
-      .join("  ")
-      .trimEnd();
-    return rowNumber === 0 ? paint("dim", line) : line;
-  });
+  const lastStart = widths.slice(0, -1).reduce((sum, column) => sum + column + gap.length, 0);
+  if (lastStart + Math.min(widths.at(-1) ?? 0, minLastColumn) <= width) {
+    return rows.flatMap((row, i) => paintHeading(alignRow(row, widths, lastStart, width), i));
+  }
+  if (heading.at(-1) === "" && lastStart <= width) {
+    return rows.flatMap((row, i) => [
+      ...paintHeading(alignRow([...row.slice(0, -1), ""], widths, lastStart, Infinity), i),
+      ...(row.at(-1) === "" ? [] : wrap(row.at(-1)!, width - below.length).map((line) => below + line)),
+    ]);
+  }
+  return rows.slice(1).flatMap((row, i) => [...(i === 0 ? [] : [""]), ...block(heading, row, width)]);
 }
 
-function visibleLength(text: string): number {
-  return text.replace(/\u001b\[\d+m/g, "").length;
+function alignRow(row: readonly string[], widths: readonly number[], lastStart: number, width: number): string[] {
+  const [first = "", ...more] = wrap(row.at(-1) ?? "", width - lastStart);
+  const cells = row.slice(0, -1).map((cell, i) => cell + " ".repeat(widths[i]! - lengthOf(cell)));
+  return [[...cells, first].join(gap).trimEnd(), ...more.map((line) => " ".repeat(lastStart) + line)];
+}
+
+function paintHeading(lines: readonly string[], rowNumber: number): string[] {
+  return lines.map((line) => (rowNumber === 0 ? paint("dim", line) : line));
+}
+
+/** A row by itself: its cells below each other, each after its heading. Empty ones are left out. */
+function block(heading: readonly string[], row: readonly string[], width: number): string[] {
+  const labels = heading.map((label) => label.trim());
+  const start = Math.max(...labels.map((label) => label.length)) + gap.length;
+  return row.flatMap((cell, i) => {
+    const lines = cell === "" ? [] : wrap(cell.trim(), width - start);
+    return lines.map((line, n) => paint("dim", (n === 0 ? labels[i]! : "").padEnd(start)) + line);
+  });
 }
 
 /** `3 d 4 h`, `5 min 6 s`, `0.7 s`. */
@@ -61,4 +83,14 @@ export function duration(seconds: number): string {
     }
   }
   return parts.slice(0, 2).join(" ");
+}
+
+/** How long ago something was, for people. */
+export function ago(timeMs: number | undefined): string {
+  return timeMs === undefined ? "never" : `${duration(Math.max(0, Date.now() - timeMs) / 1000)} ago`;
+}
+
+/** A key or hash as tables have it; `--json` has it whole. */
+export function shorten(hash: string): string {
+  return hash === "" ? "unknown" : `${hash.slice(0, 10)}…${hash.slice(-4)}`;
 }

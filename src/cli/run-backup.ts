@@ -2,11 +2,18 @@
 import { rmSync } from "node:fs";
 import { type BackupParts, makeBackup } from "../node/backup.js";
 import type { BackupManifest } from "../node/backup-manifest.js";
+import { readNodeConfig } from "./node-config.js";
+import type { NodeFiles } from "./node-flags.js";
 import { paint, print } from "./output.js";
 import { type Progress, startProgress } from "./progress.js";
 
 /** Makes a backup, and tells of it. */
-export async function runBackup(parts: Omit<BackupParts, "onSaved" | "onDraft">, json: boolean): Promise<void> {
+export async function runBackup(
+  flags: NodeFiles,
+  given: Pick<BackupParts, "folder" | "withKey">,
+  json: boolean,
+): Promise<void> {
+  const parts = { ...readNodeConfig(flags), ...given };
   let bar: Progress | undefined;
   let draft: string | undefined;
   const interrupt = (): void => {

@@ -1,7 +1,9 @@
 /** What `gatehouse database copy` does. */
+import { z } from "zod";
 import { databaseUrl } from "../config/value-types.js";
 import { copyNodeDatabase } from "../node/copy-database.js";
-import { ExitError, print } from "./output.js";
+import { ExitError, exitCodes } from "./errors.js";
+import { print } from "./output.js";
 import { type Progress, startProgress } from "./progress.js";
 
 /** Copies, and tells of it. */
@@ -30,9 +32,9 @@ export async function runDatabaseCopy(from: string, to: string, json: boolean): 
 /** A path is a file of SQLite. */
 function readUrl(name: string, given: string): string {
   const url = /^[a-z]+:/.test(given) ? given : `sqlite:${given}`;
-  const { success } = databaseUrl.schema.safeParse(url);
+  const { success } = databaseUrl.schema(z).safeParse(url);
   if (!success) {
-    throw new ExitError(`${name} must be ${databaseUrl.allowed}, not "${given}".`, 2);
+    throw new ExitError(`${name} must be ${databaseUrl.allowed}, not "${given}".`, exitCodes.usage);
   }
   return databaseUrl.resolve?.(url, process.cwd()) ?? url;
 }

@@ -5,7 +5,7 @@ import { askNode } from "./ask-node.js";
 import { paint, print } from "./output.js";
 import { startProgress } from "./progress.js";
 import { warningsOf } from "./run-backup.js";
-import { collect } from "./verify-data.js";
+import { collect } from "./stored-data.js";
 
 /** Most peers that are asked. */
 const maxAsked = 8;

@@ -1,46 +1,10 @@
-/** The command line: one file for each command stands beside this one. */
-import { Command } from "commander";
-import { addAttest } from "./attest.js";
-import { addBackup, addRestore } from "./backup.js";
-import { addBlock } from "./block.js";
-import { addDatabase } from "./database.js";
-import { addDevnet } from "./devnet.js";
-import { addHealth } from "./health.js";
-import { addIdentity } from "./identity.js";
-import { addInit } from "./init.js";
-import { addJoin } from "./join.js";
-import { addKeygen } from "./keygen.js";
-import { ExitError } from "./output.js";
-import { addPeers } from "./peers.js";
-import { addReport } from "./report.js";
-import { addStart } from "./start.js";
-import { addStorage } from "./storage.js";
-import { addTx } from "./tx.js";
-import { addVerifyData } from "./verify-data.js";
-import { addZk } from "./zk.js";
-import { ConfigError } from "../config/config-error.js";
-import { version } from "../base/version.js";
-
-const commands = [
-  addInit,
-  addJoin,
-  addStart,
-  addDevnet,
-  addKeygen,
-  addHealth,
-  addPeers,
-  addReport,
-  addStorage,
-  addTx,
-  addZk,
-  addAttest,
-  addIdentity,
-  addBlock,
-  addVerifyData,
-  addBackup,
-  addRestore,
-  addDatabase,
-];
+/** Runs one command of the command line, and says in one way what went wrong. */
+import { CommanderError } from "commander";
+import { InputError } from "../base/start-error.js";
+import { readEnvironment, refuseUnknownVariables } from "../config/variables.js";
+import { describeFailure, ExitError, exitCodes } from "./errors.js";
+import { commandVariables } from "./flags.js";
+import { createProgram } from "./program.js";
 
 /**
  * Runs one command, and says in one line what went wrong.
@@ -49,52 +13,43 @@ const commands = [
  * @returns the exit code; `start` and `devnet`, which run until a signal, end the process themselves.
  */
 export async function run(args: readonly string[]): Promise<number> {
-  const program = createProgram();
   try {
+    // The program has no options with a value, so what comes first beside options is a command.
+    const [first, second] = args.filter((arg) => !arg.startsWith("-"));
+    const wanted = first === "help" ? second : first;
+    const program = await createProgram((name) => name === wanted);
+    program.hook("preAction", () => refuseUnknownVariables(readEnvironment(), commandVariables));
     if (args.length === 0) {
       program.help();
     }
     await program.parseAsync(args, { from: "user" });
     return 0;
   } catch (error) {
-    return report(error);
+    if (error instanceof CommanderError) {
+      return 0;
+    }
+    const failure = toExitError(error);
+    if (failure.message !== "") {
+      process.stderr.write(`${describeFailure(failure, wantsJson(args))}\n`);
+    }
+    return failure.exitCode;
   }
 }
 
-function createProgram(): Command {
-  const program = new Command("gatehouse")
-    .description("The face of a network node: gRPC services inside, plain HTTP and JSON outside.")
-    .version(version)
-    .showHelpAfterError("Run with --help to see what is possible.")
-    .addHelpText(
-      "after",
-      `
-Try it:
-  gatehouse devnet                  two nodes that know each other, with sample data
-  gatehouse init; gatehouse start   a network of your own
-  gatehouse start --help            every option of a node
-  gatehouse health                  how a running node is
-
-Exit codes: 0 done, 1 failed, 2 wrong option or configuration, 3 the node cannot be reached.`,
-    )
-    .exitOverride();
-  for (const add of commands) {
-    add(program);
-  }
-  return program;
+/** Whoever asks for JSON gets it when the command fails, too, and when it could not be understood. */
+function wantsJson(args: readonly string[]): boolean {
+  const end = args.indexOf("--");
+  return args.slice(0, end === -1 ? args.length : end).includes("--json");
 }
 
-function report(error: unknown): number {
-  if (error instanceof Error && error.name === "CommanderError") {
-    const { code, exitCode } = error as Error & { code: string; exitCode: number };
-    return exitCode === 0 || code === "commander.help" ? 0 : 2;
-  }
-  if (error instanceof ExitError && error.message === "") {
-    return error.exitCode;
-  }
-  process.stderr.write(`gatehouse: ${error instanceof Error ? error.message : String(error)}\n`);
+function toExitError(error: unknown): ExitError {
   if (error instanceof ExitError) {
-    return error.exitCode;
+    return error;
   }
-  return error instanceof ConfigError ? 2 : 1;
+  const cause = error instanceof Error ? error.cause : undefined;
+  const isUsage = error instanceof InputError || cause instanceof InputError;
+  return new ExitError(
+    error instanceof Error ? error.message : String(error),
+    isUsage ? exitCodes.usage : exitCodes.failed,
+  );
 }

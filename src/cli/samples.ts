@@ -8,7 +8,8 @@ import { loadOrCreateNodeKey, type NodeKey, nodeKeyPath } from "../base/node-key
 import { programAddress } from "../storage/write.js";
 import { toHex } from "../zk/poseidon.js";
 import { askSuccessfully } from "./ask-node.js";
-import { followTransaction, submitChange } from "./submit.js";
+import { submitChange } from "./submit.js";
+import { followTransaction } from "./transaction-state.js";
 
 const guestbook = '{"title": "Guestbook", "entries": ["Ann was here", "so was Bob"], "visits": 2, "open": true}';
 const team = '{"topic": "Roadmap", "votes": {"ann": 3, "bob": 2}}';

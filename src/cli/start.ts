@@ -1,25 +1,22 @@
 /** `gatehouse start`: runs a node until it is told to stop. */
 import { type Command, Option as Flag } from "commander";
-import { type Config, loadConfig, processSources } from "../config/config.js";
-import { createProcessErrors, watchProcess } from "../health/process-errors.js";
+import type { Config } from "../config/config.js";
 import type { RunningNode } from "../node/node.js";
 import type { RunOptions } from "../node/run-node.js";
 import { describeOption, type Option } from "../config/declare.js";
 import { configFile, options } from "../config/options.js";
 import { type Repetition, repeat } from "../base/repeat.js";
+import { commandVariables } from "./flags.js";
 import { paint, print } from "./output.js";
 import { type Progress, startProgress } from "./progress.js";
 import { runUntilSignal } from "./signals.js";
-import { variablesOf } from "./variables.js";
 
 /** How often the bar is drawn anew. */
 const drawEveryMs = 500;
 
 /** Adds the command. */
-export function addStart(program: Command): void {
-  const command = program
-    .command("start")
-    .description("Run a node until Ctrl-C or SIGTERM; SIGHUP makes it read its certificate again.")
+export function addStart(command: Command): void {
+  command
     .addHelpText(
       "after",
       `
@@ -34,7 +31,8 @@ Examples:
     .action(async () => {
       const given = command.opts<Record<string, string | boolean | undefined>>();
       const flags = Object.fromEntries(command.options.map((flag) => [flag.name(), given[flag.attributeName()]]));
-      await run(loadConfig(processSources({ flags, otherVariables: variablesOf(program) })));
+      const { loadConfig, processSources } = await import("../config/config.js");
+      await run(loadConfig(processSources({ flags, otherVariables: commandVariables })));
     });
   for (const option of [configFile, ...options]) {
     command.addOption(toFlag(option));
@@ -61,8 +59,10 @@ async function start(
   config: Config,
   { onEnd, ...options }: Omit<RunOptions, "processErrors" | "onReady">,
 ): Promise<() => Promise<void>> {
-  // Loaded here, since it takes longer than most other commands do.
-  const { runNode } = await import("../node/run-node.js");
+  const [{ runNode }, { createProcessErrors, watchProcess }] = await Promise.all([
+    import("../node/run-node.js"),
+    import("../health/process-errors.js"),
+  ]);
   const processErrors = createProcessErrors();
   let isFirst = true;
   let drawing: Repetition | undefined;

@@ -1,15 +1,14 @@
 /** `gatehouse tx`: what became of a transaction. */
 import type { Command } from "commander";
-import { addNodeFlags } from "./ask-node.js";
+import { addNodeFlags, type NodeFlags } from "./flags.js";
 import { print } from "./output.js";
-import { transactionState } from "./submit.js";
+import { transactionState } from "./transaction-state.js";
 
 /** Adds the commands. */
-export function addTx(program: Command): void {
-  const tx = program.command("tx").description("Look after transactions.");
+export function addTx(tx: Command): void {
   addNodeFlags(
     tx.command("status <HASH>").description("Show whether a transaction is pending, in a block, or rejected."),
-  ).action(async (hash: string, { node, json }: { node: string; json?: boolean }) => {
+  ).action(async (hash: string, { node, json }: NodeFlags) => {
     const state = await transactionState(node, hash);
     if (json === true) {
       print(JSON.stringify(state));

@@ -1,12 +1,10 @@
-/**
- * The configuration: flags before environment before file before defaults, checked once. This is the only reader of
- * the environment.
- */
+/** The configuration: flags before environment before file before defaults, checked once. */
+import { z } from "zod";
 import { ConfigError } from "./config-error.js";
 import { readConfigFile, valuesByName } from "./config-file.js";
-import { fallbackOf, type Option, type SettingsOf, type ValuesOf, variablePrefix } from "./declare.js";
+import { fallbackOf, type Option, type SettingsOf, type ValuesOf } from "./declare.js";
 import { configFile, options, type optionsByKey } from "./options.js";
-import { suggest } from "./suggest.js";
+import { readEnvironment, refuseUnknownVariables } from "./variables.js";
 
 /** What a node is started with, as the options are declared. Paths are absolute. */
 export type Config = ValuesOf<typeof optionsByKey>;
@@ -29,7 +27,7 @@ export interface ConfigSources {
 
 /** The process's own environment and working directory. */
 export function processSources(given: Pick<ConfigSources, "flags" | "otherVariables">): ConfigSources {
-  return { ...given, env: process.env, cwd: process.cwd() };
+  return { ...given, env: readEnvironment(), cwd: process.cwd() };
 }
 
 /**
@@ -38,7 +36,7 @@ export function processSources(given: Pick<ConfigSources, "flags" | "otherVariab
  * @throws ConfigError
  */
 export function loadConfig(sources: ConfigSources): Config {
-  refuseUnknownVariables(sources);
+  refuseUnknownVariables(sources.env, sources.otherVariables);
   const file = openFile(sources);
   return readOptions((option) => pick(option, sources, file), sources.cwd);
 }
@@ -107,7 +105,7 @@ function pick(
 }
 
 function read({ name, type }: Option, given: unknown, source: string, cwd: string): unknown {
-  const { success, data } = type.schema.safeParse(given);
+  const { success, data } = type.schema(z).safeParse(given);
   if (!success) {
     const from = source === "flag" ? "" : ` (from ${source})`;
     throw new ConfigError(`--${name}${from} must be ${type.allowed}, not ${show(given)}.`);
@@ -118,16 +116,4 @@ function read({ name, type }: Option, given: unknown, source: string, cwd: strin
 function show(value: unknown): string {
   const shown = value === undefined ? "nothing" : JSON.stringify(value);
   return shown.length > 100 ? `${shown.slice(0, 100)}…` : shown;
-}
-
-/** A variable that begins like those of options is meant to be one. */
-function refuseUnknownVariables({ env, otherVariables = [] }: ConfigSources): void {
-  const all = [configFile, ...options];
-  for (const [name, value = ""] of Object.entries(env)) {
-    const isKnown = otherVariables.includes(name) || all.some((option) => option.env === name);
-    if (name.startsWith(variablePrefix) && value !== "" && !isKnown) {
-      const meant = suggest(name.slice(variablePrefix.length).replaceAll("_", "-"), all, (option) => option.env);
-      throw new ConfigError(`The environment has the variable ${name}, which is no option${meant}.`);
-    }
-  }
 }

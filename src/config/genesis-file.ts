@@ -1,5 +1,6 @@
 /** The file of --genesis. */
 import { readFile, stat } from "node:fs/promises";
+import { InputError } from "../base/start-error.js";
 
 /** A genesis file as it is written. */
 export interface GenesisFile {
@@ -12,7 +13,7 @@ const maxBytes = 16 * 1024 * 1024;
 /**
  * Reads a genesis file; undefined where none is named. What its text says is the chain's matter.
  *
- * @throws Error with one sentence that names the file and what is wrong.
+ * @throws InputError with one sentence that names the file and what is wrong.
  */
 export async function readGenesisFile(path: string | undefined): Promise<GenesisFile | undefined> {
   if (path === undefined) {
@@ -26,11 +27,11 @@ export async function readGenesisFile(path: string | undefined): Promise<Genesis
     }
     bytes = await readFile(path);
   } catch (error) {
-    throw new Error(`The genesis file ${path} cannot be read: ${(error as Error).message}.`);
+    throw new InputError(`The genesis file ${path} cannot be read: ${(error as Error).message}.`);
   }
   const text = bytes.toString("utf8");
   if (!Buffer.from(text, "utf8").equals(bytes) || text.includes("\0")) {
-    throw new Error(`The genesis file ${path} is not UTF-8 text.`);
+    throw new InputError(`The genesis file ${path} is not UTF-8 text.`);
   }
   return { path, text };
 }

@@ -17,6 +17,11 @@ export function pathOfOwnFile(dataDir: string, file: OwnFile): string {
   return join(dataDir, names[file]);
 }
 
+/** Path of the token for the control port, which the node writes at its start. */
+export function controlTokenPath(dataDir: string): string {
+  return join(dataDir, "control.token");
+}
+
 /** The file that an option names, or that of the data directory; undefined where there is neither. */
 export function findFile(dataDir: string, named: string | undefined, file: "genesis" | "peers"): string | undefined {
   const own = pathOfOwnFile(dataDir, file);

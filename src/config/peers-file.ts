@@ -3,6 +3,7 @@ import { isStrongKey } from "../base/ed25519.js";
 import { hex32 } from "../base/hash.js";
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
+import { InputError } from "../base/start-error.js";
 
 /** A peer as it is configured. */
 export interface PeerFileEntry {
@@ -22,21 +23,21 @@ const peerFile = z.array(
 /**
  * Reads a peers file: a JSON array of `{"url": "https://host:port", "identity": "0x…"}`, identity optional.
  *
- * @throws Error with one sentence that names the file and what is wrong.
+ * @throws InputError with one sentence that names the file and what is wrong.
  */
 export async function readPeersFile(path: string): Promise<PeerFileEntry[]> {
   let json: unknown;
   try {
     json = JSON.parse(await readFile(path, "utf8"));
   } catch (error) {
-    throw new Error(
+    throw new InputError(
       `The peers file ${path} cannot be read: ${error instanceof Error ? error.message : String(error)}.`,
     );
   }
   const parsed = peerFile.safeParse(json);
   if (!parsed.success) {
     const place = parsed.error.issues[0]?.path.join(".") ?? "";
-    throw new Error(
+    throw new InputError(
       `The peers file ${path} must hold a JSON array of {"url": "https://host:port", "identity": "0x<64 hex digits>"}, ` +
         `identity optional${place === "" ? "" : `; look at entry ${place}`}.`,
     );

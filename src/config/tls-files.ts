@@ -4,7 +4,8 @@ import { readFile } from "node:fs/promises";
 import { createSecureContext } from "node:tls";
 import type { TlsCredentials } from "../base/certificate.js";
 import { messageOf } from "../base/message-of.js";
-import { StartError } from "../base/start-error.js";
+import { InputError } from "../base/start-error.js";
+import { ConfigError } from "./config-error.js";
 import type { Config } from "./config.js";
 
 /** Where they are. */
@@ -23,7 +24,7 @@ export interface TlsFiles {
  * The files do not hold a certificate and its key. The message says which option is at fault, and leaves the path to
  * `file`, since the node serves the messages of its log.
  */
-export class TlsFilesError extends Error {
+export class TlsFilesError extends InputError {
   override readonly name = "TlsFilesError";
 
   constructor(
@@ -37,7 +38,7 @@ export class TlsFilesError extends Error {
 /**
  * Where the files are; undefined for cleartext.
  *
- * @throws StartError when one of the two is not given.
+ * @throws ConfigError when one of the two is not given.
  */
 export function tlsPaths({
   tlsCertFile,
@@ -47,7 +48,7 @@ export function tlsPaths({
     return undefined;
   }
   if (tlsCertFile === undefined || tlsKeyFile === undefined) {
-    throw new StartError("--tls-cert and --tls-key must be given together.");
+    throw new ConfigError("--tls-cert and --tls-key must be given together.");
   }
   return { cert: tlsCertFile, key: tlsKeyFile };
 }

@@ -1,7 +1,10 @@
 /** The types of values that options take: how each is checked, and what a wrong one is told. */
 import { isIP } from "node:net";
 import { resolve } from "node:path";
-import { z } from "zod";
+import type { z } from "zod";
+
+/** What schemas are made with. It is given to them: of those who look at options, few read any value. */
+type Zod = typeof z;
 
 /** A type of values: what it is given as, and what comes of that. */
 export interface ValueType<T, Given = unknown> {
@@ -9,8 +12,8 @@ export interface ValueType<T, Given = unknown> {
   readonly placeholder: string | undefined;
   /** What is allowed, to end the sentence "… must be". */
   readonly allowed: string;
-  /** Takes a text (flag, variable, default) or a value of the file, and gives the checked value. */
-  readonly schema: z.ZodType<T, Given>;
+  /** What it makes takes a text (flag, variable, default) or a value of the file, and gives the checked value. */
+  readonly schema: (zod: Zod) => z.ZodType<T, Given>;
   /** Makes the value mean the same whatever the working directory; left out where it does anyway. */
   resolve?(value: T, cwd: string): T;
 }
@@ -19,7 +22,7 @@ export interface ValueType<T, Given = unknown> {
 export const text = (placeholder: string, allowed: string): ValueType<string, string> => ({
   placeholder,
   allowed,
-  schema: z.string().min(1),
+  schema: (z) => z.string().min(1),
 });
 
 /** A path; absolute once it is read. */
@@ -32,25 +35,26 @@ export const path = (placeholder: string): ValueType<string, string> => ({
 export const toggle: ValueType<boolean, boolean | "true" | "false"> = {
   placeholder: undefined,
   allowed: "true or false",
-  schema: z.union([z.boolean(), z.literal(["true", "false"]).transform((word) => word === "true")]),
+  schema: (z) => z.union([z.boolean(), z.literal(["true", "false"]).transform((word) => word === "true")]),
 };
 
 /** One of some words. */
 export const oneOf = <const W extends string>(placeholder: string, words: readonly W[]): ValueType<W, W> => ({
   placeholder,
-  allowed: new Intl.ListFormat("en-GB", { type: "disjunction" }).format(words),
-  schema: z.literal(words),
+  // Not by Intl, which costs each command 6 MB.
+  allowed: `${words.slice(0, -1).join(", ")} or ${words.at(-1)!}`,
+  schema: (z) => z.literal(words),
 });
 
 /** The words on and off. */
 export const onOff: ValueType<boolean, "on" | "off"> = {
   placeholder: "RULE",
   allowed: "on or off",
-  schema: z.literal(["on", "off"]).transform((word) => word === "on"),
+  schema: (z) => z.literal(["on", "off"]).transform((word) => word === "on"),
 };
 
 /** In texts, numbers are written in digits: "", "0x10" and "1e3" are none. */
-const numeric = (number: z.ZodNumber) =>
+const numeric = (z: Zod, number: z.ZodNumber) =>
   z.union([
     number,
     z
@@ -59,7 +63,7 @@ const numeric = (number: z.ZodNumber) =>
       .transform(Number)
       .pipe(number),
   ]);
-const wholeNumber = (most: number) => numeric(z.number().int().min(0).max(most));
+const wholeNumber = (most: number) => (z: Zod) => numeric(z, z.number().int().min(0).max(most));
 
 /** A whole number from 0 that stays far below what timers and counters can hold. */
 export const count = (placeholder: string, allowed: string): ValueType<number, number | string> => ({
@@ -79,7 +83,7 @@ export const port: ValueType<number, number | string> = {
 export const secondsAsMs = (least: number, most: number): ValueType<number, number | string> => ({
   placeholder: "SECONDS",
   allowed: `a number of seconds from ${least} to ${most}`,
-  schema: numeric(z.number().min(least).max(most)).transform((seconds) => Math.round(seconds * 1000)),
+  schema: (z) => numeric(z, z.number().min(least).max(most)).transform((seconds) => Math.round(seconds * 1000)),
 });
 
 /** http:// or https://, a host and a port, and nothing else; without a slash at its end once it is read. */
@@ -90,14 +94,15 @@ export const webAddress: ValueType<string, string> = {
 };
 
 function addressSchema(protocols: readonly string[]) {
-  return z
-    .string()
-    .refine((address) => {
-      const url = URL.canParse(address) ? new URL(address) : undefined;
-      const isPlain = url?.pathname === "/" && url.search === "" && url.hash === "" && url.username === "";
-      return isPlain && protocols.includes(url.protocol);
-    })
-    .transform((address) => address.replace(/\/$/, ""));
+  return (z: Zod) =>
+    z
+      .string()
+      .refine((address) => {
+        const url = URL.canParse(address) ? new URL(address) : undefined;
+        const isPlain = url?.pathname === "/" && url.search === "" && url.hash === "" && url.username === "";
+        return isPlain && protocols.includes(url.protocol);
+      })
+      .transform((address) => address.replace(/\/$/, ""));
 }
 
 /** The same, where an example says enough. */
@@ -119,13 +124,14 @@ export const socketAddressLike = (example: string): ValueType<string, string> =>
 export const databaseUrl: ValueType<string, string | readonly string[]> = {
   placeholder: "URL",
   allowed: "sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/NAME, or several of these with commas between them",
-  schema: z.union([
-    z.string().regex(/^(sqlite:.+|postgres(ql)?:\/\/[^\s]+)$/),
-    z
-      .array(z.string().regex(/^postgres(ql)?:\/\/[^\s]+$/))
-      .min(1)
-      .transform((urls) => urls.join(",")),
-  ]),
+  schema: (z) =>
+    z.union([
+      z.string().regex(/^(sqlite:.+|postgres(ql)?:\/\/[^\s]+)$/),
+      z
+        .array(z.string().regex(/^postgres(ql)?:\/\/[^\s]+$/))
+        .min(1)
+        .transform((urls) => urls.join(",")),
+    ]),
   resolve: (url, cwd) => url.replace(/^sqlite:(.*)$/s, (_, file: string) => `sqlite:${resolve(cwd, file)}`),
 };
 
@@ -133,28 +139,27 @@ export const databaseUrl: ValueType<string, string | readonly string[]> = {
 const listOf = (
   placeholder: string,
   what: string,
-  item: z.ZodType<string, string>,
+  item: (zod: Zod) => z.ZodType<string, string>,
 ): ValueType<readonly string[], string | readonly string[]> => ({
   placeholder,
   allowed: `a comma-separated list of ${what}`,
-  schema: z.union([
-    z
-      .string()
-      .transform((entries) =>
-        entries
-          .split(",")
-          .map((entry) => entry.trim())
-          .filter((entry) => entry !== ""),
-      )
-      .pipe(z.array(item)),
-    z.array(item),
-  ]),
+  schema: (z) =>
+    z.union([
+      z
+        .string()
+        .transform((entries) =>
+          entries
+            .split(",")
+            .map((entry) => entry.trim())
+            .filter((entry) => entry !== ""),
+        )
+        .pipe(z.array(item(z))),
+      z.array(item(z)),
+    ]),
 });
 
 /** Addresses and ranges of addresses, of IPv4 and IPv6. */
-export const addressRanges = listOf(
-  "CIDRS",
-  "addresses and CIDR ranges",
+export const addressRanges = listOf("CIDRS", "addresses and CIDR ranges", (z) =>
   z.string().refine((entry) => {
     const [address = "", prefix, ...rest] = entry.split("/");
     const family = isIP(address);
@@ -164,11 +169,9 @@ export const addressRanges = listOf(
 );
 
 /** Public keys of notaries, `1:hex` each. */
-export const notaryKeys = listOf(
-  "KEYS",
-  "keys such as 1:02ab…, 1 (secp256k1) and 66 lower-case hex digits",
+export const notaryKeys = listOf("KEYS", "keys such as 1:02ab…, 1 (secp256k1) and 66 lower-case hex digits", (z) =>
   z.string().regex(/^1:[0-9a-f]{66}$/),
 );
 
 /** Names of hosts, as certificates have them. */
-export const hostNames = listOf("NAMES", "host names in lower case", z.string().regex(/^[a-z0-9.-]{1,253}$/));
+export const hostNames = listOf("NAMES", "host names in lower case", (z) => z.string().regex(/^[a-z0-9.-]{1,253}$/));

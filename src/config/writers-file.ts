@@ -2,27 +2,28 @@
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
 import { hex32 } from "../base/hash.js";
+import { InputError } from "../base/start-error.js";
 
 const writersFile = z.array(z.string().regex(hex32));
 
 /**
  * Reads a file of writers: a JSON array of public keys.
  *
- * @throws Error with one sentence that names the file and what is wrong.
+ * @throws InputError with one sentence that names the file and what is wrong.
  */
 export async function readWritersFile(path: string): Promise<readonly string[]> {
   let json: unknown;
   try {
     json = JSON.parse(await readFile(path, "utf8"));
   } catch (error) {
-    throw new Error(
+    throw new InputError(
       `The writers file ${path} cannot be read: ${error instanceof Error ? error.message : String(error)}.`,
     );
   }
   const parsed = writersFile.safeParse(json);
   if (!parsed.success) {
     const place = parsed.error.issues[0]?.path.join(".") ?? "";
-    throw new Error(
+    throw new InputError(
       `The writers file ${path} must hold a JSON array of keys, 0x and 64 lower-case hex digits each` +
         `${place === "" ? "" : `; look at entry ${place}`}.`,
     );

@@ -19,7 +19,7 @@ import { createCheckThreads } from "./check-threads.js";
 import { type CachedData, createCachedData, type NodeData } from "./data-caches.js";
 import { createEffects, type State, stateIn } from "./effects.js";
 import { repeat } from "../base/repeat.js";
-import { StartError } from "../base/start-error.js";
+import { InputError, StartError } from "../base/start-error.js";
 import { createTroubleLog } from "../base/trouble-log.js";
 import { createProgramStore } from "../storage/program-store.js";
 import { createReadablePrograms, type ReadablePrograms } from "../storage/readable-store.js";
@@ -234,7 +234,7 @@ export function watchChainHealth({ subsystems, bus, log }: NodeCore): SharedSubs
 /**
  * The verification key of a genesis, its member `zk.verificationKey`; undefined where there is none.
  *
- * @throws StartError when it cannot be used.
+ * @throws InputError when it cannot be used.
  */
 function readVerificationKey(genesisText: string): VerificationKey | undefined {
   const { zk } = JSON.parse(genesisText) as { readonly zk?: { readonly verificationKey?: unknown } };
@@ -244,6 +244,6 @@ function readVerificationKey(genesisText: string): VerificationKey | undefined {
   try {
     return parseVerificationKey(zk.verificationKey);
   } catch (error) {
-    throw new StartError(`The genesis cannot be used at zk.verificationKey. ${(error as Error).message}`);
+    throw new InputError(`The genesis cannot be used at zk.verificationKey. ${(error as Error).message}`);
   }
 }

@@ -2,7 +2,6 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { chmod, link, readFile, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
-import { join } from "node:path";
 import { PeerOrigin } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import type { Chain } from "../chain/chain.js";
@@ -10,6 +9,7 @@ import { createConsensusService } from "../chain/service.js";
 import { createControl, type Report, type ShownEntry } from "../control/service.js";
 import { Failure } from "../rpc/errors.js";
 import { type ReportableName, reportableNames } from "../health/subsystems.js";
+import { controlTokenPath } from "../config/own-files.js";
 import { messageOf } from "../base/message-of.js";
 import { closeFile, privateFileMode, withPrivateUmask } from "../base/private-files.js";
 import type { ChainServices } from "./chain-services.js";
@@ -114,11 +114,6 @@ function showEntry(entry: BookEntry): ShownEntry {
 
 /** What every system takes; a longer one is cut without a word by some. */
 const longestSocketPath = 103;
-
-/** Path of the token in a data directory. */
-export function controlTokenPath(dataDir: string): string {
-  return join(dataDir, "control.token");
-}
 
 async function listenForControl(core: NodeCore, services: readonly ServedService[]): Promise<number | undefined> {
   const { config, onInternalError } = core;

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { loadNodeKey, loadOrCreateNodeKey, type NodeKey, nodeKeyPath } from "../base/node-key.js";
 import { claimDirectory } from "../base/private-files.js";
-import { StartError } from "../base/start-error.js";
+import { InputError, StartError } from "../base/start-error.js";
 import { describeHolder } from "../chain/writer-lease.js";
 import { createWriterLeaseStore } from "../chain/writer-lease-store.js";
 import { checkSchema, migrate } from "../db/migrate.js";
@@ -49,7 +49,7 @@ export async function openNodeDatabase({ config, log, onStop, warn }: NodeCore):
  * The node's key: the one in the data directory, which must be that of the database. A new one is made only where the
  * database belongs to nobody, or by the operator's word.
  *
- * @throws StartError where it is another one, or is missing.
+ * @throws InputError where it is another one, or is missing.
  */
 export async function loadIdentity({ config, log }: NodeCore, database: Database): Promise<NodeKey> {
   const { role, recover, dataDir } = config;
@@ -61,12 +61,12 @@ export async function loadIdentity({ config, log }: NodeCore, database: Database
   const remedy = `Restore the key from the backup${role === "writer" ? ", or start with --recover to take it over" : ""}.`;
   const path = nodeKeyPath(dataDir);
   if (owner !== undefined && !mayTakeOver && !existsSync(path)) {
-    throw new StartError(`The database belongs to the node ${owner}, whose key is not at ${path}. ${remedy}`);
+    throw new InputError(`The database belongs to the node ${owner}, whose key is not at ${path}. ${remedy}`);
   }
   const key = await (existsSync(path) ? loadNodeKey(path) : loadOrCreateNodeKey(dataDir));
   if (owner !== undefined && owner !== key.publicKey) {
     if (!mayTakeOver) {
-      throw new StartError(`The database belongs to the node ${owner}; this key is ${key.publicKey}. ${remedy}`);
+      throw new InputError(`The database belongs to the node ${owner}; this key is ${key.publicKey}. ${remedy}`);
     }
     log.warn({ subsystem: "chain" }, `The database of the node ${owner} is taken over by ${key.publicKey}`);
   }

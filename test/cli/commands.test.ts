@@ -8,7 +8,7 @@ import { ask } from "../helpers/plain-client.js";
 import { healthShape } from "../helpers/health-shape.js";
 import { until } from "../helpers/until.js";
 import { startMember } from "../helpers/start-member.js";
-import { cleanEnvironment, cliPath, runCli, runCliProcess } from "../helpers/run-cli.js";
+import { cleanEnvironment, cliPath, loadedBy, runCli, runCliProcess } from "../helpers/run-cli.js";
 import { startCli } from "../helpers/start-cli.js";
 import { startTestNode } from "../helpers/start-node.js";
 import { temporaryDirectory } from "../helpers/teardown.js";
@@ -26,6 +26,29 @@ test("help teaches: every command, every option with its variable and default", 
   const { stdout } = await runCli(["start", "--help"]);
   for (const { name, env } of options) {
     t.true(stdout.includes(`--${name}`) && stdout.includes(env), name);
+  }
+});
+
+test("a command loads what it needs, and no library of a node", async (t) => {
+  const dir = await temporaryDirectory(t);
+  const nowhere = ["--node", "http://127.0.0.1:1"];
+  for (const args of [
+    ["--version"],
+    ["--help"],
+    ["start", "--help"],
+    ["keygen", "--data-dir", dir],
+    ["health", ...nowhere],
+    ["peers", ...nowhere],
+    ["storage", "list", "0x", ...nowhere],
+  ]) {
+    const { packages, own } = await loadedBy(t, args);
+    // leven is 2 KB.
+    t.deepEqual(packages, ["commander", "leven"], args.join(" "));
+    t.deepEqual(
+      own.filter((path) => !/^src\/(main|cli\/[a-z-]+|base\/[a-z0-9-]+|config\/[a-z-]+)$/.test(path)),
+      [],
+      args.join(" "),
+    );
   }
 });
 

@@ -33,7 +33,7 @@ test("a program is made, changed and read from the command line", async (t) => {
   t.is(made.code, 0, made.stderr);
   const [address = "", second] = made.stdout.split("\n");
   t.regex(address, /^stor-[0-9a-f]{40}$/);
-  t.regex(second!, /^in block 1: 0x[0-9a-f]{64}$/);
+  t.regex(second!, /^transaction 0x[0-9a-f]{64} in block 1$/);
 
   for (const args of [
     ["set", address, "title", '"b"'],
@@ -138,7 +138,8 @@ test("what is wrong on the command line is code 2, with a remedy", async (t) => 
     [nobody, ["create", "a"], /--key FILE is needed to sign; make one with: gatehouse keygen/],
     [alice, ["set", address, "a", "text"], /VALUE must be JSON, not text; a text needs quotes: '"text"'/],
     [alice, ["write", address], /One of --data, --file and --binary is needed/],
-    [alice, ["create", "a", "--data", "1", "--binary", "x"], /One of --data/],
+    [alice, ["create", "a", "--data", "1", "--file", "x"], /--data and --file cannot be given together/],
+    [alice, ["create", "a", "--data", "1", "--binary", "x"], /--data and --binary cannot be given together/],
     [alice, ["create", "a", "--allow", "0x1"], /need an --access/],
     [alice, ["create", "a", "--access", "restricted", "--group", "team"], /--group must be NAME:read,write:KEY,KEY/],
     [alice, ["create", "a", "--file", "/nowhere"], /The file \/nowhere cannot be read/],

@@ -29,7 +29,7 @@ test("from a commitment to a proof that is verified offline, and a nullifier tha
   for (const value of [42, 43]) {
     const { code, stdout, stderr } = await zk("commit", element(value));
     t.is(code, 0, stderr);
-    t.regex(stdout, new RegExp(`^${element(value)}\nin block \\d+: 0x[0-9a-f]{64}\n$`));
+    t.regex(stdout, new RegExp(`^${element(value)}\ntransaction 0x[0-9a-f]{64} in block \\d+\n$`));
   }
   t.like(await zk("commit", element(42)), {
     code: 1,

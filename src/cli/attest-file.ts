@@ -1,0 +1,72 @@
+/** What `gatehouse attest verify` does. */
+import { readPresentation } from "../attestation/input.js";
+import { checkPolicy } from "../attestation/policy.js";
+import type { Revealed } from "../attestation/presentation.js";
+import { startVerifier } from "../attestation/verifier.js";
+import { Failure } from "../rpc/errors.js";
+import { ExitError, exitCodes } from "./errors.js";
+import { paint, print, table } from "./output.js";
+import { readInput } from "./read-input.js";
+
+/** What is accepted. */
+export interface VerifyFlags {
+  readonly notaryKeys: readonly string[];
+  readonly maxAge: number;
+  readonly servers: readonly string[];
+  readonly json?: boolean;
+}
+
+const ignore = (): void => undefined;
+/** Verification has time here: nobody else waits for it. */
+const timeoutMs = 60_000;
+/** More than any presentation has; those that a node takes are smaller. */
+const maxFileBytes = 16 * 1024 * 1024;
+
+/** Verifies the attestation of a file and prints what it reveals. */
+export async function verifyFile(file: string, { notaryKeys, maxAge, servers, json }: VerifyFlags): Promise<void> {
+  const bytes = await readInput(file, maxFileBytes);
+  const verifier = startVerifier({ notaryKeys, onState: ignore, onProblem: ignore, timeoutMs });
+  try {
+    await verifier.started;
+    const presentation = await verifier.verify(readPresentation(textOf(bytes)));
+    checkPolicy(presentation, { maxAgeS: maxAge, servers }, Date.now());
+    if (json === true) {
+      print(JSON.stringify({ valid: true, ...presentation, serverName: presentation.serverName ?? null }));
+      return;
+    }
+    const { serverName, connectionTimeS, notaryKey, attestationId, sent, recv } = presentation;
+    print(
+      paint("green", "valid"),
+      ...table([
+        ["SERVER", "TIME", "ATTESTATION"],
+        [serverName ?? "not named", new Date(1000 * connectionTimeS).toISOString(), attestationId],
+      ]),
+      `notary ${notaryKey}`,
+      ...describe("sent", sent, presentation.sentLength),
+      ...describe("received", recv, presentation.recvLength),
+    );
+  } catch (error) {
+    if (error instanceof Failure && json === true) {
+      print(JSON.stringify({ valid: false, error: error.message, errorCode: error.reason }));
+      throw new ExitError("", exitCodes.failed);
+    }
+    throw error instanceof Failure ? new ExitError(error.message, exitCodes.failed, error.reason) : error;
+  } finally {
+    await verifier.stop();
+  }
+}
+
+/** Revealed ranges, each by itself; control characters are shown, not sent to the terminal. */
+function describe(what: string, ranges: readonly Revealed[], length: number): string[] {
+  return [
+    paint("dim", `${what}, ${length} bytes in all`),
+    ...(ranges.length === 0 ? ["  nothing is revealed"] : []),
+    ...ranges.map(({ start, end, text }) => `  ${start}-${end}: ${JSON.stringify(text)}`),
+  ];
+}
+
+/** A file may hold the bytes themselves: those are no text in one of the known forms. */
+function textOf(bytes: Buffer): string {
+  const text = bytes.toString("latin1").trim();
+  return /^[\x20-\x7e\s]*$/.test(text) ? text : bytes.toString("hex");
+}

@@ -1,0 +1,107 @@
+/**
+ * The commands, and where each is declared. A command's file is loaded when it is called, or its help is wanted: what the
+ * others need costs it nothing.
+ */
+import type { Command } from "commander";
+
+/** A command, as the first page of the help shows it. */
+export interface CommandEntry {
+  readonly name: string;
+  readonly description: string;
+  /** Gives what adds its arguments, flags and what it does. */
+  readonly load: () => Promise<(command: Command) => void>;
+}
+
+/** All of them, in the order of the help. */
+export const commands: readonly CommandEntry[] = [
+  {
+    name: "init",
+    description: "Begin a network: make a key, and a genesis with it as the authority that makes the blocks.",
+    load: async () => (await import("./init.js")).addInit,
+  },
+  {
+    name: "join",
+    description: "Join a network: take its genesis from one of its nodes, and remember that node as a peer.",
+    load: async () => (await import("./join.js")).addJoin,
+  },
+  {
+    name: "start",
+    description: "Run a node until Ctrl-C or SIGTERM; SIGHUP makes it read its certificate again.",
+    load: async () => (await import("./start.js")).addStart,
+  },
+  {
+    name: "devnet",
+    description: "Run a small network in one process, with sample data, until Ctrl-C.",
+    load: async () => (await import("./devnet.js")).addDevnet,
+  },
+  {
+    name: "keygen",
+    description: "Make an Ed25519 identity key, readable by you only, and print its public key.",
+    load: async () => (await import("./keygen.js")).addKeygen,
+  },
+  {
+    name: "health",
+    description: "Show how a running node is.",
+    load: async () => (await import("./health.js")).addHealth,
+  },
+  {
+    name: "peers",
+    description: "Show whom a running node knows, and change it.",
+    load: async () => (await import("./peers.js")).addPeers,
+  },
+  {
+    name: "report",
+    description: "Tell a node how a subsystem is that another process runs.",
+    load: async () => (await import("./report.js")).addReport,
+  },
+  {
+    name: "storage",
+    description: "Make, change and read storage programs.",
+    load: async () => (await import("./storage.js")).addStorage,
+  },
+  {
+    name: "tx",
+    description: "Look after transactions.",
+    load: async () => (await import("./tx.js")).addTx,
+  },
+  {
+    name: "zk",
+    description: "Add commitments, spend nullifiers, fetch and verify proofs.",
+    load: async () => (await import("./zk.js")).addZk,
+  },
+  {
+    name: "attest",
+    description: "Verify TLSNotary attestations.",
+    load: async () => (await import("./attest.js")).addAttest,
+  },
+  {
+    name: "identity",
+    description: "Prove who you are.",
+    load: async () => (await import("./identity.js")).addIdentity,
+  },
+  {
+    name: "block",
+    description: "Move blocks between nodes as files.",
+    load: async () => (await import("./block.js")).addBlock,
+  },
+  {
+    name: "verify-data",
+    description: "Check that a node's database holds what was signed and stored.",
+    load: async () => (await import("./verify-data.js")).addVerifyData,
+  },
+  {
+    name: "backup",
+    description: "Save a node, which may run, as a new folder: its key, its database and its files.",
+    load: async () => (await import("./backup.js")).addBackup,
+  },
+  {
+    name: "restore",
+    description: "Make a data directory of a backup, once all of it is found to be what was saved.",
+    load: async () => (await import("./backup.js")).addRestore,
+  },
+  {
+    name: "database",
+    description: "Move a node's database.",
+    load: async () => (await import("./database.js")).addDatabase,
+  },
+];

@@ -1,0 +1,76 @@
+/** Pages of help that fit the terminal, the same for all commands. */
+import type { Command } from "commander";
+import { widthOf, wrap } from "./terminal.js";
+
+/** Lines of text are easier to read when they are no longer, however wide the terminal is. */
+const maxWidth = 80;
+/** What a description needs beside its term; with less, it stands below. */
+const minDescription = 36;
+const indent = "  ";
+/** Stands for a space at which a line must not end. */
+const noBreak = "\u00a0";
+
+/** Makes the help of a command, and of those that are added to it later, fit. */
+export function fitHelp(command: Command): void {
+  const width = (): number => Math.min(widthOf(process.stdout), maxWidth);
+  command
+    .configureHelp({
+      // The arguments are on the page of the command itself.
+      subcommandTerm: (subcommand) => subcommand.name(),
+      formatItem: (term, termWidth, description) => formatItem(term, termWidth, description, width()),
+    })
+    .configureOutput({
+      getOutHelpWidth: width,
+      getErrHelpWidth: width,
+      writeOut: (text) => process.stdout.write(fitText(text, width())),
+      writeErr: (text) => process.stderr.write(fitText(text, width())),
+      // Told by whoever runs the command, as all other failures are.
+      outputError: () => undefined,
+    });
+}
+
+function formatItem(term: string, termWidth: number, description: string, width: number): string {
+  const start = indent.length + termWidth + indent.length;
+  if (width - start >= minDescription) {
+    const lines = wrap(description, width - start, false);
+    return `${indent}${term.padEnd(termWidth)}${indent}${lines.join(`\n${" ".repeat(start)}`)}`.trimEnd();
+  }
+  const below = wrap(description, width - 3 * indent.length, false).map((line) => `${indent.repeat(3)}${line}`);
+  return [`${indent}${term}`, ...(description === "" ? [] : below)].join("\n");
+}
+
+/**
+ * Breaks what is too long: the lines of a paragraph together, those that are indented each by itself. A command goes on
+ * after a backslash, so that it can still be copied.
+ */
+export function fitText(text: string, width: number): string {
+  const lines: string[] = [];
+  let paragraph: string[] = [];
+  const endParagraph = (): void => {
+    lines.push(...(paragraph.length === 0 ? [] : wrap(paragraph.join(" "), width, false)));
+    paragraph = [];
+  };
+  for (const line of text.split("\n")) {
+    if (/^\S/.test(line)) {
+      paragraph.push(line);
+    } else {
+      endParagraph();
+      lines.push(...fitLine(line, width));
+    }
+  }
+  endParagraph();
+  return lines.join("\n");
+}
+
+function fitLine(line: string, width: number): string[] {
+  if (line.length <= width) {
+    return [line];
+  }
+  const [, start = "", rest = ""] = /^(\s*)(.*)$/.exec(line)!;
+  const isCommand = /^([A-Z_]+=\S+ )?(gatehouse|curl) /.test(rest);
+  const end = isCommand ? " \\" : "";
+  const hanging = start + indent;
+  const kept = isCommand ? rest.replace(/'[^']*'/g, (quoted) => quoted.replaceAll(" ", noBreak)) : rest;
+  const parts = wrap(kept, width - hanging.length - end.length, false).map((part) => part.replaceAll(noBreak, " "));
+  return parts.map((part, i) => (i === 0 ? start : hanging) + part + (i === parts.length - 1 ? "" : end));
+}

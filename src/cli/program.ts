@@ -1,0 +1,64 @@
+/** The command line as commander has it: all commands by their names, and of those that are wanted, the whole. */
+import { Command, type CommanderError } from "commander";
+import { version } from "../base/version.js";
+import { commands } from "./commands.js";
+import { ExitError, exitCodes } from "./errors.js";
+import { fitHelp } from "./help.js";
+
+/**
+ * Makes the command line.
+ *
+ * @param isWanted whether a command is to be there with all that it has, and not only by its name.
+ */
+export async function createProgram(isWanted: (name: string) => boolean): Promise<Command> {
+  const program = new Command("gatehouse")
+    .description("The face of a network node: gRPC services inside, plain HTTP and JSON outside.")
+    .version(version)
+    .addHelpText(
+      "after",
+      `
+Try it:
+  gatehouse devnet         two nodes that know each other
+  gatehouse init           a network of your own; then
+  gatehouse start          its first node
+  gatehouse start --help   every option of a node
+  gatehouse health         how a running node is
+
+Exit codes:
+  0  done
+  1  it was tried, and failed or was refused
+  2  a wrong option, configuration or file
+  3  the node does not answer`,
+    );
+  fitHelp(program);
+  for (const { name, description, load } of commands) {
+    const command = program.command(name).description(description);
+    if (isWanted(name)) {
+      (await load())(command);
+    }
+  }
+  refuseInOneWay(program, []);
+  return program;
+}
+
+/** What commander refuses is told as other failures are, with the page to look at. */
+function refuseInOneWay(command: Command, above: readonly string[]): void {
+  const names = [...above, command.name()];
+  command.exitOverride((error) => {
+    throw isHelp(error) ? error : new ExitError(describeRefusal(error, names.join(" ")), exitCodes.usage);
+  });
+  for (const subcommand of command.commands) {
+    refuseInOneWay(subcommand, names);
+  }
+}
+
+/** Whether a command ended because all that was wanted is a page of help or the version. */
+function isHelp({ code, exitCode }: CommanderError): boolean {
+  return exitCode === 0 || code === "commander.help";
+}
+
+function describeRefusal({ message }: CommanderError, command: string): string {
+  const [first = "", ...more] = message.replace(/^error: /, "").split(/\s*\n\s*/);
+  const sentence = `${first.slice(0, 1).toUpperCase()}${first.slice(1)}`.replace(/[.:]?$/, "");
+  return `${[sentence, ...more].join(" ").trim()}${more.length > 0 && more.at(-1)!.endsWith(".") ? "" : "."} See: ${command} --help`;
+}

@@ -1,0 +1,44 @@
+/** What `gatehouse report` does. */
+import { createClient } from "@connectrpc/connect";
+import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
+import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { withControl } from "./control.js";
+import type { ControlFlags } from "./flags.js";
+import { print } from "./output.js";
+
+/** What is reported. */
+export interface ReportFlags extends ControlFlags {
+  readonly lease: number;
+  readonly port?: number;
+  readonly requestedPort?: number;
+  readonly error?: string;
+}
+
+const statuses = {
+  running: SubsystemStatus.RUNNING,
+  ready: SubsystemStatus.READY,
+  failed: SubsystemStatus.FAILED,
+} as const;
+
+/** Tells the node, and prints until when it holds. */
+export async function sendReport(name: string, word: string, flags: ReportFlags): Promise<void> {
+  const { leaseUntilMs } = await withControl(flags, (transport) =>
+    createClient(ControlService, transport).reportSubsystem({
+      name,
+      status: readStatus(word),
+      leaseS: flags.lease,
+      port: flags.port,
+      requestedPort: flags.requestedPort,
+      error: flags.error,
+    }),
+  );
+  const until = new Date(Number(leaseUntilMs)).toISOString();
+  print(
+    flags.json === true ? JSON.stringify({ leaseUntil: Number(leaseUntilMs) }) : `${name} is ${word} until ${until}.`,
+  );
+}
+
+/** Anything else is for the node to refuse, in its own words. */
+function readStatus(word: string): SubsystemStatus {
+  return word in statuses ? statuses[word as keyof typeof statuses] : SubsystemStatus.UNSPECIFIED;
+}
