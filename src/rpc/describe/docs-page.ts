@@ -195,7 +195,8 @@ function renderParameter(id: string, parameter: Parameter, schemas: Schemas): Ht
       ${required && html`required`}
     />
     <div id="${id}-is" class="dim">
-      ${paragraphs(description)} ${example !== undefined && html`<p>For example <code>${String(example)}</code></p>`}
+      ${paragraphs(description)}
+      ${example !== undefined && html`<p>For example <code>${typeof example === "string" ? example : JSON.stringify(example)}</code></p>`}
     </div>
   </div>`;
 }
