@@ -1,142 +1,82 @@
 "use strict";
+/** Asks the node again and again, and shows what it says; what it does not say any more is shown as what it was. */
+
 const everyMs = 2000;
-const kept = 300;
-const history = { head: [], mempool: [], peers: [] };
-const statusClass = {
-  ok: "good",
-  ready: "good",
-  degraded: "warn",
-  dormant: "warn",
-  running: "warn",
-  pending: "warn",
-  failing: "bad",
-  failed: "bad",
-};
 const at = (id) => document.getElementById(id);
 
-/** Text only: whatever peers and logs say stays text. */
-function cell(text, className) {
-  const td = document.createElement("td");
-  td.textContent = text;
-  if (className) td.className = className;
+/** Text only: whatever peers and logs say stays text. `name` says what it is where the columns' heads are not seen. */
+function cell(text, className = "", name = undefined) {
+  const td = element("td", className, String(text));
+  td.setAttribute("role", "cell");
+  if (name !== undefined) td.dataset.name = name;
   return td;
 }
 
 function rows(body, lines) {
   body.replaceChildren(
     ...lines.map((cells) => {
-      const tr = document.createElement("tr");
-      tr.append(...cells);
+      const tr = element("tr", "", ...cells);
+      tr.setAttribute("role", "row");
       return tr;
     }),
   );
 }
 
-function duration(seconds) {
-  if (seconds < 10) return `${Math.round(seconds * 10) / 10} s`;
-  const units = [
-    ["d", 86400],
-    ["h", 3600],
-    ["min", 60],
-    ["s", 1],
-  ];
-  const parts = [];
-  for (const [unit, size] of units) {
-    const count = Math.floor(seconds / size);
-    seconds -= count * size;
-    if (count > 0) parts.push(`${count} ${unit}`);
-  }
-  return parts.slice(0, 2).join(" ");
-}
-
-const ago = (ms) => (ms === null ? "never" : `${duration(Math.max(0, Date.now() - ms) / 1000)} ago`);
-
-function plot(name, value, label) {
-  const values = history[name];
-  if (value !== null) values.push(value);
-  values.splice(0, values.length - kept);
-  const svg = at(`plot-${name}`);
-  const least = Math.min(...values),
-    most = Math.max(...values),
-    span = Math.max(most - least, 1);
-  const points = values.map(
-    (each, i) => `${(300 * i) / Math.max(values.length - 1, 1)},${74 - (68 * (each - least)) / span}`,
-  );
-  const line = document.createElementNS("http://www.w3.org/2000/svg", "polyline");
-  line.setAttribute("points", points.length === 1 ? `${points[0]} 300,74` : points.join(" "));
-  svg.replaceChildren(line);
-  svg.setAttribute(
-    "aria-label",
-    values.length === 0
-      ? `${label}: unknown`
-      : `${label}: ${values.at(-1)}, between ${least} and ${most} in the last ${duration((values.length * everyMs) / 1000)}`,
-  );
+/** Who listens to the page is told of what has changed alone. */
+function say(id, text) {
+  if (at(id).textContent !== text) at(id).textContent = text;
 }
 
 function showHealth(health) {
-  const badge = at("status");
-  if (badge.textContent !== health.status) badge.textContent = health.status;
-  const causes =
-    health.status === "failing" || health.status === "degraded"
-      ? Object.values(health.subsystems).filter(({ status }) => status === "failed")
-      : [];
-  at("cause").textContent = causes.map(({ lastError }) => lastError?.message ?? "").join(" ");
-  badge.className = `badge ${statusClass[health.status] ?? ""}`;
-  document.title = `${health.status} · Gatehouse`;
+  const { status, main_loop: loop, subsystems, ports } = health;
+  say("status", status);
+  at("status").className = `badge ${statusClass[status] ?? ""}`;
+  const reasons = reasonsOf(health);
+  if (reasons.join("\n") !== [...at("reasons").children].map((li) => li.textContent).join("\n"))
+    at("reasons").replaceChildren(...reasons.map((reason) => element("li", "", reason)));
+  at("reasons").hidden = reasons.length === 0;
+  at("reasons").className = statusClass[status] === "bad" ? "bad" : "warn";
   at("title").textContent = `Gatehouse ${health.version} “${health.version_name}”`;
   at("summary").textContent =
-    `Up ${duration(health.uptime_s)}. ${health.accepting ? "Accepting: synced and taking part." : "Not accepting: not synced, or catching up."} ${health.errors.uncaught_total} uncaught errors.`;
-  const { boot, main_loop: loop } = health;
-  at("boot").textContent =
-    `Boot ${boot.complete ? "complete" : `at ${boot.current}`}: ${boot.steps_ready} ready, ${boot.steps_failed} failed, ${boot.steps_skipped} skipped of ${boot.steps_total} steps.`;
-  at("loop").textContent = loop.exited
-    ? `Main loop exited: ${loop.exit_reason}`
-    : loop.heartbeat_age_s === null
-      ? "Main loop: no tick yet."
-      : `Main loop: ${loop.iterations_total} ticks, the last ${duration(loop.heartbeat_age_s)} ago.`;
-  const sync = health.subsystems.main_loop.extra?.sync;
-  at("sync").hidden = sync === undefined;
-  if (sync)
-    at("sync").textContent =
-      `Catching up: block ${sync.block} of ${sync.targetBlock}, ${sync.blocks_per_s} a second${sync.left_s === null ? "" : `, ${duration(sync.left_s)} left`}.`;
+    `Up ${duration(health.uptime_s)}. ${health.accepting ? "Accepting: synced and taking part." : "Not accepting."} ${health.errors.uncaught_total} uncaught errors.`;
+  at("boot").textContent = bootLine(health.boot);
+  at("loop").textContent = loopLine(loop);
+  const sync = subsystems.main_loop.extra?.sync;
+  at("sync").hidden = !sync;
+  if (sync) at("sync").textContent = syncLine(sync);
   rows(
     at("subsystems"),
-    Object.entries(health.subsystems).map(([name, state]) => {
-      const port = health.ports[name];
+    Object.entries(subsystems).map(([name, state]) => {
+      const port = ports[name];
       const shown =
         port === undefined ? "" : port.drifted ? `${port.actual}, asked for ${port.requested}` : String(port.actual);
       return [
-        cell(name),
-        cell(state.status, statusClass[state.status]),
-        cell(state.since === null ? "" : ago(state.since)),
-        cell(shown, port?.drifted ? "warn" : ""),
-        cell(state.extra?.reason ?? state.lastError?.message ?? "", "dim"),
+        cell(name, "name"),
+        cell(state.status, statusClass[state.status] ?? "dim"),
+        cell(state.lastError?.message ?? state.extra?.reason ?? "", "why"),
+        cell(state.since === null ? "" : ago(state.since), "small", "since"),
+        cell(shown, port?.drifted ? "warn" : "small", "port"),
       ];
     }),
   );
-  at("mempool").textContent = health.mempool_size ?? "unknown";
-  plot("mempool", health.mempool_size, "Pending transactions");
 }
 
-function showPeers(peers) {
-  const online = peers.filter(({ status }) => status.online).length;
-  at("online").textContent = `${online} of ${peers.length}`;
-  plot("peers", online, "Peers online");
+function showNode({ identity, connectionString, peerlist: peers }) {
+  say("node", identity);
+  say("address", connectionString);
   rows(
     at("peers"),
     peers.length === 0
       ? [[cell("The node knows nobody.")]]
-      : peers.map((peer) => {
-          const state = peer.status.ready ? "ready" : peer.status.online ? "online" : "offline";
-          const identity =
-            peer.identity === "" ? "unknown" : `${peer.identity.slice(0, 10)}…${peer.identity.slice(-4)}`;
+      : peers.map(({ connection, identity: key, verification, sync, status }) => {
+          const state = status.ready ? "ready" : status.online ? "online" : "offline";
           return [
-            cell(peer.connection.string),
-            cell(identity),
+            cell(connection.string, "name"),
             cell(state, { ready: "good", online: "warn", offline: "bad" }[state]),
-            cell(peer.sync.block ?? ""),
-            cell(ago(peer.status.timestamp)),
-            cell(peer.verification.message ?? "verified", "dim"),
+            cell(verification.message ?? (verification.status ? "verified" : ""), "why"),
+            cell(sync.block ?? "", "small", "block"),
+            cell(ago(status.timestamp), "small", "seen"),
+            cell(key === "" ? "unknown" : `${key.slice(0, 10)}…${key.slice(-4)}`, "small", "identity"),
           ];
         }),
   );
@@ -148,44 +88,84 @@ function showLog(lines) {
       .slice(-15)
       .reverse()
       .map(({ time, message }) => {
-        const li = document.createElement("li");
-        const stamp = document.createElement("time");
+        const stamp = element("time", "", new Date(time).toLocaleTimeString());
         stamp.dateTime = new Date(time).toISOString();
-        stamp.textContent = new Date(time).toLocaleTimeString();
-        li.append(stamp, message);
-        return li;
+        return element("li", "", stamp, message);
       }),
   );
 }
 
-function showHead(head) {
-  at("head").textContent = head.number ?? "none yet";
-  plot("head", head.number ?? null, "Newest block");
+function showHistory(health, { peerlist }, head, { database, everyMs: apartMs, ...columns }) {
+  say("network", head?.genesisHash ?? "none yet: the node has no genesis");
+  say("database", database);
+  const verified = peerlist.filter(({ verification }) => verification.status);
+  const blocks = verified.map(({ sync }) => sync.block).filter((block) => block !== null);
+  const now = {
+    atMs: Date.now(),
+    status: health.status,
+    block: head?.number ?? null,
+    behind: head === undefined || blocks.length === 0 ? null : Math.max(0, Math.max(...blocks) - head.number),
+    pending: health.mempool_size,
+    online: verified.filter(({ status }) => status.online).length,
+  };
+  const points = columns.atMs.map((_, i) =>
+    Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, column[i]])),
+  );
+  // By another clock than the node's the last points may be yet to come.
+  showPlots([...points, { ...now, atMs: Math.max(now.atMs, (points.at(-1)?.atMs ?? 0) + 1) }], apartMs);
 }
 
+/** The body of an answer, also of a status that says something of it; the sentence of a failure is thrown. */
 async function ask(path) {
   const response = await fetch(path, { signal: AbortSignal.timeout(5000) });
-  return await response.json();
+  const body = await response.json();
+  if (!response.ok && typeof body.error === "string") throw new Error(body.error);
+  return body;
 }
+
+/** The points behind, which there is one more of each minute. */
+async function askData() {
+  if (data === undefined || Date.now() - data.atMs > data.body.everyMs / 2)
+    data = { atMs: Date.now(), body: await ask("status/data") };
+  return data.body;
+}
+
+/** No block 0 yet is no trouble of the page. */
+const askHead = () => ask("chain/head").catch((error) => (error.name === "Error" ? undefined : Promise.reject(error)));
 
 async function look() {
   try {
-    const [health, peers, log, head] = await Promise.all(["health", "peerlist", "public_logs", "chain/head"].map(ask));
+    const [health, node, log, head, past] = await Promise.all([
+      ...["health", "info", "public_logs"].map(ask),
+      askHead(),
+      askData(),
+    ]);
     showHealth(health);
-    showPeers(peers);
+    showNode(node);
     showLog(log);
-    showHead(head);
-    at("trouble").hidden = true;
+    showHistory(health, node, head, past);
+    document.title = `${health.status} · ${new URL(node.connectionString).host} · Gatehouse`;
+    lastMs = Date.now();
+    showStale(undefined);
   } catch (error) {
-    at("trouble").textContent =
-      `The node does not answer (${error.name}). What is below is from ${new Date(lastMs).toLocaleTimeString()}.`;
-    at("trouble").hidden = false;
-    return;
-  } finally {
-    setTimeout(look, document.hidden ? 5 * everyMs : everyMs);
+    showStale(error);
   }
-  lastMs = Date.now();
+  setTimeout(look, document.hidden ? 5 * everyMs : everyMs);
 }
 
-let lastMs = Date.now();
+/** Greys what is not known to be true any more, and says since when; the running time is in the title alone. */
+function showStale(error) {
+  for (const part of document.querySelectorAll(".shown")) part.classList.toggle("stale", error !== undefined);
+  at("trouble").hidden = error === undefined;
+  if (error === undefined) return;
+  const since = lastMs === undefined ? "since this page was opened" : `since ${new Date(lastMs).toLocaleTimeString()}`;
+  const cause = error.name === "Error" ? error.message : `It does not answer (${error.name}).`;
+  say("trouble", `Nothing new ${since}. ${cause} What is below is what it was then.`);
+  document.title = `no answer${lastMs === undefined ? "" : ` for ${duration((Date.now() - lastMs) / 1000)}`} · Gatehouse`;
+}
+
+/** When the node last answered. */
+let lastMs;
+let data;
+layPlots();
 look();

@@ -78,6 +78,8 @@ export interface DatabaseFiles {
 
 /** An open database. */
 export interface Database extends DatabasePart {
+  /** The engine's name, for people. */
+  readonly engineName: string;
   /** Undefined for a server, which holds both parts in one database and lets several processes write to it. */
   readonly files: DatabaseFiles | undefined;
   /**

@@ -40,6 +40,7 @@ export async function openDatabase(url: string, access: Access = "write"): Promi
       path === undefined ? undefined : await watchFiles([path, `${path}${mempoolSuffix}`]);
     return {
       ...main,
+      engineName: path === undefined ? "PostgreSQL" : "SQLite",
       mempool,
       files,
       whatMayBeLost: async () => (servers === undefined ? [] : await whatMayBeLost(main.write, servers.count)),

@@ -21,6 +21,7 @@ import { loadIdentity, openNodeDatabase } from "./database.js";
 import { type State, stateIn } from "./effects.js";
 import { watchForks } from "./forks.js";
 import { createNodeHealth } from "./health.js";
+import { keepHistory } from "./history.js";
 import { type NodeLease, openLease } from "./lease.js";
 import { openInternalPort, openMcpPort, openMetricsPort, openRpcPort } from "./listeners.js";
 import { createNodeNetwork } from "./network.js";
@@ -159,6 +160,12 @@ export const bootTable = BootTable.of<BootBeginning>()
     }),
   })
   .part({
+    name: "history",
+    needs: ["core", "database", "health", "chain", "network"],
+    provides: ["history"],
+    run: ({ core, ...parts }) => ({ history: keepHistory(core, parts) }),
+  })
+  .part({
     name: "edge",
     needs: [
       "core",
@@ -208,7 +215,7 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .step({
     name: "rpc",
-    needs: ["core", "services", "edge", "tls"],
+    needs: ["core", "services", "edge", "history", "tls"],
     provides: ["rpcPort", "handle"],
     run: ({ core, ...parts }) => openRpcPort(core, parts),
   })

@@ -6,7 +6,7 @@ import { createEdge, type Edge } from "../edge/edge.js";
 import type { SubsystemName } from "../health/subsystems.js";
 import type { Metrics } from "../metrics/metrics.js";
 import { createMetricsPage } from "../metrics/page.js";
-import { createStatusPage } from "../rpc/http/status-page.js";
+import { createStatusPages } from "../rpc/http/status-page.js";
 import { answerNodeCall } from "../rpc/node-call/node-call.js";
 import { bindPort } from "../rpc/port/bind-port.js";
 import type { RpcListener } from "../rpc/port/listen.js";
@@ -16,6 +16,7 @@ import type { ServedService } from "../rpc/service.js";
 import { version } from "../base/version.js";
 import type { NodeCore } from "./core.js";
 import { boundsOf } from "./edge.js";
+import type { NodeHistory } from "./history.js";
 import type { NodeTls } from "./tls.js";
 
 /** A public port serves these, behind this gate. */
@@ -34,14 +35,18 @@ export interface RpcPort {
   readonly handle: RequestListener;
 }
 
+/** What is served for everybody. */
+interface Public extends Served {
+  readonly history: NodeHistory;
+  readonly tls: NodeTls;
+}
+
 /** Binds the public port, after which clients know where the node is. */
-export async function openRpcPort(
-  core: NodeCore,
-  { services, edge, tls }: Served & { readonly tls: NodeTls },
-): Promise<RpcPort> {
+export async function openRpcPort(core: NodeCore, { services, edge, history, tls }: Public): Promise<RpcPort> {
   const { config, addresses, onInternalError } = core;
+  const pages = createStatusPages(history);
   const server = createRpcServer(
-    { services, gate: edge, onInternalError, nodeCall: answerNodeCall, info, pages: { "/status": createStatusPage() } },
+    { services, gate: edge, onInternalError, nodeCall: answerNodeCall, info, pages },
     tls.credentials(),
   );
   tls.onRenewed((credentials) => server.renewTls?.(credentials));

@@ -165,7 +165,7 @@ const walkPlain: Walk = async (t, doors, known, headers) => {
             request,
           }));
     });
-  const others = ["/", "/docs", "/openapi.json", "/status", "/metrics", ...pages].map((path) => ({
+  const others = ["/", "/docs", "/openapi.json", "/status", "/status/data", "/metrics", ...pages].map((path) => ({
     ...{ path, route: { method: "GET", hasBody: false }, request: {} },
   }));
   await forEach([...paths, ...others], async ({ path, route: { method, hasBody }, request }) => {

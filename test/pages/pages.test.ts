@@ -1,30 +1,157 @@
-/** The pages for people, in a real browser where there is one; what they may load, in any case. */
-import test from "ava";
+/** The pages for people, in a real browser where there is one; how they are served, in any case. */
+import test, { type ExecutionContext } from "ava";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
+import { brotliDecompressSync, gunzipSync } from "node:zlib";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { startMember } from "../helpers/start-member.js";
+import { createPageServer } from "../../src/rpc/http/pages.js";
 import { launchBrowser, listen, whyNoBrowser } from "../helpers/browser.js";
-import { ask } from "../helpers/plain-client.js";
-import type { Teardown } from "../helpers/teardown.js";
+import type { HealthBody } from "../helpers/health-shape.js";
+import { findByAxe, getRaw } from "../helpers/pages.js";
+import { ask, askJson } from "../helpers/plain-client.js";
+import { startMember } from "../helpers/start-member.js";
 import type { TestNode } from "../helpers/start-node.js";
+import { fileTeardown } from "../helpers/teardown.js";
+import { until } from "../helpers/until.js";
 import { testUnless } from "../helpers/when.js";
 
-test("pages say what they may load, and that is nothing of anybody else's", async (t) => {
-  const node = await startMember(t);
+/** One for all tests; the last one stops it. */
+let node: TestNode;
+const whole = fileTeardown();
+test.before(async () => {
+  node = await startMember(whole);
+});
+
+test.serial("pages say what they may load, and that is nothing of anybody else's", async (t) => {
   for (const path of ["/status", "/docs"]) {
     const { status, headers, text } = await ask(node.port, path);
     t.is(status, 200);
     t.is(headers["content-type"], "text/html; charset=utf-8");
     const policy = String(headers["content-security-policy"]);
     t.regex(policy, /default-src 'none'; frame-ancestors 'none'/);
-    t.notRegex(policy, /https?:|\*|unsafe-eval|script-src[^;]*unsafe-inline/);
+    t.notRegex(policy, /https?:|\*|unsafe|script-src[^;]*'self'/);
     t.notRegex(text, /(src|href)="(https?:)?\/\//);
     t.is(headers["x-content-type-options"], "nosniff");
     t.is((await ask(node.port, path, { method: "HEAD" })).status, 200);
     t.is((await ask(node.port, path, { method: "POST" })).status, 405);
   }
+});
+
+const documents = ["/status", "/docs", "/openapi.json", "/status/data"];
+const decoders = { br: brotliDecompressSync, gzip: gunzipSync };
+
+for (const [http, get] of Object.entries(getRaw)) {
+  test.serial(`documents are compressed as their reader can take them, over ${http}`, async (t) => {
+    for (const path of documents) {
+      const plain = await get(node.port, path);
+      t.is(plain.status, 200);
+      t.is(plain.headers["content-encoding"], undefined);
+      t.is(plain.headers["vary"], "Accept-Encoding");
+      const etags = new Set([plain.headers.etag]);
+      for (const coding of ["br", "gzip"] as const) {
+        const { headers, body } = await get(node.port, path, { "accept-encoding": coding });
+        t.is(headers["content-encoding"], coding, path);
+        t.is(headers["vary"], "Accept-Encoding");
+        t.is(Number(headers["content-length"]), body.length);
+        t.true(decoders[coding](body).equals(plain.body), path);
+        t.true(path === "/status/data" || body.length < plain.body.length / 2.5, `${path} ${coding} ${body.length}`);
+        etags.add(headers.etag);
+        const head = await get(node.port, path, { "accept-encoding": coding }, "HEAD");
+        t.is(head.headers["content-length"], headers["content-length"]);
+        t.is(head.headers.etag, headers.etag);
+        t.is(head.body.length, 0);
+      }
+      // A cache must not take one for the other.
+      t.is(etags.size, 3, path);
+    }
+  });
+
+  test.serial(`who has a document is told that it still is that one, over ${http}`, async (t) => {
+    for (const path of documents) {
+      for (const coding of ["br", "gzip", "identity"]) {
+        const accept = { "accept-encoding": coding };
+        const { headers } = await get(node.port, path, accept);
+        t.regex(String(headers.etag), /^"[\w-]{22}(-br|-gzip)?"$/);
+        t.is(headers["cache-control"], "no-cache");
+        for (const known of [headers.etag!, `W/${headers.etag!}`, `"another", ${headers.etag!}`, "*"]) {
+          const again = await get(node.port, path, { ...accept, "if-none-match": known });
+          t.is(again.status, 304, `${path} ${known}`);
+          t.is(again.body.length, 0);
+          t.is(again.headers.etag, headers.etag);
+          t.is(again.headers["vary"], "Accept-Encoding");
+          t.is(again.headers["content-length"], undefined);
+        }
+        const other = await get(node.port, path, { ...accept, "if-none-match": '"another"' });
+        t.is(other.status, 200);
+      }
+    }
+  });
+}
+
+test.serial("what a reader likes best is what it gets, and nobody is refused", async (t) => {
+  for (const [accepted, coding] of [
+    ["gzip, deflate, br, zstd", "br"],
+    ["gzip, deflate", "gzip"],
+    ["GZIP", "gzip"],
+    ["x-gzip", "gzip"],
+    ["br;q=0.5, gzip;q=1", "gzip"],
+    ["br;q=0, gzip;q=0.1", "gzip"],
+    ["identity, gzip;q=0.5", undefined],
+    ["*", "br"],
+    ["*, br;q=0", "gzip"],
+    ["*;q=0", undefined],
+    ["br;q=nonsense", undefined],
+    ["deflate", undefined],
+    ["", undefined],
+    [",;q=1;,", undefined],
+  ] as const) {
+    const { status, headers } = await ask(node.port, "/status", { headers: { "accept-encoding": accepted } });
+    t.is(status, 200);
+    t.is(headers["content-encoding"], coding, accepted);
+  }
+});
+
+test("a document that has become another one has another tag", async (t) => {
+  let revision = 0;
+  const pages = createPageServer({
+    "/a": { contentType: "text/plain", load: () => `made ${revision} times`, revision: () => revision },
+  });
+  const read = async (known?: string) => {
+    const header = (name: string) => (name === "if-none-match" ? known : undefined);
+    const { status, headers, body } = await pages.answer({ path: "/a", header }, []);
+    return { status, etag: headers[headers.indexOf("ETag") + 1]!, text: String(body) };
+  };
+  const first = await read();
+  t.is(first.text, "made 0 times");
+  t.is((await read(first.etag)).status, 304);
+  revision++;
+  const second = await read(first.etag);
+  t.like(second, { status: 200, text: "made 1 times" });
+  t.not(second.etag, first.etag);
+});
+
+interface StatusData {
+  readonly database: string;
+  readonly everyMs: number;
+  readonly atMs: readonly number[];
+  readonly status: readonly string[];
+  readonly block: readonly number[];
+  readonly behind: readonly (number | null)[];
+  readonly pending: readonly number[];
+  readonly online: readonly number[];
+}
+
+test.serial("the history is the node's own, and tells strangers nothing that they cannot ask for", async (t) => {
+  await until(async () => (await askJson<StatusData>(node.port, "/status/data")).atMs.length > 0);
+  const { atMs, ...data } = await askJson<StatusData>(node.port, "/status/data");
+  const health = await askJson<HealthBody>(node.port, "/health");
+  const head = await askJson<{ number: number }>(node.port, "/chain/head");
+  t.deepEqual(data, {
+    ...{ database: "SQLite", everyMs: 60_000, status: [health.status], block: [head.number] },
+    ...{ behind: [null], pending: [0], online: [0] },
+  });
+  t.true(Math.abs(Date.now() - atMs[0]!) < 600_000);
 });
 
 const testBrowser = testUnless(whyNoBrowser);
@@ -36,16 +163,18 @@ testBrowser.before(async () => {
 testBrowser.after(() => browser.close());
 
 /** A page, with everything that the browser complains of. */
-async function open(t: Teardown, node: TestNode, path: string, colorScheme: "dark" | "light", width = 1000) {
-  const context = await browser.newContext({ colorScheme, viewport: { width, height: 900 } });
+async function open(t: ExecutionContext, path: string, options: BrowserContextOptions = {}) {
+  const context = await browser.newContext({ viewport: desktop, ...options });
   t.teardown(() => context.close());
   // A browser that shares two cores with everything else takes its time.
   context.setDefaultTimeout(90_000);
   const page = await context.newPage();
   const heard = listen(page);
-  await page.goto(`${node.rpcUrl}${path}`);
-  return { page, ...heard };
+  return { page, context, go: () => page.goto(`${node.rpcUrl}${path}`), ...heard };
 }
+
+const desktop = { width: 1200, height: 900 };
+const phone = { width: 375, height: 800 };
 
 /** A picture, where PICTURES names a directory for it. */
 async function picture(page: Page, name: string): Promise<void> {
@@ -56,68 +185,226 @@ async function picture(page: Page, name: string): Promise<void> {
   }
 }
 
-testBrowser.serial("the status page shows what /health says, and follows it", async (t) => {
-  const node = await startMember(t);
-  const { page, complaints, asked } = await open(t, node, "/status", "light");
+/** Nothing is found by axe, and nothing is wider than the window, in all four ways in which the page may be seen. */
+async function inspect(t: ExecutionContext, page: Page, name: string): Promise<void> {
+  for (const [device, viewport] of Object.entries({ desktop, phone })) {
+    await page.setViewportSize(viewport);
+    for (const [colorScheme, back] of [
+      ["light", "rgb(250, 250, 250)"],
+      ["dark", "rgb(18, 20, 22)"],
+    ] as const) {
+      await page.emulateMedia({ colorScheme });
+      t.is(await page.evaluate("getComputedStyle(document.body).backgroundColor"), back);
+      t.deepEqual(await findByAxe(page), [], `${name}, ${device}, ${colorScheme}`);
+      t.is(await page.evaluate("document.documentElement.scrollWidth"), viewport.width, `${name}, ${device}`);
+      await picture(page, `${name}-${device}-${colorScheme}`);
+    }
+  }
+}
+
+/** A node that has been up for longer than a day: it failed for 20 minutes, and was not there for two hours. */
+function dayBehind(nowMs: number): StatusData {
+  const minutes = Array.from({ length: 1440 }, (_, i) => 1440 - i).filter((ago) => ago > 700 || ago <= 580);
+  return {
+    ...{ database: "SQLite", everyMs: 60_000 },
+    atMs: minutes.map((ago) => nowMs - ago * 60_000),
+    status: minutes.map((ago) => (ago > 100 && ago <= 120 ? "failing" : "ok")),
+    block: minutes.map((ago) => Math.floor((1440 - ago) / 2)),
+    behind: minutes.map(() => 0),
+    pending: minutes.map((ago) => (ago > 100 && ago <= 120 ? 120 - ago + 5 : 5)),
+    online: minutes.map((ago) => (ago > 1000 ? 3 : 2)),
+  };
+}
+
+testBrowser.serial("the status page names what it is of, and shows what /health says, and why", async (t) => {
+  const { page, go, complaints, asked } = await open(t, "/status");
+  await go();
   await page.getByRole("status").filter({ hasText: "ok" }).waitFor();
-  t.is(await page.title(), "ok · Gatehouse");
+  const { host } = new URL(node.rpcUrl);
+  t.is(await page.title(), `ok · ${host} · Gatehouse`);
+  const info = await askJson<{ identity: string }>(node.port, "/info");
+  const head = await askJson<{ genesisHash: string }>(node.port, "/chain/head");
+  t.deepEqual(await page.locator("dd").allTextContents(), [info.identity, node.rpcUrl, head.genesisHash, "SQLite"]);
   t.true((await page.getByRole("row").count()) >= 12);
   await page.getByRole("row", { name: /^chain ready/ }).waitFor();
   await page.getByRole("row", { name: /127\.0\.0\.1:9 .*offline/ }).waitFor();
   await page.getByText(/Boot complete/).waitFor();
   await page.getByText(/Node 0\.1\.0 "Barbican" is up/).waitFor();
-  t.regex((await page.locator("#plot-head").getAttribute("aria-label")) ?? "", /Newest block: 0/);
-  await picture(page, "status-light");
+  t.true(await page.locator("#reasons").isHidden());
   node.subsystems.set("l2ps", { status: SubsystemStatus.FAILED, error: { message: "<img src=x onerror=alert(1)>" } });
   await page.getByRole("status").filter({ hasText: "degraded" }).waitFor();
   t.is(await page.locator("#subsystems img").count(), 0);
-  t.is(await page.locator("#cause").textContent(), "<img src=x onerror=alert(1)>");
+  t.deepEqual(await page.locator("#reasons li").allTextContents(), ["l2ps: <img src=x onerror=alert(1)>"]);
   // What is the matter stands beside the word.
   const message = "The database does not answer (ECONNREFUSED).";
   node.subsystems.set("chain", { status: SubsystemStatus.FAILED, error: { message } });
   await page.getByRole("status").filter({ hasText: "failing" }).waitFor();
-  t.is(await page.locator("#cause").textContent(), `${message} <img src=x onerror=alert(1)>`);
-  await node.stop();
-  await page.getByRole("alert").filter({ hasText: "does not answer" }).waitFor();
+  t.deepEqual(await page.locator("#reasons li").allTextContents(), [
+    `chain: ${message}`,
+    "l2ps: <img src=x onerror=alert(1)>",
+  ]);
+  await inspect(t, page, "status-failing");
+  // On a phone, too, the reason is seen.
+  await page.setViewportSize(phone);
+  const box = (await page
+    .getByRole("row", { name: /^chain failed/ })
+    .getByText(message)
+    .boundingBox())!;
+  t.true(box.x >= 0 && box.x + box.width <= phone.width && box.height > 0, JSON.stringify(box));
+  for (const name of ["chain", "l2ps"] as const) {
+    node.subsystems.set(name, { status: SubsystemStatus.READY });
+  }
   t.true(
     asked.every((url) => url.startsWith(node.rpcUrl)),
     asked.join(),
   );
-  t.deepEqual(
-    complaints.filter((text) => !/ERR_CONNECTION_REFUSED|ERR_EMPTY/.test(text)),
-    [],
-  );
+  t.deepEqual(complaints, []);
 });
 
-testBrowser.serial("it is readable on a phone, in the dark, and by keyboard", async (t) => {
-  const node = await startMember(t);
-  const { page, complaints } = await open(t, node, "/status", "dark", 360);
+testBrowser.serial("plots are of the day behind the node, say their range, and show change", async (t) => {
+  const { page, go, complaints } = await open(t, "/status");
+  await page.route("**/status/data", (route) => route.fulfill({ json: dayBehind(Date.now()) }));
+  await go();
+  await page.getByText(/^The last 1 d/).waitFor();
+  const said = async (name: string) => ({
+    now: await page.locator(`#now-${name}`).textContent(),
+    change: await page.locator(`#change-${name}`).textContent(),
+    label: await page.locator(`#plot-${name}`).getAttribute("aria-label"),
+    lines: await page.locator(`#plot-${name} polyline`).count(),
+  });
+  t.like(await said("status"), {
+    now: "ok",
+    change: "ok for 21 h 39 min, failing for 20 min.",
+    label: "Status: ok for 21 h 39 min, failing for 20 min.",
+  });
+  t.like(await said("pending"), { now: "0", change: "5 fewer than 1 d ago, between 0 and 24." });
+  t.like(await said("online"), { now: "0", change: "3 fewer than 1 d ago, between 0 and 3." });
+  t.regex((await said("online")).label ?? "", /^Verified peers online, 0 to 3, in the last 1 d/);
+  t.like(await said("block"), { now: "block 0" });
+  // Nobody was there between: no line is drawn over it.
+  t.is((await said("pending")).lines, 2);
+  t.is(await page.locator("#plot-pending").locator("..").locator(".scale").textContent(), "240");
+  t.regex(String(await page.locator("#plot-pending").locator("..").locator(".times").textContent()), /^1 d.* agonow$/);
+  await inspect(t, page, "status");
+  t.deepEqual(complaints, []);
+});
+
+testBrowser.serial("it is read by keyboard", async (t) => {
+  const { page, go } = await open(t, "/status");
+  await go();
   await page.getByRole("status").filter({ hasText: "ok" }).waitFor();
-  const [width, back] = (await page.evaluate(
-    "[document.documentElement.scrollWidth, getComputedStyle(document.body).backgroundColor]",
-  )) as [number, string];
-  t.true(width <= 360, `${width}`);
-  t.is(back, "rgb(18, 20, 22)");
   await page.keyboard.press("Tab");
   t.is(await page.evaluate("document.activeElement.textContent"), "To the content");
   await page.keyboard.press("Enter");
   t.is(await page.evaluate("document.activeElement.id"), "main");
-  await picture(page, "status-dark-phone");
-  t.deepEqual(complaints, []);
 });
 
-testBrowser.serial("the page of the interface draws it, without any outside address", async (t) => {
-  const node = await startMember(t);
-  const { page, complaints, asked } = await open(t, node, "/docs", "light");
-  const drawn = page.getByText("The programs of an owner that the caller may read").first();
-  for (let i = 0; i < 5 && !(await drawn.isVisible()); i++) {
-    await drawn.waitFor({ timeout: 15_000 }).catch(() => page.reload());
-  }
-  await drawn.waitFor();
-  await picture(page, "docs");
+testBrowser.serial("the page of the interface lists operations by a short summary and their path", async (t) => {
+  const { page, go, complaints, asked } = await open(t, "/docs");
+  await go();
+  const { paths } = await askJson<{ paths: Record<string, Record<string, { summary: string; operationId: string }>> }>(
+    node.port,
+    "/openapi.json",
+  );
+  const listed = Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations).map(([method, { summary }]) => `${summary} ${method.toUpperCase()} ${path}`),
+  );
+  const heads = await page.getByRole("heading", { level: 3 }).allTextContents();
+  t.deepEqual(heads.map((text) => text.replace(/\s+/g, " ").trim()).sort(), listed.sort());
+  t.is(await page.getByRole("heading", { level: 1 }).count(), 1);
+  t.is(await page.getByRole("textbox").filter({ visible: true }).count(), 0);
+
+  // Search: all of the words, in whatever is said of an operation.
+  await page.getByRole("searchbox", { name: "Search" }).fill("programs /storage-program/owner");
+  await page.getByText(`1 of ${listed.length} operations`).waitFor();
+  t.deepEqual(await page.locator(".operation:visible h3 .summary").allTextContents(), ["The programs of an owner"]);
+  t.deepEqual(await page.locator(".area:visible h2").allTextContents(), ["storage"]);
+  await page.getByRole("searchbox").fill("wombat");
+  await page.getByText(`0 of ${listed.length} operations`).waitFor();
+
+  // A link opens what it names, also what was not found.
+  await page.evaluate("location.hash = 'storage.getField'");
+  await page
+    .getByLabel(/^storageAddress in the path, string, required/)
+    .filter({ visible: true })
+    .waitFor();
+  await page
+    .getByLabel(/^storageAddress in/)
+    .filter({ visible: true })
+    .fill("stor/1");
+  await page
+    .getByLabel(/^field in/)
+    .filter({ visible: true })
+    .fill("a b");
+  const answered = page.waitForResponse(`${node.rpcUrl}/storage-program/stor%2F1/field/a%20b`);
+  await page.getByRole("button", { name: "Try: The value of a top-level field" }).click();
+  t.is((await answered).status(), 400);
+  await page.getByRole("region", { name: "The answer to The value of a top-level field" }).waitFor();
+  await page.getByText(/^400 .*after \d+ ms$/).waitFor();
+
+  await page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true");
+  await inspect(t, page, "docs-open");
+  await page.evaluate("for (const one of document.querySelectorAll('details')) one.open = false; scrollTo(0, 0)");
+  await inspect(t, page, "docs");
   t.true(
     asked.every((url) => url.startsWith(node.rpcUrl) || url.startsWith("data:")),
     asked.join(),
   );
-  t.deepEqual(complaints, []);
+  t.deepEqual(
+    complaints.filter((text) => !text.includes("status of 400")),
+    [],
+  );
+});
+
+testBrowser.serial("what a caller signs goes with a try, and a query with what was filled in alone", async (t) => {
+  const { page, go } = await open(t, "/docs");
+  await go();
+  await page.getByText("Who calls").click();
+  await page.getByLabel("signature").fill("0x00");
+  await page.getByRole("link", { name: "storage" }).click();
+  await page.getByText("The programs with a matching name", { exact: true }).click();
+  await page.getByLabel(/^q in the query/).fill("a&b");
+  const asked = page.waitForRequest(`${node.rpcUrl}/storage-program/search?q=a%26b`);
+  await page.getByRole("button", { name: "Try: The programs with a matching name" }).click();
+  t.is((await asked).headers()["signature"], "0x00");
+  await page
+    .getByText(/INVALID_SIGNATURE/)
+    .filter({ visible: true })
+    .first()
+    .waitFor();
+});
+
+testBrowser.serial("the page of the interface is all there without a script", async (t) => {
+  const { page, go } = await open(t, "/docs", { javaScriptEnabled: false });
+  await go();
+  await page.getByText("The whole health snapshot", { exact: true }).click();
+  await page.getByText("Subsystem by name: chain, rpc").filter({ visible: true }).first().waitFor();
+  t.true(await page.locator("noscript p").isVisible());
+});
+
+testBrowser.serial("a page whose node does not answer any more says since when, and greys", async (t) => {
+  const { page, context, go, complaints } = await open(t, "/status");
+  await go();
+  await page.getByRole("status").filter({ hasText: "ok" }).waitFor();
+  const stale = page.getByRole("alert").filter({ hasText: /Nothing new since \d+:\d\d:\d\d/ });
+  const colorOf = (id: string) => page.evaluate(`getComputedStyle(document.getElementById("${id}")).color`);
+  const good = await colorOf("status");
+  await context.setOffline(true);
+  await stale.waitFor();
+  const [grey, dim] = [await colorOf("status"), await colorOf("summary")];
+  t.not(grey, good);
+  t.is(grey, dim);
+  t.regex(await page.title(), /^no answer for /);
+  // It is the node's own word again once it answers.
+  await context.setOffline(false);
+  await stale.waitFor({ state: "hidden" });
+  t.is(await colorOf("status"), good);
+  t.regex(await page.title(), /^ok · /);
+  await node.stop();
+  await page.getByRole("alert").filter({ hasText: "It does not answer" }).waitFor();
+  await inspect(t, page, "status-stale");
+  t.deepEqual(
+    complaints.filter((text) => !/ERR_(CONNECTION_REFUSED|EMPTY|INTERNET_DISCONNECTED|NETWORK)/.test(text)),
+    [],
+  );
 });

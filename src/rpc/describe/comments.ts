@@ -89,6 +89,11 @@ function readFile(file: FileDescriptorProto, comments: Map<string, string>): voi
   });
 }
 
+/** The first sentence of a comment, without its full stop: what the thing is called in a list. */
+export function summaryOf(comment: string): string | undefined {
+  return /^.*?(?=\.(\s|$))/s.exec(comment)?.[0];
+}
+
 /** Paragraphs in one line each. */
 function tidy(text: string): string {
   return text

@@ -4,7 +4,7 @@
  */
 import type { DescField, DescMethod } from "@bufbuild/protobuf";
 import { isRequired } from "../codec/presence.js";
-import type { CommentOf } from "./comments.js";
+import { type CommentOf, summaryOf } from "./comments.js";
 import type { Example, ExampleOf } from "./examples.js";
 import {
   createFailureResponses,
@@ -107,7 +107,7 @@ function describeOperation(routed: Routed, vocabulary: Vocabulary): object {
   return {
     operationId: `${areaOf(desc.parent)}.${desc.localName}`,
     tags: [areaOf(desc.parent)],
-    summary: /^.*?(?=\.(\s|$))/s.exec(comment)?.[0] ?? desc.name,
+    summary: summaryOf(comment) ?? desc.name,
     ...described(comment),
     parameters: describeParameters(routed, vocabulary.commentOf),
     ...(routed.route.hasBody && { requestBody: describeBody(routed, vocabulary) }),
@@ -190,7 +190,6 @@ function described(description: string): object {
   return description === "" ? {} : { description };
 }
 
-/** The example has a name: without one, the page of the interface takes the example's own fields for examples. */
 function json(schema: JsonSchema, example?: unknown): object {
   return {
     "application/json": { schema, ...(example !== undefined && { examples: { example: { value: example } } }) },

@@ -1,6 +1,6 @@
 /** Describes the JSON-RPC methods as an OpenRPC document, made of the same descriptors and rules as the methods. */
 import { isRequired } from "../codec/presence.js";
-import type { CommentOf } from "./comments.js";
+import { type CommentOf, summaryOf } from "./comments.js";
 import { createSchemas } from "./json-schema.js";
 import { areaOf, type NamedMethod } from "../json-rpc/named-methods.js";
 import type { DocumentInfo } from "./openapi.js";
@@ -11,12 +11,12 @@ export function describeOpenRpc(methods: readonly NamedMethod[], info: DocumentI
   const requests = createSchemas("request", "#/components/schemas/", commentOf);
   const described = methods.map(({ name, served, responseField }) => {
     const { desc } = served;
-    const [summary = "", ...rest] = commentOf(`${desc.parent.typeName}.${desc.name}`).split("\n\n");
+    const comment = commentOf(`${desc.parent.typeName}.${desc.name}`);
     return {
       name,
       tags: [{ name: areaOf(desc.parent) }],
-      summary,
-      ...(rest.length > 0 && { description: rest.join("\n\n") }),
+      summary: summaryOf(comment) ?? desc.name,
+      ...(comment !== "" && { description: comment }),
       paramStructure: "either",
       params: desc.input.fields.map((field) => ({
         name: field.jsonName,

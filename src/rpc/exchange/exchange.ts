@@ -62,5 +62,8 @@ export interface Exchange extends Arrival {
 /** Answers an exchange; false when it is another's to answer. */
 export type Handler = (exchange: Exchange) => boolean;
 
+/** Answers of these statuses end with their headers, and have no length. */
+export const bodiless: ReadonlySet<number> = new Set([204, 304]);
+
 /** Answers longer than this are written in turns, so that what else the node answers comes in between. */
 export const turnBytes = 64 * 1024;

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Connection, Lease } from "../gate.js";
 import { discard, readInPieces, readWhole } from "./body.js";
-import { type Answer, type Beginning, type Exchange, turnBytes } from "./exchange.js";
+import { type Answer, type Beginning, bodiless, type Exchange, turnBytes } from "./exchange.js";
 import { HttpExchange } from "./http-exchange.js";
 import { writeInTurns, writePiece } from "./write-in-turns.js";
 
@@ -47,7 +47,7 @@ export class Http1Exchange extends HttpExchange implements Exchange {
     const lengthBytes = isEmpty ? 0 : typeof body === "string" ? Buffer.byteLength(body) : body.length;
     this.writeHead(status, [
       ...headers,
-      ...(status === 204 ? [] : ["Content-Length", String(lengthBytes)]),
+      ...(bodiless.has(status) ? [] : ["Content-Length", String(lengthBytes)]),
       ...this.closingHeaders(),
     ]);
     if (isEmpty) {

@@ -2,7 +2,7 @@
 import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Connection, Lease } from "../gate.js";
 import { discard, readInPieces, readWhole } from "./body.js";
-import { type Answer, type Beginning, type Exchange, turnBytes } from "./exchange.js";
+import { type Answer, type Beginning, bodiless, type Exchange, turnBytes } from "./exchange.js";
 import { HttpExchange } from "./http-exchange.js";
 import { writeInTurns, writePiece } from "./write-in-turns.js";
 
@@ -50,7 +50,7 @@ export class Http2Exchange extends HttpExchange implements Exchange {
       return;
     }
     const fields = toFields(headers, status);
-    if (trailers === undefined && status !== 204) {
+    if (trailers === undefined && !bodiless.has(status)) {
       fields["content-length"] = body === undefined ? 0 : Buffer.byteLength(body);
     }
     if (body === undefined || body.length === 0 || this.method === "HEAD") {

@@ -1,6 +1,13 @@
-/** Documents that the node serves beside its rpcs: each is made when it is first asked for, and kept. */
+/**
+ * Documents that the node serves beside its rpcs: each is made and compressed when it is first asked for, and kept until
+ * it is another one. Browsers keep it too, and ask by its tag whether it still is what they have.
+ */
+import { createHash } from "node:crypto";
+import { promisify } from "node:util";
+import { brotliCompress, constants, gzip } from "node:zlib";
 import { corsHeaders } from "../exchange/cors.js";
-import type { Answer } from "../exchange/exchange.js";
+import type { Answer, Exchange } from "../exchange/exchange.js";
+import { type Coding, codingFor, isKnown } from "./content-coding.js";
 
 export interface Page {
   readonly contentType: string;
@@ -8,6 +15,8 @@ export interface Page {
   readonly policy?: string;
   /** Makes the content. */
   readonly load: () => string | Buffer;
+  /** Changes when the content does; one that has none stays as it was made first. */
+  readonly revision?: () => number;
 }
 
 /** Documents by path. */
@@ -15,30 +24,59 @@ export type Pages = Readonly<Record<string, Page>>;
 
 export interface PageServer {
   has(path: string): boolean;
-  answer(path: string, headers: readonly string[]): Answer;
+  answer(asked: Pick<Exchange, "path" | "header">, headers: readonly string[]): Promise<Answer>;
 }
+
+/** What is sent of a page to callers who understand the same coding. */
+interface Representation {
+  readonly body: Buffer;
+  /** The strong validator, with its quotes: no two bodies have the same one. */
+  readonly etag: string;
+}
+
+interface Loaded {
+  readonly revision: number | undefined;
+  readonly represent: (coding: Coding) => Promise<Representation>;
+}
+
+/** Both work in threads of their own; the qualities are those at which more time gains next to nothing. */
+const compress: Readonly<Record<Exclude<Coding, "identity">, (content: Buffer) => Promise<Buffer>>> = {
+  br: (content) =>
+    promisify(brotliCompress)(content, {
+      params: { [constants.BROTLI_PARAM_QUALITY]: 6, [constants.BROTLI_PARAM_SIZE_HINT]: content.length },
+    }),
+  gzip: (content) => promisify(gzip)(content),
+};
 
 export function createPageServer(pages: Pages): PageServer {
   const byPath = new Map(Object.entries(pages));
-  const loaded = new Map<string, Buffer>();
+  const loaded = new Map<string, Loaded>();
 
-  function load(path: string, page: Page): Buffer {
-    let content = loaded.get(path);
-    if (content === undefined) {
-      content = Buffer.from(page.load() as string);
-      loaded.set(path, content);
+  function load(path: string, page: Page): Loaded {
+    const revision = page.revision?.();
+    let found = loaded.get(path);
+    if (found === undefined || found.revision !== revision) {
+      found = { revision, represent: representIn(Buffer.from(page.load() as string)) };
+      loaded.set(path, found);
     }
-    return content;
+    return found;
   }
 
   return {
     has: (path) => byPath.has(path),
-    answer(path, headers) {
-      const page = byPath.get(path)!;
+    async answer(asked, headers) {
+      const page = byPath.get(asked.path)!;
+      const coding = codingFor(asked.header("accept-encoding"));
+      const { body, etag } = await load(asked.path, page).represent(coding);
+      const validators = ["ETag", etag, "Cache-Control", "no-cache", "Vary", "Accept-Encoding"];
+      if (isKnown(etag, asked.header("if-none-match"))) {
+        return { status: 304, headers: [...validators, ...corsHeaders, ...headers] };
+      }
       return {
         status: 200,
         headers: [
-          ...["Content-Type", page.contentType, "Cache-Control", "no-cache"],
+          ...["Content-Type", page.contentType, ...(coding === "identity" ? [] : ["Content-Encoding", coding])],
+          ...validators,
           ...[
             "Content-Security-Policy",
             `default-src 'none'; frame-ancestors 'none'; base-uri 'none'${page.policy === undefined ? "" : `; ${page.policy}`}`,
@@ -47,9 +85,26 @@ export function createPageServer(pages: Pages): PageServer {
           ...corsHeaders,
           ...headers,
         ],
-        body: load(path, page),
+        body,
         isShared: true,
       };
     },
+  };
+}
+
+/** Whoever asks while it is being compressed waits for the same bytes. */
+function representIn(content: Buffer): (coding: Coding) => Promise<Representation> {
+  const hash = createHash("sha256").update(content).digest("base64url").slice(0, 22);
+  const made = new Map<Coding, Promise<Representation>>();
+  return (coding) => {
+    let representation = made.get(coding);
+    if (representation === undefined) {
+      representation =
+        coding === "identity"
+          ? Promise.resolve({ body: content, etag: `"${hash}"` })
+          : compress[coding](content).then((body) => ({ body, etag: `"${hash}-${coding}"` }));
+      made.set(coding, representation);
+    }
+    return representation;
   };
 }

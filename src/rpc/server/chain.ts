@@ -98,7 +98,7 @@ export function createPageHandler(pages: PageServer, parts: Parts): Handler {
       {
         protocol: "http",
         method: undefined,
-        respond: ({ headers }) => pages.answer(path, ["X-Request-Id", requestId, ...headers]),
+        respond: ({ headers }) => pages.answer(exchange, ["X-Request-Id", requestId, ...headers]),
         refuse: (failure, headers) => failureAnswer(requestId, failure, headers),
       },
       parts,

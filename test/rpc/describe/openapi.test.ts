@@ -36,6 +36,7 @@ interface Parameter {
 
 interface Operation {
   readonly operationId: string;
+  readonly summary: string;
   readonly description: string;
   readonly parameters: readonly Parameter[];
   readonly requestBody?: { readonly content: Content };
@@ -87,6 +88,13 @@ function isRefusal({ responses }: Operation, status: number): boolean {
 
 const reasonsIn = (text: string): Reason[] =>
   [...text.matchAll(/\b[A-Z]+(?:_[A-Z]+)*\b/g)].map(([word]) => word as Reason).filter((word) => word in catalogue);
+
+test("a list of operations is read at a glance: each has a summary of its own, no longer than a line of a phone", (t) => {
+  for (const { summary, operationId } of operations) {
+    t.true(summary.length <= 48, `${operationId}: ${summary}`);
+  }
+  t.is(new Set(operations.map(({ summary }) => summary)).size, operations.length);
+});
 
 test("what the contract says is always there is not nullable, and what may be unset is", (t) => {
   const { schemas } = document.components;

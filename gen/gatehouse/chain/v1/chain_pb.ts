@@ -581,9 +581,9 @@ export const ChainService: GenService<{
     output: typeof GetHeadResponseSchema;
   },
   /**
-   * A block with its transactions, as it was signed: those that the caller may
-   * read, and the hashes of the others. Which programs he may read, their
-   * access rules say as they are now.
+   * A block with its transactions. It is as it was signed: with those that the
+   * caller may read, and the hashes of the others. Which programs he may read,
+   * their access rules say as they are now.
    *
    * Errors: NOT_FOUND; ANSWER_TOO_LARGE when block, hashes and header are more
    * than 4 MiB together, which ListBlocks gives all the same.
@@ -596,7 +596,7 @@ export const ChainService: GenService<{
     output: typeof GetBlockResponseSchema;
   },
   /**
-   * The same, found by its hash.
+   * A block by its hash. The answer is that of GetBlock.
    *
    * Errors: INVALID_REQUEST, NOT_FOUND, ANSWER_TOO_LARGE.
    *
@@ -622,8 +622,8 @@ export const ChainService: GenService<{
     output: typeof ListBlocksResponseSchema;
   },
   /**
-   * Puts a transaction into the mempool, from which blocks are made.
-   * Submitting it again changes nothing.
+   * Puts a transaction into the mempool. Blocks are made from there. Submitting
+   * it again changes nothing.
    *
    * Errors: INVALID_REQUEST when it cannot be read, its nonce is used, or it was
    * rejected before, INVALID_SIGNATURE, PERMISSION_DENIED where only listed keys
@@ -640,7 +640,7 @@ export const ChainService: GenService<{
     output: typeof SubmitTransactionResponseSchema;
   },
   /**
-   * Transactions that wait for a block, those first that came first.
+   * Transactions that wait for a block. Those that came first are first.
    *
    * Errors: INVALID_REQUEST.
    *
@@ -652,7 +652,8 @@ export const ChainService: GenService<{
     output: typeof ListPendingTransactionsResponseSchema;
   },
   /**
-   * What became of a transaction and, where that is asked for, what it says.
+   * What became of a transaction. Where that is asked for, it also says what the
+   * transaction does.
    *
    * Errors: NOT_FOUND when the node never saw it, or forgot a rejected one.
    *
@@ -664,7 +665,7 @@ export const ChainService: GenService<{
     output: typeof GetTransactionResponseSchema;
   },
   /**
-   * What the blocks hold of a sender, whether or not it ever sent anything.
+   * What the blocks hold of a sender. It need not have sent anything.
    *
    * @generated from rpc gatehouse.chain.v1.ChainService.GetSender
    */

@@ -912,7 +912,7 @@ export const HealthService: GenService<{
     output: typeof GetHealthResponseSchema;
   },
   /**
-   * The subsystems of the same snapshot, without the roll-up.
+   * The subsystems of the node. They are those of the whole snapshot.
    *
    * @generated from rpc gatehouse.health.v1.HealthService.ListSubsystems
    */
@@ -936,8 +936,9 @@ export const HealthService: GenService<{
     output: typeof GetLivenessResponseSchema;
   },
   /**
-   * Whether traffic should be sent to the node: booted, not dormant, synced,
-   * its database reachable, not shutting down.
+   * Whether traffic should be sent to the node. It should when the node has
+   * booted, is not dormant, is synced, reaches its database, and is not shutting
+   * down.
    *
    * Plain HTTP: 200 when ok, 503 when failing. Errors: INVALID_REQUEST for an
    * unknown name in exclude.

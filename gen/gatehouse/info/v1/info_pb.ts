@@ -918,7 +918,7 @@ export const InfoService: GenService<{
     output: typeof ListPeersResponseSchema;
   },
   /**
-   * The public log buffer: lines written for everybody, oldest first.
+   * The public log. Its lines are written for everybody; the oldest come first.
    *
    * @generated from rpc gatehouse.info.v1.InfoService.ListPublicLogs
    */
@@ -928,7 +928,8 @@ export const InfoService: GenService<{
     output: typeof ListPublicLogsResponseSchema;
   },
   /**
-   * The diagnostic log buffer, oldest first; no secrets, no caller addresses.
+   * The diagnostic log. The oldest lines come first; they have no secrets and no
+   * addresses of callers.
    *
    * @generated from rpc gatehouse.info.v1.InfoService.ListDiagnostics
    */
@@ -948,7 +949,7 @@ export const InfoService: GenService<{
     output: typeof GetMcpStatusResponseSchema;
   },
   /**
-   * The genesis data, as block 0 holds it.
+   * The genesis data. It is as block 0 holds it.
    *
    * Errors: STATE_NOT_READY while the node has no block 0.
    *

@@ -1078,7 +1078,7 @@ export const ValueTypeSchema: GenEnum<ValueType> = /*@__PURE__*/
  */
 export const StorageService: GenService<{
   /**
-   * A storage program: its record and its data.
+   * A storage program. It comes with its record and its data.
    *
    * @generated from rpc gatehouse.storage.v1.StorageService.GetProgram
    */
@@ -1098,7 +1098,7 @@ export const StorageService: GenService<{
     output: typeof GetProgramDataResponseSchema;
   },
   /**
-   * The names of the top-level fields, in the document's order.
+   * The names of the top-level fields. They come in the document's order.
    *
    * Errors: INVALID_FIELD_TYPE when the document is not an object.
    *
@@ -1161,7 +1161,8 @@ export const StorageService: GenService<{
     output: typeof GetFieldTypeResponseSchema;
   },
   /**
-   * The programs of an owner that the caller may read, newest first.
+   * The programs of an owner. Those that the caller may read come, the newest
+   * first.
    *
    * @generated from rpc gatehouse.storage.v1.StorageService.ListProgramsByOwner
    */
@@ -1171,7 +1172,8 @@ export const StorageService: GenService<{
     output: typeof ListProgramsByOwnerResponseSchema;
   },
   /**
-   * The programs with a matching name that the caller may read, newest first.
+   * The programs with a matching name. Those that the caller may read come, the
+   * newest first.
    *
    * @generated from rpc gatehouse.storage.v1.StorageService.SearchPrograms
    */

@@ -288,7 +288,8 @@ export const GetNullifierResponseSchema: GenMessage<GetNullifierResponse> = /*@_
  */
 export const ZkService: GenService<{
   /**
-   * The root of the commitment tree: the current one, or the one after a block.
+   * The root of the commitment tree. It is the current one, or the one after a
+   * block.
    *
    * Errors: NOT_FOUND for a block that is not there yet, or that is none of the
    * last 256 and was not the newest one within the last ten minutes.
@@ -301,8 +302,8 @@ export const ZkService: GenService<{
     output: typeof GetMerkleRootResponseSchema;
   },
   /**
-   * Proof that a commitment is in the tree, for the current root or another one
-   * that is known.
+   * Proof that a commitment is in the tree. It is for the current root, or for
+   * another one that is known.
    *
    * Errors: INVALID_REQUEST for a malformed commitment or root; NOT_FOUND for a
    * commitment that is not in the tree, or was not yet under that root, and for

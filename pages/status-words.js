@@ -1,0 +1,71 @@
+"use strict";
+/** What the page says of what the node answers: no element is touched here. */
+
+/** Seconds in its two largest units. */
+function duration(seconds) {
+  if (seconds < 10) return `${Math.round(seconds * 10) / 10} s`;
+  const units = [
+    ["d", 86400],
+    ["h", 3600],
+    ["min", 60],
+    ["s", 1],
+  ];
+  const parts = [];
+  for (const [unit, size] of units) {
+    const count = Math.floor(seconds / size);
+    seconds -= count * size;
+    if (count > 0) parts.push(`${count} ${unit}`);
+  }
+  return parts.slice(0, 2).join(" ");
+}
+
+const ago = (ms) => (ms === null ? "never" : `${duration(Math.max(0, Date.now() - ms) / 1000)} ago`);
+
+/** Why the status is what it is: sentences, none where it is ok. */
+function reasonsOf({ status, subsystems, main_loop: loop, mempool_size: pending, accepting }) {
+  const failed = Object.entries(subsystems)
+    .filter(([, state]) => state.status === "failed")
+    .map(([name, state]) => `${name}: ${state.lastError?.message ?? "failed"}`);
+  if (status === "dormant") return ["The node knows no peers; it wakes when one comes.", ...failed];
+  const reasons = status === "failing" || status === "degraded" ? failed : [];
+  if (status === "failing" && loop.exited) reasons.push(`The main loop has exited: ${loop.exit_reason}`);
+  else if (status === "failing" && reasons.length === 0 && pending !== null)
+    reasons.push(`The main loop has not ticked for ${duration(loop.heartbeat_age_s ?? 0)}.`);
+  if (pending === null && reasons.length === 0) reasons.push("Pending transactions cannot be counted.");
+  if (status === "ok" && !accepting) reasons.push("It is not synced, or catching up.");
+  return reasons;
+}
+
+function bootLine({ complete, current, steps_ready, steps_failed, steps_skipped, steps_total }) {
+  return `Boot ${complete ? "complete" : `at ${current}`}: ${steps_ready} ready, ${steps_failed} failed, ${steps_skipped} skipped of ${steps_total} steps.`;
+}
+
+function loopLine({ exited, exit_reason, heartbeat_age_s, iterations_total }) {
+  if (exited) return `Main loop exited: ${exit_reason}`;
+  if (heartbeat_age_s === null) return "Main loop: no tick yet.";
+  return `Main loop: ${iterations_total} ticks, the last ${duration(heartbeat_age_s)} ago.`;
+}
+
+function syncLine({ block, targetBlock, blocks_per_s, left_s }) {
+  return `Catching up: block ${block} of ${targetBlock}, ${blocks_per_s} a second${left_s === null ? "" : `, ${duration(left_s)} left`}.`;
+}
+
+/** What a line did in that time: its ends, and what came in between. */
+function changeLine(values, took) {
+  const known = values.filter((value) => value !== null);
+  if (known.length < 2) return "Nothing to compare with yet.";
+  const change = known.at(-1) - known[0];
+  const [least, most] = [Math.min(...known), Math.max(...known)];
+  const within = least === most ? "" : `, between ${least} and ${most}`;
+  return `${change === 0 ? "As many as" : `${Math.abs(change)} ${change > 0 ? "more" : "fewer"} than`} ${took} ago${within}.`;
+}
+
+/** Parts of the time by status, those first that were longest. */
+function shares(spans) {
+  const totals = new Map();
+  for (const { status, ms } of spans) totals.set(status, (totals.get(status) ?? 0) + ms);
+  return [...totals]
+    .sort(([, a], [, b]) => b - a)
+    .map(([status, ms]) => `${status} for ${duration(ms / 1000)}`)
+    .join(", ");
+}

@@ -1,0 +1,245 @@
+/**
+ * The interface for people: the document that machines read, as plain HTML with headings, tables and labels. What reads
+ * it needs no script; searching and trying do (pages/docs.js).
+ */
+import { type FieldLine, listFields, typeOf } from "./fields.js";
+import { type Html, html, paragraphs } from "./html.js";
+import type { JsonSchema } from "./json-schema.js";
+
+/** What the page shows of an OpenAPI document. */
+export interface OpenApiDocument {
+  readonly info: { readonly title: string; readonly version: string; readonly description: string };
+  readonly tags: readonly { readonly name: string; readonly description?: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, JsonSchema>>;
+    readonly responses: Readonly<Record<string, Response>>;
+    readonly securitySchemes: Readonly<Record<string, { readonly name: string; readonly description: string }>>;
+  };
+}
+
+interface Operation {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly description?: string;
+  readonly parameters: readonly Parameter[];
+  readonly requestBody?: Body;
+  readonly responses: Readonly<Record<string, Response | { readonly $ref: string }>>;
+}
+
+interface Parameter {
+  readonly name: string;
+  readonly in: string;
+  readonly required?: boolean;
+  readonly description?: string;
+  readonly schema: JsonSchema;
+  readonly example?: unknown;
+}
+
+interface Body {
+  readonly content: {
+    readonly "application/json": {
+      readonly schema: JsonSchema;
+      readonly examples?: { readonly example: { readonly value: unknown } };
+    };
+  };
+}
+
+type Response = Body & { readonly description: string };
+
+/** An operation with where it is. */
+interface Placed {
+  readonly method: string;
+  readonly path: string;
+  readonly operation: Operation;
+}
+
+/** Makes what stands between the tags of the page's body. */
+export function renderDocs(document: OpenApiDocument): string {
+  const { info, tags, paths, components } = document;
+  const placed = Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
+  );
+  return html`<header>
+      <h1>${info.title} ${info.version}: the interface</h1>
+      <p>${info.description} <a href="openapi.json">openapi.json</a> is the same for machines.</p>
+    </header>
+    <div class="bar">
+      <search>
+        <label for="search">Search</label>
+        <input
+          type="search"
+          id="search"
+          autocomplete="off"
+          spellcheck="false"
+          placeholder="path, name, field, reason"
+        />
+        <span id="found" class="dim" role="status"></span>
+      </search>
+      <nav aria-label="Areas">${tags.map(({ name }) => html`<a href="#area-${name}">${name}</a> `)}</nav>
+    </div>
+    <main id="main" tabindex="-1">
+      <noscript><p>Searching and trying need JavaScript; everything else is here without it.</p></noscript>
+      ${renderCaller(components.securitySchemes)}
+      ${tags.map(
+        ({ name, description = "" }) =>
+          html`<section class="area" aria-labelledby="area-${name}">
+            <h2 id="area-${name}">${name}</h2>
+            ${paragraphs(description)}
+            ${placed
+              .filter(({ operation }) => operation.tags[0] === name)
+              .map((one) => renderOperation(one, components))}
+          </section> `,
+      )}
+    </main>`.text;
+}
+
+/** Who tries something may do so as somebody. */
+function renderCaller(schemes: OpenApiDocument["components"]["securitySchemes"]): Html {
+  return html`<details id="caller">
+    <summary><h2>Who calls</h2></summary>
+    <p>
+      Nobody, while this is empty. Programs that are not public are shown to those whom their rule names: what
+      <code>gatehouse identity headers</code> prints goes here, and with each try until this page is closed.
+    </p>
+    ${Object.entries(schemes).map(
+      ([, { name, description }]) =>
+        html`<div class="parameter">
+          <label for="caller-${name}"><code>${name}</code></label>
+          <input
+            id="caller-${name}"
+            name="${name}"
+            autocomplete="off"
+            spellcheck="false"
+            aria-describedby="caller-${name}-is"
+          />
+          <p id="caller-${name}-is" class="dim">${description}</p>
+        </div>`,
+    )}
+  </details>`;
+}
+
+function renderOperation(
+  { method, path, operation }: Placed,
+  { schemas, responses }: OpenApiDocument["components"],
+): Html {
+  const { operationId: id, summary, description = "", requestBody } = operation;
+  const all = Object.entries(operation.responses).map(([status, response]) => ({
+    status,
+    response: "$ref" in response ? responses[response.$ref.split("/").at(-1)!]! : response,
+  }));
+  const [answers, failures] = [true, false].map((isAnswer) =>
+    all.filter(({ status, response }) => status !== "default" && isAnswer === isDone(status, response)),
+  ) as [typeof all, typeof all];
+  return html`<details class="operation" id="${id}">
+    <summary>
+      <h3>
+        <span class="summary">${summary}</span>
+        <code><span class="method">${method}</span> ${breakable(path)}</code>
+      </h3>
+    </summary>
+    ${paragraphs(description)}
+    <p class="dim">Over JSON-RPC it is <code>${id}</code>.</p>
+    ${renderForm({ method, path, operation }, schemas)}
+    ${requestBody !== undefined && renderBody("Body", id, requestBody, schemas)}
+    ${answers.map(({ status, response }) => [
+      renderBody(`Answer ${status}`, id, response, schemas, response.description),
+    ])}
+    <h4>Failures</h4>
+    <dl>
+      ${failures.map(
+        ({ status, response }) =>
+          html`<dt>${status}</dt>
+            <dd>${paragraphs(response.description)}</dd>`,
+      )}
+    </dl>
+  </details> `;
+}
+
+/** What is no failure: some rpcs say no by the status, and answer all the same. */
+function isDone(status: string, { description }: Response): boolean {
+  return status.startsWith("2") || description.startsWith("Done; ");
+}
+
+/** What is asked, with a place for each part of it. */
+function renderForm({ method, path, operation }: Placed, schemas: Schemas): Html {
+  const { operationId: id, summary, parameters, requestBody } = operation;
+  return html`<form data-method="${method}" data-path="${path}" aria-label="${summary}">
+    ${parameters.length > 0 && html`<h4>Parameters</h4>`}
+    ${parameters.map((parameter) => renderParameter(`${id}-${parameter.name}`, parameter, schemas))}
+    ${
+      requestBody !== undefined &&
+      html`<div class="parameter">
+        <label for="${id}-body">Body, JSON</label>
+        <textarea id="${id}-body" name="body" data-in="body" rows="6" spellcheck="false"></textarea>
+      </div>`
+    }
+    <button aria-label="Try: ${summary}">Try</button>
+    <div class="answer" role="status"></div>
+  </form>`;
+}
+
+function renderParameter(id: string, parameter: Parameter, schemas: Schemas): Html {
+  const { name, required = false, description = "", schema, example } = parameter;
+  const place = `in the ${parameter.in}, ${typeOf(schema, schemas)}${required ? ", required" : ""}`;
+  return html`<div class="parameter">
+    <label for="${id}"><code>${name}</code> <span class="dim">${place}</span></label>
+    <input
+      id="${id}"
+      name="${name}"
+      data-in="${parameter.in}"
+      autocomplete="off"
+      spellcheck="false"
+      aria-describedby="${id}-is"
+      ${required && html`required`}
+    />
+    <div id="${id}-is" class="dim">
+      ${paragraphs(description)}
+      ${example !== undefined && html`<p>For example <code>${typeof example === "string" ? example : JSON.stringify(example)}</code></p>`}
+    </div>
+  </div>`;
+}
+
+type Schemas = Readonly<Record<string, JsonSchema>>;
+
+/** Fields and an example of what is sent, one way or the other. */
+function renderBody(title: string, id: string, { content }: Body, schemas: Schemas, description = ""): Html {
+  const { schema, examples } = content["application/json"];
+  const heading = `${id}-${title.toLowerCase().replace(" ", "-")}-fields`;
+  return html`<h4 id="${heading}">${title}</h4>
+    ${paragraphs(description)}
+    <table role="table" aria-labelledby="${heading}">
+      <thead role="rowgroup">
+        <tr role="row">
+          <th role="columnheader" scope="col">Field</th>
+          <th role="columnheader" scope="col">Type</th>
+          <th role="columnheader" scope="col">What</th>
+        </tr>
+      </thead>
+      <tbody role="rowgroup">
+        ${listFields(schema, schemas).map(renderField)}
+      </tbody>
+    </table>
+    ${
+      examples !== undefined &&
+      html`<details class="example">
+        <summary>An example</summary>
+        <pre tabindex="0" role="region" aria-label="An example: ${title} of ${id}">
+${JSON.stringify(examples.example.value, null, 2)}</pre>
+      </details>`
+    }`;
+}
+
+function renderField({ path, type, isRequired, description }: FieldLine): Html {
+  return html`<tr role="row">
+    <td role="cell"><code>${path === "" ? "the whole" : breakable(path)}</code></td>
+    <td role="cell" class="dim">${type}${!isRequired && ", may be missing"}</td>
+    <td role="cell">${description}</td>
+  </tr>`;
+}
+
+/** A path that may go on in the next line after each of its parts. */
+function breakable(path: string): Html[] {
+  return path.split(/(?<=[/.])/).map((part, i) => html`${i > 0 && html`<wbr />`}${part}`);
+}

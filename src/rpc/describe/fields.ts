@@ -1,0 +1,92 @@
+/** The fields of a schema as a list for people: each with its place in the whole, such as `peers[].sync.block`. */
+import type { JsonSchema } from "./json-schema.js";
+
+export interface FieldLine {
+  /** Empty for the value as a whole. */
+  readonly path: string;
+  readonly type: string;
+  readonly isRequired: boolean;
+  readonly description: string;
+}
+
+/** @param definitions what references name, by the end of the reference. */
+export function listFields(schema: JsonSchema, definitions: Readonly<Record<string, JsonSchema>>): FieldLine[] {
+  const lines: FieldLine[] = [];
+
+  /** @param above names of the messages that this is inside of: one that holds itself is listed once. */
+  function visit(given: JsonSchema, path: string, above: readonly string[]): void {
+    const { value, name } = resolve(given, definitions);
+    if (name !== undefined && above.includes(name)) {
+      return;
+    }
+    const inside = name === undefined ? above : [...above, name];
+    const { properties, items, additionalProperties } = value as Composite;
+    if (items !== undefined) {
+      visit(items, `${path}[]`, inside);
+    } else if (additionalProperties !== undefined) {
+      visit(additionalProperties, `${path}.*`, inside);
+    }
+    const required = (value["required"] ?? []) as readonly string[];
+    for (const [key, property] of Object.entries(properties ?? {})) {
+      const place = path === "" ? key : `${path}.${key}`;
+      lines.push({
+        path: place,
+        type: typeOf(property, definitions),
+        isRequired: required.includes(key),
+        description: (property["description"] ?? "") as string,
+      });
+      visit(property, place, inside);
+    }
+  }
+
+  visit(schema, "", []);
+  return lines.length > 0
+    ? lines
+    : [{ path: "", type: typeOf(schema, definitions), isRequired: true, description: "" }];
+}
+
+interface Composite {
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly items?: JsonSchema;
+  readonly additionalProperties?: JsonSchema;
+}
+
+/** A schema without what only says that it may be null, or that it stands elsewhere. */
+function resolve(
+  schema: JsonSchema,
+  definitions: Readonly<Record<string, JsonSchema>>,
+): { readonly value: JsonSchema; readonly name: string | undefined; readonly isNullable: boolean } {
+  const choices = schema["anyOf"] as readonly JsonSchema[] | undefined;
+  const given = choices?.[0] ?? schema;
+  const name = (given["$ref"] as string | undefined)?.split("/").at(-1);
+  return {
+    value: name === undefined ? given : (definitions[name] ?? {}),
+    name,
+    isNullable: choices?.some(({ type }) => type === "null") === true,
+  };
+}
+
+/** A type in words: `integer or null`, `list of string`, `one of ok, failing`. */
+export function typeOf(schema: JsonSchema, definitions: Readonly<Record<string, JsonSchema>>): string {
+  const { value, isNullable } = resolve(schema, definitions);
+  const { items, additionalProperties } = value as Composite;
+  const types = [value["type"] ?? "any JSON"].flat().map(String);
+  const words = (value["enum"] as readonly unknown[] | undefined)?.filter((word) => word !== null);
+  const named = types.map((type) => {
+    if (type === "array") {
+      return `list of ${items === undefined ? "any JSON" : typeOf(items, definitions)}`;
+    }
+    if (type === "object" && additionalProperties !== undefined) {
+      return `${typeOf(additionalProperties, definitions)} by name`;
+    }
+    return type === "string" ? (nameString(value, words) ?? type) : type;
+  });
+  return [...named, ...(isNullable ? ["null"] : [])].join(" or ");
+}
+
+function nameString(value: JsonSchema, words: readonly unknown[] | undefined): string | undefined {
+  if (words !== undefined) {
+    return `one of ${words.join(", ")}`;
+  }
+  return value["contentEncoding"] === "base64" ? "base64" : (value["format"] as string | undefined);
+}

@@ -1,0 +1,57 @@
+/** Pages as their readers get them: bytes over either HTTP, and what axe finds in a browser. */
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { connect, type IncomingHttpHeaders } from "node:http2";
+import { request as httpRequest } from "node:http";
+import { buffer } from "node:stream/consumers";
+import { once } from "node:events";
+import type { Page } from "playwright-core";
+
+/** A response whose body is bytes as they were sent. */
+export interface RawResponse {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+export type GetRaw = (
+  port: number,
+  path: string,
+  headers?: Readonly<Record<string, string>>,
+  method?: string,
+) => Promise<RawResponse>;
+
+/** By the HTTP that carries it, over a connection of its own. */
+export const getRaw: Readonly<Record<"HTTP/1.1" | "HTTP/2", GetRaw>> = {
+  async "HTTP/1.1"(port, path, headers = {}, method = "GET") {
+    const request = httpRequest({ port, host: "127.0.0.1", path, headers, method, agent: false }).end();
+    const [response] = (await once(request, "response")) as [
+      AsyncIterable<Buffer> & { statusCode: number; headers: IncomingHttpHeaders },
+    ];
+    return { status: response.statusCode, headers: response.headers, body: await buffer(response) };
+  },
+  async "HTTP/2"(port, path, headers = {}, method = "GET") {
+    const session = connect(`http://127.0.0.1:${port}`);
+    try {
+      const stream = session.request({ ...headers, ":path": path, ":method": method });
+      const [answered] = (await once(stream, "response")) as [IncomingHttpHeaders];
+      return { status: Number(answered[":status"]), headers: answered, body: await buffer(stream) };
+    } finally {
+      session.close();
+    }
+  },
+};
+
+interface AxeResults {
+  readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[];
+}
+
+let axe: string | undefined;
+
+/** What axe finds on a page as it is now, by all of its rules; the policy of the page stays as it is. */
+export async function findByAxe(page: Page): Promise<string[]> {
+  axe ??= await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+  await page.evaluate(axe);
+  const { violations } = (await page.evaluate("axe.run()")) as AxeResults;
+  return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`));
+}
