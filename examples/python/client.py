@@ -2,9 +2,7 @@
 """A client of a Gatehouse node over gRPC; generate.sh makes the stubs that it needs."""
 
 import argparse
-import hashlib
 import sys
-import time
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -80,29 +78,18 @@ class Caller:
 
     def __init__(self, path):
         try:
-            from cryptography.hazmat.primitives import serialization
-            from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+            import signing
         except ImportError:
             sys.exit("--key needs the package cryptography (on Debian: python3-cryptography).")
         try:
-            self._key = serialization.load_pem_private_key(path.read_bytes(), password=None)
+            self._key = signing.load_key(path.read_bytes())
         except (OSError, ValueError, TypeError) as error:
             sys.exit(f"{path} cannot be read as a private key: {error}")
-        if not isinstance(self._key, Ed25519PrivateKey):
-            sys.exit(f"{path} holds a key that is not Ed25519.")
-        raw = self._key.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
-        self.public_key = "0x" + raw.hex()
+        self._signing = signing
+        self.public_key = signing.public_key(self._key)
 
     def metadata(self, network):
-        """The identity headers. Nodes of this network, and no others, take them for five minutes."""
-        identity = f"ed25519:{self.public_key}"
-        timestamp = str(time.time_ns() // 1_000_000)
-        # The compatible form: only identity and timestamp here, and no header network.
-        text = f"gatehouse-identity:{network}:{identity}:{timestamp}"
-        digest = hashlib.sha256(text.encode()).hexdigest()
-        # What is signed is the digest's text, not its bytes.
-        signature = "0x" + self._key.sign(digest.encode()).hex()
-        return (("identity", identity), ("timestamp", timestamp), ("network", network), ("signature", signature))
+        return self._signing.identity_headers(self._key, network)
 
 
 def word(enum, value):

@@ -7,8 +7,9 @@ import { startTlsNode } from "../helpers/certificate.js";
 import { startTestNode } from "../helpers/start-node.js";
 import { startMember } from "../helpers/start-member.js";
 import { testKey, writeKey } from "../helpers/keys.js";
-import { clientCases, type ForeignProgram, startProgram } from "../helpers/foreign.js";
+import { clientCases, type ForeignProgram, startProgram, writerCases } from "../helpers/foreign.js";
 import { runCli } from "../helpers/run-cli.js";
+import { checksVectors } from "../helpers/vectors.js";
 import { temporaryDirectory, type Teardown } from "../helpers/teardown.js";
 import { isInstalled, succeeds, testUnless, whyNotInstalled } from "../helpers/when.js";
 
@@ -100,6 +101,18 @@ testSigning("the Python client reads a private program with its owner's key, and
     t.notRegex(stranger.stdout, /diary/);
   }
 });
+
+/** Runs another program of the example, with the stubs on the module path, as its README says. */
+const runBeside = (t: Teardown, name: string, ...args: readonly string[]): ForeignProgram =>
+  startProgram(t, "env", [`PYTHONPATH=${stubs}`, python!, resolve("examples/python", name), ...args]);
+
+for (const [title, behaves] of Object.entries(writerCases((t, ...args) => runBeside(t, "write.py", ...args)))) {
+  testSigning(`the Python client ${title}`, behaves);
+}
+
+testSigning("the Python client makes what the test vectors say, and notices what it does not", (t) =>
+  checksVectors(t, (folder) => runBeside(t, "vectors.py", folder)),
+);
 
 testWithoutSigning("the Python client says what it needs to sign reads", async (t) => {
   const { code, stderr } = await run(t, "127.0.0.1:9", "--key", "none").ended;

@@ -18,6 +18,8 @@ export interface Directions {
   readonly fails: boolean;
   /** It is no command but the content of this file. */
   readonly saveAs?: string;
+  /** It is a passage of this file, which is tested as a whole elsewhere. */
+  readonly partOf?: string;
   /** Programs without which it is left out. */
   readonly needs: readonly string[];
   /** Numbers in its output in whose place any may come. */
@@ -113,7 +115,7 @@ function readDirections(words: string, line: number): Directions {
 }
 
 function readDirection(text: string, line: number): Partial<Directions> {
-  const [, word, rest = ""] = /^(in|stays until|stays|fails|save as|needs|varies)(?: (.+))?$/.exec(text) ?? [];
+  const [, word, rest = ""] = /^(in|stays until|stays|fails|save as|part of|needs|varies)(?: (.+))?$/.exec(text) ?? [];
   const hasRest = word !== "stays" && word !== "fails";
   if (word === undefined || (rest !== "") !== hasRest) {
     throw new Error(`line ${line}: "${text}" is not understood`);
@@ -129,6 +131,8 @@ function readDirection(text: string, line: number): Partial<Directions> {
       return { fails: true };
     case "save as":
       return { saveAs: rest };
+    case "part of":
+      return { partOf: rest };
     case "needs":
       return { needs: rest.split(" ") };
     default:
@@ -162,4 +166,13 @@ export function readCommands({ text, line }: Block): Command[] {
 /** Without the empty lines at the end: in a document they stand between commands. */
 export function withoutEmptyEnd(lines: readonly string[]): string[] {
   return lines.slice(0, lines.findLastIndex((line) => line.trim() !== "") + 1);
+}
+
+/** Whether the lines of a text stand in a file one after the other, further to the right if need be. */
+export function isPassage(file: string, text: string): boolean {
+  const [all, lines] = [file.split("\n"), text.split("\n")];
+  return all.some((first, at) => {
+    const indent = first.slice(0, Math.max(0, first.length - lines[0]!.length));
+    return indent.trim() === "" && lines.every((line, i) => all[at + i] === (line === "" ? "" : indent + line));
+  });
 }

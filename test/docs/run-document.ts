@@ -1,10 +1,10 @@
 /** Does what a document shows, in its order, as a reader would, and compares what comes with what is shown. */
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isInstalled } from "../helpers/when.js";
 import type { Teardown } from "../helpers/teardown.js";
-import { type Block, readCommands, readSteps, type Step } from "./document.js";
+import { type Block, isPassage, readCommands, readSteps, type Step } from "./document.js";
 import { linesOf, matchOutput, type Names, namesOf, withNames } from "./output.js";
 import { makeSandbox, namesMachinePath, type Sandbox } from "./sandbox.js";
 import { openTerminal, type Outcome, type Terminal } from "./terminal.js";
@@ -119,6 +119,11 @@ async function takeSteps(
       const path = join(sandbox.root, step.directions.saveAs);
       await mkdir(dirname(path), { recursive: true });
       await writeFile(path, `${sandbox.toSandbox(withNames(step.text, names))}\n`);
+    } else if (step.directions.partOf !== undefined) {
+      const file = await readFile(join(sandbox.root, step.directions.partOf), "utf8");
+      if (!isPassage(sandbox.toDocument(file), step.text)) {
+        onFailure(`${step.line}: this is no passage of ${step.directions.partOf}`);
+      }
     } else if (step.language === "console" || step.language === "sh") {
       for (const action of actionsOf(step)) {
         await act(action, step.directions.terminal);

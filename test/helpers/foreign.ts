@@ -1,12 +1,14 @@
 /** Clients in other languages: what they need on this machine, and how they are run. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
 import type { ExecutionContext } from "ava";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { startMember } from "./start-member.js";
-import { askJson } from "./plain-client.js";
+import { testKey, writeKey } from "./keys.js";
+import { ask, askJson } from "./plain-client.js";
 import { cleanEnvironment, type CliResult } from "./run-cli.js";
 import { sampleGenesis, startTestNode } from "./start-node.js";
 import { type Teardown, temporaryDirectory } from "./teardown.js";
@@ -134,6 +136,44 @@ export function clientCases(
       const plain = await run(t, `127.0.0.1:${port}`).ended;
       t.is(plain.code, 1);
       t.notRegex(plain.stdout, /0\.1\.0/);
+    },
+  };
+}
+
+/** A program that writes: starts it with a node, a key's file, a program's name and its document. */
+export type ForeignWriter = (t: Teardown, ...args: readonly [string, string, string, string]) => ForeignProgram;
+
+/** What every writing client of the examples does alike. */
+export function writerCases(run: ForeignWriter): Readonly<Record<string, (t: ExecutionContext) => Promise<void>>> {
+  return {
+    async "writes, waits for the block and reads back what is its owner's alone, and says why it cannot"(t) {
+      const node = await startMember(t);
+      const target = `127.0.0.1:${node.port}`;
+      const keyFile = join(await temporaryDirectory(t), "alice.key");
+      await writeKey(keyFile, testKey(2));
+      const document = '{ "price": 1.0, "title": "\\u00e9 caf\u00e9" }';
+      const { code, stdout, stderr } = await run(t, target, keyFile, "caf\u00e9 \u{1f3f0}", document).ended;
+      t.is(code, 0, stderr);
+      const [, block, address = ""] = /^block {5}(\d+)\nprogram {3}(stor-[0-9a-f]{40})\ndata {6}/.exec(stdout) ?? [];
+      t.true(stdout.endsWith(`\ndata      ${document}\n`), stdout);
+      const { number } = await askJson<{ number: number }>(node.port, "/chain/head");
+      t.is(number, Number(block));
+      t.like(await askJson(node.port, `/storage-program/${address}`), { errorCode: "PERMISSION_DENIED" });
+
+      const refused = await run(t, target, keyFile, "no JSON", '{"a": 1,}').ended;
+      t.is(refused.code, 1);
+      t.regex(refused.stderr, /INVALID_REQUEST.*The document is not JSON/);
+    },
+
+    async "tries again what was refused for the moment"(t) {
+      // One request a second, once all that there were are used up.
+      const node = await startMember(t, { "rate-limit": "60", "rate-limit-exempt": "" });
+      while ((await ask(node.port, "/chain/head")).status !== 429);
+      const keyFile = join(await temporaryDirectory(t), "alice.key");
+      await writeKey(keyFile, testKey(2));
+      const { code, stdout, stderr } = await run(t, `127.0.0.1:${node.port}`, keyFile, "patience", "[]").ended;
+      t.is(code, 0, stderr);
+      t.true(stdout.endsWith("\ndata      []\n"), stdout);
     },
   };
 }

@@ -1,0 +1,98 @@
+// What a client of Gatehouse signs, and how, with OpenSSL: keys, program addresses, identity headers, transactions.
+#pragma once
+
+#include <openssl/bio.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/sha.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace signing {
+
+using Key = std::shared_ptr<EVP_PKEY>;
+
+// The private key in the content of a file, as `gatehouse keygen --out FILE` writes it.
+inline Key LoadKey(const std::string& pem) {
+  const std::unique_ptr<BIO, decltype(&BIO_free)> file(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())),
+                                                       &BIO_free);
+  const Key key(PEM_read_bio_PrivateKey(file.get(), nullptr, nullptr, nullptr), &EVP_PKEY_free);
+  if (!key || EVP_PKEY_id(key.get()) != EVP_PKEY_ED25519) {
+    throw std::runtime_error("it is not a private key of Ed25519");
+  }
+  return key;
+}
+
+inline std::string Hex(const std::string& bytes) {
+  static const char digits[] = "0123456789abcdef";
+  std::string text;
+  for (const unsigned char byte : bytes) {
+    text += digits[byte >> 4];
+    text += digits[byte & 15];
+  }
+  return text;
+}
+
+inline std::string Sha256(const std::string& bytes) {
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest);
+  return std::string(reinterpret_cast<const char*>(digest), sizeof digest);
+}
+
+// 0x and 64 hex digits.
+inline std::string PublicKey(const Key& key) {
+  std::string raw(32, '\0');
+  std::size_t size = raw.size();
+  EVP_PKEY_get_raw_public_key(key.get(), reinterpret_cast<unsigned char*>(&raw[0]), &size);
+  return "0x" + Hex(raw);
+}
+
+// 64 bytes.
+inline std::string Sign(const Key& key, const std::string& message) {
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
+  std::string signature(64, '\0');
+  std::size_t size = signature.size();
+  if (EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, key.get()) != 1 ||
+      EVP_DigestSign(context.get(), reinterpret_cast<unsigned char*>(&signature[0]), &size,
+                     reinterpret_cast<const unsigned char*>(message.data()), message.size()) != 1) {
+    throw std::runtime_error("the key does not sign");
+  }
+  return signature;
+}
+
+// What is signed of an encoded TransactionBody. Encode once: what is signed is what is sent.
+inline std::string TransactionMessage(const std::string& body) {
+  using namespace std::string_literals;
+  return "gatehouse transaction v2\0"s + body;
+}
+
+// Where the program is that a transaction of the owner with this nonce makes.
+inline std::string ProgramAddress(const std::string& owner, const std::string& name, std::uint64_t nonce,
+                                  const std::string& salt = "") {
+  return "stor-" + Hex(Sha256(owner + ":" + name + ":" + std::to_string(nonce) + ":" + salt)).substr(0, 40);
+}
+
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
+// Metadata that proves who calls, at a time in milliseconds. Nodes of this network, and no others, take it for five
+// minutes; without a network it is the compatible form, for all of them.
+inline Headers IdentityHeaders(const Key& key, const std::optional<std::string>& network, const std::string& identity,
+                               const std::string& timestamp) {
+  const auto claim = identity + ":" + timestamp;
+  const auto text = network ? "gatehouse-identity:" + *network + ":" + claim : claim;
+  // What is signed is the digest's text, not its bytes.
+  const auto signature = "0x" + Hex(Sign(key, Hex(Sha256(text))));
+  Headers headers = {{"identity", identity}, {"timestamp", timestamp}, {"signature", signature}};
+  if (network) {
+    headers.emplace_back("network", *network);
+  }
+  return headers;
+}
+
+}  // namespace signing

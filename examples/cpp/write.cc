@@ -1,0 +1,143 @@
+// Makes a storage program, waits for its block, and reads it back.
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "gatehouse/chain/v1/chain.grpc.pb.h"
+#include "gatehouse/storage/v1/storage.grpc.pb.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+#include "signing.h"
+
+namespace chain = gatehouse::chain::v1;
+namespace storage = gatehouse::storage::v1;
+using Clock = std::chrono::system_clock;
+using std::chrono::seconds;
+
+namespace {
+
+constexpr seconds lifetime(120);
+
+[[noreturn]] void Fail(const std::string& message) {
+  std::cerr << message << '\n';
+  std::exit(1);
+}
+
+// Why a call failed, and the seconds after which the same call may succeed.
+std::pair<std::string, std::optional<seconds>> Details(const grpc::Status& status) {
+  std::string reason;
+  std::optional<seconds> wait;
+  google::rpc::Status packed;
+  packed.ParseFromString(status.error_details());
+  for (const auto& detail : packed.details()) {
+    google::rpc::ErrorInfo info;
+    google::rpc::RetryInfo retry;
+    if (detail.UnpackTo(&info)) {
+      reason = info.reason();
+    } else if (detail.UnpackTo(&retry)) {
+      wait = seconds(retry.retry_delay().seconds());
+    }
+  }
+  if (reason.empty() && (status.error_code() == grpc::UNAVAILABLE || status.error_code() == grpc::DEADLINE_EXCEEDED)) {
+    wait = seconds(1);  // It comes from below the rpcs: the connection is lost, or the answer late.
+  }
+  return {reason.empty() ? std::to_string(status.error_code()) : reason, wait};
+}
+
+// Calls until there is an answer. Reads may be repeated, and so may the submission of one transaction.
+void Call(Clock::time_point until, const std::function<grpc::Status(grpc::ClientContext&)>& method) {
+  for (;;) {
+    grpc::ClientContext context;
+    context.set_deadline(Clock::now() + seconds(10));
+    const auto status = method(context);
+    if (status.ok()) {
+      return;
+    }
+    const auto [reason, wait] = Details(status);
+    if (!wait || Clock::now() + *wait > until) {
+      Fail(reason + ": " + status.error_message());
+    }
+    std::this_thread::sleep_for(*wait);
+  }
+}
+
+// The number of the transaction's block.
+std::uint64_t WaitFor(chain::ChainService::Stub& stub, const std::string& hash, Clock::time_point until) {
+  chain::GetTransactionRequest request;
+  request.set_hash(hash);
+  for (;;) {
+    chain::GetTransactionResponse state;
+    Call(until, [&](grpc::ClientContext& context) { return stub.GetTransaction(&context, request, &state); });
+    if (state.status() == chain::TRANSACTION_STATUS_INCLUDED) {
+      return state.block_number();
+    }
+    if (state.status() == chain::TRANSACTION_STATUS_REJECTED) {
+      Fail("rejected: " + state.reason());
+    }
+    if (Clock::now() > until) {
+      Fail("still pending: " + hash);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 5) {
+    Fail("usage: write HOST:PORT KEYFILE NAME JSON");
+  }
+  std::stringstream pem;
+  pem << std::ifstream(argv[2]).rdbuf();
+  const auto key = signing::LoadKey(pem.str());
+  const auto sender = signing::PublicKey(key);
+  const auto channel = grpc::CreateChannel(argv[1], grpc::InsecureChannelCredentials());
+  const auto stub = chain::ChainService::NewStub(channel);
+  const auto until = Clock::now() + lifetime;
+  const std::uint64_t now =
+      std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now().time_since_epoch()).count();
+
+  chain::GetHeadResponse head;
+  Call(until, [&](grpc::ClientContext& context) { return stub->GetHead(&context, {}, &head); });
+  const auto network = head.genesis_hash();  // Better a constant: the network that this client is for.
+
+  chain::TransactionBody fields;
+  fields.set_sender(sender);
+  fields.set_nonce(now);
+  fields.set_timestamp_ms(now);
+  fields.set_network(network);
+  fields.set_expires_ms(now + std::chrono::milliseconds(lifetime).count());
+  auto& create = *fields.mutable_storage()->mutable_create_program();
+  create.set_program_name(argv[3]);
+  create.mutable_data()->set_json(argv[4]);
+  create.mutable_access()->set_mode(storage::ACCESS_MODE_OWNER);
+  const auto body = fields.SerializeAsString();
+
+  chain::SubmitTransactionRequest request;
+  request.mutable_transaction()->set_body(body);
+  request.mutable_transaction()->set_signature(signing::Sign(key, signing::TransactionMessage(body)));
+  chain::SubmitTransactionResponse submitted;
+  Call(until, [&](grpc::ClientContext& context) { return stub->SubmitTransaction(&context, request, &submitted); });
+  std::cout << "block     " << WaitFor(*stub, submitted.hash(), until + seconds(10)) << '\n';
+
+  storage::GetProgramRequest read;
+  read.set_storage_address(signing::ProgramAddress(sender, argv[3], now));
+  storage::GetProgramResponse program;
+  Call(until + seconds(10), [&](grpc::ClientContext& context) {
+    for (const auto& [name, value] :
+         signing::IdentityHeaders(key, network, "ed25519:" + sender, std::to_string(now))) {
+      context.AddMetadata(name, value);
+    }
+    return storage::StorageService::NewStub(channel)->GetProgram(&context, read, &program);
+  });
+  std::cout << "program   " << read.storage_address() << '\n' << "data      " << program.data() << '\n';
+}
