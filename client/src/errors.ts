@@ -1,7 +1,7 @@
 /** Why a call failed: one class, with the reason of the contract or one of the client's own. */
 import { getOption, hasOption } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { kind, Reason, ReasonSchema } from "../../gen/gatehouse/errors/v1/errors_pb.js";
+import { kind, type Reason, ReasonSchema } from "../../gen/gatehouse/errors/v1/errors_pb.js";
 import { ErrorInfoSchema, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 
 /**

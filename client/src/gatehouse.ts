@@ -1,6 +1,5 @@
 /** The client: one node, its services, and what a program does with them. */
-import { type Client, Code, ConnectError, type Transport } from "@connectrpc/connect";
-import { createConnectTransport } from "@connectrpc/connect-web";
+import type { Client, Transport } from "@connectrpc/connect";
 import { AttestationService } from "../../gen/gatehouse/attestation/v1/attestation_pb.js";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { HealthService, type HealthSnapshot } from "../../gen/gatehouse/health/v1/health_pb.js";
@@ -9,6 +8,7 @@ import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import { hex32 } from "../../src/base/signed-texts.js";
 import { createCalls } from "./calls.js";
+import { connectOverFetch } from "./fetch-transport.js";
 import { createIdentity } from "./identity.js";
 import { createLifetime } from "./lifetime.js";
 import type { ProgramCreation } from "./operations.js";
@@ -63,9 +63,9 @@ export interface Gatehouse {
   submitSigned(transaction: SignedTransaction, options?: CallOptions): Promise<Submitted>;
   /** Waits until a transaction is in a block, a minute when nothing is said. */
   waitFor(hash: string, options?: CallOptions): Promise<Included>;
-  /** The states of the node's health, from the present one on; connects again when the connection is lost. */
+  /** The states of the node's health, from the present one on, until the client is closed; a lost connection is made anew. */
   watchHealth(options?: Pick<CallOptions, "signal">): AsyncIterableIterator<HealthSnapshot>;
-  /** Ends calls and streams with CLOSED, and resolves when they have ended. */
+  /** Ends what is under way, with CLOSED; resolves when it has ended. */
   close(): Promise<void>;
 }
 
@@ -137,28 +137,4 @@ function networkOf(named: string | undefined, chain: Client<typeof ChainService>
       throw error;
     }
   };
-}
-
-/** Connect over fetch, which browsers and Node.js have. Its errors do not tell that nobody answers; this one's do. */
-function connectOverFetch(baseUrl: string, headers: Readonly<Record<string, string>> = {}): Transport {
-  return createConnectTransport({
-    baseUrl,
-    useBinaryFormat: true,
-    interceptors: [
-      (next) => async (request) => {
-        for (const [name, value] of Object.entries(headers)) {
-          request.header.set(name, value);
-        }
-        return await next(request);
-      },
-    ],
-    fetch: async (input, init) => {
-      try {
-        return await globalThis.fetch(input, init);
-      } catch (cause) {
-        init?.signal?.throwIfAborted();
-        throw new ConnectError(`Nobody answers at ${baseUrl}.`, Code.Unavailable, undefined, undefined, cause);
-      }
-    },
-  });
 }

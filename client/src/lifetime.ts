@@ -6,7 +6,7 @@ export interface Span {
   /** Aborted when the caller aborts, or when the client is closed. */
   readonly signal: AbortSignal;
   /** It has ended. */
-  end(): void;
+  readonly end: () => void;
 }
 
 /** From the making of a client to its closing. */

@@ -55,7 +55,7 @@ function fromBase64(text: string): string {
 /** A signer whose public key is 0x and 64 lower-case hex digits, and whose signatures have 64 bytes. */
 export interface KnownSigner {
   readonly publicKey: string;
-  sign(bytes: Uint8Array): Promise<Uint8Array>;
+  readonly sign: (bytes: Uint8Array) => Promise<Uint8Array>;
 }
 
 /**

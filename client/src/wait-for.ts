@@ -1,7 +1,7 @@
 /** Follows a transaction into its block. */
 import type { Client } from "@connectrpc/connect";
 import { type ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { GatehouseError, toGatehouseError } from "./errors.js";
+import { GatehouseError, ofTransaction, toGatehouseError } from "./errors.js";
 import type { Lifetime } from "./lifetime.js";
 import { sleep } from "./retry.js";
 import type { CallOptions } from "./submit.js";
@@ -31,14 +31,17 @@ export async function waitFor(
 ): Promise<Included> {
   return await lifetime.run(signal, async (own) => {
     const endsAtMs = performance.now() + timeoutMs;
+    let last: GatehouseError | undefined;
     for (let waitMs = firstWaitMs; ; waitMs = Math.min(maxWaitMs, waitMs * 1.5)) {
       const leftMs = Math.max(1, Math.floor(endsAtMs - performance.now()));
       const found = await look(chain, hash, { signal: own, timeoutMs: leftMs });
       if (!(found instanceof GatehouseError)) {
         return found;
       }
+      // A look that the time ran out for tells less than the one before.
+      last = last !== undefined && found.reason === "DEADLINE_EXCEEDED" && found.cause !== undefined ? last : found;
       if (performance.now() + waitMs >= endsAtMs) {
-        throw found;
+        throw last;
       }
       await sleep(waitMs, own);
     }
@@ -64,8 +67,8 @@ async function look(
   } catch (thrown) {
     options.signal?.throwIfAborted();
     const error = toGatehouseError(thrown);
-    if (error.reason === "NOT_FOUND") {
-      return error;
+    if (error.reason === "NOT_FOUND" || error.reason === "DEADLINE_EXCEEDED") {
+      return ofTransaction(error, hash);
     }
     throw error;
   }

@@ -1,7 +1,7 @@
 /** Streams that go on when their connection does not. */
 import type { Client } from "@connectrpc/connect";
 import type { HealthService, HealthSnapshot } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { type GatehouseError, isTransient, toGatehouseError } from "./errors.js";
+import { GatehouseError, isTransient, toGatehouseError } from "./errors.js";
 import type { Lifetime } from "./lifetime.js";
 import { type RetryPolicy, sleep, waitAfter } from "./retry.js";
 
@@ -12,7 +12,10 @@ export interface WatchDeps {
   readonly retry: RetryPolicy;
 }
 
-/** Gives the states of a node's health, from the present one on, and connects again whenever the stream has ended. */
+/**
+ * Gives the states of a node's health, from the present one on, and connects again whenever the stream has ended. Closing
+ * the client ends it without an error.
+ */
 export async function* watchHealth(
   { health, lifetime, retry }: WatchDeps,
   caller: AbortSignal | undefined,
@@ -36,6 +39,12 @@ export async function* watchHealth(
       }
       await sleep(waitAfter(Math.max(1, failures), retry, error?.retryAfterMs), signal);
     }
+  } catch (thrown) {
+    // Whoever closes the client has seen enough.
+    if (thrown instanceof GatehouseError && thrown.reason === "CLOSED") {
+      return;
+    }
+    throw thrown;
   } finally {
     end();
   }

@@ -1,7 +1,7 @@
 /** `gatehouse identity`: the headers that prove an identity, for curl. */
 import type { Command } from "commander";
 import { addNodeFlags } from "./ask-node.js";
-import { addKeyFlag, addNetworkFlag, identityHeaders, loadKey, type NetworkFlags } from "./caller.js";
+import { addKeyFlag, addNetworkFlag, provedIdentity, loadKey, type NetworkFlags } from "./caller.js";
 import { print } from "./output.js";
 
 /** Adds the commands. */
@@ -21,7 +21,7 @@ Example:
   gatehouse identity headers --key alice.key | xargs curl http://127.0.0.1:53550/storage-program/stor-…`,
     )
     .action(async ({ key, json, ...flags }: NetworkFlags & { key?: string; json?: boolean }) => {
-      const proof = await identityHeaders(await loadKey(key), flags);
+      const proof = await provedIdentity(await loadKey(key), flags);
       print(
         json === true
           ? JSON.stringify(proof)

@@ -7,7 +7,7 @@ import type { ProgramDataSchema } from "../../gen/gatehouse/storage/v1/operation
 import { type AccessControlSchema, AccessMode, AccessPermission } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { programAddress } from "../storage/write.js";
 import { addNodeFlags, askSuccessfully } from "./ask-node.js";
-import { addKeyFlag, addNetworkFlag, identityHeaders, loadKey } from "./caller.js";
+import { addKeyFlag, addNetworkFlag, provedIdentity, loadKey } from "./caller.js";
 import { ExitError, print, table } from "./output.js";
 import { addChangeFlags, type ChangeFlags, type StorageChange, submitAndReport } from "./submit.js";
 
@@ -263,7 +263,7 @@ async function change(
 }
 
 async function read(flags: ReadFlags, path: string): Promise<string> {
-  const headers = flags.key === undefined ? {} : await identityHeaders(await loadKey(flags.key), flags);
+  const headers = flags.key === undefined ? {} : await provedIdentity(await loadKey(flags.key), flags);
   return await askSuccessfully(flags.node, path, { headers });
 }
 
