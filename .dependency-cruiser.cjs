@@ -3,7 +3,10 @@
  * is refused, whoever it is between. docs/architecture.md shows the rooms; test/architecture plants imports that must
  * be refused.
  *
- *   main → cli → node → features → rpc, db, base        client → gen
+ *   main → cli → node → features → rpc, db, base        cli → client → base/signed-texts.ts
+ *
+ * The client is a package of its own (client/), for browsers, too: of src/ it sees the one file that says what is signed.
+ * The command line sees what of it signs, and nothing that calls nodes.
  *
  * Inside rpc/ the rooms stand in a row, too: what all protocols share, the codecs and the exchange, then http, json-rpc,
  * describe, then the other protocols, then server, which puts them together.
@@ -16,8 +19,8 @@ const everywhere = [
   { from: { path: "^src/([^/]+)/" }, to: { path: "^src/$1/[^/]+$", pathNot: "^src/rpc/" } },
   { from: { path: "^src/rpc/([^/]+)/" }, to: { path: "^src/rpc/$1/[^/]+$" } },
   { from: { path: "^src/rpc/[^/]+$" }, to: { path: "^src/rpc/[^/]+$" } },
-  { from: { path: "^src/", pathNot: "^src/client/" }, to: { path: "^src/base/" } },
-  { from: { path: "^src/" }, to: { path: "^gen/" } },
+  { from: { path: "^src/" }, to: { path: "^src/base/" } },
+  { from: { path: "^(client/)?src/" }, to: { path: "^gen/" } },
   { from: { path: "^src/" }, to: { dependencyTypes: ["core"] } },
 ];
 
@@ -25,7 +28,7 @@ const everywhere = [
 const see = (from, ...to) => ({ from: { path: `^src/${from}` }, to: { path: `^src/(${to.join("|")})` } });
 const rooms = [
   see("main\\.ts$", "cli/"),
-  // What the package exports beside the client.
+  // What the package exports.
   see("express/", "node/", "config/", "health/process-errors\\.ts$"),
   see("cli/", "node/", "config/", `(${features})/`, "rpc/errors\\.ts$"),
   see("node/", "config/", `(${features})/`, "edge/", "db/", "rpc/"),
@@ -39,6 +42,15 @@ const rooms = [
   see("peers/", "rpc/channel\\.ts$"),
   // Implements the gate of rpc.
   see("edge/", "rpc/(service|errors|gate)\\.ts$"),
+];
+const client = [
+  { from: { path: "^client/src/" }, to: { path: "^client/src/" } },
+  { from: { path: "^client/src/" }, to: { path: "^src/base/signed-texts\\.ts$" } },
+  {
+    from: { path: "^client/src/" },
+    to: { path: "^node_modules/(@bufbuild/protobuf|@connectrpc/connect(-web)?|@noble/(ed25519|hashes))/" },
+  },
+  { from: { path: "^src/cli/" }, to: { path: "^client/src/(transaction|identity)\\.ts$" } },
 ];
 const protocols = [
   see("rpc/(codec|exchange|http|json-rpc|describe|mcp|grpc|connect|port|server)/", "rpc/[^/]+$"),
@@ -56,7 +68,7 @@ const protocols = [
 /** Packages that only some rooms may know; all others are everybody's. */
 const kept = {
   "@grpc/": "rpc/grpc/",
-  "@connectrpc/": "(rpc/connect/|client/|cli/)",
+  "@connectrpc/": "(rpc/connect/|cli/)",
   "@modelcontextprotocol/": "rpc/mcp/",
   express: "express/",
   "json-rpc-2\\.0": "rpc/json-rpc/",
@@ -82,7 +94,7 @@ const packages = [
 ];
 
 module.exports = {
-  allowed: [...everywhere, ...rooms, ...protocols, ...packages],
+  allowed: [...everywhere, ...rooms, ...client, ...protocols, ...packages],
   allowedSeverity: "error",
   forbidden: [
     { name: "no-cycles", severity: "error", from: {}, to: { circular: true } },

@@ -1,8 +1,8 @@
 /** Asks nodes, as their users do, and tells the model what they answer. */
+import { createGatehouse } from "gatehouse-client";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { messageOf } from "../../src/base/message-of.js";
-import { connectGatehouse } from "../../src/client/index.js";
 import { rulesOf } from "../../test/helpers/transactions.js";
 import type { Answer, Fate, Head } from "../model/history.js";
 import type { Model } from "../model/model.js";
@@ -103,9 +103,9 @@ export function createClient(model: Model, network: string): CampaignClient {
       return { statusCode: status, status: body.status, accepting: body.accepting, pending: body.mempool_size };
     },
     async blocks(node, from) {
-      const { chain } = connectGatehouse(`http://127.0.0.1:${node.port}`, { timeoutMs: 60_000 });
+      const { chain } = createGatehouse(`http://127.0.0.1:${node.port}`);
       let number = from - 1;
-      for await (const { block } of chain.listBlocks({ fromNumber: BigInt(from) })) {
+      for await (const { block } of chain.listBlocks({ fromNumber: BigInt(from) }, { timeoutMs: 60_000 })) {
         number++;
         try {
           const read = readSeenBlock(block!, rules);

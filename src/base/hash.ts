@@ -1,8 +1,7 @@
 /** Hashes and keys as the network writes them: 0x and 64 lower-case hex digits. */
 import { createHash, hash } from "node:crypto";
 
-/** Form of 32 bytes in text: a hash, or a public key. */
-export const hex32 = /^0x[0-9a-f]{64}$/;
+export { hex32 } from "./signed-texts.js";
 
 /** SHA-256 of bytes, or of a text in UTF-8. */
 export function sha256(content: Uint8Array | string): string {

@@ -1,7 +1,7 @@
 /** Keys on the command line: to sign transactions, and to say who reads. */
 import { resolve } from "node:path";
+import { identityHeaders, type IdentityHeaders } from "../../client/src/identity.js";
 import { hex32 } from "../base/hash.js";
-import { identityMessage } from "../base/identity-message.js";
 import { loadNodeKey, type NodeKey } from "../base/node-key.js";
 import { askSuccessfully } from "./ask-node.js";
 import { ExitError } from "./errors.js";
@@ -43,10 +43,6 @@ interface ChainHeadBody {
  *
  * @throws ExitError as {@link networkToSignFor}.
  */
-export async function identityHeaders(key: NodeKey, flags: NetworkFlags): Promise<Record<string, string>> {
-  const network = await networkToSignFor(flags);
-  const identity = `ed25519:${key.publicKey}`;
-  const timestamp = String(Date.now());
-  const signature = `0x${key.sign(identityMessage(identity, timestamp, network)).toString("hex")}`;
-  return { identity, timestamp, network, signature };
+export async function provedIdentity(key: NodeKey, flags: NetworkFlags): Promise<IdentityHeaders> {
+  return await identityHeaders(key, await networkToSignFor(flags));
 }

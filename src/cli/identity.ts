@@ -1,6 +1,6 @@
 /** `gatehouse identity`: the headers that prove an identity, for curl. */
 import type { Command } from "commander";
-import { identityHeaders, loadKey } from "./caller.js";
+import { loadKey, provedIdentity } from "./caller.js";
 import { addKeyFlag, addNetworkFlag, addNodeFlags, type NetworkFlags } from "./flags.js";
 import { print } from "./output.js";
 
@@ -20,7 +20,7 @@ Example:
   gatehouse identity headers --key alice.key | xargs curl http://127.0.0.1:53550/storage-program/stor-…`,
     )
     .action(async ({ key, json, ...flags }: NetworkFlags & { key?: string; json?: boolean }) => {
-      const proof = await identityHeaders(await loadKey(key), flags);
+      const proof = await provedIdentity(await loadKey(key), flags);
       print(
         json === true
           ? JSON.stringify(proof)

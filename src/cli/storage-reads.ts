@@ -1,6 +1,6 @@
 /** What the commands of `gatehouse storage` do that read. */
 import { askSuccessfully } from "./ask-node.js";
-import { identityHeaders, loadKey } from "./caller.js";
+import { loadKey, provedIdentity } from "./caller.js";
 import type { NetworkFlags, NodeFlags } from "./flags.js";
 import { print, shorten, table } from "./output.js";
 
@@ -34,7 +34,7 @@ export async function searchPrograms(text: string, flags: PageFlags & { readonly
 }
 
 async function read(flags: ReadFlags, path: string): Promise<string> {
-  const headers = flags.key === undefined ? {} : await identityHeaders(await loadKey(flags.key), flags);
+  const headers = flags.key === undefined ? {} : await provedIdentity(await loadKey(flags.key), flags);
   return await askSuccessfully(flags.node, path, { headers });
 }
 

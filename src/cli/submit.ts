@@ -1,23 +1,17 @@
 /** Signs transactions, hands them in and follows them into a block. */
-import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
-import { TransactionBodySchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { type MessageInitShape, toJson } from "@bufbuild/protobuf";
+import { type Operation, signTransaction } from "../../client/src/transaction.js";
+import { TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import type { StorageOperationSchema } from "../../gen/gatehouse/storage/v1/operation_pb.js";
 import type { NodeKey } from "../base/node-key.js";
-import { transactionMessage } from "../chain/signing.js";
 import { askSuccessfully } from "./ask-node.js";
 import { loadKey, networkToSignFor } from "./caller.js";
 import type { ChangeFlags } from "./flags.js";
 import { paint, print } from "./output.js";
 import { followTransaction } from "./transaction-state.js";
 
-/** What a transaction does, as a literal. */
-export type Change = NonNullable<MessageInitShape<typeof TransactionBodySchema>["operation"]>;
-
 /** A storage operation as a literal. */
 export type StorageChange = NonNullable<MessageInitShape<typeof StorageOperationSchema>["operation"]>;
-
-/** How long a transaction may wait for its block. */
-const expiresAfterMs = 600_000;
 
 /**
  * Signs a change and hands it in; gives its hash.
@@ -27,24 +21,14 @@ const expiresAfterMs = 600_000;
 export async function submitChange(
   node: string,
   key: NodeKey,
-  operation: Change,
+  operation: Operation,
   nonce: number,
   network?: string,
 ): Promise<string> {
-  const body = toBinary(
-    TransactionBodySchema,
-    create(TransactionBodySchema, {
-      sender: key.publicKey,
-      nonce: BigInt(nonce),
-      timestampMs: BigInt(Date.now()),
-      network: await networkToSignFor({ node, network }),
-      expiresMs: BigInt(Date.now() + expiresAfterMs),
-      operation,
-    }),
-  );
-  const signature = key.sign(transactionMessage(body));
+  const content = { operation, nonce: BigInt(nonce), network: await networkToSignFor({ node, network }) };
+  const { transaction } = await signTransaction(key, content);
   const text = await askSuccessfully(node, "/chain/transactions", {
-    body: { transaction: { body: Buffer.from(body).toString("base64"), signature: signature.toString("base64") } },
+    body: { transaction: toJson(TransactionSchema, transaction) },
   });
   return (JSON.parse(text) as { hash: string }).hash;
 }
@@ -57,7 +41,7 @@ export async function submitChange(
  */
 export async function submitAndReport(
   flags: ChangeFlags,
-  operation: Change,
+  operation: Operation,
   subject: string,
   members: object,
   nonce = Date.now(),

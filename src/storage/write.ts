@@ -4,6 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import type { CreateProgram, ProgramData, StorageOperation } from "../../gen/gatehouse/storage/v1/operation_pb.js";
+import { addressOf, addressText } from "../base/signed-texts.js";
 import { Failure } from "../rpc/errors.js";
 import { canWrite } from "./access.js";
 import { readAccessControl } from "./access-control.js";
@@ -23,8 +24,7 @@ export interface OperationContext {
 
 /** Address of a program: `stor-` and 40 lower-case hex digits. */
 export function programAddress(owner: string, name: string, nonce: bigint, salt: string): string {
-  const hash = createHash("sha256").update(`${owner}:${name}:${nonce}:${salt}`, "utf8").digest("hex");
-  return `stor-${hash.slice(0, 40)}`;
+  return addressOf(createHash("sha256").update(addressText(owner, name, nonce, salt), "utf8").digest("hex"));
 }
 
 /** Address of the program that an operation makes or changes; undefined when it names none. */

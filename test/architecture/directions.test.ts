@@ -7,7 +7,7 @@ import { join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { type Teardown, temporaryDirectory, fileTeardown } from "../helpers/teardown.js";
 
-/** Files to plant in src/, and what the rules must say of them, no more and no less. */
+/** Files to plant, by their paths from src/, and what the rules must say of them, no more and no less. */
 interface Plant {
   readonly title: string;
   /** Text of each file. */
@@ -66,7 +66,22 @@ const plants: readonly Plant[] = [
   unlisted("db → the driver of SQLite", "db/plant-driver.ts", "sqlite3", "node_modules/sqlite3/lib/sqlite3.js"),
   unlisted("a feature → node", "metrics/plant.ts", "../node/effects.js", "src/node/effects.ts"),
   unlisted("base → db", "base/plant.ts", "../db/batch.js", "src/db/batch.ts"),
-  unlisted("client → anything but gen", "client/plant.ts", "../base/hash.js", "src/base/hash.ts"),
+  unlisted(
+    "cli → what of the client calls nodes",
+    "cli/plant.ts",
+    "../../client/src/gatehouse.js",
+    "client/src/gatehouse.ts",
+  ),
+  {
+    title: "client → anything of the node but what is signed",
+    files: { "../client/src/plant.ts": importing("../../src/base/hash.js") },
+    refused: ["not-in-allowed: client/src/plant.ts → src/base/hash.ts"],
+  },
+  {
+    title: "client → a package that it does not name",
+    files: { "../client/src/plant-package.ts": importing("@noble/curves/ed25519.js") },
+    refused: ["not-in-allowed: client/src/plant-package.ts → node_modules/@noble/curves/ed25519.js"],
+  },
   {
     title: "a file beside main.ts",
     files: { "plant.ts": "export const used = 1;\n" },
@@ -116,7 +131,14 @@ interface Report {
 /** Checks a copy of src/ in which these files are planted, with the rules and the program of CI. */
 async function check(t: Teardown, planted: readonly Plant[]): Promise<Verdict> {
   const dir = await temporaryDirectory(t);
-  for (const path of ["src", "package.json", "tsconfig.json", ".dependency-cruiser.cjs"]) {
+  for (const path of [
+    "src",
+    "client/src",
+    "client/package.json",
+    "package.json",
+    "tsconfig.json",
+    ".dependency-cruiser.cjs",
+  ]) {
     await cp(path, join(dir, path), { recursive: true });
   }
   for (const path of ["gen", "node_modules"]) {
@@ -126,7 +148,7 @@ async function check(t: Teardown, planted: readonly Plant[]): Promise<Verdict> {
     await writeFile(join(dir, "src", file), source, { flag: "wx" });
   }
   const program = resolve("node_modules/dependency-cruiser/bin/dependency-cruise.mjs");
-  const args = [program, "src", "--preserve-symlinks", "--output-type", "json"];
+  const args = [program, "src", "client/src", "--preserve-symlinks", "--output-type", "json"];
   const child = spawn(process.execPath, args, { cwd: dir, stdio: ["ignore", "pipe", "inherit"] });
   const [output] = await Promise.all([text(child.stdout), once(child, "close")]);
   const { violations } = (JSON.parse(output) as Report).summary;
@@ -148,7 +170,7 @@ test.before(async () => {
 
 for (const { title, files, refused } of plants) {
   test(`refused: ${title}`, (t) => {
-    const about = Object.keys(files).map((file) => `src/${file}`);
+    const about = Object.keys(files).map((file) => join("src", file));
     const said = found.refused.filter((line) => about.some((file) => line.includes(` ${file}`)));
     t.deepEqual(said, [...refused]);
   });

@@ -1,9 +1,10 @@
 /** A node that an application starts in its own process, by the name under which the package exports it. */
+import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
 import express from "express";
+import { createGatehouse } from "gatehouse-client";
 import { ConfigError, startGatehouse, StartError } from "gatehouse/express";
 import { join } from "node:path";
-import { connectGatehouse } from "../../src/client/index.js";
 import { listenApp } from "../helpers/express-app.js";
 import { ask, askJson } from "../helpers/plain-client.js";
 import { sampleGenesis } from "../helpers/start-node.js";
@@ -30,9 +31,9 @@ test("it has the settings that it was given and nothing of the environment, and 
   // Probes, which no node refuses, however much its machine has to do.
   t.is((await ask(port, "/node/livez")).text, (await ask(gatehouse.ports["rpc"]!, "/livez")).text);
   t.is(await askJson(port, "/node/version"), "0.1.0" as never);
-  await t.notThrowsAsync(connectGatehouse(`${url}/node`).health.getLiveness({}));
+  await t.notThrowsAsync(createGatehouse(`${url}/node`).health.getLiveness({}));
   // What only HTTP/2 carries is on the node's own port.
-  await t.notThrowsAsync(connectGatehouse(rpcUrl, { protocol: "grpc" }).health.getLiveness({}));
+  await t.notThrowsAsync(createGatehouse(rpcUrl, { transport: createGrpcTransport({ baseUrl: rpcUrl }) }).health.getLiveness({}));
 
   const listeners = process.listenerCount("uncaughtExceptionMonitor");
   await Promise.all([gatehouse.stop(), gatehouse.stop()]);

@@ -1,5 +1,6 @@
 /** Who may open the files that a node makes: nobody but its user, whatever the umask is. */
 import test from "ava";
+import { createGatehouse } from "gatehouse-client";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmod, mkdir, readdir, stat, writeFile } from "node:fs/promises";
@@ -15,7 +16,6 @@ import { authorityDirectory } from "../helpers/start-member.js";
 import { startTestNode } from "../helpers/start-node.js";
 import { temporaryDirectory } from "../helpers/teardown.js";
 import { createPublic, signTransaction } from "../helpers/transactions.js";
-import { connectGatehouse } from "gatehouse/client";
 import { until } from "../helpers/until.js";
 import { testUnless } from "../helpers/when.js";
 
@@ -124,7 +124,7 @@ test("so are the files that commands write", async (t) => {
     withUmask("000"),
   );
   const node = network.ready.rpc;
-  const client = connectGatehouse(node);
+  const client = createGatehouse(node);
   const { genesisHash } = await client.chain.getHead({});
   const transaction = signTransaction(testKey(5), 1, createPublic("a", "{}"), { network: genesisHash });
   await client.chain.submitTransaction({ transaction });

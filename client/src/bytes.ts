@@ -1,0 +1,26 @@
+/** Bytes and their texts. */
+import { sha256 } from "@noble/hashes/sha2.js";
+import { bytesToHex, hexToBytes, utf8ToBytes } from "@noble/hashes/utils.js";
+
+export { bytesToHex, utf8ToBytes };
+
+/** SHA-256 of bytes, or of a text in UTF-8: 64 lower-case hex digits. */
+export function sha256Hex(content: Uint8Array | string): string {
+  return bytesToHex(sha256(typeof content === "string" ? utf8ToBytes(content) : content));
+}
+
+/**
+ * 32 bytes, from themselves or from 64 hex digits with 0x or without.
+ *
+ * @param what the sentence begins with it.
+ * @throws TypeError when they are others.
+ */
+export function toBytes32(given: Uint8Array | string, what: string): Uint8Array {
+  if (typeof given === "string" && /^(0x)?[0-9a-f]{64}$/i.test(given)) {
+    return hexToBytes(given.replace(/^0x/i, ""));
+  }
+  if (given instanceof Uint8Array && given.length === 32) {
+    return given;
+  }
+  throw new TypeError(`${what} must be 32 bytes, or 64 hex digits.`);
+}

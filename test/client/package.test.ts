@@ -1,0 +1,185 @@
+/** The client as it is packed: installed beside its peers into an empty folder, compiled against, run, and in a bundle. */
+import test from "ava";
+import { build } from "esbuild";
+import { mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { gzipSync } from "node:zlib";
+import { run } from "../helpers/programs.js";
+import { startMember } from "../helpers/start-member.js";
+import type { TestNode } from "../helpers/start-node.js";
+import { fileTeardown, temporaryDirectory } from "../helpers/teardown.js";
+
+interface Manifest {
+  readonly version: string;
+  readonly engines: { readonly node: string };
+  readonly scripts?: Readonly<Record<string, string>>;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+  readonly gypfile?: boolean;
+}
+
+const readManifest = async (dir: string): Promise<Manifest> =>
+  JSON.parse(await readFile(join(dir, "package.json"), "utf8")) as Manifest;
+
+let member: TestNode;
+let home: string;
+let installed: string;
+/** Directories of the client and of what it brings along. */
+let packages: string[];
+const file = fileTeardown();
+
+// As `npm install` does, from the packages that are here: a test needs no registry.
+test.before(async () => {
+  member = await startMember(file);
+  home = await temporaryDirectory(file);
+  await run("npm", ["pack", "--workspace", "client", "--ignore-scripts", "--pack-destination", home]);
+  const [archive] = await readdir(home);
+  const modules = join(home, "node_modules");
+  installed = join(modules, "gatehouse-client");
+  await mkdir(installed, { recursive: true });
+  await run("tar", ["-xzf", join(home, archive!), "-C", installed, "--strip-components", "1"]);
+  const { dependencies = {}, peerDependencies = {} } = await readManifest(installed);
+  for (const name of Object.keys({ ...dependencies, ...peerDependencies })) {
+    await mkdir(dirname(join(modules, name)), { recursive: true });
+    await symlink(resolve("node_modules", name), join(modules, name));
+  }
+  packages = [installed, ...Object.keys(dependencies).map((name) => resolve("node_modules", name))];
+});
+
+/** Paths and sizes of all files below a directory. */
+async function filesOf(dir: string): Promise<readonly { readonly path: string; readonly bytes: number }[]> {
+  const entries = await readdir(dir, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  return await Promise.all(files.map(async (path) => ({ path, bytes: (await stat(path)).size })));
+}
+
+test("it has under 2 MB with what it brings along, no native code, and nothing that runs when it is installed", async (t) => {
+  const files = (await Promise.all(packages.map(filesOf))).flat();
+  const bytes = files.reduce((sum, one) => sum + one.bytes, 0);
+  t.log(`${files.length} files, ${Math.round(bytes / 1000)} kB`);
+  t.true(bytes < 2_000_000, `${bytes} bytes`);
+  t.deepEqual(
+    files.filter(({ path }) => /\.(node|gyp|wasm|so|dll)$/.test(path)),
+    [],
+  );
+  for (const dir of packages) {
+    const { scripts = {}, gypfile } = await readManifest(dir);
+    t.deepEqual(
+      ["preinstall", "install", "postinstall"].filter((name) => name in scripts),
+      [],
+      dir,
+    );
+    t.is(gypfile, undefined);
+  }
+  // What a node or its operator says is nothing for clients.
+  const contract = files
+    .map(({ path }) => /\/gen\/gatehouse\/(\w+)\//.exec(path)?.[1])
+    .filter((name) => name !== undefined);
+  t.deepEqual([...new Set(contract)].sort(), [
+    "annotations",
+    "attestation",
+    "chain",
+    "errors",
+    "health",
+    "info",
+    "storage",
+    "zk",
+  ]);
+});
+
+test("it says the same of itself as the node", async (t) => {
+  const node = await readManifest(".");
+  const client = await readManifest(installed);
+  t.is(client.version, node.version);
+  t.deepEqual(client.engines, node.engines);
+  t.is(await readFile(join(installed, "LICENSE"), "utf8"), await readFile("LICENSE", "utf8"));
+});
+
+test("the program of its README writes, waits and reads, and ends by itself", async (t) => {
+  const [, program = ""] =
+    /```js\n(import \{ appendItem[^]*?)```/.exec(await readFile("client/README.md", "utf8")) ?? [];
+  t.true(program.split("\n").length <= 31);
+  await writeFile(join(home, "notes.mjs"), program);
+  const { stdout, stderr } = await run(process.execPath, ["notes.mjs", member.rpcUrl], { cwd: home, timeout: 60_000 });
+  t.regex(stdout, /^in block \d+: \{ title: 'Hello', tags: \[ 'first' \] \}\n$/);
+  t.is(stderr, "");
+});
+
+test("a process that watches ends with its client", async (t) => {
+  const program = `
+    import { createGatehouse } from "gatehouse-client";
+    const node = createGatehouse(process.argv[2]);
+    void node.waitFor("0x${"1".repeat(64)}").catch((error) => console.log(error.reason));
+    for await (const { version } of node.watchHealth()) {
+      console.log(version);
+      // fetch of Node.js forgets signals when garbage is collected.
+      setTimeout(gc, 20);
+      setTimeout(gc, 40);
+      setTimeout(() => node.close(), 60);
+    }
+    `;
+  await writeFile(join(home, "watch.mjs"), program);
+  const { stdout } = await run(process.execPath, ["--expose-gc", "watch.mjs", member.rpcUrl], {
+    cwd: home,
+    timeout: 60_000,
+  });
+  t.deepEqual([...new Set(stdout.split("\n"))].sort(), ["", "0.1.0", "CLOSED"]);
+});
+
+const typed = `
+import { AccessMode } from "gatehouse-client/contract/storage/v1/storage.js";
+import { createGatehouse, createProgram, type FailureReason, GatehouseError, type Signer } from "gatehouse-client";
+
+declare const signer: Signer;
+export async function write(): Promise<bigint> {
+  const node = createGatehouse("http://127.0.0.1:53550", { signer, retry: { attempts: 2 } });
+  const { storageAddress, hash } = await node.submit(createProgram({ name: "a", data: [1, { b: null }] }));
+  const isPublic = (await node.storage.getProgram({ storageAddress: storageAddress.trim() })).acl?.mode === AccessMode.PUBLIC;
+  return isPublic ? 0n : (await node.waitFor(hash)).blockNumber;
+}
+export function explain(error: GatehouseError): string {
+  const known: FailureReason = "RATE_LIMITED";
+  // @ts-expect-error There is no such reason.
+  const wrong = error.reason === "NOT_THERE";
+  switch (error.reason) {
+    case "NOT_FOUND":
+    case "REJECTED":
+    case known:
+      return \`\${error.message} \${error.retryAfterMs ?? wrong}\`;
+    default:
+      return error.code ?? error.reason;
+  }
+}
+// @ts-expect-error A function is no JSON.
+export const nonsense = createProgram({ name: "a", data: () => 1 });
+`;
+
+test("a program without the types of Node.js compiles against its own, as strictly as can be", async (t) => {
+  await writeFile(join(home, "typed.ts"), typed);
+  const strict = ["--strict", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess", "--noEmit"];
+  const tsc = [resolve("node_modules/typescript/bin/tsc"), ...strict, "--target", "ES2022"];
+  const compiled = run(process.execPath, [...tsc, "--module", "nodenext", "--lib", "ES2022,DOM", "typed.ts"], {
+    cwd: home,
+  });
+  await t.notThrowsAsync(
+    compiled.catch((error: unknown) => Promise.reject(new Error((error as { stdout: string }).stdout))),
+  );
+});
+
+test("a page's bundle of it needs nothing of Node.js", async (t) => {
+  const entry = join(home, "page.js");
+  await writeFile(entry, 'export * from "gatehouse-client";');
+  const { outputFiles, warnings } = await build({
+    entryPoints: [entry],
+    bundle: true,
+    format: "esm",
+    platform: "browser",
+    minify: true,
+    write: false,
+    logLevel: "silent",
+  });
+  const { contents } = outputFiles[0]!;
+  t.deepEqual(warnings, []);
+  t.log(`${Math.round(contents.length / 1000)} kB, ${Math.round(gzipSync(contents).length / 1000)} kB as it travels`);
+  t.true(contents.length < 250_000);
+});
