@@ -1,7 +1,7 @@
 import tseslint from "typescript-eslint";
 
 export default tseslint.config(
-  { ignores: ["dist", "gen", "node_modules"] },
+  { ignores: ["**/dist", "gen", "**/node_modules"] },
   {
     files: ["**/*.ts"],
     extends: [tseslint.configs.strictTypeChecked],
