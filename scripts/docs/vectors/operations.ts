@@ -116,4 +116,14 @@ export const operations: Readonly<Record<string, Operation>> = {
     case: "spendNullifier",
     value: { nullifierHash: hash, root: `0x${"21".repeat(32)}`, proof },
   }),
+  "let a group write": storage({
+    case: "updateAccess",
+    value: {
+      storageAddress,
+      access: {
+        mode: AccessMode.PUBLIC,
+        groups: { editors: { members: [bob.publicKey], permissions: [AccessPermission.READ, AccessPermission.WRITE] } },
+      },
+    },
+  }),
 };

@@ -48,18 +48,24 @@ function otherwiseEncoded(): readonly (readonly [string, Fields, Buffer])[] {
   // Every field before the operation, then the operation; the tag of the latter is the first that is this byte.
   const { operation: _, ...others } = fields;
   const head = encode(others);
+  const group = fieldsOf(alice, { operation: operations["let a group write"] });
   const noTime = fieldsOf(alice, { operation: item, timestampMs: 0n });
   return [
     ["its fields in another order", fields, Buffer.concat([body.subarray(head.length), head])],
     ["a field that is 0 is written", noTime, Buffer.concat([encode(noTime), Buffer.from([0x18, 0x00])])],
-    ["a number with more bytes than it needs", fields, withLongNonce(body)],
+    ["a number with more bytes than it needs", fields, replaced(body, "1001", "108100")],
+    [
+      "a list of enums written one by one, as prost of Rust does",
+      group,
+      replaced(encode(group), "12020102", "10011002"),
+    ],
   ];
 }
 
-/** The nonce 1 as a varint of two bytes. */
-function withLongNonce(body: Buffer): Buffer {
-  const at = body.indexOf(Buffer.from([0x10, 0x01]));
-  return Buffer.concat([body.subarray(0, at), Buffer.from([0x10, 0x81, 0x00]), body.subarray(at + 2)]);
+/** Bytes with some of them replaced, in hex. */
+function replaced(body: Buffer, from: string, to: string): Buffer {
+  const at = body.indexOf(Buffer.from(from, "hex"));
+  return Buffer.concat([body.subarray(0, at), Buffer.from(to, "hex"), body.subarray(at + from.length / 2)]);
 }
 
 /** What no node takes: with the reason that it gives, and why. */

@@ -1,0 +1,64 @@
+/** What the Rust example signs, built from packages of Debian; only when it is asked for, since compiling takes a minute. */
+import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { type ForeignProgram, startProgram } from "../helpers/foreign.js";
+import { testKey, writeKey } from "../helpers/keys.js";
+import { ask, askJson } from "../helpers/plain-client.js";
+import { run as runProgram } from "../helpers/programs.js";
+import { cleanEnvironment } from "../helpers/run-cli.js";
+import { startMember } from "../helpers/start-member.js";
+import type { Teardown } from "../helpers/teardown.js";
+import { checksVectors } from "../helpers/vectors.js";
+import { isInstalled, succeeds, testUnless, whyNotInstalled } from "../helpers/when.js";
+
+const crates = "/usr/share/cargo/registry";
+const cargo = "/usr/bin/cargo";
+const packages = ["prost", "prost-build", "prost-types", "openssl", "serde_json", "hex"];
+const testRust = testUnless(
+  process.env["TEST_RUST"] === undefined
+    ? "it compiles for a minute; TEST_RUST=1 asks for it"
+    : whyNotInstalled({
+        cargo: succeeds(cargo, "--version"),
+        "protobuf-compiler": isInstalled("protoc"),
+        ...Object.fromEntries(
+          packages.map((name) => [
+            `librust-${name.replace("_", "-")}-dev`,
+            succeeds("sh", "-c", `ls -d ${crates}/${name}-[0-9]*`),
+          ]),
+        ),
+      }),
+);
+
+let out = "";
+
+testRust.before(async (t) => {
+  t.timeout(10 * 60_000);
+  out = await mkdtemp(join(tmpdir(), "gatehouse-rust-"));
+  await cp("examples/rust", out, { recursive: true });
+  await mkdir(join(out, ".cargo"));
+  const sources = `[source.crates-io]\nreplace-with = "debian"\n[source.debian]\ndirectory = "${crates}"\n`;
+  await writeFile(join(out, ".cargo/config.toml"), sources);
+  const own = { GATEHOUSE: resolve("."), CARGO_HOME: join(out, "home"), RUSTC: "/usr/bin/rustc" };
+  await runProgram(cargo, ["build", "--offline"], { cwd: out, env: cleanEnvironment(own) });
+});
+
+testRust.after(() => rm(out, { recursive: true, force: true }));
+
+const run = (t: Teardown, ...args: readonly string[]): ForeignProgram =>
+  startProgram(t, join(out, "target/debug/gatehouse-client"), args);
+
+testRust("the Rust example makes what the test vectors say, and notices what it does not", (t) =>
+  checksVectors(t, (folder) => run(t, "vectors", folder)),
+);
+
+testRust("a node takes the transaction of the Rust example", async (t) => {
+  const { port } = await startMember(t);
+  const keyFile = join(out, "alice.key");
+  await writeKey(keyFile, testKey(2));
+  const { genesisHash } = await askJson<{ genesisHash: string }>(port, "/chain/head");
+  const { code, stdout, stderr } = await run(t, "transaction", genesisHash, keyFile, "notes", "[]").ended;
+  t.is(code, 0, stderr);
+  const { status, text } = await ask(port, "/chain/transactions", { method: "POST", body: stdout });
+  t.is(status, 200, text);
+});
