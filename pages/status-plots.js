@@ -16,7 +16,7 @@ const statusClass = {
 const plots = [
   {
     name: "block",
-    label: "New blocks a minute",
+    label: "Blocks a minute",
     now: ({ block }) => (block === null ? "none yet" : `block ${block}`),
     values: blocksPerMinute,
     change: (points, took) => {
@@ -26,7 +26,7 @@ const plots = [
         : `${known.at(-1).block - known[0].block} new blocks in ${took}.`;
     },
   },
-  { name: "behind", label: "Blocks behind verified peers" },
+  { name: "behind", label: "Blocks behind peers" },
   { name: "pending", label: "Pending transactions" },
   { name: "online", label: "Verified peers online" },
 ].map((plot) => ({
@@ -122,16 +122,27 @@ function showPlots(points, everyMs) {
   showStatuses(points, places);
 }
 
+/** Spans of one status that follow each other as one, so that no seams are seen. */
+function joined(spans) {
+  const runs = [];
+  for (const { status, x, end } of spans) {
+    const last = runs.at(-1);
+    if (last !== undefined && last.status === status && last.end === x) last.end = end;
+    else runs.push({ status, x, end });
+  }
+  return runs;
+}
+
 /** A status holds until the next point. */
 function showStatuses(points, places) {
   const spans = points.slice(0, -1).flatMap(({ atMs, status }, i) => {
     const [x, next] = [places[i].x, places[i + 1]];
-    return next.isAfterGap ? [] : [{ status, ms: points[i + 1].atMs - atMs, x, width: next.x - x }];
+    return next.isAfterGap ? [] : [{ status, ms: points[i + 1].atMs - atMs, x, end: next.x }];
   });
   const svg = at("plot-status");
   svg.replaceChildren(
-    ...spans.map(({ status, x, width }) =>
-      draw("rect", { class: statusClass[status] ?? "dim", x, width, y: 0, height: 20 }),
+    ...joined(spans).map(({ status, x, end }) =>
+      draw("rect", { class: statusClass[status] ?? "dim", x, width: end - x, y: 0, height: 20 }),
     ),
   );
   at("now-status").textContent = points.at(-1).status;

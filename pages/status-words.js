@@ -1,7 +1,7 @@
 "use strict";
 /** What the page says of what the node answers: no element is touched here. */
 
-/** Seconds in its two largest units. */
+/** Seconds in their largest unit and the one after it. */
 function duration(seconds) {
   if (seconds < 10) return `${Math.round(seconds * 10) / 10} s`;
   const units = [
@@ -10,13 +10,13 @@ function duration(seconds) {
     ["min", 60],
     ["s", 1],
   ];
-  const parts = [];
-  for (const [unit, size] of units) {
-    const count = Math.floor(seconds / size);
-    seconds -= count * size;
-    if (count > 0) parts.push(`${count} ${unit}`);
-  }
-  return parts.slice(0, 2).join(" ");
+  const first = units.findIndex(([, size]) => seconds >= size);
+  return units
+    .slice(first, first + 2)
+    .map(([unit, size], i) => [Math.floor((i === 0 ? seconds : seconds % units[first][1]) / size), unit])
+    .filter(([count]) => count > 0)
+    .map((part) => part.join(" "))
+    .join(" ");
 }
 
 const ago = (ms) => (ms === null ? "never" : `${duration(Math.max(0, Date.now() - ms) / 1000)} ago`);
@@ -34,6 +34,13 @@ function reasonsOf({ status, subsystems, main_loop: loop, mempool_size: pending,
   if (pending === null && reasons.length === 0) reasons.push("Pending transactions cannot be counted.");
   if (status === "ok" && !accepting) reasons.push("It is not synced, or catching up.");
   return reasons;
+}
+
+/** Why a subsystem is what it is; of one that is well, what was the matter last. */
+function whyOf({ status, lastError, extra }) {
+  if (status === "failed") return lastError?.message ?? "";
+  if (extra?.reason !== undefined) return extra.reason;
+  return lastError === null ? "" : `${ago(lastError.at)}: ${lastError.message}`;
 }
 
 function bootLine({ complete, current, steps_ready, steps_failed, steps_skipped, steps_total }) {

@@ -53,7 +53,7 @@ function showHealth(health) {
       return [
         cell(name, "name"),
         cell(state.status, statusClass[state.status] ?? "dim"),
-        cell(state.lastError?.message ?? state.extra?.reason ?? "", "why"),
+        cell(whyOf(state), state.status === "ready" ? "why dim" : "why"),
         cell(state.since === null ? "" : ago(state.since), "small", "since"),
         cell(shown, port?.drifted ? "warn" : "small", "port"),
       ];
@@ -159,7 +159,9 @@ function showStale(error) {
   at("trouble").hidden = error === undefined;
   if (error === undefined) return;
   const since = lastMs === undefined ? "since this page was opened" : `since ${new Date(lastMs).toLocaleTimeString()}`;
-  const cause = error.name === "Error" ? error.message : `It does not answer (${error.name}).`;
+  const cause =
+    { Error: error.message, TimeoutError: "The node did not answer within 5 s." }[error.name] ??
+    "The node does not answer.";
   say("trouble", `Nothing new ${since}. ${cause} What is below is what it was then.`);
   document.title = `no answer${lastMs === undefined ? "" : ` for ${duration((Date.now() - lastMs) / 1000)}`} · Gatehouse`;
 }

@@ -8,7 +8,9 @@ import { exampleOf } from "./examples.js";
 import { describeOpenApi, type DocumentInfo } from "./openapi.js";
 
 export function createApiDocs(services: readonly ServedService[], info: DocumentInfo, commentOf: CommentOf): Pages {
-  const describe = (): string => describeOpenApi(services, info, commentOf, exampleOf);
+  // Made once: it takes a small machine half a second, in which it does nothing else.
+  let described: string | undefined;
+  const describe = (): string => (described ??= describeOpenApi(services, info, commentOf, exampleOf));
   const style = readAssets("common.css", "docs.css");
   const script = readAssets("docs.js");
   return {
