@@ -75,12 +75,7 @@ export function createWriterLeaseStore({
       return (await read.run((sql) => sql.schema.hasTable(table) as never)) === true;
     },
 
-    async read() {
-      const row = await read.first<Row>((sql) =>
-        sql(table).select("*", sql.raw(`until_ms - ${read.dialect.nowMs} AS left_ms`)),
-      );
-      return describe(row!);
-    },
+    read: () => readLease(read),
 
     take: (seen, { holder, host, machine, pid, identity }) =>
       transaction(async (db) => {
@@ -106,6 +101,14 @@ export function createWriterLeaseStore({
       await write.run((sql) => sql(table).where({ holder, epoch }).update({ until_ms: 0 }));
     },
   };
+}
+
+/** The stored lease, of a database that may be open for reads alone. */
+export async function readLease(read: Queries): Promise<StoredLease> {
+  const row = await read.first<Row>((sql) =>
+    sql(table).select("*", sql.raw(`until_ms - ${read.dialect.nowMs} AS left_ms`)),
+  );
+  return describe(row!);
 }
 
 function describe(row: Row): StoredLease {

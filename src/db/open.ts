@@ -51,7 +51,10 @@ export async function openDatabase(url: string, access: Access = "write"): Promi
  * @throws DatabaseError
  */
 export async function openForReading(url: string): Promise<ReadableDatabase> {
-  return url.startsWith("sqlite:")
-    ? await openSqliteForReading(url.slice("sqlite:".length))
-    : await openPostgresql(await findServers(url, "read"));
+  if (url.startsWith(filePrefix)) {
+    return await openSqliteForReading(url.slice(filePrefix.length));
+  }
+  const servers = await findServers(url, "read");
+  const opened = await openPostgresql(servers);
+  return { ...opened, whatMayBeLost: () => whatMayBeLost(opened.read, servers.count) };
 }
