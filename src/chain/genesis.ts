@@ -117,7 +117,13 @@ export async function verifyStoredChain(store: ChainStore, genesis: Genesis): Pr
   return head;
 }
 
-function parseGenesis(path: string, text: string): Genesis {
+/**
+ * What a text says that is to be a genesis.
+ *
+ * @param path for messages.
+ * @throws InputError when it is none.
+ */
+export function parseGenesis(path: string, text: string): Genesis {
   let json: unknown;
   try {
     json = JSON.parse(text);

@@ -103,7 +103,7 @@ export function createWriterLeaseStore({
   };
 }
 
-/** The lease of a database that has one. */
+/** The stored lease, of a database that may be open for reads alone. */
 export async function readLease(read: Queries): Promise<StoredLease> {
   const row = await read.first<Row>((sql) =>
     sql(table).select("*", sql.raw(`until_ms - ${read.dialect.nowMs} AS left_ms`)),

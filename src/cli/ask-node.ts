@@ -16,6 +16,8 @@ export interface NodeRequest {
   /** Sent as JSON, with POST. */
   readonly body?: object;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Whether any certificate will do: it is a node of this machine, which is told nothing. */
+  readonly takesAnyCertificate?: boolean;
 }
 
 /** What a node answered. */
@@ -63,9 +65,10 @@ export async function askSuccessfully(node: string, path: string, request?: Node
 }
 
 /** Resolves with a whole answer, or rejects: whatever the other side does, one of the two comes. */
-async function exchange(url: URL, { body, headers }: NodeRequest) {
+async function exchange(url: URL, { body, headers, takesAnyCertificate }: NodeRequest) {
   const content = body === undefined ? undefined : JSON.stringify(body);
-  const options: RequestOptions = {
+  const options: RequestOptions & { rejectUnauthorized?: boolean } = {
+    ...(takesAnyCertificate === true && { rejectUnauthorized: false }),
     agent: false,
     timeout: timeouts.idleMs,
     signal: AbortSignal.timeout(timeouts.totalMs),

@@ -8,8 +8,8 @@ import type { Command } from "commander";
 export interface CommandEntry {
   readonly name: string;
   readonly description: string;
-  /** Gives what adds its arguments, flags and what it does. */
-  readonly load: () => Promise<(command: Command) => void>;
+  /** Gives what adds its arguments, flags and what it does; `whole` makes the program with all its commands. */
+  readonly load: () => Promise<(command: Command, whole: () => Promise<Command>) => void>;
 }
 
 /** All of them, in the order of the help. */
@@ -103,5 +103,15 @@ export const commands: readonly CommandEntry[] = [
     name: "database",
     description: "Move a node's database.",
     load: async () => (await import("./database.js")).addDatabase,
+  },
+  {
+    name: "doctor",
+    description: "Look for what is wrong with a node of this machine, and say what to do.",
+    load: async () => (await import("./doctor.js")).addDoctor,
+  },
+  {
+    name: "completion",
+    description: "Print a script with which a shell completes commands and flags.",
+    load: async () => (await import("./completion.js")).addCompletion,
   },
 ];

@@ -4,7 +4,8 @@ import { askSuccessfully } from "./ask-node.js";
 import { addControlFlags, addNodeFlags, type ControlFlags, type NodeFlags } from "./flags.js";
 import { ago, paint, print, shorten, table } from "./output.js";
 
-interface PeerBody {
+/** A peer as /peerlist shows it. */
+export interface PeerBody {
   connection: { string: string };
   identity: string;
   verification: { status: boolean; message: string | null };

@@ -34,7 +34,7 @@ Exit codes:
   for (const { name, description, load } of commands) {
     const command = program.command(name).description(description);
     if (isWanted(name)) {
-      (await load())(command);
+      (await load())(command, () => createProgram(() => true));
     }
   }
   refuseInOneWay(program, []);

@@ -1,12 +1,10 @@
 /** `gatehouse start`: runs a node until it is told to stop. */
-import { type Command, Option as Flag } from "commander";
+import type { Command } from "commander";
 import type { Config } from "../config/config.js";
 import type { RunningNode } from "../node/node.js";
 import type { RunOptions } from "../node/run-node.js";
-import { describeOption, type Option } from "../config/declare.js";
-import { configFile, options } from "../config/options.js";
 import { type Repetition, repeat } from "../base/repeat.js";
-import { commandVariables } from "./flags.js";
+import { addNodeOptions, configOf } from "./node-options.js";
 import { paint, print } from "./output.js";
 import { type Progress, startProgress } from "./progress.js";
 import { runUntilSignal } from "./signals.js";
@@ -29,21 +27,9 @@ Examples:
   GATEHOUSE_RPC_PORT=8080 gatehouse start --genesis genesis.json --json`,
     )
     .action(async () => {
-      const given = command.opts<Record<string, string | boolean | undefined>>();
-      const flags = Object.fromEntries(command.options.map((flag) => [flag.name(), given[flag.attributeName()]]));
-      const { loadConfig, processSources } = await import("../config/config.js");
-      await run(loadConfig(processSources({ flags, otherVariables: commandVariables })));
+      await run(await configOf(command));
     });
-  for (const option of [configFile, ...options]) {
-    command.addOption(toFlag(option));
-  }
-}
-
-/** Defaults and the environment are shown here, and applied by the configuration, which knows their order. */
-function toFlag(option: Option): Flag {
-  const { name, env, type } = option;
-  const value = type.placeholder === undefined ? "" : ` <${type.placeholder}>`;
-  return new Flag(`--${name}${value}`, `${describeOption(option)} [env: ${env}]`);
+  addNodeOptions(command);
 }
 
 async function run(config: Config): Promise<void> {

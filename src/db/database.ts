@@ -62,7 +62,7 @@ export interface DatabasePart {
    * What the engine itself finds damaged when it looks at all of its pages and indexes, in its own words; nothing where it
    * has no such look. It takes a while, and keeps nobody waiting.
    */
-  readonly inspect: () => Promise<readonly string[]>;
+  readonly inspect: (how?: "whole" | "quick") => Promise<readonly string[]>;
 }
 
 /** The files of an embedded engine. */
@@ -95,6 +95,8 @@ export interface Database extends DatabasePart {
 
 /** A database that is only read, and that another process may use meanwhile. */
 export interface ReadableDatabase extends Pick<DatabasePart, "read" | "inspect"> {
+  /** Why what is committed may be lost all the same; one sentence for each cause. */
+  whatMayBeLost(): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 

@@ -63,5 +63,10 @@ export async function openDatabase(url: string, access: Access = "write"): Promi
  */
 export async function openForReading(url: string): Promise<ReadableDatabase> {
   const path = fileOf(url);
-  return path === undefined ? await openPostgresql(await findServers(url, "read")) : await openSqliteForReading(path);
+  if (path !== undefined) {
+    return await openSqliteForReading(path);
+  }
+  const servers = await findServers(url, "read");
+  const opened = await openPostgresql(servers);
+  return { ...opened, whatMayBeLost: () => whatMayBeLost(opened.read, servers.count) };
 }

@@ -125,9 +125,9 @@ interface Setting {
 }
 
 /** Why what is committed may be lost all the same, by the settings of the server; one sentence for each cause. */
-export async function whatMayBeLost(write: Queries, servers: number): Promise<string[]> {
+export async function whatMayBeLost(read: Queries, servers: number): Promise<string[]> {
   const names = ["fsync", "full_page_writes", "synchronous_commit", "synchronous_standby_names"];
-  const rows = await write.rows<Setting>((sql) => sql("pg_settings").whereIn("name", names).select("name", "setting"));
+  const rows = await read.rows<Setting>((sql) => sql("pg_settings").whereIn("name", names).select("name", "setting"));
   const settings = new Map(rows.map(({ name, setting }) => [name, setting]));
   const standbys = settings.get("synchronous_standby_names") ?? "";
   const waits = settings.get("synchronous_commit") ?? "on";

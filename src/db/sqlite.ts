@@ -60,7 +60,7 @@ export async function openSqlite(path: string): Promise<Connections> {
     question: "SELECT 1 FROM sqlite_master LIMIT 1",
     explain: (error) => explain(path, error),
     prepare: (text, lane = "point") => lanes[lane].prepare(text),
-    inspect: () => inspect(path),
+    inspect: (how) => inspect(path, how),
   });
   return {
     ...connections,
@@ -128,7 +128,8 @@ export async function openSqliteForReading(path: string): Promise<ReadableDataba
   });
   return {
     read: connections.read,
-    inspect: () => inspect(path),
+    inspect: (how) => inspect(path, how),
+    whatMayBeLost: () => Promise.resolve([]),
     async close() {
       await Promise.all([statements.close(), connections.close()]);
     },
@@ -138,12 +139,13 @@ export async function openSqliteForReading(path: string): Promise<ReadableDataba
 /** Most of what SQLite tells of a damaged file. */
 const maxInspected = 20;
 
-/** Looks at all pages and indexes, over a connection of its own. */
-async function inspect(path: string): Promise<string[]> {
+/** Looks at all pages, and where it is not to be quick at what indexes hold, over a connection of its own. */
+async function inspect(path: string, how: "whole" | "quick" = "whole"): Promise<string[]> {
   const reader = createReader({ path, mmapBytes: 0, pulse: createPulse() });
   try {
-    const rows = await reader.all<{ readonly integrity_check: string }>(`PRAGMA integrity_check(${maxInspected})`, []);
-    return rows.map(({ integrity_check: text }) => text).filter((text) => text !== "ok");
+    const check = how === "quick" ? "quick_check" : "integrity_check";
+    const rows = await reader.all<Readonly<Record<typeof check, string>>>(`PRAGMA ${check}(${maxInspected})`, []);
+    return rows.map(({ [check]: text }) => text).filter((text) => text !== "ok");
   } finally {
     await reader.close();
   }

@@ -1,0 +1,179 @@
+/** Scripts that complete a command line in a shell, made of the command line itself. They need nothing but the shell. */
+import type { Command, Option } from "commander";
+
+/** A word that may come next. */
+interface Word {
+  readonly word: string;
+  readonly description: string;
+}
+
+/** A flag that takes a value. */
+interface ValueFlag {
+  readonly flag: string;
+  readonly value: "file" | "directory" | readonly string[];
+}
+
+/** What may come after a command. */
+interface Place {
+  /** The command with those above it, such as `storage create`; empty for the program itself. */
+  readonly path: string;
+  readonly words: readonly Word[];
+  readonly flags: readonly Word[];
+  readonly values: readonly ValueFlag[];
+  /** Whether a file may come next, too. */
+  readonly takesFile: boolean;
+}
+
+const makers = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
+
+/** The script for a shell. */
+export function completionScript(shell: keyof typeof makers, program: Command): string {
+  return makers[shell](listPlaces(program, []));
+}
+
+function listPlaces(command: Command, names: readonly string[]): Place[] {
+  const options = command.createHelp().visibleOptions(command);
+  const place = {
+    path: names.join(" "),
+    words: [
+      ...command.commands.map((subcommand) => ({ word: subcommand.name(), description: subcommand.description() })),
+      ...command.registeredArguments.flatMap(({ argChoices = [] }) =>
+        argChoices.map((word) => ({ word, description: "" })),
+      ),
+    ],
+    flags: options.map((option) => ({ word: option.long!, description: option.description })),
+    values: options.flatMap(readValue),
+    takesFile: command.registeredArguments.some((argument) => argument.name() === "FILE"),
+  };
+  return [place, ...command.commands.flatMap((subcommand) => listPlaces(subcommand, [...names, subcommand.name()]))];
+}
+
+function readValue({ long, flags, argChoices }: Option): ValueFlag[] {
+  const placeholder = /<(.+)>/.exec(flags)?.[1];
+  if (argChoices !== undefined) {
+    return [{ flag: long!, value: argChoices }];
+  }
+  return placeholder === "FILE" || placeholder === "DIR" || placeholder === "PATH"
+    ? [{ flag: long!, value: placeholder === "DIR" ? "directory" : "file" }]
+    : [];
+}
+
+/** A text in single quotes, for any of the shells. */
+function quote(text: string): string {
+  return `'${text.replaceAll("'", `'"'"'`)}'`;
+}
+
+/** Commands one after the other, as patterns of `case`. */
+function pathPatterns(places: readonly Place[]): string {
+  return places
+    .filter(({ path }) => path !== "")
+    .map(({ path }) => quote(path))
+    .join("|");
+}
+
+function bashScript(places: readonly Place[]): string {
+  const values = places.flatMap(({ path, values: flags }) =>
+    flags.map(({ flag, value }) => {
+      const how = value === "file" ? "-f" : value === "directory" ? "-d" : `-W ${quote(value.join(" "))}`;
+      return `    ${quote(`${path} ${flag}`)}) COMPREPLY=($(compgen ${how} -- "$current")); return ;;`;
+    }),
+  );
+  const words = places.map(({ path, words: subcommands, flags }) => {
+    const all = [...subcommands, ...flags].map(({ word }) => word).join(" ");
+    return `    ${quote(path)}) words=${quote(all)} ;;`;
+  });
+  return `# Completion of gatehouse for bash.
+_gatehouse() {
+  local current=\${COMP_WORDS[COMP_CWORD]} before=\${COMP_WORDS[COMP_CWORD - 1]} at="" words="" i
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case "\${at:+$at }\${COMP_WORDS[i]}" in
+      ${pathPatterns(places)}) at="\${at:+$at }\${COMP_WORDS[i]}" ;;
+    esac
+  done
+  case "$at $before" in
+${values.join("\n")}
+  esac
+  case "$at" in
+${words.join("\n")}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+complete -o default -F _gatehouse gatehouse
+`;
+}
+
+function zshScript(places: readonly Place[]): string {
+  const values = places.flatMap(({ path, values: flags }) =>
+    flags.map(({ flag, value }) => {
+      const how =
+        value === "file" ? "_files" : value === "directory" ? "_files -/" : `compadd -- ${value.map(quote).join(" ")}`;
+      return `    ${quote(`${path} ${flag}`)}) ${how}; return ;;`;
+    }),
+  );
+  const describe = ({ word, description }: Word): string =>
+    quote(`${word}${description === "" ? "" : `:${description.replaceAll(":", "\\:")}`}`);
+  const words = places.map(
+    ({ path, words: subcommands, flags }) =>
+      `    ${quote(path)}) words_here=(${[...subcommands, ...flags].map(describe).join(" ")}) ;;`,
+  );
+  return `#compdef gatehouse
+# Completion of gatehouse for zsh.
+_gatehouse() {
+  local at="" i
+  local -a words_here
+  for ((i = 2; i < CURRENT; i++)); do
+    case "\${at:+$at }\${words[i]}" in
+      ${pathPatterns(places)}) at="\${at:+$at }\${words[i]}" ;;
+    esac
+  done
+  case "$at \${words[CURRENT - 1]}" in
+${values.join("\n")}
+  esac
+  case "$at" in
+${words.join("\n")}
+  esac
+  _describe -o gatehouse words_here || _files
+}
+if [ "$funcstack[1]" = "_gatehouse" ]; then
+  _gatehouse "$@"
+else
+  compdef _gatehouse gatehouse
+fi
+`;
+}
+
+function fishScript(places: readonly Place[]): string {
+  const lines = places.flatMap(({ path, words, flags, values, takesFile }) => {
+    const at = `complete -c gatehouse -n ${quote(`__gatehouse_at "${path}"`)}`;
+    const described = (description: string): string => (description === "" ? "" : ` -d ${quote(description)}`);
+    return [
+      ...(takesFile ? [] : [`${at} -f`]),
+      ...words.map(({ word, description }) => `${at} -a ${quote(word)}${described(description)}`),
+      ...flags.map(({ word, description }) => {
+        const value = values.find(({ flag }) => flag === word)?.value;
+        const how =
+          value === undefined
+            ? ""
+            : value === "file"
+              ? " -rF"
+              : value === "directory"
+                ? " -xa '(__fish_complete_directories)'"
+                : ` -xa ${quote(value.join(" "))}`;
+        return `${at} -l ${word.slice(2)}${how}${described(description)}`;
+      }),
+    ];
+  });
+  return `# Completion of gatehouse for fish.
+function __gatehouse_at
+  set -l at ""
+  for word in (commandline -opc)[2..-1]
+    switch (string trim "$at $word")
+      case ${pathPatterns(places).replaceAll("|", " ")}
+        set at (string trim "$at $word")
+    end
+  end
+  test "$at" = "$argv[1]"
+end
+${lines.join("\n")}
+`;
+}

@@ -1,0 +1,26 @@
+/** `gatehouse completion`: a script with which a shell completes commands and flags. */
+import { Argument, type Command } from "commander";
+import { print } from "./output.js";
+
+const shells = ["bash", "zsh", "fish"] as const;
+
+/** Adds what the command takes and does. */
+export function addCompletion(command: Command, whole: () => Promise<Command>): void {
+  command
+    .addArgument(new Argument("<SHELL>").choices(shells))
+    .addHelpText(
+      "after",
+      `
+Prints a script for the shell. It belongs to this version: print it anew after an upgrade.
+
+Examples:
+  source <(gatehouse completion bash)
+  gatehouse completion bash > ~/.local/share/bash-completion/completions/gatehouse
+  gatehouse completion zsh > "\${fpath[1]}/_gatehouse"
+  gatehouse completion fish > ~/.config/fish/completions/gatehouse.fish`,
+    )
+    .action(async (shell: (typeof shells)[number]) => {
+      const { completionScript } = await import("./completion-scripts.js");
+      print(completionScript(shell, await whole()).trimEnd());
+    });
+}

@@ -1,0 +1,43 @@
+/** How a database is, seen without its node; it may run meanwhile. Nothing is changed. */
+import { createBlockStore } from "../chain/block-store.js";
+import { readStoredGenesis } from "../chain/genesis.js";
+import { readLease, type StoredLease } from "../chain/writer-lease-store.js";
+import { checkChainSchema } from "../db/migrate.js";
+import { openForReading } from "../db/open.js";
+
+/** What is found in a database. */
+export interface DatabaseReport {
+  /** What a quick look at its pages finds; nothing where it is well. */
+  readonly damage: readonly string[];
+  /** Why what is committed may be lost all the same. */
+  readonly mayBeLost: readonly string[];
+  /** Who writes to it, and whose it is. */
+  readonly lease: Pick<StoredLease, "holder" | "leftMs" | "identity">;
+  /** Undefined before the first start with a genesis. */
+  readonly genesis: { readonly hash: string; readonly authorities: readonly string[] } | undefined;
+  /** Number of the newest block. */
+  readonly block: number | undefined;
+}
+
+/**
+ * Looks at a database.
+ *
+ * @throws DatabaseError when there is none, or none that this version can read; what tells of damage as it is.
+ */
+export async function inspectDatabase(url: string): Promise<DatabaseReport> {
+  const database = await openForReading(url);
+  try {
+    await checkChainSchema(database);
+    const blocks = createBlockStore(database.read);
+    const [damage, mayBeLost, lease, genesis, head] = await Promise.all([
+      database.inspect("quick"),
+      database.whatMayBeLost(),
+      readLease(database.read),
+      readStoredGenesis(blocks),
+      blocks.head(),
+    ]);
+    return { damage, mayBeLost, lease, genesis, block: head === undefined ? undefined : Number(head.number) };
+  } finally {
+    await database.close();
+  }
+}
