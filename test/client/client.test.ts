@@ -15,7 +15,7 @@ for (const protocol of ["connect", "grpc"] as const) {
     const alice = testKey(90);
     const anonymous = connectGatehouse(node.rpcUrl, { protocol, timeoutMs: 10_000 });
     const client = connectGatehouse(node.rpcUrl, { protocol, identity: alice, timeoutMs: 10_000 });
-    t.is((await client.info.getVersion({})).version, "0.1.0");
+    t.is((await client.info.getVersion({})).version, "0.2.0");
     t.true((await client.health.getHealth({})).snapshot?.accepting);
     const transaction = signTransaction(alice, 1, {
       case: "createProgram",
@@ -41,7 +41,7 @@ for (const protocol of ["connect", "grpc"] as const) {
       { readonly snapshot?: { readonly version: string } },
       undefined
     >;
-    t.is(first.value?.snapshot?.version, "0.1.0");
+    t.is(first.value?.snapshot?.version, "0.2.0");
     enough.abort();
     await t.throwsAsync(async () => await watching.next(), { instanceOf: ConnectError });
   });
@@ -53,7 +53,7 @@ for (const protocol of ["connect", "grpc"] as const) {
     const identity = testKey(91);
     const options = { protocol, identity, timeoutMs: 10_000 };
     const network = (await connectGatehouse(node.rpcUrl, { protocol }).chain.getHead({})).genesisHash;
-    t.is((await connectGatehouse(node.rpcUrl, { ...options, network }).info.getVersion({})).version, "0.1.0");
+    t.is((await connectGatehouse(node.rpcUrl, { ...options, network }).info.getVersion({})).version, "0.2.0");
     for (const wrong of [options, { ...options, network: `0x${"1".repeat(64)}` }]) {
       const refused = await t.throwsAsync(connectGatehouse(node.rpcUrl, wrong).info.getVersion({}));
       t.is(reasonOf(refused), Reason.INVALID_SIGNATURE);

@@ -29,7 +29,7 @@ test("it has the settings that it was given and nothing of the environment, and 
   const { port, url } = await listenApp(t, express().use("/node", router));
   // Probes, which no node refuses, however much its machine has to do.
   t.is((await ask(port, "/node/livez")).text, (await ask(gatehouse.ports["rpc"]!, "/livez")).text);
-  t.is(await askJson(port, "/node/version"), "0.1.0" as never);
+  t.is(await askJson(port, "/node/version"), "0.2.0" as never);
   await t.notThrowsAsync(connectGatehouse(`${url}/node`).health.getLiveness({}));
   // What only HTTP/2 carries is on the node's own port.
   await t.notThrowsAsync(connectGatehouse(rpcUrl, { protocol: "grpc" }).health.getLiveness({}));

@@ -10,6 +10,7 @@ import { ask } from "../helpers/plain-client.js";
 import type { Teardown } from "../helpers/teardown.js";
 import type { TestNode } from "../helpers/start-node.js";
 import { testUnless } from "../helpers/when.js";
+import { versionPattern } from "../helpers/version.js";
 
 test("pages say what they may load, and that is nothing of anybody else's", async (t) => {
   const node = await startMember(t);
@@ -65,7 +66,7 @@ testBrowser.serial("the status page shows what /health says, and follows it", as
   await page.getByRole("row", { name: /^chain ready/ }).waitFor();
   await page.getByRole("row", { name: /127\.0\.0\.1:9 .*offline/ }).waitFor();
   await page.getByText(/Boot complete/).waitFor();
-  await page.getByText(/Node 0\.1\.0 "Barbican" is up/).waitFor();
+  await page.getByText(new RegExp(`Node ${versionPattern} "Barbican" is up`)).waitFor();
   t.regex((await page.locator("#plot-head").getAttribute("aria-label")) ?? "", /Newest block: 0/);
   await picture(page, "status-light");
   node.subsystems.set("l2ps", { status: SubsystemStatus.FAILED, error: { message: "<img src=x onerror=alert(1)>" } });
