@@ -13,6 +13,7 @@ import { startCli } from "../helpers/start-cli.js";
 import { startTestNode } from "../helpers/start-node.js";
 import { temporaryDirectory } from "../helpers/teardown.js";
 import { options } from "../../src/config/options.js";
+import { versionPattern } from "../helpers/version.js";
 
 test("help teaches: every command, every option with its variable and default", async (t) => {
   const help = await runCli([]);
@@ -105,7 +106,7 @@ test("health and peers show a running node, for people and for machines", async 
   const { rpcUrl, mainLoop } = await startMember(t);
   const people = await runCli(["health", "--node", rpcUrl]);
   t.is(people.code, 0);
-  t.regex(people.stdout, /^ok {3}0\.1\.0 "Barbican", up /);
+  t.regex(people.stdout, new RegExp(`^ok {3}${versionPattern} "Barbican", up `));
   t.regex(people.stdout, /main_loop +ready/);
   t.notRegex(people.stdout, /\u001b/);
   const machines = await runCli(["health", "--node", rpcUrl, "--json"]);

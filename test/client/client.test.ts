@@ -44,6 +44,7 @@ import { authorityDirectory, startMember } from "../helpers/start-member.js";
 import { startTestNode, type TestNode } from "../helpers/start-node.js";
 import { fileTeardown, type Teardown } from "../helpers/teardown.js";
 import { testNetwork } from "../helpers/transactions.js";
+import { version as nodeVersion } from "../helpers/version.js";
 import { until } from "../helpers/until.js";
 
 const element = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;
@@ -459,7 +460,7 @@ test("a proxy's word is heard: 503 with a date, 429 with seconds, a connection t
   await once(proxy, "listening");
   t.teardown(() => proxy.close());
   const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/`;
-  t.is((await connect(t, url, { retry: soon }).info.getVersion({})).version, "0.1.0");
+  t.is((await connect(t, url, { retry: soon }).info.getVersion({})).version, version);
   t.is(requests, 5);
 });
 
@@ -473,7 +474,7 @@ test("a stream of health goes on over a restart, and ends with its loop, its sig
   const restarted = new AbortController();
   const watching = (async () => {
     for await (const { version } of node.watchHealth()) {
-      t.is(version, "0.1.0");
+      t.is(version, nodeVersion);
       seen++;
       if (restarted.signal.aborted) {
         break;

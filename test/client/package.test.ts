@@ -8,6 +8,7 @@ import { run } from "../helpers/programs.js";
 import { startMember } from "../helpers/start-member.js";
 import type { TestNode } from "../helpers/start-node.js";
 import { fileTeardown, temporaryDirectory } from "../helpers/teardown.js";
+import { version } from "../helpers/version.js";
 
 interface Manifest {
   readonly version: string;
@@ -123,7 +124,7 @@ test("a process that watches ends with its client", async (t) => {
     cwd: home,
     timeout: 60_000,
   });
-  t.deepEqual([...new Set(stdout.split("\n"))].sort(), ["", "0.1.0", "CLOSED"]);
+  t.deepEqual([...new Set(stdout.split("\n"))].sort(), ["", version, "CLOSED"]);
 });
 
 const typed = `

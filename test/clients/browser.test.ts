@@ -69,7 +69,7 @@ testBrowser("it calls the node, follows its health, and shows the reason of a fa
   await page.getByLabel("Owner").fill(alice.publicKey);
   await page.getByRole("button").click();
   await page.getByRole("status").filter({ hasText: "Answered." }).waitFor();
-  t.is(await page.locator("#version").textContent(), "0.1.0");
+  t.is(await page.locator("#version").textContent(), "0.2.0");
   t.regex((await page.locator("#head").textContent()) ?? "", /^1, 0x[0-9a-f]{64}$/);
   t.is(await page.locator("#programs").textContent(), "from the page");
   await page.locator("#health").filter({ hasText: "ok" }).waitFor();

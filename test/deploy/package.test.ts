@@ -1,5 +1,6 @@
 /** The package that `npm pack` makes: installed as deploy/README.md says, and into an empty folder as by a stranger. */
 import test from "ava";
+import { existsSync } from "node:fs";
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -72,6 +73,28 @@ async function followReadme(url: string): Promise<string> {
   return root;
 }
 
+test("the version is the same wherever it is stated, its notes are there, and no field names a page that is not", async (t) => {
+  const read = async (file: string) => JSON.parse(await readFile(file, "utf8")) as Record<string, unknown>;
+  const lock = (await read("package-lock.json")) as { version: string; packages: Record<string, { version: string }> };
+  t.is(lock.version, version);
+  t.is(lock.packages[""]!.version, version);
+  for (const file of ["package.json", "client/package.json"].filter((path) => existsSync(path))) {
+    const manifest = await read(file);
+    t.is(manifest["version"], version, file);
+    // There is none yet; SECURITY.md says how to report without.
+    t.deepEqual(
+      ["repository", "bugs", "homepage"].filter((field) => field in manifest),
+      [],
+      file,
+    );
+  }
+  t.regex(await readFile("CHANGELOG.md", "utf8"), new RegExp(`^## ${version} - \\d{4}-\\d\\d-\\d\\d$`, "m"));
+  const text = [readme, await readFile("deploy/Dockerfile", "utf8")].join("\n");
+  const named = [...text.matchAll(/gatehouse[:-](\d+\.\d+\.\d+)\b/g)].map(([, one]) => one);
+  t.true(named.length >= 5);
+  t.deepEqual([...new Set(named)], [version]);
+});
+
 test("what deploy/README.md installs for systemd is all that a node needs, which joins the network that it names", async (t) => {
   const dir = await temporaryDirectory(t);
   t.is((await runCli(["init", "--data-dir", dir])).code, 0);
@@ -111,10 +134,9 @@ testInstalled("a stranger installs the package into an empty folder, and begins 
   await writeFile(
     join(dir, "application.mjs"),
     `import { startGatehouse } from "gatehouse/express";
-     import { connectGatehouse } from "gatehouse/client";
      const settings = { "data-dir": "another", "rpc-port": 0, "omni-port": 0, "log-level": "silent" };
      const gatehouse = await startGatehouse(settings);
-     console.log((await connectGatehouse(gatehouse.rpcUrl).info.getVersion({})).version, typeof gatehouse.router);
+     console.log(await (await fetch(gatehouse.rpcUrl + "/version")).json(), typeof gatehouse.router);
      await gatehouse.stop();
      process.exit();`,
   );

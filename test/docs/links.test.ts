@@ -70,6 +70,15 @@ for (const document of await listDocuments()) {
   });
 }
 
+test("every alert leads to a document", async (t) => {
+  const text = await readFile("deploy/prometheus/alerts.yml", "utf8");
+  const runbooks = [...text.matchAll(/^ +runbook: (.*)$/gm)];
+  t.is(runbooks.length, [...text.matchAll(/^ +- alert: /gm)].length);
+  for (const [, url] of runbooks) {
+    t.is(await whyBroken("README.md", url!), undefined, url);
+  }
+});
+
 test("a link that leads nowhere is seen", async (t) => {
   t.is(await whyBroken("README.md", "docs/none.md"), "leads to no file");
   t.is(await whyBroken("README.md", "docs/network.md#none"), "leads to no heading");

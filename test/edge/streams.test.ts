@@ -115,11 +115,11 @@ test("2,000 streams of one address: 100 stay, the others are refused, and nobody
   const { openStreams, inFlight } = await counts();
   t.deepEqual({ openStreams, inFlight }, { openStreams: 100, inFlight: 0 });
 
-  t.is((await askFrom(port, "/version", other)).text, '"0.1.0"');
+  t.is((await askFrom(port, "/version", other)).text, '"0.2.0"');
   t.is((await askFrom(port, "/health", other)).status, 200);
   const client = connectRpc("gRPC by Connect", "HTTP/2 by prior knowledge", { port, localAddress: other });
   t.teardown(() => client.close());
-  t.like(await client.call(InfoService.method.getVersion, {}), { version: "0.1.0" });
+  t.like(await client.call(InfoService.method.getVersion, {}), { version: "0.2.0" });
   const ended = new AbortController();
   t.truthy(await nextOf(client, HealthService.method.watchHealth, ended.signal));
   ended.abort();

@@ -14,6 +14,7 @@ import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { AddedService } from "../../gen/gatehouse/testing/v1/added_pb.js";
 import { createNodeRouter } from "../../src/express/router.js";
 import { turnBytes } from "../../src/rpc/exchange/exchange.js";
+import { version } from "../helpers/version.js";
 import { createCaller } from "../helpers/caller.js";
 import { listenApp } from "../helpers/express-app.js";
 import { ask, askJson } from "../helpers/plain-client.js";
@@ -122,7 +123,7 @@ test("at / it answers whatever the application's routes before it leave", async 
     createConnectTransport({ baseUrl: `http://127.0.0.1:${port}`, httpVersion: "1.1" }),
   );
   t.is((await added.getThing({ name: "a" })).count, 7n);
-  t.is((await createGatehouse(`http://127.0.0.1:${port}`).info.getVersion({})).version, "0.1.0");
+  t.is((await createGatehouse(`http://127.0.0.1:${port}`).info.getVersion({})).version, version);
 });
 
 test("wrong methods, HEAD and preflights", async (t) => {
@@ -154,9 +155,9 @@ test("wrong methods, HEAD and preflights", async (t) => {
 test("curl and JSON-RPC, in batches too", async (t) => {
   const { port, url } = await startApp(t, "/node");
   const { stdout } = await run("curl", ["-sS", "-w", "\n%{http_code} %{content_type}", `${url}/version`]);
-  t.is(stdout, '"0.1.0"\n200 application/json; charset=utf-8');
+  t.is(stdout, `"${version}"\n200 application/json; charset=utf-8`);
   const call = { jsonrpc: "2.0", id: 1, method: "info.getVersion" };
-  const answer = { jsonrpc: "2.0", id: 1, result: "0.1.0" };
+  const answer = { jsonrpc: "2.0", id: 1, result: version };
   for (const path of ["/node", "/node/"]) {
     t.deepEqual(JSON.parse((await ask(port, path, jsonBody(call))).text), answer, path);
   }
@@ -174,7 +175,7 @@ for (const [name, create] of [
     const node = await startMember(t);
     const { url } = await listenApp(t, createApp("/node", node));
     const transport = create({ baseUrl: `${url}/node`, httpVersion: "1.1" });
-    t.is((await createClient(InfoService, transport).getVersion({})).version, "0.1.0");
+    t.is((await createClient(InfoService, transport).getVersion({})).version, version);
     const ended = new AbortController();
     const changes = createClient(HealthService, transport).watchHealth({}, { signal: ended.signal });
     for await (const { snapshot } of changes) {
@@ -272,7 +273,7 @@ test("connections are the application's: the node refuses what is too much of it
   let received = "";
   socket.setEncoding("utf8").on("data", (text: string) => (received += text));
   socket.write("GET /node/version HTTP/1.1\r\nHost: x\r\n\r\n");
-  await until(() => received.includes('"0.1.0"'));
+  await until(() => received.includes(`"${version}"`));
   socket.write("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
   await until(() => release !== undefined);
 
@@ -328,7 +329,7 @@ test("when the node stops it finishes what is under way and turns away what come
   const stopped = node.stop();
   await until(async () => (await ask(port, "/node/version")).status === 503);
   socket.write(body.slice(half));
-  await until(() => received.includes('"result":"0.1.0"'));
+  await until(() => received.includes(`"result":"${version}"`));
   await t.notThrowsAsync(async () => {
     for (let change = await changes.next(); change.done !== true; change = await changes.next());
   });

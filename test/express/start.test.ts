@@ -5,6 +5,7 @@ import express from "express";
 import { createGatehouse } from "gatehouse-client";
 import { ConfigError, startGatehouse, StartError } from "gatehouse/express";
 import { join } from "node:path";
+import { version } from "../helpers/version.js";
 import { listenApp } from "../helpers/express-app.js";
 import { ask, askJson } from "../helpers/plain-client.js";
 import { sampleGenesis } from "../helpers/start-node.js";
@@ -30,10 +31,12 @@ test("it has the settings that it was given and nothing of the environment, and 
   const { port, url } = await listenApp(t, express().use("/node", router));
   // Probes, which no node refuses, however much its machine has to do.
   t.is((await ask(port, "/node/livez")).text, (await ask(gatehouse.ports["rpc"]!, "/livez")).text);
-  t.is(await askJson(port, "/node/version"), "0.1.0" as never);
+  t.is(await askJson(port, "/node/version"), version as never);
   await t.notThrowsAsync(createGatehouse(`${url}/node`).health.getLiveness({}));
   // What only HTTP/2 carries is on the node's own port.
-  await t.notThrowsAsync(createGatehouse(rpcUrl, { transport: createGrpcTransport({ baseUrl: rpcUrl }) }).health.getLiveness({}));
+  await t.notThrowsAsync(
+    createGatehouse(rpcUrl, { transport: createGrpcTransport({ baseUrl: rpcUrl }) }).health.getLiveness({}),
+  );
 
   const listeners = process.listenerCount("uncaughtExceptionMonitor");
   await Promise.all([gatehouse.stop(), gatehouse.stop()]);

@@ -13,6 +13,7 @@ import { cleanEnvironment, type CliResult } from "./run-cli.js";
 import { sampleGenesis, startTestNode } from "./start-node.js";
 import { type Teardown, temporaryDirectory } from "./teardown.js";
 import { makeCertificate } from "./certificate.js";
+import { versionPattern } from "./version.js";
 
 /** A program that runs until it ends by itself, or its test does. */
 export interface ForeignProgram {
@@ -59,7 +60,7 @@ export function clientCases(
       const { port } = await startMember(t);
       const { code, stdout, stderr } = await run(t, `127.0.0.1:${port}`).ended;
       t.is(code, 0, stdout + stderr);
-      t.regex(stdout, /^version {3}0\.1\.0$/m);
+      t.regex(stdout, new RegExp(`^version {3}${versionPattern}$`, "m"));
       t.regex(stdout, /^health {4}ok, accepting/m);
       t.regex(stdout, new RegExp(`^ {10}rpc ready, port ${port}$`, "m"));
       t.regex(stdout, /^ {10}signaling skipped$/m);
@@ -132,10 +133,10 @@ export function clientCases(
       const { port } = await startTestNode(t, { genesis: sampleGenesis, "tls-cert": cert, "tls-key": key });
       const trusted = await run(t, `127.0.0.1:${port}`, "--ca", cert).ended;
       t.is(trusted.code, 0, trusted.stdout + trusted.stderr);
-      t.regex(trusted.stdout, /^version {3}0\.1\.0$/m);
+      t.regex(trusted.stdout, new RegExp(`^version {3}${versionPattern}$`, "m"));
       const plain = await run(t, `127.0.0.1:${port}`).ended;
       t.is(plain.code, 1);
-      t.notRegex(plain.stdout, /0\.1\.0/);
+      t.notRegex(plain.stdout, new RegExp(versionPattern));
     },
   };
 }

@@ -43,7 +43,7 @@ for (const mask of ["000", "777"]) {
     await mkdir(mask === "777" ? join(home, "above") : home, { recursive: true });
     const flags = ["--genesis", join(seed, "genesis.json"), "--control-port", "0", "--metrics-enabled"];
     const { ready, child, ended } = await startNodeProcess(t, dir, [...flags, "--metrics-port", "0"], withUmask(mask));
-    t.is((await askJson(ready.ports["rpc"]!, "/health"))["version"], "0.1.0");
+    t.is((await askJson(ready.ports["rpc"]!, "/health"))["version"], "0.2.0");
     t.is(await modeOf(dir), 0o700);
     const modes = await modesIn(dir);
     t.deepEqual(modes, {

@@ -15,6 +15,7 @@ import type { TestNode } from "../helpers/start-node.js";
 import { fileTeardown } from "../helpers/teardown.js";
 import { until } from "../helpers/until.js";
 import { testUnless } from "../helpers/when.js";
+import { versionPattern } from "../helpers/version.js";
 
 /** One for all tests; the last one stops it. */
 let node: TestNode;
@@ -233,7 +234,7 @@ testBrowser.serial("the status page names what it is of, and shows what /health 
   await page.getByRole("row", { name: /^chain ready/ }).waitFor();
   await page.getByRole("row", { name: /127\.0\.0\.1:9 .*offline/ }).waitFor();
   await page.getByText(/Boot complete/).waitFor();
-  await page.getByText(/Node 0\.1\.0 "Barbican" is up/).waitFor();
+  await page.getByText(new RegExp(`Node ${versionPattern} "Barbican" is up`)).waitFor();
   t.true(await page.locator("#reasons").isHidden());
   node.subsystems.set("l2ps", { status: SubsystemStatus.FAILED, error: { message: "<img src=x onerror=alert(1)>" } });
   await page.getByRole("status").filter({ hasText: "degraded" }).waitFor();

@@ -14,6 +14,7 @@ import { packaged, run } from "../helpers/programs.js";
 import { temporaryDirectory } from "../helpers/teardown.js";
 import { testUnless, whyNot } from "../helpers/when.js";
 import { startTlsNode } from "../helpers/certificate.js";
+import { versionPattern } from "../helpers/version.js";
 
 test("curl", async (t) => {
   const { port, rpcUrl } = await startTestNode(t, { genesis: sampleGenesis });
@@ -23,7 +24,7 @@ test("curl", async (t) => {
     "\n%{http_code} %{http_version} %{content_type}",
     `${rpcUrl}/version`,
   ]);
-  t.is(stdout, '"0.1.0"\n200 1.1 application/json; charset=utf-8');
+  t.is(stdout, '"0.2.0"\n200 1.1 application/json; charset=utf-8');
   const { stdout: missing } = await run("curl", ["-sS", `http://localhost:${port}/nope`]);
   t.is((JSON.parse(missing) as { errorCode: string }).errorCode, "NOT_FOUND");
 });
@@ -75,15 +76,18 @@ testCurlHttp2("curl, by HTTP/2 prior knowledge: plain, Connect, gRPC-Web", async
   };
   const rpc = `${rpcUrl}/gatehouse.info.v1.InfoService/GetVersion`;
   const post = (type: string, body: string): string[] => ["-H", `Content-Type: ${type}`, "-d", body, rpc];
-  t.is(await curl(`${rpcUrl}/version`), '"0.1.0"\n200 2 application/json; charset=utf-8');
+  t.is(await curl(`${rpcUrl}/version`), '"0.2.0"\n200 2 application/json; charset=utf-8');
   t.regex(await curl(`${rpcUrl}/nope`), /"errorCode":"NOT_FOUND"\}\n404 2 application\/json/);
-  t.is(await curl(...post("application/json", "{}")), '{"version":"0.1.0"}\n200 2 application/json');
+  t.is(await curl(...post("application/json", "{}")), '{"version":"0.2.0"}\n200 2 application/json');
   const text = await curl(...post("application/grpc-web-text", "AAAAAAA="));
   t.regex(text, /^[A-Za-z0-9+/=]+\n200 2 application\/grpc-web-text/);
   const empty = join(await temporaryDirectory(t), "empty");
   await writeFile(empty, Buffer.alloc(5));
   const web = await curl("-H", "Content-Type: application/grpc-web+proto", "--data-binary", `@${empty}`, "-o-", rpc);
-  t.regex(web, /\n\x050\.1\.0[^]*grpc-status: *0\r\n[^]*\n200 2 application\/grpc-web\+proto$/i);
+  t.regex(
+    web,
+    new RegExp(`\\n\\x05${versionPattern}[^]*grpc-status: *0\\r\\n[^]*\\n200 2 application/grpc-web\\+proto$`, "i"),
+  );
 });
 
 test("grpc-js, in one connection with many calls, and with failures", async (t) => {

@@ -1,5 +1,6 @@
 /** What the Connect protocol promises its clients, over every transport. */
 import test from "ava";
+import { version as packageVersion } from "../../helpers/version.js";
 import { startTlsNode } from "../../helpers/certificate.js";
 import { grpcMessage } from "../../helpers/http2-frames.js";
 import type { PlainRequest } from "../../helpers/plain-client.js";
@@ -25,7 +26,7 @@ test.before(async () => {
 const getVersion = "/gatehouse.info.v1.InfoService/GetVersion";
 const watchHealth = "/gatehouse.health.v1.HealthService/WatchHealth";
 const getProgram = "/gatehouse.storage.v1.StorageService/GetProgram";
-const version = '{"version":"0.1.0"}';
+const version = `{"version":"${packageVersion}"}`;
 
 for (const name of Object.keys(transports) as TransportName[]) {
   const connect = (t: { teardown(close: () => unknown): void }): TransportClient => {
@@ -56,7 +57,7 @@ for (const name of Object.keys(transports) as TransportName[]) {
       t.regex(answer.headers["content-type"]!, /^application\/json\b/);
     }
     const binary = await client.ask(getVersion, post("Application/Proto", Buffer.alloc(0)));
-    t.is(binary.text, "\n\x050.1.0");
+    t.is(binary.text, `\n\x05${packageVersion}`);
   });
 
   test(`a content type that is not spoken is 415 with an error body, over ${name}`, async (t) => {
@@ -94,7 +95,7 @@ for (const name of Object.keys(transports) as TransportName[]) {
       t.is(answer.status, 200, answer.text);
       t.is(answer.text, version);
     }
-    t.is((await client.ask(`${getVersion}?encoding=proto&message=`)).text, "\n\x050.1.0");
+    t.is((await client.ask(`${getVersion}?encoding=proto&message=`)).text, `\n\x05${packageVersion}`);
     t.is((await client.ask(`${getVersion}?encoding=xml&message=`)).status, 415);
     t.is((await client.ask(`${getVersion}?encoding=json&message=%7B`)).status, 400);
     const submit = "/gatehouse.chain.v1.ChainService/SubmitTransaction?encoding=json&message=%7B%7D";

@@ -21,7 +21,7 @@ test("a client without any proto lists the services and calls one (buf curl)", a
   ]) {
     t.true(services.includes(name), name);
   }
-  t.like(JSON.parse(await buf(`${rpcUrl}/gatehouse.info.v1.InfoService/GetVersion`)), { version: "0.1.0" });
+  t.like(JSON.parse(await buf(`${rpcUrl}/gatehouse.info.v1.InfoService/GetVersion`)), { version: "0.2.0" });
 });
 
 for (const service of [ServerReflection, ServerReflectionAlpha] as const) {

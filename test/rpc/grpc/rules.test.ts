@@ -90,7 +90,7 @@ test("an answer says the version, then its status in trailers", async (t) => {
   const connection = await connect(t);
   const answer = readGrpcAnswer(await connection.request(grpcFields(getVersion), empty));
   t.is(answer.messages.length, 1);
-  t.is(fromBinary(GetVersionResponseSchema, answer.messages[0]!).version, "0.1.0");
+  t.is(fromBinary(GetVersionResponseSchema, answer.messages[0]!).version, "0.2.0");
   t.false(answer.trailersOnly);
   t.is(answer.grpcStatus, codes.ok);
 });

@@ -32,7 +32,7 @@ test("a library's client calls methods by name and by position, alone and in bat
   const client = new JSONRPCClient(async (request: unknown) => {
     client.receive(JSON.parse(await post(node, request)) as JSONRPCResponse);
   });
-  t.is(await client.request("info.getVersion", {}), "0.1.0");
+  t.is(await client.request("info.getVersion", {}), "0.2.0");
   t.like(await client.request("storage.getField", { storageAddress: address, field: "list" }), { type: "array" });
   t.like(await client.request("storage.getFieldItem", [address, "list", 1]), { value: "two" });
   const answers = await client.requestAdvanced(
@@ -102,7 +102,7 @@ test("wrong parameters, unknown methods and the names of every object's own are 
     }
   }
   const harmless = '{"jsonrpc":"2.0","id":1,"method":"info.getVersion","params":{"__proto__":{"a":1},"constructor":1}}';
-  t.like(JSON.parse(await post(node, harmless)), { result: "0.1.0" });
+  t.like(JSON.parse(await post(node, harmless)), { result: "0.2.0" });
 });
 
 test("what is no request is refused, by its id where that can be one, alone and in batches", async (t) => {
@@ -124,7 +124,7 @@ test("what is no request is refused, by its id where that can be one, alone and 
       (id) =>
         [
           { ...version, id },
-          { jsonrpc: "2.0", id, result: "0.1.0" },
+          { jsonrpc: "2.0", id, result: "0.2.0" },
         ] as const,
     ),
   ];
@@ -184,7 +184,7 @@ test("a batch is bounded, each of its requests counts, and notifications are don
   const refused = answers.filter(({ error }) => error?.data.reason === "RATE_LIMITED");
   t.true(refused.length > 5 && refused.length < 20);
   t.true(refused.every(({ error }) => error!.data.retryAfter >= 1));
-  t.is(answers.filter(({ result }) => result === "0.1.0").length, 20 - refused.length);
+  t.is(answers.filter(({ result }) => result === "0.2.0").length, 20 - refused.length);
 });
 
 test("rpc.discover describes every method, with parameters, results and comments", async (t) => {

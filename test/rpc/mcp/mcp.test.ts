@@ -39,7 +39,7 @@ test("tools are the rpcs that read, with their documentation, and answer as plai
   const search = tools.find(({ name }) => name === "storage_searchPrograms")!;
   t.regex(search.description ?? "", /\w{5}/);
   t.deepEqual(Object.keys(search.inputSchema.properties ?? {}), ["q", "exact", "limit", "offset"]);
-  t.is(textOf(await client.callTool({ name: "info_getVersion", arguments: {} })), '"0.1.0"');
+  t.is(textOf(await client.callTool({ name: "info_getVersion", arguments: {} })), '"0.2.0"');
   const found = await client.callTool({ name: "storage_searchPrograms", arguments: { q: "nothing" } });
   t.deepEqual(JSON.parse(textOf(found)), await askJson(node.port, "/storage-program/search?q=nothing"));
   const refused = await client.callTool({ name: "storage_getProgram", arguments: { storageAddress: "x" } });
@@ -179,6 +179,6 @@ test("a dormant node has no tools, and has them when it wakes; by default there 
   await startMemberOf(t, { key: testKey(2), genesis, seeds: [endpointOf(sleeper)] });
   await until(async () => (await askJson<{ status: string }>(sleeper.port, "/mcp")).status === "running");
   const client = await connect(t, sleeper);
-  t.is(textOf(await client.callTool({ name: "info_getVersion", arguments: {} })), '"0.1.0"');
+  t.is(textOf(await client.callTool({ name: "info_getVersion", arguments: {} })), '"0.2.0"');
   t.like(await askJson((await startMember(t)).port, "/mcp"), { enabled: false, status: "stopped" });
 });

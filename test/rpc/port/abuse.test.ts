@@ -40,7 +40,7 @@ function resets(block: Buffer, firstStream: number, count: number): Buffer {
 
 /** Others are served, nothing was uncaught, and what there is to be said of it is said in few lines. */
 async function isFine(t: ExecutionContext): Promise<void> {
-  t.is((await askFrom(node.port, "/version", "127.0.0.6")).text, '"0.1.0"');
+  t.is((await askFrom(node.port, "/version", "127.0.0.6")).text, '"0.2.0"');
   const { errors } = await askJson<{ errors: Record<string, unknown> }>(node.port, "/health");
   t.is(errors["uncaught_total"], 0);
   t.is(errors["unhandled_rejection_total"], 0);

@@ -58,7 +58,7 @@ for (const name of names) {
       t.is((JSON.parse(unary.text) as { code: string }).code, "invalid_argument");
     }
     const fine = await send({ "Content-Type": "application/json", "Connect-Timeout-Ms": "10000" }, "{}", getVersion);
-    t.is(fine.text, '{"version":"0.1.0"}');
+    t.is(fine.text, '{"version":"0.2.0"}');
   });
 
   test(`grpc-timeout ends a stream of gRPC-Web with status 4, over ${name}`, async (t) => {
