@@ -460,7 +460,7 @@ test("a proxy's word is heard: 503 with a date, 429 with seconds, a connection t
   await once(proxy, "listening");
   t.teardown(() => proxy.close());
   const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/`;
-  t.is((await connect(t, url, { retry: soon }).info.getVersion({})).version, version);
+  t.is((await connect(t, url, { retry: soon }).info.getVersion({})).version, nodeVersion);
   t.is(requests, 5);
 });
 
