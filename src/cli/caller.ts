@@ -1,6 +1,6 @@
 /** Keys on the command line: to sign transactions, and to say who reads. */
 import { resolve } from "node:path";
-import { identityHeaders, type IdentityHeaders } from "../../client/src/identity.js";
+import type { IdentityHeaders } from "../../client/src/identity.js";
 import { hex32 } from "../base/hash.js";
 import { loadNodeKey, type NodeKey } from "../base/node-key.js";
 import { askSuccessfully } from "./ask-node.js";
@@ -44,5 +44,8 @@ interface ChainHeadBody {
  * @throws ExitError as {@link networkToSignFor}.
  */
 export async function provedIdentity(key: NodeKey, flags: NetworkFlags): Promise<IdentityHeaders> {
-  return await identityHeaders(key, await networkToSignFor(flags));
+  const network = await networkToSignFor(flags);
+  // Loaded here: who reads without a key needs none of it.
+  const { identityHeaders } = await import("../../client/src/identity.js");
+  return await identityHeaders(key, network);
 }

@@ -65,7 +65,7 @@ const backup = (folder: string, ...flags: string[]) => runCli(["backup", folder,
 async function restore(folder: string, dir: string): Promise<Restored> {
   const { code, stdout, stderr } = await runCli(["restore", folder, "--data-dir", dir, "--json"]);
   if (code !== 0) {
-    throw new Error(stderr);
+    throw new Error((JSON.parse(stderr) as { error: string }).error);
   }
   return JSON.parse(stdout) as Restored;
 }
@@ -157,7 +157,7 @@ test.serial("a backup that is not what was saved is refused, whatever of it was 
   for (const name of ["gatehouse.sqlite", "gatehouse.sqlite-mempool", "identity.key", "genesis.json"]) {
     await refuse(
       (at) => damage(join(at, name)),
-      new RegExp(`^gatehouse: The backup is damaged: the file ${name} is not what was saved`),
+      new RegExp(`^The backup is damaged: the file ${name} is not what was saved`),
     );
     await refuse((at) => rm(join(at, name)), new RegExp(`the file ${name} cannot be read`));
   }
@@ -179,7 +179,7 @@ test.serial("a backup that is not what was saved is refused, whatever of it was 
     await sqlite("transactions").where("block_number", 2).delete();
     await sqlite.destroy();
     await edit(/"sizeBytes": \d+,\s+"sha256": "0x[0-9a-f]{64}"/, describe(await readFile(path)))(at);
-  }, /^gatehouse: The database in the backup is damaged: .* Take another backup/);
+  }, /^The database in the backup is damaged: .* Take another backup/);
   t.like(await restore(folder, join(home, "target")), { head: { number: 2 } });
 });
 
