@@ -1,60 +1,60 @@
-/** Calls a node from a page, with Connect: unary calls, a stream, and errors with their reason. */
-import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
-import { createConnectTransport } from "@connectrpc/connect-web";
-import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { HealthService, HealthStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
-import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
-import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
+/** Calls a node from a page: reads, a stream, a write that is signed here, and errors with their reason. */
+import { createGatehouse, createProgram, type Gatehouse, GatehouseError, keyFromSeed } from "gatehouse-client";
+import { HealthStatus } from "gatehouse-client/contract/health/v1/health.js";
 
-const form = document.querySelector("form")!;
 const show = (id: string, text: string): void => {
   document.getElementById(id)!.textContent = text;
 };
 const say = (text: string): void => {
   document.querySelector('[role="status"]')!.textContent = text;
 };
-let watching = new AbortController();
 
-form.addEventListener("submit", (event) => {
+// A key of this page's visit; a wallet would be `{ publicKey, sign }`.
+const signer = keyFromSeed(crypto.getRandomValues(new Uint8Array(32)));
+let node: Gatehouse | undefined;
+
+document.querySelector("form")!.addEventListener("submit", (event) => {
   event.preventDefault();
-  const { node, owner } = Object.fromEntries(new FormData(form)) as { node: string; owner: string };
-  watching.abort();
-  watching = new AbortController();
-  const transport = createConnectTransport({ baseUrl: node });
-  say("Asking …");
-  ask(transport, owner).then(
-    () => say("Answered."),
-    (error: unknown) => say(explain(error)),
-  );
-  void watch(transport, watching.signal);
+  const form = event.currentTarget as HTMLFormElement;
+  const { url, owner } = Object.fromEntries(new FormData(form)) as { url: string; owner: string };
+  const isWriting = event.submitter?.getAttribute("value") === "write";
+  void node?.close();
+  node = createGatehouse(url, { signer });
+  void watch(node);
+  say(isWriting ? "Writing …" : "Asking …");
+  (isWriting ? write(node) : ask(node, owner)).then(say, (error: unknown) => say(explain(error)));
 });
 
-async function ask(transport: Transport, owner: string): Promise<void> {
-  show("version", (await createClient(InfoService, transport).getVersion({})).version);
-  const { number, hash } = await createClient(ChainService, transport).getHead({});
+async function ask({ info, chain, storage }: Gatehouse, owner: string): Promise<string> {
+  show("version", (await info.getVersion({})).version);
+  const { number, hash } = await chain.getHead({});
   show("head", `${number}, ${hash}`);
   if (owner !== "") {
-    const { programs } = await createClient(StorageService, transport).listProgramsByOwner({ owner });
+    const { programs } = await storage.listProgramsByOwner({ owner });
     show("programs", programs.map(({ programName }) => programName).join(", ") || "none");
   }
+  return "Answered.";
 }
 
-async function watch(transport: Transport, signal: AbortSignal): Promise<void> {
+/** Makes a private program, and reads it as its owner. */
+async function write(to: Gatehouse): Promise<string> {
+  const { hash, storageAddress } = await to.submit(createProgram({ name: "from a page", data: { hello: "world" } }));
+  const { blockNumber } = await to.waitFor(hash);
+  const { data } = await to.storage.getProgramData({ storageAddress });
+  return `In block ${blockNumber}: ${data ?? "nothing"}`;
+}
+
+async function watch(of: Gatehouse): Promise<void> {
   try {
-    for await (const { snapshot } of createClient(HealthService, transport).watchHealth({}, { signal })) {
-      show("health", (HealthStatus[snapshot?.status ?? 0] ?? "").toLowerCase());
+    for await (const { status } of of.watchHealth()) {
+      show("health", (HealthStatus[status] ?? "").toLowerCase());
     }
   } catch (error) {
-    if (ConnectError.from(error).code !== Code.Canceled) {
-      show("health", explain(error));
-    }
+    show("health", explain(error));
   }
 }
 
 /** The node's own sentence, and its reason. */
 function explain(error: unknown): string {
-  const failure = ConnectError.from(error);
-  const [info] = failure.findDetails(ErrorInfoSchema);
-  return `${failure.rawMessage} (${info?.reason ?? Code[failure.code]})`;
+  return error instanceof GatehouseError ? `${error.message} (${error.reason})` : String(error);
 }

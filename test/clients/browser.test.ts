@@ -67,7 +67,7 @@ testBrowser("it calls the node, follows its health, and shows the reason of a fa
   await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
   await page.getByLabel("Node").fill(node.rpcUrl);
   await page.getByLabel("Owner").fill(alice.publicKey);
-  await page.getByRole("button").click();
+  await page.getByRole("button", { name: "Ask" }).click();
   await page.getByRole("status").filter({ hasText: "Answered." }).waitFor();
   t.is(await page.locator("#version").textContent(), "0.2.0");
   t.regex((await page.locator("#head").textContent()) ?? "", /^1, 0x[0-9a-f]{64}$/);
@@ -75,8 +75,13 @@ testBrowser("it calls the node, follows its health, and shows the reason of a fa
   await page.locator("#health").filter({ hasText: "ok" }).waitFor();
   node.subsystems.set("l2ps", { status: SubsystemStatus.FAILED, error: { message: "gone" } });
   await page.locator("#health").filter({ hasText: "degraded" }).waitFor();
+  await page.getByRole("button", { name: "Write" }).click();
+  await page
+    .getByRole("status")
+    .filter({ hasText: /^In block \d+: \{"hello":"world"\}$/ })
+    .waitFor();
   t.deepEqual(complaints, []);
   await page.getByLabel("Owner").fill("nonsense");
-  await page.getByRole("button").click();
+  await page.getByRole("button", { name: "Ask" }).click();
   await page.getByRole("status").filter({ hasText: "INVALID_REQUEST" }).waitFor();
 });
