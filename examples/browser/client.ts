@@ -47,7 +47,7 @@ async function write(to: Gatehouse): Promise<string> {
 async function watch(of: Gatehouse): Promise<void> {
   try {
     for await (const { status } of of.watchHealth()) {
-      show("health", (HealthStatus[status] ?? "").toLowerCase());
+      show("health", HealthStatus[status].toLowerCase());
     }
   } catch (error) {
     show("health", explain(error));
