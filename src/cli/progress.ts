@@ -1,5 +1,6 @@
 /** Progress of long work on stderr: a bar where somebody looks, a line now and then where nobody does. */
 import { duration, paint } from "./output.js";
+import { widthOf } from "./terminal.js";
 
 /** Progress of work with a known number of steps. */
 export interface Progress {
@@ -9,7 +10,7 @@ export interface Progress {
   end(): void;
 }
 
-const width = 24;
+const maxBar = 24;
 const redrawEveryMs = 100;
 const lineEveryMs = 10_000;
 
@@ -37,9 +38,7 @@ export function startProgress(unit: string, firstTotal: number, start = 0): Prog
   function draw(): void {
     drawnMs = performance.now();
     if (stderr.isTTY) {
-      const filled = total === 0 ? width : Math.round((width * last) / total);
-      const bar = `${"█".repeat(filled)}${paint("dim", "░".repeat(width - filled))}`;
-      stderr.write(`\r\u001b[K${bar} ${text()}`);
+      stderr.write(`\r\u001b[K${barLine(last / Math.max(total, 1), text(), widthOf(stderr))}`);
     } else {
       stderr.write(`${text()}\n`);
     }
@@ -60,4 +59,14 @@ export function startProgress(unit: string, firstTotal: number, start = 0): Prog
       }
     },
   };
+}
+
+/** A bar and a text on one line, which would otherwise not be drawn over: the bar has what the text leaves, if anything. */
+export function barLine(done: number, text: string, width: number): string {
+  const room = Math.min(maxBar, width - text.length - 2);
+  if (room < 4) {
+    return text.slice(0, width - 1);
+  }
+  const filled = Math.round(room * Math.min(done, 1));
+  return `${"█".repeat(filled)}${paint("dim", "░".repeat(room - filled))} ${text}`;
 }

@@ -2,6 +2,7 @@
 import { CommanderError } from "commander";
 import { InputError } from "../base/start-error.js";
 import { readEnvironment, refuseUnknownVariables } from "../config/variables.js";
+import { optionsByKey } from "../config/options.js";
 import { describeFailure, ExitError, exitCodes } from "./errors.js";
 import { commandVariables } from "./flags.js";
 import { createProgram } from "./program.js";
@@ -30,7 +31,8 @@ export async function run(args: readonly string[]): Promise<number> {
     }
     const failure = toExitError(error);
     if (failure.message !== "") {
-      process.stderr.write(`${describeFailure(failure, wantsJson(args))}\n`);
+      const isJson = wantsJson(args) || readEnvironment()[optionsByKey.json.env] === "true";
+      process.stderr.write(`${describeFailure(failure, isJson)}\n`);
     }
     return failure.exitCode;
   }

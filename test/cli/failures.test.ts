@@ -107,6 +107,8 @@ test("with --json a failure is one object on stderr, with the node's reason wher
     // For people the same sentence.
     t.is((await runCli(args)).stderr, `gatehouse: ${failure.error}\n`);
   }
+  const { stderr } = await runCli(["start", "--rpc-port", "x"], { env: { GATEHOUSE_JSON: "true" } });
+  t.like(JSON.parse(stderr), { exitCode: 2 });
 });
 
 test("a file that is missing or wrong is code 2, whichever it is", async (t) => {

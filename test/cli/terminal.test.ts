@@ -2,7 +2,8 @@
 import test from "ava";
 import { createProgram } from "../../src/cli/program.js";
 import { table } from "../../src/cli/output.js";
-import { wrap } from "../../src/cli/terminal.js";
+import { barLine } from "../../src/cli/progress.js";
+import { lengthOf, wrap } from "../../src/cli/terminal.js";
 import { runCli } from "../helpers/run-cli.js";
 import { startMember } from "../helpers/start-member.js";
 import type { Command } from "commander";
@@ -66,6 +67,14 @@ test("a text that is broken keeps its colour on each of its lines, and no other"
   for (const line of lines) {
     t.regex(line, /^\u001b\[33m[^\u001b]+\u001b\[(0|39)m$/);
   }
+});
+
+test("a bar and its text are one line, however narrow it is", (t) => {
+  const text = "12000 of 100000 blocks, 800/s, 1 min 50 s left";
+  for (let width = 20; width < 120; width++) {
+    t.true(lengthOf(barLine(0.3, text, width)) < width);
+  }
+  t.is(barLine(0.5, text, Infinity), `${"█".repeat(12)}${"░".repeat(12)} ${text}`);
 });
 
 function pathsOf(command: Command, above: readonly string[] = []): string[][] {
