@@ -1,10 +1,8 @@
 /** Runs the command line: in a process that runs one command after the other, or in one of its own. */
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdir, readFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import type { HostedCommand } from "./cli-host.js";
-import { type Teardown, temporaryDirectory } from "./teardown.js";
 
 /** The built command line. */
 export const cliPath = resolve("dist/src/main.js");
@@ -71,25 +69,6 @@ export async function runCliProcess(
   const output = collect(child);
   const [code] = (await once(child, "close")) as [number | null];
   return { code, stdout: output.stdout(), stderr: output.stderr() };
-}
-
-/**
- * Packages whose modules a command loads, and modules of the project by their paths in `src/` and `gen/`, in a process of
- * its own.
- */
-export async function loadedBy(t: Teardown, args: readonly string[]): Promise<{ packages: string[]; own: string[] }> {
-  // Node.js writes there which scripts it has run, whatever loaded them.
-  const dir = await temporaryDirectory(t);
-  await runCliProcess(args, { env: { NODE_V8_COVERAGE: dir } });
-  const [file] = await readdir(dir);
-  const { result } = JSON.parse(await readFile(join(dir, file!), "utf8")) as { result: { url: string }[] };
-  const paths = (pattern: RegExp): string[] => [
-    ...new Set(result.flatMap(({ url }) => pattern.exec(url)?.[1] ?? []).sort()),
-  ];
-  return {
-    packages: paths(/\/node_modules\/((?:@[^/]+\/)?[^/]+)\//),
-    own: paths(/\/dist\/((?:src|gen)\/.*)\.js$/),
-  };
 }
 
 /** What a process prints, as far as it has. */
