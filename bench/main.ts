@@ -14,6 +14,7 @@ import { benchHostile } from "./hostile.js";
 import { benchNetwork } from "./network.js";
 import { formatRows } from "./print.js";
 import type { BenchContext, Row } from "./row.js";
+import { benchSizes } from "./sizes.js";
 import { benchStore } from "./store.js";
 import { startGatehouse } from "./server-process.js";
 import { benchSwitchovers } from "./switchovers.js";
@@ -22,7 +23,7 @@ import { benchTransports } from "./transports.js";
 
 const suites = [
   ...(["transports", "codecs", "boot", "hostile", "store", "durability", "tree", "attestation", "network"] as const),
-  ...(["switchovers", "fuzz"] as const),
+  ...(["switchovers", "fuzz", "sizes"] as const),
 ] as const;
 type Suite = (typeof suites)[number];
 
@@ -114,6 +115,10 @@ async function run(): Promise<Row[]> {
   }
   if (chosen.includes("switchovers")) {
     rows.push(...(await benchSwitchovers({ directory, changes: opts.changes, say })));
+  }
+  if (chosen.includes("sizes")) {
+    const { rounds, seconds } = opts;
+    rows.push(...(await benchSizes({ directory, rounds, seconds, say })));
   }
   if (chosen.includes("hostile")) {
     const { seconds, only } = opts;

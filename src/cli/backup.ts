@@ -18,19 +18,19 @@ export function addBackup(command: Command): void {
     .addHelpText(
       "after",
       `
-The folder holds the key, the genesis, the database as of one
-moment (two files of SQLite, also where the node uses
+The folder holds the key, the genesis, the database as of
+one moment (two files of SQLite, also where the node uses
 PostgreSQL), the peers file, the writers file and the
 configuration file where there are any, and backup.json with
-a hash of each. Whoever has it can be the node: keep it as you
-keep the key. Until it is whole it has another name, which
-begins with a dot and ends with .draft.
+a hash of each. Whoever has it can be the node: keep it as
+you keep the key. Until it is whole it has another name,
+which begins with a dot and ends with .draft.
 
 Exit codes: 0 saved, 1 not saved.
 
 Examples:
   gatehouse backup /backup/monday --data-dir data/one
-  gatehouse backup /backup/monday --config /etc/gatehouse.yaml`,
+  gatehouse backup /backup/monday --config gatehouse.yaml`,
     )
     .action(async (folder: string, flags: BackupFlags) => {
       const { runBackup } = await import("./run-backup.js");
@@ -47,10 +47,10 @@ export function addRestore(command: Command): void {
     .addHelpText(
       "after",
       `
-Compares every file with its hash, looks at the whole database
-as verify-data does, says who the node will be, and asks the
-peers that its operator has named how far they are. A backup
-that is damaged is not restored.
+Compares every file with its hash, looks at the whole
+database as verify-data does, says who the node will be, and
+asks the peers that its operator has named how far they are.
+A backup that is damaged is not restored.
 
 Exit codes: 0 restored, 1 not restored.
 

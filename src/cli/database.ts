@@ -11,11 +11,11 @@ export function addDatabase(command: Command): void {
       "after",
       `
 Both are what --database takes: sqlite:PATH, a path, or
-postgres://USER:PASSWORD@HOST/NAME. Everything goes along: the
-chain, the mempool, the peers, and whose the database is. A
-copy that was interrupted goes on when the same command is run
-again; until it is finished no node starts with it. In the end
-every row is read again and compared.
+postgres://USER:PASSWORD@HOST/NAME. Everything goes along:
+the chain, the mempool, the peers, and whose the database
+is. A copy that was interrupted goes on when the same
+command is run again; until it is finished no node starts
+with it. In the end every row is read again and compared.
 
 The key and the other files stay where they are: start the
 node with the same --data-dir and the new --database.
@@ -23,8 +23,9 @@ node with the same --data-dir and the new --database.
 Exit codes: 0 copied, and equal; 1 not copied.
 
 Examples:
-  gatehouse database copy data/gatehouse.sqlite postgres://gatehouse:secret@db/gatehouse
-  gatehouse start --database postgres://gatehouse:secret@db/gatehouse`,
+  gatehouse database copy data/gatehouse.sqlite \\
+    postgres://gatehouse:secret@db/gatehouse
+  gatehouse database copy data/gatehouse.sqlite copy.sqlite`,
     )
     .action(async (from: string, to: string, flags: { readonly json?: boolean }) => {
       const { runDatabaseCopy } = await import("./run-database-copy.js");

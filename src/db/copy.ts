@@ -71,50 +71,45 @@ const namesOf = (tables: readonly CopiedTable[]): string[] => tables.map(({ name
  * mempool, so that none is in neither.
  */
 async function copyOneMoment({ source, target, onProgress }: CopyParts): Promise<States> {
-  const parts: readonly (readonly [Pick<DatabasePart, "transaction">, DatabasePart, readonly CopiedTable[]])[] = [
+  const reached = new Map<string, CopyState>();
+  const pairs = [
     [source.mempool, target.mempool, mempoolTables],
     [source, target, chainTables],
-  ];
-  const reached = new Map<string, CopyState>();
-  const [mempool, chain] = await Promise.all(parts.map(([, to, tables]) => readStates(to, namesOf(tables))));
-  for (const [name, state] of [...mempool!, ...chain!]) {
-    reached.set(name, state);
+  ] as const;
+  let rows = 0;
+  for (const [from, to, tables] of pairs) {
+    rows += await countRows(from.read, tables);
+    (await readStates(to, namesOf(tables))).forEach((state, name) => reached.set(name, state));
   }
-  await source.mempool.transaction(async (pending) => {
-    const pendingRows = await beginReading(pending, mempoolTables);
-    await source.transaction(async (blocks) => {
-      const total = pendingRows + (await beginReading(blocks, chainTables));
-      for (const [from, to, tables] of [
-        [pending, target.mempool, mempoolTables],
-        [blocks, target, chainTables],
-      ] as const) {
-        for (const table of tables) {
-          await copyTable(from, to, table, reached.get(table.name)!, (state) => {
-            reached.set(table.name, state);
-            onProgress("copied", countRows(reached), total);
-          });
-        }
+  for (const [from, to, tables] of pairs) {
+    await from.transaction(async (db) => {
+      const { readOneMoment } = db.dialect;
+      if (readOneMoment !== undefined) {
+        await db.run((sql) => sql.raw(readOneMoment));
+      }
+      for (const table of tables) {
+        await copyTable(db, to, table, reached.get(table.name)!, (state) => {
+          reached.set(table.name, state);
+          const done = sumRows(reached);
+          // There may be more of them by now.
+          onProgress("copied", done, Math.max(done, rows));
+        });
       }
     });
-  });
+  }
   return reached;
 }
 
-function countRows(states: States): number {
+function sumRows(states: States): number {
   return [...states.values()].reduce((sum, { rows }) => sum + rows, 0);
 }
 
-/** Fixes the moment that a transaction reads, by counting the rows. */
-async function beginReading(db: Queries, tables: readonly CopiedTable[]): Promise<number> {
-  const { readOneMoment } = db.dialect;
-  if (readOneMoment !== undefined) {
-    await db.run((sql) => sql.raw(readOneMoment));
-  }
-  let rows = 0;
+async function countRows(db: Queries, tables: readonly CopiedTable[]): Promise<number> {
+  let sum = 0;
   for (const { name } of tables) {
-    rows += (await db.first<{ rows: number }>((sql) => sql(name).count({ rows: "*" })))!.rows;
+    sum += (await db.first<{ rows: number }>((sql) => sql(name).count({ rows: "*" })))!.rows;
   }
-  return rows;
+  return sum;
 }
 
 async function copyTable(
@@ -154,7 +149,7 @@ async function copyTable(
 
 /** Reads every row of the target, and compares them with what was read from the source. */
 async function compare({ target, onProgress }: CopyParts, states: States): Promise<void> {
-  const total = countRows(states);
+  const total = sumRows(states);
   let done = 0;
   for (const [{ read }, tables] of [
     [target.mempool, mempoolTables],

@@ -6,6 +6,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { cp, open, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { sha256 } from "../../src/base/hash.js";
 import { openDatabase } from "../../src/db/open.js";
@@ -222,25 +223,36 @@ test.serial("a backup or a restore that is killed leaves nothing that is taken f
   await database.close();
   const home = await temporaryDirectory(t);
   const folder = join(home, "killed");
-  const killAt = async (args: string[], isThere: () => Promise<boolean>): Promise<void> => {
+  const endAt = async (args: string[], isThere: () => Promise<boolean>, signal: NodeJS.Signals): Promise<unknown[]> => {
     const child = spawn(process.execPath, [cliPath, ...args], { env: cleanEnvironment() });
     t.teardown(() => child.kill("SIGKILL"));
     const ended = once(child, "close");
-    await until(isThere);
-    child.kill("SIGKILL");
-    t.deepEqual(await ended, [null, "SIGKILL"]);
+    // What is waited for is there for a moment.
+    while (child.exitCode === null && !(await isThere())) {
+      await sleep(1);
+    }
+    child.kill(signal);
+    return (await ended) as unknown[];
   };
   const drafts = async (): Promise<string[]> => (await readdir(home)).filter((name) => name.endsWith(".draft"));
-  await killAt(["backup", folder, "--data-dir", dir], async () => (await drafts()).length > 0);
+  const interrupted = await endAt(
+    ["backup", folder, "--data-dir", dir],
+    async () => (await drafts()).length > 0,
+    "SIGTERM",
+  );
+  t.deepEqual(interrupted, [130, null]);
+  t.deepEqual(await readdir(home), [], "it cleans up after itself");
+  const killed = await endAt(["backup", folder, "--data-dir", dir], async () => (await drafts()).length > 0, "SIGKILL");
+  t.deepEqual(killed, [null, "SIGKILL"]);
   t.false((await readdir(home)).includes("killed"));
   const [draft] = await drafts();
   await t.throwsAsync(restore(join(home, draft!), join(home, "x")), { message: /There is no backup at/ });
   t.is((await backup(folder, "--data-dir", dir)).code, 0);
 
   const target = join(home, "target");
-  await killAt(["restore", folder, "--data-dir", target], async () =>
-    (await readdir(join(target, "restoring")).catch((): string[] => [])).includes("gatehouse.sqlite"),
-  );
+  const isStaged = async (): Promise<boolean> =>
+    (await readdir(join(target, "restoring")).catch((): string[] => [])).includes("gatehouse.sqlite");
+  t.deepEqual(await endAt(["restore", folder, "--data-dir", target], isStaged, "SIGKILL"), [null, "SIGKILL"]);
   t.deepEqual(await readdir(target), ["restoring"]);
   // What was left behind is no obstacle.
   t.like(await restore(folder, target), { head: { number: 2 } });

@@ -180,6 +180,20 @@ for (const engine of engines.names) {
       t.notRegex(live.stderr, /:gatehouse@/, "no password is told");
       await node.stop();
 
+      if (engine === "postgresql") {
+        // A file is locked; what a server lets happen meanwhile is found in the end.
+        await withDatabase(from, async ({ write }) => {
+          let taken: Promise<unknown> | undefined;
+          const onProgress = (): void => {
+            taken ??= write.run((sql) => sql("writer_lease").increment("epoch"));
+          };
+          const elsewhere = await engines.createUrl(t, other);
+          await t.throwsAsync(copyNodeDatabase({ from, to: elsewhere, onProgress }), {
+            message: /^A node wrote to .* meanwhile, so the copy is of an earlier moment/,
+          });
+          await taken;
+        });
+      }
       await t.throwsAsync(copyNodeDatabase({ from, to, onProgress: stopHere }), { message: "Stop here." });
       await (await startTestNode(t, flags, dir)).stop();
       const changed = await copy(from, to);

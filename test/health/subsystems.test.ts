@@ -1,5 +1,12 @@
 import test from "ava";
-import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import type { DescEnum } from "@bufbuild/protobuf";
+import { readFile } from "node:fs/promises";
+import {
+  HealthStatusSchema,
+  ProbeStatusSchema,
+  SubsystemStatus,
+  SubsystemStatusSchema,
+} from "../../gen/gatehouse/health/v1/health_pb.js";
 import { commentOf } from "../../src/rpc/describe/comments.js";
 import { createBootProgress } from "../../src/health/boot-progress.js";
 import { createSubsystems, subsystemNames } from "../../src/health/subsystems.js";
@@ -98,4 +105,20 @@ test("a step that was left out may be taken after all, and is counted once", asy
 test("the contract's comment names every subsystem", (t) => {
   const comment = commentOf("gatehouse.health.v1.HealthSnapshot.subsystems").replace(/\s+/g, " ");
   t.true(comment.includes(subsystemNames.join(", ")), comment);
+});
+
+test("what each word of /health asks of an operator is written down, and nothing else is", async (t) => {
+  const page = await readFile("docs/operations.md", "utf8");
+  const wordsOf = ({ values, sharedPrefix = "" }: DescEnum): string[] =>
+    values.filter(({ number }) => number > 0).map(({ name }) => name.slice(sharedPrefix.length).toLowerCase());
+  const tables = [
+    ["Status", wordsOf(HealthStatusSchema)],
+    ["State of a subsystem", wordsOf(SubsystemStatusSchema)],
+    ["Failed", [...subsystemNames]],
+    ["Probe", wordsOf(ProbeStatusSchema)],
+  ] as const;
+  for (const [heading, words] of tables) {
+    const [, rows = ""] = new RegExp(`^\\| ${heading} +\\|.*\\n\\| -.*\\n((?:\\|.*\\n)+)`, "m").exec(page) ?? [];
+    t.deepEqual([...rows.matchAll(/^\| `(\w+)`/gm)].map(([, word]) => word).sort(), [...words].sort(), heading);
+  }
 });
