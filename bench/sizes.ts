@@ -128,8 +128,11 @@ async function repeat(chain: Chain, { count, inBlock, transaction }: Growth, fro
   return nonce;
 }
 
-/** Bytes of the part of the chain. */
-async function sizeOf({ read, files }: Database): Promise<number> {
+/** Bytes of the part of the chain, without what its changes have left behind. */
+async function sizeOf({ read, write, files }: Database): Promise<number> {
+  if (files === undefined) {
+    await write.run((sql) => sql.raw("VACUUM FULL"));
+  }
   const [row] = await read.rows<{ bytes: number }>((sql) =>
     sql.raw(
       files === undefined
