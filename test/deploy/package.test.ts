@@ -112,6 +112,10 @@ test("what deploy/README.md installs for systemd is all that a node needs, which
   for (const path of ["/version", "/status", "/docs", "/openapi.json"]) {
     t.is((await ask(two.port, path)).status, 200, path);
   }
+  // With the contract's comments, which come of a file that is no code.
+  const documents = await Promise.all([one, two].map(({ port }) => askJson(port, "/openapi.json")));
+  t.regex(JSON.stringify(documents[0]!["paths"]), /"description":/);
+  t.deepEqual(documents[1]!["paths"], documents[0]!["paths"]);
   const heads = await Promise.all([one, two].map(({ port }) => askJson(port, "/chain/head")));
   t.is(heads[1]!["genesisHash"], heads[0]!["genesisHash"]);
 });
