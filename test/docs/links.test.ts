@@ -70,6 +70,16 @@ for (const document of await listDocuments()) {
   });
 }
 
+test("no document installs the package by its name, which is another's in the registry", async (t) => {
+  for (const document of await listDocuments()) {
+    t.notRegex(
+      await readFile(document, "utf8"),
+      /\bnp(?:m (?:i|install|add|exec)|x)\b[^\n`]*\sgatehouse(?=[\s@`])/,
+      document,
+    );
+  }
+});
+
 test("every alert leads to a document", async (t) => {
   const text = await readFile("deploy/prometheus/alerts.yml", "utf8");
   const runbooks = [...text.matchAll(/^ +runbook: (.*)$/gm)];
