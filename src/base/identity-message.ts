@@ -8,6 +8,8 @@ import { identityText } from "./signed-texts.js";
  * @param network value of the header `network`; undefined for the older form, which holds on every network.
  */
 export function identityMessage(identity: string, timestamp: string, network: string | undefined): Buffer {
-  const digest = createHash("sha256").update(identityText(identity, timestamp, network), "utf8").digest("hex");
+  const digest = createHash("sha256")
+    .update(identityText(identity, timestamp, network), "utf8")
+    .digest("hex");
   return Buffer.from(digest, "utf8");
 }

@@ -24,7 +24,11 @@ export interface OperationContext {
 
 /** Address of a program: `stor-` and 40 lower-case hex digits. */
 export function programAddress(owner: string, name: string, nonce: bigint, salt: string): string {
-  return addressOf(createHash("sha256").update(addressText(owner, name, nonce, salt), "utf8").digest("hex"));
+  return addressOf(
+    createHash("sha256")
+      .update(addressText(owner, name, nonce, salt), "utf8")
+      .digest("hex"),
+  );
 }
 
 /** Address of the program that an operation makes or changes; undefined when it names none. */
