@@ -62,6 +62,14 @@ function block(heading: readonly string[], row: readonly string[], width: number
   });
 }
 
+/** Sentences that are to be noticed, each with a mark before it, broken to fit. */
+export function describeWarnings(sentences: readonly string[], width = widthOf(process.stdout)): string[] {
+  const mark = paint("yellow", "!");
+  return sentences.flatMap((sentence) =>
+    wrap(sentence, width - gap.length, false).map((line, i) => (i === 0 ? `${mark} ${line}` : `${gap}${line}`)),
+  );
+}
+
 /** `3 d 4 h`, `5 min 6 s`, `0.7 s`. */
 export function duration(seconds: number): string {
   if (seconds < 10) {

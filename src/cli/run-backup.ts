@@ -4,7 +4,7 @@ import { type BackupParts, makeBackup } from "../node/backup.js";
 import type { BackupManifest } from "../node/backup-manifest.js";
 import { readNodeConfig } from "./node-config.js";
 import type { NodeFiles } from "./node-flags.js";
-import { paint, print } from "./output.js";
+import { describeWarnings, print } from "./output.js";
 import { type Progress, startProgress } from "./progress.js";
 
 /** Makes a backup, and tells of it. */
@@ -61,6 +61,6 @@ function describe({ node, network, head, files }: BackupManifest, folder: string
     `network  ${network}`,
     `block    ${head.number}`,
     `saved    ${folder}: ${files.length} files, ${mib.toFixed(1)} MiB`,
-    ...warnings.map((warning) => `${paint("yellow", "!")} ${warning}`),
+    ...describeWarnings(warnings),
   ];
 }

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { type Restored, type RestoreParts, restoreBackup } from "../node/restore.js";
 import { askNode } from "./ask-node.js";
-import { paint, print } from "./output.js";
+import { describeWarnings, print } from "./output.js";
 import { startProgress } from "./progress.js";
 import { warningsOf } from "./run-backup.js";
 import { collect } from "./stored-data.js";
@@ -92,7 +92,7 @@ function describe({ manifest, isAuthority }: Restored, dataDir: string, warnings
     `block     ${head.number}`,
     `saved     ${new Date(madeMs).toISOString()}`,
     `restored  ${dataDir}: everything fits`,
-    ...warnings.map((warning) => `${paint("yellow", "!")} ${warning}`),
+    ...describeWarnings(warnings),
     "",
     ...(engine === "postgresql"
       ? [

@@ -5,9 +5,10 @@ import type { RunningNode } from "../node/node.js";
 import type { RunOptions } from "../node/run-node.js";
 import { type Repetition, repeat } from "../base/repeat.js";
 import { addNodeOptions, configOf } from "./node-options.js";
-import { paint, print } from "./output.js";
+import { describeWarnings, paint, print } from "./output.js";
 import { type Progress, startProgress } from "./progress.js";
 import { runUntilSignal } from "./signals.js";
+import { widthOf } from "./terminal.js";
 
 /** How often the bar is drawn anew. */
 const drawEveryMs = 500;
@@ -105,7 +106,7 @@ function panel(node: RunningNode): string[] {
     `  ${paint("bold", `Gatehouse ${node.version}`)} "${node.versionName}"${paint("yellow", stateOf(node))}`,
     `  ${node.rpcUrl}   HTTP and gRPC`,
     `  ${node.publicKey}`,
-    ...node.warnings.map((warning) => `  ${paint("yellow", "!")} ${warning}`),
+    ...describeWarnings(node.warnings, widthOf(process.stdout) - 2).map((line) => `  ${line}`),
     "",
     `  ${node.rpcUrl}/status   to look at it`,
     "",

@@ -1,7 +1,7 @@
 /** What is printed fits the terminal, at any width; what goes elsewhere is not broken. */
 import test from "ava";
 import { createProgram } from "../../src/cli/program.js";
-import { table } from "../../src/cli/output.js";
+import { describeWarnings, table } from "../../src/cli/output.js";
 import { barLine } from "../../src/cli/progress.js";
 import { lengthOf, wrap } from "../../src/cli/terminal.js";
 import { runCli } from "../helpers/run-cli.js";
@@ -106,4 +106,16 @@ test("what a node says of itself fits 60 columns; in a pipe each row is a line, 
     t.notRegex(piped.stdout, /\u001b/);
     t.true(widest(linesOf(piped.stdout)) > 60, piped.stdout);
   }
+});
+
+test("warnings are broken between words, below each other, and left whole where there is no terminal", (t) => {
+  const warnings = [`${remark} ${remark}`, "Short."];
+  const lines = describeWarnings(warnings, 60);
+  t.true(widest(lines) <= 60);
+  t.deepEqual(
+    lines.map((line) => line.replace(/\u001b\[\d+m/g, "").slice(0, 2)),
+    ["! ", "  ", "  ", "! "],
+  );
+  t.is(lettersOf(lines.join("")), lettersOf(`!!${warnings.join("")}`));
+  t.is(describeWarnings(warnings, Infinity).length, 2);
 });
