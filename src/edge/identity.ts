@@ -65,20 +65,28 @@ interface Proof {
   readonly network: string | undefined;
 }
 
+/** What a proof was found to say. */
+interface Proven {
+  /** Undefined for what proves nobody. */
+  readonly identity: string | undefined;
+  /** Undefined for what is the same at all times. */
+  readonly timestampMs: number | undefined;
+}
+
 function createSignedIdentify(settings: IdentitySettings, nowMs: () => number): Identify {
-  const verified = new LRUCache<string, { readonly identity: string; readonly timestampMs: number }>({
-    max: maxRemembered,
-  });
+  const verified = new LRUCache<string, Proven>({ max: maxRemembered });
 
   return (header) => {
     const proof = readProof(header);
-    if (proof === undefined || (settings.identityForm === "any" && isTimeless(proof))) {
+    if (proof === undefined) {
       return undefined;
     }
     const remembered = `${proof.claim}\n${proof.timestamp}\n${proof.signature}\n${proof.network ?? ""}`;
     const known = verified.get(remembered);
     if (known !== undefined) {
-      checkFresh(known.timestampMs, nowMs());
+      if (known.timestampMs !== undefined) {
+        checkFresh(known.timestampMs, nowMs());
+      }
       return known.identity;
     }
     const proven = verifyProof(proof, settings, nowMs());
@@ -105,22 +113,19 @@ function readProof(header: Header): Proof | undefined {
  * What existing clients send with each call of theirs, whatever it asks: the key has signed its own digits, at some time.
  * Whoever has seen it once can send it for ever, so it proves nobody; and refusing it would refuse the call.
  */
-function isTimeless({ claim, timestamp, signature, network }: Proof): boolean {
-  const key = parseKey(claim);
-  const bytes = parseSignature(signature);
-  return (
-    timestamp === "" &&
-    network === undefined &&
-    key !== undefined &&
-    bytes !== undefined &&
-    verifyEd25519(key, Buffer.from(claim.replace(/^ed25519:/, ""), "utf8"), bytes)
-  );
+function isTimeless({ claim, timestamp, signature, network }: Proof, key: string): boolean {
+  const bytes = timestamp === "" && network === undefined ? parseSignature(signature) : undefined;
+  return bytes !== undefined && verifyEd25519(key, Buffer.from(claim.replace(/^ed25519:/, ""), "utf8"), bytes);
 }
 
-function verifyProof({ claim, timestamp, signature, network }: Proof, settings: IdentitySettings, now: number) {
+function verifyProof(proof: Proof, settings: IdentitySettings, now: number): Proven {
+  const { claim, timestamp, signature, network } = proof;
   const key = parseKey(claim);
   if (key === undefined) {
     throw invalid("The identity that was signed is not an Ed25519 public key of 64 hex digits.");
+  }
+  if (settings.identityForm === "any" && isTimeless(proof, key)) {
+    return { identity: undefined, timestampMs: undefined };
   }
   if (!/^\d{1,15}$/.test(timestamp)) {
     throw invalid("The timestamp must be milliseconds since the epoch.");
