@@ -50,7 +50,7 @@ const client = [
     from: { path: "^client/src/" },
     to: { path: "^node_modules/(@bufbuild/protobuf|@connectrpc/connect(-web)?|@noble/(ed25519|hashes))/" },
   },
-  { from: { path: "^src/cli/" }, to: { path: "^client/src/(transaction|identity)\\.ts$" } },
+  { from: { path: "^src/cli/" }, to: { path: "^client/src/(transaction|identity|operations)\\.ts$" } },
 ];
 const protocols = [
   see("rpc/(codec|exchange|http|json-rpc|describe|mcp|grpc|connect|port|server)/", "rpc/[^/]+$"),

@@ -3,7 +3,13 @@
  * commitments and a spent nullifier.
  */
 import { join } from "node:path";
-import { AccessMode, AccessPermission } from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import {
+  addCommitment,
+  createProgram,
+  jsonText,
+  type NewProgram,
+  spendNullifier,
+} from "../../client/src/operations.js";
 import { loadOrCreateNodeKey, type NodeKey, nodeKeyPath } from "../base/node-key.js";
 import { programAddress } from "../storage/write.js";
 import { toHex } from "../zk/poseidon.js";
@@ -75,28 +81,18 @@ export async function seedSamples(
 
 /** Makes the programs; gives the next nonce of Alice. */
 async function seedPrograms(node: string, alice: NodeKey, bob: NodeKey): Promise<number> {
-  const programs = [
-    { name: programNames[0], json: guestbook, access: { mode: AccessMode.PUBLIC } },
-    {
-      name: programNames[1],
-      json: team,
-      access: {
-        mode: AccessMode.RESTRICTED,
-        groups: {
-          editors: { members: [bob.publicKey], permissions: [AccessPermission.READ, AccessPermission.WRITE] },
-        },
-      },
-    },
-    { name: programNames[2], json: diary, access: { mode: AccessMode.OWNER } },
+  const editors = { members: [bob.publicKey], permissions: ["read", "write"] } as const;
+  const programs: readonly NewProgram[] = [
+    { name: programNames[0], data: jsonText(guestbook), access: "public" },
+    { name: programNames[1], data: jsonText(team), access: { mode: "restricted", groups: { editors } } },
+    { name: programNames[2], data: jsonText(diary), access: "owner" },
   ];
   // The nonces of the samples, so that their addresses are known when they are there already.
   const known = await askSuccessfully(node, `/storage-program/owner/${alice.publicKey}`);
   if (!known.includes("guestbook")) {
     const hashes: string[] = [];
-    for (const [i, { name, json, access }] of programs.entries()) {
-      const value = { programName: name, data: { data: { case: "json" as const, value: json } }, access };
-      const operation = { case: "createProgram" as const, value };
-      hashes.push(await submitChange(node, alice, { case: "storage", value: { operation } }, i + 1));
+    for (const [i, program] of programs.entries()) {
+      hashes.push(await submitChange(node, alice, createProgram(program), i + 1));
     }
     await Promise.all(hashes.map((hash) => followTransaction(node, hash)));
   }
@@ -110,10 +106,8 @@ async function seedZk(node: string, alice: NodeKey, authority: NodeKey, firstNon
   }
   const hashes: string[] = [];
   for (const [i, commitment] of commitments.entries()) {
-    const operation = { case: "addCommitment" as const, value: { commitment } };
-    hashes.push(await submitChange(node, alice, { case: "zk", value: { operation } }, firstNonce + i));
+    hashes.push(await submitChange(node, alice, addCommitment(commitment), firstNonce + i));
   }
-  const operation = { case: "spendNullifier" as const, value: { nullifierHash: nullifier } };
-  hashes.push(await submitChange(node, authority, { case: "zk", value: { operation } }, 1));
+  hashes.push(await submitChange(node, authority, spendNullifier({ nullifierHash: nullifier }), 1));
   await Promise.all(hashes.map((hash) => followTransaction(node, hash)));
 }

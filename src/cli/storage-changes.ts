@@ -1,14 +1,13 @@
 /** What the commands of `gatehouse storage` do that change something. */
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { ProgramDataSchema } from "../../gen/gatehouse/storage/v1/operation_pb.js";
-import { type AccessControlSchema, AccessMode, AccessPermission } from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import * as operations from "../../client/src/operations.js";
+import type { Operation } from "../../client/src/transaction.js";
 import { maxDocumentBytes } from "../storage/json-check.js";
 import { programAddress } from "../storage/write.js";
 import { loadKey } from "./caller.js";
 import { ExitError, exitCodes } from "./errors.js";
 import type { ChangeFlags } from "./flags.js";
 import { readInput } from "./read-input.js";
-import { type StorageChange, submitAndReport } from "./submit.js";
+import { submitAndReport } from "./submit.js";
 
 /** Where a document is taken from. */
 export interface DataFlags {
@@ -19,7 +18,7 @@ export interface DataFlags {
 
 /** Who may read and write. */
 export interface AccessFlags {
-  readonly access?: "public" | "owner" | "restricted";
+  readonly access?: operations.AccessMode;
   readonly allow?: string[];
   readonly blacklist?: string[];
   readonly group?: string[];
@@ -42,15 +41,14 @@ export async function createProgram(name: string, flags: CreateFlags): Promise<v
   const data = await readData(flags, false);
   const key = await loadKey(flags.key);
   const nonce = Date.now();
-  const value = { programName: name, salt, data, metadata, access: toAccess(flags) };
-  const address = programAddress(key.publicKey, name, BigInt(nonce), salt);
-  await change(flags, { case: "createProgram", value }, address, nonce);
+  const access = readAccess(flags);
+  const operation = operations.createProgram({ name, data, salt, metadata: asWritten(metadata), access });
+  await change(flags, operation, programAddress(key.publicKey, name, BigInt(nonce), salt), nonce);
 }
 
 /** Replaces what a program holds. */
 export async function writeProgram(storageAddress: string, flags: ChangeFlags & DataFlags): Promise<void> {
-  const value = { storageAddress, data: await readData(flags, true) };
-  await change(flags, { case: "writeProgram", value }, storageAddress);
+  await change(flags, operations.writeProgram(storageAddress, (await readData(flags, true))!), storageAddress);
 }
 
 /** Gives a field, or an item of its array, a value. */
@@ -61,13 +59,13 @@ export async function setField(
   flags: ChangeFlags & IndexFlags,
 ): Promise<void> {
   checkValue(value);
-  const place = { storageAddress, field, value };
+  const text = asWritten(value);
   const { index } = flags;
-  await change(
-    flags,
-    index === undefined ? { case: "setField", value: place } : { case: "setItem", value: { ...place, index } },
-    storageAddress,
-  );
+  const operation =
+    index === undefined
+      ? operations.setField(storageAddress, field, text)
+      : operations.setItem(storageAddress, field, index, text);
+  await change(flags, operation, storageAddress);
 }
 
 /** Adds an item to the end of an array. */
@@ -78,7 +76,7 @@ export async function appendItem(
   flags: ChangeFlags,
 ): Promise<void> {
   checkValue(value);
-  await change(flags, { case: "appendItem", value: { storageAddress, field, value } }, storageAddress);
+  await change(flags, operations.appendItem(storageAddress, field, asWritten(value)), storageAddress);
 }
 
 /** Deletes a program, a field, or an item. */
@@ -92,17 +90,17 @@ export async function deletePart(
 
 /** Replaces the rule of who may read and write. */
 export async function updateAccess(storageAddress: string, flags: ChangeFlags & AccessFlags): Promise<void> {
-  const access = toAccess(flags);
+  const access = readAccess(flags);
   if (access === undefined) {
     throw new ExitError("--access public, owner or restricted is needed.", exitCodes.usage);
   }
-  await change(flags, { case: "updateAccess", value: { storageAddress, access } }, storageAddress);
+  await change(flags, operations.updateAccess(storageAddress, access), storageAddress);
 }
 
 async function readData(
   { data, file, binary }: DataFlags,
   isNeeded: boolean,
-): Promise<MessageInitShape<typeof ProgramDataSchema> | undefined> {
+): Promise<operations.JsonText | Uint8Array | undefined> {
   const given = Object.entries({ data, file, binary }).filter(([, value]) => value !== undefined);
   if (given.length > 1) {
     const names = given.map(([name]) => `--${name}`).join(" and ");
@@ -112,15 +110,21 @@ async function readData(
     throw new ExitError("One of --data, --file and --binary is needed.", exitCodes.usage);
   }
   if (binary !== undefined) {
-    return { data: { case: "binary", value: await readInput(binary, maxDocumentBytes) } };
+    return await readInput(binary, maxDocumentBytes);
   }
-  const text = data ?? (file === undefined ? undefined : (await readInput(file, maxDocumentBytes)).toString("utf8"));
-  return text === undefined ? undefined : { data: { case: "json", value: text } };
+  return asWritten(
+    data ?? (file === undefined ? undefined : (await readInput(file, maxDocumentBytes)).toString("utf8")),
+  );
 }
 
-const modes = { public: AccessMode.PUBLIC, owner: AccessMode.OWNER, restricted: AccessMode.RESTRICTED };
+/** JSON as it was given: the node says what is wrong with it. */
+function asWritten(text: string): operations.JsonText;
+function asWritten(text: string | undefined): operations.JsonText | undefined;
+function asWritten(text: string | undefined): operations.JsonText | undefined {
+  return text === undefined ? undefined : new operations.JsonText(text);
+}
 
-function toAccess(flags: AccessFlags): MessageInitShape<typeof AccessControlSchema> | undefined {
+function readAccess(flags: AccessFlags): operations.AccessRule | undefined {
   const { access, allow = [], blacklist = [], group = [] } = flags;
   if (access === undefined) {
     if (allow.length + blacklist.length + group.length > 0) {
@@ -134,31 +138,28 @@ function toAccess(flags: AccessFlags): MessageInitShape<typeof AccessControlSche
       if (name === "" || rest.length > 0 || !/^(read|write)(,(read|write))?$/.test(permissions)) {
         throw new ExitError(`--group must be NAME:read,write:KEY,KEY, not "${text}".`, exitCodes.usage);
       }
-      const members = keys.split(",").filter((member) => member !== "");
       return [
         name,
         {
-          members,
-          permissions: permissions
-            .split(",")
-            .map((word) => (word === "read" ? AccessPermission.READ : AccessPermission.WRITE)),
+          members: keys.split(",").filter((member) => member !== ""),
+          permissions: permissions.split(",") as operations.AccessGroup["permissions"],
         },
       ];
     }),
   );
-  return { mode: modes[access], allowed: allow, blacklisted: blacklist, groups };
+  return { mode: access, allowed: allow, blacklisted: blacklist, groups };
 }
 
-function deletion(storageAddress: string, field: string | undefined, index: number | undefined): StorageChange {
+function deletion(storageAddress: string, field: string | undefined, index: number | undefined): Operation {
   if (field === undefined) {
     if (index !== undefined) {
       throw new ExitError("--index needs a FIELD.", exitCodes.usage);
     }
-    return { case: "deleteProgram", value: { storageAddress } };
+    return operations.deleteProgram(storageAddress);
   }
   return index === undefined
-    ? { case: "deleteField", value: { storageAddress, field } }
-    : { case: "deleteItem", value: { storageAddress, field, index } };
+    ? operations.deleteField(storageAddress, field)
+    : operations.deleteItem(storageAddress, field, index);
 }
 
 function checkValue(value: string): void {
@@ -172,12 +173,6 @@ function checkValue(value: string): void {
   }
 }
 
-async function change(
-  flags: ChangeFlags,
-  operation: StorageChange,
-  storageAddress: string,
-  nonce?: number,
-): Promise<void> {
-  const whole = { case: "storage" as const, value: { operation } };
-  await submitAndReport(flags, whole, storageAddress, { storageAddress }, nonce);
+async function change(flags: ChangeFlags, operation: Operation, storageAddress: string, nonce?: number): Promise<void> {
+  await submitAndReport(flags, operation, storageAddress, { storageAddress }, nonce);
 }

@@ -1,17 +1,13 @@
 /** Signs transactions, hands them in and follows them into a block. */
-import { type MessageInitShape, toJson } from "@bufbuild/protobuf";
+import { toJson } from "@bufbuild/protobuf";
 import { type Operation, signTransaction } from "../../client/src/transaction.js";
 import { TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import type { StorageOperationSchema } from "../../gen/gatehouse/storage/v1/operation_pb.js";
 import type { NodeKey } from "../base/node-key.js";
 import { askSuccessfully } from "./ask-node.js";
 import { loadKey, networkToSignFor } from "./caller.js";
 import type { ChangeFlags } from "./flags.js";
 import { paint, print } from "./output.js";
 import { followTransaction } from "./transaction-state.js";
-
-/** A storage operation as a literal. */
-export type StorageChange = NonNullable<MessageInitShape<typeof StorageOperationSchema>["operation"]>;
 
 /**
  * Signs a change and hands it in; gives its hash.
