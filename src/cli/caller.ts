@@ -4,7 +4,7 @@ import type { IdentityHeaders } from "../../client/src/identity.js";
 import { hex32 } from "../base/hash.js";
 import { loadNodeKey, type NodeKey } from "../base/node-key.js";
 import { askSuccessfully } from "./ask-node.js";
-import { ExitError } from "./errors.js";
+import { ExitError, exitCodes } from "./errors.js";
 import type { NetworkFlags } from "./flags.js";
 
 /**
@@ -14,10 +14,10 @@ import type { NetworkFlags } from "./flags.js";
  */
 export async function loadKey(path: string | undefined): Promise<NodeKey> {
   if (path === undefined) {
-    throw new ExitError("--key FILE is needed to sign; make one with: gatehouse keygen --out FILE", 2);
+    throw new ExitError("--key FILE is needed to sign; make one with: gatehouse keygen --out FILE", exitCodes.usage);
   }
   return await loadNodeKey(resolve(path)).catch((error: unknown) => {
-    throw new ExitError(error instanceof Error ? error.message : String(error), 2);
+    throw new ExitError(error instanceof Error ? error.message : String(error), exitCodes.usage);
   });
 }
 
@@ -29,7 +29,10 @@ export async function loadKey(path: string | undefined): Promise<NodeKey> {
 export async function networkToSignFor({ node, network }: NetworkFlags): Promise<string> {
   const named = network ?? (JSON.parse(await askSuccessfully(node, "/chain/head")) as ChainHeadBody).genesisHash;
   if (!hex32.test(named)) {
-    throw new ExitError(`--network must be 0x and 64 lower-case hex digits, not "${named.slice(0, 80)}".`, 2);
+    throw new ExitError(
+      `--network must be 0x and 64 lower-case hex digits, not "${named.slice(0, 80)}".`,
+      exitCodes.usage,
+    );
   }
   return named;
 }

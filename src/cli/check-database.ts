@@ -1,5 +1,4 @@
 /** Checks of a node's database, from outside: it is read, and nothing is changed. */
-import { existsSync } from "node:fs";
 import { sentenceOf } from "../base/damage.js";
 import { isDatabaseDamage } from "../base/database-trouble.js";
 import { messageOf } from "../base/message-of.js";
@@ -8,7 +7,7 @@ import { type Genesis, parseGenesis } from "../chain/genesis.js";
 import type { Config } from "../config/config.js";
 import { readGenesisFile } from "../config/genesis-file.js";
 import { findFile } from "../config/own-files.js";
-import { type DatabaseReport, inspectDatabase } from "../node/database-report.js";
+import { type DatabaseReport, hasNoDatabase, inspectDatabase } from "../node/database-report.js";
 import { type Check, fail, ok, skip, warn } from "./check.js";
 import { duration } from "./output.js";
 
@@ -28,11 +27,11 @@ const restore = "Restore the backup, or move the database away and let the node 
 
 /** Looks at the database, whose it is, and the network that it is of. */
 export async function checkDatabase(config: Config, key: NodeKey | undefined): Promise<DatabaseFindings> {
-  const report = await inspectDatabase(config.databaseUrl).catch((error: unknown) => error);
+  const report = await inspectDatabase(config.databaseUrl).catch((problem: unknown) => ({ problem }));
   const given = await readGiven(config).catch((error: unknown) => error as Error);
-  if (report instanceof Error || !isReport(report)) {
+  if ("problem" in report) {
     return {
-      checks: [describeUnusable(report, isNew(config, given)), describeGenesis(undefined, given, key)],
+      checks: [describeUnusable(report.problem, isNew(config, given)), describeGenesis(undefined, given, key)],
       genesis: given instanceof Error ? undefined : known(given, key),
     };
   }
@@ -50,12 +49,7 @@ export async function checkDatabase(config: Config, key: NodeKey | undefined): P
 
 /** Whether a node was prepared and has not been started yet. */
 function isNew({ databaseUrl }: Config, given: NamedGenesis | Error): boolean {
-  const isMissing = databaseUrl.startsWith("sqlite:") && !existsSync(databaseUrl.slice("sqlite:".length));
-  return isMissing && given !== undefined && !(given instanceof Error);
-}
-
-function isReport(report: unknown): report is DatabaseReport {
-  return typeof report === "object" && report !== null && "lease" in report;
+  return hasNoDatabase(databaseUrl) && given !== undefined && !(given instanceof Error);
 }
 
 function describeUnusable(error: unknown, isNew: boolean): Check {

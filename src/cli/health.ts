@@ -1,7 +1,7 @@
 /** `gatehouse health`: shows how a running node is. */
 import type { Command } from "commander";
 import { askNode } from "./ask-node.js";
-import { ExitError } from "./errors.js";
+import { ExitError, exitCodes } from "./errors.js";
 import { addNodeFlags, type NodeFlags } from "./flags.js";
 import { duration, paint, print, table } from "./output.js";
 
@@ -48,7 +48,7 @@ export function addHealth(command: Command): void {
       const { status, text } = await askNode(flags.node, "/health");
       print(...(flags.json === true ? [text] : describe(JSON.parse(text) as HealthBody)));
       if (status !== 200) {
-        throw new ExitError("", 1);
+        throw new ExitError("", exitCodes.failed);
       }
     });
 }

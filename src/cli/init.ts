@@ -6,7 +6,7 @@ import { sha256 } from "../base/hash.js";
 import { loadOrCreateNodeKey } from "../base/node-key.js";
 import { optionsByKey } from "../config/options.js";
 import { pathOfOwnFile, writeOwnFile } from "../config/own-files.js";
-import { ExitError } from "./errors.js";
+import { ExitError, exitCodes } from "./errors.js";
 import { print } from "./output.js";
 
 interface Flags {
@@ -57,7 +57,7 @@ async function beginNetwork(dataDir: string, name: string) {
   if (existsSync(genesis)) {
     throw new ExitError(
       `There is a network in ${dataDir} already (${genesis}); name another --data-dir to begin another one.`,
-      1,
+      exitCodes.failed,
     );
   }
   try {
@@ -68,6 +68,6 @@ async function beginNetwork(dataDir: string, name: string) {
     await writeOwnFile(dataDir, "genesis", text);
     return { genesisHash, publicKey, genesis };
   } catch (error) {
-    throw new ExitError(`The network cannot be begun in ${dataDir}: ${(error as Error).message}.`, 1);
+    throw new ExitError(`The network cannot be begun in ${dataDir}: ${(error as Error).message}.`, exitCodes.failed);
   }
 }

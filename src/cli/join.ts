@@ -7,7 +7,7 @@ import { loadOrCreateNodeKey } from "../base/node-key.js";
 import { optionsByKey } from "../config/options.js";
 import { pathOfOwnFile, writeOwnFile } from "../config/own-files.js";
 import { askSuccessfully } from "./ask-node.js";
-import { ExitError } from "./errors.js";
+import { ExitError, exitCodes } from "./errors.js";
 import { print } from "./output.js";
 
 interface Flags {
@@ -52,13 +52,16 @@ Examples:
     )
     .action(async (url: string, flags: Flags) => {
       if (flags.genesisHash !== undefined && !hex32.test(flags.genesisHash)) {
-        throw new ExitError("--genesis-hash is 0x and 64 lower-case hex digits.", 2);
+        throw new ExitError("--genesis-hash is 0x and 64 lower-case hex digits.", exitCodes.usage);
       }
       const dataDir = resolve(flags.dataDir);
       for (const file of ["genesis", "peers"] as const) {
         const path = pathOfOwnFile(dataDir, file);
         if (existsSync(path)) {
-          throw new ExitError(`There is a network in ${dataDir} already (${path}); name another --data-dir.`, 1);
+          throw new ExitError(
+            `There is a network in ${dataDir} already (${path}); name another --data-dir.`,
+            exitCodes.failed,
+          );
         }
       }
       const network = await askNetwork(url, flags.peer);
@@ -84,7 +87,10 @@ async function askNetwork(url: string, given: string | undefined): Promise<Netwo
   const { genesisHash } = JSON.parse(await askSuccessfully(url, "/chain/head")) as { readonly genesisHash: string };
   const genesis = await askSuccessfully(url, "/genesis");
   if (sha256(genesis) !== genesisHash) {
-    throw new ExitError(`The genesis that ${url} gives is not the one that it names (${genesisHash}).`, 1);
+    throw new ExitError(
+      `The genesis that ${url} gives is not the one that it names (${genesisHash}).`,
+      exitCodes.failed,
+    );
   }
   if (given !== undefined) {
     return { genesisHash, genesis, peer: given };
@@ -94,7 +100,10 @@ async function askNetwork(url: string, given: string | undefined): Promise<Netwo
   };
   const port = ports?.omni?.actual;
   if (typeof port !== "number") {
-    throw new ExitError(`${url} does not tell its internal port; name it with --peer https://HOST:PORT.`, 1);
+    throw new ExitError(
+      `${url} does not tell its internal port; name it with --peer https://HOST:PORT.`,
+      exitCodes.failed,
+    );
   }
   return { genesisHash, genesis, peer: `https://${new URL(url).hostname}:${port}` };
 }
@@ -103,7 +112,10 @@ async function askNetwork(url: string, given: string | undefined): Promise<Netwo
 async function confirm({ genesisHash, genesis }: Network, url: string, flags: Flags): Promise<void> {
   if (flags.genesisHash !== undefined) {
     if (flags.genesisHash !== genesisHash) {
-      throw new ExitError(`The network of ${url} is ${genesisHash}, and not the one that --genesis-hash names.`, 1);
+      throw new ExitError(
+        `The network of ${url} is ${genesisHash}, and not the one that --genesis-hash names.`,
+        exitCodes.failed,
+      );
     }
     return;
   }
@@ -113,7 +125,7 @@ async function confirm({ genesisHash, genesis }: Network, url: string, flags: Fl
   if (!process.stdin.isTTY || flags.json === true) {
     throw new ExitError(
       `The network of ${url} is ${genesisHash}. Say that you mean it, by --genesis-hash ${genesisHash}, or by --yes.`,
-      2,
+      exitCodes.usage,
     );
   }
   const { name = "without a name" } = JSON.parse(genesis) as { readonly name?: string };
@@ -122,7 +134,7 @@ async function confirm({ genesisHash, genesis }: Network, url: string, flags: Fl
   try {
     const answer = await asking.question(`${url} is of the network "${name}"\n  ${genesisHash}\nJoin it? [y/N] `);
     if (!/^y(es)?$/i.test(answer.trim())) {
-      throw new ExitError("Nothing was written.", 1);
+      throw new ExitError("Nothing was written.", exitCodes.failed);
     }
   } finally {
     asking.close();
@@ -136,6 +148,6 @@ async function join(dataDir: string, { genesis, peer }: Network): Promise<string
     await writeOwnFile(dataDir, "genesis", genesis);
     return publicKey;
   } catch (error) {
-    throw new ExitError(`The network cannot be joined in ${dataDir}: ${(error as Error).message}.`, 1);
+    throw new ExitError(`The network cannot be joined in ${dataDir}: ${(error as Error).message}.`, exitCodes.failed);
   }
 }

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { resolve } from "node:path";
 import { createNodeKey, nodeKeyPath } from "../base/node-key.js";
 import { optionsByKey } from "../config/options.js";
-import { ExitError } from "./errors.js";
+import { ExitError, exitCodes } from "./errors.js";
 import { print } from "./output.js";
 
 /** Adds the command. */
@@ -29,9 +29,9 @@ Examples:
         throw error.code === "EEXIST"
           ? new ExitError(
               `There is a key at ${path} already; choose another place, or remove it if nobody needs it.`,
-              1,
+              exitCodes.failed,
             )
-          : new ExitError(`The key cannot be written to ${path}: ${error.message}.`, 1);
+          : new ExitError(`The key cannot be written to ${path}: ${error.message}.`, exitCodes.failed);
       });
       print(...(flags.json === true ? [JSON.stringify({ publicKey, path })] : [publicKey, `written to ${path}`]));
     });

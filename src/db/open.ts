@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import type { Connections } from "./connections.js";
 import type { Database, ReadableDatabase } from "./database.js";
 import { findServers, nameServers, openPostgresql, whatMayBeLost } from "./postgresql.js";
@@ -14,6 +15,12 @@ const filePrefix = "sqlite:";
 /** Path of the file of SQLite that a URL names; undefined where it names servers. */
 export function fileOf(url: string): string | undefined {
   return url.startsWith(filePrefix) ? url.slice(filePrefix.length) : undefined;
+}
+
+/** Whether a URL names a file of SQLite that is not there; of a server that is not to be told without it. */
+export function isMissing(url: string): boolean {
+  const path = fileOf(url);
+  return path !== undefined && !existsSync(path);
 }
 
 /** A URL as it may be told: without a password. */
@@ -53,6 +60,16 @@ export async function openDatabase(url: string, access: Access = "write"): Promi
   } catch (error) {
     await main.close();
     throw error;
+  }
+}
+
+/** Opens a database for some work, and closes it however that ends. */
+export async function withDatabase<T>(url: string, work: (database: Database) => Promise<T>): Promise<T> {
+  const database = await openDatabase(url);
+  try {
+    return await work(database);
+  } finally {
+    await database.close();
   }
 }
 

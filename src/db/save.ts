@@ -1,9 +1,10 @@
 /** Saves a database as files of SQLite, while a node may write to it. */
-import { open, rm, stat } from "node:fs/promises";
+import { rm, stat } from "node:fs/promises";
 import { claimFile } from "../base/private-files.js";
 import { repeat } from "../base/repeat.js";
+import { syncFile } from "../base/sync-path.js";
 import { copyDatabase } from "./copy.js";
-import { fileOf, mempoolSuffix, openDatabase } from "./open.js";
+import { fileOf, mempoolSuffix, withDatabase } from "./open.js";
 import { openSqliteForReading } from "./sqlite.js";
 
 /** How far it is. */
@@ -57,21 +58,15 @@ async function saveFile(from: string, to: string, onSaved: OnSaved): Promise<voi
 
 /** A copy by rows; what it holds can be used with any server, and without one. */
 async function saveServer(url: string, path: string, onSaved: OnSaved): Promise<void> {
-  const source = await openDatabase(url);
-  try {
-    const target = await openDatabase(`sqlite:${path}`);
-    try {
-      await copyDatabase({
+  await withDatabase(url, (source) =>
+    withDatabase(`sqlite:${path}`, (target) =>
+      copyDatabase({
         ...{ source, target, sourceState: "a server" },
         onProgress: (step, done, total) => (step === "copied" ? onSaved("rows", done, total) : undefined),
         confirm: () => Promise.resolve(),
-      });
-    } finally {
-      await target.close();
-    }
-  } finally {
-    await source.close();
-  }
+      }),
+    ),
+  );
   for (const suffix of [mempoolSuffix, ""]) {
     await syncFile(`${path}${suffix}`);
   }
@@ -81,13 +76,4 @@ async function saveServer(url: string, path: string, onSaved: OnSaved): Promise<
 export async function removeTraces(path: string): Promise<void> {
   const traces = [mempoolSuffix, ""].flatMap((part) => ["-wal", "-shm"].map((suffix) => `${path}${part}${suffix}`));
   await Promise.all([...traces, `${path}-lock`].map((trace) => rm(trace, { force: true })));
-}
-
-async function syncFile(path: string): Promise<void> {
-  const file = await open(path, "r+");
-  try {
-    await file.sync();
-  } finally {
-    await file.close();
-  }
 }

@@ -1,11 +1,12 @@
 /** Makes a backup of a node, which may run meanwhile: its key, its database and the files that it is started with. */
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { open, readFile, rename, rm } from "node:fs/promises";
+import { readFile, rename, rm } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
 import { loadNodeKey, nodeKeyPath } from "../base/node-key.js";
 import { makePrivateDirectory, writeNewFile } from "../base/private-files.js";
 import { StartError } from "../base/start-error.js";
+import { syncDirectory } from "../base/sync-path.js";
 import { version } from "../base/version.js";
 import type { Config } from "../config/config.js";
 import { findFile } from "../config/own-files.js";
@@ -95,14 +96,4 @@ async function fill(draft: string, parts: BackupParts, keyPath: string): Promise
 
 async function readIfNamed(path: string | undefined): Promise<Buffer | undefined> {
   return path === undefined ? undefined : await readFile(path);
-}
-
-/** Has the names of a directory on the disk. */
-export async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, "r");
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
 }

@@ -1,5 +1,4 @@
 /** Copies the database of a node that does not run into another one, of whatever engine. */
-import { existsSync } from "node:fs";
 import { StartError } from "../base/start-error.js";
 import { createBlockStore } from "../chain/block-store.js";
 import { readStoredGenesis } from "../chain/genesis.js";
@@ -8,7 +7,7 @@ import { readLease } from "../chain/writer-lease-store.js";
 import { type CopyOutcome, copyDatabase, type CopyParts } from "../db/copy.js";
 import type { Database } from "../db/database.js";
 import { checkSchema } from "../db/migrate.js";
-import { fileOf, nameDatabase, openDatabase } from "../db/open.js";
+import { isMissing, nameDatabase, withDatabase } from "../db/open.js";
 import { refuseUnfinishedCopy } from "../db/unfinished-copy.js";
 
 export interface CopyNodeDatabaseParts extends Pick<CopyParts, "onProgress"> {
@@ -23,19 +22,18 @@ export interface CopyNodeDatabaseParts extends Pick<CopyParts, "onProgress"> {
  * @throws StartError, DatabaseError with a sentence that says why it cannot be done, or was not.
  */
 export async function copyNodeDatabase({ from, to, onProgress }: CopyNodeDatabaseParts): Promise<CopyOutcome> {
-  const file = fileOf(from);
   if (from === to) {
     throw new StartError("The source and the target are one database; name two.");
   }
-  if (file !== undefined && !existsSync(file)) {
-    throw new StartError(`There is no database at ${file}; name that of a node.`);
+  if (isMissing(from)) {
+    throw new StartError(`There is no database at ${nameDatabase(from)}; name that of a node.`);
   }
-  return await using(await openDatabase(from), async (source) => {
+  return await withDatabase(from, async (source) => {
     await refuseUnfinishedCopy(source.read);
     await checkSchema(source);
     await claim(source, from);
     const sourceState = await describeState(source);
-    return await using(await openDatabase(to), async (target) => {
+    return await withDatabase(to, async (target) => {
       if ((await target.files?.lock()) === false) {
         throw new StartError(`Another process writes to the database ${nameDatabase(to)}; stop it first.`);
       }
@@ -49,14 +47,6 @@ export async function copyNodeDatabase({ from, to, onProgress }: CopyNodeDatabas
       return await copyDatabase({ source, target, sourceState, onProgress, confirm });
     });
   });
-}
-
-async function using<T>(database: Database, work: (database: Database) => Promise<T>): Promise<T> {
-  try {
-    return await work(database);
-  } finally {
-    await database.close();
-  }
 }
 
 /** Makes sure that nobody writes to a database: a file is locked, the lease of a server is looked at. */

@@ -3,7 +3,7 @@ import { createBlockStore } from "../chain/block-store.js";
 import { readStoredGenesis } from "../chain/genesis.js";
 import { readLease, type StoredLease } from "../chain/writer-lease-store.js";
 import { checkChainSchema } from "../db/migrate.js";
-import { openForReading } from "../db/open.js";
+import { isMissing, openForReading } from "../db/open.js";
 
 /** What is found in a database. */
 export interface DatabaseReport {
@@ -17,6 +17,11 @@ export interface DatabaseReport {
   readonly genesis: { readonly hash: string; readonly authorities: readonly string[] } | undefined;
   /** Number of the newest block. */
   readonly block: number | undefined;
+}
+
+/** Whether there is no database where a node would make one. */
+export function hasNoDatabase(url: string): boolean {
+  return isMissing(url);
 }
 
 /**

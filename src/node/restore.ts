@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { loadNodeKey } from "../base/node-key.js";
 import { claimDirectory, makePrivateDirectory, privateFileMode } from "../base/private-files.js";
 import { StartError } from "../base/start-error.js";
+import { syncDirectory } from "../base/sync-path.js";
 import type { Finding, Verification } from "../base/verification.js";
 import { migrate } from "../db/migrate.js";
-import { mempoolSuffix, openDatabase } from "../db/open.js";
+import { mempoolSuffix, withDatabase } from "../db/open.js";
 import { removeTraces } from "../db/save.js";
 import { isOperators } from "../peers/peer.js";
-import { syncDirectory } from "./backup.js";
 import { backupNames, type BackupManifest, describeFile, readManifest } from "./backup-manifest.js";
 import { describeDatabase, type SavedDatabase } from "./saved-database.js";
 import { openStoredData } from "./stored-data.js";
@@ -106,12 +106,7 @@ async function check(
   if (!existsSync(path) || !existsSync(`${path}${mempoolSuffix}`)) {
     throw new StartError("The backup is damaged: it has no database. Take another backup.");
   }
-  const database = await openDatabase(url);
-  try {
-    await migrate(database);
-  } finally {
-    await database.close();
-  }
+  await withDatabase(url, migrate);
   const stored = await openStoredData(url);
   const findings = await verify(stored.verification).finally(() => stored.close());
   if (findings.length > 0) {
