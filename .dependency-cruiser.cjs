@@ -8,7 +8,8 @@
  * The client is a package of its own (client/), for browsers, too: of src/ it sees the one file that says what is signed.
  * The command line sees what of it signs, and nothing that calls nodes.
  *
- * Inside rpc/ the rooms stand in a row, too: what all protocols share, the codecs and the exchange, then http, json-rpc,
+ * Inside cli/ what finds and runs commands sees these, and they what all of them share: how a command is called, calls to
+ * nodes, the terminal. Inside rpc/ the rooms stand in a row, too: what all protocols share, the codecs and the exchange, then http, json-rpc,
  * describe, then the other protocols, then server, which puts them together.
  */
 
@@ -16,8 +17,8 @@ const features = "attestation|chain|control|health|info|metrics|peers|storage|zk
 
 /** What every room may use: itself, what belongs to nobody, what is generated, Node itself. */
 const everywhere = [
-  { from: { path: "^src/([^/]+)/" }, to: { path: "^src/$1/[^/]+$", pathNot: "^src/rpc/" } },
-  { from: { path: "^src/rpc/([^/]+)/" }, to: { path: "^src/rpc/$1/[^/]+$" } },
+  { from: { path: "^src/([^/]+)/" }, to: { path: "^src/$1/[^/]+$", pathNot: "^src/(rpc|cli)/" } },
+  { from: { path: "^src/(rpc|cli)/([^/]+)/" }, to: { path: "^src/$1/$2/[^/]+$" } },
   { from: { path: "^src/rpc/[^/]+$" }, to: { path: "^src/rpc/[^/]+$" } },
   { from: { path: "^src/" }, to: { path: "^src/base/" } },
   { from: { path: "^(client/)?src/" }, to: { path: "^gen/" } },
@@ -51,6 +52,14 @@ const client = [
     to: { path: "^node_modules/(@bufbuild/protobuf|@connectrpc/connect(-web)?|@noble/(ed25519|hashes))/" },
   },
   { from: { path: "^src/cli/" }, to: { path: "^client/src/(transaction|identity|operations)\\.ts$" } },
+];
+const commandLine = [
+  // Finds and runs commands; those that need no room of their own are there, too.
+  see("cli/[^/]+$", "cli/"),
+  see("cli/calls/", "cli/usage/"),
+  see("cli/(data|doctor|nodes|transactions)/", "cli/(calls|terminal|usage)/"),
+  // The samples of a devnet are transactions.
+  see("cli/nodes/", "cli/transactions/"),
 ];
 const protocols = [
   see("rpc/(codec|exchange|http|json-rpc|describe|mcp|grpc|connect|port|server)/", "rpc/[^/]+$"),
@@ -94,7 +103,7 @@ const packages = [
 ];
 
 module.exports = {
-  allowed: [...everywhere, ...rooms, ...client, ...protocols, ...packages],
+  allowed: [...everywhere, ...rooms, ...client, ...commandLine, ...protocols, ...packages],
   allowedSeverity: "error",
   forbidden: [
     { name: "no-cycles", severity: "error", from: {}, to: { circular: true } },

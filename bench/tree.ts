@@ -12,7 +12,7 @@ import { poseidon2 } from "poseidon-lite/poseidon2";
 import { TransactionBodySchema, TransactionSchema } from "../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService, ConsensusService } from "../gen/gatehouse/chain/v1/chain_pb.js";
 import { readTransaction, signBlock } from "../src/chain/transaction.js";
-import { startProgress } from "../src/cli/progress.js";
+import { startProgress } from "../src/cli/terminal/progress.js";
 import type { Database } from "../src/db/database.js";
 import { openDatabase } from "../src/db/open.js";
 import { migrate } from "../src/db/migrate.js";

@@ -4,9 +4,9 @@ import { checkPolicy } from "../attestation/policy.js";
 import type { Revealed } from "../attestation/presentation.js";
 import { startVerifier } from "../attestation/verifier.js";
 import { Failure } from "../rpc/errors.js";
-import { ExitError, exitCodes } from "./errors.js";
-import { paint, print, table } from "./output.js";
-import { readInput } from "./read-input.js";
+import { ExitError, exitCodes } from "./usage/errors.js";
+import { paint, print, table } from "./terminal/output.js";
+import { readInput } from "./usage/read-input.js";
 
 /** What is accepted. */
 export interface VerifyFlags {

@@ -27,12 +27,12 @@ export const commands: readonly CommandEntry[] = [
   {
     name: "start",
     description: "Run a node until Ctrl-C or SIGTERM; SIGHUP makes it read its certificate again.",
-    load: async () => (await import("./start.js")).addStart,
+    load: async () => (await import("./nodes/start.js")).addStart,
   },
   {
     name: "devnet",
     description: "Run a small network in one process, with sample data, until Ctrl-C.",
-    load: async () => (await import("./devnet.js")).addDevnet,
+    load: async () => (await import("./nodes/devnet.js")).addDevnet,
   },
   {
     name: "keygen",
@@ -57,17 +57,17 @@ export const commands: readonly CommandEntry[] = [
   {
     name: "storage",
     description: "Make, change and read storage programs.",
-    load: async () => (await import("./storage.js")).addStorage,
+    load: async () => (await import("./transactions/storage.js")).addStorage,
   },
   {
     name: "tx",
     description: "Look after transactions.",
-    load: async () => (await import("./tx.js")).addTx,
+    load: async () => (await import("./transactions/tx.js")).addTx,
   },
   {
     name: "zk",
     description: "Add commitments, spend nullifiers, fetch and verify proofs.",
-    load: async () => (await import("./zk.js")).addZk,
+    load: async () => (await import("./transactions/zk.js")).addZk,
   },
   {
     name: "attest",
@@ -77,37 +77,37 @@ export const commands: readonly CommandEntry[] = [
   {
     name: "identity",
     description: "Prove who you are.",
-    load: async () => (await import("./identity.js")).addIdentity,
+    load: async () => (await import("./transactions/identity.js")).addIdentity,
   },
   {
     name: "block",
     description: "Move blocks between nodes as files.",
-    load: async () => (await import("./block.js")).addBlock,
+    load: async () => (await import("./data/block.js")).addBlock,
   },
   {
     name: "verify-data",
     description: "Check that a node's database holds what was signed and stored.",
-    load: async () => (await import("./verify-data.js")).addVerifyData,
+    load: async () => (await import("./data/verify-data.js")).addVerifyData,
   },
   {
     name: "backup",
     description: "Save a node, which may run, as a new folder: its key, its database and its files.",
-    load: async () => (await import("./backup.js")).addBackup,
+    load: async () => (await import("./data/backup.js")).addBackup,
   },
   {
     name: "restore",
     description: "Make a data directory of a backup, once all of it is found to be what was saved.",
-    load: async () => (await import("./backup.js")).addRestore,
+    load: async () => (await import("./data/backup.js")).addRestore,
   },
   {
     name: "database",
     description: "Move a node's database.",
-    load: async () => (await import("./database.js")).addDatabase,
+    load: async () => (await import("./data/database.js")).addDatabase,
   },
   {
     name: "doctor",
     description: "Look for what is wrong with a node of this machine, and say what to do.",
-    load: async () => (await import("./doctor.js")).addDoctor,
+    load: async () => (await import("./doctor/doctor.js")).addDoctor,
   },
   {
     name: "completion",

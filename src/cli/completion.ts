@@ -1,6 +1,6 @@
 /** `gatehouse completion`: a script with which a shell completes commands and flags. */
 import { Argument, type Command } from "commander";
-import { print } from "./output.js";
+import { print } from "./terminal/output.js";
 
 const shells = ["bash", "zsh", "fish"] as const;
 

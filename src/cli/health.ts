@@ -1,9 +1,9 @@
 /** `gatehouse health`: shows how a running node is. */
 import type { Command } from "commander";
-import { askNode } from "./ask-node.js";
-import { ExitError, exitCodes } from "./errors.js";
-import { addNodeFlags, type NodeFlags } from "./flags.js";
-import { duration, paint, print, table } from "./output.js";
+import { askNode } from "./calls/ask-node.js";
+import { ExitError, exitCodes } from "./usage/errors.js";
+import { addNodeFlags, type NodeFlags } from "./usage/flags.js";
+import { duration, paint, print, table } from "./terminal/output.js";
 
 interface HealthBody {
   version: string;

@@ -1,6 +1,6 @@
 /** Pages of help that fit the terminal, the same for all commands. */
 import type { Command } from "commander";
-import { widthOf, wrap } from "./terminal.js";
+import { widthOf, wrap } from "./terminal/wrap.js";
 
 /** Lines of text are easier to read when they are no longer, however wide the terminal is. */
 const maxWidth = 80;

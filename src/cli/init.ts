@@ -6,8 +6,8 @@ import { sha256 } from "../base/hash.js";
 import { loadOrCreateNodeKey } from "../base/node-key.js";
 import { optionsByKey } from "../config/options.js";
 import { pathOfOwnFile, writeOwnFile } from "../config/own-files.js";
-import { ExitError, exitCodes } from "./errors.js";
-import { print } from "./output.js";
+import { ExitError, exitCodes } from "./usage/errors.js";
+import { print } from "./terminal/output.js";
 
 interface Flags {
   readonly dataDir: string;

@@ -6,9 +6,9 @@ import { hex32, sha256 } from "../base/hash.js";
 import { loadOrCreateNodeKey } from "../base/node-key.js";
 import { optionsByKey } from "../config/options.js";
 import { pathOfOwnFile, writeOwnFile } from "../config/own-files.js";
-import { askSuccessfully } from "./ask-node.js";
-import { ExitError, exitCodes } from "./errors.js";
-import { print } from "./output.js";
+import { askSuccessfully } from "./calls/ask-node.js";
+import { ExitError, exitCodes } from "./usage/errors.js";
+import { print } from "./terminal/output.js";
 
 interface Flags {
   readonly dataDir: string;

@@ -3,8 +3,8 @@ import type { Command } from "commander";
 import { resolve } from "node:path";
 import { createNodeKey, nodeKeyPath } from "../base/node-key.js";
 import { optionsByKey } from "../config/options.js";
-import { ExitError, exitCodes } from "./errors.js";
-import { print } from "./output.js";
+import { ExitError, exitCodes } from "./usage/errors.js";
+import { print } from "./terminal/output.js";
 
 /** Adds the command. */
 export function addKeygen(command: Command): void {

@@ -6,9 +6,9 @@ import {
   type ListBookResponse,
   PeerOrigin,
 } from "../../gen/gatehouse/control/v1/control_pb.js";
-import { withControl } from "./control.js";
-import type { ControlFlags } from "./flags.js";
-import { ago, paint, print, shorten, table } from "./output.js";
+import { withControl } from "./calls/control.js";
+import type { ControlFlags } from "./usage/flags.js";
+import { ago, paint, print, shorten, table } from "./terminal/output.js";
 
 /** Adds a peer, and shows it. */
 export async function addPeer(endpoint: string, flags: ControlFlags & { readonly identity?: string }): Promise<void> {

@@ -1,17 +1,8 @@
 /** `gatehouse peers`: whom a running node knows, and whom it should. */
 import type { Command } from "commander";
-import { askSuccessfully } from "./ask-node.js";
-import { addControlFlags, addNodeFlags, type ControlFlags, type NodeFlags } from "./flags.js";
-import { ago, paint, print, shorten, table } from "./output.js";
-
-/** A peer as /peerlist shows it. */
-export interface PeerBody {
-  connection: { string: string };
-  identity: string;
-  verification: { status: boolean; message: string | null };
-  sync: { status: boolean; block: number | null };
-  status: { online: boolean; timestamp: number | null; ready: boolean };
-}
+import { listPeers, type PeerBody } from "./calls/peer-list.js";
+import { addControlFlags, addNodeFlags, type ControlFlags, type NodeFlags } from "./usage/flags.js";
+import { ago, paint, print, shorten, table } from "./terminal/output.js";
 
 /** Adds the subcommands. */
 export function addPeers(peers: Command): void {
@@ -47,19 +38,6 @@ export function addPeers(peers: Command): void {
       const { showBook } = await import("./peer-book.js");
       await showBook(flags);
     });
-}
-
-/** A node with very many peers tells them in parts. */
-async function listPeers(node: string): Promise<PeerBody[]> {
-  const peers: PeerBody[] = [];
-  for (;;) {
-    const text = await askSuccessfully(node, `/peerlist?offset=${peers.length}`);
-    const part = JSON.parse(text) as PeerBody[];
-    if (part.length === 0) {
-      return peers;
-    }
-    peers.push(...part);
-  }
 }
 
 function describe(peers: readonly PeerBody[]): string[] {

@@ -2,7 +2,7 @@
 import { Command, type CommanderError } from "commander";
 import { version } from "../base/version.js";
 import { commands } from "./commands.js";
-import { ExitError, exitCodes } from "./errors.js";
+import { ExitError, exitCodes } from "./usage/errors.js";
 import { fitHelp } from "./help.js";
 
 /**

@@ -1,7 +1,7 @@
 /** `gatehouse report`: tells a node how a subsystem is that another process runs. */
 import { type Command, InvalidArgumentError } from "commander";
 import { reportableNames } from "../health/subsystems.js";
-import { addControlFlags } from "./flags.js";
+import { addControlFlags } from "./usage/flags.js";
 import type { ReportFlags } from "./send-report.js";
 
 /** Adds the command. */

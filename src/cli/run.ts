@@ -3,8 +3,8 @@ import { CommanderError } from "commander";
 import { InputError } from "../base/start-error.js";
 import { readEnvironment, refuseUnknownVariables } from "../config/variables.js";
 import { optionsByKey } from "../config/options.js";
-import { describeFailure, ExitError, exitCodes } from "./errors.js";
-import { commandVariables } from "./flags.js";
+import { describeFailure, ExitError, exitCodes } from "./usage/errors.js";
+import { commandVariables } from "./usage/flags.js";
 import { createProgram } from "./program.js";
 
 /**

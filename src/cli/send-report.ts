@@ -2,9 +2,9 @@
 import { createClient } from "@connectrpc/connect";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { withControl } from "./control.js";
-import type { ControlFlags } from "./flags.js";
-import { print } from "./output.js";
+import { withControl } from "./calls/control.js";
+import type { ControlFlags } from "./usage/flags.js";
+import { print } from "./terminal/output.js";
 
 /** What is reported. */
 export interface ReportFlags extends ControlFlags {

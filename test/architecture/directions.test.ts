@@ -67,6 +67,12 @@ const plants: readonly Plant[] = [
   unlisted("a feature → node", "metrics/plant.ts", "../node/effects.js", "src/node/effects.ts"),
   unlisted("base → db", "base/plant.ts", "../db/batch.js", "src/db/batch.ts"),
   unlisted(
+    "a room of the command line → another's commands",
+    "cli/doctor/plant.ts",
+    "../data/node-config.js",
+    "src/cli/data/node-config.ts",
+  ),
+  unlisted(
     "cli → what of the client calls nodes",
     "cli/plant.ts",
     "../../client/src/gatehouse.js",

@@ -128,7 +128,9 @@ function codeOf(tree: Nodes): string[] {
 test("every option and every script that a document names is there", async (t) => {
   const { scripts } = JSON.parse(await readFile("package.json", "utf8")) as { scripts: Record<string, string> };
   const commands = await Promise.all(
-    (await readdir("src/cli")).map(async (name) => await readFile(join("src/cli", name), "utf8")),
+    (await readdir("src/cli", { recursive: true }))
+      .filter((name) => name.endsWith(".ts"))
+      .map(async (name) => await readFile(join("src/cli", name), "utf8")),
   );
   const flags = new Set([
     ...[configFile, ...options].map(({ name }) => `--${name}`),

@@ -1,0 +1,64 @@
+/** Talking to a node over its control service, for the commands of its operator. */
+import { Code, ConnectError, type Interceptor, type Transport } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { readFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { resolve } from "node:path";
+import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
+import { fallbackOf } from "../../config/declare.js";
+import { optionsByKey } from "../../config/options.js";
+import { controlTokenPath } from "../../config/own-files.js";
+import { ExitError, exitCodes } from "../usage/errors.js";
+import type { ControlFlags } from "../usage/flags.js";
+
+const timeoutMs = 10_000;
+
+/**
+ * Does some work with the control service of a node.
+ *
+ * @throws ExitError with code 1 and the node's own sentence when it refuses, with code 3 when it cannot be reached.
+ */
+export async function withControl<T>(flags: ControlFlags, work: (transport: Transport) => Promise<T>): Promise<T> {
+  const address = flags.control ?? fallbackOf(optionsByKey.controlSocket, () => flags.dataDir)!;
+  const isPort = /^[^/]*:\d+$/.test(address);
+  try {
+    return await work(isPort ? await overPort(address, flags.dataDir) : overSocket(resolve(address)));
+  } catch (error) {
+    if (!(error instanceof ConnectError)) {
+      throw error;
+    }
+    if (isUnreachable(error)) {
+      throw new ExitError(
+        `No node answers at ${address}: ${error.rawMessage}. Name its --data-dir; the node must run on this machine.`,
+        exitCodes.unreachable,
+      );
+    }
+    const [info] = error.findDetails(ErrorInfoSchema);
+    throw new ExitError(`The node refuses: ${error.rawMessage}`, exitCodes.failed, info?.reason);
+  }
+}
+
+/** No answer of a node: those of its own carry details. */
+function isUnreachable({ code, cause, details }: ConnectError): boolean {
+  return details.length === 0 && (code === Code.Unavailable || (cause instanceof Error && "errno" in cause));
+}
+
+function overSocket(path: string): Transport {
+  return createGrpcTransport({
+    baseUrl: "http://localhost",
+    defaultTimeoutMs: timeoutMs,
+    nodeOptions: { createConnection: () => connect(path) },
+  });
+}
+
+async function overPort(address: string, dataDir: string): Promise<Transport> {
+  const path = controlTokenPath(dataDir);
+  const token = await readFile(path, "utf8").catch(() => {
+    throw new ExitError(`The token ${path} cannot be read; name the node's --data-dir.`, exitCodes.usage);
+  });
+  const authorize: Interceptor = (next) => (request) => {
+    request.header.set("authorization", `Bearer ${token.trim()}`);
+    return next(request);
+  };
+  return createGrpcTransport({ baseUrl: `http://${address}`, defaultTimeoutMs: timeoutMs, interceptors: [authorize] });
+}

@@ -1,0 +1,127 @@
+/** Blocks of a node as a file, and back. */
+import { type Client, ConnectError, createClient, type Transport } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { sizeDelimitedDecodeStream, sizeDelimitedEncode } from "@bufbuild/protobuf/wire";
+import { createReadStream, existsSync } from "node:fs";
+import { open } from "node:fs/promises";
+import { resolve } from "node:path";
+import { type Block, BlockSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
+import { ChainService, ConsensusService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
+import { privateFileMode } from "../../base/private-files.js";
+import { describeBlock } from "../../chain/transaction.js";
+import { withControl } from "../calls/control.js";
+import { ExitError, exitCodes } from "../usage/errors.js";
+import type { ControlFlags, NodeFlags } from "../usage/flags.js";
+import { startProgress } from "../terminal/progress.js";
+
+/** Writes what the file lacks; gives how many blocks that were, and up to which the file goes. */
+export async function exportBlocks(flags: ControlFlags, file: string): Promise<{ exported: number; number: number }> {
+  return await withControl(flags, (transport) => exportOver(transport, resolve(file)));
+}
+
+/** Applies what the node lacks; gives how many blocks that were, and at which the node is. */
+export async function importBlocks(
+  flags: NodeFlags & ControlFlags,
+  file: string,
+): Promise<{ imported: number; number: number }> {
+  return await withNode(flags.node, () => importFrom(flags, resolve(file)));
+}
+
+/** To export the blocks of years takes longer than anything else that an operator asks for. */
+const noTimeout = { timeoutMs: 0 };
+
+async function exportOver(transport: Transport, path: string): Promise<{ exported: number; number: number }> {
+  const chain = createClient(ChainService, transport);
+  const { endBytes, number: start } = existsSync(path) ? await lastBlock(path) : { endBytes: 0, number: 0 };
+  const head = Number((await chain.getHead({})).number);
+  const file = await open(path, existsSync(path) ? "r+" : "wx", privateFileMode);
+  const progress = startProgress("blocks", head, start);
+  let number = start;
+  let position = endBytes;
+  try {
+    // Half a block, of an export that was interrupted.
+    await file.truncate(endBytes);
+    for await (const { block } of chain.listBlocks({ fromNumber: BigInt(start + 1) }, noTimeout)) {
+      const bytes = sizeDelimitedEncode(BlockSchema, block!);
+      await file.write(bytes, 0, bytes.length, position);
+      position += bytes.length;
+      number++;
+      progress.update(number);
+    }
+    await file.sync();
+  } finally {
+    progress.end();
+    await file.close();
+  }
+  return { exported: number - start, number };
+}
+
+/** The last whole block of a file, and where it ends. */
+async function lastBlock(path: string): Promise<{ endBytes: number; number: number }> {
+  let endBytes = 0;
+  let number = 0;
+  try {
+    for await (const block of readBlocks(path)) {
+      endBytes += sizeDelimitedEncode(BlockSchema, block).length;
+      number = numberOf(block);
+    }
+  } catch (error) {
+    if (endBytes === 0 || error instanceof ExitError) {
+      throw new ExitError(`The file ${path} is no file of blocks; name another one.`, exitCodes.usage);
+    }
+  }
+  return { endBytes, number };
+}
+
+async function importFrom(
+  flags: NodeFlags & ControlFlags,
+  path: string,
+): Promise<{ imported: number; number: number }> {
+  const chain: Client<typeof ChainService> = createClient(ChainService, createGrpcTransport({ baseUrl: flags.node }));
+  const start = Number((await chain.getHead({})).number);
+  const last = existsSync(path) ? (await lastBlock(path)).number : 0;
+  if (last === 0) {
+    throw new ExitError(`The file ${path} holds no blocks.`, exitCodes.usage);
+  }
+  const progress = startProgress("blocks", last, Math.min(start, last));
+  let imported = 0;
+  try {
+    await withControl(flags, async (transport) => {
+      const consensus = createClient(ConsensusService, transport);
+      for await (const block of readBlocks(path)) {
+        const number = numberOf(block);
+        if (number > start) {
+          await consensus.applyBlock({ block });
+          imported++;
+          progress.update(number);
+        }
+      }
+    });
+  } finally {
+    progress.end();
+  }
+  return { imported, number: start + imported };
+}
+
+function numberOf(block: Block): number {
+  return Number(describeBlock(block).header.number);
+}
+
+function readBlocks(path: string): AsyncIterable<Block> {
+  return sizeDelimitedDecodeStream(BlockSchema, createReadStream(path));
+}
+
+/** Tells in one sentence what a node says or that it does not answer. */
+async function withNode<T>(node: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof ConnectError) {
+      throw new ExitError(
+        `The node at ${node} refuses, or does not answer: ${error.rawMessage}`,
+        exitCodes.unreachable,
+      );
+    }
+    throw error;
+  }
+}

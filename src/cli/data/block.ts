@@ -1,0 +1,41 @@
+/** `gatehouse block`: the blocks of a node as a file, and back. */
+import type { Command } from "commander";
+import { addControlFlags, addNodeFlags, type ControlFlags, type NodeFlags } from "../usage/flags.js";
+import { print } from "../terminal/output.js";
+
+/** Adds the subcommands. */
+export function addBlock(block: Command): void {
+  addControlFlags(
+    block
+      .command("export <FILE>")
+      .description("Write the blocks of a node of this machine to a file; a file that has some already is continued.")
+      .addHelpText(
+        "after",
+        "\nThe file holds encoded blocks, each after its length as a varint. They are whole: private programs are in them.",
+      ),
+  )
+    .option("--json", "Print JSON.")
+    .action(async (file: string, flags: ControlFlags) => {
+      const { exportBlocks } = await import("./block-file.js");
+      const { exported, number } = await exportBlocks(flags, file);
+      print(
+        flags.json === true
+          ? JSON.stringify({ exported, number })
+          : `${exported} blocks written; ${file} goes to block ${number}.`,
+      );
+    });
+
+  addControlFlags(
+    addNodeFlags(block.command("import <FILE>")).description(
+      "Apply the blocks of a file to a node of this machine, from where it is.",
+    ),
+  ).action(async (file: string, flags: NodeFlags & ControlFlags) => {
+    const { importBlocks } = await import("./block-file.js");
+    const { imported, number } = await importBlocks(flags, file);
+    print(
+      flags.json === true
+        ? JSON.stringify({ imported, number })
+        : `${imported} blocks applied; the node is at block ${number}.`,
+    );
+  });
+}

@@ -1,0 +1,66 @@
+/** What `gatehouse backup` does. */
+import { rmSync } from "node:fs";
+import { type BackupParts, makeBackup } from "../../node/backup.js";
+import type { BackupManifest } from "../../node/backup-manifest.js";
+import type { NodeFiles } from "../usage/node-flags.js";
+import { describeWarnings, print } from "../terminal/output.js";
+import { type Progress, startProgress } from "../terminal/progress.js";
+import { readNodeConfig } from "./node-config.js";
+
+/** Makes a backup, and tells of it. */
+export async function runBackup(
+  flags: NodeFiles,
+  given: Pick<BackupParts, "folder" | "withKey">,
+  json: boolean,
+): Promise<void> {
+  const parts = { ...readNodeConfig(flags), ...given };
+  let bar: Progress | undefined;
+  let draft: string | undefined;
+  const interrupt = (): void => {
+    if (draft !== undefined) {
+      rmSync(draft, { recursive: true, force: true });
+    }
+    process.exit(130);
+  };
+  process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
+  try {
+    const manifest = await makeBackup({
+      ...parts,
+      onSaved(unit, done, total) {
+        bar ??= startProgress(unit, total);
+        bar.update(done, total);
+      },
+      onDraft: (path) => (draft = path),
+    });
+    bar?.end();
+    const warnings = warningsOf(manifest);
+    print(
+      ...(json
+        ? [JSON.stringify({ folder: parts.folder, ...manifest, warnings })]
+        : describe(manifest, parts.folder, warnings)),
+    );
+  } finally {
+    process.off("SIGINT", interrupt).off("SIGTERM", interrupt);
+  }
+}
+
+/** What would be in the way of the node's being itself again. */
+export function warningsOf({ node, key }: BackupManifest): string[] {
+  if (key === null) {
+    return [`The key is not in the backup; a restored node needs that of ${node ?? "the node"} from elsewhere.`];
+  }
+  return node === null || node === key
+    ? []
+    : [`The key is that of ${key}, and the database belongs to ${node}: with this key, the node does not start.`];
+}
+
+function describe({ node, network, head, files }: BackupManifest, folder: string, warnings: string[]): string[] {
+  const mib = files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) / 1024 / 1024;
+  return [
+    `node     ${node ?? "nobody yet"}`,
+    `network  ${network}`,
+    `block    ${head.number}`,
+    `saved    ${folder}: ${files.length} files, ${mib.toFixed(1)} MiB`,
+    ...describeWarnings(warnings),
+  ];
+}

@@ -1,0 +1,40 @@
+/** What `gatehouse database copy` does. */
+import { z } from "zod";
+import { databaseUrl } from "../../config/value-types.js";
+import { copyNodeDatabase } from "../../node/copy-database.js";
+import { ExitError, exitCodes } from "../usage/errors.js";
+import { print } from "../terminal/output.js";
+import { type Progress, startProgress } from "../terminal/progress.js";
+
+/** Copies, and tells of it. */
+export async function runDatabaseCopy(from: string, to: string, json: boolean): Promise<void> {
+  let bar: { readonly step: string; readonly progress: Progress } | undefined;
+  const { tables, resumed } = await copyNodeDatabase({
+    from: readUrl("FROM", from),
+    to: readUrl("TO", to),
+    onProgress(step, done, total) {
+      if (bar?.step !== step) {
+        bar?.progress.end();
+        bar = { step, progress: startProgress(`rows ${step}`, total, step === "copied" ? done : 0) };
+      }
+      bar.progress.update(done, total);
+    },
+  });
+  bar?.progress.end();
+  const rows = Object.values(tables).reduce((sum, count) => sum + count, 0);
+  print(
+    json
+      ? JSON.stringify({ ok: true, resumed, rows, tables })
+      : `${rows} rows of ${Object.keys(tables).length} tables copied and compared: the copy is equal.`,
+  );
+}
+
+/** A path is a file of SQLite. */
+function readUrl(name: string, given: string): string {
+  const url = /^[a-z]+:/.test(given) ? given : `sqlite:${given}`;
+  const { success } = databaseUrl.schema(z).safeParse(url);
+  if (!success) {
+    throw new ExitError(`${name} must be ${databaseUrl.allowed}, not "${given}".`, exitCodes.usage);
+  }
+  return databaseUrl.resolve?.(url, process.cwd()) ?? url;
+}

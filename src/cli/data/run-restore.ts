@@ -1,0 +1,106 @@
+/** What `gatehouse restore` does. */
+import { join } from "node:path";
+import { type Restored, type RestoreParts, restoreBackup } from "../../node/restore.js";
+import { askNode } from "../calls/ask-node.js";
+import { describeWarnings, print } from "../terminal/output.js";
+import { startProgress } from "../terminal/progress.js";
+import { warningsOf } from "./run-backup.js";
+import { collect } from "./stored-data.js";
+
+/** Most peers that are asked. */
+const maxAsked = 8;
+
+/** Restores a backup, and tells of it. */
+export async function runRestore(given: Pick<RestoreParts, "folder" | "dataDir">, json: boolean): Promise<void> {
+  const bar = process.stderr.isTTY ? startProgress("files", 0) : undefined;
+  const restored = await restoreBackup({
+    ...given,
+    onCopied: (done, total) => bar?.update(done, total),
+    async verify(verification) {
+      bar?.end();
+      return (await collect(verification, json)).findings;
+    },
+  });
+  const { manifest, isAuthority } = restored;
+  const asked = await Promise.all(restored.peers.slice(0, maxAsked).map((peer) => askPeer(peer, manifest.node)));
+  const warnings = [
+    ...warningsOf(manifest),
+    ...warningsOfPeers(
+      restored,
+      asked.flatMap((answer) => answer ?? []),
+    ),
+  ];
+  const { dataDir } = given;
+  if (json) {
+    const { node, key, network, head, files, config } = manifest;
+    print(JSON.stringify({ dataDir, node, key, network, head, isAuthority, config, files: files.length, warnings }));
+    return;
+  }
+  print(...describe(restored, dataDir, warnings));
+}
+
+interface PeerAnswer {
+  readonly url: string;
+  readonly head: number;
+  /** A node with this key is in touch with it. */
+  readonly knowsTwin: boolean;
+}
+
+/** Undefined where it does not answer. */
+async function askPeer(url: string, node: string | null): Promise<PeerAnswer | undefined> {
+  try {
+    const [head, peers] = await Promise.all(["/chain/head", "/peerlist"].map((path) => askNode(url, path)));
+    const { number } = JSON.parse(head!.text) as { number: number };
+    const list = JSON.parse(peers!.text) as { identity: string; status: { online: boolean } }[];
+    return { url, head: number, knowsTwin: list.some(({ identity, status }) => identity === node && status.online) };
+  } catch {
+    return undefined;
+  }
+}
+
+function warningsOfPeers({ manifest, isAuthority }: Restored, answers: readonly PeerAnswer[]): string[] {
+  const { number } = manifest.head;
+  const newest = Math.max(number, ...answers.map(({ head }) => head));
+  const twin = answers.find(({ knowsTwin }) => knowsTwin);
+  const warnings: string[] = [];
+  if (twin !== undefined) {
+    warnings.push(
+      `A node with this key runs: ${twin.url} is in touch with it. Stop it before you start this one; two with one key fail.`,
+    );
+  }
+  if (newest > number) {
+    const what = `The backup ends with block ${number}, and peers are at ${newest}.`;
+    warnings.push(
+      isAuthority
+        ? `${what} Start the node while they can be reached: it takes their blocks before it makes one. Do not use --recover.`
+        : `${what} The node takes the others from them.`,
+    );
+  } else if (isAuthority && answers.length === 0) {
+    warnings.push(
+      "The node makes blocks, and no peer has said how far the chain is. It makes none before one has; --recover says " +
+        `that nobody has a block after ${number}.`,
+    );
+  }
+  return warnings;
+}
+
+function describe({ manifest, isAuthority }: Restored, dataDir: string, warnings: readonly string[]): string[] {
+  const { node, network, head, madeMs, engine, config } = manifest;
+  return [
+    `node      ${node ?? "nobody yet"}${isAuthority ? ", which makes blocks" : ""}`,
+    `network   ${network}`,
+    `block     ${head.number}`,
+    `saved     ${new Date(madeMs).toISOString()}`,
+    `restored  ${dataDir}: everything fits`,
+    ...describeWarnings(warnings),
+    "",
+    ...(engine === "postgresql"
+      ? [
+          "It used PostgreSQL; to use it again:",
+          `  gatehouse database copy sqlite:${join(dataDir, "gatehouse.sqlite")} postgres://…`,
+        ]
+      : []),
+    ...(config === null ? [] : [`Its options are in ${join(dataDir, config)}; see that they fit this machine.`]),
+    `Start it:  gatehouse start --data-dir ${dataDir}`,
+  ];
+}

@@ -1,0 +1,93 @@
+/** What `gatehouse verify-data` does. */
+import { sentenceOf } from "../../base/damage.js";
+import { isDatabaseDamage } from "../../base/database-trouble.js";
+import { messageOf } from "../../base/message-of.js";
+import { type Finding, type Verification, type VerifiedKind, verifiedKinds } from "../../base/verification.js";
+import { openStoredData } from "../../node/stored-data.js";
+import { ExitError, exitCodes } from "../usage/errors.js";
+import type { NodeFiles } from "../usage/node-flags.js";
+import { paint, print } from "../terminal/output.js";
+import { type Progress, startProgress } from "../terminal/progress.js";
+import { readNodeConfig } from "./node-config.js";
+
+/** Which database. */
+export interface VerifyFlags extends NodeFiles {
+  readonly json?: boolean;
+}
+
+/** What was found, and how many of each kind were looked at. */
+interface Outcome {
+  readonly counts: Readonly<Partial<Record<VerifiedKind, number>>>;
+  readonly findings: readonly Finding[];
+}
+
+/** Looks at a database, and prints what does not fit. */
+export async function verifyData(flags: VerifyFlags): Promise<void> {
+  const outcome = await verify(readNodeConfig(flags).config.databaseUrl, flags.json === true);
+  print(...(flags.json === true ? [JSON.stringify(toJson(outcome))] : describe(outcome)));
+  if (outcome.findings.length > 0) {
+    throw new ExitError("", exitCodes.failed);
+  }
+}
+
+async function verify(url: string, isQuiet: boolean): Promise<Outcome> {
+  const stored = await openStoredData(url).catch((error: unknown) => {
+    if (isDatabaseDamage(error)) {
+      return { what: "the database", sentence: sentenceOf(error, "it cannot be opened") };
+    }
+    throw new ExitError(messageOf(error), exitCodes.usage);
+  });
+  if ("sentence" in stored) {
+    return { counts: {}, findings: [stored] };
+  }
+  try {
+    return await collect(stored.verification, isQuiet);
+  } finally {
+    await stored.close();
+  }
+}
+
+/** Goes to the end, with a bar where somebody looks. */
+export async function collect(verification: Verification, isQuiet: boolean): Promise<Outcome> {
+  const counts: Partial<Record<VerifiedKind, number>> = {};
+  const findings: Finding[] = [];
+  let bar: { readonly kind: VerifiedKind; readonly progress: Progress } | undefined;
+  for await (const { kind, done, total, findings: found } of verification) {
+    counts[kind] = done;
+    findings.push(...found);
+    if (!isQuiet && process.stderr.isTTY && total > 0) {
+      if (bar?.kind !== kind) {
+        bar?.progress.end();
+        bar = { kind, progress: startProgress(kind, total) };
+      }
+      bar.progress.update(done, total);
+    }
+  }
+  bar?.progress.end();
+  return { counts, findings };
+}
+
+const nouns: Readonly<Record<VerifiedKind, string>> = {
+  blocks: "blocks",
+  roots: "roots of the commitment tree",
+  nodes: "nodes of the tree",
+  nullifiers: "nullifiers",
+  programs: "storage programs",
+};
+
+function describe({ counts, findings }: Outcome): string[] {
+  const looked = verifiedKinds.map((kind) => `${counts[kind] ?? 0} ${nouns[kind]}`).join(", ");
+  const lines = findings.map(({ sentence }) => paint("red", sentence));
+  return [
+    ...lines,
+    `Looked at ${looked}: ${findings.length === 0 ? "everything fits." : `${findings.length} do not fit.`}`,
+  ];
+}
+
+function toJson({ counts, findings }: Outcome) {
+  return {
+    ok: findings.length === 0,
+    ...Object.fromEntries(verifiedKinds.map((kind) => [kind, counts[kind] ?? 0])),
+    findings,
+  };
+}

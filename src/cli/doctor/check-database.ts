@@ -1,0 +1,144 @@
+/** Checks of a node's database, from outside: it is read, and nothing is changed. */
+import { sentenceOf } from "../../base/damage.js";
+import { isDatabaseDamage } from "../../base/database-trouble.js";
+import { messageOf } from "../../base/message-of.js";
+import type { NodeKey } from "../../base/node-key.js";
+import { type Genesis, parseGenesis } from "../../chain/genesis.js";
+import type { Config } from "../../config/config.js";
+import { readGenesisFile } from "../../config/genesis-file.js";
+import { findFile } from "../../config/own-files.js";
+import { type DatabaseReport, hasNoDatabase, inspectDatabase } from "../../node/database-report.js";
+import { duration } from "../terminal/output.js";
+import { type Check, fail, ok, skip, warn } from "./check.js";
+
+/** What is known of the network. */
+export interface KnownGenesis {
+  readonly hash: string;
+  readonly isAuthority: boolean;
+}
+
+/** What was found, and the genesis that the node has, if any. */
+export interface DatabaseFindings {
+  readonly checks: readonly Check[];
+  readonly genesis: KnownGenesis | undefined;
+}
+
+const restore = "Restore the backup, or move the database away and let the node follow the chain anew from its peers.";
+
+/** Looks at the database, whose it is, and the network that it is of. */
+export async function checkDatabase(config: Config, key: NodeKey | undefined): Promise<DatabaseFindings> {
+  const report = await inspectDatabase(config.databaseUrl).catch((problem: unknown) => ({ problem }));
+  const given = await readGiven(config).catch((error: unknown) => error as Error);
+  if ("problem" in report) {
+    return {
+      checks: [describeUnusable(report.problem, isNew(config, given)), describeGenesis(undefined, given, key)],
+      genesis: given instanceof Error ? undefined : known(given, key),
+    };
+  }
+  const { genesis: stored } = report;
+  return {
+    checks: [
+      describePages(report),
+      describeOwner(report, key),
+      describeLease(report),
+      describeGenesis(stored, given, key),
+    ],
+    genesis: known(stored, key),
+  };
+}
+
+/** Whether a node was prepared and has not been started yet. */
+function isNew({ databaseUrl }: Config, given: NamedGenesis | Error): boolean {
+  return hasNoDatabase(databaseUrl) && given !== undefined && !(given instanceof Error);
+}
+
+function describeUnusable(error: unknown, isNew: boolean): Check {
+  if (isNew) {
+    return skip("database", "There is none yet: the node makes it at its first start.");
+  }
+  if (isDatabaseDamage(error)) {
+    return fail("database", sentenceOf(error, "it cannot be opened"), restore);
+  }
+  const remedy = "Name the node's --data-dir or --database; a node makes its own at its first start.";
+  return fail("database", messageOf(error), remedy);
+}
+
+function describePages({ damage, mayBeLost, block }: DatabaseReport): Check {
+  const [first, ...others] = damage;
+  if (first !== undefined) {
+    const more = others.length === 0 ? "" : `, and ${others.length} more`;
+    return fail(
+      "database",
+      `The database is damaged: ${first}${more}.`,
+      `${restore} What fits tells gatehouse verify-data.`,
+    );
+  }
+  if (mayBeLost.length > 0) {
+    return warn("database", mayBeLost.join(" "), "Change it in the server's configuration.");
+  }
+  return ok("database", `It can be read, to block ${block ?? "none"}; what is acknowledged is on the disk.`);
+}
+
+function describeOwner({ lease }: DatabaseReport, key: NodeKey | undefined): Check {
+  const { identity } = lease;
+  if (identity === undefined) {
+    return ok("owner", "The database belongs to no key yet: the first node that writes to it takes it.");
+  }
+  if (key === undefined) {
+    return skip("owner", `The database belongs to ${identity}, whose key is not here.`);
+  }
+  return key.publicKey === identity
+    ? ok("owner", "The database belongs to this key.")
+    : fail(
+        "owner",
+        `The database belongs to ${identity}, and this key is ${key.publicKey}: the node will not start.`,
+        "Restore the key from the backup, or start once with --recover to take the database over.",
+      );
+}
+
+function describeLease({ lease: { holder, leftMs } }: DatabaseReport): Check {
+  if (holder === undefined || leftMs <= 0) {
+    return ok("lease", "No node writes to the database at this moment.");
+  }
+  const { pid, host, sinceMs } = holder;
+  const forS = Math.max(0, Date.now() - sinceMs) / 1000;
+  return ok("lease", `The process ${pid} on ${host} writes to the database, for ${duration(forS)}.`);
+}
+
+type NamedGenesis = Pick<Genesis, "hash" | "authorities"> | undefined;
+
+async function readGiven({ dataDir, genesisFile }: Config): Promise<NamedGenesis> {
+  const file = await readGenesisFile(findFile(dataDir, genesisFile, "genesis"));
+  return file && parseGenesis(file.path, file.text);
+}
+
+function known(genesis: NamedGenesis, key: NodeKey | undefined): KnownGenesis | undefined {
+  return (
+    genesis && { hash: genesis.hash, isAuthority: key !== undefined && genesis.authorities.includes(key.publicKey) }
+  );
+}
+
+function describeGenesis(stored: NamedGenesis, given: NamedGenesis | Error, key: NodeKey | undefined): Check {
+  if (given instanceof Error) {
+    return fail("genesis", given.message, "Name the file of the network with --genesis.");
+  }
+  const genesis = known(stored ?? given, key);
+  if (genesis === undefined) {
+    return fail(
+      "genesis",
+      "There is none: the node belongs to no network.",
+      "Run: gatehouse init, or gatehouse join URL.",
+    );
+  }
+  if (given !== undefined && given.hash !== genesis.hash) {
+    return fail(
+      "genesis",
+      `The genesis file is that of ${given.hash}, and the database is of the network ${genesis.hash}.`,
+      "Name the file of that network again, or another --data-dir.",
+    );
+  }
+  return ok(
+    "genesis",
+    `The network is ${genesis.hash}; this node ${genesis.isAuthority ? "makes its blocks" : "follows it"}.`,
+  );
+}

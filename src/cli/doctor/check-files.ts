@@ -1,0 +1,79 @@
+/** Checks of what a node has on its disk beside its database: directory, room, key, certificate. */
+import { constants } from "node:fs";
+import { access, stat, statfs } from "node:fs/promises";
+import { loadNodeKey, type NodeKey, nodeKeyPath } from "../../base/node-key.js";
+import type { Config } from "../../config/config.js";
+import { readTlsFiles, tlsPaths } from "../../config/tls-files.js";
+import { describeExpiry } from "../../node/tls.js";
+import { attempt, type Check, fail, ok, skip, warn } from "./check.js";
+
+const mib = 1024 * 1024;
+/** Less is soon used up; a write-ahead log alone may take much of the lower one. */
+const room = { warnBytes: 1024 * mib, failBytes: 100 * mib };
+
+/** Looks at them. The key is missing where it cannot be used. */
+export async function checkFiles(config: Config): Promise<{ key: NodeKey | undefined; checks: Check[] }> {
+  const { dataDir } = config;
+  const directory = await attempt("directory", `Run as the node's user, or name another --data-dir.`, () =>
+    checkDirectory(dataDir),
+  );
+  const disk = await attempt("disk", "Name the node's --data-dir.", () => checkRoom(dataDir));
+  const key = await loadNodeKey(nodeKeyPath(dataDir)).catch((error: unknown) => error as Error);
+  const certificate = await attempt("certificate", "Put the files right; the node reads them by itself.", () =>
+    checkCertificate(config),
+  );
+  const isKey = !(key instanceof Error);
+  return {
+    key: isKey ? key : undefined,
+    checks: [
+      directory,
+      disk,
+      isKey
+        ? ok("key", `The node is ${key.publicKey}.`)
+        : fail("key", key.message, "Restore it from the backup; a new node makes its own: gatehouse init, or join."),
+      certificate,
+    ],
+  };
+}
+
+async function checkDirectory(path: string): Promise<Check> {
+  const found = await stat(path).catch(() => undefined);
+  if (found?.isDirectory() !== true) {
+    return fail(
+      "directory",
+      `There is no directory ${path}.`,
+      "Name the node's --data-dir, or make one: gatehouse init, or gatehouse join URL.",
+    );
+  }
+  await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
+  return (found.mode & 0o077) === 0
+    ? ok("directory", `${path} is this user's to write, and closed to others.`)
+    : warn("directory", `${path} is open to others than the node.`, `Run: chmod 700 ${path}`);
+}
+
+async function checkRoom(path: string): Promise<Check> {
+  const { bavail, bsize } = await statfs(path);
+  const bytes = bavail * bsize;
+  const found = `${Math.floor(bytes / mib)} MiB are free for ${path}.`;
+  const remedy = "Make room: a node whose disk is full takes no writes until there is.";
+  if (bytes < room.failBytes) {
+    return fail("disk", found, remedy);
+  }
+  return bytes < room.warnBytes ? warn("disk", found, remedy) : ok("disk", found);
+}
+
+async function checkCertificate(config: Config): Promise<Check> {
+  const paths = tlsPaths(config);
+  if (paths === undefined) {
+    return skip("certificate", "No --tls-cert is given: the public port speaks no TLS.");
+  }
+  const { certificate } = await readTlsFiles(paths);
+  const problem = describeExpiry(certificate, Date.now());
+  const remedy = "Renew it and replace the files; the node reads them by itself.";
+  if (problem === undefined) {
+    return ok("certificate", `It is valid until ${new Date(certificate.validTo).toISOString()}.`);
+  }
+  return Date.now() > Date.parse(certificate.validTo)
+    ? fail("certificate", problem, remedy)
+    : warn("certificate", problem, remedy);
+}

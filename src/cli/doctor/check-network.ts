@@ -1,0 +1,230 @@
+/** Checks of a node that runs: how it is, whether it is reached, and whether its peers and it agree. */
+import { connect } from "node:tls";
+import { identityOfCertificate } from "../../base/certificate.js";
+import type { NodeKey } from "../../base/node-key.js";
+import type { Config } from "../../config/config.js";
+import { askNode } from "../calls/ask-node.js";
+import { ExitError } from "../usage/errors.js";
+import type { PeerBody } from "../calls/peer-list.js";
+import { type Check, fail, ok, skip, warn } from "./check.js";
+import type { KnownGenesis } from "./check-database.js";
+import { askOwn, type LocalNode } from "./local-node.js";
+
+/** What is known by then. */
+export interface NetworkParts {
+  readonly config: Config;
+  readonly key: NodeKey | undefined;
+  readonly node: LocalNode;
+  readonly genesis: KnownGenesis | undefined;
+}
+
+/** Peers that are asked what they see. */
+const maxAsked = 5;
+const connectWithinMs = 5_000;
+/** Beyond the one something is wrong with a clock; beyond the other signatures and blocks are refused. */
+const clockBounds = { warnMs: 5_000, failMs: 60_000 };
+
+/** Looks at them. Where no node runs, there is nothing more to tell. */
+export async function checkNetwork(parts: NetworkParts): Promise<Check[]> {
+  const { node } = parts;
+  const running = describeRunning(parts);
+  if (node.health === undefined || !node.isThis) {
+    const why = "No node runs that could be asked.";
+    return [
+      running,
+      ...["public address", "internal address", "peers", "clock", "network"].map((name) => skip(name, why)),
+    ];
+  }
+  const peers = JSON.parse((await askOwn(node.url, "/peerlist")).text) as PeerBody[];
+  const [reached, internal, views] = await Promise.all([
+    checkPublicAddress(parts),
+    checkInternalAddress(parts, node.health.ports.omni?.actual),
+    Promise.all(peers.slice(0, maxAsked).map((peer) => askPeer(peer, node.publicKey!))),
+  ]);
+  return [
+    running,
+    reached,
+    internal,
+    describePeers(parts, peers, views),
+    describeClocks(views),
+    describeNetworks(parts, views),
+  ];
+}
+
+function describeRunning({ node, key }: NetworkParts): Check {
+  const { url, problem, health, publicKey } = node;
+  if (health === undefined) {
+    return warn(
+      "node",
+      `${problem ?? `No node answers at ${url}`}.`,
+      "Start it, or name where it answers with --node.",
+    );
+  }
+  if (!node.isThis) {
+    return fail(
+      "node",
+      `Another node answers at ${url}: ${publicKey}, and not ${key?.publicKey ?? "this one"}.`,
+      "Name where this one answers with --node, or its --data-dir.",
+    );
+  }
+  const causes = Object.entries(health.subsystems).flatMap(([name, { status, lastError }]) =>
+    status === "failed" ? [`${name}: ${lastError?.message ?? "it has failed"}`] : [],
+  );
+  const found = `It answers at ${url} and is ${health.status}${causes.length === 0 ? "" : ` (${causes.join("; ")})`}.`;
+  switch (health.status) {
+    case "ok":
+      return ok("node", found);
+    case "failing":
+      return fail("node", found, "See gatehouse health, and its log at /diagnostics.");
+    default:
+      return warn("node", found, "See gatehouse health: it says what each of its parts waits for.");
+  }
+}
+
+async function checkPublicAddress({ config, node }: NetworkParts): Promise<Check> {
+  const name = "public address";
+  if (config.publicUrl === undefined) {
+    return config.allowPrivatePeers
+      ? skip(name, "No --public-url is given: the node is known by an address of this machine.")
+      : warn(
+          name,
+          "No --public-url is given: others know the node by an address of this machine.",
+          "Give it its --public-url.",
+        );
+  }
+  const remedy = `Let ${config.publicUrl} lead to ${node.url}: name, firewall, proxy.`;
+  try {
+    const { text } = await askNode(config.publicUrl, "/publickey");
+    return JSON.parse(text) === node.publicKey
+      ? ok(name, `${config.publicUrl} leads to this node, from this machine.`)
+      : fail(name, `${config.publicUrl} leads to another node: ${text.slice(0, 80)}.`, remedy);
+  } catch (error) {
+    return fail(name, (error as Error).message, remedy);
+  }
+}
+
+async function checkInternalAddress({ config, node }: NetworkParts, port: number | undefined): Promise<Check> {
+  const name = "internal address";
+  if (port === undefined) {
+    return fail(name, "The node has no internal port: no other node reaches it.", "See omni in gatehouse health.");
+  }
+  const host = new URL(config.publicUrl ?? node.url).hostname;
+  const url = config.omniUrl ?? `${config.omniTls ? "https" : "http"}://${host}:${port}`;
+  if (!config.omniTls) {
+    return skip(name, `${url} is spoken to without TLS: what is in front of it says who answers.`);
+  }
+  const remedy = `Let ${url} lead to port ${port} of this machine, with nothing between that ends TLS.`;
+  try {
+    const identity = await identityAt(new URL(url));
+    return identity === node.publicKey
+      ? ok(name, `${url} leads to this node, from this machine.`)
+      : fail(name, `Who answers at ${url} is ${identity ?? "no node"}.`, remedy);
+  } catch (error) {
+    return fail(name, `Nobody answers at ${url}: ${(error as Error).message}.`, remedy);
+  }
+}
+
+/** The key that the other end of a TLS connection has proved; undefined where its certificate is no node's. */
+function identityAt({ hostname, port }: URL): Promise<string | undefined> {
+  return new Promise((resolve, reject) => {
+    const host = hostname.replace(/^\[|\]$/g, "");
+    const socket = connect({ host, port: Number(port), rejectUnauthorized: false, ALPNProtocols: ["h2"] }, () => {
+      resolve(identityOfCertificate(socket.getPeerCertificate().raw));
+      socket.destroy();
+    });
+    socket.setTimeout(connectWithinMs, () => socket.destroy(new Error(`no answer within ${connectWithinMs / 1000} s`)));
+    socket.on("error", reject);
+  });
+}
+
+/** What a peer says. */
+interface PeerView {
+  readonly url: string;
+  /** Why it does not answer. */
+  readonly problem?: string;
+  /** How far its clock is before ours. */
+  readonly aheadMs?: number;
+  readonly genesisHash?: string;
+  /** Whether it has reached this node lately; undefined where it does not know it. */
+  readonly reachesUs?: boolean | undefined;
+}
+
+async function askPeer({ connection: { string: url } }: PeerBody, publicKey: string): Promise<PeerView> {
+  try {
+    const head = await askNode(url, "/chain/head");
+    // It was written between the question and the answer, in whole seconds.
+    const aheadMs = head.dateMs + 500 - Date.now();
+    const { genesisHash } = JSON.parse(head.text) as { readonly genesisHash: string };
+    const list = JSON.parse((await askNode(url, "/peerlist")).text) as PeerBody[];
+    return { url, aheadMs, genesisHash, reachesUs: list.find(({ identity }) => identity === publicKey)?.status.online };
+  } catch (error) {
+    return { url, problem: error instanceof ExitError ? error.message : String(error) };
+  }
+}
+
+function describePeers({ genesis }: NetworkParts, peers: readonly PeerBody[], views: readonly PeerView[]): Check {
+  const name = "peers";
+  if (peers.length === 0) {
+    return genesis?.isAuthority === true
+      ? warn(name, "The node knows no peers: nobody has its blocks but itself.", "Let others join: gatehouse join URL.")
+      : fail(name, "The node knows no peers, and makes no blocks.", "Add one: gatehouse peers add URL");
+  }
+  const online = peers.filter(({ status }) => status.online);
+  const unverified = peers.filter(({ verification }) => !verification.status);
+  const blind = views.filter(({ reachesUs }) => reachesUs === false);
+  const found = `${online.length} of ${peers.length} are online, ${peers.length - unverified.length} verified.`;
+  if (online.length === 0) {
+    return fail(name, found, "See gatehouse peers book: it says what is wrong with each.");
+  }
+  if (blind.length > 0) {
+    return warn(
+      name,
+      `${found} ${blind.map(({ url }) => url).join(", ")} cannot reach this node.`,
+      "Let the internal address be reached from there: --omni-url, firewall, NAT.",
+    );
+  }
+  if (unverified.length > 0) {
+    return warn(name, found, "See gatehouse peers: it says why one is not verified.");
+  }
+  const reaching = views.filter(({ reachesUs }) => reachesUs === true).length;
+  return ok(name, `${found} ${reaching} of ${views.length} asked reach this node.`);
+}
+
+function describeClocks(views: readonly PeerView[]): Check {
+  const name = "clock";
+  const told = views.flatMap(({ aheadMs }) => (aheadMs === undefined || Number.isNaN(aheadMs) ? [] : [aheadMs]));
+  if (told.length === 0) {
+    return skip(name, "No peer answers that could tell the time.");
+  }
+  // The median: one peer that is wrong says nothing of this machine.
+  const aheadMs = told.sort((a, b) => a - b)[Math.floor(told.length / 2)]!;
+  const offS = Math.round(Math.abs(aheadMs) / 1000);
+  const found = `This machine's clock is ${offS} s ${aheadMs > 0 ? "behind" : "ahead of"} that of its peers (${told.length} asked).`;
+  const remedy = "Let the system keep the time: timedatectl set-ntp true";
+  if (Math.abs(aheadMs) > clockBounds.failMs) {
+    return fail(name, found, remedy);
+  }
+  return Math.abs(aheadMs) > clockBounds.warnMs
+    ? warn(name, found, remedy)
+    : ok(name, `It agrees with ${countOf(told.length)}.`);
+}
+
+function countOf(peers: number): string {
+  return peers === 1 ? "1 peer" : `${peers} peers`;
+}
+
+function describeNetworks({ genesis }: NetworkParts, views: readonly PeerView[]): Check {
+  const name = "network";
+  const answered = views.filter(({ genesisHash }) => genesisHash !== undefined);
+  const others = answered.filter(({ genesisHash }) => genesisHash !== genesis?.hash);
+  if (answered.length === 0) {
+    return skip(name, "No peer answers that could name its genesis.");
+  }
+  return others.length === 0
+    ? ok(name, `${countOf(answered.length)} of the same genesis answered.`)
+    : fail(
+        name,
+        `${others.map(({ url, genesisHash }) => `${url} is of the network ${genesisHash}`).join("; ")}.`,
+        "Name peers of this network, or join that one with another --data-dir.",
+      );
+}

@@ -1,0 +1,102 @@
+/** Checks of a node's ports: which are free, or whose they are. */
+import { readdir, readFile, readlink } from "node:fs/promises";
+import { createServer } from "node:net";
+import type { Config } from "../../config/config.js";
+import { type Check, fail, ok, skip, warn } from "./check.js";
+import type { LocalNode } from "./local-node.js";
+
+interface WantedPort {
+  readonly name: string;
+  readonly flag: string;
+  readonly port: number;
+  readonly host: string;
+}
+
+/** Looks at each that the configuration names. */
+export async function checkPorts(config: Config, node: LocalNode): Promise<Check[]> {
+  return await Promise.all(wantedPorts(config).map((wanted) => checkPort(wanted, config.portDrift, node)));
+}
+
+function wantedPorts({ host, ...config }: Config): WantedPort[] {
+  return [
+    { name: "rpc", flag: "--rpc-port", port: config.rpcPort, host },
+    { name: "omni", flag: "--omni-port", port: config.omniPort, host },
+    ...(config.metricsEnabled ? [{ name: "metrics", flag: "--metrics-port", port: config.metricsPort, host }] : []),
+    ...(config.mcpEnabled ? [{ name: "mcp", flag: "--mcp-port", port: config.mcpPort, host }] : []),
+    ...(config.controlPort === undefined
+      ? []
+      : [{ name: "control", flag: "--control-port", port: config.controlPort, host: "127.0.0.1" }]),
+  ];
+}
+
+async function checkPort(wanted: WantedPort, drift: string, node: LocalNode): Promise<Check> {
+  const { flag, port, host } = wanted;
+  const name = `port ${wanted.name}`;
+  const actual = node.isThis ? node.health?.ports[wanted.name]?.actual : undefined;
+  if (actual !== undefined) {
+    return actual === port || port === 0
+      ? ok(name, `The node listens on ${actual}.`)
+      : warn(
+          name,
+          `The node listens on ${actual}, since ${port} was taken at its start.`,
+          `See who has ${port} (${await describeHolder(port)}), or choose another ${flag}.`,
+        );
+  }
+  if (port === 0) {
+    return skip(name, "The node takes any free port.");
+  }
+  const code = await tryPort(port, host);
+  if (code === undefined) {
+    return ok(name, `${port} is free.`);
+  }
+  if (code !== "EADDRINUSE") {
+    return fail(name, `${port} on ${host} cannot be bound (${code}).`, `Choose another ${flag} or --host.`);
+  }
+  const found = `${port} is taken by ${await describeHolder(port)}.`;
+  return drift === "deny"
+    ? fail(name, found, `Stop that, or choose another ${flag}: the node will not start.`)
+    : warn(name, found, `Stop that, or choose another ${flag}: the node will take the next free port.`);
+}
+
+/** Why a port cannot be bound; undefined where it can. */
+function tryPort(port: number, host: string): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", ({ code }: NodeJS.ErrnoException) => resolve(code ?? "error"));
+    server.listen(port, host, () => server.close(() => resolve(undefined)));
+  });
+}
+
+const listening = "0A";
+
+/** Who listens on a port, as far as Linux tells this user. */
+async function describeHolder(port: number): Promise<string> {
+  const inodes = (await Promise.all(["/proc/net/tcp", "/proc/net/tcp6"].map((file) => readInodes(file, port)))).flat();
+  for (const pid of inodes.length === 0 ? [] : await list("/proc")) {
+    if (/^\d+$/.test(pid) && (await holdsAny(pid, inodes))) {
+      const [program = "", ...args] = (await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")).split("\0");
+      return `the process ${pid} (${[program, ...args].join(" ").trim().slice(0, 80)})`;
+    }
+  }
+  return "another process";
+}
+
+async function readInodes(file: string, port: number): Promise<string[]> {
+  const text = await readFile(file, "utf8").catch(() => "");
+  const wanted = port.toString(16).toUpperCase().padStart(4, "0");
+  return text.split("\n").flatMap((line) => {
+    const [, local = "", , state, , , , , , inode = ""] = line.trim().split(/\s+/);
+    return local.endsWith(`:${wanted}`) && state === listening ? [inode] : [];
+  });
+}
+
+async function holdsAny(pid: string, inodes: readonly string[]): Promise<boolean> {
+  const links = await Promise.all(
+    (await list(`/proc/${pid}/fd`)).map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => "")),
+  );
+  return links.some((link) => inodes.some((inode) => link === `socket:[${inode}]`));
+}
+
+async function list(path: string): Promise<string[]> {
+  return await readdir(path).catch(() => []);
+}

@@ -1,0 +1,242 @@
+/** What `gatehouse devnet` runs. */
+import { existsSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join, relative, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { loadConfig } from "../../config/config.js";
+import { createProcessErrors, watchProcess } from "../../health/process-errors.js";
+import { loadOrCreateNodeKey } from "../../base/node-key.js";
+import { makePrivateDirectory, privateFileMode } from "../../base/private-files.js";
+import { type RunningNode, startNode, type StartOptions } from "../../node/node.js";
+import type { Repetition } from "../../base/repeat.js";
+import { askNode } from "../calls/ask-node.js";
+import type { PeerBody } from "../calls/peer-list.js";
+import { paint, print, table } from "../terminal/output.js";
+import { keepDrawing } from "./live.js";
+import { type SampleSection, seedSamples } from "./samples.js";
+import { runUntilSignal } from "./signals.js";
+
+/** What network. */
+export interface DevnetFlags {
+  readonly nodes: number;
+  readonly rpcPort: number;
+  readonly dataDir?: string;
+  readonly logLevel: string;
+  readonly json?: boolean;
+}
+
+/** How often the table of a terminal is drawn anew. */
+const drawEveryMs = 1_000;
+/** How long the nodes may take to find each other, or to have what one of them has. */
+const settleWithinMs = 30_000;
+
+/** Runs a network until a signal. */
+export async function runNetwork(flags: DevnetFlags): Promise<void> {
+  await runUntilSignal((signal) => startNetwork(flags, signal));
+}
+
+/** Starts the network and gives what stops it. */
+async function startNetwork(flags: DevnetFlags, signal: AbortSignal): Promise<() => Promise<void>> {
+  const directory =
+    flags.dataDir === undefined ? await mkdtemp(join(tmpdir(), "gatehouse-devnet-")) : resolve(flags.dataDir);
+  const nodes: RunningNode[] = [];
+  let live: Repetition | undefined;
+  const close = async (): Promise<void> => {
+    await live?.stop();
+    await Promise.all(nodes.map((node) => node.stop()));
+    if (flags.dataDir === undefined) {
+      await rm(directory, { recursive: true, force: true });
+    }
+  };
+  try {
+    const processErrors = createProcessErrors();
+    const ports = await freePorts(2 * flags.nodes, flags.rpcPort);
+    const plan: Plan = { directory, rpcPorts: ports.slice(0, flags.nodes), omniPorts: ports.slice(flags.nodes) };
+    const isNew = await writeGenesis(directory);
+    for (const [i, port] of plan.rpcPorts.entries()) {
+      const node = await startOne({ ...flags, isNew }, plan, i, { processErrors, signal });
+      nodes.push(node);
+      if (i === 0) {
+        watchProcess(processErrors, node.log);
+      }
+      if (flags.json === true) {
+        print(JSON.stringify({ event: "ready", rpc: node.rpcUrl, ports: node.ports }));
+      } else {
+        print(`${i === 0 ? "\n" : ""}  node ${i + 1} is up on port ${port}`);
+      }
+    }
+    await untilSettled(nodes, signal);
+    const authority = await loadOrCreateNodeKey(dataDirOf(directory, 0));
+    const samples = await seedSamples(nodes[0]!.rpcUrl, directory, authority, ownCommand());
+    await untilSettled(nodes, signal);
+    if (flags.json === true) {
+      print(JSON.stringify({ event: "network-ready" }));
+    } else {
+      print(...overview(nodes[0]!.rpcUrl, samples));
+      live = await keepDrawing(() => networkTable(nodes), drawEveryMs);
+    }
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return close;
+}
+
+/** Where the nodes are to be. */
+interface Plan {
+  readonly directory: string;
+  readonly rpcPorts: readonly number[];
+  readonly omniPorts: readonly number[];
+}
+
+/** All know the first node, and find each other by it; the first one knows the second. */
+async function startOne(
+  flags: DevnetFlags & { readonly isNew: boolean },
+  { directory, rpcPorts, omniPorts }: Plan,
+  index: number,
+  options: StartOptions,
+): Promise<RunningNode> {
+  const dataDir = dataDirOf(directory, index);
+  const peersFile = join(dataDir, "peers.json");
+  const seed = omniPorts[index === 0 ? 1 : 0];
+  await makePrivateDirectory(dataDir);
+  const peers = seed === undefined ? [] : [{ url: `https://127.0.0.1:${seed}` }];
+  await writeFile(peersFile, JSON.stringify(peers), { mode: privateFileMode });
+  const config = loadConfig({
+    flags: {
+      "data-dir": dataDir,
+      host: "127.0.0.1",
+      "rpc-port": String(rpcPorts[index]),
+      "omni-port": String(omniPorts[index]),
+      "allow-private-peers": true,
+      "port-drift": "deny",
+      genesis: genesisPath(directory),
+      peers: peersFile,
+      "loop-interval": "1",
+      recover: flags.isNew,
+      "log-level": flags.logLevel,
+      ...(flags.json === true && { json: true }),
+    },
+    env: {},
+    cwd: directory,
+  });
+  return await startNode(config, options);
+}
+
+/** What was typed to run this, as it works in the same directory. */
+function ownCommand(): string {
+  const script = process.argv[1]!;
+  const path = relative("", script);
+  return `node '${path.startsWith("..") ? script : path}'`;
+}
+
+function dataDirOf(directory: string, index: number): string {
+  return join(directory, `node-${index + 1}`);
+}
+
+function genesisPath(directory: string): string {
+  return join(directory, "genesis.json");
+}
+
+/** The first node makes the blocks. A network that was kept keeps its genesis. Gives whether it is new. */
+async function writeGenesis(directory: string): Promise<boolean> {
+  const { publicKey } = await loadOrCreateNodeKey(dataDirOf(directory, 0));
+  const genesis = { name: "devnet", timestamp: Date.now(), authorities: [publicKey] };
+  const isNew = !existsSync(genesisPath(directory));
+  if (isNew) {
+    await writeFile(genesisPath(directory), `${JSON.stringify(genesis, null, 2)}\n`, { mode: privateFileMode });
+  }
+  return isNew;
+}
+
+/** Waits until all nodes are ready and know it of each other, at one block; a lone node has nobody to wait for. */
+async function untilSettled(nodes: readonly RunningNode[], signal: AbortSignal): Promise<void> {
+  const giveUpAtMs = Date.now() + settleWithinMs;
+  while (Date.now() < giveUpAtMs && !signal.aborted) {
+    const states = await Promise.all(nodes.map(({ rpcUrl }) => askState(rpcUrl)));
+    const isSettled = states.every(
+      ({ isReady, block, peers }) =>
+        isReady &&
+        block === states[0]!.block &&
+        peers.length === nodes.length - 1 &&
+        peers.every(({ sync, status }) => status.ready && sync.block === block),
+    );
+    if (isSettled) {
+      return;
+    }
+    await sleep(100);
+  }
+}
+
+async function askState(url: string): Promise<{ isReady: boolean; block: number; peers: PeerBody[] }> {
+  const paths = ["/readyz?exclude=dormant", "/chain/head", "/peerlist"];
+  const [ready, head, peers] = await Promise.all(paths.map((path) => askNode(url, path)));
+  return {
+    isReady: ready!.status === 200,
+    block: (JSON.parse(head!.text) as { number: number }).number,
+    peers: JSON.parse(peers!.text) as PeerBody[],
+  };
+}
+
+function overview(url: string, samples: readonly SampleSection[]): string[] {
+  const routes = ["/health", "/info", "/peerlist", "/readyz?verbose", "/chain/head"];
+  return [
+    "",
+    "  Look:",
+    `    ${url}/status   the node at a glance`,
+    `    ${url}/docs     its interface`,
+    "",
+    "  Try:",
+    ...routes.map((route) => `    curl '${url}${route}'`),
+    "",
+    ...samples.flatMap(({ title, lines }) => [`  ${title}`, ...lines.map((line) => `    ${line}`), ""]),
+    `  ${paint("dim", "Ctrl-C stops the network.")}`,
+    "",
+  ];
+}
+
+/** How the nodes are at this moment. */
+async function networkTable(nodes: readonly RunningNode[]): Promise<string[]> {
+  const rows = await Promise.all(
+    nodes.map(async ({ rpcUrl, publicKey }, i) => {
+      const [health, head, peers] = (await Promise.all(
+        ["/health", "/chain/head", "/peerlist"].map(
+          async (path) => JSON.parse((await askNode(rpcUrl, path)).text) as unknown,
+        ),
+      )) as [{ status: string; accepting: boolean }, { number: number }, { status: { ready: boolean } }[]];
+      return [
+        `  ${i + 1}`,
+        rpcUrl,
+        paint(health.status === "ok" ? "green" : "yellow", health.status),
+        health.accepting ? "yes" : paint("yellow", "no"),
+        String(head.number),
+        `${peers.filter(({ status }) => status.ready).length} of ${nodes.length - 1}`,
+        `${publicKey.slice(0, 10)}…${publicKey.slice(-4)}`,
+      ];
+    }),
+  );
+  return [...table([["  NODE", "HTTP AND GRPC", "STATUS", "ACCEPTING", "BLOCK", "PEERS", "PUBLIC KEY"], ...rows]), ""];
+}
+
+async function freePorts(count: number, first: number): Promise<number[]> {
+  const ports: number[] = [];
+  for (let port = first; ports.length < count; port++) {
+    if (port > 65_535) {
+      throw new Error(`There are not ${count} free ports from ${first} on; choose another --rpc-port.`);
+    }
+    if (await isFree(port)) {
+      ports.push(port);
+    }
+  }
+  return ports;
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+  });
+}

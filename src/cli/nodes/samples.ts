@@ -1,0 +1,113 @@
+/**
+ * What a new devnet holds, all of it made by real transactions: a public, a shared and a private storage program, three
+ * commitments and a spent nullifier.
+ */
+import { join } from "node:path";
+import {
+  addCommitment,
+  createProgram,
+  jsonText,
+  type NewProgram,
+  spendNullifier,
+} from "../../../client/src/operations.js";
+import { loadOrCreateNodeKey, type NodeKey, nodeKeyPath } from "../../base/node-key.js";
+import { programAddress } from "../../storage/write.js";
+import { toHex } from "../../zk/poseidon.js";
+import { askSuccessfully } from "../calls/ask-node.js";
+import { submitChange } from "../transactions/submit.js";
+import { followTransaction } from "../transactions/transaction-state.js";
+
+const guestbook = '{"title": "Guestbook", "entries": ["Ann was here", "so was Bob"], "visits": 2, "open": true}';
+const team = '{"topic": "Roadmap", "votes": {"ann": 3, "bob": 2}}';
+const diary = '{"pin": 1234, "today": "Nobody reads this but me."}';
+
+const programNames = ["guestbook", "team", "diary"] as const;
+const commitments = [101n, 102n, 103n].map(toHex);
+const nullifier = toHex(7n);
+
+/** Lines for a shell under a heading. */
+export interface SampleSection {
+  readonly title: string;
+  readonly lines: readonly string[];
+}
+
+/**
+ * Makes the samples, unless a network that was kept has them already.
+ *
+ * @param authority key of the genesis's authority, which alone may spend a nullifier without a proof.
+ * @param cli what runs this command line in a shell.
+ * @returns curl lines, one for each route.
+ */
+export async function seedSamples(
+  node: string,
+  directory: string,
+  authority: NodeKey,
+  cli: string,
+): Promise<SampleSection[]> {
+  const [aliceDir, bobDir] = [join(directory, "alice"), join(directory, "bob")];
+  const alice = await loadOrCreateNodeKey(aliceDir);
+  const bob = await loadOrCreateNodeKey(bobDir);
+  const first = await seedPrograms(node, alice, bob);
+  await seedZk(node, alice, authority, first);
+  const [open, shared, secret] = programNames.map(
+    (name, i) => `${node}/storage-program/${programAddress(alice.publicKey, name, BigInt(i + 1), "")}`,
+  ) as [string, string, string];
+  // A signature holds for five minutes: each run of such a line makes its own.
+  const signedBy = (keyDir: string, url: string): string =>
+    `${cli} identity headers --node '${node}' --key '${nodeKeyPath(keyDir)}' | xargs curl '${url}'`;
+  const programs = [
+    `curl '${open}'`,
+    `curl '${open}/all'`,
+    `curl '${open}/fields'`,
+    `curl '${open}/field/title'`,
+    `curl '${open}/field/entries/item/1'`,
+    `curl '${open}/has/title'`,
+    `curl '${open}/type/entries'`,
+    `curl '${node}/storage-program/owner/${alice.publicKey}'`,
+    `curl '${node}/storage-program/search?q=guest'`,
+  ];
+  const signed = [signedBy(bobDir, `${shared}/all`), signedBy(aliceDir, `${secret}/all`)];
+  const zk = [
+    `curl '${node}/zk/merkle-root'`,
+    `curl '${node}/zk/merkle/proof/${commitments[1]}'`,
+    `curl '${node}/zk/nullifier/${nullifier}'`,
+  ];
+  return [
+    { title: "Storage programs, made by transactions of Alice:", lines: programs },
+    { title: "One that Bob may read, and one that only Alice may:", lines: signed },
+    { title: "Commitments of hers, and a spent nullifier:", lines: zk },
+  ];
+}
+
+/** Makes the programs; gives the next nonce of Alice. */
+async function seedPrograms(node: string, alice: NodeKey, bob: NodeKey): Promise<number> {
+  const editors = { members: [bob.publicKey], permissions: ["read", "write"] } as const;
+  const programs: readonly NewProgram[] = [
+    { name: programNames[0], data: jsonText(guestbook), access: "public" },
+    { name: programNames[1], data: jsonText(team), access: { mode: "restricted", groups: { editors } } },
+    { name: programNames[2], data: jsonText(diary), access: "owner" },
+  ];
+  // The nonces of the samples, so that their addresses are known when they are there already.
+  const known = await askSuccessfully(node, `/storage-program/owner/${alice.publicKey}`);
+  if (!known.includes("guestbook")) {
+    const hashes: string[] = [];
+    for (const [i, program] of programs.entries()) {
+      hashes.push(await submitChange(node, alice, createProgram(program), i + 1));
+    }
+    await Promise.all(hashes.map((hash) => followTransaction(node, hash)));
+  }
+  return programs.length + 1;
+}
+
+async function seedZk(node: string, alice: NodeKey, authority: NodeKey, firstNonce: number): Promise<void> {
+  const { leafCount } = JSON.parse(await askSuccessfully(node, "/zk/merkle-root")) as { leafCount: number };
+  if (leafCount > 0) {
+    return;
+  }
+  const hashes: string[] = [];
+  for (const [i, commitment] of commitments.entries()) {
+    hashes.push(await submitChange(node, alice, addCommitment(commitment), firstNonce + i));
+  }
+  hashes.push(await submitChange(node, authority, spendNullifier({ nullifierHash: nullifier }), 1));
+  await Promise.all(hashes.map((hash) => followTransaction(node, hash)));
+}

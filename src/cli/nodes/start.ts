@@ -1,0 +1,121 @@
+/** `gatehouse start`: runs a node until it is told to stop. */
+import type { Command } from "commander";
+import type { Config } from "../../config/config.js";
+import type { RunningNode } from "../../node/node.js";
+import type { RunOptions } from "../../node/run-node.js";
+import { type Repetition, repeat } from "../../base/repeat.js";
+import { addNodeOptions, configOf } from "../usage/node-options.js";
+import { describeWarnings, paint, print } from "../terminal/output.js";
+import { type Progress, startProgress } from "../terminal/progress.js";
+import { widthOf } from "../terminal/wrap.js";
+import { runUntilSignal } from "./signals.js";
+
+/** How often the bar is drawn anew. */
+const drawEveryMs = 500;
+
+/** Adds the command. */
+export function addStart(command: Command): void {
+  command
+    .addHelpText(
+      "after",
+      `
+Every option is also an environment variable (shown above) and a key of the file that --config names.
+A flag wins over the environment, the environment over the file, the file over the default.
+
+Examples:
+  gatehouse start --genesis genesis.json --peers peers.json
+  gatehouse start --config examples/config.yaml --log-level debug
+  GATEHOUSE_RPC_PORT=8080 gatehouse start --genesis genesis.json --json`,
+    )
+    .action(async () => {
+      await run(await configOf(command));
+    });
+  addNodeOptions(command);
+}
+
+async function run(config: Config): Promise<void> {
+  // What has not been read yet needs not be read again.
+  let reload = (): void => undefined;
+  await runUntilSignal(
+    (signal, onEnd) => start(config, { signal, onEnd, onReload: (given) => (reload = given) }),
+    () => reload(),
+  );
+}
+
+async function start(
+  config: Config,
+  { onEnd, ...options }: Omit<RunOptions, "processErrors" | "onReady">,
+): Promise<() => Promise<void>> {
+  const [{ runNode }, { createProcessErrors, watchProcess }] = await Promise.all([
+    import("../../node/run-node.js"),
+    import("../../health/process-errors.js"),
+  ]);
+  const processErrors = createProcessErrors();
+  let isFirst = true;
+  let drawing: Repetition | undefined;
+  return await runNode(config, {
+    ...options,
+    processErrors,
+    onReady(node) {
+      if (isFirst) {
+        watchProcess(processErrors, node.log);
+      }
+      isFirst = false;
+      void drawing?.stop();
+      if (config.json) {
+        print(JSON.stringify({ event: "ready", role: node.role, rpc: node.rpcUrl, ports: node.ports }));
+      } else {
+        print(...panel(node));
+        drawing = showCatchingUp(node);
+      }
+    },
+    onEnd(error) {
+      void drawing?.stop();
+      onEnd(error);
+    },
+  });
+}
+
+/** Draws a bar while the node catches up with its peers, where somebody looks; the log says it anyway. */
+function showCatchingUp(node: RunningNode): Repetition {
+  let bar: Progress | undefined;
+  const look = (): Promise<void> => {
+    const state = process.stderr.isTTY ? node.syncProgress() : undefined;
+    if (state === undefined || state.targetBlock - state.block < 1n) {
+      bar?.end();
+      bar = undefined;
+    } else {
+      bar ??= startProgress("blocks", Number(state.targetBlock), Number(state.block));
+      bar.update(Number(state.block), Number(state.targetBlock));
+    }
+    return Promise.resolve();
+  };
+  return repeat(look, drawEveryMs, () => undefined);
+}
+
+function stateOf({ role, dormant }: RunningNode): string {
+  if (role !== "writer") {
+    return `  ${role}`;
+  }
+  return dormant ? "  dormant: no peers" : "";
+}
+
+function panel(node: RunningNode): string[] {
+  return [
+    "",
+    `  ${paint("bold", `Gatehouse ${node.version}`)} "${node.versionName}"${paint("yellow", stateOf(node))}`,
+    `  ${node.rpcUrl}   HTTP and gRPC`,
+    `  ${node.publicKey}`,
+    ...describeWarnings(node.warnings, widthOf(process.stdout) - 2).map((line) => `  ${line}`),
+    "",
+    `  ${node.rpcUrl}/status   to look at it`,
+    "",
+    "  Try:",
+    `    curl ${node.rpcUrl}/health`,
+    `    curl ${node.rpcUrl}/info`,
+    `    curl '${node.rpcUrl}/readyz?verbose'`,
+    "",
+    `  ${paint("dim", "Ctrl-C stops it.")}`,
+    "",
+  ];
+}

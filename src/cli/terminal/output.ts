@@ -1,0 +1,104 @@
+/** What the commands print: tables that fit the terminal, colour where somebody looks. */
+import { styleText } from "node:util";
+import { lengthOf, widthOf, wrap } from "./wrap.js";
+
+const gap = "  ";
+/** The last column of a table may be broken into lines of at least this many characters. */
+const minLastColumn = 24;
+/** What stands below its row is indented. */
+const below = "    ";
+
+/** Writes lines to stdout. */
+export function print(...lines: string[]): void {
+  process.stdout.write(`${lines.join("\n")}\n`);
+}
+
+/** Colours text where stdout is a terminal that wants colour (NO_COLOR, FORCE_COLOR). */
+export function paint(format: Parameters<typeof styleText>[0], text: string): string {
+  return process.stdout.isTTY && process.stdout.hasColors() ? styleText(format, text) : text;
+}
+
+/**
+ * Rows with their columns aligned; the first row is the heading. Where they do not fit the terminal, the last column is
+ * broken into lines, or, where it has no heading, stands below its row. Where that does not do, each row is a block of its
+ * own, with a line for each of its cells. Nothing is left out.
+ */
+export function table(rows: readonly (readonly string[])[], width = widthOf(process.stdout)): string[] {
+  const heading = rows[0] ?? [];
+  const widths = rows.reduce<number[]>(
+    (widest, row) => row.map((cell, i) => Math.max(widest[i] ?? 0, lengthOf(cell))),
+    [],
+  );
+  const lastStart = widths.slice(0, -1).reduce((sum, column) => sum + column + gap.length, 0);
+  if (lastStart + Math.min(widths.at(-1) ?? 0, minLastColumn) <= width) {
+    return rows.flatMap((row, i) => paintHeading(alignRow(row, widths, lastStart, width), i));
+  }
+  if (heading.at(-1) === "" && lastStart <= width) {
+    return rows.flatMap((row, i) => [
+      ...paintHeading(alignRow([...row.slice(0, -1), ""], widths, lastStart, Infinity), i),
+      ...(row.at(-1) === "" ? [] : wrap(row.at(-1)!, width - below.length).map((line) => below + line)),
+    ]);
+  }
+  return rows.slice(1).flatMap((row, i) => [...(i === 0 ? [] : [""]), ...block(heading, row, width)]);
+}
+
+function alignRow(row: readonly string[], widths: readonly number[], lastStart: number, width: number): string[] {
+  const [first = "", ...more] = wrap(row.at(-1) ?? "", width - lastStart);
+  const cells = row.slice(0, -1).map((cell, i) => cell + " ".repeat(widths[i]! - lengthOf(cell)));
+  return [[...cells, first].join(gap).trimEnd(), ...more.map((line) => " ".repeat(lastStart) + line)];
+}
+
+function paintHeading(lines: readonly string[], rowNumber: number): string[] {
+  return lines.map((line) => (rowNumber === 0 ? paint("dim", line) : line));
+}
+
+/** A row by itself: its cells below each other, each after its heading. Empty ones are left out. */
+function block(heading: readonly string[], row: readonly string[], width: number): string[] {
+  const labels = heading.map((label) => label.trim());
+  const start = Math.max(...labels.map((label) => label.length)) + gap.length;
+  return row.flatMap((cell, i) => {
+    const lines = cell === "" ? [] : wrap(cell.trim(), width - start);
+    return lines.map((line, n) => paint("dim", (n === 0 ? labels[i]! : "").padEnd(start)) + line);
+  });
+}
+
+/** Sentences that are to be noticed, each with a mark before it, broken to fit. */
+export function describeWarnings(sentences: readonly string[], width = widthOf(process.stdout)): string[] {
+  const mark = paint("yellow", "!");
+  return sentences.flatMap((sentence) =>
+    wrap(sentence, width - gap.length, false).map((line, i) => (i === 0 ? `${mark} ${line}` : `${gap}${line}`)),
+  );
+}
+
+/** `3 d 4 h`, `5 min 6 s`, `0.7 s`. */
+export function duration(seconds: number): string {
+  if (seconds < 10) {
+    return `${Math.round(seconds * 10) / 10} s`;
+  }
+  const units: [string, number][] = [
+    ["d", 86_400],
+    ["h", 3_600],
+    ["min", 60],
+    ["s", 1],
+  ];
+  let rest = Math.round(seconds);
+  const parts: string[] = [];
+  for (const [unit, size] of units) {
+    const count = Math.floor(rest / size);
+    rest -= count * size;
+    if (count > 0) {
+      parts.push(`${count} ${unit}`);
+    }
+  }
+  return parts.slice(0, 2).join(" ");
+}
+
+/** How long ago something was, for people. */
+export function ago(timeMs: number | undefined): string {
+  return timeMs === undefined ? "never" : `${duration(Math.max(0, Date.now() - timeMs) / 1000)} ago`;
+}
+
+/** A key or hash as tables have it; `--json` has it whole. */
+export function shorten(hash: string): string {
+  return hash === "" ? "unknown" : `${hash.slice(0, 10)}…${hash.slice(-4)}`;
+}

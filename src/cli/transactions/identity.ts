@@ -1,0 +1,32 @@
+/** `gatehouse identity`: the headers that prove an identity, for curl. */
+import type { Command } from "commander";
+import { addKeyFlag, addNetworkFlag, addNodeFlags, type NetworkFlags } from "../usage/flags.js";
+import { print } from "../terminal/output.js";
+import { loadKey, provedIdentity } from "./caller.js";
+
+/** Adds the commands. */
+export function addIdentity(identity: Command): void {
+  const headers = identity
+    .command("headers")
+    .description("Print the headers that prove an identity on one network, for curl; they hold for five minutes.");
+  addNodeFlags(addNetworkFlag(addKeyFlag(headers, "The key of the identity.")))
+    .addHelpText(
+      "after",
+      `
+The node is asked which network it belongs to. One that you do not trust may name another one, to use your headers
+there: give --network then.
+
+Example:
+  gatehouse identity headers --key alice.key | xargs curl http://127.0.0.1:53550/storage-program/stor-…`,
+    )
+    .action(async ({ key, json, ...flags }: NetworkFlags & { key?: string; json?: boolean }) => {
+      const proof = await provedIdentity(await loadKey(key), flags);
+      print(
+        json === true
+          ? JSON.stringify(proof)
+          : Object.entries(proof)
+              .map(([name, value]) => `-H '${name}: ${value}'`)
+              .join(" "),
+      );
+    });
+}

@@ -1,0 +1,137 @@
+/** `gatehouse storage`: makes, changes and reads storage programs. */
+import { type Command, InvalidArgumentError } from "commander";
+import { addChangeFlags, addKeyFlag, addNetworkFlag, addNodeFlags, type ChangeFlags } from "../usage/flags.js";
+import type { AccessFlags, CreateFlags, DataFlags, IndexFlags } from "./storage-changes.js";
+import type { PageFlags, ReadFlags } from "./storage-reads.js";
+
+/** Adds the subcommands. */
+export function addStorage(storage: Command): void {
+  storage.addHelpText(
+    "after",
+    `
+Changes are signed with --key and reach the data with the next block; the command waits for it.
+
+Examples:
+  gatehouse keygen --out alice.key
+  gatehouse storage create notes --key alice.key --access public --data '{"title": "Hello", "tags": []}'
+  gatehouse storage set stor-… title '"Hi"' --key alice.key
+  gatehouse storage append stor-… tags '"first"' --key alice.key
+  gatehouse storage get stor-… title`,
+  );
+  addCreate(storage);
+  addChanges(storage);
+  addReads(storage);
+}
+
+function addCreate(storage: Command): void {
+  changing(storage, "create <NAME>", "Make a program, owned by the key; prints its address.", withData, withAccess)
+    .option("--metadata <JSON>", "A JSON object to keep with it.")
+    .option("--salt <TEXT>", "Part of its address.", "")
+    .action(async (name: string, flags: CreateFlags) => {
+      const { createProgram } = await loadChanges();
+      await createProgram(name, flags);
+    });
+}
+
+function addChanges(storage: Command): void {
+  changing(storage, "write <ADDRESS>", "Replace what a program holds.", withData).action(
+    async (address: string, flags: ChangeFlags & DataFlags) => {
+      const { writeProgram } = await loadChanges();
+      await writeProgram(address, flags);
+    },
+  );
+
+  changing(storage, "set <ADDRESS> <FIELD> <VALUE>", "Give a field a value (JSON).")
+    .option("--index <NUMBER>", "Replace this item of the field's array instead.", wholeNumber)
+    .action(async (address: string, field: string, value: string, flags: ChangeFlags & IndexFlags) => {
+      const { setField } = await loadChanges();
+      await setField(address, field, value, flags);
+    });
+
+  changing(storage, "append <ADDRESS> <FIELD> <VALUE>", "Add an item (JSON) to the end of a field's array.").action(
+    async (address: string, field: string, value: string, flags: ChangeFlags) => {
+      const { appendItem } = await loadChanges();
+      await appendItem(address, field, value, flags);
+    },
+  );
+
+  changing(storage, "delete <ADDRESS> [FIELD]", "Delete a program, or a field, or an item of a field's array.")
+    .option("--index <NUMBER>", "Delete this item of the field's array.", wholeNumber)
+    .action(async (address: string, field: string | undefined, flags: ChangeFlags & IndexFlags) => {
+      const { deletePart } = await loadChanges();
+      await deletePart(address, field, flags);
+    });
+
+  changing(storage, "access <ADDRESS>", "Replace the rule of who may read and write.", withAccess).action(
+    async (address: string, flags: ChangeFlags & AccessFlags) => {
+      const { updateAccess } = await loadChanges();
+      await updateAccess(address, flags);
+    },
+  );
+}
+
+/** What encodes and signs. */
+const loadChanges = async () => await import("./storage-changes.js");
+
+function addReads(storage: Command): void {
+  reading(storage, "get <ADDRESS> [FIELD]", "Print a program's data, or one field of it.").action(
+    async (address: string, field: string | undefined, flags: ReadFlags) => {
+      const { getProgram } = await loadReads();
+      await getProgram(address, field, flags);
+    },
+  );
+
+  paged(reading(storage, "list <OWNER>", "List the programs of an owner, newest first.")).action(
+    async (owner: string, flags: PageFlags) => {
+      const { listPrograms } = await loadReads();
+      await listPrograms(owner, flags);
+    },
+  );
+
+  paged(reading(storage, "search <TEXT>", "List programs whose name has this text, newest first."))
+    .option("--exact", "The whole name, in this case.")
+    .action(async (text: string, flags: PageFlags & { readonly exact?: boolean }) => {
+      const { searchPrograms } = await loadReads();
+      await searchPrograms(text, flags);
+    });
+}
+
+const loadReads = async () => await import("./storage-reads.js");
+
+function changing(storage: Command, usage: string, description: string, ...more: ((c: Command) => Command)[]): Command {
+  return more.reduce((built, add) => add(built), addChangeFlags(storage.command(usage).description(description)));
+}
+
+function reading(storage: Command, usage: string, description: string): Command {
+  const command = addKeyFlag(storage.command(usage).description(description), "Read as the holder of this key.");
+  return addNodeFlags(addNetworkFlag(command));
+}
+
+function paged(command: Command): Command {
+  return command
+    .option("--limit <NUMBER>", "How many, 1 to 200.")
+    .option("--offset <NUMBER>", "How many to pass over.");
+}
+
+function withData(command: Command): Command {
+  return command
+    .option("--data <JSON>", "The document.")
+    .option("--file <FILE>", "A file with the document; - is stdin.")
+    .option("--binary <FILE>", "A file with bytes.");
+}
+
+function withAccess(command: Command): Command {
+  const several = (value: string, before: string[] = []): string[] => [...before, value];
+  return command
+    .addOption(command.createOption("--access <MODE>", "Who may read.").choices(["public", "owner", "restricted"]))
+    .option("--allow <KEY>", "May read a restricted program; again for more.", several)
+    .option("--blacklist <KEY>", "May never read it; again for more.", several)
+    .option("--group <NAME:PERMISSIONS:KEYS>", "Such as team:read,write:0x…,0x…; again for more.", several);
+}
+
+function wholeNumber(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) {
+    throw new InvalidArgumentError("It must be a whole number from 0.");
+  }
+  return Number(text);
+}

@@ -1,0 +1,54 @@
+/** Signs transactions, hands them in and follows them into a block. */
+import { toJson } from "@bufbuild/protobuf";
+import { type Operation, signTransaction } from "../../../client/src/transaction.js";
+import { TransactionSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
+import type { NodeKey } from "../../base/node-key.js";
+import { askSuccessfully } from "../calls/ask-node.js";
+import type { ChangeFlags } from "../usage/flags.js";
+import { paint, print } from "../terminal/output.js";
+import { loadKey, networkToSignFor } from "./caller.js";
+import { followTransaction } from "./transaction-state.js";
+
+/**
+ * Signs a change and hands it in; gives its hash.
+ *
+ * @param network hash of the genesis that it is for; when left out, the network that the node is of.
+ */
+export async function submitChange(
+  node: string,
+  key: NodeKey,
+  operation: Operation,
+  nonce: number,
+  network?: string,
+): Promise<string> {
+  const content = { operation, nonce: BigInt(nonce), network: await networkToSignFor({ node, network }) };
+  const { transaction } = await signTransaction(key, content);
+  const text = await askSuccessfully(node, "/chain/transactions", {
+    body: { transaction: toJson(TransactionSchema, transaction) },
+  });
+  return (JSON.parse(text) as { hash: string }).hash;
+}
+
+/**
+ * Signs a change, hands it in, waits for its block unless told not to, and says what became of it.
+ *
+ * @param subject what was changed, for people.
+ * @param members the same with its name, for machines.
+ */
+export async function submitAndReport(
+  flags: ChangeFlags,
+  operation: Operation,
+  subject: string,
+  members: object,
+  nonce = Date.now(),
+): Promise<void> {
+  const { node, network, json, wait } = flags;
+  const hash = await submitChange(node, await loadKey(flags.key), operation, nonce, network);
+  const state = wait ? await followTransaction(node, hash) : undefined;
+  if (json === true) {
+    print(JSON.stringify({ ...members, ...(state ?? { hash, status: "pending" }) }));
+  } else {
+    const where = state === undefined ? "pending" : `in block ${state.blockNumber}`;
+    print(subject, paint("dim", `transaction ${hash} ${where}`));
+  }
+}

@@ -1,0 +1,48 @@
+/** What became of a transaction. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { askSuccessfully } from "../calls/ask-node.js";
+import { ExitError, exitCodes } from "../usage/errors.js";
+
+/** What became of a transaction, as the node says it. */
+export interface TransactionState {
+  readonly hash: string;
+  readonly status: "pending" | "included" | "rejected";
+  readonly blockNumber: number | null;
+  readonly reason: string | null;
+}
+
+const pollEveryMs = 100;
+const followForMs = 15_000;
+
+/** Where a transaction is now. */
+export async function transactionState(node: string, hash: string): Promise<TransactionState> {
+  return JSON.parse(await askSuccessfully(node, `/chain/transactions/${encodeURIComponent(hash)}`)) as TransactionState;
+}
+
+/**
+ * Waits until a transaction is in a block.
+ *
+ * @throws ExitError when it is rejected, or still pending after a while.
+ */
+export async function followTransaction(node: string, hash: string): Promise<TransactionState> {
+  const giveUpAtMs = Date.now() + followForMs;
+  for (;;) {
+    const state = await transactionState(node, hash);
+    if (state.status === "rejected") {
+      throw new ExitError(
+        `The transaction ${hash} is rejected: ${state.reason ?? "no reason given"}`,
+        exitCodes.failed,
+      );
+    }
+    if (state.status === "included") {
+      return state;
+    }
+    if (Date.now() > giveUpAtMs) {
+      throw new ExitError(
+        `The transaction ${hash} is still pending after ${followForMs / 1000} s; look again with: gatehouse tx status ${hash}`,
+        exitCodes.failed,
+      );
+    }
+    await sleep(pollEveryMs);
+  }
+}

@@ -1,0 +1,82 @@
+/** Proofs in files: of the commitment tree, which are verified here, and Groth16 proofs, which nodes verify. */
+import { z } from "zod";
+import { hex32 } from "../../base/hash.js";
+import { rootOfPath } from "../../zk/fold.js";
+import { parseProof } from "../../zk/groth16.js";
+import { fieldOrder, toHex, treeDepth } from "../../zk/poseidon.js";
+import { ExitError, exitCodes } from "../usage/errors.js";
+import { readInput } from "../usage/read-input.js";
+
+/** Far more than a proof has. */
+const maxFileBytes = 1024 * 1024;
+
+const hash = z.string().regex(hex32, "is not 0x and 64 lower-case hex digits");
+const element = hash.transform(BigInt).refine((value) => value < fieldOrder, "is no element of the field");
+const savedProof = z.looseObject({
+  commitment: hash,
+  proof: z.looseObject({
+    siblings: z.array(z.tuple([element])).length(treeDepth),
+    pathIndices: z.array(z.union([z.literal(0), z.literal(1)])).length(treeDepth),
+    root: hash,
+    leaf: element,
+    leafIndex: z.number().int().min(0),
+  }),
+});
+
+/**
+ * Works a proof out.
+ *
+ * @throws ExitError with code 1 when it does not hold.
+ */
+export function verifyProof({ commitment, proof }: z.infer<typeof savedProof>) {
+  const { siblings, pathIndices, leaf, leafIndex } = proof;
+  if (toHex(leaf) !== commitment) {
+    throw new ExitError("The proof is about another leaf than its commitment.", exitCodes.failed);
+  }
+  if (pathIndices.some((side, level) => side !== Math.floor(leafIndex / 2 ** level) % 2)) {
+    throw new ExitError("The proof's path is not that of its leaf index.", exitCodes.failed);
+  }
+  const root = toHex(
+    rootOfPath(
+      leaf,
+      siblings.map(([sibling]) => sibling),
+      pathIndices,
+    ),
+  );
+  if (root !== proof.root) {
+    throw new ExitError("The proof does not hold: its path leads to another root than it says.", exitCodes.failed);
+  }
+  return { commitment, leafIndex, root };
+}
+
+/** Reads a proof that `gatehouse zk proof --out` has saved. */
+export async function readSavedProof(file: string): Promise<z.infer<typeof savedProof>> {
+  const parsed = savedProof.safeParse(await readJson(file));
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw new ExitError(
+      `${file} is not a saved proof: ${issue?.path.join(".") ?? ""} ${issue?.message ?? ""}`,
+      exitCodes.usage,
+    );
+  }
+  return parsed.data;
+}
+
+/** Reads a Groth16 proof as circom's tools write it. */
+export async function readGroth16(file: string) {
+  try {
+    return parseProof(await readJson(file));
+  } catch (error) {
+    throw error instanceof ExitError ? error : new ExitError(`${file}: ${(error as Error).message}`, exitCodes.usage);
+  }
+}
+
+async function readJson(file: string): Promise<unknown> {
+  try {
+    return JSON.parse((await readInput(file, maxFileBytes)).toString("utf8")) as unknown;
+  } catch (error) {
+    throw error instanceof ExitError
+      ? error
+      : new ExitError(`${file} is not JSON: ${(error as Error).message}.`, exitCodes.usage);
+  }
+}

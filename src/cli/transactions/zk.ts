@@ -1,0 +1,102 @@
+/** `gatehouse zk`: adds commitments, spends nullifiers, fetches and verifies proofs. */
+import type { Command } from "commander";
+import { writeFile } from "node:fs/promises";
+import { privateFileMode } from "../../base/private-files.js";
+import { askSuccessfully } from "../calls/ask-node.js";
+import { paint, print, table } from "../terminal/output.js";
+import { ExitError, exitCodes } from "../usage/errors.js";
+import { addChangeFlags, addNodeFlags, type ChangeFlags, type NodeFlags } from "../usage/flags.js";
+
+/** Adds the subcommands. */
+export function addZk(zk: Command): void {
+  zk.addHelpText(
+    "after",
+    `
+A commitment is an element of BN254's scalar field: 0x and 64 lower-case hex digits.
+
+Examples:
+  gatehouse zk commit 0x0000…002a --key alice.key
+  gatehouse zk proof 0x0000…002a --out proof.json
+  gatehouse zk verify proof.json
+  gatehouse zk nullify 0x0000…0007 --key alice.key --proof groth16.json --root 0x2134…`,
+  );
+
+  addChangeFlags(
+    zk.command("commit <COMMITMENT>").description("Add a commitment as the next leaf of the tree."),
+  ).action(async (commitment: string, flags: ChangeFlags) => {
+    const { submitAndReport } = await import("./submit.js");
+    const operation = { case: "addCommitment" as const, value: { commitment } };
+    await submitAndReport(flags, { case: "zk", value: { operation } }, commitment, { commitment });
+  });
+
+  addChangeFlags(zk.command("nullify <HASH>").description("Spend a nullifier, once and for ever."))
+    .option("--proof <FILE>", "Groth16 proof as circom's tools write it; needed where the genesis has a key.")
+    .option("--root <ROOT>", "The root that the proof was made for.", "")
+    .action(async (nullifierHash: string, flags: ChangeFlags & { proof?: string; root: string }) => {
+      const [{ submitAndReport }, { readGroth16 }] = await Promise.all([
+        import("./submit.js"),
+        import("./zk-proofs.js"),
+      ]);
+      const proof = flags.proof === undefined ? undefined : await readGroth16(flags.proof);
+      const operation = { case: "spendNullifier" as const, value: { nullifierHash, root: flags.root, proof } };
+      await submitAndReport(flags, { case: "zk", value: { operation } }, nullifierHash, { nullifierHash });
+    });
+
+  addProof(zk);
+  addVerify(zk);
+}
+
+function addProof(zk: Command): void {
+  addNodeFlags(zk.command("proof <COMMITMENT>").description("Fetch the proof that a commitment is in the tree."))
+    .option(
+      "--root <ROOT>",
+      "Prove it under this root, one of the last 256 blocks or ten minutes, not under the current one.",
+    )
+    .option("--out <FILE>", "Save the proof, for gatehouse zk verify and for provers.")
+    .action(async (commitment: string, flags: NodeFlags & { root?: string; out?: string }) => {
+      const query = flags.root === undefined ? "" : `?root=${encodeURIComponent(flags.root)}`;
+      const text = await askSuccessfully(flags.node, `/zk/merkle/proof/${encodeURIComponent(commitment)}${query}`);
+      if (flags.out !== undefined) {
+        await writeFile(flags.out, `${text}\n`, { mode: privateFileMode }).catch((error: unknown) => {
+          throw new ExitError(`${flags.out} cannot be written: ${(error as Error).message}.`, exitCodes.usage);
+        });
+      }
+      if (flags.json === true) {
+        print(text);
+        return;
+      }
+      const { proof, blockNumber } = JSON.parse(text) as {
+        readonly proof: { readonly root: string; readonly leafIndex: number };
+        readonly blockNumber: number;
+      };
+      print(
+        ...table([
+          ["LEAF", "BLOCK", "ROOT"],
+          [String(proof.leafIndex), String(blockNumber), proof.root],
+        ]),
+        paint(
+          "dim",
+          flags.out === undefined ? "save it with --out FILE, or see it with --json" : `saved to ${flags.out}`,
+        ),
+      );
+    });
+}
+
+function addVerify(zk: Command): void {
+  zk.command("verify <FILE>")
+    .description("Verify a saved proof, without any node.")
+    .option("--root <ROOT>", "The root that it must lead to; without it, compare the printed one with one you trust.")
+    .option("--json", "Print the outcome as JSON.")
+    .action(async (file: string, flags: { root?: string; json?: boolean }) => {
+      const { readSavedProof, verifyProof } = await import("./zk-proofs.js");
+      const { commitment, leafIndex, root } = verifyProof(await readSavedProof(file));
+      if (flags.root !== undefined && flags.root.toLowerCase() !== root) {
+        throw new ExitError(`The proof leads to another root: ${root}`, exitCodes.failed);
+      }
+      if (flags.json === true) {
+        print(JSON.stringify({ valid: true, commitment, leafIndex, root }));
+      } else {
+        print(`${paint("green", "valid")}: ${commitment} is leaf ${leafIndex} under the root ${root}`);
+      }
+    });
+}

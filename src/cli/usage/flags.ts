@@ -1,0 +1,72 @@
+/** Flags that several commands have. What they lead to is loaded when a command runs. */
+import type { Command } from "commander";
+import { optionsByKey } from "../../config/options.js";
+
+/** Variables that commands read beside those of the node's options. */
+const variables = { node: "GATEHOUSE_NODE", key: "GATEHOUSE_KEY", control: "GATEHOUSE_CONTROL" } as const;
+
+/** The same as a list: none of them is a misspelt option. */
+export const commandVariables: readonly string[] = Object.values(variables);
+
+/** Address of a node of this machine, as it is by default. */
+export const defaultNode = `http://127.0.0.1:${optionsByKey.rpcPort.fallback}`;
+
+/** Flags of a command that asks a node. */
+export interface NodeFlags {
+  readonly node: string;
+  readonly json?: boolean;
+}
+
+/** Adds {@link NodeFlags} to a command. */
+export function addNodeFlags(command: Command): Command {
+  return command
+    .addOption(command.createOption("--node <URL>", "The node to ask.").env(variables.node).default(defaultNode))
+    .option("--json", "Print the node's own JSON.");
+}
+
+/** Flags of a command that asks a node of this machine as its operator. */
+export interface ControlFlags {
+  readonly dataDir: string;
+  readonly control?: string;
+  readonly json?: boolean;
+}
+
+/** Adds {@link ControlFlags} to a command. */
+export function addControlFlags(command: Command): Command {
+  const { env, fallback } = optionsByKey.dataDir;
+  const control = "Its control service: a socket's path, or host:port; made from --data-dir.";
+  return command
+    .addOption(command.createOption("--data-dir <DIR>", "Data directory of the node.").env(env).default(fallback))
+    .addOption(command.createOption("--control <ADDRESS>", control).env(variables.control));
+}
+
+/** Adds `--key` to a command. */
+export function addKeyFlag(command: Command, description: string): Command {
+  return command.addOption(command.createOption("--key <FILE>", description).env(variables.key));
+}
+
+/** For which network is signed, as a command is told. */
+export interface NetworkFlags {
+  readonly node: string;
+  readonly network?: string | undefined;
+}
+
+/** Adds `--network` to a command that signs. */
+export function addNetworkFlag(command: Command): Command {
+  return command.option(
+    "--network <HASH>",
+    "The genesis hash of the network to sign for; the one that the node names when left out.",
+  );
+}
+
+/** Flags of the commands that change something. */
+export interface ChangeFlags extends NetworkFlags, NodeFlags {
+  readonly key?: string;
+  readonly wait: boolean;
+}
+
+/** Adds {@link ChangeFlags} to a command. */
+export function addChangeFlags(command: Command): Command {
+  command.option("--no-wait", "Do not wait for the block.");
+  return addNodeFlags(addNetworkFlag(addKeyFlag(command, "The key that signs.")));
+}

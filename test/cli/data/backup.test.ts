@@ -1,0 +1,320 @@
+/** `gatehouse backup` and `gatehouse restore`: what is saved while a node runs is the same node again, or is refused. */
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import test from "ava";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { cp, open, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ChainService, TransactionStatus } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
+import { sha256 } from "../../../src/base/hash.js";
+import { openDatabase } from "../../../src/db/open.js";
+import { prepareEngines } from "../../helpers/databases.js";
+import { testKey, writeKey } from "../../helpers/keys.js";
+import { endpointOf, headOf, networkOf, peersOf, startMemberOf } from "../../helpers/network.js";
+import { ask, askJson } from "../../helpers/plain-client.js";
+import { cleanEnvironment, cliPath, runCli } from "../../helpers/run-cli.js";
+import { openSqlite } from "../../helpers/sqlite.js";
+import { authorityDirectory } from "../../helpers/start-member.js";
+import { startTestNode, type TestNode } from "../../helpers/start-node.js";
+import { alice, authority, pathsOf, storeChain } from "../../helpers/stored-chain.js";
+import { type Teardown, temporaryDirectory } from "../../helpers/teardown.js";
+import { createPublic, signTransaction } from "../../helpers/transactions.js";
+import { until } from "../../helpers/until.js";
+
+const engines = await prepareEngines();
+test.after.always(() => engines.stop());
+
+const [bob, stranger] = [testKey(5), testKey(6)];
+
+const clientOf = ({ rpcUrl }: Pick<TestNode, "rpcUrl">) =>
+  createClient(ChainService, createGrpcTransport({ baseUrl: rpcUrl }));
+
+/** Submits a transaction of bob; gives its hash. */
+async function submit(node: Pick<TestNode, "rpcUrl">, nonce: number): Promise<string> {
+  const transaction = signTransaction(bob, nonce, createPublic(`p${nonce}`, "{}"));
+  await clientOf(node).submitTransaction({ transaction });
+  return sha256(transaction.body);
+}
+
+async function include(node: Pick<TestNode, "rpcUrl">, nonce: number): Promise<void> {
+  const hash = await submit(node, nonce);
+  await until(async () => (await clientOf(node).getTransaction({ hash })).status === TransactionStatus.INCLUDED);
+}
+
+/** Changes a byte in the middle of a file. */
+async function damage(path: string): Promise<void> {
+  const file = await open(path, "r+");
+  const at = Math.floor((await file.stat()).size / 2);
+  const { buffer } = await file.read(Buffer.alloc(1), 0, 1, at);
+  buffer[0]! ^= 1;
+  await file.write(buffer, 0, 1, at);
+  await file.close();
+}
+
+interface Restored {
+  readonly node: string;
+  readonly key: string | null;
+  readonly head: { readonly number: number };
+  readonly isAuthority: boolean;
+  readonly warnings: readonly string[];
+}
+
+const backup = (folder: string, ...flags: string[]) => runCli(["backup", folder, ...flags]);
+
+async function restore(folder: string, dir: string): Promise<Restored> {
+  const { code, stdout, stderr } = await runCli(["restore", folder, "--data-dir", dir, "--json"]);
+  if (code !== 0) {
+    throw new Error((JSON.parse(stderr) as { error: string }).error);
+  }
+  return JSON.parse(stdout) as Restored;
+}
+
+for (const engine of engines.names) {
+  test.serial(`${engine}: a node is saved while it writes, and what is restored is the same node`, async (t) => {
+    const dir = await authorityDirectory(t, authority);
+    const url = await engines.createUrl(t, engine);
+    const stored = await storeChain(url);
+    await writeFile(join(dir, "peers.json"), "[]");
+    const options = join(dir, "options.yaml");
+    await writeFile(options, `data-dir: ${dir}\ndatabase: ${url}\n`);
+    const node = await startTestNode(t, { database: url }, dir);
+
+    const writing = new AbortController();
+    const told: string[] = [];
+    const written = (async (): Promise<void> => {
+      for (let nonce = 1; !writing.signal.aborted; nonce++) {
+        told.push(await submit(node, nonce));
+      }
+    })();
+    await until(() => told.length > 3);
+    const before = [...told];
+    const folder = join(await temporaryDirectory(t), "backups", "one");
+    const saved = await backup(folder, "--config", options, "--json");
+    writing.abort();
+    await written;
+    t.is(saved.code, 0, saved.stderr);
+    t.like(JSON.parse(saved.stdout), { node: authority.publicKey, key: authority.publicKey, engine, warnings: [] });
+    const names = (await readdir(folder)).sort();
+    t.deepEqual(names, [
+      ...["backup.json", "config.yaml", "gatehouse.sqlite", "gatehouse.sqlite-mempool", "genesis.json"],
+      ...["identity.key", "peers.json"],
+    ]);
+    t.is((await stat(folder)).mode & 0o777, 0o700);
+    for (const name of names) {
+      t.is((await stat(join(folder, name))).mode & 0o777, 0o600, name);
+    }
+    t.deepEqual(await readdir(dirname(folder)), ["one"], "no draft is left");
+    t.regex((await backup(folder, "--config", options)).stderr, /There is something at .* already; name a new folder/);
+
+    const target = join(await temporaryDirectory(t), "restored");
+    const restored = await restore(folder, target);
+    t.like(restored, { node: authority.publicKey, isAuthority: true });
+    t.regex(restored.warnings[0]!, /makes blocks, and no peer has said how far the chain is/);
+    t.is((await stat(target)).mode & 0o777, 0o700);
+    t.false((await readdir(target)).includes("restoring"));
+    t.regex((await runCli(["restore", folder, "--data-dir", target])).stderr, /is not empty; name a new --data-dir/);
+
+    const again = await startTestNode(t, { recover: false }, target);
+    t.is(again.publicKey, node.publicKey);
+    for (const path of pathsOf(stored).filter((one) => !/head|owner|search|merkle/.test(one))) {
+      t.is((await ask(again.port, path)).text, (await ask(node.port, path)).text, path);
+    }
+    // Whatever was told of before is in a block, or waits for one.
+    for (const hash of before) {
+      const { status } = await clientOf(again).getTransaction({ hash });
+      t.true(status === TransactionStatus.INCLUDED || status === TransactionStatus.PENDING, hash);
+    }
+    t.is((await runCli(["verify-data", "--data-dir", target])).code, 0);
+  });
+}
+
+/** A node that is stopped, with two blocks. */
+async function prepare(t: Teardown): Promise<string> {
+  const dir = await authorityDirectory(t, authority);
+  const node = await startTestNode(t, {}, dir);
+  await include(node, 1);
+  await include(node, 2);
+  await node.stop();
+  return dir;
+}
+
+test.serial("a backup that is not what was saved is refused, whatever of it was changed", async (t) => {
+  const dir = await prepare(t);
+  const home = await temporaryDirectory(t);
+  const folder = join(home, "whole");
+  t.is((await backup(folder, "--data-dir", dir)).code, 0);
+  const refuse = async (change: (folder: string) => Promise<unknown>, message: RegExp): Promise<void> => {
+    const changed = join(home, "changed");
+    await cp(folder, changed, { recursive: true });
+    await change(changed);
+    const target = join(home, "target");
+    await t.throwsAsync(restore(changed, target), { message });
+    t.deepEqual(await readdir(target).catch(() => []), [], "nothing is left of it");
+    await rm(changed, { recursive: true });
+    await rm(target, { recursive: true, force: true });
+  };
+  for (const name of ["gatehouse.sqlite", "gatehouse.sqlite-mempool", "identity.key", "genesis.json"]) {
+    await refuse(
+      (at) => damage(join(at, name)),
+      new RegExp(`^The backup is damaged: the file ${name} is not what was saved`),
+    );
+    await refuse((at) => rm(join(at, name)), new RegExp(`the file ${name} cannot be read`));
+  }
+  await refuse((at) => rm(join(at, "backup.json")), /There is no backup at .*: backup\.json is not there/);
+  const edit = (from: RegExp | string, to: string) => async (at: string) => {
+    const path = join(at, "backup.json");
+    const text = await readFile(path, "utf8");
+    t.not(text, text.replace(from, to));
+    await writeFile(path, text.replace(from, to));
+  };
+  await refuse(edit(/\{/, "["), /backup\.json is damaged: it is not JSON/);
+  await refuse(edit('"number": 2', '"number": 3'), /backup\.json is not of these files/);
+  await refuse(edit('"formatVersion": 1', '"formatVersion": 2'), /in a format that this version does not know/);
+  await refuse(edit(authority.publicKey, stranger.publicKey), /backup\.json is not of these files/);
+  // Damage that was there when it was saved: every hash is right.
+  await refuse(async (at) => {
+    const path = join(at, "gatehouse.sqlite");
+    const sqlite = openSqlite(t, path);
+    await sqlite("transactions").where("block_number", 2).delete();
+    await sqlite.destroy();
+    await edit(/"sizeBytes": \d+,\s+"sha256": "0x[0-9a-f]{64}"/, describe(await readFile(path)))(at);
+  }, /^The database in the backup is damaged: .* Take another backup/);
+  t.like(await restore(folder, join(home, "target")), { head: { number: 2 } });
+});
+
+function describe(bytes: Buffer): string {
+  return `"sizeBytes": ${bytes.length}, "sha256": "${sha256(bytes)}"`;
+}
+
+test.serial("a backup without the key, or with another one, says that the node would not be itself", async (t) => {
+  const dir = await prepare(t);
+  const home = await temporaryDirectory(t);
+  t.is((await backup(join(home, "without"), "--data-dir", dir, "--without-key")).code, 0);
+  t.false((await readdir(join(home, "without"))).includes("identity.key"));
+  const without = await restore(join(home, "without"), join(home, "a"));
+  t.is(without.key, null);
+  t.regex(without.warnings[0]!, new RegExp(`key is not in the backup; .* needs that of ${authority.publicKey}`));
+  await t.throwsAsync(startTestNode(t, { recover: false }, join(home, "a")), { message: /whose key is not at/ });
+  await writeKey(join(home, "a", "identity.key"), authority);
+  await (await startTestNode(t, { recover: false }, join(home, "a"))).stop();
+
+  await rm(join(dir, "identity.key"));
+  const missing = await backup(join(home, "missing"), "--data-dir", dir);
+  t.is(missing.code, 1);
+  t.regex(missing.stderr, /^gatehouse: There is no key at .*--without-key\.\n$/);
+  await writeKey(join(dir, "identity.key"), stranger);
+  const other = await backup(join(home, "other"), "--data-dir", dir);
+  t.is(other.code, 0);
+  t.regex(other.stdout, new RegExp(`! The key is that of ${stranger.publicKey}, and the database belongs to`));
+  t.regex((await restore(join(home, "other"), join(home, "b"))).warnings[0]!, /with this key, the node does not start/);
+});
+
+test.serial("a backup or a restore that is killed leaves nothing that is taken for whole", async (t) => {
+  const dir = await prepare(t);
+  const database = await openDatabase(`sqlite:${join(dir, "gatehouse.sqlite")}`);
+  // Enough for a kill in the middle.
+  for (let i = 0; i < 5; i++) {
+    await database.write.run((sql) =>
+      sql("senders").insert({ identity: `0x${i}`, nonce: 1, row_hash: "x".repeat(2_000_000) }),
+    );
+  }
+  await database.close();
+  const home = await temporaryDirectory(t);
+  const folder = join(home, "killed");
+  const endAt = async (args: string[], isThere: () => Promise<boolean>, signal: NodeJS.Signals): Promise<unknown[]> => {
+    const child = spawn(process.execPath, [cliPath, ...args], { env: cleanEnvironment() });
+    t.teardown(() => child.kill("SIGKILL"));
+    const ended = once(child, "close");
+    // What is waited for is there for a moment.
+    while (child.exitCode === null && !(await isThere())) {
+      await sleep(1);
+    }
+    child.kill(signal);
+    return (await ended) as unknown[];
+  };
+  const drafts = async (): Promise<string[]> => (await readdir(home)).filter((name) => name.endsWith(".draft"));
+  const interrupted = await endAt(
+    ["backup", folder, "--data-dir", dir],
+    async () => (await drafts()).length > 0,
+    "SIGTERM",
+  );
+  t.deepEqual(interrupted, [130, null]);
+  t.deepEqual(await readdir(home), [], "it cleans up after itself");
+  const killed = await endAt(["backup", folder, "--data-dir", dir], async () => (await drafts()).length > 0, "SIGKILL");
+  t.deepEqual(killed, [null, "SIGKILL"]);
+  t.false((await readdir(home)).includes("killed"));
+  const [draft] = await drafts();
+  await t.throwsAsync(restore(join(home, draft!), join(home, "x")), { message: /There is no backup at/ });
+  t.is((await backup(folder, "--data-dir", dir)).code, 0);
+
+  const target = join(home, "target");
+  const isStaged = async (): Promise<boolean> =>
+    (await readdir(join(target, "restoring")).catch((): string[] => [])).includes("gatehouse.sqlite");
+  t.deepEqual(await endAt(["restore", folder, "--data-dir", target], isStaged, "SIGKILL"), [null, "SIGKILL"]);
+  t.deepEqual(await readdir(target), ["restoring"]);
+  // What was left behind is no obstacle.
+  t.like(await restore(folder, target), { head: { number: 2 } });
+});
+
+test.serial("a restored authority beside the original is noticed, and makes no block; alone it goes on", async (t) => {
+  const { genesis } = networkOf(authority);
+  const dir = await temporaryDirectory(t);
+  const first = await startMemberOf(t, { key: authority, genesis, dir });
+  const follower = await startMemberOf(t, {
+    key: alice,
+    genesis,
+    seeds: [endpointOf(first)],
+    flags: { recover: false },
+  });
+  await include(first, 1);
+  await until(async () => (await headOf(follower)).number === 1);
+  t.is((await runCli(["peers", "add", endpointOf(follower), "--data-dir", dir])).code, 0);
+  await until(async () => (await peersOf(first)).some(({ status }) => status.ready));
+
+  const folder = join(await temporaryDirectory(t), "backup");
+  await until(async () => {
+    await rm(folder, { recursive: true, force: true });
+    t.is((await backup(folder, "--data-dir", dir)).code, 0);
+    return (await knownPeers(t, folder)) > 0;
+  });
+  await include(first, 2);
+  await until(async () => (await headOf(follower)).number === 2);
+  const target = join(await temporaryDirectory(t), "restored");
+  const restored = await restore(folder, target);
+  t.is(restored.head.number, 1);
+  t.regex(
+    restored.warnings.join("\n"),
+    new RegExp(`A node with this key runs: ${follower.rpcUrl} is in touch with it`),
+  );
+  t.regex(restored.warnings.join("\n"), /The backup ends with block 1, and peers are at 2\. .* Do not use --recover/);
+
+  const flags = { recover: false, "allow-private-peers": true, "loop-interval": "0.2" };
+  const second = await startTestNode(t, flags, target);
+  const chainOf = async ({ port }: TestNode) =>
+    (
+      await askJson<{ subsystems: { chain: { status: string; lastError: { message: string } | null } } }>(
+        port,
+        "/health",
+      )
+    ).subsystems.chain;
+  await until(async () => (await chainOf(second)).status === "failed");
+  t.regex((await chainOf(second)).lastError!.message, /key/);
+  await until(async () => (await chainOf(first)).status === "failed");
+  await second.stop();
+  await first.stop();
+
+  // Alone, it takes what it lacks from its peer before it goes on.
+  const alone = await startTestNode(t, flags, target);
+  await until(async () => (await headOf(alone)).number === 2);
+  t.deepEqual(await headOf(alone), await headOf(follower));
+});
+
+/** How many peers of a backup were named by the operator and say where clients reach them. */
+async function knownPeers(t: Teardown, folder: string): Promise<number> {
+  const sqlite = openSqlite(t, join(folder, "gatehouse.sqlite"));
+  const found = await sqlite("peers").whereNotNull("connection_string");
+  await sqlite.destroy();
+  return found.length;
+}

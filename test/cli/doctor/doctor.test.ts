@@ -1,0 +1,155 @@
+/** `gatehouse doctor` finds what is wrong, and says what to do. */
+import test from "ava";
+import { chmod, open, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { startTlsNode } from "../../helpers/certificate.js";
+import { testKey, writeKey } from "../../helpers/keys.js";
+import { runCli } from "../../helpers/run-cli.js";
+import { startMember } from "../../helpers/start-member.js";
+import { startTestNode } from "../../helpers/start-node.js";
+import { temporaryDirectory } from "../../helpers/teardown.js";
+import { until } from "../../helpers/until.js";
+
+interface Check {
+  readonly name: string;
+  readonly status: "ok" | "warn" | "fail" | "skip";
+  readonly found: string;
+  readonly remedy?: string;
+}
+
+/** What it finds, by name. Whatever is to be looked at has a remedy, and whatever has failed makes it code 1. */
+async function examine(t: { is: (a: unknown, b: unknown, message?: string) => void }, ...args: string[]) {
+  const { code, stdout, stderr } = await runCli(["doctor", ...args, "--json"]);
+  t.is(stderr, "");
+  const { ok, checks } = JSON.parse(stdout) as { ok: boolean; checks: Check[] };
+  const hasFailed = checks.some(({ status }) => status === "fail");
+  t.is(code, hasFailed ? 1 : 0, stdout);
+  t.is(ok, !hasFailed);
+  for (const { name, status, remedy } of checks) {
+    t.is(remedy !== undefined, status === "fail" || status === "warn", name);
+  }
+  return Object.fromEntries(checks.map((check) => [check.name, check]));
+}
+
+const local = ["--host", "127.0.0.1", "--allow-private-peers"];
+
+test("two nodes that know each other are well; what is wrong with one is found", async (t) => {
+  const first = await startMember(t, { "allow-private-peers": true });
+  const peers = join(await temporaryDirectory(t), "peers.json");
+  await writeFile(peers, JSON.stringify([{ url: `https://127.0.0.1:${first.ports.omni!}` }]));
+  const flags = {
+    genesis: join(first.dir, "genesis.json"),
+    peers,
+    "allow-private-peers": true,
+    "loop-interval": "0.1",
+  };
+  const second = await startTestNode(t, flags);
+  const at = (port: number): string[] => ["--rpc-port", String(port), "--omni-port", "0", ...local];
+  const own = ["--data-dir", second.dir, ...at(second.port)];
+  // Well once both have heard of each other.
+  await until(async () => (await runCli(["doctor", ...own, "--json"])).stdout.includes("1 of 1 asked reach this node"));
+  const well = await examine(t, ...own);
+  for (const name of [
+    "directory",
+    "disk",
+    "key",
+    "database",
+    "owner",
+    "lease",
+    "genesis",
+    "port rpc",
+    "internal address",
+  ]) {
+    t.is(well[name]?.status, "ok", JSON.stringify(well[name]));
+  }
+  for (const name of ["peers", "clock", "network"]) {
+    t.is(well[name]?.status, "ok", JSON.stringify(well[name]));
+  }
+  t.regex(well.genesis!.found, /this node follows it/);
+  t.regex(well.lease!.found, new RegExp(`The process ${process.pid} `));
+  t.regex((await examine(t, "--data-dir", first.dir, ...at(first.port))).genesis!.found, /this node makes its blocks/);
+
+  // For people, within their terminal.
+  const people = await runCli(["doctor", ...own], { env: { COLUMNS: "60" } });
+  t.is(people.code, 0);
+  t.true(
+    people.stdout.split("\n").every((line) => line.length <= 60),
+    people.stdout,
+  );
+
+  const elsewhere = await examine(t, "--data-dir", second.dir, ...at(first.port));
+  t.like(elsewhere.node, { status: "fail" });
+  t.regex(elsewhere.node!.found, /^Another node answers at /);
+  t.like(elsewhere["port rpc"], { status: "warn" });
+  t.regex(elsewhere["port rpc"]!.found, new RegExp(`is taken by the process ${process.pid} `));
+  t.like((await examine(t, "--data-dir", second.dir, ...at(first.port), "--port-drift", "deny"))["port rpc"], {
+    status: "fail",
+  });
+  t.like((await examine(t, ...own, "--public-url", "http://127.0.0.1:1"))["public address"], { status: "fail" });
+  t.like((await examine(t, ...own, "--public-url", first.rpcUrl))["public address"], { status: "fail" });
+  t.like((await examine(t, ...own, "--public-url", second.rpcUrl))["public address"], { status: "ok" });
+  t.like((await examine(t, ...own, "--omni-url", `https://127.0.0.1:${first.ports.omni!}`))["internal address"], {
+    status: "fail",
+  });
+
+  const other = join(second.dir, "other.json");
+  await writeFile(other, '{"name":"another"}');
+  t.like((await examine(t, ...own, "--genesis", other)).genesis, { status: "fail" });
+
+  await chmod(second.dir, 0o755);
+  t.like((await examine(t, ...own)).directory, { status: "warn" });
+
+  await first.stop();
+  await until(async () => (await examine(t, ...own)).peers?.status === "fail");
+  await second.stop();
+  const stopped = await examine(t, ...own, "--rpc-port", "1");
+  t.like(stopped.node, { status: "warn" });
+  t.regex(stopped.lease!.found, /^No node writes/);
+
+  const key = join(second.dir, "identity.key");
+  await chmod(key, 0o644);
+  t.regex((await examine(t, ...own)).key!.found, /can be read by others/);
+  await rm(key);
+  await writeKey(key, testKey(3));
+  const exchanged = await examine(t, ...own);
+  t.like(exchanged.owner, { status: "fail" });
+  t.regex(exchanged.owner!.remedy!, /--recover/);
+
+  const file = await open(second.databaseFile, "r+");
+  await file.write(Buffer.alloc(2048, 0x5a), 0, 2048, 4096);
+  await file.close();
+  t.like((await examine(t, ...own)).database, { status: "fail" });
+});
+
+test("where there is nothing, or what was prepared and never started, that is said", async (t) => {
+  const dir = join(await temporaryDirectory(t), "data");
+  const nothing = await examine(t, "--data-dir", dir, "--rpc-port", "1", ...local);
+  for (const name of ["directory", "disk", "key", "database", "genesis"]) {
+    t.is(nothing[name]?.status, "fail", name);
+  }
+  t.is((await runCli(["init", "--data-dir", dir])).code, 0);
+  const ready = await examine(t, "--data-dir", dir, "--rpc-port", "1", ...local);
+  for (const [name, status] of Object.entries({
+    directory: "ok",
+    key: "ok",
+    database: "skip",
+    genesis: "ok",
+  } as const)) {
+    t.is(ready[name]?.status, status, name);
+  }
+  t.is((await runCli(["doctor", "--rpc-port", "x"])).code, 2);
+});
+
+test("a node that speaks TLS is asked, and its certificate looked at", async (t) => {
+  const { node, cert } = await startTlsNode(t);
+  const key = cert.replace("cert.pem", "key.pem");
+  const own = ["--data-dir", node.dir, "--rpc-port", String(node.port), "--omni-port", "0", ...local];
+  const found = await examine(t, ...own, "--tls-cert", cert, "--tls-key", key);
+  t.not(found.node?.status, "skip");
+  t.regex(found.node!.found, /^It answers at https:/);
+  // It is made for a day.
+  t.like(found.certificate, { status: "warn" });
+  t.regex(found.certificate!.found, /expires soon/);
+  await writeFile(key, "none");
+  t.like((await examine(t, ...own, "--tls-cert", cert, "--tls-key", key)).certificate, { status: "fail" });
+});

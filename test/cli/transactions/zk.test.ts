@@ -1,0 +1,115 @@
+import test from "ava";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { genesisOf } from "../../helpers/genesis.js";
+import { testKey, writeKey } from "../../helpers/keys.js";
+import { proofJson, verificationKeyJson } from "../../helpers/groth16.js";
+import { askJson } from "../../helpers/plain-client.js";
+import { type CliResult, runCli } from "../../helpers/run-cli.js";
+import { startTestNode } from "../../helpers/start-node.js";
+import { type Teardown, temporaryDirectory } from "../../helpers/teardown.js";
+
+const element = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;
+
+/** A network whose genesis has a verification key, and Alice. */
+async function setUp(t: Teardown) {
+  const dir = await temporaryDirectory(t);
+  const genesis = { ...(JSON.parse(genesisOf(testKey(1))) as object), zk: { verificationKey: verificationKeyJson } };
+  await writeFile(join(dir, "genesis.json"), JSON.stringify(genesis));
+  await writeKey(join(dir, "identity.key"), testKey(1));
+  await writeKey(join(dir, "alice.key"), testKey(2));
+  const node = await startTestNode(t, { genesis: "genesis.json" }, dir);
+  const env = { GATEHOUSE_NODE: node.rpcUrl, GATEHOUSE_KEY: join(dir, "alice.key") };
+  return { dir, node, zk: async (...args: string[]): Promise<CliResult> => await runCli(["zk", ...args], { env }) };
+}
+
+test("from a commitment to a proof that is verified offline, and a nullifier that is spent with one", async (t) => {
+  const { dir, node, zk } = await setUp(t);
+  const file = join(dir, "proof.json");
+  for (const value of [42, 43]) {
+    const { code, stdout, stderr } = await zk("commit", element(value));
+    t.is(code, 0, stderr);
+    t.regex(stdout, new RegExp(`^${element(value)}\ntransaction 0x[0-9a-f]{64} in block \\d+\n$`));
+  }
+  t.like(await zk("commit", element(42)), {
+    code: 1,
+    stderr: "gatehouse: The node refuses: The commitment is in the tree already. (ALREADY_EXISTS)\n",
+  });
+  t.like(await zk("commit", "42"), { code: 1 });
+
+  const fetched = await zk("proof", element(42), "--out", file);
+  t.is(fetched.code, 0, fetched.stderr);
+  t.regex(fetched.stdout, /^LEAF +BLOCK +ROOT\n0 +2 +0x[0-9a-f]{64}\nsaved to /);
+  const verified = await zk("verify", file);
+  t.is(verified.code, 0, verified.stderr);
+  const { rootHash } = await askJson<{ rootHash: string }>(node.port, "/zk/merkle-root");
+  t.is(verified.stdout, `valid: ${element(42)} is leaf 0 under the root ${rootHash}\n`);
+  t.deepEqual(JSON.parse((await zk("verify", file, "--json", "--root", rootHash)).stdout), {
+    valid: true,
+    commitment: element(42),
+    leafIndex: 0,
+    root: rootHash,
+  });
+  t.like(await zk("verify", file, "--root", element(1)), { code: 1 });
+
+  // The root before the second commitment is still known.
+  const older = (await askJson<{ rootHash: string }>(node.port, "/zk/merkle-root?block=1")).rootHash;
+  const under = await zk("proof", element(42), "--root", older, "--json");
+  t.is((JSON.parse(under.stdout) as { proof: { root: string } }).proof.root, older);
+  t.like(await zk("proof", element(43), "--root", older), {
+    code: 1,
+    stderr: "gatehouse: The node refuses: The commitment is in the tree, but came after this root. (NOT_FOUND)\n",
+  });
+
+  const groth16 = join(dir, "groth16.json");
+  await writeFile(groth16, JSON.stringify(proofJson([7n, BigInt(rootHash)])));
+  t.like(await zk("nullify", element(8), "--proof", groth16, "--root", rootHash), {
+    code: 1,
+    stderr: "gatehouse: The node refuses: The proof does not hold for this nullifier and root. (INVALID_PROOF)\n",
+  });
+  t.like(await zk("nullify", element(7)), { code: 1 });
+  const spent = await zk("nullify", element(7), "--proof", groth16, "--root", rootHash, "--json");
+  t.like(JSON.parse(spent.stdout), { nullifierHash: element(7), status: "included" });
+  t.like(await askJson(node.port, `/zk/nullifier/${element(7)}`), { used: true });
+  t.regex((await zk("nullify", element(7), "--proof", groth16, "--root", rootHash)).stderr, /spent already, in block/);
+});
+
+test("a saved proof with anything changed does not hold, and what is no proof says so", async (t) => {
+  const { dir, zk } = await setUp(t);
+  await zk("commit", element(42));
+  const file = join(dir, "proof.json");
+  await zk("proof", element(42), "--out", file);
+  interface Saved {
+    commitment: string;
+    proof: { siblings: string[][]; pathIndices: number[]; root: string; leaf: string; leafIndex: number };
+  }
+  const changes: readonly (readonly [code: number, stderr: RegExp, change: (saved: Saved) => unknown])[] = [
+    [1, /leads to another root than it says/, ({ proof }) => (proof.siblings[19] = [element(1)])],
+    [1, /leads to another root than it says/, ({ proof }) => (proof.root = element(1))],
+    [1, /another leaf/, ({ proof }) => (proof.leaf = element(1))],
+    [1, /path is not that of its leaf index/, ({ proof }) => (proof.leafIndex = 1)],
+    [1, /path is not that of its leaf index/, ({ proof }) => (proof.pathIndices[3] = 1)],
+    [2, /proof.siblings/, ({ proof }) => proof.siblings.pop()],
+    [2, /proof.siblings.0.0/, ({ proof }) => (proof.siblings[0] = [`0x${"f".repeat(64)}`])],
+    [2, /commitment/, (saved) => (saved.commitment = "0x1")],
+  ];
+  const changed = join(dir, "changed.json");
+  for (const [code, stderr, change] of changes) {
+    const saved = JSON.parse(await readFile(file, "utf8")) as Saved;
+    change(saved);
+    await writeFile(changed, JSON.stringify(saved));
+    const result = await zk("verify", changed);
+    t.is(result.code, code, result.stderr);
+    t.regex(result.stderr, stderr);
+  }
+  t.like(await zk("verify", join(dir, "missing.json")), { code: 2 });
+});
+
+test("a genesis whose verification key cannot be used stops the start, with the place", async (t) => {
+  const dir = await temporaryDirectory(t);
+  const genesis = { authorities: [], zk: { verificationKey: { ...verificationKeyJson, curve: "other" } } };
+  await writeFile(join(dir, "genesis.json"), JSON.stringify(genesis));
+  await t.throwsAsync(startTestNode(t, { genesis: "genesis.json" }, dir), {
+    message: /^The genesis cannot be used at zk.verificationKey. The verification key is not usable at curve/,
+  });
+});
