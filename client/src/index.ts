@@ -28,7 +28,8 @@ export {
   writeProgram,
 } from "./operations.js";
 export { type RetryPolicy } from "./retry.js";
-export { keyFromPem, keyFromSeed, type Signer } from "./signer.js";
+export { keyFromPem, keyFromSeed } from "./keys.js";
+export type { Signer } from "./signer.js";
 export { type CallOptions, type Submitted, type SubmitOptions } from "./submit.js";
 export {
   type Operation,

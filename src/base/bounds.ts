@@ -17,7 +17,7 @@ type Check<T = unknown> = (value: T) => Finding | undefined;
 type AnyMessage = Readonly<Record<string, unknown>> & { readonly $unknown?: readonly unknown[] };
 
 /**
- * Compiles the checks of a type of message.
+ * Compiles the checks of a type of message, when the first one is there: who only reads what was checked waits for none.
  *
  * @param what what such a message is called, to begin a sentence with.
  * @returns a function that says in a sentence what is the matter with a message, such as `The transaction's
@@ -27,8 +27,9 @@ export function compileBounds<M extends DescMessage>(
   desc: M,
   what: string,
 ): (message: MessageShape<M>) => string | undefined {
-  const check = checkMessage(desc, new Map());
+  let check: Check | undefined;
   return (message) => {
+    check ??= checkMessage(desc, new Map());
     const found = check(message);
     if (found === undefined) {
       return undefined;

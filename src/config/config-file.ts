@@ -1,9 +1,13 @@
 /** The file of --config: options with their values, in YAML or JSON. */
 import { readFileSync } from "node:fs";
-import { parse as parseYaml } from "yaml";
+import { createRequire } from "node:module";
+import type * as Yaml from "yaml";
 import { ConfigError } from "./config-error.js";
 import { options } from "./options.js";
 import { suggest } from "./suggest.js";
+
+/** Where a file is named: no other start waits for it. */
+const loadYaml = (): typeof Yaml => createRequire(import.meta.url)("yaml") as typeof Yaml;
 
 /**
  * The values of a configuration file by the names of their options, as they are written.
@@ -13,7 +17,7 @@ import { suggest } from "./suggest.js";
 export function readConfigFile(path: string): ReadonlyMap<string, unknown> {
   let content: unknown;
   try {
-    content = parseYaml(readFileSync(path, "utf8"));
+    content = loadYaml().parse(readFileSync(path, "utf8"));
   } catch (error) {
     const [why = ""] = (error instanceof Error ? error.message : String(error)).split("\n", 1);
     throw new ConfigError(`--config ${path} cannot be read: ${why.replace(/:$/, "")}.`);

@@ -7,7 +7,7 @@ import { changeChunks, type ItemChange } from "./array-changes.js";
 import { appendItem, deleteItem, deleteMember, itemsOf, setItem, setMember } from "./document.js";
 import { maxTextBytes, minPartsBytes, nameStart } from "./document-parts.js";
 import { plainField, rewrite, writeValue } from "./document-writing.js";
-import { maxDocumentBytes } from "./json-check.js";
+import { maxDocumentBytes } from "./document-bounds.js";
 import { skipSpace, trimmed } from "./json-text.js";
 import type { DocumentRows, DocumentState, FieldRow } from "./programs.js";
 

@@ -1,14 +1,8 @@
 /** Which texts can be a document, or a part of one. */
 import { endOfString } from "../base/json-string.js";
 import { Failure } from "../rpc/errors.js";
+import { maxDocumentDepth, maxFieldBytes } from "./document-bounds.js";
 import { quote, skipSpace, stringAt } from "./json-text.js";
-
-/** Most bytes of a document. */
-export const maxDocumentBytes = 1024 * 1024;
-/** Deepest nesting of a document. */
-const maxDocumentDepth = 64;
-/** Most bytes of a field's name. Names are keys of an index in the database, whose rows have a bound. */
-const maxFieldBytes = 256;
 
 /** What a text is. */
 export interface JsonUse {

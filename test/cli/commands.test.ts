@@ -3,9 +3,11 @@ import test from "ava";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
 import { createPrivateKey, createPublicKey } from "node:crypto";
 import { ask } from "../helpers/plain-client.js";
 import { healthShape } from "../helpers/health-shape.js";
+import { testKey, writeKey } from "../helpers/keys.js";
 import { until } from "../helpers/until.js";
 import { startMember } from "../helpers/start-member.js";
 import { loadedBy } from "../helpers/loaded-modules.js";
@@ -52,6 +54,42 @@ test("a command loads what it needs, and no library of a node", async (t) => {
       args.join(" "),
     );
   }
+});
+
+test("a command that signs, talks to the control service or opens a database loads what that takes, and no more", async (t) => {
+  const { dependencies } = JSON.parse(await readFile("package.json", "utf8")) as { dependencies: object };
+  const dir = await temporaryDirectory(t);
+  const key = join(dir, "alice.key");
+  await writeKey(key, testKey(2));
+  const signing = ["--network", `0x${"0".repeat(64)}`, "--key", key, "--node", "http://127.0.0.1:1"];
+  const cases: readonly (readonly [args: readonly string[], packages: readonly string[], own: RegExp])[] = [
+    [["storage", "create", "notes", ...signing], ["@noble/hashes"], /^src\/storage\/document-bounds$/],
+    [["peers", "book", "--data-dir", dir], ["@connectrpc/connect", "@connectrpc/connect-node"], /^$/],
+    [["doctor", "--data-dir", dir], ["knex", "sqlite3", "zod"], /^src\/(chain|db|node|rpc\/errors)/],
+    [
+      ["verify-data", "--data-dir", dir],
+      ["@noble/curves", "@noble/hashes", "knex", "sqlite3", "zod"],
+      /^src\/(chain|db|node|storage|zk|rpc\/errors)/,
+    ],
+  ];
+  await Promise.all(
+    cases.map(async ([args, packages, room]) => {
+      const loaded = await loadedBy(t, args);
+      const name = args.slice(0, 2).join(" ");
+      // What a package brings with it is its own affair.
+      t.deepEqual(
+        loaded.packages.filter((one) => one in dependencies),
+        ["@bufbuild/protobuf", "commander", "leven", ...packages].sort(),
+        name,
+      );
+      t.deepEqual(
+        loaded.own.filter((path) => !/^(src\/(main$|cli|base|config)|gen\/)/.test(path) && !room.test(path)),
+        [],
+        name,
+      );
+      t.false(loaded.own.includes("gen/google/rpc/error_details_pb"), name);
+    }),
+  );
 });
 
 test("a wrong option is code 2, with one line that says what to do", async (t) => {

@@ -4,7 +4,6 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { resolve } from "node:path";
-import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
 import { fallbackOf } from "../../config/declare.js";
 import { optionsByKey } from "../../config/options.js";
 import { controlTokenPath } from "../../config/own-files.js";
@@ -33,6 +32,7 @@ export async function withControl<T>(flags: ControlFlags, work: (transport: Tran
         exitCodes.unreachable,
       );
     }
+    const { ErrorInfoSchema } = await import("../../../gen/google/rpc/error_details_pb.js");
     const [info] = error.findDetails(ErrorInfoSchema);
     throw new ExitError(`The node refuses: ${error.rawMessage}`, exitCodes.failed, info?.reason);
   }

@@ -1,8 +1,7 @@
 /** What the commands of `gatehouse storage` do that change something. */
 import * as operations from "../../../client/src/operations.js";
-import type { Operation } from "../../../client/src/transaction.js";
-import { maxDocumentBytes } from "../../storage/json-check.js";
-import { programAddress } from "../../storage/write.js";
+import { type Operation, programAddress } from "../../../client/src/transaction.js";
+import { maxDocumentBytes } from "../../storage/document-bounds.js";
 import { ExitError, exitCodes } from "../usage/errors.js";
 import type { ChangeFlags } from "../usage/flags.js";
 import { readInput } from "../usage/read-input.js";

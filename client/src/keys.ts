@@ -1,0 +1,46 @@
+/** Signing with a key that the program has. Apart from who signs: whoever has a signer of his own needs no curve. */
+import { getPublicKey, hashes, sign } from "@noble/ed25519";
+import { sha512 } from "@noble/hashes/sha2.js";
+import { bytesToHex, toBytes32 } from "./bytes.js";
+import type { Signer } from "./signer.js";
+
+/**
+ * Signs with a key.
+ *
+ * @param seed its 32 bytes, or 64 hex digits.
+ * @throws TypeError when it is none.
+ */
+export function keyFromSeed(seed: Uint8Array | string): Signer & { readonly publicKey: string } {
+  // Computed here and not by WebCrypto: pages without TLS have none of it, and not every runtime knows this curve.
+  hashes.sha512 ??= sha512;
+  const secret = toBytes32(seed, "A seed").slice();
+  return { publicKey: `0x${bytesToHex(getPublicKey(secret))}`, sign: (bytes) => sign(bytes, secret) };
+}
+
+/** PKCS #8 before the 32 bytes of an Ed25519 key (RFC 8410), without the first two bytes, the length of all of it. */
+const beforeSeed = /^30..02010[01]300506032b657004220420/;
+
+/**
+ * Signs with the key of a PEM text (PKCS #8, not encrypted), as `gatehouse keygen` and OpenSSL write it.
+ *
+ * @throws TypeError when it is no Ed25519 key.
+ */
+export function keyFromPem(pem: string): Signer & { readonly publicKey: string } {
+  const content = /-----BEGIN PRIVATE KEY-----([A-Za-z0-9+/=\s]+)-----END PRIVATE KEY-----/.exec(pem)?.[1];
+  const binary = content === undefined ? "" : fromBase64(content.replace(/\s/g, ""));
+  const hex = bytesToHex(Uint8Array.from(binary, (character) => character.charCodeAt(0)));
+  const prefix = beforeSeed.exec(hex)?.[0];
+  const seed = prefix === undefined ? "" : hex.slice(prefix.length, prefix.length + 64);
+  if (seed.length !== 64) {
+    throw new TypeError("The PEM text must hold an Ed25519 private key that is not encrypted (BEGIN PRIVATE KEY).");
+  }
+  return keyFromSeed(seed);
+}
+
+function fromBase64(text: string): string {
+  try {
+    return atob(text);
+  } catch {
+    return "";
+  }
+}
