@@ -3,7 +3,7 @@
  * is refused, whoever it is between. docs/architecture.md shows the rooms; test/architecture plants imports that must
  * be refused.
  *
- *   main → cli → node → features → rpc, db, base        cli → client → base/signed-texts.ts
+ *   main → cli → node → features → rpc, db, tree, base        cli → client → tree, base/signed-texts.ts
  *
  * The client is a package of its own (client/), for browsers, too: of src/ it sees the one file that says what is signed.
  * The command line sees what of it signs, and nothing that calls nodes.
@@ -13,7 +13,7 @@
  * describe, then the other protocols, then server, which puts them together.
  */
 
-const features = "attestation|chain|control|health|info|metrics|peers|storage|zk";
+const features = "attestation|chain|control|health|info|metrics|peers|state|storage|zk";
 
 /** What every room may use: itself, what belongs to nobody, what is generated, Node itself. */
 const everywhere = [
@@ -32,13 +32,14 @@ const rooms = [
   // What the package exports.
   see("express/", "node/", "config/", "health/process-errors\\.ts$"),
   see("cli/", "node/", "config/", `(${features})/`, "rpc/errors\\.ts$"),
-  see("node/", "config/", `(${features})/`, "edge/", "db/", "rpc/"),
+  see("node/", "config/", `(${features})/`, "edge/", "db/", "rpc/", "tree/"),
+  see("(state|storage)/", "tree/"),
   // What an implementation is, the failures that it may throw, and the forms of parameters; no machinery.
   see(`(${features})/`, "rpc/(service|errors|parameters)\\.ts$"),
   // Queries stand in the stores of a feature; the rest of it speaks of blocks, programs, leaves and peers.
-  see("(chain|peers|storage|zk)/[^/]+-store\\.ts$", "db/(database|dialects|batch|chunks|try-write)\\.ts$"),
+  see("(chain|peers|state|storage|zk)/[^/]+-store\\.ts$", "db/(database|dialects|batch|chunks|try-write)\\.ts$"),
   // The checksums that rows are stored with, which reads compare; they know no engine.
-  see("(chain|storage|zk)/", "db/row-hashes\\.ts$"),
+  see("(chain|state|storage|zk)/", "db/row-hashes\\.ts$"),
   // Calls other nodes, by whatever carries it.
   see("peers/", "rpc/channel\\.ts$"),
   // Implements the gate of rpc.
@@ -47,6 +48,8 @@ const rooms = [
 const client = [
   { from: { path: "^client/src/" }, to: { path: "^client/src/" } },
   { from: { path: "^client/src/" }, to: { path: "^src/base/signed-texts\\.ts$" } },
+  // How proofs are checked.
+  { from: { path: "^client/src/" }, to: { path: "^src/tree/(hashes|path|state-format)\\.ts$" } },
   {
     from: { path: "^client/src/" },
     to: { path: "^node_modules/(@bufbuild/protobuf|@connectrpc/connect(-web)?|@noble/(ed25519|hashes))/" },

@@ -11,7 +11,9 @@ export const hex32 = /^0x[0-9a-f]{64}$/;
  * that a signature fits nothing else that its key signs: no other kind of message, and no other format of the chain.
  */
 export const transactionPrefix = "gatehouse transaction v2\0";
-export const blockPrefix = "gatehouse block v2\0";
+export const blockPrefix = "gatehouse block v3\0";
+/** Before the bytes of a HeadStatement where they are signed. */
+export const headPrefix = "gatehouse head v1\0";
 
 /** The header `identity` of whoever has this key. */
 export function identityOf(publicKey: string): string {

@@ -2,7 +2,7 @@
 // @generated from file gatehouse/chain/v1/block.proto (package gatehouse.chain.v1, syntax proto3)
 /* eslint-disable */
 
-// Transactions and blocks, format 2. Both travel as the bytes that were signed,
+// Transactions, format 2, and blocks, format 3. Both travel as the bytes that were signed,
 // and their hash is SHA-256 of those bytes, so that it never matters how a
 // message is encoded. Signatures are Ed25519 over a prefix and the bytes: the
 // prefix says what is signed, so that no signature fits anything else. Keys of
@@ -21,7 +21,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file gatehouse/chain/v1/block.proto.
  */
 export const file_gatehouse_chain_v1_block: GenFile = /*@__PURE__*/
-  fileDesc("Ch5nYXRlaG91c2UvY2hhaW4vdjEvYmxvY2sucHJvdG8SEmdhdGVob3VzZS5jaGFpbi52MSJiCgtUcmFuc2FjdGlvbhIMCgRib2R5GAEgASgMEhEKCXNpZ25hdHVyZRgCIAEoDBIgCg13aXRoaGVsZF9oYXNoGAMgASgJQgT4khoBSACIAQFCEAoOX3dpdGhoZWxkX2hhc2gi+gIKD1RyYW5zYWN0aW9uQm9keRJFCgZzZW5kZXIYASABKAlCNYKTGjEqDjB4WzAtOWEtZl17NjR9Mh8weCBhbmQgNjQgbG93ZXItY2FzZSBoZXggZGlnaXRzEhwKBW5vbmNlGAIgASgEQg2CkxoJIP////////8PEiMKDHRpbWVzdGFtcF9tcxgDIAEoA0INgpMaCSD/////////DxJGCgduZXR3b3JrGAQgASgJQjWCkxoxKg4weFswLTlhLWZdezY0fTIfMHggYW5kIDY0IGxvd2VyLWNhc2UgaGV4IGRpZ2l0cxIhCgpleHBpcmVzX21zGAUgASgDQg2CkxoJIP////////8PEjkKB3N0b3JhZ2UYCiABKAsyJi5nYXRlaG91c2Uuc3RvcmFnZS52MS5TdG9yYWdlT3BlcmF0aW9uSAASKgoCemsYCyABKAsyHC5nYXRlaG91c2UuemsudjEuWmtPcGVyYXRpb25IAEILCglvcGVyYXRpb24iYQoFQmxvY2sSDgoGaGVhZGVyGAEgASgMEhEKCXNpZ25hdHVyZRgCIAEoDBI1Cgx0cmFuc2FjdGlvbnMYAyADKAsyHy5nYXRlaG91c2UuY2hhaW4udjEuVHJhbnNhY3Rpb24i6AEKC0Jsb2NrSGVhZGVyEh0KBm51bWJlchgBIAEoBEINgpMaCSD/////////DxIVCg1wcmV2aW91c19oYXNoGAIgASgJEi4KDHRpbWVzdGFtcF9tcxgDIAEoA0INgpMaCSD/////////D1IJdGltZXN0YW1wEhkKEXRyYW5zYWN0aW9uc19oYXNoGAQgASgJEhAKCHByb3Bvc2VyGAUgASgJEhwKD2NvbW1pdG1lbnRfcm9vdBgGIAEoCUgAiAEBEhQKDGdlbmVzaXNfaGFzaBgHIAEoCUISChBfY29tbWl0bWVudF9yb290YgZwcm90bzM", [file_gatehouse_annotations_v1_annotations, file_gatehouse_storage_v1_operation, file_gatehouse_zk_v1_operation]);
+  fileDesc("Ch5nYXRlaG91c2UvY2hhaW4vdjEvYmxvY2sucHJvdG8SEmdhdGVob3VzZS5jaGFpbi52MSJiCgtUcmFuc2FjdGlvbhIMCgRib2R5GAEgASgMEhEKCXNpZ25hdHVyZRgCIAEoDBIgCg13aXRoaGVsZF9oYXNoGAMgASgJQgT4khoBSACIAQFCEAoOX3dpdGhoZWxkX2hhc2gi+gIKD1RyYW5zYWN0aW9uQm9keRJFCgZzZW5kZXIYASABKAlCNYKTGjEqDjB4WzAtOWEtZl17NjR9Mh8weCBhbmQgNjQgbG93ZXItY2FzZSBoZXggZGlnaXRzEhwKBW5vbmNlGAIgASgEQg2CkxoJIP////////8PEiMKDHRpbWVzdGFtcF9tcxgDIAEoA0INgpMaCSD/////////DxJGCgduZXR3b3JrGAQgASgJQjWCkxoxKg4weFswLTlhLWZdezY0fTIfMHggYW5kIDY0IGxvd2VyLWNhc2UgaGV4IGRpZ2l0cxIhCgpleHBpcmVzX21zGAUgASgDQg2CkxoJIP////////8PEjkKB3N0b3JhZ2UYCiABKAsyJi5nYXRlaG91c2Uuc3RvcmFnZS52MS5TdG9yYWdlT3BlcmF0aW9uSAASKgoCemsYCyABKAsyHC5nYXRlaG91c2UuemsudjEuWmtPcGVyYXRpb25IAEILCglvcGVyYXRpb24iYQoFQmxvY2sSDgoGaGVhZGVyGAEgASgMEhEKCXNpZ25hdHVyZRgCIAEoDBI1Cgx0cmFuc2FjdGlvbnMYAyADKAsyHy5nYXRlaG91c2UuY2hhaW4udjEuVHJhbnNhY3Rpb24iswIKC0Jsb2NrSGVhZGVyEh0KBm51bWJlchgBIAEoBEINgpMaCSD/////////DxIVCg1wcmV2aW91c19oYXNoGAIgASgJEi4KDHRpbWVzdGFtcF9tcxgDIAEoA0INgpMaCSD/////////D1IJdGltZXN0YW1wEhkKEXRyYW5zYWN0aW9uc19oYXNoGAQgASgJEhAKCHByb3Bvc2VyGAUgASgJEhwKD2NvbW1pdG1lbnRfcm9vdBgGIAEoCUgAiAEBEhQKDGdlbmVzaXNfaGFzaBgHIAEoCRJJCgpzdGF0ZV9yb290GAggASgJQjWCkxoxKg4weFswLTlhLWZdezY0fTIfMHggYW5kIDY0IGxvd2VyLWNhc2UgaGV4IGRpZ2l0c0ISChBfY29tbWl0bWVudF9yb290IjIKClNpZ25lZEhlYWQSEQoJc3RhdGVtZW50GAEgASgMEhEKCXNpZ25hdHVyZRgCIAEoDCK5AgoNSGVhZFN0YXRlbWVudBIdCgZudW1iZXIYASABKARCDYKTGgkg/////////w8SQwoEaGFzaBgCIAEoCUI1gpMaMSoOMHhbMC05YS1mXXs2NH0yHzB4IGFuZCA2NCBsb3dlci1jYXNlIGhleCBkaWdpdHMSLgoMdGltZXN0YW1wX21zGAMgASgDQg2CkxoJIP////////8PUgl0aW1lc3RhbXASRwoIcHJvcG9zZXIYBCABKAlCNYKTGjEqDjB4WzAtOWEtZl17NjR9Mh8weCBhbmQgNjQgbG93ZXItY2FzZSBoZXggZGlnaXRzEksKDGdlbmVzaXNfaGFzaBgFIAEoCUI1gpMaMSoOMHhbMC05YS1mXXs2NH0yHzB4IGFuZCA2NCBsb3dlci1jYXNlIGhleCBkaWdpdHNiBnByb3RvMw", [file_gatehouse_annotations_v1_annotations, file_gatehouse_storage_v1_operation, file_gatehouse_zk_v1_operation]);
 
 /**
  * A signed transaction. Its hash is SHA-256 of body.
@@ -152,7 +152,7 @@ export type Block = Message<"gatehouse.chain.v1.Block"> & {
   header: Uint8Array;
 
   /**
-   * Ed25519 signature of the proposer, 64 bytes, over "gatehouse block v2", a
+   * Ed25519 signature of the proposer, 64 bytes, over "gatehouse block v3", a
    * zero byte, and header.
    *
    * @generated from field: bytes signature = 2;
@@ -232,6 +232,14 @@ export type BlockHeader = Message<"gatehouse.chain.v1.BlockHeader"> & {
    * @generated from field: string genesis_hash = 7;
    */
   genesisHash: string;
+
+  /**
+   * Root of the state tree after this block: 0x and 64 lower-case hex digits.
+   * docs/proofs.md says what is in it.
+   *
+   * @generated from field: string state_root = 8;
+   */
+  stateRoot: string;
 };
 
 /**
@@ -240,4 +248,85 @@ export type BlockHeader = Message<"gatehouse.chain.v1.BlockHeader"> & {
  */
 export const BlockHeaderSchema: GenMessage<BlockHeader> = /*@__PURE__*/
   messageDesc(file_gatehouse_chain_v1_block, 3);
+
+/**
+ * An authority's word that a block is its newest one. Where it makes no block
+ * it says so anew every 30 s, so that a head that is fresh and one that was
+ * held back can be told apart.
+ *
+ * @generated from message gatehouse.chain.v1.SignedHead
+ */
+export type SignedHead = Message<"gatehouse.chain.v1.SignedHead"> & {
+  /**
+   * An encoded HeadStatement.
+   *
+   * @generated from field: bytes statement = 1;
+   */
+  statement: Uint8Array;
+
+  /**
+   * Ed25519 signature of its proposer, 64 bytes, over "gatehouse head v1", a
+   * zero byte, and statement.
+   *
+   * @generated from field: bytes signature = 2;
+   */
+  signature: Uint8Array;
+};
+
+/**
+ * Describes the message gatehouse.chain.v1.SignedHead.
+ * Use `create(SignedHeadSchema)` to create a new message.
+ */
+export const SignedHeadSchema: GenMessage<SignedHead> = /*@__PURE__*/
+  messageDesc(file_gatehouse_chain_v1_block, 4);
+
+/**
+ * What it covers.
+ *
+ * @generated from message gatehouse.chain.v1.HeadStatement
+ */
+export type HeadStatement = Message<"gatehouse.chain.v1.HeadStatement"> & {
+  /**
+   * Number of the block; 0 for the genesis.
+   *
+   * @generated from field: uint64 number = 1;
+   */
+  number: bigint;
+
+  /**
+   * Hash of the block: 0x and 64 lower-case hex digits.
+   *
+   * @generated from field: string hash = 2;
+   */
+  hash: string;
+
+  /**
+   * Milliseconds since the epoch when it was said.
+   *
+   * @generated from field: int64 timestamp_ms = 3 [json_name = "timestamp"];
+   */
+  timestampMs: bigint;
+
+  /**
+   * Public key of who says so, one of the genesis's authorities: 0x and 64
+   * lower-case hex digits.
+   *
+   * @generated from field: string proposer = 4;
+   */
+  proposer: string;
+
+  /**
+   * Hash of block 0, which names the network: 0x and 64 lower-case hex digits.
+   *
+   * @generated from field: string genesis_hash = 5;
+   */
+  genesisHash: string;
+};
+
+/**
+ * Describes the message gatehouse.chain.v1.HeadStatement.
+ * Use `create(HeadStatementSchema)` to create a new message.
+ */
+export const HeadStatementSchema: GenMessage<HeadStatement> = /*@__PURE__*/
+  messageDesc(file_gatehouse_chain_v1_block, 5);
 

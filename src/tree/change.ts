@@ -1,0 +1,171 @@
+/** Changes of a tree: all those of a block at once, so that each page is read and written once. */
+import {
+  type Branch,
+  decodePage,
+  encodePage,
+  hashOfNode,
+  isLeaf,
+  maxBucketLeaves,
+  nodeOf,
+  type Page,
+  type PagePath,
+  pathBelow,
+  slotOf,
+  type TreeNode,
+} from "./page.js";
+import type { Leaf } from "./path.js";
+
+/** Gives the pages of these paths, as they are stored; those that there are. */
+export type LoadPages = (paths: readonly PagePath[]) => Promise<ReadonlyMap<PagePath, Uint8Array>>;
+
+/** What becomes of a leaf. */
+export interface LeafChange {
+  readonly key: Uint8Array;
+  /** Undefined where it is taken out; then it need not be there. */
+  readonly valueHash: Uint8Array | undefined;
+}
+
+/** A tree after its changes. */
+export interface ChangedTree {
+  readonly root: Uint8Array;
+  /** Pages that became others, undefined where there is none any more. */
+  readonly pages: ReadonlyMap<PagePath, Uint8Array | undefined>;
+}
+
+/**
+ * Works out what changes make of a tree; nothing is stored.
+ *
+ * @param changes at most one for each key.
+ */
+export async function changeTree(load: LoadPages, changes: readonly LeafChange[]): Promise<ChangedTree> {
+  const sorted = changes.toSorted((a, b) => Buffer.compare(a.key, b.key));
+  const changing: Changing = { pages: await loadTouched(load, sorted), changed: new Map() };
+  return { root: hashOfNode(changePage("", sorted, changing)), pages: changing.changed };
+}
+
+/** The tree of these leaves alone. */
+export function buildTree(leaves: readonly Leaf[]): ChangedTree {
+  const changing: Changing = { pages: new Map(), changed: new Map() };
+  const sorted = leaves.toSorted((a, b) => Buffer.compare(a.key, b.key));
+  return { root: hashOfNode(changePage("", sorted, changing)), pages: changing.changed };
+}
+
+interface Changing {
+  readonly pages: ReadonlyMap<PagePath, Page>;
+  readonly changed: Map<PagePath, Uint8Array | undefined>;
+}
+
+/** All pages that stand above what is to be changed: those of one level at once. */
+async function loadTouched(load: LoadPages, sorted: readonly LeafChange[]): Promise<Map<PagePath, Page>> {
+  const pages = new Map<PagePath, Page>();
+  let reached: readonly (readonly [PagePath, readonly LeafChange[]])[] = [["", sorted]];
+  while (reached.length > 0) {
+    const stored = await load(reached.map(([path]) => path));
+    const next: (readonly [PagePath, readonly LeafChange[]])[] = [];
+    for (const [path, changes] of reached) {
+      const bytes = stored.get(path);
+      if (bytes === undefined) {
+        needNoPage(path);
+        continue;
+      }
+      const page = decodePage(bytes);
+      pages.set(path, page);
+      if (page.kind === "branch") {
+        const below = [...bySlot(changes, path)].filter(([slot]) => isPage(page.slots[slot]));
+        next.push(...below.map(([slot, some]) => [pathBelow(path, slot), some] as const));
+      }
+    }
+    reached = next;
+  }
+  return pages;
+}
+
+/** Only the root's page may be missing: that of a tree without leaves. */
+export function needNoPage(path: PagePath): void {
+  if (path !== "") {
+    throw new RangeError(`Page ${path} of a tree is missing.`);
+  }
+}
+
+export function isPage(node: TreeNode): boolean {
+  return node !== undefined && !isLeaf(node);
+}
+
+/** Gives what the page is to the one above it. */
+function changePage(path: PagePath, changes: readonly LeafChange[], changing: Changing): TreeNode {
+  const before = changing.pages.get(path);
+  const page =
+    before?.kind === "branch"
+      ? changeSlots(before, path, changes, changing)
+      : pageOf(mergeLeaves(before?.leaves ?? [], changes), path, changing);
+  const node = nodeOf(page, path);
+  // One leaf stands in the page above; that of the root is there as long as there is any leaf.
+  const isKept = isPage(node) || (path === "" && node !== undefined);
+  if (isKept || before !== undefined) {
+    changing.changed.set(path, isKept ? encodePage(page) : undefined);
+  }
+  return node;
+}
+
+/** A page of leaves that has none yet. */
+function pageOf(leaves: readonly Leaf[], path: PagePath, changing: Changing): Page {
+  return leaves.length <= maxBucketLeaves
+    ? { kind: "bucket", leaves }
+    : changeSlots(emptyBranch, path, leaves, changing);
+}
+
+const emptyBranch: Branch = { kind: "branch", slots: new Array<TreeNode>(16).fill(undefined) };
+
+function changeSlots({ slots }: Branch, path: PagePath, changes: readonly LeafChange[], changing: Changing): Branch {
+  const changed = slots.slice();
+  for (const [slot, some] of bySlot(changes, path)) {
+    const before = changed[slot];
+    if (isPage(before)) {
+      changed[slot] = changePage(pathBelow(path, slot), some, changing);
+      continue;
+    }
+    const leaves = mergeLeaves(isLeaf(before) ? [before] : [], some);
+    changed[slot] = leaves.length < 2 ? leaves[0] : changePage(pathBelow(path, slot), leaves, changing);
+  }
+  return { kind: "branch", slots: changed };
+}
+
+/** Leaves after changes; both in the order of their keys. */
+function mergeLeaves(before: readonly Leaf[], changes: readonly LeafChange[]): Leaf[] {
+  const leaves: Leaf[] = [];
+  let next = 0;
+  for (const leaf of before) {
+    let order = -1;
+    while (next < changes.length && (order = Buffer.compare(changes[next]!.key, leaf.key)) < 0) {
+      keep(leaves, changes[next++]!);
+    }
+    if (next < changes.length && order === 0) {
+      keep(leaves, changes[next++]!);
+    } else {
+      leaves.push(leaf);
+    }
+  }
+  changes.slice(next).forEach((change) => keep(leaves, change));
+  return leaves;
+}
+
+function keep(leaves: Leaf[], { key, valueHash }: LeafChange): void {
+  if (valueHash !== undefined) {
+    leaves.push({ key, valueHash });
+  }
+}
+
+/** Changes by the slots that their keys go to. */
+function bySlot(changes: readonly LeafChange[], path: PagePath): Map<number, LeafChange[]> {
+  const groups = new Map<number, LeafChange[]>();
+  for (const change of changes) {
+    const slot = slotOf(change.key, path);
+    const group = groups.get(slot);
+    if (group === undefined) {
+      groups.set(slot, [change]);
+    } else {
+      group.push(change);
+    }
+  }
+  return groups;
+}

@@ -1,0 +1,7 @@
+/** The hashes of trees with what Node.js has. */
+import { hash } from "node:crypto";
+import { createTreeHashes } from "./hashes.js";
+import { createStateHashes } from "./state-format.js";
+
+export const treeHashes = createTreeHashes((bytes) => hash("sha256", bytes, "buffer"));
+export const stateHashes = createStateHashes(treeHashes);

@@ -1,0 +1,91 @@
+/** Makes proofs that a leaf is in a tree, or that none is. */
+import { isPage, type LoadPages, needNoPage } from "./change.js";
+import { bitOf, isSame } from "./hashes.js";
+import {
+  decodePage,
+  halvesOf,
+  hashOfNode,
+  isLeaf,
+  levelsOf,
+  nodeOfLeaves,
+  type Page,
+  pageLevels,
+  type PagePath,
+  pathBelow,
+  slotOf,
+  type TreeNode,
+} from "./page.js";
+import type { Leaf, Path } from "./path.js";
+
+/** A proof, and what it shows: the hash of the key's value, undefined where it has none. */
+export interface Proof extends Path {
+  readonly valueHash: Uint8Array | undefined;
+}
+
+/** Pages above a leaf in a tree of a million leaves: they are asked for at once. */
+const usualDepth = 6;
+
+/** Makes the proof of a key. */
+export async function provePath(load: LoadPages, key: Uint8Array): Promise<Proof> {
+  const digits = Buffer.from(key).toString("hex");
+  const siblings: Uint8Array[] = [];
+  let pages = await load(Array.from({ length: usualDepth }, (_, i) => digits.slice(0, i)));
+  for (let path: PagePath = ""; ; path = pathBelow(path, slotOf(key, path))) {
+    if (path.length >= usualDepth) {
+      pages = await load([path]);
+    }
+    const bytes = pages.get(path);
+    if (bytes === undefined) {
+      needNoPage(path);
+      return proofOf(key, siblings, undefined);
+    }
+    const end = walkPage(decodePage(bytes), path, key, siblings);
+    if (!isPage(end)) {
+      return proofOf(key, siblings, end as Leaf | undefined);
+    }
+  }
+}
+
+/** The proof of a key among leaves that are at hand, in the order of their keys. */
+export function proveAmong(leaves: readonly Leaf[], key: Uint8Array): Proof {
+  const siblings: Uint8Array[] = [];
+  const end = walkLeaves(leaves, 0, key, siblings);
+  return proofOf(key, siblings, end);
+}
+
+function proofOf(key: Uint8Array, siblings: readonly Uint8Array[], end: Leaf | undefined): Proof {
+  const isThere = end !== undefined && isSame(end.key, key);
+  return {
+    siblings: Buffer.concat(siblings),
+    other: isThere ? undefined : end,
+    valueHash: isThere ? end.valueHash : undefined,
+  };
+}
+
+/** Goes down from the node of a page towards a key, until there is no node above two leaves any more. */
+function walkPage(page: Page, path: PagePath, key: Uint8Array, siblings: Uint8Array[]): TreeNode {
+  if (page.kind === "bucket") {
+    return walkLeaves(page.leaves, path.length * pageLevels, key, siblings);
+  }
+  const levels = levelsOf(page);
+  const slot = slotOf(key, path);
+  for (let level = pageLevels; level > 0; level--) {
+    const node = levels[level]![slot >> level];
+    if (node === undefined || isLeaf(node)) {
+      return node;
+    }
+    siblings.push(hashOfNode(levels[level - 1]![(slot >> (level - 1)) ^ 1]));
+  }
+  return levels[0]![slot];
+}
+
+function walkLeaves(leaves: readonly Leaf[], depth: number, key: Uint8Array, siblings: Uint8Array[]): Leaf | undefined {
+  let left = leaves;
+  for (let at = depth; left.length > 1; at++) {
+    const halves = halvesOf(left, at);
+    const bit = bitOf(key, at);
+    siblings.push(hashOfNode(nodeOfLeaves(halves[1 - bit]!, at + 1)));
+    left = halves[bit]!;
+  }
+  return left[0];
+}

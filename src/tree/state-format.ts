@@ -1,0 +1,105 @@
+/**
+ * What stands in the state tree: keys of the things that decide what is valid next, and the hashes of their values. The
+ * fields of a document are a tree of the same kind. For both ends: the node, and whoever checks what it was told.
+ */
+import type { TreeHashes } from "./hashes.js";
+
+const utf8 = new TextEncoder();
+
+/** Kinds of keys: the word keeps apart what is named alike. */
+export type KeyTag = "program" | "nullifier" | "sender" | "commitments" | "field";
+
+/** What stands for nothing where a hash is asked for. */
+export const nothing: Uint8Array = new Uint8Array(32);
+
+/** The parts of a storage program. */
+export interface ProgramParts {
+  /** Keeps others from guessing what a program holds by its hash. */
+  readonly blinding: Uint8Array;
+  /** An encoded ProgramRecord. */
+  readonly record: Uint8Array;
+  /** Hash of the metadata's text; {@link nothing} where there is none. */
+  readonly metadataHash: Uint8Array;
+  /** {@link nothing} where the program holds nothing. */
+  readonly documentHash: Uint8Array;
+}
+
+/** An object: its fields, and what their order and the space between them are proved with. */
+export interface ObjectParts {
+  readonly fieldsRoot: Uint8Array;
+  /** Key of the last field; {@link nothing} without fields. */
+  readonly lastKey: Uint8Array;
+  /** Hash of the text after the last value. */
+  readonly tailHash: Uint8Array;
+}
+
+/** A field of an object. */
+export interface FieldParts {
+  /** Text between the value before it, or the begin of the document, and its own. */
+  readonly before: string;
+  /** Key of the field before it; {@link nothing} for the first one. */
+  readonly previousKey: Uint8Array;
+  /** As it was written. */
+  readonly value: string;
+}
+
+export type StateHashes = ReturnType<typeof createStateHashes>;
+
+export function createStateHashes({ sha256 }: TreeHashes) {
+  const keyOf = (tag: KeyTag, name: Uint8Array): Uint8Array => sha256(join(utf8.encode(`${tag}\0`), name));
+  const textHash = (text: string): Uint8Array => sha256(utf8.encode(text));
+  return {
+    /** @param address `stor-` and 40 hex digits. */
+    programKey: (address: string) => keyOf("program", utf8.encode(address)),
+    /** @param nullifier 32 bytes. */
+    nullifierKey: (nullifier: Uint8Array) => keyOf("nullifier", nullifier),
+    /** @param publicKey 32 bytes. */
+    senderKey: (publicKey: Uint8Array) => keyOf("sender", publicKey),
+    commitmentsKey: () => keyOf("commitments", new Uint8Array()),
+    /** @param name as JSON text, with its quotes: every name has one, also one that UTF-8 cannot write. */
+    fieldKey: (name: string) => keyOf("field", utf8.encode(name)),
+
+    program: ({ blinding, record, metadataHash, documentHash }: ProgramParts) =>
+      sha256(join(blinding, sha256(record), metadataHash, documentHash)),
+    /** @param transactionHash 32 bytes. */
+    nullifier: (blockNumber: bigint, transactionHash: Uint8Array) => sha256(join(uint64(blockNumber), transactionHash)),
+    sender: (nonce: bigint) => sha256(uint64(nonce)),
+    /** @param root 32 bytes. */
+    commitments: (root: Uint8Array, leafCount: number) => sha256(join(root, uint64(BigInt(leafCount)))),
+
+    /** A text: metadata, or what follows the last value of an object. */
+    text: textHash,
+    /** A document that is no object: its JSON text, of a binary one the JSON string of base64. */
+    plainDocument: (text: string) => sha256(join(Uint8Array.of(0), utf8.encode(text))),
+    objectDocument: ({ fieldsRoot, lastKey, tailHash }: ObjectParts) =>
+      sha256(join(Uint8Array.of(1), fieldsRoot, lastKey, tailHash)),
+    field({ before, previousKey, value }: FieldParts) {
+      const text = utf8.encode(before);
+      return sha256(join(uint32(text.length), text, previousKey, utf8.encode(value)));
+    },
+  };
+}
+
+function join(...parts: readonly Uint8Array[]): Uint8Array {
+  const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return bytes;
+}
+
+/** Eight bytes, the highest first. */
+function uint64(value: bigint): Uint8Array {
+  const bytes = new Uint8Array(8);
+  new DataView(bytes.buffer).setBigUint64(0, value);
+  return bytes;
+}
+
+/** Four bytes, the highest first. */
+function uint32(value: number): Uint8Array {
+  const bytes = new Uint8Array(4);
+  new DataView(bytes.buffer).setUint32(0, value);
+  return bytes;
+}
