@@ -37,9 +37,9 @@ const rooms = [
   // What an implementation is, the failures that it may throw, and the forms of parameters; no machinery.
   see(`(${features})/`, "rpc/(service|errors|parameters)\\.ts$"),
   // Queries stand in the stores of a feature; the rest of it speaks of blocks, programs, leaves and peers.
-  see("(chain|peers|state|storage|zk)/[^/]+-store\\.ts$", "db/(database|dialects|batch|chunks|try-write)\\.ts$"),
+  see("(chain|peers|state|storage|tree|zk)/[^/]+-store\\.ts$", "db/(database|dialects|batch|chunks|try-write)\\.ts$"),
   // The checksums that rows are stored with, which reads compare; they know no engine.
-  see("(chain|state|storage|zk)/", "db/row-hashes\\.ts$"),
+  see("(chain|state|storage|tree|zk)/", "db/row-hashes\\.ts$"),
   // Calls other nodes, by whatever carries it.
   see("peers/", "rpc/channel\\.ts$"),
   // Implements the gate of rpc.

@@ -209,13 +209,11 @@ async function applyFullBlock(
   });
   const after = leafCount + fullBlock;
   const runs = await growTree(leafCount, added, peaks, workerPool.foldAll);
+  const { header } = await consensus.dryRunBlock({ timestampMs: BigInt(Date.now()), transactions: signed });
   const block = signBlock(
     {
-      number: head.number + 1n,
-      previousHash: head.hash,
-      timestampMs: BigInt(Date.now()),
+      ...header!,
       proposer: key.publicKey,
-      genesisHash: head.genesisHash,
       commitmentRoot: toHex(edgeOf(after, peaksAfter(after, peaks, runs))[treeDepth]!),
     },
     signed.map((one) => readTransaction(one, { network: head.genesisHash, checkOperation })),

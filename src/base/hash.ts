@@ -8,6 +8,16 @@ export function sha256(content: Uint8Array | string): string {
   return `0x${createHash("sha256").update(content).digest("hex")}`;
 }
 
+/** 32 bytes as the network writes them. */
+export function toHex32(bytes: Uint8Array): string {
+  return `0x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex")}`;
+}
+
+/** The bytes of 0x and 64 hex digits. */
+export function fromHex32(text: string): Buffer {
+  return Buffer.from(text.slice(2), "hex");
+}
+
 /**
  * The checksum of a stored row, over its key and everything that is served of it: the first half of SHA-256 as 32 hex
  * digits. It tells what was changed by accident; whoever changes it on purpose can make it anew.

@@ -4,11 +4,19 @@ import { sha256 } from "../base/hash.js";
 import type { BlockHeader, Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { mapYielding } from "../base/yielding.js";
 import { Failure } from "../rpc/errors.js";
-import type { BlockEffects, Effects } from "./effects.js";
+import type { BlockEffects, BlockRoots, Effects } from "./effects.js";
 import type { Genesis } from "./genesis.js";
 import { beginInclusion, type Inclusion } from "./inclusion.js";
 import type { ChainChanges, ChainHead, ChainStore } from "./store.js";
-import { type ChainRules, type ReadBlock, type ReadTransaction, readTransaction, signBlock } from "./transaction.js";
+import {
+  type ChainRules,
+  hashOfHashes,
+  type ReadBlock,
+  type ReadTransaction,
+  readTransaction,
+  signBlock,
+  type UnsignedHeader,
+} from "./transaction.js";
 import { maxBlockWork } from "./work.js";
 
 /** What blocks are checked against, and stored in. */
@@ -53,26 +61,82 @@ export async function applyNext<State>(
   if (!genesis!.authorities.includes(header.proposer)) {
     throw new Failure("INVALID_SIGNATURE", "The block's proposer is no authority of this network.");
   }
-  if (header.timestampMs < before.timestampMs || Number(header.timestampMs) > nowMs() + maxAheadMs) {
-    throw new Failure("INVALID_REQUEST", "The block's time is before that of the block before, or in the future.");
-  }
+  checkTime(header.timestampMs, before, nowMs);
   await store.write(before, async (changes, state) => {
-    const begun = begin(effects, header, state);
-    const timeMs = Number(header.timestampMs);
-    const inclusion = await beginInclusion(changes, block.transactions, begun, timeMs);
-    for (const transaction of block.transactions) {
-      await inclusion.include(transaction);
-    }
-    await changes.insertTransactions(block.transactions, header.number);
-    const root = await begun.finish();
-    if (root !== header.commitmentRoot) {
-      throw new Failure(
-        "INVALID_REQUEST",
-        `The block says that the commitment tree's root becomes ${header.commitmentRoot ?? "no other"}; here it becomes ${root ?? "no other"}.`,
-      );
-    }
+    checkRoots(header, await includeAll(header, block.transactions, begin(effects, header, state), changes));
     await changes.insertBlock(block);
   });
+}
+
+/** Makes the effects of a block that is given. */
+async function includeAll(
+  { number, timestampMs }: Pick<BlockHeader, "number" | "timestampMs">,
+  transactions: readonly ReadTransaction[],
+  effects: BlockEffects,
+  changes: ChainChanges,
+): Promise<BlockRoots> {
+  const inclusion = await beginInclusion(changes, transactions, effects, Number(timestampMs));
+  for (const transaction of transactions) {
+    await inclusion.include(transaction);
+  }
+  await changes.insertTransactions(transactions, number);
+  return await effects.finish(transactions);
+}
+
+/**
+ * What the header of the next block says, but for its proposer, where it holds these transactions; nothing is stored.
+ *
+ * @throws Failure INVALID_REQUEST when they make no block that may come after `before`.
+ */
+export async function dryRunNext<State>(
+  transactions: readonly ReadTransaction[],
+  timestampMs: bigint,
+  before: ChainHead,
+  parts: BlockParts<State>,
+): Promise<Omit<UnsignedHeader, "proposer">> {
+  const { store, effects, nowMs } = parts;
+  checkTime(timestampMs, before, nowMs);
+  const header = { ...after(before), timestampMs };
+  let roots: BlockRoots | undefined;
+  const worked = new Error("The block can be applied.");
+  await store
+    .write(before, async (changes, state) => {
+      roots = await includeAll(header, transactions, begin(effects, header, state), changes);
+      throw worked;
+    })
+    .catch((error: unknown) => {
+      if (error !== worked) {
+        throw error;
+      }
+    });
+  return { ...header, ...roots!, transactionsHash: hashOfHashes(transactions.map(({ hash }) => hash)) };
+}
+
+/** What a block's header says of its place in the chain. */
+function after({ number, hash, genesisHash }: ChainHead): Pick<BlockHeader, "number" | "previousHash" | "genesisHash"> {
+  return { number: number + 1n, previousHash: hash, genesisHash };
+}
+
+function checkTime(timestampMs: bigint, before: ChainHead, nowMs: () => number): void {
+  if (timestampMs < before.timestampMs || Number(timestampMs) > nowMs() + maxAheadMs) {
+    throw new Failure("INVALID_REQUEST", "The block's time is before that of the block before, or in the future.");
+  }
+}
+
+/** @throws Failure INVALID_REQUEST where the state after a block is another one than it says. */
+function checkRoots(header: BlockHeader, { commitmentRoot, stateRoot }: BlockRoots): void {
+  if (commitmentRoot !== header.commitmentRoot) {
+    throw new Failure(
+      "INVALID_REQUEST",
+      `The block says that the commitment tree's root becomes ${header.commitmentRoot ?? "no other"}; here it becomes ${commitmentRoot ?? "no other"}.`,
+    );
+  }
+  if (stateRoot !== header.stateRoot) {
+    throw new Failure(
+      "INVALID_REQUEST",
+      `The block says that the state's root becomes ${header.stateRoot}; here it becomes ${stateRoot}.`,
+    );
+  }
 }
 
 /** What came of making a block. */
@@ -106,11 +170,9 @@ export async function makeNext<State>(
 ): Promise<Made> {
   const { store, effects } = parts;
   const header = {
-    number: before.number + 1n,
-    previousHash: before.hash,
+    ...after(before),
     timestampMs: BigInt(Math.max(timeMs, Number(before.timestampMs))),
     proposer: key.publicKey,
-    genesisHash: before.genesisHash,
   };
   const rejected = new Map<string, string>();
   const readable = await readWhatIsValid(candidates, rules, rejected);
@@ -126,8 +188,8 @@ export async function makeNext<State>(
       return { block: undefined, rejected, deferredCount };
     }
     await changes.insertTransactions(included, header.number);
-    const commitmentRoot = await begun.finish();
-    const block = signBlock({ ...header, commitmentRoot }, included, (bytes) => key.sign(bytes));
+    const roots = await begun.finish(included);
+    const block = signBlock({ ...header, ...roots }, included, (bytes) => key.sign(bytes));
     await changes.insertBlock(block);
     return { block, rejected, deferredCount };
   });

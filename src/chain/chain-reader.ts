@@ -72,6 +72,7 @@ export function createChainReader(parts: ChainReaderParts): ChainReader {
     announce: () => undefined,
     submit: refuse,
     apply: refuse,
+    dryRun: refuse,
     seal: refuse,
     stop: () => looks.stop(),
   };

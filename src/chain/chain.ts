@@ -4,8 +4,9 @@
  */
 import type { Block, Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { isDatabaseTrouble } from "../base/database-trouble.js";
+import { mapYielding } from "../base/yielding.js";
 import { Failure } from "../rpc/errors.js";
-import { applyNext, type BlockParts, type Made, type SealingKey } from "./blocks.js";
+import { applyNext, type BlockParts, dryRunNext, type Made, type SealingKey } from "./blocks.js";
 import { createBlockMaker } from "./block-maker.js";
 import { FencedError } from "./fenced-error.js";
 import { checkLifetime, checkNonce } from "./inclusion.js";
@@ -14,7 +15,7 @@ import type { Handed } from "./mempool-intake.js";
 import { type CheckAside, createKnownTransactions, readAside, type Reading } from "./reading.js";
 import { copyHeader, type SignedHeader } from "./signed-headers.js";
 import type { ChainHead } from "./store.js";
-import { type ReadBlock, readBlock } from "./transaction.js";
+import { type ReadBlock, readBlock, readTransaction, type UnsignedHeader } from "./transaction.js";
 
 /** What the chain needs. */
 export interface ChainParts<State> extends BlockParts<State> {
@@ -52,6 +53,12 @@ export interface Chain {
    * @throws Failure INVALID_REQUEST, INVALID_SIGNATURE, STATE_NOT_READY
    */
   apply(block: Block): Promise<string>;
+  /**
+   * Works out the next block and takes it back: gives what its header has to say, but for the proposer.
+   *
+   * @throws Failure INVALID_REQUEST, INVALID_SIGNATURE, STATE_NOT_READY
+   */
+  dryRun(transactions: readonly Transaction[], timestampMs: bigint): Promise<Omit<UnsignedHeader, "proposer">>;
   /**
    * Makes a block of what is pending, if anything is, and applies it. Rejects when that fails; then the next try is made
    * with fewer transactions, unless it is the database that is in trouble.
@@ -136,6 +143,12 @@ export function createChain<State>(parts: ChainParts<State>): WrittenChain {
         await mempool.settle(hashesOf(block), new Map());
         return block.hash;
       });
+    },
+
+    async dryRun(signed, timestampMs) {
+      head.need();
+      const transactions = await mapYielding(signed, (one) => readTransaction(one, reading));
+      return await inTurn(() => dryRunNext(transactions, timestampMs, head.need(), parts));
     },
 
     seal: (key, timeMs = nowMs()) =>

@@ -1,4 +1,5 @@
 /** What transactions do, as the chain sees it: the features say what it is, and the chain says when. */
+import type { BlockHeader } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import type { ChainRules, ReadTransaction } from "./transaction.js";
 
 /** A block before it has a hash. */
@@ -32,6 +33,16 @@ export interface BlockEffects {
    * Throws a Failure when they cannot be made; then none are left.
    */
   apply(transaction: ReadTransaction): Promise<number>;
-  /** Ends the block, and gives the root of the commitment tree if the block has changed it. */
-  finish(): Promise<string | undefined>;
+  /**
+   * Ends the block.
+   *
+   * @param transactions those that are in it, whose effects are made.
+   */
+  finish(transactions: readonly ReadTransaction[]): Promise<BlockRoots>;
 }
+
+/** What the header of a block says of the state after it. */
+export type BlockRoots = Pick<BlockHeader, "stateRoot"> & {
+  /** Undefined where the block adds no commitments. */
+  readonly commitmentRoot: string | undefined;
+};

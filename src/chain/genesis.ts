@@ -1,11 +1,9 @@
 /** The genesis: a text of JSON that becomes block 0 once, and that names the network by its hash. */
 import { z } from "zod";
-import { isDatabaseDamage } from "../base/database-trouble.js";
 import { isStrongKey } from "../base/ed25519.js";
 import { hex32, sha256 } from "../base/hash.js";
 import { InputError } from "../base/start-error.js";
 import type { Blocks, ChainHead, ChainStore } from "./store.js";
-import { describeHeader } from "./transaction.js";
 
 /** The genesis that block 0 holds. */
 export interface Genesis {
@@ -71,37 +69,12 @@ export async function adoptGenesis(
  *
  * @throws Error with one sentence when it cannot be used.
  */
-export async function readStoredGenesis(store: Pick<Blocks, "genesisText" | "head">): Promise<Genesis | undefined> {
+export async function readStoredGenesis(store: Pick<Blocks, "genesisText">): Promise<Genesis | undefined> {
   const stored = await store.genesisText();
   if (stored === undefined) {
     return undefined;
   }
-  const known = parseGenesis("stored in block 0", stored);
-  await checkFormat(store);
-  return known;
-}
-
-/** Refuses a chain whose headers do not name their network: blocks of format 1. */
-async function checkFormat(store: Pick<Blocks, "head">): Promise<void> {
-  const head = await headIfRight(store);
-  if (head !== undefined && head.number > 0n && describeHeader(head.header).genesisHash === "") {
-    throw new Error(
-      "The database holds a chain of format 1, which this version cannot go on with; start with another --data-dir or " +
-        "--database, and keep this one for the version that wrote it.",
-    );
-  }
-}
-
-/** The newest block; undefined where it is damaged, too, which whoever goes on from it finds. */
-async function headIfRight(store: Pick<Blocks, "head">): Promise<ChainHead | undefined> {
-  try {
-    return await store.head();
-  } catch (error) {
-    if (isDatabaseDamage(error)) {
-      return undefined;
-    }
-    throw error;
-  }
+  return parseGenesis("stored in block 0", stored);
 }
 
 /**

@@ -191,7 +191,9 @@ function checkWeight(weight: BlockWeight): BlockWeight {
 }
 
 /** Builds the consensus service. */
-export function createConsensusService(chain: Pick<Chain, "apply">): Implementation<typeof ConsensusService> {
+export function createConsensusService(
+  chain: Pick<Chain, "apply" | "dryRun">,
+): Implementation<typeof ConsensusService> {
   return {
     async applyBlock({ block }) {
       if (block === undefined) {
@@ -199,5 +201,7 @@ export function createConsensusService(chain: Pick<Chain, "apply">): Implementat
       }
       return { hash: await chain.apply(block) };
     },
+
+    dryRunBlock: async ({ transactions, timestampMs }) => ({ header: await chain.dryRun(transactions, timestampMs) }),
   };
 }

@@ -16,6 +16,7 @@ import { Failure } from "../rpc/errors.js";
 import { compileBounds } from "../base/bounds.js";
 import { hex32, sha256 } from "../base/hash.js";
 import { mapYielding } from "../base/yielding.js";
+import type { BlockRoots } from "./effects.js";
 import { blockMessage, transactionMessage } from "./signing.js";
 
 /** Most bytes of a transaction's body: a document of 1 MiB and what comes with it. */
@@ -178,9 +179,16 @@ export function encodeTransaction(signed: Transaction): Uint8Array {
   return toBinary(TransactionSchema, signed);
 }
 
+/** What a header says. */
+export type UnsignedHeader = Pick<
+  BlockHeader,
+  "number" | "previousHash" | "timestampMs" | "proposer" | "genesisHash" | "transactionsHash"
+> &
+  BlockRoots;
+
 /** Makes and signs a block. */
 export function signBlock(
-  header: Pick<BlockHeader, "number" | "previousHash" | "timestampMs" | "proposer" | "commitmentRoot" | "genesisHash">,
+  header: Omit<UnsignedHeader, "transactionsHash">,
   transactions: readonly ReadTransaction[],
   sign: (bytes: Uint8Array) => Uint8Array,
 ): ReadBlock {

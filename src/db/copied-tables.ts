@@ -27,6 +27,8 @@ export const chainTables: readonly CopiedTable[] = [
   { name: "merkle_roots", key: ["block_number"] },
   { name: "nullifiers", key: ["hash"] },
   { name: "senders", key: ["identity"] },
+  { name: "tree_pages", key: ["tree", "path"] },
+  { name: "tree_undo", key: ["path", "block_number"] },
   { name: "peers", key: ["id"], numbered: "id" },
   { name: "fork_evidence", key: ["identity", "block_number"], booleans: ["settled"] },
   {

@@ -4,6 +4,7 @@
  * Column types are those that SQLite and PostgreSQL share. Names of fields are kept as JSON text (with their quotes):
  * a name may hold any character, NUL included, which no text column of PostgreSQL takes as it is.
  */
+import { DatabaseError } from "./database.js";
 import type { Migration } from "./migration.js";
 import { rowHashMigration } from "./row-hash-migration.js";
 
@@ -265,5 +266,40 @@ export const migrations: readonly Migration[] = [
       }),
       sql("writer_lease").insert({ id: 1, epoch: 0, until_ms: 0 }),
     ],
+  },
+  {
+    name: "state tree",
+    queries: (sql) => [
+      sql.schema.alterTable("programs", (table) => {
+        // 64 hex digits; nothing is in the table yet.
+        table.string("blinding", 64).notNullable().defaultTo("");
+      }),
+      sql.schema.createTable("tree_pages", (table) => {
+        // The program whose fields it has; empty for the tree of the state.
+        table.string("tree", 45).notNullable();
+        // Hex digits that the keys below it begin with.
+        table.string("path", 64).notNullable();
+        table.binary("page").notNullable();
+        table.string("row_hash", 32).notNullable();
+        table.primary(["tree", "path"]);
+      }),
+      // What pages of the state tree were before one of the last blocks changed them; nothing where one was not there.
+      sql.schema.createTable("tree_undo", (table) => {
+        table.string("path", 64).notNullable();
+        table.bigInteger("block_number").notNullable();
+        table.binary("page");
+        table.string("row_hash", 32);
+        table.primary(["path", "block_number"]);
+        table.index(["block_number"]);
+      }),
+    ],
+    async fill(db) {
+      if ((await db.first((sql) => sql("blocks").where("number", ">", 0).select("number"))) !== undefined) {
+        throw new DatabaseError(
+          "The database holds a chain of an older format, whose headers say nothing of the state, and which this version " +
+            "cannot go on with; start with another --data-dir or --database, and keep this one for the version that wrote it.",
+        );
+      }
+    },
   },
 ];

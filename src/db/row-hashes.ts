@@ -52,6 +52,7 @@ export interface ProgramRestColumns {
   readonly access: string;
   readonly metadata: string | null;
   readonly in_parts: Flag;
+  readonly blinding: string;
 }
 
 export interface DocumentColumns {
@@ -93,6 +94,12 @@ export interface NullifierColumns {
   readonly transaction_hash: string;
 }
 
+export interface PageColumns {
+  readonly tree: string;
+  readonly path: string;
+  readonly page: Uint8Array;
+}
+
 export function hashBlockRow({ number, hash, previous_hash, timestamp_ms, signature }: BlockColumns): string {
   return hashRow("block", number, hash, previous_hash ?? "", timestamp_ms, hex(signature));
 }
@@ -110,8 +117,9 @@ export function hashProgramEntry(row: ProgramEntryColumns): string {
   return hashRow("program", address, owner, name, encoding, mode, size_bytes, created_ms, updated_ms, Number(deleted));
 }
 
-export function hashProgramRest({ address, type, access, metadata, in_parts }: ProgramRestColumns): string {
-  return hashRow("program's rest", address, type, access, metadata ?? "", Number(in_parts));
+export function hashProgramRest(row: ProgramRestColumns): string {
+  const { address, type, access, metadata, in_parts, blinding } = row;
+  return hashRow("program's rest", address, type, access, metadata ?? "", Number(in_parts), blinding);
 }
 
 export function hashDocumentRow({ address, data }: DocumentColumns): string {
@@ -133,6 +141,10 @@ export function hashRootRow({ block_number, root, timestamp_ms, leaf_count, edge
 
 export function hashNullifierRow({ hash, block_number, transaction_hash }: NullifierColumns): string {
   return hashRow("nullifier", hash, block_number, transaction_hash);
+}
+
+export function hashPageRow({ tree, path, page }: PageColumns): string {
+  return hashRow("page", tree, path, hex(page));
 }
 
 function hex(bytes: Uint8Array | null): string {

@@ -28,7 +28,7 @@ import { StartError } from "../base/start-error.js";
 /** What it needs beside the core. */
 export interface NodeControlParts {
   readonly network: Pick<NodeNetwork, "book" | "addPeer" | "removePeer">;
-  readonly chain: Pick<Chain, "apply">;
+  readonly chain: Pick<Chain, "apply" | "dryRun">;
   readonly chainServices: Pick<ChainServices, "operator">;
 }
 

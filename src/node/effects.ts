@@ -1,11 +1,18 @@
 /** Which feature makes the effects of a transaction, by its operation. */
 import type { TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { fromHex32, toHex32 } from "../base/hash.js";
 import type { BlockEffects, Effects } from "../chain/effects.js";
+import type { ReadTransaction } from "../chain/transaction.js";
 import type { Queries } from "../db/database.js";
+import type { StateTreeChanges } from "../state/state-tree.js";
+import { createStateTreeChanges } from "../state/state-tree-store.js";
 import { checkOperation as checkStorageOperation } from "../storage/check-operation.js";
 import { createProgramChanges } from "../storage/program-change-store.js";
 import type { ProgramChanges } from "../storage/programs.js";
 import { executeOperation } from "../storage/write.js";
+import type { LeafChange } from "../tree/change.js";
+import { stateHashes } from "../tree/node-hashes.js";
+import type { MerkleRoot } from "../zk/merkle-tree.js";
 import { createNullifierStore } from "../zk/nullifier-store.js";
 import { createTreeChanges } from "../zk/tree-store.js";
 import type { ZkChanges, ZkState } from "../zk/write.js";
@@ -14,6 +21,7 @@ import type { ZkChanges, ZkState } from "../zk/write.js";
 export interface State {
   readonly programs: ProgramChanges;
   readonly zk: ZkState;
+  readonly tree: StateTreeChanges;
 }
 
 /** The state in the database: inside the transaction of a block, or as it is after the newest one. */
@@ -21,7 +29,32 @@ export function stateIn(db: Queries): State {
   return {
     programs: createProgramChanges(db),
     zk: { tree: createTreeChanges(db), nullifiers: createNullifierStore(db) },
+    tree: createStateTreeChanges(db),
   };
+}
+
+/** The last transaction of each sender has its largest nonce. */
+function senderLeaves(transactions: readonly ReadTransaction[]): LeafChange[] {
+  const nonces = new Map(transactions.map(({ body }) => [body.sender, body.nonce]));
+  return [...nonces].map(([sender, nonce]) => ({
+    key: stateHashes.senderKey(fromHex32(sender)),
+    valueHash: stateHashes.sender(nonce),
+  }));
+}
+
+function nullifierLeaves(transactions: readonly ReadTransaction[], blockNumber: bigint): LeafChange[] {
+  return transactions.flatMap(({ hash, body: { operation } }) =>
+    operation.case === "zk" && operation.value.operation.case === "spendNullifier"
+      ? {
+          key: stateHashes.nullifierKey(fromHex32(operation.value.operation.value.nullifierHash)),
+          valueHash: stateHashes.nullifier(blockNumber, fromHex32(hash)),
+        }
+      : [],
+  );
+}
+
+function commitmentsLeaf({ root, leafCount }: MerkleRoot): LeafChange {
+  return { key: stateHashes.commitmentsKey(), valueHash: stateHashes.commitments(fromHex32(root), leafCount) };
 }
 
 /** Checks what a transaction says to do, as far as that takes no state. Throws Failure INVALID_REQUEST. */
@@ -43,17 +76,28 @@ export function createEffects(zk: ZkChanges): Effects<State> {
     begin(block, state): BlockEffects {
       const zkBlock = zk.begin(block, state.zk);
       return {
-        async apply({ body: { operation, sender, nonce }, hash }) {
+        async apply({ body: { operation, sender, nonce }, hash, signed: { signature } }) {
           switch (operation.case) {
-            case "storage":
-              return await executeOperation(state.programs, operation.value, { sender, nonce, timeMs: block.timeMs });
+            case "storage": {
+              const context = { sender, nonce, timeMs: block.timeMs, signature };
+              return await executeOperation(state.programs, operation.value, context);
+            }
             case "zk":
               return await zkBlock.apply(operation.value, { sender, transactionHash: hash });
             case undefined:
               throw new Error("A transaction without an operation was not refused when it was read.");
           }
         },
-        finish: () => zkBlock.finish(),
+        async finish(transactions) {
+          const commitmentRoot = await zkBlock.finish();
+          const leaves = [
+            ...(await state.programs.leaves()),
+            ...senderLeaves(transactions),
+            ...nullifierLeaves(transactions, block.number),
+            ...(commitmentRoot === undefined ? [] : [commitmentsLeaf(await state.zk.tree.newest())]),
+          ];
+          return { commitmentRoot, stateRoot: toHex32(await state.tree.change(block.number, leaves)) };
+        },
       };
     },
   };

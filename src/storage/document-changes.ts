@@ -46,7 +46,7 @@ export async function deleteField(rows: DocumentRows, state: DocumentState, name
     return await deleteFromParts(rows, state, field);
   }
   const text = deleteMember(await textOf(rows, state), name)!;
-  return await saveText(rows, state, text, () => rows.deleteField(field.position));
+  return await saveText(rows, state, text, () => rows.deleteField(field));
 }
 
 /**
@@ -204,7 +204,7 @@ async function deleteFromParts(rows: DocumentRows, state: DocumentState, field: 
     await rows.saveText(kept + (await rows.text()));
   }
   await deleteChunks(rows, field);
-  await rows.deleteField(position);
+  await rows.deleteField(field);
   return await settle(rows, grown(state, bytes));
 }
 

@@ -5,13 +5,18 @@ import { hashProgramEntry, hashProgramRest } from "../db/row-hashes.js";
 import { type AccessRule, namedReaders } from "./access.js";
 import { isKeptInParts, writeContent } from "./document-writing.js";
 import { createDocumentRows } from "./program-document-store.js";
-import { foldName, type ProgramChanges, type ProgramContent } from "./programs.js";
+import { type DocumentRows, foldName, type ProgramChanges, type ProgramContent } from "./programs.js";
 import { checkProgram, programColumns, type ProgramRow, toRecord } from "./stored-program.js";
+import { readLeaves } from "./program-state-store.js";
+import { createTouched } from "./touched.js";
 import type { Work } from "./work.js";
 
 /** Builds the changes, inside the transaction of a block. */
 export function createProgramChanges(db: Queries): ProgramChanges {
   const rows = createOwnRows(db);
+  const touched = createTouched();
+  const documentRows = (address: string, work: Work): DocumentRows =>
+    touched.track(address, createDocumentRows(db, address, work));
   const deleteReaders = async (address: string, work: Work): Promise<void> =>
     work.touchRows((await db.run((sql) => sql("program_readers").where({ address }).delete())) as number);
 
@@ -31,7 +36,8 @@ export function createProgramChanges(db: Queries): ProgramChanges {
       return (await db.first((sql) => sql("programs").where({ address }).select("id"))) !== undefined;
     },
 
-    async insert({ address, name, access, content, metadata }, timeMs, work) {
+    async insert({ address, name, access, content, metadata, blinding }, timeMs, work) {
+      touched.program(address);
       const columns = accessColumns(access);
       work.touchRows(1);
       [name, columns.access, metadata ?? ""].forEach((text) => work.touch(text));
@@ -42,6 +48,7 @@ export function createProgramChanges(db: Queries): ProgramChanges {
         ...contentColumns(content),
         ...columns,
         metadata: metadata ?? null,
+        blinding,
         created_ms: timeMs,
         updated_ms: timeMs,
         deleted: false,
@@ -50,12 +57,12 @@ export function createProgramChanges(db: Queries): ProgramChanges {
       await db.run((sql) => sql("programs").insert({ ...row, name_folded: foldName(name), ...hashes }));
       await insertReaders(db, address, access, work);
       if (content !== undefined) {
-        await writeContent(createDocumentRows(db, address, work), content);
+        await writeContent(documentRows(address, work), content);
       }
     },
 
     async replaceContent(program, content, timeMs, work) {
-      const document = createDocumentRows(db, program.address, work);
+      const document = documentRows(program.address, work);
       await document.clear(program);
       await rows.update(program.address, contentColumns(content), timeMs, work);
       if (content !== undefined) {
@@ -64,23 +71,26 @@ export function createProgramChanges(db: Queries): ProgramChanges {
     },
 
     async changeDocument(address, change, timeMs, work) {
-      const { sizeBytes, inParts } = await change(createDocumentRows(db, address, work));
+      const { sizeBytes, inParts } = await change(documentRows(address, work));
       await rows.update(address, { type: "object", size_bytes: sizeBytes, in_parts: inParts }, timeMs, work);
     },
 
-    async setAccess(address, rule, timeMs, work) {
-      const columns = accessColumns(rule);
+    async setAccess(address, { access, blinding }, timeMs, work) {
+      touched.program(address);
+      const columns = accessColumns(access);
       work.touch(columns.access);
-      await rows.update(address, columns, timeMs, work);
+      await rows.update(address, { ...columns, blinding }, timeMs, work);
       await deleteReaders(address, work);
-      await insertReaders(db, address, rule, work);
+      await insertReaders(db, address, access, work);
     },
 
     async delete(program, timeMs, work) {
-      await createDocumentRows(db, program.address, work).clear(program);
+      await documentRows(program.address, work).clear(program);
       await deleteReaders(program.address, work);
       await rows.update(program.address, { deleted: true, size_bytes: 0, in_parts: false }, timeMs, work);
     },
+
+    leaves: () => readLeaves(db, touched.all),
   };
 }
 

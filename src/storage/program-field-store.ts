@@ -98,6 +98,6 @@ function createFieldChanges({ db, address, work, change, insert }: Rows): FieldC
       await change((sql) => sql("program_fields").where({ address, position }).update(row));
     },
 
-    deleteField: (position) => change((sql) => sql("program_fields").where({ address, position }).delete()),
+    deleteField: ({ position }) => change((sql) => sql("program_fields").where({ address, position }).delete()),
   };
 }

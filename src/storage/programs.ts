@@ -1,6 +1,7 @@
 /** Storage programs as they are stored: what is read of them, and what blocks change. */
 import type { AccessRule } from "./access.js";
 import type { Chunk } from "./document-parts.js";
+import type { LeafChange } from "../tree/change.js";
 import type { JsonType } from "./json-text.js";
 import type { Page } from "./paging.js";
 import type { Work } from "./work.js";
@@ -83,11 +84,17 @@ export type ProgramContent =
     }
   | undefined;
 
+/** Who may read and write a program, and what comes with each such rule. */
+export interface NewAccess {
+  readonly access: AccessRule;
+  /** 64 hex digits that only those can know who may read the transaction: see {@link ProgramParts.blinding}. */
+  readonly blinding: string;
+}
+
 /** A program that is made. */
-export interface NewProgram {
+export interface NewProgram extends NewAccess {
   readonly address: string;
   readonly name: string;
-  readonly access: AccessRule;
   readonly content: ProgramContent;
   /** JSON text of an object. */
   readonly metadata: string | undefined;
@@ -117,8 +124,10 @@ export interface ProgramChanges {
     timeMs: number,
     work: Work,
   ): Promise<void>;
-  setAccess(address: string, rule: AccessRule, timeMs: number, work: Work): Promise<void>;
+  setAccess(address: string, access: NewAccess, timeMs: number, work: Work): Promise<void>;
   delete(program: ChangeableProgram, timeMs: number, work: Work): Promise<void>;
+  /** Leaves of the state tree for the programs that were touched, as they are now. */
+  leaves(): Promise<LeafChange[]>;
 }
 
 /** What the row of a field holds beside its name. */
@@ -164,7 +173,7 @@ export interface DocumentRows {
   /** Inserts fields that have these positions and the ones after it. */
   insertFields(position: number, fields: readonly (FieldColumns & { readonly name: string })[]): Promise<void>;
   saveField(field: FieldRow): Promise<void>;
-  deleteField(position: number): Promise<void>;
+  deleteField(field: Pick<FieldRow, "position" | "name">): Promise<void>;
   /** The chunks of a field in their order. */
   chunks(field: number): Promise<ChunkEntry[]>;
   lastChunk(field: number): Promise<ChunkEntry>;

@@ -36,7 +36,7 @@ export const entryColumns = [
   ...["address", "owner", "name", "encoding", "mode", "size_bytes", "created_ms", "updated_ms", "deleted"],
   "entry_hash",
 ];
-export const programColumns = [...entryColumns, "type", "access", "metadata", "in_parts", "rest_hash"];
+export const programColumns = [...entryColumns, "type", "access", "metadata", "in_parts", "blinding", "rest_hash"];
 
 /** What of a program is damaged. */
 export type ProgramPart = "row" | "document" | "field" | "chunk of a field";

@@ -20,6 +20,8 @@ export interface OperationContext {
   readonly nonce: bigint;
   /** Time of the block. */
   readonly timeMs: number;
+  /** Of the transaction, by its sender. */
+  readonly signature: Uint8Array;
 }
 
 /** Address of a program: `stor-` and 40 lower-case hex digits. */
@@ -59,7 +61,7 @@ export async function executeOperation(
   context: OperationContext,
 ): Promise<number> {
   const work = createWork();
-  const { sender, timeMs } = context;
+  const { sender, timeMs, signature } = context;
   switch (operation.case) {
     case "createProgram":
       await create(programs, operation.value, context, work);
@@ -83,7 +85,8 @@ export async function executeOperation(
     case "updateAccess": {
       const { storageAddress, access } = operation.value;
       const { address } = await findOwned(programs, storageAddress, sender, work);
-      await programs.setAccess(address, readAccessControl(sender, access), timeMs, work);
+      const rule = { access: readAccessControl(sender, access), blinding: blindingOf(signature) };
+      await programs.setAccess(address, rule, timeMs, work);
       break;
     }
     case "deleteProgram": {
@@ -127,7 +130,7 @@ async function changeDocument(
 async function create(
   programs: ProgramChanges,
   operation: CreateProgram,
-  { sender, nonce, timeMs }: OperationContext,
+  { sender, nonce, timeMs, signature }: OperationContext,
   work: Work,
 ): Promise<void> {
   const { programName: name, salt, metadata } = operation;
@@ -137,7 +140,16 @@ async function create(
   }
   const access = readAccessControl(sender, operation.access);
   const content = readContent(operation.data);
-  await programs.insert({ address, name, access, content, metadata }, timeMs, work);
+  const blinding = blindingOf(signature);
+  await programs.insert({ address, name, access, content, metadata, blinding }, timeMs, work);
+}
+
+/**
+ * 64 hex digits that every node knows, and of others those alone who may read the transaction: its signature is shown to
+ * nobody else, and cannot be worked out from what its sender has said elsewhere.
+ */
+function blindingOf(signature: Uint8Array): string {
+  return createHash("sha256").update("gatehouse blinding v1\0", "latin1").update(signature).digest("hex");
 }
 
 /** What a program is given to hold. */

@@ -19,7 +19,7 @@ import { callStream } from "../helpers/grpc-client.js";
 import { testKey, writeKey } from "../helpers/keys.js";
 import { ask, askJson, type PlainResponse } from "../helpers/plain-client.js";
 import { connectEach, readFailure, type RpcClient } from "../helpers/rpc-clients.js";
-import { insertBlocks, seedDatabase } from "../helpers/seed.js";
+import { anyRoots, insertBlocks, seedDatabase } from "../helpers/seed.js";
 import { startNodeProcess } from "../helpers/start-cli.js";
 import { startTestNode } from "../helpers/start-node.js";
 import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
@@ -170,6 +170,7 @@ test("a block that is larger than a message may be is none", async (t) => {
     timestampMs: 1n,
     proposer: authority.publicKey,
     genesisHash: testNetwork,
+    ...anyRoots,
   };
   const blockOf = (transactions: readonly Transaction[]): Block =>
     signBlock(

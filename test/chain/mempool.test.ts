@@ -57,7 +57,7 @@ async function start(database: Database, settings: Settings = {}): Promise<Opene
       begin(block, state) {
         const begun = effects.begin(block, state);
         return {
-          finish: () => begun.finish(),
+          finish: (included) => begun.finish(included),
           async apply(transaction) {
             await gate;
             return await begun.apply(transaction);

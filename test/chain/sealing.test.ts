@@ -65,9 +65,9 @@ async function open(t: Teardown, engine: Engine, { onApply = () => 0, onFinish =
             names.push(name);
             return work + more;
           },
-          async finish() {
+          async finish(included) {
             onFinish(names);
-            return await begun.finish();
+            return await begun.finish(included);
           },
         };
       },

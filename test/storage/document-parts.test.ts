@@ -38,6 +38,7 @@ function openPrograms(database: Database) {
           sender,
           nonce,
           timeMs: 1,
+          signature: new Uint8Array(64),
         }),
       ),
     );

@@ -247,6 +247,7 @@ for (const engine of engines.names) {
           sender: alice.publicKey,
           nonce: 1n,
           timeMs: 1,
+          signature: new Uint8Array(64),
         }),
       );
     const storageAddress = programAddress(alice.publicKey, "p", 1n, "");

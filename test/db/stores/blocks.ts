@@ -5,6 +5,7 @@ import { createBlockChanges, createBlockStore, tryBlockWrite } from "../../../sr
 import { readTransaction, signBlock } from "../../../src/chain/transaction.js";
 import { sha256 } from "../../../src/base/hash.js";
 import { createPublic, signTransaction, rulesOf } from "../../helpers/transactions.js";
+import { anyRoots } from "../../helpers/seed.js";
 import { testKey } from "../../helpers/keys.js";
 import type { StoreSuite } from "./suite.js";
 
@@ -20,6 +21,7 @@ const block = signBlock(
     timestampMs: 1_800_000_000_001n,
     proposer: authority.publicKey,
     genesisHash: genesis.hash,
+    ...anyRoots,
   },
   transactions,
   (bytes) => authority.sign(bytes),

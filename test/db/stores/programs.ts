@@ -25,6 +25,7 @@ const program: NewProgram = {
   access: { owner: alice, mode: "public", allowed: [], blacklisted: [bob], groups: {} },
   content: json(text, "object"),
   metadata: '{"v": 1.0}',
+  blinding: "0".repeat(64),
 };
 
 async function withProgram(database: Database) {
@@ -159,7 +160,7 @@ export const testPrograms: StoreSuite = (engine, open) => {
       await rows.deleteChunk(5, 20);
       t.is(await rows.chunkTexts(5), "[0,2.5,3,é");
       await rows.saveField({ position: 4, name: "a\0", ...odd, value: "2" });
-      await rows.deleteField(5);
+      await rows.deleteField({ position: 5, name: "" });
       await rows.deleteChunks(5, 9);
       return '{"a\\u0000":2\n'.length;
     }, 6);
@@ -217,7 +218,7 @@ export const testPrograms: StoreSuite = (engine, open) => {
       (await programs.search("größe", false, identity, page)).length;
     t.deepEqual([await seenBy(undefined), await seenBy(alice), await seenBy(bob)], [1, 1, 0]);
     const access = { ...program.access, mode: "restricted", allowed: [bob], blacklisted: [] } as const;
-    await change((changes) => changes.setAccess(address, access, 11, createWork()));
+    await change((changes) => changes.setAccess(address, { access, blinding: "1".repeat(64) }, 11, createWork()));
     t.deepEqual([await seenBy(undefined), await seenBy(alice), await seenBy(bob)], [0, 1, 1]);
     t.like((await programs.findWithData(address))!.record, { access, updatedMs: 11 });
     await change(async (changes) => {

@@ -1,0 +1,146 @@
+/** What the database holds of programs, as leaves of the state tree. */
+import { inChunks } from "../db/chunks.js";
+import type { Queries } from "../db/database.js";
+import { buildTree, changeTree, type LeafChange } from "../tree/change.js";
+import { stateHashes } from "../tree/node-hashes.js";
+import { createPageStore } from "../tree/page-store.js";
+import { type FieldParts, nothing, type ObjectParts } from "../tree/state-format.js";
+import { createDocumentRows } from "./program-document-store.js";
+import { type DocumentParts, fieldKey, fieldsOfObject, hashDocument, partsOf } from "./program-state.js";
+import { chunksOf } from "./program-parts-store.js";
+import {
+  checkDocument,
+  checkField,
+  checkProgram,
+  checkText,
+  damaged,
+  type FieldRecord,
+  joinValue,
+  type ProgramRow,
+  programColumns,
+  readChunks,
+  type TextRow,
+} from "./stored-program.js";
+import type { TouchedProgram } from "./touched.js";
+import { createWork } from "./work.js";
+
+/** Programs that are read at a time: each may hold a document of 16 KiB, or a text of 1 MiB. */
+const portionRows = 50;
+
+/** Leaves of the programs that were touched; none for one that was not made. */
+export async function readLeaves(db: Queries, touched: ReadonlyMap<string, TouchedProgram>): Promise<LeafChange[]> {
+  const leaves: LeafChange[] = [];
+  for (const addresses of inChunks([...touched.keys()], portionRows)) {
+    const rows = await db.rows<ProgramRow & TextRow>((sql) =>
+      sql("programs as p")
+        .leftJoin("program_documents as d", "d.address", "p.address")
+        .whereIn("p.address", addresses)
+        .select([...programColumns.map((name) => `p.${name}`), "d.data", "d.row_hash"]),
+    );
+    for (const row of rows) {
+      const { address } = row;
+      const document = await readDocument(db, checkProgram(address, row), touched.get(address)!);
+      const valueHash = stateHashes.program({ ...partsOf(row), documentHash: hashDocument(document) });
+      leaves.push({ key: stateHashes.programKey(address), valueHash });
+    }
+  }
+  return leaves;
+}
+
+async function readDocument(db: Queries, row: ProgramRow & TextRow, touched: TouchedProgram): Promise<DocumentParts> {
+  const pages = createPageStore(db, row.address);
+  if (touched.isWhole) {
+    await pages.clear();
+  }
+  if (row.deleted) {
+    return { kind: "nothing" };
+  }
+  if (!row.in_parts) {
+    return documentOfText(row, checkDocument(row, row));
+  }
+  return {
+    kind: "object",
+    ...(await (touched.isWhole ? writeFields(db, row) : changeFields(db, row, touched.fields))),
+  };
+}
+
+/** What is hashed of a document that is kept as one text. */
+export function documentOfText({ type }: ProgramRow, text: string | undefined): DocumentParts {
+  if (text === undefined) {
+    return { kind: "nothing" };
+  }
+  if (type !== "object") {
+    return { kind: "text", text };
+  }
+  const { leaves, lastKey, tailHash } = fieldsOfObject(text);
+  return { kind: "object", fieldsRoot: buildTree(leaves).root, lastKey, tailHash };
+}
+
+/** Makes the tree of the fields of a document in parts. */
+async function writeFields(db: Queries, { address, size_bytes: sizeBytes }: ProgramRow): Promise<ObjectParts> {
+  const text = await createDocumentRows(db, address, createWork()).whole({ sizeBytes, inParts: true });
+  const { leaves, lastKey, tailHash } = fieldsOfObject(text!);
+  const { root, pages } = buildTree(leaves);
+  await createPageStore(db, address).save(pages);
+  return { fieldsRoot: root, lastKey, tailHash };
+}
+
+/** Changes the tree of the fields of a document in parts where these fields were touched. */
+async function changeFields(db: Queries, row: ProgramRow & TextRow, names: ReadonlySet<string>): Promise<ObjectParts> {
+  const store = createPageStore(db, row.address);
+  const changes: LeafChange[] = [];
+  for (const name of names) {
+    const field = await readFieldParts(db, row.address, name);
+    changes.push({ key: fieldKey(name), valueHash: field && stateHashes.field(field) });
+  }
+  const { root, pages } = await changeTree(store.load, changes);
+  await store.save(pages);
+  return { fieldsRoot: root, ...(await readEnd(db, row)) };
+}
+
+/** What is hashed of the end of a document in parts. */
+export async function readEnd(
+  db: Queries,
+  row: ProgramRow & TextRow,
+): Promise<Pick<ObjectParts, "lastKey" | "tailHash">> {
+  const { address } = row;
+  const tail = checkText(address, row);
+  if (tail === undefined) {
+    throw damaged(address, "document");
+  }
+  return { lastKey: await keyBefore(db, address, undefined), tailHash: stateHashes.text(tail) };
+}
+
+/** A field of a document in parts. */
+export async function readFieldParts(db: Queries, address: string, name: string): Promise<FieldParts | undefined> {
+  const name_json = JSON.stringify(name);
+  const [row] = await db.rows<FieldRecord & { readonly chunks: string }>((sql) =>
+    sql.raw(
+      `SELECT f.address, f.position, f.name_json, f.type, f.text_before, f.value, f.size_bytes, f.items, f.row_hash,
+          ${chunksOf(db.dialect, "f.address", "f.position")} AS chunks
+        FROM program_fields f WHERE f.address = ? AND f.name_json = ?`,
+      [address, name_json],
+    ),
+  );
+  if (row === undefined) {
+    return undefined;
+  }
+  const field = checkField(address, row);
+  return {
+    before: field.text_before,
+    previousKey: await keyBefore(db, address, field.position),
+    value: joinValue(address, field, readChunks(address, row.chunks)),
+  };
+}
+
+/** Key of the last field before a position, or of all. */
+async function keyBefore(db: Queries, address: string, position: number | undefined): Promise<Uint8Array> {
+  const row = await db.first<{ name_json: string }>((sql) => {
+    const fields = sql("program_fields").where({ address });
+    return (position === undefined ? fields : fields.where("position", "<", position))
+      .orderBy("position", "desc")
+      .limit(1)
+      .select("name_json");
+  });
+  return row === undefined ? nothing : stateHashes.fieldKey(row.name_json);
+}

@@ -1,0 +1,87 @@
+/** Pages of trees in the database. */
+import { DamageError } from "../base/damage.js";
+import { inChunks } from "../db/chunks.js";
+import type { Queries } from "../db/database.js";
+import { hashPageRow } from "../db/row-hashes.js";
+import type { LoadPages } from "./change.js";
+import type { PagePath } from "./page.js";
+
+/** A stored page, or what one was. */
+export interface PageRow {
+  readonly path: PagePath;
+  readonly page: Uint8Array;
+  readonly row_hash: string;
+}
+
+/** The pages of one tree. */
+export interface PageStore {
+  /** @throws DamageError for a page that is not what was stored. */
+  readonly load: LoadPages;
+  /** Stores pages; those that are undefined are taken out. */
+  save(pages: ReadonlyMap<PagePath, Uint8Array | undefined>): Promise<void>;
+  /** Takes all pages out. */
+  clear(): Promise<void>;
+}
+
+/** Pages of one statement: 2 KiB each, as hex digits. */
+const portionRows = 200;
+
+/**
+ * Builds the store.
+ *
+ * @param tree address of the program whose fields the tree has; empty for the tree of the state.
+ */
+export function createPageStore(db: Queries, tree: string): PageStore {
+  const { bytesOf, list } = db.dialect;
+  return {
+    async load(paths) {
+      const found = new Map<PagePath, Uint8Array>();
+      for (const some of inChunks(paths)) {
+        const rows = await db.rows<PageRow>((sql) =>
+          sql("tree_pages").where({ tree }).whereIn("path", some).select("path", "page", "row_hash"),
+        );
+        rows.forEach((row) => found.set(row.path, checkPage(tree, row)));
+      }
+      return found;
+    },
+
+    async save(pages) {
+      const kept: string[][] = [];
+      const gone: PagePath[] = [];
+      for (const [path, page] of pages) {
+        if (page === undefined) {
+          gone.push(path);
+        } else {
+          kept.push([path, Buffer.from(page).toString("hex"), hashPageRow({ tree, path, page })]);
+        }
+      }
+      for (const some of inChunks(kept, portionRows)) {
+        await db.run((sql) =>
+          sql.raw(
+            `INSERT INTO tree_pages (tree, path, page, row_hash)
+              SELECT CAST(? AS varchar(45)), k.value ->> 0, ${bytesOf("(k.value ->> 1)")}, k.value ->> 2 FROM ${list.table} WHERE true
+              ON CONFLICT (tree, path) DO UPDATE SET page = excluded.page, row_hash = excluded.row_hash`,
+            [tree, JSON.stringify(some)],
+          ),
+        );
+      }
+      for (const some of inChunks(gone)) {
+        await db.run((sql) => sql("tree_pages").where({ tree }).whereIn("path", some).delete());
+      }
+    },
+
+    async clear() {
+      await db.run((sql) => sql("tree_pages").where({ tree }).delete());
+    },
+  };
+}
+
+/** The page of a row. Throws DamageError. */
+export function checkPage(tree: string, { path, page, row_hash }: PageRow): Uint8Array {
+  if (row_hash !== hashPageRow({ tree, path, page })) {
+    throw new DamageError(
+      `A page of the ${tree === "" ? "state tree" : `fields of the storage program ${tree}`} in the database is not what was stored.`,
+    );
+  }
+  return page;
+}
