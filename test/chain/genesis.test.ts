@@ -1,5 +1,3 @@
-import { create, toBinary } from "@bufbuild/protobuf";
-import { BlockHeaderSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { sha256 } from "../../src/base/hash.js";
 import { genesisOf } from "../helpers/genesis.js";
 import { testKey } from "../helpers/keys.js";
@@ -7,10 +5,12 @@ import test from "ava";
 import { writeFile } from "node:fs/promises";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { seedDatabase, storeHashes } from "../helpers/seed.js";
+import { seedDatabase } from "../helpers/seed.js";
 import { startTestNode } from "../helpers/start-node.js";
 import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
 import { ask, askJson } from "../helpers/plain-client.js";
+import { hasTable } from "../../src/db/has-table.js";
+import { openDatabase } from "../../src/db/open.js";
 import { StartError } from "../../src/base/start-error.js";
 
 async function genesisFile(t: Teardown, content: string | Buffer): Promise<string> {
@@ -108,17 +108,23 @@ test("a file that is missing or cannot be read is said with its path", async (t)
   await t.throwsAsync(startTestNode(t, { genesis: dir }), { message: /cannot be read: EISDIR/ });
 });
 
-test("a chain whose blocks do not name their network is of an older format, and is refused", async (t) => {
+test("a chain of an older format, whose headers say nothing of the state, is refused and stays as it is", async (t) => {
   const dir = await temporaryDirectory(t);
   const genesis = await genesisFile(t, genesisOf(testKey(1)));
   await (await startTestNode(t, { genesis }, dir)).stop();
   await seedDatabase(dir, async (database) => {
-    const header = create(BlockHeaderSchema, { number: 1n, proposer: testKey(1).publicKey, timestampMs: 1n });
-    const bytes = Buffer.from(toBinary(BlockHeaderSchema, header));
-    const row = { number: 1, hash: sha256(bytes), timestamp_ms: 1, header: bytes, signature: testKey(1).sign(bytes) };
-    await database.write.run((sql) => sql("blocks").insert(row));
-    await storeHashes(database);
+    const row = { number: 1, hash: sha256("1"), timestamp_ms: 1, header: Buffer.of(), signature: Buffer.of() };
+    await database.write.run((sql) => sql("blocks").insert({ ...row, row_hash: "" }));
+    // As the version before left it.
+    await database.write.runAll((sql) => [
+      ...["tree_pages", "tree_undo"].map((table) => sql.schema.dropTable(table)),
+      sql.schema.alterTable("programs", (table) => table.dropColumn("blinding")),
+      sql("schema_migrations").where("name", "state tree").delete(),
+    ]);
   });
   const { message } = await t.throwsAsync(startTestNode(t, { genesis }, dir), { instanceOf: StartError });
-  t.regex(message, /holds a chain of format 1, .* start with another --data-dir or --database/);
+  t.regex(message, /holds a chain of an older format, .* start with another --data-dir or --database/);
+  const database = await openDatabase(`sqlite:${join(dir, "gatehouse.sqlite")}`);
+  t.teardown(() => database.close());
+  t.false(await hasTable(database.read, "tree_pages"));
 });

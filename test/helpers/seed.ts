@@ -25,7 +25,7 @@ export async function storeHashes({ write }: Database): Promise<void> {
 }
 
 /** What a header may say of the state where nobody compares it. */
-export const anyRoots = { stateRoot: `0x${"0".repeat(64)}`, commitmentRoot: undefined };
+export const anyRoots = { stateRoot: `0x${"1".repeat(64)}`, commitmentRoot: undefined };
 
 /** Opens the database of a node's directory, which no node uses yet, and closes it afterwards. */
 export async function seedDatabase(dir: string, fill: (database: Database) => Promise<void>): Promise<void> {
