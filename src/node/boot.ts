@@ -26,6 +26,7 @@ import { type NodeLease, openLease } from "./lease.js";
 import { openInternalPort, openMcpPort, openMetricsPort, openRpcPort } from "./listeners.js";
 import { createNodeNetwork } from "./network.js";
 import { makeBlocks } from "./sealing.js";
+import { createNodeState } from "./state.js";
 import { createServices, listInternalServices } from "./services.js";
 import { type Standby, standBy } from "./standby.js";
 import { openTls } from "./tls.js";
@@ -199,8 +200,26 @@ export const bootTable = BootTable.of<BootBeginning>()
     }),
   })
   .part({
+    name: "state service",
+    needs: ["core", "database", "watchedStore", "chain"],
+    provides: ["stateService"],
+    run: ({ core, watchedStore: store, ...parts }) => ({ stateService: createNodeState(core, { ...parts, store }) }),
+  })
+  .part({
     name: "services",
-    needs: ["core", "key", "genesis", "chainServices", "programs", "tree", "nullifiers", "network", "health", "edge"],
+    needs: [
+      "core",
+      "key",
+      "genesis",
+      "chainServices",
+      "stateService",
+      "programs",
+      "tree",
+      "nullifiers",
+      "network",
+      "health",
+      "edge",
+    ],
     provides: ["attestation", "services"],
     run({ core, ...parts }) {
       const attestation = createNodeAttestation(core);

@@ -6,6 +6,7 @@ import { HealthService, SubsystemStatus } from "../../gen/gatehouse/health/v1/he
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
+import { StateService } from "../../gen/gatehouse/state/v1/state_pb.js";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import type { NodeKey } from "../base/node-key.js";
@@ -37,19 +38,21 @@ export interface Implementations {
   readonly chainBodyChecks: BodyChecks<typeof ChainService>;
   readonly storage: Implementation<typeof StorageService>;
   readonly zk: Implementation<typeof ZkService>;
+  readonly state: Implementation<typeof StateService>;
   /** Undefined when the node is not configured with TLSNOTARY_ENABLED=true: then its routes do not exist. */
   readonly attestation: Implementation<typeof AttestationService> | undefined;
 }
 
 /** Joins implementations with their descriptors. */
 export function listServices(implementations: Implementations): ServedService[] {
-  const { health, grpcHealth, info, chain, chainBodyChecks, storage, zk, attestation } = implementations;
+  const { health, grpcHealth, info, chain, chainBodyChecks, storage, zk, state, attestation } = implementations;
   const services = [
     serve(HealthService, health, { plainReplies: healthReplies }),
     serve(InfoService, info),
     serve(ChainService, chain, { bodyChecks: chainBodyChecks }),
     serve(StorageService, storage),
     serve(ZkService, zk),
+    serve(StateService, state),
     serve(Health, grpcHealth, { isProbe: true }),
     ...(attestation === undefined
       ? []
@@ -91,6 +94,7 @@ export interface ServicesParts extends NodeData {
   readonly health: NodeHealth;
   readonly edge: Edge;
   readonly chainServices: ChainServices;
+  readonly stateService: Implementation<typeof StateService>;
   readonly attestation: NodeAttestation;
 }
 
@@ -109,6 +113,7 @@ export function createServices(core: NodeCore, parts: ServicesParts): ServedServ
     chainBodyChecks: createChainBodyChecks((bytes, address) => parts.network.announce(bytes, address)),
     storage: createStorageService(parts.programs),
     zk: createZkService({ tree: parts.tree, nullifiers: parts.nullifiers }),
+    state: parts.stateService,
     attestation: core.config.tlsnotaryEnabled ? parts.attestation.service : undefined,
   });
 }

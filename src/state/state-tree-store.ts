@@ -44,41 +44,26 @@ export function createStateTreeChanges(db: Queries): StateTreeChanges {
   };
 }
 
-/** A page that is not what it is now. */
-type UndoRow = { readonly path: PagePath } & { readonly [name in "page" | "row_hash"]: PageRow[name] | null };
+/** A page as it was: what the first block after that one found, or as it is. */
+type ThenRow = { readonly path: PagePath } & { readonly [name in "page" | "row_hash"]: PageRow[name] | null };
 
 /** Builds the reads. */
-export function createStateTreeStore(db: Queries): StateTree {
-  const store = createPageStore(db, tree);
+export function createStateTreeStore({ dialect: { list }, prepare }: Queries): StateTree {
+  // One query of one moment, whatever block comes meanwhile.
+  const then = prepare<ThenRow>(`SELECT ${list.text} AS path,
+      CASE WHEN u.path IS NULL THEN p.page ELSE u.page END AS page,
+      CASE WHEN u.path IS NULL THEN p.row_hash ELSE u.row_hash END AS row_hash
+    FROM ${list.table} LEFT JOIN tree_pages p ON p.tree = '' AND p.path = ${list.text}
+    LEFT JOIN tree_undo u ON u.path = ${list.text} AND u.block_number = (
+      SELECT min(v.block_number) FROM tree_undo v WHERE v.path = ${list.text} AND v.block_number > ?)`);
   return {
     pagesAfter: (blockNumber) => async (paths) => {
-      const number = Number(blockNumber);
       const found = new Map<PagePath, Uint8Array>();
-      const unchanged: PagePath[] = [];
-      // A page was what the first block after that one found.
-      const undone = await db.rows<UndoRow>((sql) =>
-        sql("tree_undo as u")
-          .whereIn("u.path", paths)
-          .where(
-            "u.block_number",
-            sql("tree_undo as v")
-              .where("v.path", sql.ref("u.path"))
-              .where("v.block_number", ">", number)
-              .min("v.block_number"),
-          )
-          .select("u.path", "u.page", "u.row_hash"),
-      );
-      const before = new Map(undone.map((row) => [row.path, row]));
-      for (const path of paths) {
-        const row = before.get(path);
-        if (row === undefined) {
-          unchanged.push(path);
-        } else if (row.page !== null && row.row_hash !== null) {
-          found.set(path, checkPage(tree, { path, page: row.page, row_hash: row.row_hash }));
+      for (const { path, page, row_hash } of await then(JSON.stringify(paths), Number(blockNumber))) {
+        if (page !== null && row_hash !== null) {
+          found.set(path, checkPage(tree, { path, page, row_hash }));
         }
       }
-      const rest = await store.load(unchanged);
-      rest.forEach((page, path) => found.set(path, page));
       return found;
     },
   };

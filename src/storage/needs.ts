@@ -1,7 +1,7 @@
 /** What a read of a program needs to find, and how it is refused where it does not. */
 import { Failure } from "../rpc/errors.js";
 import type { Call } from "../rpc/service.js";
-import { canRead } from "./access.js";
+import { type AccessRule, canRead } from "./access.js";
 import type { Field, ProgramRecord } from "./programs.js";
 
 /** A field that was asked for. Throws Failure FIELD_NOT_FOUND. */
@@ -23,10 +23,15 @@ export function needReadable<T extends { readonly record: ProgramRecord }>(found
   if (found === undefined) {
     throw new Failure("NOT_FOUND", "There is no storage program at this address.");
   }
-  if (!canRead(found.record.access, caller.identity)) {
-    throw new Failure("PERMISSION_DENIED", caller.identity === undefined ? howToSign : notForYou);
-  }
+  checkReadable(found.record.access, caller.identity);
   return found;
+}
+
+/** Throws Failure PERMISSION_DENIED for a rule that does not let the caller read. */
+export function checkReadable(rule: AccessRule, identity: string | undefined): void {
+  if (!canRead(rule, identity)) {
+    throw new Failure("PERMISSION_DENIED", identity === undefined ? howToSign : notForYou);
+  }
 }
 
 /** Throws Failure INVALID_FIELD_TYPE for a program that is no object. */

@@ -93,6 +93,10 @@ function createFieldChanges({ db, address, work, change, insert }: Rows): FieldC
 
     async saveField({ position, name, ...field }) {
       touchTexts(field);
+      if (field.items !== undefined) {
+        // Its chunks are read and hashed for the state tree, once in a block: an eighth of what writing them is.
+        work.touch(Math.ceil(field.sizeBytes / 8));
+      }
       const { type, text_before, value, size_bytes, items, row_hash } = toRow(position, name, field);
       const row = { type, text_before, value, size_bytes, items, row_hash };
       await change((sql) => sql("program_fields").where({ address, position }).update(row));

@@ -31,20 +31,25 @@ const portionRows = 50;
 export async function readLeaves(db: Queries, touched: ReadonlyMap<string, TouchedProgram>): Promise<LeafChange[]> {
   const leaves: LeafChange[] = [];
   for (const addresses of inChunks([...touched.keys()], portionRows)) {
-    const rows = await db.rows<ProgramRow & TextRow>((sql) =>
-      sql("programs as p")
-        .leftJoin("program_documents as d", "d.address", "p.address")
-        .whereIn("p.address", addresses)
-        .select([...programColumns.map((name) => `p.${name}`), "d.data", "d.row_hash"]),
-    );
-    for (const row of rows) {
+    for (const row of await readProgramRows(db, addresses)) {
       const { address } = row;
-      const document = await readDocument(db, checkProgram(address, row), touched.get(address)!);
+      const document = await readDocument(db, row, touched.get(address)!);
       const valueHash = stateHashes.program({ ...partsOf(row), documentHash: hashDocument(document) });
       leaves.push({ key: stateHashes.programKey(address), valueHash });
     }
   }
   return leaves;
+}
+
+/** Programs' own rows, deleted or not, with the texts of their documents. */
+export async function readProgramRows(db: Queries, addresses: readonly string[]): Promise<(ProgramRow & TextRow)[]> {
+  const rows = await db.rows<ProgramRow & TextRow>((sql) =>
+    sql("programs as p")
+      .leftJoin("program_documents as d", "d.address", "p.address")
+      .whereIn("p.address", addresses)
+      .select([...programColumns.map((name) => `p.${name}`), "d.data", "d.row_hash"]),
+  );
+  return rows.map((row) => checkProgram(row.address, row));
 }
 
 async function readDocument(db: Queries, row: ProgramRow & TextRow, touched: TouchedProgram): Promise<DocumentParts> {

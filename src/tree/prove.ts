@@ -25,11 +25,27 @@ export interface Proof extends Path {
 /** Pages above a leaf in a tree of a million leaves: they are asked for at once. */
 const usualDepth = 6;
 
+/** Makes the proofs of keys, of pages that are asked for at once. */
+export async function provePaths(load: LoadPages, keys: readonly Uint8Array[]): Promise<Proof[]> {
+  const paths = new Set(keys.flatMap((key) => usualPaths(key)));
+  const pages = await load([...paths]);
+  return await Promise.all(keys.map((key) => proveKey(pages, load, key)));
+}
+
 /** Makes the proof of a key. */
 export async function provePath(load: LoadPages, key: Uint8Array): Promise<Proof> {
+  const [proof] = await provePaths(load, [key]);
+  return proof!;
+}
+
+function usualPaths(key: Uint8Array): PagePath[] {
   const digits = Buffer.from(key).toString("hex");
+  return Array.from({ length: usualDepth }, (_, i) => digits.slice(0, i));
+}
+
+async function proveKey(usual: ReadonlyMap<PagePath, Uint8Array>, load: LoadPages, key: Uint8Array): Promise<Proof> {
   const siblings: Uint8Array[] = [];
-  let pages = await load(Array.from({ length: usualDepth }, (_, i) => digits.slice(0, i)));
+  let pages = usual;
   for (let path: PagePath = ""; ; path = pathBelow(path, slotOf(key, path))) {
     if (path.length >= usualDepth) {
       pages = await load([path]);

@@ -1,5 +1,6 @@
 /** Large documents are kept in parts; nobody can tell, but by what a change of one costs. */
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { ObjectStateSchema } from "../../gen/gatehouse/state/v1/state_pb.js";
 import test, { type ExecutionContext } from "ava";
 import fc from "fast-check";
 import { StorageOperationSchema } from "../../gen/gatehouse/storage/v1/operation_pb.js";
@@ -17,6 +18,13 @@ import {
 import { typeOfJson } from "../../src/storage/json-text.js";
 import { createProgramChanges } from "../../src/storage/program-change-store.js";
 import { createProgramStore } from "../../src/storage/program-store.js";
+import { readProgramForProof } from "../../src/storage/program-proof-store.js";
+import { fieldKey, fieldsOfObject, hashDocument, partsOf } from "../../src/storage/program-state.js";
+import { readProgramRows } from "../../src/storage/program-state-store.js";
+import { buildTree } from "../../src/tree/change.js";
+import { stateHashes, treeHashes } from "../../src/tree/node-hashes.js";
+import { leadsTo, type Path } from "../../src/tree/path.js";
+import type { FieldParts } from "../../src/tree/state-format.js";
 import { executeOperation, programAddress } from "../../src/storage/write.js";
 import { prepareEngines } from "../helpers/databases.js";
 import { storeHashes } from "../helpers/seed.js";
@@ -27,23 +35,30 @@ test.after.always(() => engines.stop());
 
 const sender = `0x${"a".repeat(64)}`;
 
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
+
 /** Programs of one sender, changed without blocks. */
 function openPrograms(database: Database) {
   let nonce = 0n;
   /** Gives what it cost. */
+  const leaves = new Map<string, Uint8Array | undefined>();
   const execute = (operation: Operation): Promise<number> =>
-    database.transaction((db) =>
-      db.attempt(() =>
-        executeOperation(createProgramChanges(db), create(StorageOperationSchema, { operation }), {
-          sender,
-          nonce,
-          timeMs: 1,
-          signature: new Uint8Array(64),
-        }),
-      ),
-    );
+    database.transaction(async (db) => {
+      const changes = createProgramChanges(db);
+      const context = { sender, nonce, timeMs: 1, signature: new Uint8Array(64) };
+      const cost = await db.attempt(() =>
+        executeOperation(changes, create(StorageOperationSchema, { operation }), context),
+      );
+      for (const { key, valueHash } of await changes.leaves()) {
+        leaves.set(hex(key), valueHash);
+      }
+      return cost;
+    });
   return {
+    database,
     execute,
+    /** What the state tree was told of a program when it was changed last. */
+    leafOf: (address: string) => leaves.get(hex(stateHashes.programKey(address))),
     programs: createProgramStore(database.read),
     make: async (json: string) => {
       nonce++;
@@ -59,7 +74,9 @@ function openPrograms(database: Database) {
     /** How many rows a program has. */
     rowsOf: async (address: string, table: string): Promise<number> => {
       const row = await database.read.first<{ count: number }>((sql) =>
-        sql(table).where({ address }).count({ count: "*" }),
+        sql(table)
+          .where(table === "tree_pages" ? { tree: address } : { address })
+          .count({ count: "*" }),
       );
       return row!.count;
     },
@@ -211,6 +228,33 @@ async function checkReads(t: ExecutionContext, { programs }: Stored, address: st
   t.is((await programs.findWithField(address, "not there"))!.field, undefined);
 }
 
+/** Checks what the state tree has of a program, and its proofs, against those of the whole text. */
+async function checkState(
+  t: ExecutionContext,
+  { database, leafOf }: Stored,
+  address: string,
+  text: string,
+): Promise<void> {
+  const [row] = await readProgramRows(database.read, [address]);
+  const { leaves, lastKey, tailHash } = fieldsOfObject(text);
+  const fieldsRoot = buildTree(leaves).root;
+  const documentHash = hashDocument({ kind: "object", fieldsRoot, lastKey, tailHash });
+  const valueHash = stateHashes.program({ ...partsOf(row!), documentHash });
+  t.is(hex(leafOf(address)!), hex(valueHash), "the leaf");
+  const fields = ["not there", ...membersOf(text).map((member) => member.name)].slice(0, 4);
+  const wanted = { fields, withDocument: true, withMetadata: false };
+  const proof = (await readProgramForProof(database.read, address, wanted))!;
+  t.is(hex(proof.valueHash), hex(valueHash));
+  t.true(proof.state.data === text);
+  const object = proof.state.document!.value as MessageInitShape<typeof ObjectStateSchema>;
+  for (const { name: field, path, field: state } of object.fields!) {
+    const key = fieldKey(field!);
+    const value = state && stateHashes.field(state as FieldParts);
+    t.is(state === undefined, field === "not there");
+    t.true(leadsTo(fieldsRoot, treeHashes, key, value, path as Path), field);
+  }
+}
+
 test("whatever is changed of a document, its text is that of a change of the whole text, on every engine for the same cost", async (t) => {
   const stored = await Promise.all(engines.names.map(async (engine) => openPrograms(await engines.open(t, engine))));
   const [first] = stored;
@@ -232,6 +276,7 @@ test("whatever is changed of a document, its text is that of a change of the who
           text = planned.after;
         }
         await Promise.all(stored.map((one) => checkReads(t, one, address, text)));
+        await Promise.all(stored.map((one) => checkState(t, one, address, text)));
         const inParts = await first!.isInParts(address);
         seen[inParts ? "parts" : "text"]++;
         seen.chunks += (await first!.rowsOf(address, "program_chunks")) > 0 ? 1 : 0;
@@ -242,7 +287,7 @@ test("whatever is changed of a document, its text is that of a change of the who
       await Promise.all(
         stored.map(async (one) => {
           await one.execute({ case: "deleteProgram", value: { storageAddress: address } });
-          for (const table of ["program_documents", "program_fields", "program_chunks"]) {
+          for (const table of ["program_documents", "program_fields", "program_chunks", "tree_pages"]) {
             t.is(await one.rowsOf(address, table), 0);
           }
         }),

@@ -1,0 +1,60 @@
+/** The state service over the node's database. */
+import type { Chain } from "../chain/chain.js";
+import { createSenderStore } from "../chain/sender-store.js";
+import type { ChainStore } from "../chain/store.js";
+import { describeHeader } from "../chain/transaction.js";
+import { fromHex32 } from "../base/hash.js";
+import type { Database } from "../db/database.js";
+import { createStateService, type ProvenBlock } from "../state/service.js";
+import { createStateTreeStore } from "../state/state-tree-store.js";
+import { checkAddress } from "../storage/address.js";
+import { readProgramForProof } from "../storage/program-proof-store.js";
+import { emptyHash } from "../tree/hashes.js";
+import { createNullifierStore } from "../zk/nullifier-store.js";
+import { createTreeStore } from "../zk/tree-store.js";
+import type { NodeCore } from "./core.js";
+
+export interface NodeStateParts {
+  readonly database: Pick<Database, "read">;
+  readonly store: Pick<ChainStore, "header">;
+  readonly chain: Pick<Chain, "head">;
+}
+
+/** Builds the service. What it reads is compared with what was signed, so it asks no cache. */
+export function createNodeState(
+  { damage }: Pick<NodeCore, "damage">,
+  { database: { read }, store, chain }: NodeStateParts,
+) {
+  const senders = createSenderStore(read);
+  const nullifiers = createNullifierStore(read);
+  const commitments = createTreeStore(read);
+  return createStateService({
+    newest() {
+      const head = chain.head();
+      return head && { ...toProven(head.number, head), head: undefined };
+    },
+    async block(number) {
+      const found = await store.header(number);
+      return found && toProven(number, found);
+    },
+    tree: createStateTreeStore(read),
+    program: async (address, wanted) =>
+      await damage.run(`the proof of the storage program ${address}`, () =>
+        readProgramForProof(read, checkAddress(address), wanted),
+      ),
+    nullifier: async (hash) => (await nullifiers.find(hash)).use,
+    lastNonce: (sender) => senders.lastNonce(sender),
+    async commitments() {
+      const { root, leafCount } = await commitments.root();
+      return leafCount === 0 ? undefined : { root, leafCount };
+    },
+  });
+}
+
+function toProven(
+  number: bigint,
+  { header, signature }: { readonly header: Uint8Array; readonly signature: Uint8Array },
+): ProvenBlock {
+  const stateRoot = header.length === 0 ? emptyHash : fromHex32(describeHeader(header).stateRoot);
+  return { number, header, signature, stateRoot };
+}

@@ -1,0 +1,257 @@
+/** The state service: proofs of what is in the state after a block, each worked out before it is given. */
+import type { SignedHead } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import type {
+  GetProofRequest,
+  GetProofResponseSchema,
+  ProgramStateSchema,
+  StateService,
+} from "../../gen/gatehouse/state/v1/state_pb.js";
+import { DamageError } from "../base/damage.js";
+import { fromHex32 } from "../base/hash.js";
+import { Failure } from "../rpc/errors.js";
+import { normalizeBareHex, normalizeHash } from "../rpc/parameters.js";
+import type { Call, Implementation, Literal } from "../rpc/service.js";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { isSame } from "../tree/hashes.js";
+import { stateHashes, treeHashes } from "../tree/node-hashes.js";
+import { leadsTo } from "../tree/path.js";
+import { type Proof, provePaths } from "../tree/prove.js";
+import { provenBlocks, type StateTree } from "./state-tree.js";
+
+/** What of a program is asked for. */
+export type WantedParts = Pick<GetProofRequest, "fields" | "withDocument" | "withMetadata">;
+
+/** A program as it is now, for its proof. */
+export interface ProgramReading {
+  /** Throws Failure PERMISSION_DENIED where the caller may not read it. */
+  checkReadable(identity: string | undefined): void;
+  readonly valueHash: Uint8Array;
+  readonly state: Literal<MessageInitShape<typeof ProgramStateSchema>>;
+}
+
+/** A block that proofs are made for. */
+export interface ProvenBlock {
+  readonly number: bigint;
+  /** As they were signed; both empty for block 0. */
+  readonly header: Uint8Array;
+  readonly signature: Uint8Array;
+  /** The root of the state after it. */
+  readonly stateRoot: Uint8Array;
+}
+
+/** What the service is made of: the values as they are now, and the tree. */
+export interface StateServiceParts {
+  /** The newest block; undefined while there is none. */
+  readonly newest: () => (ProvenBlock & { readonly head: SignedHead | undefined }) | undefined;
+  /** A block that is in the database. */
+  readonly block: (number: bigint) => Promise<ProvenBlock | undefined>;
+  readonly tree: StateTree;
+  /** Undefined for a program that there never was. */
+  readonly program: (address: string, wanted: WantedParts) => Promise<ProgramReading | undefined>;
+  readonly nullifier: (
+    hash: string,
+  ) => Promise<{ readonly blockNumber: bigint; readonly transactionHash: string } | undefined>;
+  readonly lastNonce: (sender: string) => Promise<bigint | undefined>;
+  /** The commitment tree; undefined while it has no leaf. */
+  readonly commitments: () => Promise<{ readonly root: string; readonly leafCount: number } | undefined>;
+}
+
+/** Most names of one request: fields, nullifiers, senders. */
+const maxNames = 32;
+/** How often what is read while blocks come is read anew, until it is of one moment. */
+const tries = 20;
+
+type ProofResponse = Literal<MessageInitShape<typeof GetProofResponseSchema>>;
+
+export function createStateService(parts: StateServiceParts): Implementation<typeof StateService> {
+  return {
+    async getProof(request, call) {
+      const wanted = readRequest(request);
+      for (let tried = 0; tried < tries; tried++) {
+        const before = parts.newest();
+        const block = await findBlock(parts, request.block);
+        const answer = await prove(parts, block, wanted, call);
+        if (answer !== undefined) {
+          return answer;
+        }
+        // Nothing came in between: what was read does not fit to what was signed.
+        if (parts.newest()?.number === before?.number && tried > 1) {
+          break;
+        }
+      }
+      throw new DamageError("What is in the state does not lead to the root that the header of its block names.");
+    },
+  };
+}
+
+/** What is asked for, in the forms that are stored. */
+interface Wanted extends WantedParts {
+  readonly address: string | undefined;
+  readonly nullifiers: readonly string[];
+  readonly senders: readonly string[];
+  readonly withCommitments: boolean;
+}
+
+function readRequest(request: GetProofRequest): Wanted {
+  const { storageAddress: address, fields, withDocument, withMetadata, withCommitments } = request;
+  const nullifiers = request.nullifiers.map((hash) => normalizeHash("A nullifier hash", hash));
+  const senders = request.senders.map((sender) => normalizeBareHex("A sender is", sender));
+  if (fields.length + nullifiers.length + senders.length > maxNames) {
+    throw new Failure("INVALID_REQUEST", `At most ${maxNames} fields, nullifiers and senders are proved at once.`);
+  }
+  for (const names of [fields, nullifiers, senders]) {
+    if (new Set(names).size < names.length) {
+      throw new Failure("INVALID_REQUEST", "What is to be proved is named twice.");
+    }
+  }
+  if (address === undefined && (fields.length > 0 || withDocument || withMetadata)) {
+    throw new Failure(
+      "INVALID_REQUEST",
+      "Fields, document and metadata are those of a storageAddress, which is missing.",
+    );
+  }
+  return { address, fields, withDocument, withMetadata, nullifiers, senders, withCommitments };
+}
+
+async function findBlock(
+  parts: StateServiceParts,
+  number: bigint | undefined,
+): Promise<ProvenBlock & Partial<Pick<ProofResponse, "head">>> {
+  const newest = parts.newest();
+  if (newest === undefined) {
+    throw new Failure("STATE_NOT_READY", "The node has no chain yet.");
+  }
+  if (number === undefined || number === newest.number) {
+    return newest;
+  }
+  const isProven = number < newest.number && number > newest.number - BigInt(provenBlocks);
+  const block = isProven ? await parts.block(number) : undefined;
+  if (block === undefined) {
+    throw new Failure(
+      "NOT_FOUND",
+      `The state is proved after each of the last ${provenBlocks} blocks, up to ${newest.number}; block ${number} is none of them.`,
+    );
+  }
+  return block;
+}
+
+/** One thing to prove: its key, its value as it is now, and its place in the answer. */
+interface Item {
+  readonly key: Uint8Array;
+  /** Of the value as it is now; undefined where there is none. */
+  readonly valueHash: Uint8Array | undefined;
+  /** Puts the proof into the answer: of a value as it is now, or as it was. */
+  readonly put: (answer: MutableAnswer, path: Path, state: Known) => void;
+}
+
+/** What the answer says of a value: that it is as it is now, its hash as it was, or that there is none. */
+type Known =
+  { readonly case: "now" } | { readonly case: "valueHash"; readonly value: Uint8Array } | { readonly case: undefined };
+
+type Path = Pick<Proof, "siblings" | "other">;
+
+type MutableAnswer = { -readonly [name in "program" | "commitments"]?: ProofResponse[name] } & {
+  readonly nullifiers: NonNullable<ProofResponse["nullifiers"]>[number][];
+  readonly senders: NonNullable<ProofResponse["senders"]>[number][];
+};
+
+/** The proofs; undefined where what was read is not of one moment. */
+async function prove(
+  parts: StateServiceParts,
+  block: ProvenBlock & Partial<Pick<ProofResponse, "head">>,
+  wanted: Wanted,
+  call: Call,
+): Promise<ProofResponse | undefined> {
+  const items = await Promise.all(itemsOf(parts, wanted, call));
+  const proofs = await provePaths(
+    parts.tree.pagesAfter(block.number),
+    items.map(({ key }) => key),
+  );
+  const answer: MutableAnswer = { nullifiers: [], senders: [] };
+  const mayHaveChanged = block.number !== parts.newest()?.number;
+  for (const [i, item] of items.entries()) {
+    const proof = proofs[i]!;
+    const known = compare(item.valueHash, proof.valueHash, mayHaveChanged);
+    if (known === undefined || !leadsTo(block.stateRoot, treeHashes, item.key, proof.valueHash, proof)) {
+      return undefined;
+    }
+    item.put(answer, { siblings: proof.siblings, other: proof.other }, known);
+  }
+  return { header: block.header, signature: block.signature, head: block.head, ...answer };
+}
+
+function compare(
+  now: Uint8Array | undefined,
+  then: Uint8Array | undefined,
+  mayHaveChanged: boolean,
+): Known | undefined {
+  if (now === undefined ? then === undefined : then !== undefined && isSame(now, then)) {
+    return then === undefined ? { case: undefined } : { case: "now" };
+  }
+  if (!mayHaveChanged) {
+    return undefined;
+  }
+  return then === undefined ? { case: undefined } : { case: "valueHash", value: then };
+}
+
+function itemsOf(parts: StateServiceParts, wanted: Wanted, { caller }: Call): Promise<Item>[] {
+  const { address, nullifiers, senders, withCommitments } = wanted;
+  return [
+    ...(address === undefined ? [] : [programItem(parts, address, wanted, caller.identity)]),
+    ...nullifiers.map((hash) => nullifierItem(parts, hash)),
+    ...senders.map((sender) => senderItem(parts, sender)),
+    ...(withCommitments ? [commitmentsItem(parts)] : []),
+  ];
+}
+
+async function programItem(
+  { program }: StateServiceParts,
+  storageAddress: string,
+  wanted: WantedParts,
+  identity: string | undefined,
+): Promise<Item> {
+  const found = await program(storageAddress, wanted);
+  found?.checkReadable(identity);
+  return {
+    key: stateHashes.programKey(storageAddress),
+    valueHash: found?.valueHash,
+    put(answer, path, known) {
+      const state = known.case === "now" ? { case: "program" as const, value: found!.state } : known;
+      answer.program = { storageAddress, path, state };
+    },
+  };
+}
+
+async function nullifierItem({ nullifier }: StateServiceParts, nullifierHash: string): Promise<Item> {
+  const use = await nullifier(nullifierHash);
+  return {
+    key: stateHashes.nullifierKey(fromHex32(nullifierHash)),
+    valueHash: use && stateHashes.nullifier(use.blockNumber, fromHex32(use.transactionHash)),
+    put: (answer, path, known) =>
+      void answer.nullifiers.push({ nullifierHash, path, ...(known.case === "now" ? use : {}) }),
+  };
+}
+
+async function senderItem({ lastNonce }: StateServiceParts, address: string): Promise<Item> {
+  const nonce = await lastNonce(address);
+  return {
+    key: stateHashes.senderKey(fromHex32(address)),
+    valueHash: nonce === undefined ? undefined : stateHashes.sender(nonce),
+    put(answer, path, known) {
+      const state = known.case === "now" ? { case: "nonce" as const, value: nonce! } : known;
+      answer.senders.push({ address, path, state });
+    },
+  };
+}
+
+async function commitmentsItem({ commitments }: StateServiceParts): Promise<Item> {
+  const tree = await commitments();
+  return {
+    key: stateHashes.commitmentsKey(),
+    valueHash: tree && stateHashes.commitments(fromHex32(tree.root), tree.leafCount),
+    put(answer, path, known) {
+      const state = known.case === "now" ? { case: "tree" as const, value: tree! } : known;
+      answer.commitments = { path, state };
+    },
+  };
+}

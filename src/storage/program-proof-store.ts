@@ -1,0 +1,112 @@
+/** What is proved of a program: its parts, as the database holds them now. */
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { FieldProofSchema, ObjectStateSchema, ProgramStateSchema } from "../../gen/gatehouse/state/v1/state_pb.js";
+import type { Queries } from "../db/database.js";
+import { buildTree } from "../tree/change.js";
+import { stateHashes } from "../tree/node-hashes.js";
+import { createPageStore } from "../tree/page-store.js";
+import type { FieldParts } from "../tree/state-format.js";
+import { type Proof, proveAmong, provePaths } from "../tree/prove.js";
+import { decodePage, hashOfNode, nodeOf } from "../tree/page.js";
+import { emptyHash } from "../tree/hashes.js";
+import { checkReadable } from "./needs.js";
+import { createDocumentRows } from "./program-document-store.js";
+import { documentOfText, readEnd, readFieldParts, readProgramRows } from "./program-state-store.js";
+import { type DocumentParts, fieldKey, fieldsOfObject, hashDocument, partsOf } from "./program-state.js";
+import { checkDocument, type ProgramRow, type TextRow, toRecord } from "./stored-program.js";
+import { createWork } from "./work.js";
+
+/** What of a program is to be proved beside its record. */
+export interface WantedParts {
+  /** Names of top-level fields. */
+  readonly fields: readonly string[];
+  readonly withDocument: boolean;
+  readonly withMetadata: boolean;
+}
+
+type ObjectState = MessageInitShape<typeof ObjectStateSchema>;
+
+/** A document: what is hashed of it, what is told of it, and its text where that is wanted. */
+interface DocumentReading {
+  readonly parts: DocumentParts;
+  readonly told: MessageInitShape<typeof ProgramStateSchema>["document"];
+  readonly text: string | undefined;
+}
+
+/** Reads a program, deleted or not; undefined for one that was never made. */
+export async function readProgramForProof(db: Queries, address: string, wanted: WantedParts) {
+  const [row] = await readProgramRows(db, [address]);
+  if (row === undefined) {
+    return undefined;
+  }
+  const parts = partsOf(row);
+  const { access } = toRecord(row);
+  const document = await readDocument(db, row, wanted);
+  return {
+    // Of one that was deleted nothing is told.
+    checkReadable: (identity: string | undefined): void => (row.deleted ? undefined : checkReadable(access, identity)),
+    valueHash: stateHashes.program({ ...parts, documentHash: hashDocument(document.parts) }),
+    state: {
+      ...parts,
+      metadata: wanted.withMetadata && !row.deleted ? (row.metadata ?? undefined) : undefined,
+      document: document.told,
+      data: document.text,
+    },
+  };
+}
+
+async function readDocument(db: Queries, row: ProgramRow & TextRow, wanted: WantedParts): Promise<DocumentReading> {
+  if (row.deleted) {
+    return { parts: { kind: "nothing" }, told: { case: undefined }, text: undefined };
+  }
+  if (row.in_parts) {
+    return await readParts(db, row, wanted);
+  }
+  const text = checkDocument(row, row);
+  const given = wanted.withDocument ? text : undefined;
+  if (text === undefined || row.type !== "object") {
+    const parts = documentOfText(row, text);
+    const textHash = { case: "textHash" as const, value: hashDocument(parts) };
+    return { parts, told: parts.kind === "nothing" ? { case: undefined } : textHash, text: given };
+  }
+  const { leaves, fields, lastKey, tailHash } = fieldsOfObject(text, wanted.fields);
+  const object = { fieldsRoot: buildTree(leaves).root, lastKey, tailHash };
+  const sorted = leaves.toSorted((a, b) => Buffer.compare(a.key, b.key));
+  const proofs = wanted.fields.map((name) => toProof(name, proveAmong(sorted, fieldKey(name)), fields.get(name)));
+  return objectReading(object, proofs, given);
+}
+
+/** Of a document in parts. */
+async function readParts(db: Queries, row: ProgramRow & TextRow, wanted: WantedParts): Promise<DocumentReading> {
+  const { address, size_bytes: sizeBytes } = row;
+  const { load } = createPageStore(db, address);
+  const root = (await load([""])).get("");
+  const object = {
+    fieldsRoot: root === undefined ? emptyHash : hashOfNode(nodeOf(decodePage(root), "")),
+    ...(await readEnd(db, row)),
+  };
+  const proofs = await provePaths(load, wanted.fields.map(fieldKey));
+  const fields: MessageInitShape<typeof FieldProofSchema>[] = [];
+  for (const [i, name] of wanted.fields.entries()) {
+    fields.push(toProof(name, proofs[i]!, await readFieldParts(db, address, name)));
+  }
+  const rows = createDocumentRows(db, address, createWork());
+  const text = wanted.withDocument ? await rows.whole({ sizeBytes, inParts: true }) : undefined;
+  return objectReading(object, fields, text);
+}
+
+function objectReading(
+  object: Omit<Extract<DocumentParts, { kind: "object" }>, "kind">,
+  fields: ObjectState["fields"],
+  text: string | undefined,
+): DocumentReading {
+  return { parts: { kind: "object", ...object }, told: { case: "object", value: { ...object, fields } }, text };
+}
+
+function toProof(
+  name: string,
+  { siblings, other }: Proof,
+  field: FieldParts | undefined,
+): MessageInitShape<typeof FieldProofSchema> {
+  return { name, path: { siblings, other }, field };
+}
