@@ -3,6 +3,7 @@ import { AttestationService } from "../../gen/gatehouse/attestation/v1/attestati
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
+import { StateService } from "../../gen/gatehouse/state/v1/state_pb.js";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import { IMT } from "@zk-kit/imt";
@@ -36,6 +37,7 @@ const chain = ChainService.method;
 const health = HealthService.method;
 const info = InfoService.method;
 const storage = StorageService.method;
+const state = StateService.method;
 const zk = ZkService.method;
 const attestation = AttestationService.method;
 
@@ -299,6 +301,51 @@ const zkCases = [
   ...malformed.map(([title, hash]) => ofNullifier(title, hash)),
 ];
 
+/** What its query says, in the names of plain HTTP and in those of messages. */
+const proof = (
+  title: string,
+  request: Readonly<Record<string, string | bigint | boolean | readonly string[]>>,
+  more: Parameters<typeof contractCase>[4] = {},
+): ContractCase => {
+  const pairs = Object.entries(request).flatMap(([name, values]) =>
+    (Array.isArray(values) ? (values as string[]) : [String(values)]).map((value): [string, string] => [name, value]),
+  );
+  const query = new URLSearchParams(pairs).toString();
+  return contractCase(state.getProof, `/state/proof${query === "" ? "" : `?${query}`}`, title, request, more);
+};
+
+const nobody = `0x${"9".repeat(64)}`;
+const stateCases = [
+  proof("the header alone", {}),
+  proof("none yet", {}, newcomer),
+  proof("a document", { storageAddress: exotic, withDocument: true, withMetadata: true }),
+  proof("fields, there and not", { storageAddress: exotic, fields: ["nested", "absent", "__proto__"] }),
+  proof("a list", { storageAddress: list, withDocument: true }),
+  proof("a list has no fields", { storageAddress: list, fields: ["a"] }),
+  proof("bytes", { storageAddress: binary, withDocument: true, withMetadata: true }),
+  proof("an empty program", { storageAddress: empty, withDocument: true }),
+  proof("a deleted program", { storageAddress: deleted, withDocument: true, withMetadata: true }),
+  proof("no such program", { storageAddress: unknown, fields: ["a"], withDocument: true }),
+  proof("a malformed address", { storageAddress: "stor-1" }),
+  ...(["owner", "friend", "member", "enemy"] as const).flatMap((caller) => [
+    proof(`private, for ${caller}`, { storageAddress: hidden, withDocument: true }, { caller }),
+    proof(`shared, for ${caller}`, { storageAddress: shared, fields: ["a"] }, { caller }),
+  ]),
+  proof("private, for anybody", { storageAddress: hidden }),
+  proof("nullifiers and senders", { nullifiers: [spentNullifier, nobody], senders: [owner, nobody] }),
+  proof("commitments", { withCommitments: true }),
+  proof("after an older block", { storageAddress: exotic, withCommitments: true, block: BigInt(lastBlock - 1) }),
+  proof("after the oldest block", { senders: [owner, nobody], withCommitments: true, block: BigInt(lastBlock - 255) }),
+  proof("too old", { block: BigInt(lastBlock - 256) }),
+  proof("not there yet", { block: BigInt(lastBlock + 1) }),
+  proof("too many", { fields: Array.from({ length: 33 }, (_, i) => `f${i}`), storageAddress: exotic }),
+  proof("named twice", { fields: ["a", "a"], storageAddress: exotic }),
+  proof("fields of nothing", { fields: ["a"] }),
+  proof("a malformed nullifier", { nullifiers: ["0x1"] }),
+  proof("a malformed sender", { senders: ["alice"] }),
+  contractCase(state.getProof, "/state/proof?block=x", "no number", undefined),
+];
+
 const verify = (title: string, body: string, attested?: string): ContractCase =>
   contractCase(
     attestation.verifyAttestation,
@@ -410,5 +457,6 @@ export const cases: readonly ContractCase[] = [
   ...storageCases,
   ...zkCases,
   ...attestationCases,
+  ...stateCases,
   ...chainCases,
 ];

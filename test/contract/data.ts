@@ -162,7 +162,7 @@ export const blocks = [
 ];
 export const lastBlock = blocks.length;
 /** Hash of block 1, which is the same in every run: its bytes are, and Ed25519 leaves nothing to chance. */
-export const firstBlockHash = "0x9b42621e5b7a905ab905f734223d0394e909c4ebaa07014ec27118e07cbbcc55";
+export const firstBlockHash = "0xa44b3960fb4f82b1500bc8e41185daf65562d86d2ef9e84583a34b92f7b0339b";
 export const pendingTransaction = signTransaction(writer, 3, createPublic("pending", "{}"), { network });
 export const pendingHash = sha256(pendingTransaction.body);
 /** The same, as it is shown: the real one expires at another time in every run. */

@@ -10,7 +10,7 @@ import { openChain } from "../helpers/chain.js";
 import { genesisOf } from "../helpers/genesis.js";
 import { testKey, writeKey } from "../helpers/keys.js";
 import { notaryKey } from "../helpers/presentation.js";
-import { insertProgram, seedDatabase } from "../helpers/seed.js";
+import { insertProgram, insertProgramLeaves, seedDatabase } from "../helpers/seed.js";
 import { silentPeer, startTestNode, type TestNode } from "../helpers/start-node.js";
 import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
 import { connectTransport, type Target, type TransportName } from "../helpers/transports.js";
@@ -49,6 +49,7 @@ async function seedMember(t: Teardown): Promise<string> {
     for (const program of programs) {
       await insertProgram(database, program);
     }
+    await insertProgramLeaves(database);
     let timeMs = blockTimeMs;
     const chain = await openChain(database, authorities, () => timeMs);
     for (const [i, transactions] of blocks.entries()) {

@@ -11,6 +11,8 @@ import { openDatabase } from "../../src/db/open.js";
 import { hashDocumentRow, hashFieldRow, hashProgramEntry, hashProgramRest } from "../../src/db/row-hashes.js";
 import { fillRowHashes } from "../../src/db/row-hash-migration.js";
 import { migrate } from "../../src/db/migrate.js";
+import { createStateTreeChanges } from "../../src/state/state-tree-store.js";
+import { readLeaves } from "../../src/storage/program-state-store.js";
 import { type AccessRule, namedReaders } from "../../src/storage/access.js";
 import { programAddress } from "../../src/storage/write.js";
 import { appendLeaves } from "../../src/zk/merkle-tree.js";
@@ -138,6 +140,15 @@ export async function insertProgram({ write }: Database, program: SeedProgram): 
   for (const [identity, isAllowed] of namedReaders({ owner: program.owner, mode: program.mode, ...access })) {
     await write.run((sql) => sql("program_readers").insert({ address, identity, allowed: isAllowed }));
   }
+}
+
+/** Puts all stored programs into the state tree, as if blocks had made them. */
+export async function insertProgramLeaves(database: Database): Promise<void> {
+  const rows = await database.read.rows<{ address: string }>((sql) => sql("programs").select("address"));
+  const touched = new Map(rows.map(({ address }) => [address, { isWhole: true, fields: new Set<string>() }]));
+  await database.transaction(async (db) => {
+    await createStateTreeChanges(db).change(0n, await readLeaves(db, touched));
+  });
 }
 
 /** Adds leaves to the tree, as a block would. */
