@@ -26,7 +26,8 @@ export interface TokenBuckets {
 
 /** @param maxKeys most keys that are remembered; the bucket of a forgotten one is full. */
 export function createTokenBuckets(maxKeys: number): TokenBuckets {
-  const buckets = new LRUCache<string, TokenBucket>({ max: maxKeys });
+  // With `max` it would take the memory of all of them at once.
+  const buckets = new LRUCache<string, TokenBucket>({ maxSize: maxKeys, sizeCalculation: () => 1 });
   return {
     of(key, { burst, tokens, everyMs }) {
       let bucket = buckets.get(key);

@@ -15,20 +15,21 @@ const stemLength = 18;
 
 export function createMarkers(): Markers {
   const stem = `m${randomBytes(16).toString("hex")}`.slice(0, stemLength);
-  const made = new Map<string, string>();
+  /** How each may be written, by its name. */
+  const made = new Map<string, readonly string[]>();
   const stemForms = formsOf(stem);
   return {
     beginning: stem.slice(0, 6),
     make(name) {
       const marker = `${stem}${randomBytes(6).toString("hex")}`;
-      made.set(name, marker);
+      made.set(name, formsOf(marker));
       return marker;
     },
     findIn(bytes) {
       if (!stemForms.some((form) => bytes.includes(form, 0, "latin1"))) {
         return [];
       }
-      const found = [...made].filter(([, marker]) => formsOf(marker).some((form) => bytes.includes(form, 0, "latin1")));
+      const found = [...made].filter(([, forms]) => forms.some((form) => bytes.includes(form, 0, "latin1")));
       return found.length === 0 ? ["?"] : found.map(([name]) => name);
     },
   };

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 /** Patience of a machine that has much else to do; what takes longer has failed. */
 const patienceMs = 60_000;
-const longestPauseMs = 50;
+/** Bounds of a pause: the shorter one soon, the longer one after five seconds. */
+const [shortPauseMs, longPauseMs] = [50, 250];
 
 /**
  * Resolves once the condition holds. It is looked at often at first, as most things are done at once, and less often
@@ -12,12 +13,14 @@ export async function until(
   condition: () => boolean | Promise<boolean>,
   what: string = condition.toString(),
 ): Promise<void> {
-  const deadline = Date.now() + patienceMs;
-  for (let pauseMs = 2; !(await condition()); pauseMs = Math.min(1.5 * pauseMs, longestPauseMs)) {
-    if (Date.now() > deadline) {
+  const startMs = Date.now();
+  for (let pauseMs = 2; !(await condition()); pauseMs *= 1.5) {
+    const waitedMs = Date.now() - startMs;
+    if (waitedMs > patienceMs) {
       throw new Error(`Not within ${patienceMs / 1000} s: ${what}`);
     }
-    await sleep(pauseMs);
+    const longestMs = Math.min(Math.max(waitedMs / 20, shortPauseMs), longPauseMs);
+    await sleep(Math.min(pauseMs, longestMs));
   }
 }
 
