@@ -3,7 +3,7 @@
  * cache, so that a flood of keys pushes out old ones instead of filling the memory. Their clock only goes forward.
  */
 import { TokenBucket } from "limiter";
-import { LRUCache } from "lru-cache";
+import { createRecentCache } from "./recent-cache.js";
 
 /** How a bucket fills. */
 export interface BucketRate {
@@ -26,8 +26,7 @@ export interface TokenBuckets {
 
 /** @param maxKeys most keys that are remembered; the bucket of a forgotten one is full. */
 export function createTokenBuckets(maxKeys: number): TokenBuckets {
-  // With `max` it would take the memory of all of them at once.
-  const buckets = new LRUCache<string, TokenBucket>({ maxSize: maxKeys, sizeCalculation: () => 1 });
+  const buckets = createRecentCache<TokenBucket>(maxKeys);
   return {
     of(key, { burst, tokens, everyMs }) {
       let bucket = buckets.get(key);

@@ -2,9 +2,9 @@
  * Reads transactions that strangers hand in, without keeping everybody else waiting, and remembers what was found right.
  * Blocks are read where they are: a flood of large transactions must not keep them out of the threads.
  */
-import { LRUCache } from "lru-cache";
 import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { sha256 } from "../base/hash.js";
+import { createRecentCache } from "../base/recent-cache.js";
 import {
   type ChainRules,
   type KnownTransactions,
@@ -29,7 +29,7 @@ const signatureBytes = 64;
 
 /** Remembers the newest. */
 export function createKnownTransactions(): KnownTransactions {
-  const known = new LRUCache<string, true>({ max: maxKnown });
+  const known = createRecentCache<true>(maxKnown);
   const keyOf = ({ signature }: Transaction, hash: string): string => hash + Buffer.from(signature).toString("latin1");
   return {
     has: (signed, hash) => signed.signature.length === signatureBytes && known.has(keyOf(signed, hash)),

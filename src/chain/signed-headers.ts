@@ -2,7 +2,7 @@
  * Headers that authorities have signed, wherever they came in: of blocks that were applied, made or refused, and of the
  * heads that peers tell of. Two of one number by one key are a fork.
  */
-import { LRUCache } from "lru-cache";
+import { createRecentCache } from "../base/recent-cache.js";
 
 /** A header whose signature was verified. */
 export interface SignedHeader {
@@ -46,7 +46,7 @@ const maxRemembered = 1_024;
 
 export function createSignedHeaders(parts: SignedHeadersParts): SignedHeaders {
   const { authorities, storedHeader, onFork, onError } = parts;
-  const remembered = new LRUCache<string, SignedHeader>({ max: maxRemembered });
+  const remembered = createRecentCache<SignedHeader>(maxRemembered);
   let newest = 0n;
 
   /** Remembers a header; false when it was known. */

@@ -1,5 +1,5 @@
-import { LRUCache } from "lru-cache";
 import { BlockList, isIP, isIPv4 } from "node:net";
+import { createRecentCache } from "../base/recent-cache.js";
 
 /** Most addresses of which a set remembers whether they are in it. */
 const maxKnown = 10_000;
@@ -28,7 +28,7 @@ export function createAddressSet(ranges: readonly string[]): AddressSet {
     return () => false;
   }
   // A look costs microseconds, and every request takes one.
-  const known = new LRUCache<string, boolean>({ max: maxKnown });
+  const known = createRecentCache<boolean>(maxKnown);
   return (address) => {
     let isIn = known.get(address);
     if (isIn === undefined) {

@@ -2,7 +2,7 @@
  * Connections are bounded, in all and for an address, and those of an address that only does harm are cut. Where there
  * is no room, one on which nothing is under way makes it: the one that has been so for longest.
  */
-import { LRUCache } from "lru-cache";
+import { createRecentCache } from "../base/recent-cache.js";
 import { createTokenBuckets } from "../base/token-buckets.js";
 import type { Connection } from "../rpc/gate.js";
 import { type AddressSet, networkOf, normalizeAddress } from "./cidr.js";
@@ -55,7 +55,7 @@ export function createConnections(parts: ConnectionParts): Connections {
   const all = new ConnectionSet();
   const byAddress = new Map<string, ConnectionSet>();
   const strikes = createTokenBuckets(maxAddresses);
-  const shutOut = new LRUCache<string, number>({ max: maxAddresses });
+  const shutOut = createRecentCache<number>(maxAddresses);
 
   function placesOf(network: string): ConnectionSet {
     let places = byAddress.get(network);

@@ -4,10 +4,10 @@
  * them. One signature serves any number of reads while its timestamp is fresh, so it is verified once and remembered until
  * then; nothing that writes relies on it.
  */
-import { LRUCache } from "lru-cache";
 import { isStrongKey, verifyEd25519 } from "../base/ed25519.js";
 import { hex32 } from "../base/hash.js";
 import { identityMessage } from "../base/identity-message.js";
+import { createRecentCache } from "../base/recent-cache.js";
 import { Failure } from "../rpc/errors.js";
 
 /** How callers prove their identity. */
@@ -74,7 +74,7 @@ interface Proven {
 }
 
 function createSignedIdentify(settings: IdentitySettings, nowMs: () => number): Identify {
-  const verified = new LRUCache<string, Proven>({ max: maxRemembered });
+  const verified = createRecentCache<Proven>(maxRemembered);
 
   return (header) => {
     const proof = readProof(header);

@@ -1,9 +1,9 @@
 /** How a node keeps up with others: who it says it is, whom it dials, and how it gets and announces blocks. */
-import { LRUCache } from "lru-cache";
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { NodeKey } from "../base/node-key.js";
 import { sha256 } from "../base/hash.js";
+import { createRecentCache } from "../base/recent-cache.js";
 import { version } from "../base/version.js";
 import type { Chain } from "../chain/chain.js";
 import type { Evidence, SignedBytes } from "../chain/evidence.js";
@@ -44,7 +44,7 @@ export interface NodeClient {
 
 /** Calls peers, at the addresses that the policy lets it call; what the operator named may be private. */
 export function connectPeers({ config, onStop }: NodeCore, key: NodeKey, { book, policy, pace }: NodeBook): NodeClient {
-  const sites = new LRUCache<string, string>({ max: maxSites });
+  const sites = createRecentCache<string>(maxSites);
   const client = createPeerClient({
     openChannel: createGrpcClient(config.omniTls ? key.tlsCredentials() : undefined),
     deadlineMs: peerDeadlineMs,

@@ -1,5 +1,5 @@
 /** Identities that two live processes have: one that is verified, and one that shook hands from elsewhere. */
-import { LRUCache } from "lru-cache";
+import { createRecentCache } from "../base/recent-cache.js";
 import type { BookEntry } from "./peer.js";
 
 /** A process with an identity that another one holds. */
@@ -20,7 +20,7 @@ const holdsForMs = 120_000;
 const maxRemembered = 64;
 
 export function createDoubles(nowMs: () => number): Doubles {
-  const doubles = new LRUCache<string, Double>({ max: maxRemembered });
+  const doubles = createRecentCache<Double>(maxRemembered);
   return {
     saw: (identity, endpoint) => void doubles.set(identity, { endpoint, seenMs: nowMs() }),
     of(holder) {

@@ -1,7 +1,7 @@
 /** How far peers are. A status cannot claim a block that no authority has signed. */
-import { LRUCache } from "lru-cache";
 import type { Status } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { sha256 } from "../base/hash.js";
+import { createRecentCache } from "../base/recent-cache.js";
 import { Failure } from "../rpc/errors.js";
 
 /** The newest block of a node, as an authority signed it. */
@@ -45,7 +45,7 @@ const maxKnownHeads = 32;
  * It throws Failure INVALID_SIGNATURE when the head is none that an authority has signed, or the evidence is none.
  */
 export function createStatusReader({ readHeader, authorities, genesisHash, monotonicMs }: StatusReaderParts) {
-  const known = new LRUCache<string, Head>({ max: maxKnownHeads });
+  const known = createRecentCache<Head>(maxKnownHeads);
 
   function read(header: Uint8Array, signature: Uint8Array): Head {
     const proof = sha256(Buffer.concat([header, signature]));

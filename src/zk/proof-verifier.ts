@@ -4,8 +4,8 @@
  * proofs one delays oneself.
  */
 import { createHash } from "node:crypto";
-import { LRUCache } from "lru-cache";
 import type { Groth16Proof } from "../../gen/gatehouse/zk/v1/operation_pb.js";
+import { createRecentCache } from "../base/recent-cache.js";
 import { Failure } from "../rpc/errors.js";
 import { proofBytes, type VerificationKey, type verifyGroth16 } from "./groth16.js";
 import { toHex } from "./poseidon.js";
@@ -36,8 +36,8 @@ export function createProofVerifier(
   workerPool: Pick<WorkerPool, "verify" | "threads">,
   key: VerificationKey,
 ): ProofVerifier {
-  const verdicts = new LRUCache<string, boolean>({ max: keptVerdicts });
-  const suspects = new LRUCache<string, true>({ max: maxSuspects, ttl: suspectMs });
+  const verdicts = createRecentCache<boolean>(keptVerdicts);
+  const suspects = createRecentCache<true>(maxSuspects, suspectMs);
   const turns = createTurns<Task, boolean>({
     run: (task) =>
       workerPool.verify(task).catch(() => {
