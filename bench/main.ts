@@ -15,6 +15,7 @@ import { benchNetwork } from "./network.js";
 import { formatRows } from "./print.js";
 import type { BenchContext, Row } from "./row.js";
 import { benchSizes } from "./sizes.js";
+import { benchState } from "./state.js";
 import { benchStore } from "./store.js";
 import { startGatehouse } from "./server-process.js";
 import { benchSwitchovers } from "./switchovers.js";
@@ -22,7 +23,18 @@ import { benchTree } from "./tree.js";
 import { benchTransports } from "./transports.js";
 
 const suites = [
-  ...(["transports", "codecs", "boot", "hostile", "store", "durability", "tree", "attestation", "network"] as const),
+  ...([
+    "transports",
+    "codecs",
+    "boot",
+    "hostile",
+    "store",
+    "state",
+    "durability",
+    "tree",
+    "attestation",
+    "network",
+  ] as const),
   ...(["switchovers", "fuzz", "sizes"] as const),
 ] as const;
 type Suite = (typeof suites)[number];
@@ -38,7 +50,7 @@ const { args, opts } = (() => {
     .argument("[suites...]", `what to measure: ${suites.join(", ")}`, suites)
     .option("--rounds <NUMBER>", "how often to repeat each measurement; medians are shown", positive, 5)
     .option("--seconds <NUMBER>", "length of one measurement", positive, 2)
-    .option("--programs <NUMBER>", "programs that the suite store loads", positive, 100_000)
+    .option("--programs <NUMBER>", "programs that the suites store and state load", positive, 100_000)
     .option("--leaves <NUMBER>", "leaves that the suite tree loads", positive, 100_000)
     .option("--blocks <NUMBER>", "blocks that the suite network follows", positive, 1_000)
     .option(
@@ -96,6 +108,10 @@ async function run(): Promise<Row[]> {
   if (chosen.includes("store")) {
     const { programs, rounds, seconds } = opts;
     rows.push(...(await benchStore({ directory, programs, rounds, seconds, say })));
+  }
+  if (chosen.includes("state")) {
+    const { programs, rounds, seconds } = opts;
+    rows.push(...(await benchState({ directory, programs, rounds, seconds, say })));
   }
   if (chosen.includes("durability")) {
     const { rounds, seconds } = opts;

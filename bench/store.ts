@@ -29,7 +29,8 @@ const batch = 200;
 const words = ["alpha", "bravo", "notes", "guest", "ledger", "vault", "Größe", "ключи", "token", "price"];
 const bigFields = 64;
 
-const addressOf = (i: number): string => `stor-${createHash("sha1").update(String(i)).digest("hex")}`;
+/** Address of the program that was loaded as this one. */
+export const addressOf = (i: number): string => `stor-${createHash("sha1").update(String(i)).digest("hex")}`;
 const ownerOf = (i: number): string => `0x${(i % owners).toString(16).padStart(64, "0")}`;
 
 /** Loads the programs, and measures. */
@@ -84,7 +85,7 @@ export async function benchStore(bench: StoreBench): Promise<Row[]> {
 }
 
 /** Writes rows as applied blocks would, but many at a time; gives the address of a document of 1 MB. */
-async function loadPrograms(url: string, count: number): Promise<string> {
+export async function loadPrograms(url: string, count: number, owner = ownerOf): Promise<string> {
   const database = await openDatabase(url);
   await migrate(database);
   const progress = startProgress("programs", count);
@@ -94,7 +95,7 @@ async function loadPrograms(url: string, count: number): Promise<string> {
       const name = `${words[i % words.length]} ${words[(7 * i) % 9]} ${i.toString(36)}`;
       return {
         address: addressOf(i),
-        owner: ownerOf(i),
+        owner: owner(i),
         name,
         name_folded: foldName(name),
         encoding: "json",

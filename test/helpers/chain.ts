@@ -3,7 +3,7 @@ import { type Chain, createChain } from "../../src/chain/chain.js";
 import { createChainStore } from "../../src/chain/chain-store.js";
 import type { Effects } from "../../src/chain/effects.js";
 import { type Mempool, type MempoolParts, openMempool } from "../../src/chain/mempool.js";
-import type { Database } from "../../src/db/database.js";
+import type { Database, Queries } from "../../src/db/database.js";
 import { createEffects, type State, stateIn } from "../../src/node/effects.js";
 import { sha256 } from "../../src/base/hash.js";
 import { fold } from "../../src/zk/fold.js";
@@ -20,8 +20,9 @@ export async function openChain(
   nowMs: () => number = Date.now,
   verificationKey?: VerificationKey,
   onUnexpected: (error: unknown) => void = () => undefined,
+  states: (db: Queries) => State = stateIn,
 ): Promise<Chain> {
-  const store = createChainStore(database, stateIn);
+  const store = createChainStore(database, states);
   const mempool = await openTestMempool(store, nowMs);
   const text = genesisOf(...authorities);
   const genesis = {

@@ -2,7 +2,7 @@
 import { create } from "@bufbuild/protobuf";
 import test, { type ExecutionContext } from "ava";
 import { BlockHeaderSchema, type Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import { AccessMode } from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import { AccessMode, AccessPermission } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { fromHex32 } from "../../src/base/hash.js";
 import type { ReadBlock } from "../../src/chain/transaction.js";
 import { readTransaction, signBlock } from "../../src/chain/transaction.js";
@@ -96,7 +96,7 @@ const restricted: Operation = {
     access: {
       mode: AccessMode.RESTRICTED,
       allowed: [bob.publicKey],
-      groups: { 2: { members: [bob.publicKey], permissions: [1] }, é: {}, 10: {} },
+      groups: { 2: { members: [bob.publicKey], permissions: [AccessPermission.READ] }, é: {}, 10: {} },
     },
   },
 };
@@ -218,9 +218,9 @@ for (const engine of engines.names) {
 async function checkRoot(t: ExecutionContext, database: Database, { header }: ReadBlock): Promise<void> {
   const leaves = await allLeaves(database);
   t.is(`0x${Buffer.from(buildTree(leaves).root).toString("hex")}`, header.stateRoot);
-  const { pagesAfter } = createStateTreeStore(database.read);
+  const state = createStateTreeStore(database.read);
   for (const { key, valueHash } of leaves) {
-    const proof = await provePath(pagesAfter(header.number), key);
+    const proof = await provePath(state.pagesAfter(header.number), key);
     t.deepEqual(Buffer.from(proof.valueHash!), Buffer.from(valueHash));
     t.true(leadsTo(fromHex32(header.stateRoot), treeHashes, key, valueHash, proof));
   }
