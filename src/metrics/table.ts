@@ -33,6 +33,7 @@ export interface Sources {
     };
   };
   readonly logLines: { lost(): number };
+  readonly tls: { notAfterMs(): number | undefined };
 }
 
 interface MempoolStats {
@@ -144,6 +145,12 @@ export const nodeMetrics: readonly Metric<Sources & Reading>[] = [
   ),
   gauge("gatehouse_port_drifted", "1 where the bound port is not the requested one.", ["subsystem"], ({ health }) =>
     each(health.ports, ({ drifted = false }) => Number(drifted)),
+  ),
+  gauge(
+    "gatehouse_certificate_not_after_timestamp_seconds",
+    "Time until which the certificate that the port shows is valid; NaN where it speaks no TLS.",
+    ["subsystem"],
+    ({ tls }) => ({ rpc: (tls.notAfterMs() ?? NaN) / 1000 }),
   ),
 
   gauge(

@@ -181,6 +181,7 @@ export const bootTable = BootTable.of<BootBeginning>()
       "tree",
       "nullifiers",
       "verifier",
+      "tls",
     ],
     provides: ["edge", "metrics"],
     run: ({ core, ...parts }) => createNodeEdge(core, parts),

@@ -19,6 +19,7 @@ import type { NodeChain } from "./chain.js";
 import type { NodeCore } from "./core.js";
 import type { NodeHealth } from "./health.js";
 import type { NodeNetwork } from "./network.js";
+import type { NodeTls } from "./tls.js";
 import type { Verifier } from "./verifier.js";
 
 /** What it is made of beside the core. */
@@ -28,6 +29,7 @@ export interface NodeEdgeParts extends Omit<NodeChain, "readable"> {
   readonly network: NodeNetwork;
   readonly health: NodeHealth;
   readonly verifier: Verifier | undefined;
+  readonly tls: NodeTls;
 }
 
 /** The edge, and the metrics where they are served. */

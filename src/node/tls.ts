@@ -17,6 +17,8 @@ import type { NodeCore } from "./core.js";
 export interface NodeTls {
   /** What it shows now; undefined for cleartext. */
   readonly credentials: () => TlsCredentials | undefined;
+  /** When the certificate that it shows now ends; undefined for cleartext. */
+  readonly notAfterMs: () => number | undefined;
   /** Gives each new certificate with its key from now on. */
   onRenewed(take: (credentials: TlsCredentials) => void): void;
 }
@@ -41,7 +43,7 @@ export async function openTls(core: NodeCore): Promise<NodeTls> {
   const paths = tlsPaths(config);
   if (paths === undefined) {
     bus.on("reloadAsked", () => log.info({}, "There is nothing to read again: no --tls-cert is given"));
-    return { credentials: () => undefined, onRenewed: () => undefined };
+    return { credentials: () => undefined, notAfterMs: () => undefined, onRenewed: () => undefined };
   }
   const first = await readTlsFiles(paths).catch((error: unknown) => {
     throw new StartError(
@@ -57,7 +59,11 @@ export async function openTls(core: NodeCore): Promise<NodeTls> {
     bus.on("reloadAsked", () =>
       log.warn({ subsystem }, "--tls-cert and --tls-key are no files that can be read again"),
     );
-    return { credentials: () => first.credentials, onRenewed: () => undefined };
+    return {
+      credentials: () => first.credentials,
+      notAfterMs: () => Date.parse(first.certificate.validTo),
+      onRenewed: () => undefined,
+    };
   }
   const followed = followTlsFiles({ paths, first, log, nowMs: Date.now });
   const looks = repeat(
@@ -152,6 +158,7 @@ export function followTlsFiles({ paths, first, log, nowMs }: FollowedParts): Fol
 
   return {
     credentials: () => served.credentials,
+    notAfterMs: () => Date.parse(served.certificate.validTo),
     onRenewed: (renew) => void takers.push(renew),
     look: (why) => (underWay = underWay.then(() => lookNow(why === "asked"))),
     stop() {

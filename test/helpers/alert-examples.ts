@@ -89,6 +89,27 @@ export const alertExamples: Readonly<Record<string, AlertExample>> = {
     fires: { gatehouse_main_loop_heartbeat_age_seconds: always(31), gatehouse_main_loop_exited: always(0) },
     silent: { gatehouse_main_loop_heartbeat_age_seconds: unknown, gatehouse_main_loop_exited: always(0) },
   },
+  // These tests begin at the time 0.
+  GatehouseCertificateEndsSoon: {
+    fires: { 'gatehouse_certificate_not_after_timestamp_seconds{subsystem="rpc"}': always(14 * 86_400) },
+    silent: {
+      'gatehouse_certificate_not_after_timestamp_seconds{subsystem="rpc"}': always(14 * 86_400 + 660),
+      // For which there is the other one.
+      'gatehouse_certificate_not_after_timestamp_seconds{subsystem="mcp"}': always(86_400 + 659),
+    },
+    atMin: 11,
+    labels: { ...scrapedLabels, subsystem: "rpc" },
+    value: "13d 23h 49m 0s",
+  },
+  GatehouseCertificateEnds: {
+    // It has ended ten seconds before the alert is told of.
+    fires: { 'gatehouse_certificate_not_after_timestamp_seconds{subsystem="rpc"}': always(80) },
+    silent: {
+      'gatehouse_certificate_not_after_timestamp_seconds{subsystem="rpc"}': always(86_400 + 90),
+      'gatehouse_certificate_not_after_timestamp_seconds{subsystem="mcp"}': unknown,
+    },
+    labels: { ...scrapedLabels, subsystem: "rpc" },
+  },
   GatehouseMempoolNearlyFull: {
     fires: { gatehouse_mempool_size: always(63), gatehouse_mempool_bytes: always(66_060_288) },
     silent: { gatehouse_mempool_size: always(9000), gatehouse_mempool_bytes: unknown },
@@ -186,5 +207,5 @@ function withLabels(name: string): string {
 function render(text: string, labels: Readonly<Record<string, string>>, value: string): string {
   return text
     .replaceAll(/\{\{ \$labels\.(\w+) \}\}/g, (_, label: string) => labels[label] ?? "")
-    .replaceAll(/\{\{ \$value( \| humanize)? \}\}/g, value);
+    .replaceAll(/\{\{ \$value( \| \w+)? \}\}/g, value);
 }

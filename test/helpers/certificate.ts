@@ -5,9 +5,9 @@ import { startTestNode, type TestNode } from "./start-node.js";
 import { type Teardown, temporaryDirectory } from "./teardown.js";
 
 /** Makes a certificate that signs itself, for localhost and 127.0.0.1, with a key of NIST P-256. */
-export async function makeCertificate(dir: string): Promise<{ readonly cert: string; readonly key: string }> {
+export async function makeCertificate(dir: string, days = 1): Promise<{ readonly cert: string; readonly key: string }> {
   const [cert, key] = [join(dir, "cert.pem"), join(dir, "key.pem")];
-  const kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1"];
+  const kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", String(days)];
   const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
   await run("openssl", ["req", "-x509", ...kind, ...subject, "-keyout", key, "-out", cert]);
   return { cert, key };

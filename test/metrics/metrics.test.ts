@@ -60,6 +60,7 @@ test("every field of /health has its mirror", async (t) => {
     t.is(value("port", { subsystem: name, kind: "actual" }), actual);
     t.is(value("port_drifted", { subsystem: name }), Number(drifted));
   }
+  t.is(value("certificate_not_after_timestamp_seconds", { subsystem: "rpc" }), NaN, "It speaks no TLS.");
   t.true(value("main_loop_heartbeat_age_seconds")! < 10);
   t.true(value("main_loop_iterations_total")! >= 1);
   t.is(value("main_loop_exited"), 0);

@@ -12,18 +12,32 @@ import { describeExpiry, followTlsFiles } from "../../src/node/tls.js";
 import { makeCertificate } from "../helpers/certificate.js";
 import { ask } from "../helpers/plain-client.js";
 import { run } from "../helpers/programs.js";
+import { parseMetrics } from "../helpers/prometheus.js";
 import { startNodeProcess } from "../helpers/start-cli.js";
-import { startTestNode } from "../helpers/start-node.js";
+import { startTestNode, type TestNode } from "../helpers/start-node.js";
 import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
 import { until } from "../helpers/until.js";
 import { testUnless, whyNot } from "../helpers/when.js";
 
 /** A certificate in a directory of its own, with its fingerprint. */
-async function makeIn(dir: string, name: string) {
+async function makeIn(dir: string, name: string, days = 1) {
   const own = join(dir, name);
   await mkdir(own);
-  const paths = await makeCertificate(own);
+  const paths = await makeCertificate(own, days);
   return { dir: own, ...paths, fingerprint: await fingerprintIn(paths.cert) };
+}
+
+/** When the certificate in a file ends, in seconds since the epoch. */
+async function endOf(file: string): Promise<number> {
+  return Date.parse(new X509Certificate(await readFile(file)).validTo) / 1000;
+}
+
+/** The same of the certificate that a node shows, as its metrics have it. */
+async function endToldBy({ rpcUrl }: TestNode): Promise<number | undefined> {
+  const { stdout } = await run("curl", ["-sSk", `${rpcUrl}/health`]);
+  const { ports } = JSON.parse(stdout) as { ports: { metrics: { actual: number } } };
+  const { text } = await ask(ports.metrics.actual, "/metrics");
+  return parseMetrics(text).value("gatehouse_certificate_not_after_timestamp_seconds", { subsystem: "rpc" });
 }
 
 async function fingerprintIn(file: string): Promise<string> {
@@ -62,9 +76,12 @@ async function replace(file: string, by: string): Promise<void> {
 
 test("a certificate whose files are replaced is served to new connections, and open ones live on", async (t) => {
   const dir = await temporaryDirectory(t);
-  const [first, second] = [await makeIn(dir, "first"), await makeIn(dir, "second")];
-  const node = await startTestNode(t, { "tls-cert": first.cert, "tls-key": first.key }, dir);
+  const [first, second] = [await makeIn(dir, "first"), await makeIn(dir, "second", 30)];
+  const flags = { "tls-cert": first.cert, "tls-key": first.key, "metrics-enabled": true, "metrics-port": "0" };
+  const node = await startTestNode(t, flags, dir);
   t.is(await shown(t, node.port), first.fingerprint);
+  t.is(await endToldBy(node), await endOf(first.cert));
+  t.not(await endOf(first.cert), await endOf(second.cert));
   const http1 = await open(t, node.port);
   const http2 = connectHttp2(node.rpcUrl, { rejectUnauthorized: false });
   t.teardown(() => http2.destroy());
@@ -84,6 +101,7 @@ test("a certificate whose files are replaced is served to new connections, and o
   const socket = await open(t, node.port, "h2");
   t.is(socket.alpnProtocol, "h2");
   t.is(socket.getPeerCertificate().fingerprint256, second.fingerprint);
+  t.is(await endToldBy(node), await endOf(second.cert));
   const { validTo } = new X509Certificate(await readFile(second.cert));
   const told = `A new certificate is served: CN=localhost, valid until ${new Date(validTo).toISOString()}`;
   t.true((await messagesOf(node.rpcUrl)).includes(told));
