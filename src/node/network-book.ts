@@ -42,8 +42,10 @@ export async function openBook(
   const named = file === undefined ? [] : await readPeersFile(file);
   const book = createPeerBook({
     ownIdentity,
-    // Those of the file are what the file says today.
-    stored: stored.map((peer) => (peer.origin === "file" ? { ...peer, origin: "handshake" } : peer)),
+    // Those of the file are what the file says today, their keys too.
+    stored: stored.map((peer) =>
+      peer.origin === "file" ? { ...peer, origin: "handshake", expectedIdentity: undefined } : peer,
+    ),
     intervalMs: config.loopIntervalMs,
     nowMs: Date.now,
   });

@@ -5,13 +5,19 @@ import type { BookEntry } from "./peer.js";
 /** A process with an identity that another one holds. */
 interface Double {
   readonly endpoint: string;
-  readonly seenMs: number;
+  /** It came again and again from then on, */
+  readonly firstMs: number;
+  /** until then. */
+  readonly lastMs: number;
 }
 
 export interface Doubles {
   /** A process with another instance than the holder's shook hands, and named this endpoint. */
   saw(identity: string, endpoint: string): void;
-  /** Where it was seen of late; undefined where the holder has not answered since then: it may have moved there. */
+  /**
+   * Where it was seen of late; undefined where the holder has not answered since it first came, and may have moved there,
+   * or has done so.
+   */
   of(holder: BookEntry | undefined): string | undefined;
 }
 
@@ -21,12 +27,22 @@ const maxRemembered = 64;
 
 export function createDoubles(nowMs: () => number): Doubles {
   const doubles = createRecentCache<Double>(maxRemembered);
+  const isOfLate = ({ lastMs }: Double): boolean => Math.abs(nowMs() - lastMs) <= holdsForMs;
+
   return {
-    saw: (identity, endpoint) => void doubles.set(identity, { endpoint, seenMs: nowMs() }),
+    saw(identity, endpoint) {
+      const known = doubles.get(identity);
+      const isAgain = known?.endpoint === endpoint && isOfLate(known);
+      doubles.set(identity, { endpoint, firstMs: isAgain ? known.firstMs : nowMs(), lastMs: nowMs() });
+    },
     of(holder) {
       const double = holder?.identity === undefined ? undefined : doubles.get(holder.identity);
-      const isThere = double !== undefined && Math.abs(nowMs() - double.seenMs) <= holdsForMs;
-      return isThere && (holder?.lastSeenMs ?? 0) > double.seenMs ? double.endpoint : undefined;
+      if (double === undefined || !isOfLate(double)) {
+        return undefined;
+      }
+      const { endpoint, firstMs } = double;
+      const hasMoved = holder?.endpoint === endpoint || holder?.announced === endpoint;
+      return !hasMoved && (holder?.lastSeenMs ?? 0) > firstMs ? endpoint : undefined;
     },
   };
 }

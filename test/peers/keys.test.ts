@@ -1,12 +1,21 @@
-/** One key in two processes: both find each other out, and whoever sees both says so. */
+/** Keys of nodes: one in two processes, which find each other out; and one that was lost, as docs/operations.md has it. */
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { sha256 } from "../../src/base/hash.js";
 import type { PeerClient } from "../../src/peers/client.js";
 import { createDoubles } from "../../src/peers/doubles.js";
 import { createKeyWatch } from "../../src/peers/key-watch.js";
 import { blank, entryOf } from "../../src/peers/peer.js";
-import { testKey } from "../helpers/keys.js";
-import { endpointOf, networkOf, peersOf, startMemberOf } from "../helpers/network.js";
+import { testKey, writeKey } from "../helpers/keys.js";
+import { endpointOf, headOf, networkOf, peersOf, startMemberOf } from "../helpers/network.js";
 import { askJson } from "../helpers/plain-client.js";
+import { startTestNode, type TestNode } from "../helpers/start-node.js";
+import type { Teardown } from "../helpers/teardown.js";
+import { createPublic, signTransaction } from "../helpers/transactions.js";
 import { eventually, until } from "../helpers/until.js";
 
 const authority = testKey(1);
@@ -14,12 +23,30 @@ const { genesis } = networkOf(authority);
 
 interface Health {
   readonly status: string;
+  readonly accepting: boolean;
   readonly subsystems: { readonly chain: { readonly status: string; readonly lastError: { message: string } | null } };
 }
 
 async function failureOf({ port }: { readonly port: number }): Promise<string> {
   const { chain } = (await askJson<Health>(port, "/health")).subsystems;
   return chain.status === "failed" ? chain.lastError!.message : "";
+}
+
+const clientOf = ({ rpcUrl }: TestNode) => createClient(ChainService, createGrpcTransport({ baseUrl: rpcUrl }));
+
+/** Submits a transaction; gives what tells how it is. */
+async function submit(node: TestNode, nonce: number): Promise<() => Promise<TransactionStatus>> {
+  const transaction = signTransaction(testKey(90), nonce, createPublic(`p${nonce}`, "{}"));
+  await clientOf(node).submitTransaction({ transaction });
+  const hash = sha256(transaction.body);
+  return async () => (await clientOf(node).getTransaction({ hash })).status;
+}
+
+/** Starts a node again where it was, with the key that is there now. */
+async function startAgain(t: Teardown, { dir, ports }: TestNode, recover: boolean): Promise<TestNode> {
+  const files = { genesis: join(dir, "genesis.json"), peers: join(dir, "peers.json") };
+  const own = { "rpc-port": String(ports.rpc), "omni-port": String(ports["omni"]), recover };
+  return await startTestNode(t, { ...files, ...own, "loop-interval": "0.2", "allow-private-peers": true }, dir);
 }
 
 test("a copy of a node that knows the same peer, and nobody else, is found out by all three", async (t) => {
@@ -38,6 +65,75 @@ test("a copy of a node that knows the same peer, and nobody else, is found out b
     );
   }
   t.is((await askJson<Health>(first.port, "/health")).status, "failing");
+  // It is the operator who decides which one is to go: whoever made blocks goes on.
+  await submit(first, 1);
+  await until(async () => (await headOf(follower)).number === 1);
+  t.is((await headOf(first)).hash, (await headOf(follower)).hash);
+});
+
+test("without its authority's key a network is read, and makes no block until it is restored", async (t) => {
+  t.timeout(180_000);
+  const maker = await startMemberOf(t, { key: authority, genesis });
+  const follow = (number: number, seed: TestNode) =>
+    startMemberOf(t, { key: testKey(number), genesis, seeds: [endpointOf(seed)], flags: { recover: false } });
+  const follower = await follow(2, maker);
+  await writeFile(join(maker.dir, "peers.json"), JSON.stringify([{ url: endpointOf(follower) }]));
+  const another = await follow(3, follower);
+  await submit(maker, 1);
+  await until(async () => (await headOf(another)).number === 1);
+  await maker.stop();
+  const lost = join(maker.dir, "identity.key");
+  await rm(lost);
+
+  await until(async () => (await peersOf(follower)).some(({ status }) => !status.online));
+  // Nobody tells the others; they take what waits until it expires.
+  await until(async () => (await askJson<Health>(follower.port, "/health")).accepting);
+  t.is((await askJson<Health>(follower.port, "/health")).status, "ok");
+  const status = await submit(follower, 2);
+  const said = new RegExp(`belongs to the node ${authority.publicKey}, whose key is not at .* Restore the key`);
+  await t.throwsAsync(startAgain(t, maker, false), { message: said });
+  const somebody = await startAgain(t, maker, true);
+  t.not(somebody.publicKey, authority.publicKey);
+  await until(async () => (await peersOf(somebody)).some(({ status: { ready } }) => ready));
+  t.is((await headOf(somebody)).number, 1);
+  t.is(await status(), TransactionStatus.PENDING);
+  await somebody.stop();
+
+  await rm(lost);
+  await writeKey(lost, authority);
+  // The database is the other one's now.
+  const others = new RegExp(`belongs to the node ${somebody.publicKey}; this key is ${authority.publicKey}`);
+  await t.throwsAsync(startAgain(t, maker, false), { message: others });
+  await startAgain(t, maker, true);
+  await until(async () => (await status()) === TransactionStatus.INCLUDED);
+});
+
+test("a node that has lost its key goes on with a new one, and those who named the old one have to be told", async (t) => {
+  const node = await startMemberOf(t, { key: testKey(2), genesis, flags: { recover: false } });
+  const named = { url: endpointOf(node), identity: node.publicKey };
+  const member = { key: authority, genesis };
+  const maker = await startMemberOf(t, { ...member, seeds: [named] });
+  await submit(maker, 1);
+  await until(async () => (await headOf(node)).number === 1);
+  await node.stop();
+  await rm(join(node.dir, "identity.key"));
+  await writeFile(join(node.dir, "peers.json"), JSON.stringify([{ url: endpointOf(maker) }]));
+  await t.throwsAsync(startAgain(t, node, false), { message: /whose key is not at/ });
+  const again = await startAgain(t, node, true);
+  t.not(again.publicKey, node.publicKey);
+  const refusal = new RegExp(`proved to be ${again.publicKey}, which is not the identity expected of it`);
+  await until(async () => (await peersOf(maker)).some(({ verification: { message } }) => refusal.test(message ?? "")));
+  await again.stop();
+
+  // A file that has the old key no more leaves nothing of it.
+  await maker.stop();
+  await writeFile(join(maker.dir, "peers.json"), "[]");
+  const told = await startAgain(t, maker, false);
+  const third = await startAgain(t, node, false);
+  t.is(third.publicKey, again.publicKey, "The word was needed once.");
+  await until(async () =>
+    (await peersOf(told)).some(({ identity, verification }) => identity === third.publicKey && verification.status),
+  );
 });
 
 test("a node that is started again, or has moved, is no second one", async (t) => {
@@ -94,6 +190,14 @@ test("an identity has two processes when its holder answers after another one wa
   doubles.saw("0x1", "https://b.test:1");
   t.is(doubles.of(holder(900)), undefined);
   t.is(doubles.of(holder(1_001)), "https://b.test:1");
+  // It comes again, refused, before the holder has been asked again: that ends no alarm.
+  nowMs = 60_000;
+  doubles.saw("0x1", "https://b.test:1");
+  t.is(doubles.of(holder(59_999)), "https://b.test:1");
+  t.is(doubles.of({ ...holder(59_999), endpoint: "https://b.test:1" }), undefined, "It has moved there.");
+  t.is(doubles.of({ ...holder(59_999), announced: "https://b.test:1" }), undefined, "So it has, and says so.");
   nowMs = 200_000;
   t.is(doubles.of(holder(199_999)), undefined);
+  doubles.saw("0x1", "https://b.test:1");
+  t.is(doubles.of(holder(199_999)), undefined, "It is another time.");
 });
