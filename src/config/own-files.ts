@@ -1,13 +1,18 @@
 /**
- * Files of the data directory that `gatehouse init` and `gatehouse join` write: what a node is started with where no option
- * names another file, and the word that its network is new.
+ * Files of the data directory that commands write for the node: what it is started with where no option names another
+ * file, the word of `gatehouse init` that its network is new, and that of `gatehouse restore` that its database is a copy.
  */
 import { existsSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { writeNewFile } from "../base/private-files.js";
 
-const names = { genesis: "genesis.json", peers: "peers.json", newNetwork: "new-network" } as const;
+const names = {
+  genesis: "genesis.json",
+  peers: "peers.json",
+  newNetwork: "new-network",
+  restored: "restored",
+} as const;
 
 /** One of them. */
 export type OwnFile = keyof typeof names;
@@ -49,4 +54,14 @@ export async function isNewNetwork(dataDir: string, genesisHash: string): Promis
 /** Takes that word back: there is a block, and whoever loses it must not make another one. */
 export async function forgetNewNetwork(dataDir: string): Promise<void> {
   await rm(pathOfOwnFile(dataDir, "newNetwork"), { force: true });
+}
+
+/** Whether `gatehouse restore` made the directory, and nobody has said since which block is the newest. */
+export function isRestored(dataDir: string): boolean {
+  return existsSync(pathOfOwnFile(dataDir, "restored"));
+}
+
+/** Takes that word back: it is known which block is the newest. */
+export async function forgetRestored(dataDir: string): Promise<void> {
+  await rm(pathOfOwnFile(dataDir, "restored"), { force: true });
 }

@@ -30,7 +30,7 @@ import {
 import { createNodeLoop, createTaskErrors, reportProgress, type TaskErrors } from "./network-loop.js";
 import { createReadiness, type Readiness } from "./network-readiness.js";
 import { createNodeRelay, type NodeRelay } from "./network-relay.js";
-import { takeWord, watchNewestBlock } from "./newest-block.js";
+import { takeWords, watchNewestBlock } from "./newest-block.js";
 import { createOriginOf } from "./origins.js";
 import { watchClock, watchKeys } from "./network-watches.js";
 import { describeNoConsensus } from "./sealing.js";
@@ -123,7 +123,7 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
     onTaskError,
   });
 
-  const whyUnknown = watchNewestBlock(core, { chain, book, isNew: await takeWord(core, genesis) });
+  const whyUnknown = watchNewestBlock(core, { chain, book, words: await takeWords(core, genesis) });
 
   const readiness = createReadiness(core, {
     ...{ chain, book, sync, mainLoop, forks, mayAccept: parts.mayAccept, whyUnknown, hasConsensus },

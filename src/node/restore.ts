@@ -1,12 +1,13 @@
 /** Makes a data directory of a backup, once everything in it is what was saved. */
 import { existsSync } from "node:fs";
 import { copyFile, open, readdir, rename, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { loadNodeKey } from "../base/node-key.js";
 import { claimDirectory, makePrivateDirectory, privateFileMode } from "../base/private-files.js";
 import { StartError } from "../base/start-error.js";
 import { syncDirectory } from "../base/sync-path.js";
 import type { Finding, Verification } from "../base/verification.js";
+import { writeOwnFile } from "../config/own-files.js";
 import { migrate } from "../db/migrate.js";
 import { mempoolSuffix, withDatabase } from "../db/open.js";
 import { removeTraces } from "../db/save.js";
@@ -53,10 +54,16 @@ export async function restoreBackup({ folder, dataDir, verify, onCopied }: Resto
   try {
     await copyFiles(folder, staging, manifest, onCopied);
     const saved = await check(staging, manifest, verify);
-    await moveIntoPlace(staging, dataDir, manifest);
+    const isAuthority = manifest.node !== null && saved.genesis.authorities.includes(manifest.node);
+    const names = manifest.files.map(({ name }) => name);
+    if (isAuthority) {
+      // The node that was saved may run: two that make blocks and do not meet would never learn of each other.
+      names.push(basename(await writeOwnFile(staging, "restored", `${new Date(manifest.madeMs).toISOString()}\n`)));
+    }
+    await moveIntoPlace(staging, dataDir, names);
     return {
       manifest,
-      isAuthority: manifest.node !== null && saved.genesis.authorities.includes(manifest.node),
+      isAuthority,
       peers: saved.peers.filter(isOperators).flatMap(({ connectionString }) => connectionString ?? []),
     };
   } finally {
@@ -130,11 +137,10 @@ async function check(
 }
 
 /** The key comes last: with a database that is somebody's, and without a key, no node starts. */
-async function moveIntoPlace(staging: string, dataDir: string, { files }: BackupManifest): Promise<void> {
+async function moveIntoPlace(staging: string, dataDir: string, names: readonly string[]): Promise<void> {
   const { database, key } = backupNames;
   const rank = (name: string): number => (name === database ? 0 : name === key ? 2 : 1);
-  const names = files.map(({ name }) => name).sort((a, b) => rank(a) - rank(b));
-  for (const name of names) {
+  for (const name of [...names].sort((a, b) => rank(a) - rank(b))) {
     await rename(join(staging, name), join(dataDir, name));
   }
   await syncDirectory(dataDir);

@@ -78,7 +78,7 @@ function warningsOfPeers({ manifest, isAuthority }: Restored, answers: readonly 
   } else if (isAuthority && answers.length === 0) {
     warnings.push(
       "The node makes blocks, and no peer has said how far the chain is. It makes none before one has; --recover says " +
-        `that nobody has a block after ${number}.`,
+        `that nobody has a block after ${number}, and that the node that was saved is gone.`,
     );
   }
   return warnings;

@@ -61,6 +61,16 @@ interface Restored {
   readonly warnings: readonly string[];
 }
 
+interface ChainHealth {
+  readonly subsystems: {
+    readonly chain: {
+      readonly status: string;
+      readonly lastError: { readonly message: string } | null;
+      readonly extra?: { readonly reason?: string };
+    };
+  };
+}
+
 const backup = (folder: string, ...flags: string[]) => runCli(["backup", folder, ...flags]);
 
 async function restore(folder: string, dir: string): Promise<Restored> {
@@ -116,8 +126,27 @@ for (const engine of engines.names) {
     t.false((await readdir(target)).includes("restoring"));
     t.regex((await runCli(["restore", folder, "--data-dir", target])).stderr, /is not empty; name a new --data-dir/);
 
+    // The original runs, and they meet nobody in common: what is restored makes no block of its own accord.
+    const beside = await startTestNode(t, { recover: false }, target);
+    const waiting = await submit(beside, 1_000_000);
+    const reasonOf = async (): Promise<string> =>
+      (await askJson<ChainHealth>(beside.port, "/health")).subsystems.chain.extra?.reason ?? "";
+    await until(async () =>
+      /the database was restored, and no peer .* --recover; else name a peer/.test(await reasonOf()),
+    );
+    t.like(await askJson(beside.port, "/health"), { accepting: false });
+    t.is((await headOf(beside)).number, restored.head.number);
+    await beside.stop();
+    t.true((await readdir(target)).includes("restored"));
+    const allowed = await startTestNode(t, { recover: true }, target);
+    await until(async () => !(await readdir(target)).includes("restored"));
+    await allowed.stop();
+
     const again = await startTestNode(t, { recover: false }, target);
     t.is(again.publicKey, node.publicKey);
+    await until(
+      async () => (await clientOf(again).getTransaction({ hash: waiting })).status === TransactionStatus.INCLUDED,
+    );
     for (const path of pathsOf(stored).filter((one) => !/head|owner|search|merkle/.test(one))) {
       t.is((await ask(again.port, path)).text, (await ask(node.port, path)).text, path);
     }
@@ -292,13 +321,7 @@ test.serial("a restored authority beside the original is noticed, and makes no b
 
   const flags = { recover: false, "allow-private-peers": true, "loop-interval": "0.2" };
   const second = await startTestNode(t, flags, target);
-  const chainOf = async ({ port }: TestNode) =>
-    (
-      await askJson<{ subsystems: { chain: { status: string; lastError: { message: string } | null } } }>(
-        port,
-        "/health",
-      )
-    ).subsystems.chain;
+  const chainOf = async ({ port }: TestNode) => (await askJson<ChainHealth>(port, "/health")).subsystems.chain;
   await until(async () => (await chainOf(second)).status === "failed");
   t.regex((await chainOf(second)).lastError!.message, /key/);
   await until(async () => (await chainOf(first)).status === "failed");
