@@ -42,6 +42,11 @@ const misbehaviours: readonly (readonly [what: string, onRequest: (socket: Socke
     (socket) => socket.end("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"),
     /closed the connection before its whole answer had come/,
   ],
+  [
+    "speaks another protocol from then on",
+    (socket) => socket.end("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: moon\r\n\r\n"),
+    /closed the connection before its whole answer had come/,
+  ],
   ["is no node", (socket) => socket.end(answer("502 Bad Gateway", "<html>")), /is not a node \(status 502\)/],
   ["is no HTTP", (socket) => socket.end("SSH-2.0-OpenSSH_9.2\r\n"), /does not speak HTTP/],
   [
