@@ -207,6 +207,8 @@ test("behind a gateway the identity header is taken at its word", async (t) => {
   t.is((await ask(port, path, { headers: { identity: owner.publicKey } })).status, 200);
   t.is((await ask(port, path, { headers: { identity: friend.publicKey } })).status, 403);
   t.is((await ask(port, path)).status, 403);
+  // Existing clients send this where they have no key: they are nobody, and not refused.
+  t.is((await ask(port, path, { headers: { identity: "ed25519:" } })).status, 403);
   t.is((await ask(port, path, { headers: { identity: "0x1" } })).status, 401);
   t.regex(warnings.join("\n"), /identity header is believed without a signature/);
 });
