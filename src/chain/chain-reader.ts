@@ -74,6 +74,7 @@ export function createChainReader(parts: ChainReaderParts): ChainReader {
     apply: refuse,
     dryRun: refuse,
     seal: refuse,
+    signHead: refuse,
     stop: () => looks.stop(),
   };
 }

@@ -2,13 +2,14 @@
  * The chain: the only way in which the state of the node changes. Blocks are applied one after the other, each in
  * one database transaction: all of its effects, or none.
  */
-import type { Block, Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import type { Block, SignedHead, Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { isDatabaseTrouble } from "../base/database-trouble.js";
 import { mapYielding } from "../base/yielding.js";
 import { Failure } from "../rpc/errors.js";
 import { applyNext, type BlockParts, dryRunNext, type Made, type SealingKey } from "./blocks.js";
 import { createBlockMaker } from "./block-maker.js";
 import { FencedError } from "./fenced-error.js";
+import { signHead } from "./head-statements.js";
 import { checkLifetime, checkNonce } from "./inclusion.js";
 import type { Mempool } from "./mempool.js";
 import type { Handed } from "./mempool-intake.js";
@@ -66,6 +67,11 @@ export interface Chain {
    * @param timeMs its time, unless that of the block before is later; now, when left out.
    */
   seal(key: SealingKey, timeMs?: number): Promise<Made>;
+  /**
+   * Says by a key that the newest block is that at this time, after it has looked that it is the newest one of the database
+   * and that this node may write. Rejects as a block would.
+   */
+  signHead(key: SealingKey, timeMs: number): Promise<SignedHead>;
 }
 
 /** A chain that this node writes. */
@@ -101,10 +107,19 @@ export function createChain<State>(parts: ChainParts<State>): WrittenChain {
   }
   const inTurn = createBlockTurns(takeUpStored);
 
+  const confirm = (): Promise<void> => store.write(head.known(), () => Promise.resolve());
+
   return {
     head: () => head.known(),
 
-    confirm: () => inTurn(() => store.write(head.known(), () => Promise.resolve())),
+    confirm: () => inTurn(confirm),
+
+    signHead: (key, timeMs) =>
+      inTurn(async () => {
+        const newest = head.need();
+        await confirm();
+        return signHead(newest, key, timeMs);
+      }),
 
     announce: (bytes, { origin }) => mempool.announce(bytes, origin),
 

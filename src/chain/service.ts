@@ -10,6 +10,7 @@ import { normalizeBareHex } from "../rpc/parameters.js";
 import type { BodyChecks, Caller, Implementation } from "../rpc/service.js";
 import type { Chain } from "./chain.js";
 import type { Disclosure } from "./disclosure.js";
+import type { HeadStatements } from "./head-statements.js";
 import type { BlockName, BlockWeight, ChainStore, StoredBlock, TransactionFate } from "./store.js";
 import { maxTransactionBytes } from "./transaction.js";
 
@@ -55,6 +56,7 @@ export function createChainBodyChecks(
 /**
  * Builds the chain service.
  *
+ * @param heads what authorities say of the newest block.
  * @param disclose what of blocks its callers are given.
  */
 export function createChainService(
@@ -62,6 +64,7 @@ export function createChainService(
     /** Takes a transaction that comes from this address, and gives its hash. */
     submit(transaction: Transaction, address: string): Promise<string>;
   },
+  heads: Pick<HeadStatements, "newestStatement">,
   store: Pick<ChainStore, "block" | "weighBlock" | "transaction" | "fate" | "oldestPending" | "pending" | "lastNonce">,
   disclose: Disclosure,
 ): Implementation<typeof ChainService> {
@@ -81,7 +84,7 @@ export function createChainService(
       if (head === undefined) {
         throw new Failure("STATE_NOT_READY", "The node has no genesis block yet; start it with --genesis FILE.");
       }
-      return head;
+      return { ...head, head: heads.newestStatement(head.hash) };
     },
 
     async getBlock({ number }, { caller }) {
@@ -193,6 +196,7 @@ function checkWeight(weight: BlockWeight): BlockWeight {
 /** Builds the consensus service. */
 export function createConsensusService(
   chain: Pick<Chain, "apply" | "dryRun">,
+  heads: Pick<HeadStatements, "take">,
 ): Implementation<typeof ConsensusService> {
   return {
     async applyBlock({ block }) {
@@ -203,5 +207,13 @@ export function createConsensusService(
     },
 
     dryRunBlock: async ({ transactions, timestampMs }) => ({ header: await chain.dryRun(transactions, timestampMs) }),
+
+    reportHead({ head }) {
+      if (head === undefined) {
+        throw new Failure("INVALID_REQUEST", "The request must hold a signed head.");
+      }
+      heads.take(head);
+      return {};
+    },
   };
 }

@@ -20,6 +20,7 @@ import { watchStore } from "./damage.js";
 import { loadIdentity, openNodeDatabase } from "./database.js";
 import { type State, stateIn } from "./effects.js";
 import { watchForks } from "./forks.js";
+import { keepHeads } from "./heads.js";
 import { createNodeHealth } from "./health.js";
 import { keepHistory } from "./history.js";
 import { type NodeLease, openLease } from "./lease.js";
@@ -132,6 +133,12 @@ export const bootTable = BootTable.of<BootBeginning>()
       createNodeChain(core, { ...parts, store, headers }),
   })
   .part({
+    name: "heads",
+    needs: ["core", "chain", "genesis"],
+    provides: ["heads"],
+    run: ({ core, ...parts }) => ({ heads: keepHeads(core, parts) }),
+  })
+  .part({
     name: "walk over what is stored",
     needs: ["core", "database", "genesis", "head"],
     provides: ["verifier"],
@@ -141,7 +148,19 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .step({
     name: "peers",
-    needs: ["core", "database", "mempool", "mempoolView", "chain", "genesis", "key", "forks", "chainHealth", "lease"],
+    needs: [
+      "core",
+      "database",
+      "mempool",
+      "mempoolView",
+      "chain",
+      "genesis",
+      "key",
+      "forks",
+      "heads",
+      "chainHealth",
+      "lease",
+    ],
     provides: ["network"],
     async run({ core, lease, ...parts }) {
       const { role } = core.config;
@@ -188,11 +207,12 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .part({
     name: "chain services",
-    needs: ["core", "watchedStore", "chain", "mempoolView", "readable", "network"],
+    needs: ["core", "watchedStore", "chain", "heads", "mempoolView", "readable", "network"],
     provides: ["chainServices"],
-    run: ({ core, watchedStore: store, chain, mempoolView, readable, network: { submit, mayFollow } }) => ({
+    run: ({ core, watchedStore: store, chain, heads, mempoolView, readable, network: { submit, mayFollow } }) => ({
       chainServices: createChainServices({
         chain: { head: () => chain.head(), submit },
+        heads,
         store: { ...store, ...mempoolView },
         readable,
         mayFollow,
@@ -202,7 +222,7 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .part({
     name: "state service",
-    needs: ["core", "database", "watchedStore", "chain"],
+    needs: ["core", "database", "watchedStore", "chain", "heads"],
     provides: ["stateService"],
     run: ({ core, watchedStore: store, ...parts }) => ({ stateService: createNodeState(core, { ...parts, store }) }),
   })
@@ -229,7 +249,7 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .step({
     name: "control",
-    needs: ["core", "network", "chain", "chainServices"],
+    needs: ["core", "network", "chain", "heads", "chainServices"],
     provides: ["controlPort"],
     run: async ({ core, ...parts }) => ({ controlPort: await openControl(core, parts) }),
   })
@@ -288,7 +308,7 @@ export const bootTable = BootTable.of<BootBeginning>()
   .elsewhere({ name: "l2ps", reason: reportedElsewhere, whenDormant: "run" })
   .part({
     name: "block making",
-    needs: ["core", "genesis", "chain", "chainHealth", "key", "network", "forks", "lease"],
+    needs: ["core", "genesis", "chain", "heads", "chainHealth", "key", "network", "forks", "lease"],
     provides: [],
     run: ({ core, network: { isSynced, whyUnknown, showClock }, forks: { whyStopped }, lease, ...parts }) =>
       makeBlocks(core, {

@@ -23,7 +23,8 @@ export interface ChainServices {
 /** What they are made of. */
 export interface ChainServicesParts {
   readonly chain: Parameters<typeof createChainService>[0];
-  readonly store: Parameters<typeof createChainService>[1];
+  readonly heads: Parameters<typeof createChainService>[1];
+  readonly store: Parameters<typeof createChainService>[2];
   readonly readable: ReadablePrograms;
   readonly mayFollow: MayFollow;
   /** What may be kept of blocks to know who may read them. */
@@ -32,6 +33,7 @@ export interface ChainServicesParts {
 
 export function createChainServices({
   chain,
+  heads,
   store,
   readable,
   mayFollow,
@@ -40,12 +42,12 @@ export function createChainServices({
   const discloseReadable = createDisclosure(createReadership(readable), readershipBytes);
   const discloseTo = (identity: string | undefined): Disclosure =>
     mayFollow(identity) ? discloseAll : discloseReadable;
-  const ofNodes = createChainService(chain, store, {
+  const ofNodes = createChainService(chain, heads, store, {
     block: (stored, identity) => discloseTo(identity).block(stored, identity),
     body: (body, identity) => discloseTo(identity).body(body, identity),
   });
   return {
-    everybody: createChainService(chain, store, discloseReadable),
+    everybody: createChainService(chain, heads, store, discloseReadable),
     nodes: {
       ...ofNodes,
       async *listBlocks(request, call) {
@@ -55,7 +57,7 @@ export function createChainServices({
         yield* ofNodes.listBlocks(request, call);
       },
     },
-    operator: createChainService(chain, store, discloseAll),
+    operator: createChainService(chain, heads, store, discloseAll),
   };
 }
 

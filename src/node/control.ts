@@ -5,6 +5,7 @@ import { connect } from "node:net";
 import { PeerOrigin } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import type { Chain } from "../chain/chain.js";
+import type { HeadStatements } from "../chain/head-statements.js";
 import { createConsensusService } from "../chain/service.js";
 import { createControl, type Report, type ShownEntry } from "../control/service.js";
 import { Failure } from "../rpc/errors.js";
@@ -29,6 +30,7 @@ import { StartError } from "../base/start-error.js";
 export interface NodeControlParts {
   readonly network: Pick<NodeNetwork, "book" | "addPeer" | "removePeer">;
   readonly chain: Pick<Chain, "apply" | "dryRun">;
+  readonly heads: Pick<HeadStatements, "take">;
   readonly chainServices: Pick<ChainServices, "operator">;
 }
 
@@ -40,7 +42,7 @@ export interface NodeControlParts {
  */
 export async function openControl(
   core: NodeCore,
-  { network, chain, chainServices }: NodeControlParts,
+  { network, chain, heads, chainServices }: NodeControlParts,
 ): Promise<number | undefined> {
   const { log, onStop, wake } = core;
   const control = createControl({
@@ -63,7 +65,7 @@ export async function openControl(
   onStop("the control service", () => control.stop());
   const services = listControlServices({
     control: control.service,
-    consensus: createConsensusService(chain),
+    consensus: createConsensusService(chain, heads),
     chain: chainServices.operator,
   });
   return await listenForControl(core, services);

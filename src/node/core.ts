@@ -28,6 +28,8 @@ export interface NodeCore {
   readonly processErrors: ProcessErrors;
   /** When new work is refused; at the usual bounds where it is undefined. */
   readonly overload: OverloadBounds | undefined;
+  /** How often an authority that makes no block says that there is no newer one. */
+  readonly stateHeadEveryMs: number;
   /** What may be held in memory. */
   readonly memory: MemoryBounds;
   readonly bus: NodeBus;
@@ -57,7 +59,7 @@ export interface Addresses {
 
 /** Builds the core of a node whose boot has so many steps. */
 export function createNodeCore(
-  given: Pick<NodeCore, "config" | "processErrors" | "overload" | "wake">,
+  given: Pick<NodeCore, "config" | "processErrors" | "overload" | "stateHeadEveryMs" | "wake">,
   steps: number,
 ): NodeCore {
   const { config } = given;

@@ -5,6 +5,8 @@ import type { Bus } from "../base/bus.js";
 export interface NodeEvents {
   /** The chain has a new block, and it is in the database. Told by the chain. */
   readonly blockApplied: { readonly number: bigint };
+  /** An authority said anew that the newest block is its newest one. Told by what hears of such words. */
+  readonly headStated: undefined;
   /** The database takes no more writes (the engine's code, or a word for it), or does again (undefined). Told by the chain. */
   readonly writesChanged: { readonly trouble: string | undefined };
   /** What is told of all that the database holds and that is not what was stored; undefined when all is right again. */

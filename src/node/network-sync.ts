@@ -8,6 +8,7 @@ import { version } from "../base/version.js";
 import type { Chain } from "../chain/chain.js";
 import type { Evidence, SignedBytes } from "../chain/evidence.js";
 import type { Genesis } from "../chain/genesis.js";
+import type { HeadStatements } from "../chain/head-statements.js";
 import { readHeader } from "../chain/transaction.js";
 import { createAnnounce } from "../peers/announce.js";
 import { createPeerClient, type PeerClient } from "../peers/client.js";
@@ -17,7 +18,7 @@ import { networkOf } from "../peers/ip-address.js";
 import type { LoopTask } from "../peers/main-loop.js";
 import type { Self } from "../peers/node-info.js";
 import { isOperators, provenIdentity } from "../peers/peer.js";
-import { createStatusReader, maxEvidence } from "../peers/status.js";
+import { createStatusReader, maxEvidence, type StatusReader } from "../peers/status.js";
 import { createSync, type Sync } from "../peers/sync.js";
 import { createGrpcClient } from "../rpc/grpc/grpc-client.js";
 import type { NodeCore } from "./core.js";
@@ -70,6 +71,7 @@ export interface NodeSyncParts extends NodeBook {
   readonly genesis: Genesis | undefined;
   readonly key: NodeKey;
   readonly forks: Forks;
+  readonly heads: HeadStatements;
   readonly client: PeerClient;
   readonly isAccepting: () => boolean;
   readonly onKeyElsewhere: (endpoint: string) => void;
@@ -79,7 +81,7 @@ export interface NodeSyncParts extends NodeBook {
 /** The way of blocks. */
 export interface NodeSync {
   readonly self: Self;
-  readonly readStatus: ReturnType<typeof createStatusReader>;
+  readonly readStatus: StatusReader;
   readonly dialer: Dialer;
   readonly sync: Sync;
   /** What the main loop does for it. */
@@ -90,11 +92,12 @@ export interface NodeSync {
 
 export function createNodeSync(core: NodeCore, parts: NodeSyncParts): NodeSync {
   const { config, bus, log } = core;
-  const { book, policy, pace, chain, genesis, forks, client, onKeyElsewhere, onTaskError } = parts;
+  const { book, policy, pace, chain, genesis, forks, heads, client, onKeyElsewhere, onTaskError } = parts;
   const self = describeSelf(core, parts);
   const hearHeader = createHearing(parts);
   const readStatus = createStatusReader({
     readHeader: hearHeader,
+    hearStatement: (signed, from) => heads.hear(signed, from),
     authorities: genesis?.authorities ?? [],
     genesisHash: genesis?.hash ?? "",
     monotonicMs: () => performance.now(),
@@ -114,7 +117,14 @@ export function createNodeSync(core: NodeCore, parts: NodeSyncParts): NodeSync {
     },
     onError: (error) => onTaskError("peers", error),
   });
-  const announce = createAnnounce({ book, dialer, head: () => chain.head()?.number ?? 0n });
+  const announce = createAnnounce({
+    book,
+    dialer,
+    position() {
+      const { number = 0n, hash = "" } = chain.head() ?? {};
+      return { number, statedMs: heads.newestMs(hash) };
+    },
+  });
   const sync = createSync({
     book,
     chain: { head: () => chain.head()?.number, apply: (block) => chain.apply(block), hear: hearHeader },
@@ -143,11 +153,9 @@ export function createNodeSync(core: NodeCore, parts: NodeSyncParts): NodeSync {
   }
 
   bus.on("peerVerified", keepUp);
-  bus.on("blockApplied", () => {
-    if (!sync.isActive()) {
-      announce();
-    }
-  });
+  const announceUnlessBusy = (): void => (sync.isActive() ? undefined : announce());
+  bus.on("blockApplied", announceUnlessBusy);
+  bus.on("headStated", announceUnlessBusy);
   return {
     self,
     readStatus,
@@ -178,7 +186,8 @@ function createHearing({ genesis, forks }: NodeSyncParts) {
 }
 
 /** What the node tells others of itself. */
-function describeSelf({ addresses }: NodeCore, { key, genesis, chain, forks, isAccepting }: NodeSyncParts): Self {
+function describeSelf({ addresses }: NodeCore, parts: NodeSyncParts): Self {
+  const { key, genesis, chain, forks, heads, isAccepting } = parts;
   return {
     key,
     genesisHash: genesis?.hash,
@@ -191,6 +200,7 @@ function describeSelf({ addresses }: NodeCore, { key, genesis, chain, forks, isA
       return {
         ...{ headHeader: head?.header, headSignature: head?.signature, accepting: isAccepting() },
         ...{ timeMs: BigInt(Date.now()), evidence: forks.evidence().slice(0, maxEvidence).map(toMessage) },
+        ...(head !== undefined && { signedHead: heads.newestStatement(head.hash) }),
       };
     },
   };

@@ -6,6 +6,7 @@
 import type { NodeKey } from "../base/node-key.js";
 import type { Chain } from "../chain/chain.js";
 import type { Genesis } from "../chain/genesis.js";
+import type { HeadStatements } from "../chain/head-statements.js";
 import type { Mempool } from "../chain/mempool.js";
 import type { MempoolView } from "../chain/store.js";
 import type { Database } from "../db/database.js";
@@ -45,6 +46,7 @@ export interface NodeNetworkParts {
   readonly genesis: Genesis | undefined;
   readonly key: NodeKey;
   readonly forks: Forks;
+  readonly heads: HeadStatements;
   /** Whether its role and its lease let it take transactions. */
   readonly mayAccept: () => boolean;
   readonly chainHealth: SharedSubsystem;
@@ -80,7 +82,7 @@ export interface NodeNetwork extends BookCommands, Readiness, Pick<NodeRelay, "a
 
 /** Builds the network; it does nothing before it is started. */
 export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts): Promise<NodeNetwork> {
-  const { database, mempool, mempoolView, chain, genesis, key, forks, chainHealth } = parts;
+  const { database, mempool, mempoolView, chain, genesis, key, forks, heads, chainHealth } = parts;
   const authorities = genesis?.authorities ?? [];
   const isAuthority = authorities.includes(key.publicKey);
   const isWriter = core.config.role === "writer";
@@ -93,7 +95,7 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
   const { client, siteOf } = connectPeers(core, key, nodeBook);
   const onKeyElsewhere = (endpoint: string): void => meet(endpoint);
   const nodeSync = createNodeSync(core, {
-    ...{ ...nodeBook, chain, genesis, key, forks, client, onKeyElsewhere, onTaskError },
+    ...{ ...nodeBook, chain, genesis, key, forks, heads, client, onKeyElsewhere, onTaskError },
     isAccepting: () => readiness.isAccepting(),
   });
   const { self, dialer, readStatus, sync, onStatus } = nodeSync;

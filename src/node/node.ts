@@ -53,12 +53,17 @@ export interface RunningNode {
   stop(): Promise<void>;
 }
 
+/** How often an authority that makes no block says so. */
+const defaultStateHeadEveryMs = 30_000;
+
 /** What a start is given beside the configuration. */
 export interface StartOptions {
   /** What several nodes in one process have in common. */
   readonly processErrors: ProcessErrors;
   /** When new work is refused; the usual bounds when left out. */
   readonly overload?: OverloadBounds;
+  /** How often an authority that makes no block says that there is no newer one, in milliseconds; 30,000 when left out. */
+  readonly stateHeadEveryMs?: number;
   /** Ends the boot when it is aborted: what has begun is ended, and the start rejected. */
   readonly signal?: AbortSignal;
   /** Is given what makes the node read files again that may have changed; it may be called at any time from then on. */
@@ -74,9 +79,9 @@ export interface StartOptions {
  */
 export async function startNode(
   config: Config,
-  { processErrors, overload, signal, onReload, taken }: StartOptions,
+  { processErrors, overload, stateHeadEveryMs = defaultStateHeadEveryMs, signal, onReload, taken }: StartOptions,
 ): Promise<RunningNode> {
-  const core = createNodeCore({ config, processErrors, overload, wake }, countSteps(bootTable.rows));
+  const core = createNodeCore({ config, processErrors, overload, stateHeadEveryMs, wake }, countSteps(bootTable.rows));
   const { lifecycle, progress, subsystems, stops } = core;
   const beginStop = (): void => {
     if (!lifecycle.isStopping()) {

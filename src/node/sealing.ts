@@ -1,11 +1,13 @@
-/** The making of blocks: by a node that alone may, as long as nothing speaks against it. */
+/** The making of blocks: by a node that alone may, as long as nothing speaks against it. Where it makes none, it says so. */
 import { createTroubleLog } from "../base/trouble-log.js";
 import type { Made, SealingKey } from "../chain/blocks.js";
 import type { Chain } from "../chain/chain.js";
 import type { Genesis } from "../chain/genesis.js";
+import type { HeadStatements } from "../chain/head-statements.js";
 import { createSealer } from "../chain/sealer.js";
 import type { SharedSubsystem } from "../health/shared-subsystem.js";
 import type { NodeCore } from "./core.js";
+import { createHeadWord } from "./heads.js";
 
 /** How often a sealing node looks for pending transactions. */
 const sealEveryMs = 250;
@@ -16,6 +18,7 @@ const stuckAfterMs = 10_000;
 export interface SealingParts {
   readonly genesis: Genesis | undefined;
   readonly chain: Chain;
+  readonly heads: Pick<HeadStatements, "take">;
   readonly key: SealingKey;
   readonly chainHealth: SharedSubsystem;
   /** The node is at the newest block that it knows of. */
@@ -48,8 +51,10 @@ export function makeBlocks(core: NodeCore, parts: SealingParts): void {
   sealAlone(core, parts);
 }
 
-function sealAlone({ log, onStop, subsystems }: NodeCore, parts: SealingParts): void {
+function sealAlone(core: NodeCore, parts: SealingParts): void {
+  const { log, onStop, subsystems } = core;
   const { chain, key, chainHealth, isSynced, whyUnknown, whyStopped, showClock } = parts;
+  const word = createHeadWord(core, parts);
   let waitsFor: string | undefined;
 
   /** Shows what block making waits for, and says so once. */
@@ -67,7 +72,16 @@ function sealAlone({ log, onStop, subsystems }: NodeCore, parts: SealingParts): 
     const isInTime = showClock(timeMs) === undefined;
     const isAllowed = isInTime && whyStopped() === undefined;
     showWaiting(isAllowed ? whyUnknown() : undefined);
-    return isAllowed && isSynced() ? await chain.seal(key, timeMs) : undefined;
+    if (!isAllowed || !isSynced()) {
+      return undefined;
+    }
+    const made = await chain.seal(key, timeMs);
+    if (made.block === undefined) {
+      await word.giveIfDue(timeMs);
+    } else {
+      word.given();
+    }
+    return made;
   }
 
   const troubles = createTroubleLog({

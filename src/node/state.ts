@@ -1,6 +1,7 @@
 /** The state service over the node's database. */
 import type { Chain } from "../chain/chain.js";
 import { createSenderStore } from "../chain/sender-store.js";
+import type { HeadStatements } from "../chain/head-statements.js";
 import type { ChainStore } from "../chain/store.js";
 import { describeHeader } from "../chain/transaction.js";
 import { fromHex32 } from "../base/hash.js";
@@ -18,12 +19,13 @@ export interface NodeStateParts {
   readonly database: Pick<Database, "read">;
   readonly store: Pick<ChainStore, "header">;
   readonly chain: Pick<Chain, "head">;
+  readonly heads: Pick<HeadStatements, "newestStatement">;
 }
 
 /** Builds the service. What it reads is compared with what was signed, so it asks no cache. */
 export function createNodeState(
   { damage }: Pick<NodeCore, "damage">,
-  { database: { read }, store, chain }: NodeStateParts,
+  { database: { read }, store, chain, heads }: NodeStateParts,
 ) {
   const senders = createSenderStore(read);
   const nullifiers = createNullifierStore(read);
@@ -31,7 +33,7 @@ export function createNodeState(
   return createStateService({
     newest() {
       const head = chain.head();
-      return head && { ...toProven(head.number, head), head: undefined };
+      return head && { ...toProven(head.number, head), head: heads.newestStatement(head.hash) };
     },
     async block(number) {
       const found = await store.header(number);

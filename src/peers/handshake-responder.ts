@@ -146,5 +146,6 @@ function checkNodeInfo(
     }
     throw new Failure("PERMISSION_DENIED", held);
   }
-  return { identity, connectionString, announced, instanceId, status: readStatus(status) };
+  const from = book.verified(identity) === undefined ? "" : identity;
+  return { identity, connectionString, announced, instanceId, status: readStatus(status, from) };
 }

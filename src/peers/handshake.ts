@@ -1,16 +1,11 @@
 /** The dialing side of a handshake: both nodes prove who they are, and that they belong to the same network. */
 import { randomBytes } from "node:crypto";
-import {
-  type HandshakeResponse,
-  type KnownPeer,
-  PeerService,
-  type Status,
-} from "../../gen/gatehouse/peer/v1/peer_pb.js";
+import { type HandshakeResponse, type KnownPeer, PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { Failure } from "../rpc/errors.js";
 import type { PeerClient } from "./client.js";
 import { type EndpointPolicy, parseConnectionString, parseEndpoint } from "./endpoint.js";
 import { type Self, signNodeInfo, verifyNodeInfo } from "./node-info.js";
-import type { ReadStatus } from "./status.js";
+import type { ReadStatus, StatusReader } from "./status.js";
 
 /** What a peer has proved of itself. */
 export interface ProvenPeer {
@@ -27,7 +22,7 @@ export interface HandshakeParts {
   readonly self: Self;
   readonly client: Pick<PeerClient, "call" | "identityOf">;
   readonly policy: EndpointPolicy;
-  readonly readStatus: (status: Status) => ReadStatus;
+  readonly readStatus: StatusReader;
   /** Hears of another process that uses this node's own key, and of its endpoint. */
   readonly onKeyElsewhere: (endpoint: string) => void;
 }

@@ -49,6 +49,8 @@ export interface BookEntry extends StoredPeer {
   readonly online: boolean;
   readonly accepting: boolean;
   readonly head: Head | undefined;
+  /** When an authority said that this is its newest block, as the peer has it; 0 where it has no such word. */
+  readonly statedMs: number;
   /** What its clock showed, less this process's own that nobody sets; undefined while it has not said. */
   readonly clockOffsetMs: number | undefined;
   /** Of the process that shook hands last, in hex; another one where it was started again. */
@@ -85,6 +87,7 @@ export function entryOf(peer: StoredPeer): BookEntry {
     online: false,
     accepting: false,
     head: undefined,
+    statedMs: 0,
     clockOffsetMs: undefined,
     instanceId: undefined,
     handshaken: false,
@@ -96,8 +99,8 @@ export function entryOf(peer: StoredPeer): BookEntry {
 }
 
 /** What changes when a peer has answered. */
-export function seen({ head, accepting, clockOffsetMs }: ReadStatus, now: number) {
-  return { head, accepting, clockOffsetMs, online: true, lastSeenMs: now, failures: 0, nextTryMs: 0 };
+export function seen({ head, accepting, statedMs, clockOffsetMs }: ReadStatus, now: number) {
+  return { head, accepting, statedMs, clockOffsetMs, online: true, lastSeenMs: now, failures: 0, nextTryMs: 0 };
 }
 
 /** The operator named it. */

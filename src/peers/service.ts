@@ -49,7 +49,7 @@ export function createPeerService(parts: PeerServiceParts): Implementation<typeo
       const known = caller.identity === undefined ? undefined : book.verified(caller.identity);
       if (known !== undefined && status !== undefined) {
         if (known.online) {
-          book.recordStatus(known.endpoint, readStatus(status));
+          book.recordStatus(known.endpoint, readStatus(status, known.identity ?? ""));
           await onStatus();
         } else if (book.add(known.endpoint, "handshake")) {
           void handshakes.dialBack(known.endpoint);

@@ -1,4 +1,5 @@
 /** How far peers are. A status cannot claim a block that no authority has signed. */
+import type { HeadStatement, SignedHead } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import type { Status } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { sha256 } from "../base/hash.js";
 import { createRecentCache } from "../base/recent-cache.js";
@@ -15,6 +16,8 @@ export interface Head {
 export interface ReadStatus {
   readonly head: Head;
   readonly accepting: boolean;
+  /** When an authority said that this is its newest block, as the peer has it; 0 where it has no such word. */
+  readonly statedMs: number;
   /** Its clock less this process's own that nobody sets, in milliseconds; undefined where it did not say. */
   readonly clockOffsetMs?: number | undefined;
 }
@@ -25,9 +28,26 @@ export type ReadHeader = (signed: { readonly header: Uint8Array; readonly signat
   readonly proposer: string;
 };
 
+/**
+ * Hears of an authority's word, and gives what it says, which need not be true. Throws a Failure for one that no honest peer
+ * passes on.
+ *
+ * @param from who sent it without being asked.
+ */
+export type HearStatement = (signed: SignedHead, from: string | undefined) => HeadStatement;
+
+/**
+ * Reads a status.
+ *
+ * @param from who sent it without being asked: the key of a verified peer, the empty text for all others together.
+ * @throws Failure INVALID_SIGNATURE when the head is none that an authority has signed, or the evidence is none.
+ */
+export type StatusReader = (status: Status, from?: string) => ReadStatus;
+
 /** What statuses are read against. */
 export interface StatusReaderParts {
   readonly readHeader: ReadHeader;
+  readonly hearStatement: HearStatement;
   readonly authorities: readonly string[];
   readonly genesisHash: string;
   /** A clock that nobody sets. */
@@ -39,12 +59,8 @@ export const maxEvidence = 2;
 /** Heads that were verified: peers have the same one most of the time. */
 const maxKnownHeads = 32;
 
-/**
- * Builds the function that reads a status.
- *
- * It throws Failure INVALID_SIGNATURE when the head is none that an authority has signed, or the evidence is none.
- */
-export function createStatusReader({ readHeader, authorities, genesisHash, monotonicMs }: StatusReaderParts) {
+export function createStatusReader(parts: StatusReaderParts): StatusReader {
+  const { readHeader, hearStatement, authorities, genesisHash, monotonicMs } = parts;
   const known = createRecentCache<Head>(maxKnownHeads);
 
   function read(header: Uint8Array, signature: Uint8Array): Head {
@@ -61,12 +77,14 @@ export function createStatusReader({ readHeader, authorities, genesisHash, monot
     return head;
   }
 
-  return ({ headHeader, headSignature, accepting, timeMs, evidence }: Status): ReadStatus => {
+  return ({ headHeader, headSignature, accepting, timeMs, evidence, signedHead }, from) => {
     for (const { header, signature, otherHeader, otherSignature } of evidence.slice(0, maxEvidence)) {
       read(header, signature);
       read(otherHeader, otherSignature);
     }
     const head = headHeader.length === 0 ? { number: 0n, hash: genesisHash } : read(headHeader, headSignature);
-    return { head, accepting, clockOffsetMs: timeMs === 0n ? undefined : Number(timeMs) - monotonicMs() };
+    const said = signedHead && hearStatement(signedHead, from);
+    const statedMs = said?.hash === head.hash ? Number(said.timestampMs) : 0;
+    return { head, accepting, statedMs, clockOffsetMs: timeMs === 0n ? undefined : Number(timeMs) - monotonicMs() };
   };
 }

@@ -14,6 +14,7 @@ import { migrate } from "../../src/db/migrate.js";
 import { authorityDirectory } from "../helpers/start-member.js";
 import { createPublic, signTransaction } from "../helpers/transactions.js";
 import { openChain } from "../helpers/chain.js";
+import { readSignedHead, signedHead } from "../helpers/heads.js";
 import { genesisOf } from "../helpers/genesis.js";
 import { type TestKey, testKey } from "../helpers/keys.js";
 import { ask, askJson } from "../helpers/plain-client.js";
@@ -52,6 +53,31 @@ test("blocks come in by the control service alone", async (t) => {
   t.is((await open.getHead({})).hash, block.hash);
   t.like(await open.getTransaction({ hash }), { status: TransactionStatus.INCLUDED, blockNumber: 1n });
   t.is((await ask(node.port, `/storage-program/search?q=a`)).status, 200);
+
+  // Of several authorities none says by itself which block is the newest.
+  const about = { number: 1n, hash: block.hash, genesisHash: network, timestampMs: BigInt(Date.now()) };
+  t.is((await open.getHead({})).head, undefined);
+  for (const [head, reason, message] of [
+    [undefined, "INVALID_REQUEST", /must hold a signed head/],
+    [signedHead(other, { ...about, number: 0n, hash: network }), "INVALID_REQUEST", /The newest block is another one/],
+    [signedHead(other, { ...about, timestampMs: about.timestampMs + 90_000n }), "INVALID_REQUEST", /in the future/],
+    [signedHead(other, { ...about, timestampMs: 1n }), "INVALID_REQUEST", /before that of its block/],
+    [signedHead(other, { ...about, genesisHash: block.hash }), "INVALID_REQUEST", /of another network/],
+    [signedHead(alice, about), "INVALID_SIGNATURE", /of no authority/],
+    [signedHead(alice, { ...about, proposer: other.publicKey }), "INVALID_SIGNATURE", /not signed by its proposer/],
+  ] as const) {
+    const failure = readFailure(await t.throwsAsync(internal.reportHead(head === undefined ? {} : { head })));
+    t.is(failure.reason, reason);
+    t.regex(failure.message, message);
+  }
+  t.is((await open.getHead({})).head, undefined);
+  const word = signedHead(authority, about);
+  await internal.reportHead({ head: word });
+  const { head } = await open.getHead({});
+  t.deepEqual(readSignedHead(head!), readSignedHead(word));
+  // One that is no newer changes nothing.
+  await internal.reportHead({ head: signedHead(other, about) });
+  t.deepEqual((await open.getHead({})).head, head);
 });
 
 interface HealthJson {

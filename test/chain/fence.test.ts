@@ -100,6 +100,12 @@ for (const engine of engines.names) {
       const error = await t.throwsAsync(store.write(known, work), { instanceOf: FencedError, message });
       t.is(error.reason, "newest");
       t.false(hasRun);
+      const chain = createChain<State>({
+        ...{ store, genesis, head: known, effects: effectsOn(database, genesis.authorities) },
+        ...{ mempool: await openTestMempool(store), onApplied: () => undefined, onUnexpected: () => undefined },
+        nowMs: Date.now,
+      });
+      await t.throwsAsync(chain.signHead(authority, 0), { instanceOf: FencedError, message });
     }
     await database.write.run((sql) => sql("blocks").delete());
     await t.throwsAsync(

@@ -13,6 +13,7 @@ import { genesisOf } from "./genesis.js";
 import { type TestKey, testKey, writeKey } from "./keys.js";
 import { askJson } from "./plain-client.js";
 import { noWord, type RunningCli, startNodeProcess } from "./start-cli.js";
+import type { StartOptions } from "../../src/node/node.js";
 import { startTestNode, type TestNode } from "./start-node.js";
 import { type Teardown, temporaryDirectory } from "./teardown.js";
 
@@ -50,6 +51,8 @@ export interface NetworkNode {
   readonly flags?: Readonly<Record<string, string | boolean>>;
   /** Directory of an earlier start. */
   readonly dir?: string;
+  /** For one in this process. */
+  readonly options?: Partial<StartOptions>;
   /** For a process of its own: a command that becomes the one that follows it. */
   readonly wrapper?: readonly string[];
 }
@@ -83,7 +86,7 @@ export function endpointOf({ ports }: { readonly ports: Readonly<Record<string, 
 /** Starts a node of a network in this process. */
 export async function startMemberOf(t: Teardown, node: NetworkNode): Promise<TestNode> {
   const { home, all } = await prepare(t, node);
-  return await startTestNode(t, all, home);
+  return await startTestNode(t, all, home, node.options);
 }
 
 /** A node of a network as a process of its own. */

@@ -7,7 +7,7 @@ import { join, resolve } from "node:path";
 import { loadConfig } from "../../src/config/config.js";
 import { defaultOverload } from "../../src/edge/overload.js";
 import { createProcessErrors, type ProcessErrors } from "../../src/health/process-errors.js";
-import { type RunningNode, startNode } from "../../src/node/node.js";
+import { type RunningNode, startNode, type StartOptions } from "../../src/node/node.js";
 import { fileTeardown, type Teardown, temporaryDirectory } from "./teardown.js";
 
 /** The sample genesis. */
@@ -51,6 +51,7 @@ export async function startTestNode(
   t: Teardown,
   flags: Readonly<Record<string, string | boolean | undefined>> = {},
   dir?: string,
+  options: Partial<StartOptions> = {},
 ): Promise<TestNode> {
   const home = dir ?? (await temporaryDirectory(t));
   const processErrors = createProcessErrors();
@@ -67,7 +68,7 @@ export async function startTestNode(
     env: {},
     cwd: home,
   });
-  const node = await startNode(config, { processErrors, overload: patient });
+  const node = await startNode(config, { processErrors, overload: patient, ...options });
   t.teardown(() => node.stop());
   return {
     ...node,

@@ -25,7 +25,7 @@ function partsOf(errors: unknown[]) {
     },
     policy: { tls: true, allowPrivate: false },
     pace: createDialPace(1_000),
-    readStatus: () => ({ head: { number: 0n, hash: "0x1" }, accepting: true }),
+    readStatus: () => ({ head: { number: 0n, hash: "0x1" }, accepting: true, statedMs: 0 }),
     nowMs: Date.now,
     onKeyElsewhere: () => undefined,
     onVerified: () => undefined,

@@ -3,7 +3,7 @@ import test from "ava";
 import type { ReadStatus } from "../../src/peers/status.js";
 import { createPeerBook } from "../../src/peers/peer-book.js";
 
-const status: ReadStatus = { head: { number: 3n, hash: "0x3" }, accepting: true };
+const status: ReadStatus = { head: { number: 3n, hash: "0x3" }, accepting: true, statedMs: 0 };
 const identity = (n: number): string => `0x${n.toString(16).padStart(64, "0")}`;
 const endpoint = (n: number): string => `https://198.51.100.1:${n}`;
 
@@ -179,7 +179,7 @@ test("the newest block is that of those who are believed, at any moment", (t) =>
   t.is(book.highestBlock(), 3n);
   book.add(endpoint(2), "file");
   prove(2);
-  book.recordStatus(endpoint(2), { head: { number: 9n, hash: "0x9" }, accepting: true });
+  book.recordStatus(endpoint(2), { head: { number: 9n, hash: "0x9" }, accepting: true, statedMs: 0 });
   t.is(book.highestBlock(), 9n);
   book.distrust(endpoint(2), "It lied.");
   t.is(book.highestBlock(), 3n);
