@@ -2,12 +2,14 @@
 import { createClient } from "@connectrpc/connect";
 import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { ChainService, ConsensusService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { createMempoolStore } from "../../src/chain/mempool-store.js";
 import { makeCertificate } from "../helpers/certificate.js";
 import { openChain } from "../helpers/chain.js";
 import { genesisOf } from "../helpers/genesis.js";
+import { signedHead } from "../helpers/heads.js";
 import { testKey, writeKey } from "../helpers/keys.js";
 import { notaryKey } from "../helpers/presentation.js";
 import { insertProgram, insertProgramLeaves, seedDatabase } from "../helpers/seed.js";
@@ -105,6 +107,10 @@ async function makeReady(member: ContractNode): Promise<void> {
     name: "chain",
     status: SubsystemStatus.READY,
     leaseS: 3600,
+  });
+  const { number, hash, timestampMs, genesisHash } = await createClient(ChainService, member.node.control).getHead({});
+  await createClient(ConsensusService, member.node.control).reportHead({
+    head: signedHead(authorities[0], { number, hash, genesisHash, timestampMs: timestampMs + 30_000n }),
   });
   const client = connectTransport(plainTransport(member), member);
   await until(async () => {

@@ -169,7 +169,7 @@ test.serial(`a node over such a file gives no other answer than before (seed ${s
   const well = await start(copy);
   const right = new Map<string, string>();
   for (const path of paths) {
-    right.set(path, (await ask(well.port, path)).text);
+    right.set(path, withoutWord((await ask(well.port, path)).text));
   }
   await well.stop();
   for (let trial = 0; trial < nodeTrials; trial++) {
@@ -188,9 +188,12 @@ test.serial(`a node over such a file gives no other answer than before (seed ${s
     await until(isLookedAt);
     for (const path of paths) {
       const { status, text } = await ask(node.port, path);
-      const isRight = status === 200 ? text === right.get(path) : status >= 500;
+      const isRight = status === 200 ? withoutWord(text) === right.get(path) : status >= 500;
       t.true(isRight, `trial ${trial}, offset ${offset} of ${bytes.length}, ${path}: ${status} ${text}`);
     }
     await node.stop();
   }
 });
+
+/** Without the authority's word of its head, which is another one each time. */
+const withoutWord = (text: string): string => text.replace(/,"head":\{"statement":"[^"]+","signature":"[^"]+"\}/, "");
