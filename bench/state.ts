@@ -148,7 +148,8 @@ async function benchBlocks(
 
 async function benchProofs(database: Database, chain: Chain, programs: number): Promise<Omit<Row, "name">> {
   const store = createChainStore(database, stateIn);
-  const service = createNodeState({ damage: createDamageWatch(() => undefined) }, { database, store, chain });
+  const heads = { newestStatement: () => undefined };
+  const service = createNodeState({ damage: createDamageWatch(() => undefined) }, { database, store, chain, heads });
   const call = { caller: { address: "127.0.0.1", identity: key.publicKey }, signal: new AbortController().signal };
   const [sizes, paths, madeMs, checkedMs]: [number[], number[], number[], number[]] = [[], [], [], []];
   for (let i = 0; i < proofs; i++) {
