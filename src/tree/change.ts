@@ -1,17 +1,16 @@
 /** Changes of a tree: all those of a block at once, so that each page is read and written once. */
+import { treeNodes } from "./node-hashes.js";
+import { isLeaf, type TreeNode } from "./nodes.js";
 import {
   type Branch,
   decodePage,
   encodePage,
-  hashOfNode,
-  isLeaf,
   maxBucketLeaves,
   nodeOf,
   type Page,
   type PagePath,
   pathBelow,
   slotOf,
-  type TreeNode,
 } from "./page.js";
 import type { Leaf } from "./path.js";
 
@@ -40,14 +39,14 @@ export interface ChangedTree {
 export async function changeTree(load: LoadPages, changes: readonly LeafChange[]): Promise<ChangedTree> {
   const sorted = changes.toSorted((a, b) => Buffer.compare(a.key, b.key));
   const changing: Changing = { pages: await loadTouched(load, sorted), changed: new Map() };
-  return { root: hashOfNode(changePage("", sorted, changing)), pages: changing.changed };
+  return { root: treeNodes.hashOfNode(changePage("", sorted, changing)), pages: changing.changed };
 }
 
 /** The tree of these leaves alone. */
 export function buildTree(leaves: readonly Leaf[]): ChangedTree {
   const changing: Changing = { pages: new Map(), changed: new Map() };
   const sorted = leaves.toSorted((a, b) => Buffer.compare(a.key, b.key));
-  return { root: hashOfNode(changePage("", sorted, changing)), pages: changing.changed };
+  return { root: treeNodes.hashOfNode(changePage("", sorted, changing)), pages: changing.changed };
 }
 
 interface Changing {

@@ -4,12 +4,10 @@
  * key may go on, and what lies in a slot is nothing, one leaf, or the page below it. Which of the two a page is changes
  * nothing in its hash.
  */
-import { bitOf, emptyHash, hashBytes } from "./hashes.js";
-import { treeHashes } from "./node-hashes.js";
+import { hashBytes } from "./hashes.js";
+import { treeNodes } from "./node-hashes.js";
+import { isLeaf, type TreeNode } from "./nodes.js";
 import type { Leaf } from "./path.js";
-
-/** Nothing; one leaf; or two leaves and more, by the hash of the node above them. */
-export type TreeNode = Leaf | { readonly hash: Uint8Array } | undefined;
 
 /** A page with leaves, in the order of their keys. */
 export interface Bucket {
@@ -46,10 +44,6 @@ export function slotOf(key: Uint8Array, path: PagePath): number {
 /** The path of the page in a slot. */
 export function pathBelow(path: PagePath, slot: number): PagePath {
   return path + slot.toString(16);
-}
-
-export function isLeaf(node: TreeNode): node is Leaf {
-  return node !== undefined && "key" in node;
 }
 
 /**
@@ -126,48 +120,17 @@ function leafAt(bytes: Uint8Array, at: number): Leaf {
 
 /** What a page is to the one above it. */
 export function nodeOf(page: Page, path: PagePath): TreeNode {
-  return page.kind === "bucket" ? nodeOfLeaves(page.leaves, path.length * pageLevels) : levelsOf(page)[pageLevels]![0];
+  return page.kind === "bucket"
+    ? treeNodes.nodeOfLeaves(page.leaves, path.length * pageLevels)
+    : levelsOf(page)[pageLevels]![0];
 }
 
 /** The nodes of a page with slots by their levels, from its slots up to its one node. */
 export function levelsOf({ slots }: Branch): readonly (readonly TreeNode[])[] {
   const levels: (readonly TreeNode[])[] = [slots];
   for (let below: readonly TreeNode[] = slots; below.length > 1;) {
-    below = Array.from({ length: below.length / 2 }, (_, i) => joinNodes(below[2 * i], below[2 * i + 1]));
+    below = Array.from({ length: below.length / 2 }, (_, i) => treeNodes.joinNodes(below[2 * i], below[2 * i + 1]));
     levels.push(below);
   }
   return levels;
-}
-
-/**
- * The node above leaves.
- *
- * @param leaves in the order of their keys, which have so many bits in common.
- */
-export function nodeOfLeaves(leaves: readonly Leaf[], depth: number): TreeNode {
-  if (leaves.length < 2) {
-    return leaves[0];
-  }
-  const [left, right] = halvesOf(leaves, depth);
-  return joinNodes(nodeOfLeaves(left, depth + 1), nodeOfLeaves(right, depth + 1));
-}
-
-/** Leaves that go left at a depth, and those that go right. */
-export function halvesOf(leaves: readonly Leaf[], depth: number): readonly [readonly Leaf[], readonly Leaf[]] {
-  const middle = leaves.findIndex(({ key }) => bitOf(key, depth) === 1);
-  return middle === -1 ? [leaves, []] : [leaves.slice(0, middle), leaves.slice(middle)];
-}
-
-function joinNodes(left: TreeNode, right: TreeNode): TreeNode {
-  if (right === undefined && (left === undefined || isLeaf(left))) {
-    return left;
-  }
-  if (left === undefined && isLeaf(right)) {
-    return right;
-  }
-  return { hash: treeHashes.inner(hashOfNode(left), hashOfNode(right)) };
-}
-
-export function hashOfNode(node: TreeNode): Uint8Array {
-  return node === undefined ? emptyHash : isLeaf(node) ? treeHashes.leaf(node.key, node.valueHash) : node.hash;
 }

@@ -1,20 +1,9 @@
 /** Makes proofs that a leaf is in a tree, or that none is. */
 import { isPage, type LoadPages, needNoPage } from "./change.js";
 import { bitOf, isSame } from "./hashes.js";
-import {
-  decodePage,
-  halvesOf,
-  hashOfNode,
-  isLeaf,
-  levelsOf,
-  nodeOfLeaves,
-  type Page,
-  pageLevels,
-  type PagePath,
-  pathBelow,
-  slotOf,
-  type TreeNode,
-} from "./page.js";
+import { treeNodes } from "./node-hashes.js";
+import { halvesOf, isLeaf, type TreeNode } from "./nodes.js";
+import { decodePage, levelsOf, type Page, pageLevels, type PagePath, pathBelow, slotOf } from "./page.js";
 import type { Leaf, Path } from "./path.js";
 
 /** A proof, and what it shows: the hash of the key's value, undefined where it has none. */
@@ -90,7 +79,7 @@ function walkPage(page: Page, path: PagePath, key: Uint8Array, siblings: Uint8Ar
     if (node === undefined || isLeaf(node)) {
       return node;
     }
-    siblings.push(hashOfNode(levels[level - 1]![(slot >> (level - 1)) ^ 1]));
+    siblings.push(treeNodes.hashOfNode(levels[level - 1]![(slot >> (level - 1)) ^ 1]));
   }
   return levels[0]![slot];
 }
@@ -100,7 +89,7 @@ function walkLeaves(leaves: readonly Leaf[], depth: number, key: Uint8Array, sib
   for (let at = depth; left.length > 1; at++) {
     const halves = halvesOf(left, at);
     const bit = bitOf(key, at);
-    siblings.push(hashOfNode(nodeOfLeaves(halves[1 - bit]!, at + 1)));
+    siblings.push(treeNodes.hashOfNode(treeNodes.nodeOfLeaves(halves[1 - bit]!, at + 1)));
     left = halves[bit]!;
   }
   return left[0];

@@ -1,0 +1,62 @@
+/** The nodes above leaves. Nothing here needs Node.js: whoever checks a whole document builds the tree of its fields. */
+import { bitOf, emptyHash, isSame, type TreeHashes } from "./hashes.js";
+import type { Leaf } from "./path.js";
+
+/** Nothing; one leaf; or two leaves and more, by the hash of the node above them. */
+export type TreeNode = Leaf | { readonly hash: Uint8Array } | undefined;
+
+export function isLeaf(node: TreeNode): node is Leaf {
+  return node !== undefined && "key" in node;
+}
+
+/** Leaves that go left at a depth, and those that go right. */
+export function halvesOf(leaves: readonly Leaf[], depth: number): readonly [readonly Leaf[], readonly Leaf[]] {
+  const middle = leaves.findIndex(({ key }) => bitOf(key, depth) === 1);
+  return middle === -1 ? [leaves, []] : [leaves.slice(0, middle), leaves.slice(middle)];
+}
+
+/** How nodes are put together, with one SHA-256. */
+export function createTreeNodes(hashes: TreeHashes) {
+  const hashOfNode = (node: TreeNode): Uint8Array =>
+    node === undefined ? emptyHash : isLeaf(node) ? hashes.leaf(node.key, node.valueHash) : node.hash;
+
+  function joinNodes(left: TreeNode, right: TreeNode): TreeNode {
+    if (right === undefined && (left === undefined || isLeaf(left))) {
+      return left;
+    }
+    if (left === undefined && isLeaf(right)) {
+      return right;
+    }
+    return { hash: hashes.inner(hashOfNode(left), hashOfNode(right)) };
+  }
+
+  /**
+   * The node above leaves.
+   *
+   * @param leaves in the order of their keys, which have so many bits in common.
+   */
+  function nodeOfLeaves(leaves: readonly Leaf[], depth: number): TreeNode {
+    if (leaves.length < 2) {
+      return leaves[0];
+    }
+    const [left, right] = halvesOf(leaves, depth);
+    return joinNodes(nodeOfLeaves(left, depth + 1), nodeOfLeaves(right, depth + 1));
+  }
+
+  return {
+    hashOfNode,
+    joinNodes,
+    nodeOfLeaves,
+    /** The root of the tree of these leaves, in any order; undefined where two of them have the same key. */
+    rootOfLeaves(leaves: readonly Leaf[]): Uint8Array | undefined {
+      const sorted = leaves.toSorted((a, b) => compareKeys(a.key, b.key));
+      const isTwice = sorted.some(({ key }, i) => i > 0 && isSame(key, sorted[i - 1]!.key));
+      return isTwice ? undefined : hashOfNode(nodeOfLeaves(sorted, 0));
+    },
+  };
+}
+
+function compareKeys(a: Uint8Array, b: Uint8Array): number {
+  const at = a.findIndex((one, i) => one !== b[i]);
+  return at === -1 ? 0 : a[at]! - b[at]!;
+}
