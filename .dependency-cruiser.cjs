@@ -3,10 +3,11 @@
  * is refused, whoever it is between. docs/architecture.md shows the rooms; test/architecture plants imports that must
  * be refused.
  *
- *   main → cli → node → features → rpc, db, tree, base        cli → client → tree, base/signed-texts.ts
+ *   main → cli → node → features → rpc, db, tree, base        cli → client → some files of tree, storage, base
  *
- * The client is a package of its own (client/), for browsers, too: of src/ it sees the one file that says what is signed.
- * The command line sees what of it signs, and nothing that calls nodes.
+ * The client is a package of its own (client/), for browsers, too: of src/ it sees what says what is signed, what is
+ * proved and how a document is read, in files that need nothing of Node.js. The command line sees what of it signs and
+ * what checks proofs, and nothing that calls nodes.
  *
  * Inside cli/ what finds and runs commands sees these, and they what all of them share: how a command is called, calls to
  * nodes, the terminal. Inside rpc/ the rooms stand in a row, too: what all protocols share, the codecs and the exchange, then http, json-rpc,
@@ -48,13 +49,15 @@ const rooms = [
 const client = [
   { from: { path: "^client/src/" }, to: { path: "^client/src/" } },
   { from: { path: "^client/src/" }, to: { path: "^src/base/signed-texts\\.ts$" } },
-  // How proofs are checked.
-  { from: { path: "^client/src/" }, to: { path: "^src/tree/(hashes|path|state-format)\\.ts$" } },
+  // How proofs are checked, how a document is taken apart, and in which words reads are refused.
+  { from: { path: "^client/src/" }, to: { path: "^src/tree/(hashes|nodes|path|state-format)\\.ts$" } },
+  { from: { path: "^client/src/" }, to: { path: "^src/storage/(document|document-parts|json-text|refusals)\\.ts$" } },
+  { from: { path: "^client/src/" }, to: { path: "^src/base/hex-forms\\.ts$" } },
   {
     from: { path: "^client/src/" },
     to: { path: "^node_modules/(@bufbuild/protobuf|@connectrpc/connect(-web)?|@noble/(ed25519|hashes))/" },
   },
-  { from: { path: "^src/cli/" }, to: { path: "^client/src/(transaction|identity|operations)\\.ts$" } },
+  { from: { path: "^src/cli/" }, to: { path: "^client/src/((transaction|identity|operations)|proof/[^/]+)\\.ts$" } },
 ];
 const commandLine = [
   // Finds and runs commands; those that need no room of their own are there, too.

@@ -2,7 +2,7 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, hexToBytes, utf8ToBytes } from "@noble/hashes/utils.js";
 
-export { bytesToHex, utf8ToBytes };
+export { bytesToHex, hexToBytes, utf8ToBytes };
 
 /** SHA-256 of bytes, or of a text in UTF-8: 64 lower-case hex digits. */
 export function sha256Hex(content: Uint8Array | string): string {

@@ -14,9 +14,10 @@ export type NodeReason = keyof typeof Reason;
  * Why the client has no answer of a node:
  * - UNREACHABLE: nobody answers at the address, the connection was lost, or a proxy answers in the node's place;
  * - REJECTED: the transaction was turned away when a block was made; the message says why;
+ * - UNPROVED: the client believes what is proved alone, and the answer is not, or could not be (ProofError says more);
  * - CLOSED: the client was closed before.
  */
-export type ClientReason = "UNREACHABLE" | "REJECTED" | "CLOSED";
+export type ClientReason = "UNREACHABLE" | "REJECTED" | "UNPROVED" | "CLOSED";
 
 /** Why something failed. */
 export type FailureReason = NodeReason | ClientReason;
@@ -31,7 +32,7 @@ export interface FailureFacts {
 
 /** A failure. Its message is a sentence for a person: the node's own, where it has answered. */
 export class GatehouseError extends Error {
-  override readonly name = "GatehouseError";
+  override readonly name: string = "GatehouseError";
   /** What a program decides by. */
   readonly reason: FailureReason;
   /** Code of gRPC and Connect; undefined where no call failed. */
@@ -81,6 +82,12 @@ const transientReasons: ReadonlySet<FailureReason> = new Set(
     .map(({ localName }) => localName as NodeReason)
     .filter((name) => name !== "DEADLINE_EXCEEDED"),
 );
+
+/** The code that a reason of the contract travels with. */
+export function codeOf(reason: NodeReason): keyof typeof Code | undefined {
+  const value = ReasonSchema.values.find(({ localName }) => localName === reason);
+  return value && (Code[getOption(value, kind).grpcCode] as keyof typeof Code | undefined);
+}
 
 function reasonOf(error: ConnectError): FailureReason {
   const info = error.findDetails(ErrorInfoSchema).find(({ domain }) => domain === "gatehouse");

@@ -7,11 +7,13 @@ import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import { hex32 } from "../../src/base/signed-texts.js";
-import { createCalls } from "./calls.js";
+import { type CallsDeps, createCalls } from "./calls.js";
 import { connectOverFetch } from "./fetch-transport.js";
 import { createIdentity } from "./identity.js";
 import { createLifetime } from "./lifetime.js";
 import type { ProgramCreation } from "./operations.js";
+import { createProofSession, type VerifyOptions } from "./proof/session.js";
+import { verifyCalls } from "./proof/verified-calls.js";
 import { type RetryPolicy, usualRetry } from "./retry.js";
 import { createServiceClient } from "./services.js";
 import { type Signer, toKnownSigner } from "./signer.js";
@@ -38,6 +40,11 @@ export interface GatehouseOptions {
   readonly timeoutMs?: number | undefined;
   /** How calls are repeated that fail for the moment; false for never. */
   readonly retry?: Partial<RetryPolicy> | false | undefined;
+  /**
+   * Believes the network's authorities, and of the node nothing but what it proves: what each call answers is made of a
+   * proof, and a call whose answer cannot be proved rejects. Rejects with ProofError.
+   */
+  readonly verify?: VerifyOptions | undefined;
   /** Headers of every call, for a proxy that asks for some. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** What carries calls, in place of Connect over fetch: any transport of Connect. What it keeps open is its maker's. */
@@ -82,13 +89,16 @@ export function createGatehouse(url: string | URL, options: GatehouseOptions = {
   const lifetime = createLifetime();
   const transport = options.transport ?? connectOverFetch(baseUrlOf(url), headers);
   const common = { transport, lifetime, retry, timeoutMs };
-  const anonymous = createCalls(common);
+  const session = options.verify && createProofSession(options.verify);
+  const callsOf = (deps: CallsDeps): Transport =>
+    session === undefined ? createCalls(deps) : verifyCalls(createCalls(deps), session);
+  const anonymous = callsOf(common);
   const plainChain = createServiceClient(ChainService, anonymous);
-  const network = networkOf(options.network, plainChain);
+  const network = networkOf(options.network ?? session?.genesisHash, plainChain);
   const proving =
     signer === undefined || !proveIdentity
       ? anonymous
-      : createCalls({ ...common, identity: createIdentity(signer, network) });
+      : callsOf({ ...common, identity: createIdentity(signer, network) });
   const submit = signer && createSubmit({ chain: plainChain, lifetime, signer, network });
   const health = createServiceClient(HealthService, anonymous);
   return {

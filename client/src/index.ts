@@ -27,6 +27,25 @@ export {
   updateAccess,
   writeProgram,
 } from "./operations.js";
+export { checkBlock, type CheckedBlock } from "./proof/blocks.js";
+export {
+  checkProof,
+  type ProofQuestion,
+  type ProvedCommitments,
+  type ProvedNullifier,
+  type ProvedSender,
+  type ProvedState,
+  questionOf,
+} from "./proof/check.js";
+export { checkHeader, type CheckedHeader, checkSignedHead } from "./proof/headers.js";
+export { readProofJson } from "./proof/json.js";
+export { type ProofTrust, type ProvedBlock } from "./proof/moment.js";
+export { type ProofNetwork, readProofNetwork } from "./proof/network.js";
+export { type ProvedProgram, type ProvedProgramState } from "./proof/program.js";
+export { ProofError, type ProofErrorFacts, type ProofFlaw, type SignedHeader } from "./proof/proof-error.js";
+export { answerProved, isProvable } from "./proof/reads.js";
+export { createProofSession, type ProofSession, type VerifyOptions } from "./proof/session.js";
+export { type AskNode, type HashPair, type ProofSource } from "./proof/source.js";
 export { type RetryPolicy } from "./retry.js";
 export { keyFromPem, keyFromSeed } from "./keys.js";
 export type { Signer } from "./signer.js";

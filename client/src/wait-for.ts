@@ -3,6 +3,7 @@ import type { Client } from "@connectrpc/connect";
 import { type ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { GatehouseError, ofTransaction, toGatehouseError } from "./errors.js";
 import type { Lifetime } from "./lifetime.js";
+import { ProofError } from "./proof/proof-error.js";
 import { sleep } from "./retry.js";
 import type { CallOptions } from "./submit.js";
 
@@ -69,6 +70,10 @@ async function look(
     const error = toGatehouseError(thrown);
     if (error.reason === "NOT_FOUND" || error.reason === "DEADLINE_EXCEEDED") {
       return ofTransaction(error, hash);
+    }
+    // That it is in no block is what cannot be proved.
+    if (error instanceof ProofError && error.flaw === "unprovable") {
+      return error;
     }
     throw error;
   }

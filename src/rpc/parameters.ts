@@ -1,5 +1,5 @@
 /** Forms of parameters that several services read. */
-import { hex32 } from "../base/hash.js";
+import { noBareHash, noHash, toBareHash, toHash } from "../base/hex-forms.js";
 import { Failure } from "./errors.js";
 
 /**
@@ -10,14 +10,12 @@ import { Failure } from "./errors.js";
  * @throws Failure INVALID_REQUEST
  */
 export function normalizeHash(name: string, text: string): string {
-  const hash = text.startsWith("0x") ? text.toLowerCase() : text;
-  if (!hex32.test(hash)) {
-    throw new Failure("INVALID_REQUEST", `${name} is 0x and 64 hex digits.`);
+  const hash = toHash(text);
+  if (hash === undefined) {
+    throw new Failure("INVALID_REQUEST", noHash(name));
   }
   return hash;
 }
-
-const bareForm = /^(?:0x)?([0-9a-fA-F]{64})$/;
 
 /**
  * The same, of what callers may write without 0x, too: hashes of blocks and transactions, public keys.
@@ -26,9 +24,9 @@ const bareForm = /^(?:0x)?([0-9a-fA-F]{64})$/;
  * @throws Failure INVALID_REQUEST
  */
 export function normalizeBareHex(beginning: string, text: string): string {
-  const digits = bareForm.exec(text)?.[1];
-  if (digits === undefined) {
-    throw new Failure("INVALID_REQUEST", `${beginning} 64 hex digits, with or without 0x.`);
+  const hash = toBareHash(text);
+  if (hash === undefined) {
+    throw new Failure("INVALID_REQUEST", noBareHash(beginning));
   }
-  return `0x${digits.toLowerCase()}`;
+  return hash;
 }

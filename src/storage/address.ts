@@ -1,7 +1,6 @@
 /** Addresses, as callers write them. */
 import { Failure } from "../rpc/errors.js";
-
-const addressForm = /^stor-[0-9a-f]{40}$/;
+import { isAddress, noAddress } from "./refusals.js";
 
 /**
  * Checks the address of a program: `stor-` and 40 lower-case hex digits.
@@ -9,8 +8,8 @@ const addressForm = /^stor-[0-9a-f]{40}$/;
  * @throws Failure INVALID_REQUEST
  */
 export function checkAddress(address: string): string {
-  if (!addressForm.test(address)) {
-    throw new Failure("INVALID_REQUEST", "A storage address is stor- and 40 lower-case hex digits.");
+  if (!isAddress(address)) {
+    throw new Failure(...noAddress);
   }
   return address;
 }

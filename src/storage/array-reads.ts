@@ -4,6 +4,7 @@ import type { Call } from "../rpc/service.js";
 import { countItems, sliceItem } from "./document.js";
 import { needField, needObject, needReadable } from "./needs.js";
 import type { FieldPortion, Programs } from "./programs.js";
+import { noArray } from "./refusals.js";
 
 /** An array, or a part of it. */
 export interface ArrayPart {
@@ -22,10 +23,7 @@ export function createArrayReads(programs: Pick<Programs, "findWithItem">) {
     needObject(found.record);
     const field = needField(found.field, name);
     if (field.type !== "array") {
-      throw new Failure(
-        "INVALID_FIELD_TYPE",
-        `The field holds ${field.type === "object" ? "an" : "a"} ${field.type}, not an array.`,
-      );
+      throw new Failure(...noArray(field.type));
     }
     return toArrayPart(field);
   }

@@ -3,11 +3,12 @@ import { Failure } from "../rpc/errors.js";
 import type { Call } from "../rpc/service.js";
 import { type AccessRule, canRead } from "./access.js";
 import type { Field, ProgramRecord } from "./programs.js";
+import { noField, noFields, noProgram } from "./refusals.js";
 
 /** A field that was asked for. Throws Failure FIELD_NOT_FOUND. */
 export function needField<T extends Field>(field: T | undefined, name: string): T {
   if (field === undefined) {
-    throw new Failure("FIELD_NOT_FOUND", `The program has no field ${JSON.stringify(name.slice(0, 100))}.`);
+    throw new Failure(...noField(name));
   }
   return field;
 }
@@ -21,7 +22,7 @@ const howToSign =
 /** What was found, where the caller may read it. Throws Failure NOT_FOUND, PERMISSION_DENIED. */
 export function needReadable<T extends { readonly record: ProgramRecord }>(found: T | undefined, { caller }: Call): T {
   if (found === undefined) {
-    throw new Failure("NOT_FOUND", "There is no storage program at this address.");
+    throw new Failure(...noProgram);
   }
   checkReadable(found.record.access, caller.identity);
   return found;
@@ -37,19 +38,6 @@ export function checkReadable(rule: AccessRule, identity: string | undefined): v
 /** Throws Failure INVALID_FIELD_TYPE for a program that is no object. */
 export function needObject({ type }: ProgramRecord): void {
   if (type !== "object") {
-    throw new Failure(
-      "INVALID_FIELD_TYPE",
-      `The program has no fields: its data is ${descriptions[type]}, not an object.`,
-    );
+    throw new Failure(...noFields(type));
   }
 }
-
-const descriptions = {
-  object: "an object",
-  array: "an array",
-  string: "a string",
-  number: "a number",
-  boolean: "a boolean",
-  null: "empty",
-  binary: "binary",
-} as const;

@@ -16,6 +16,7 @@ import { createArrayReads } from "./array-reads.js";
 import { needField, needObject, needReadable } from "./needs.js";
 import { toPage } from "./paging.js";
 import type { Field, ProgramEntry, Programs, WholeProgram } from "./programs.js";
+import { noItem } from "./refusals.js";
 
 /** Longest name that can be searched, in UTF-16 units. */
 const maxQueryLength = 256;
@@ -58,7 +59,7 @@ export function createStorageService(programs: Programs): Implementation<typeof 
       const index = fromEnd ? array.length() - 1 - asked : asked;
       const value = array.itemAt(index);
       if (value === undefined) {
-        throw new Failure("INDEX_OUT_OF_BOUNDS", `The array has ${array.length()} items; an index starts at 0.`);
+        throw new Failure(...noItem(array.length()));
       }
       return {
         ...{ success: true, storageAddress, field, index, value },

@@ -1,0 +1,61 @@
+/** Blocks, which prove themselves: by their header's signature, and its hash of the transactions. */
+import type { Block, Transaction } from "../../../gen/gatehouse/chain/v1/block_pb.js";
+import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
+import { hex32 } from "../../../src/base/signed-texts.js";
+import { bytesOf, hashOf } from "./hashing.js";
+import { checkHeader, type CheckedHeader, readHeader } from "./headers.js";
+import type { ProofNetwork } from "./network.js";
+import { ProofError } from "./proof-error.js";
+import type { ProofSource } from "./source.js";
+
+/** A block that an authority of the network made. */
+export interface CheckedBlock extends CheckedHeader {
+  /** Hashes of its transactions, in order: 0x and 64 lower-case hex digits each. */
+  readonly transactionHashes: readonly string[];
+  readonly block: Block;
+}
+
+/**
+ * Checks a block with all that is in it.
+ *
+ * @throws ProofError
+ */
+export function checkBlock(block: Block, network: ProofNetwork): CheckedBlock {
+  const header = checkHeader(block.header, block.signature, network);
+  const transactionHashes = block.transactions.map(hashOfTransaction);
+  const joined = new Uint8Array(32 * transactionHashes.length);
+  transactionHashes.forEach((hash, i) => joined.set(bytesOf(hash), 32 * i));
+  if (header.fields.transactionsHash !== hashOf(joined)) {
+    throw new ProofError("value", `The transactions of block ${header.number} are not those that its header is for.`);
+  }
+  return { ...header, transactionHashes, block };
+}
+
+function hashOfTransaction({ body, withheldHash }: Transaction): string {
+  if (withheldHash === undefined) {
+    return hashOf(body);
+  }
+  if (!hex32.test(withheldHash)) {
+    throw new ProofError("malformed", "The hash of a transaction is none.");
+  }
+  return withheldHash;
+}
+
+/** A block by its number, from 1, as the node answers it: with some hashes in place of transactions. */
+export async function askForBlock(number: bigint, source: ProofSource): Promise<CheckedBlock> {
+  return checkBlock(await ask(number, source), await source.network());
+}
+
+/** Its header alone. */
+export async function askForHeader(number: bigint, source: ProofSource): Promise<CheckedHeader> {
+  const { header, signature } = await ask(number, source);
+  return checkHeader(header, signature, await source.network());
+}
+
+async function ask(number: bigint, source: ProofSource): Promise<Block> {
+  const { block } = await source.ask(ChainService.method.getBlock, { number });
+  if (block === undefined || readHeader(block.header).number !== number) {
+    throw new ProofError("missing", `The answer does not have block ${number}.`);
+  }
+  return block;
+}

@@ -1,0 +1,70 @@
+/** Reads of the chain: what of each proves it, and the node's answer made of that. */
+import { fromBinary } from "@bufbuild/protobuf";
+import { TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
+import { ChainService, TransactionStatus } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
+import { InfoService } from "../../../gen/gatehouse/info/v1/info_pb.js";
+import { noBareHash, toBareHash } from "../../../src/base/hex-forms.js";
+import { askForBlock } from "./blocks.js";
+import { hashOf } from "./hashing.js";
+import { ProofError } from "./proof-error.js";
+import { provedRead } from "./proved-read.js";
+import { refusal, unprovable } from "./source.js";
+
+const { method } = ChainService;
+
+export const chainReads = [
+  provedRead(InfoService.method.getGenesis, async (_, { network }) => ({ genesis: (await network()).genesis })),
+
+  provedRead(method.getHead, async (_, { prove, network }) => {
+    const { number, hash, timestampMs } = (await prove({})).block;
+    return { number, hash, timestampMs, genesisHash: (await network()).genesisHash };
+  }),
+
+  provedRead(method.getSender, async (request, { prove }) => {
+    const asked = needHash("A sender's public key is", request.address);
+    const { address, nonce } = (await prove({ senders: [asked] })).senders[0]!;
+    return { address, nonce };
+  }),
+
+  provedRead(method.getBlock, async ({ number }, source) => {
+    if (number === 0n) {
+      throw unprovable("Block 0, which is the genesis,");
+    }
+    const { hash, fields: header, transactionHashes, block } = await askForBlock(number, source);
+    return { hash, header, transactionHashes: [...transactionHashes], block };
+  }),
+
+  // That it is in a block, the block shows. That it is pending, or was rejected, nothing does.
+  provedRead(method.getTransaction, async (request, source) => {
+    const hash = needHash("A transaction's hash is", request.hash);
+    const { status, blockNumber } = await source.ask(method.getTransaction, { hash });
+    if (status !== TransactionStatus.INCLUDED || blockNumber === undefined) {
+      throw unprovable("That a transaction is in no block");
+    }
+    const { transactionHashes, block } = await askForBlock(blockNumber, source);
+    const place = transactionHashes.indexOf(hash);
+    if (place === -1) {
+      throw new ProofError("missing", `The transaction is not in block ${blockNumber}, where it is said to be.`);
+    }
+    const { body, withheldHash } = block.transactions[place]!;
+    const isShown = request.withBody && withheldHash === undefined;
+    return { hash, status, blockNumber, ...(isShown && { body: fromBinary(TransactionBodySchema, body) }) };
+  }),
+
+  // No read; its answer is the hash, which whoever hands it in knows.
+  provedRead(method.submitTransaction, async ({ transaction }, { ask }) => {
+    const { hash } = await ask(method.submitTransaction, { transaction });
+    if (transaction !== undefined && hash !== hashOf(transaction.body)) {
+      throw new ProofError("value", "The node has answered another hash than that of the transaction.");
+    }
+    return { hash };
+  }),
+];
+
+function needHash(beginning: string, text: string): string {
+  const hash = toBareHash(text);
+  if (hash === undefined) {
+    throw refusal(["INVALID_REQUEST", noBareHash(beginning)]);
+  }
+  return hash;
+}

@@ -1,0 +1,163 @@
+/** Checks what a node proves of the state, with nothing but the genesis. docs/proofs.md is the definition. */
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type CommitmentsProof,
+  type GetProofRequest,
+  GetProofRequestSchema,
+  type GetProofResponse,
+  type NullifierProof,
+  type SenderProof,
+} from "../../../gen/gatehouse/state/v1/state_pb.js";
+import { toBareHash, toHash } from "../../../src/base/hex-forms.js";
+import { hex32 } from "../../../src/base/signed-texts.js";
+import { bytesOf, need32, stateHashes } from "./hashing.js";
+import { checkMoment, type ProofTrust, type ProvedBlock } from "./moment.js";
+import { checkPath } from "./paths.js";
+import { checkProgram, needPast, type ProvedProgram } from "./program.js";
+import { ProofError } from "./proof-error.js";
+
+/** What is to be proved, as a literal. */
+export type ProofQuestion = MessageInitShape<typeof GetProofRequestSchema>;
+
+/** Everything that was asked for, as it is. */
+export interface ProvedState {
+  readonly block: ProvedBlock;
+  /** Undefined where none was asked for. */
+  readonly program: ProvedProgram | undefined;
+  /** In the order in which they were asked for. */
+  readonly nullifiers: readonly ProvedNullifier[];
+  /** In the order in which they were asked for. */
+  readonly senders: readonly ProvedSender[];
+  /** Undefined where it was not asked for. */
+  readonly commitments: ProvedCommitments | undefined;
+}
+
+/** A nullifier, and where it was spent; use is undefined for one that is unspent. */
+export interface ProvedNullifier {
+  /** 0x and 64 lower-case hex digits. */
+  readonly nullifierHash: string;
+  readonly use: { readonly blockNumber: bigint; readonly transactionHash: string } | undefined;
+}
+
+/** A sender. */
+export interface ProvedSender {
+  /** 0x and 64 lower-case hex digits. */
+  readonly address: string;
+  /** 0 for one that has sent nothing; undefined where it has changed since the block that was asked for. */
+  readonly nonce: bigint | undefined;
+}
+
+/** The commitment tree: empty; as it is; or, where it has changed since the block that was asked for, its hash. */
+export type ProvedCommitments =
+  | { readonly kind: "empty" }
+  | { readonly kind: "tree"; readonly root: string; readonly leafCount: number }
+  | { readonly kind: "changed"; readonly valueHash: Uint8Array };
+
+/**
+ * Checks an answer: header, network, number, age, paths, values, in this order.
+ *
+ * @param question what was asked for; an answer to something else proves nothing.
+ * @throws ProofError with the first flaw that is found.
+ */
+export function checkProof(question: ProofQuestion, answer: GetProofResponse, trust: ProofTrust): ProvedState {
+  const asked = create(GetProofRequestSchema, question);
+  const block = checkMoment(asked, answer, trust);
+  const root = block.stateRoot;
+  return {
+    block,
+    program: checkProgram(asked, answer.program, root),
+    nullifiers: inPairs(asked.nullifiers, answer.nullifiers, "nullifiers", (text, proof) =>
+      checkNullifier(text, proof, root),
+    ),
+    senders: inPairs(asked.senders, answer.senders, "senders", (text, proof) => checkSender(asked, text, proof, root)),
+    commitments: asked.withCommitments ? checkCommitments(asked, answer.commitments, root) : undefined,
+  };
+}
+
+/** What an answer says that it proves: for answers that were kept without the question. */
+export function questionOf({ program, nullifiers, senders, commitments }: GetProofResponse): GetProofRequest {
+  const state = program?.state.case === "program" ? program.state.value : undefined;
+  return create(GetProofRequestSchema, {
+    storageAddress: program?.storageAddress,
+    fields: state?.document.case === "object" ? state.document.value.fields.map(({ name }) => name) : [],
+    withDocument: state?.data !== undefined,
+    withMetadata: state?.metadata !== undefined,
+    nullifiers: nullifiers.map(({ nullifierHash }) => nullifierHash),
+    senders: senders.map(({ address }) => address),
+    withCommitments: commitments !== undefined,
+  });
+}
+
+function inPairs<Proof, Proved>(
+  asked: readonly string[],
+  proofs: readonly Proof[],
+  what: string,
+  check: (text: string, proof: Proof) => Proved,
+): Proved[] {
+  if (asked.length !== proofs.length) {
+    throw new ProofError("missing", `The answer proves ${proofs.length} ${what}, not the ${asked.length} asked for.`);
+  }
+  return asked.map((text, i) => check(text, proofs[i]!));
+}
+
+function checkNullifier(text: string, proof: NullifierProof, root: Uint8Array): ProvedNullifier {
+  const nullifierHash = toHash(text);
+  const { path, blockNumber, transactionHash } = proof;
+  if (nullifierHash === undefined || proof.nullifierHash !== nullifierHash) {
+    throw new ProofError("missing", `The answer does not prove the nullifier ${text}, which was asked for.`);
+  }
+  const use = blockNumber === undefined || transactionHash === undefined ? undefined : { blockNumber, transactionHash };
+  const isWhole = (blockNumber === undefined) === (transactionHash === undefined);
+  if (!isWhole || (use !== undefined && !hex32.test(use.transactionHash))) {
+    throw new ProofError("malformed", "The answer does not say where the nullifier was spent.");
+  }
+  const valueHash = use && stateHashes.nullifier(use.blockNumber, bytesOf(use.transactionHash));
+  const key = stateHashes.nullifierKey(bytesOf(nullifierHash));
+  checkPath(path, { root, key, valueHash }, `the use of the nullifier ${nullifierHash}`);
+  return { nullifierHash, use };
+}
+
+function checkSender(asked: GetProofRequest, text: string, proof: SenderProof, root: Uint8Array): ProvedSender {
+  const address = toBareHash(text);
+  if (address === undefined || proof.address !== address) {
+    throw new ProofError("missing", `The answer does not prove the sender ${text}, which was asked for.`);
+  }
+  const { path, state } = proof;
+  const valueHash =
+    state.case === undefined ? undefined : state.case === "nonce" ? stateHashes.sender(state.value) : state.value;
+  const what = `the nonce of the sender ${address}`;
+  checkPath(path, { root, key: stateHashes.senderKey(bytesOf(address)), valueHash }, what);
+  if (state.case === "valueHash") {
+    needPast(asked, what);
+    return { address, nonce: undefined };
+  }
+  return { address, nonce: state.value ?? 0n };
+}
+
+function checkCommitments(
+  asked: GetProofRequest,
+  proof: CommitmentsProof | undefined,
+  root: Uint8Array,
+): ProvedCommitments {
+  const what = "the commitment tree";
+  const state = proof?.state;
+  if (state?.case === "tree" && !hex32.test(state.value.root)) {
+    throw new ProofError("malformed", "The answer does not say what the root of the commitment tree is.");
+  }
+  const valueHash =
+    state?.case === "tree"
+      ? stateHashes.commitments(bytesOf(state.value.root), state.value.leafCount)
+      : state?.case === "valueHash"
+        ? need32(state.value, "The hash of the commitment tree")
+        : undefined;
+  checkPath(proof?.path, { root, key: stateHashes.commitmentsKey(), valueHash }, what);
+  switch (state?.case) {
+    case "tree":
+      return { kind: "tree", root: state.value.root, leafCount: state.value.leafCount };
+    case "valueHash":
+      needPast(asked, what);
+      return { kind: "changed", valueHash: state.value };
+    default:
+      return { kind: "empty" };
+  }
+}

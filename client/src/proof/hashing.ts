@@ -1,0 +1,52 @@
+/** The hashes of proofs, and signatures, with what browsers have. */
+import { hashes, verify } from "@noble/ed25519";
+import { sha256, sha512 } from "@noble/hashes/sha2.js";
+import { createTreeHashes, hashBytes } from "../../../src/tree/hashes.js";
+import { createTreeNodes } from "../../../src/tree/nodes.js";
+import { createStateHashes } from "../../../src/tree/state-format.js";
+import { bytesToHex, hexToBytes, utf8ToBytes } from "../bytes.js";
+import { ProofError } from "./proof-error.js";
+
+export const treeHashes = createTreeHashes(sha256);
+export const treeNodes = createTreeNodes(treeHashes);
+export const stateHashes = createStateHashes(treeHashes);
+
+/** 0x and 64 lower-case hex digits. */
+export function hashOf(bytes: Uint8Array): string {
+  return `0x${bytesToHex(sha256(bytes))}`;
+}
+
+/** The bytes of a hash or key that has its form. */
+export function bytesOf(hash: string): Uint8Array {
+  return hexToBytes(hash.slice(2));
+}
+
+/**
+ * Whether a key signed these words and bytes. Of a key that is of small order, or not written as keys are, nobody did.
+ *
+ * @param publicKey 0x and 64 lower-case hex digits.
+ */
+export function isSigned(publicKey: string, prefix: string, content: Uint8Array, signature: Uint8Array): boolean {
+  hashes.sha512 ??= sha512;
+  const before = utf8ToBytes(prefix);
+  const message = new Uint8Array(before.length + content.length);
+  message.set(before);
+  message.set(content, before.length);
+  try {
+    return verify(signature, message, bytesOf(publicKey), { zip215: false });
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * 32 bytes. What is hashed is joined without lengths, so a part of another length would be another way to read it.
+ *
+ * @throws ProofError malformed
+ */
+export function need32(bytes: Uint8Array, what: string): Uint8Array {
+  if (bytes.length !== hashBytes) {
+    throw new ProofError("malformed", `${what} in the proof has ${bytes.length} bytes, not ${hashBytes}.`);
+  }
+  return bytes;
+}

@@ -1,0 +1,124 @@
+/** Which block an answer is of, and whether that is the newest one. */
+import type { GetProofRequest, GetProofResponse } from "../../../gen/gatehouse/state/v1/state_pb.js";
+import { hex32 } from "../../../src/base/signed-texts.js";
+import { emptyHash } from "../../../src/tree/hashes.js";
+import { bytesOf } from "./hashing.js";
+import { checkHeader, type CheckedHeader, checkSignedHead } from "./headers.js";
+import type { ProofNetwork } from "./network.js";
+import { ProofError, type SignedHeader } from "./proof-error.js";
+
+/** Whom, and how much, to believe. */
+export interface ProofTrust {
+  readonly network: ProofNetwork;
+  /** The present time in milliseconds since the epoch. */
+  readonly nowMs: number;
+  /** How long ago an authority must have said at least that a block is the newest. */
+  readonly maxAgeS: number;
+  /** The newest block that was proved before. */
+  readonly seen?: SignedHeader | undefined;
+}
+
+/** The block after which the state is proved. */
+export interface ProvedBlock {
+  readonly number: bigint;
+  /** 0x and 64 lower-case hex digits. */
+  readonly hash: string;
+  /** Time of the block in milliseconds since the epoch. */
+  readonly timestampMs: bigint;
+  /** When an authority last said that it is the newest, as far as the answer shows. */
+  readonly saidMs: bigint;
+  readonly stateRoot: Uint8Array;
+  /** Root of the commitment tree, where the block added commitments. */
+  readonly commitmentRoot: string | undefined;
+  /** Undefined for block 0, which nobody signs. */
+  readonly signed: SignedHeader | undefined;
+}
+
+type Moment = Pick<GetProofResponse, "header" | "signature" | "head">;
+
+/**
+ * Checks what comes before the paths: signature, network, number, age.
+ *
+ * @throws ProofError malformed, signature, network, rollback, fork, age, missing
+ */
+export function checkMoment(asked: GetProofRequest, answer: Moment, trust: ProofTrust): ProvedBlock {
+  const block = answer.header.length > 0 ? readBlock(answer, trust.network) : blockZero(answer, trust.network);
+  checkNumber(asked, block, trust);
+  // Which block is the newest says nothing of one that is asked for by its number.
+  return asked.block === undefined ? checkAge(block, answer, trust) : block;
+}
+
+function readBlock({ header, signature }: Moment, network: ProofNetwork): ProvedBlock {
+  const signed = checkHeader(header, signature, network);
+  const { number, hash, fields } = signed;
+  if (!hex32.test(fields.stateRoot) || number === 0n) {
+    throw new ProofError("malformed", `The header of block ${number} has no root of the state.`);
+  }
+  const { timestampMs, commitmentRoot } = fields;
+  const stateRoot = bytesOf(fields.stateRoot);
+  return { number, hash, timestampMs, saidMs: timestampMs, stateRoot, commitmentRoot, signed: withoutFields(signed) };
+}
+
+function withoutFields({ number, hash, header, signature }: CheckedHeader): SignedHeader {
+  return { number, hash, header, signature };
+}
+
+function blockZero({ signature }: Moment, { genesisHash, timestampMs }: ProofNetwork): ProvedBlock {
+  if (signature.length > 0) {
+    throw new ProofError("malformed", "The answer has a signature, and no header that it is of.");
+  }
+  const stateRoot = emptyHash;
+  const nothing = { commitmentRoot: undefined, signed: undefined };
+  return { number: 0n, hash: genesisHash, timestampMs, saidMs: timestampMs, stateRoot, ...nothing };
+}
+
+function checkNumber(asked: GetProofRequest, { number, signed }: ProvedBlock, { seen }: ProofTrust): void {
+  if (asked.block !== undefined && number !== asked.block) {
+    throw new ProofError("missing", `The answer is of block ${number}, not of block ${asked.block}.`);
+  }
+  if (seen === undefined) {
+    return;
+  }
+  if (asked.block === undefined && number < seen.number) {
+    throw new ProofError("rollback", `The node answers as of block ${number}; block ${seen.number} was seen before.`);
+  }
+  needOneChain(signed, seen);
+}
+
+/** Throws ProofError fork for two headers of one number, with both. */
+export function needOneChain(header: SignedHeader | undefined, seen: SignedHeader | undefined): void {
+  if (header !== undefined && header.number === seen?.number && header.hash !== seen.hash) {
+    const { number, hash } = header;
+    throw new ProofError("fork", `There are two blocks ${number}, both signed: ${seen.hash} and ${hash}.`, {
+      evidence: [seen, header],
+    });
+  }
+}
+
+function checkAge(block: ProvedBlock, { head }: Moment, { network, nowMs, maxAgeS }: ProofTrust): ProvedBlock {
+  if (head === undefined && block.signed === undefined) {
+    throw new ProofError(
+      "missing",
+      "Block 0 is signed by nobody, and nothing in the answer says that it is the newest.",
+    );
+  }
+  const said = head && checkSignedHead(head, network);
+  if (said !== undefined && (said.number !== block.number || said.hash !== block.hash)) {
+    throw new ProofError(
+      "missing",
+      `An authority says of block ${said.number} that it is the newest, not of this one.`,
+    );
+  }
+  const isLater = said !== undefined && (said.timestampMs > block.saidMs || block.signed === undefined);
+  const saidMs = isLater ? said.timestampMs : block.saidMs;
+  const ageMs = nowMs - Number(saidMs);
+  if (Math.abs(ageMs) > maxAgeS * 1000) {
+    const seconds = Math.round(Math.abs(ageMs) / 1000);
+    const when = ageMs > 0 ? `${seconds} s ago` : `${seconds} s from now, by the clock here`;
+    throw new ProofError(
+      "age",
+      `An authority last said ${when} that block ${block.number} is the newest; at most ${maxAgeS} s are allowed.`,
+    );
+  }
+  return { ...block, saidMs };
+}

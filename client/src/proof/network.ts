@@ -1,0 +1,48 @@
+/** The network whose word is believed. */
+import { hex32 } from "../../../src/base/signed-texts.js";
+import { utf8ToBytes } from "../bytes.js";
+import { hashOf } from "./hashing.js";
+import { ProofError } from "./proof-error.js";
+
+/** What of a genesis decides who is believed. */
+export interface ProofNetwork {
+  /** 0x and 64 lower-case hex digits. */
+  readonly genesisHash: string;
+  /** Text of the genesis, as block 0 holds it. */
+  readonly genesis: string;
+  /** Public keys that may make blocks: 0x and 64 lower-case hex digits each. */
+  readonly authorities: ReadonlySet<string>;
+  /** Time of block 0 in milliseconds since the epoch. */
+  readonly timestampMs: bigint;
+}
+
+/**
+ * Reads a genesis.
+ *
+ * @param genesis its text, letter by letter.
+ * @param pinned the hash that it must have, where the text comes from somebody who is not believed.
+ * @throws ProofError network, malformed
+ */
+export function readProofNetwork(genesis: string, pinned?: string): ProofNetwork {
+  const genesisHash = hashOf(utf8ToBytes(genesis));
+  if (pinned !== undefined && pinned !== genesisHash) {
+    throw new ProofError("network", `The genesis is that of the network ${genesisHash}, not of ${pinned}.`);
+  }
+  const { authorities = [], timestamp = 0 } = parse(genesis);
+  if (!isKeys(authorities) || !Number.isSafeInteger(timestamp)) {
+    throw new ProofError("malformed", "The genesis does not say who its authorities are.");
+  }
+  return { genesisHash, genesis, authorities: new Set(authorities), timestampMs: BigInt(timestamp as number) };
+}
+
+function parse(genesis: string): { readonly authorities?: unknown; readonly timestamp?: unknown } {
+  try {
+    return Object(JSON.parse(genesis)) as object;
+  } catch (cause) {
+    throw new ProofError("malformed", "The genesis is no JSON.", { cause });
+  }
+}
+
+function isKeys(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((key) => typeof key === "string" && hex32.test(key));
+}

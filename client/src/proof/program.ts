@@ -1,0 +1,167 @@
+/** The proof of a storage program. */
+import {
+  type FieldProof,
+  type GetProofRequest,
+  type ObjectState,
+  type ProgramProof,
+  type ProgramRecord,
+  ProgramRecordSchema,
+  type ProgramState,
+} from "../../../gen/gatehouse/state/v1/state_pb.js";
+import { isSame } from "../../../src/tree/hashes.js";
+import { nothing } from "../../../src/tree/state-format.js";
+import { toObjectParts, typeOfDocument } from "./document.js";
+import { need32, stateHashes } from "./hashing.js";
+import { decode } from "./headers.js";
+import { checkPath } from "./paths.js";
+import { ProofError } from "./proof-error.js";
+
+/**
+ * What is proved of a program:
+ * - absent: there never was one at the address;
+ * - changed: there was one after that block, and it has changed since; what it was is not kept.
+ */
+export type ProvedProgram = { readonly kind: "absent" } | { readonly kind: "changed" } | ProvedProgramState;
+
+/** A program that there is; or that there was: its record says deleted. */
+export interface ProvedProgramState {
+  readonly kind: "present";
+  readonly record: ProgramRecord;
+  readonly hasMetadata: boolean;
+  /** JSON text; undefined where it was not asked for, or there is none. */
+  readonly metadata: string | undefined;
+  /** What its document is; plain is every one that is no object. */
+  readonly document: "none" | "plain" | "object";
+  /** The document's text, as `GetProgram` gives it; undefined where it was not asked for, or there is none. */
+  readonly data: string | undefined;
+  /** JSON texts of the fields that were asked for, by name; undefined for one that the document does not have. */
+  readonly fields: ReadonlyMap<string, string | undefined>;
+}
+
+/**
+ * Checks it.
+ *
+ * @param asked which parts are to be there.
+ * @param root of the state.
+ * @throws ProofError path, value, missing, malformed
+ */
+export function checkProgram(
+  asked: GetProofRequest,
+  proof: ProgramProof | undefined,
+  root: Uint8Array,
+): ProvedProgram | undefined {
+  const { storageAddress } = asked;
+  if (storageAddress === undefined) {
+    return undefined;
+  }
+  if (proof?.storageAddress !== storageAddress) {
+    throw new ProofError("missing", `The answer does not prove the program ${storageAddress}, which was asked for.`);
+  }
+  const { path, state } = proof;
+  const valueHash = state.case === undefined ? undefined : state.case === "program" ? hashOf(state.value) : state.value;
+  const claim = { root, key: stateHashes.programKey(storageAddress), valueHash };
+  checkPath(path, claim, `the program ${storageAddress}`);
+  switch (state.case) {
+    case undefined:
+      return { kind: "absent" };
+    case "valueHash":
+      needPast(asked, `the program ${storageAddress}`);
+      return { kind: "changed" };
+    case "program":
+      return readState(asked, state.value, storageAddress);
+  }
+}
+
+/** Of the newest block everything is kept. */
+export function needPast({ block }: GetProofRequest, what: string): void {
+  if (block === undefined) {
+    throw new ProofError("missing", `The answer has only a hash of ${what}.`);
+  }
+}
+
+function hashOf({ blinding, record, metadataHash, document }: ProgramState): Uint8Array {
+  return stateHashes.program({
+    blinding: need32(blinding, "The blinding"),
+    record,
+    metadataHash: need32(metadataHash, "The hash of the metadata"),
+    documentHash:
+      document.case === undefined
+        ? nothing
+        : document.case === "object"
+          ? hashOfObject(document.value)
+          : need32(document.value, "The hash of the document"),
+  });
+}
+
+function hashOfObject({ fieldsRoot, lastKey, tailHash }: ObjectState): Uint8Array {
+  return stateHashes.objectDocument({
+    fieldsRoot: need32(fieldsRoot, "The root of the fields"),
+    lastKey: need32(lastKey, "The key of the last field"),
+    tailHash: need32(tailHash, "The hash of the text after the last field"),
+  });
+}
+
+function readState(asked: GetProofRequest, state: ProgramState, address: string): ProvedProgramState {
+  const record = decode(ProgramRecordSchema, state.record, "The record of the program");
+  if (record.storageAddress !== address) {
+    throw new ProofError("value", `The record of the program ${address} is one of another.`);
+  }
+  const hasMetadata = !isSame(state.metadataHash, nothing);
+  const { document } = state;
+  return {
+    kind: "present",
+    record,
+    hasMetadata,
+    metadata: asked.withMetadata && hasMetadata ? readMetadata(state) : undefined,
+    document: document.case === undefined ? "none" : document.case === "object" ? "object" : "plain",
+    data: asked.withDocument && document.case !== undefined ? readData(state) : undefined,
+    fields: document.case === "object" ? readFields(asked.fields, document.value) : new Map(),
+  };
+}
+
+function readMetadata({ metadata, metadataHash }: ProgramState): string {
+  if (metadata === undefined) {
+    throw new ProofError("missing", "The answer does not have the program's metadata.");
+  }
+  if (!isSame(stateHashes.text(metadata), metadataHash)) {
+    throw new ProofError("value", "The program's metadata are not those whose hash is proved.");
+  }
+  return metadata;
+}
+
+function readData({ data, document }: ProgramState): string {
+  if (data === undefined) {
+    throw new ProofError("missing", "The answer does not have the program's document.");
+  }
+  if (!isDocument(data, document)) {
+    throw new ProofError("value", "The program's document is not the one whose hash is proved.");
+  }
+  return data;
+}
+
+function isDocument(data: string, document: ProgramState["document"]): boolean {
+  if (document.case !== "object") {
+    return document.case === "textHash" && isSame(stateHashes.plainDocument(data), document.value);
+  }
+  const parts = typeOfDocument(data) === "object" ? toObjectParts(data) : undefined;
+  return parts !== undefined && isSame(stateHashes.objectDocument(parts), hashOfObject(document.value));
+}
+
+function readFields(names: readonly string[], { fieldsRoot, fields }: ObjectState): Map<string, string | undefined> {
+  if (fields.length !== names.length) {
+    throw new ProofError("missing", `The answer proves ${fields.length} fields, not the ${names.length} asked for.`);
+  }
+  return new Map(names.map((name, i) => [name, readField(name, fields[i]!, fieldsRoot)]));
+}
+
+function readField(name: string, proof: FieldProof, root: Uint8Array): string | undefined {
+  const what = `the field ${JSON.stringify(name.slice(0, 100))}`;
+  if (proof.name !== name) {
+    throw new ProofError("missing", `The answer does not prove ${what}, which was asked for.`);
+  }
+  const { path, field } = proof;
+  const valueHash =
+    field && stateHashes.field({ ...field, previousKey: need32(field.previousKey, "The key of the field before") });
+  checkPath(path, { root, key: stateHashes.fieldKey(JSON.stringify(name)), valueHash }, what);
+  return field?.value;
+}

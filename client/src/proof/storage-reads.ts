@@ -1,0 +1,138 @@
+/** Reads of storage programs: what of each has to be proved, and the node's answer made of that. */
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { ProgramRecord } from "../../../gen/gatehouse/state/v1/state_pb.js";
+import {
+  ProgramEncoding,
+  StorageLocation,
+  StorageService,
+  ValueType,
+} from "../../../gen/gatehouse/storage/v1/storage_pb.js";
+import { countItems, sliceItem } from "../../../src/storage/document.js";
+import { type JsonType, typeOfJson } from "../../../src/storage/json-text.js";
+import { isAddress, noAddress, noArray, noField, noFields, noItem, noProgram } from "../../../src/storage/refusals.js";
+import type { ProofQuestion } from "./check.js";
+import { namesOf } from "./document.js";
+import type { ProvedProgramState } from "./program.js";
+import { provedRead } from "./proved-read.js";
+import { type ProofSource, refusal, unprovable } from "./source.js";
+
+/** A program that there is, with what is asked of it. Rejects with NOT_FOUND, which is proved. */
+async function needProgram(
+  { prove }: ProofSource,
+  storageAddress: string,
+  parts: ProofQuestion,
+): Promise<ProvedProgramState> {
+  if (!isAddress(storageAddress)) {
+    throw refusal(noAddress);
+  }
+  const { program } = await prove({ storageAddress, ...parts });
+  if (program?.kind === "changed") {
+    throw unprovable("What a program was after a block before its last change");
+  }
+  if (program?.kind !== "present" || program.record.deleted) {
+    throw refusal(noProgram);
+  }
+  return program;
+}
+
+/** The program whose document is an object. Rejects with INVALID_FIELD_TYPE, which is proved, too. */
+async function needObject(source: ProofSource, address: string, parts: ProofQuestion): Promise<ProvedProgramState> {
+  const found = await needProgram(source, address, parts);
+  const isBinary = found.record.encoding === ProgramEncoding.BINARY;
+  // Of a document that is no object, its text alone says what it is.
+  const isUnread = found.document === "plain" && !isBinary && found.data === undefined;
+  const program = isUnread ? await needProgram(source, address, { ...parts, withDocument: true }) : found;
+  if (program.document !== "object") {
+    throw refusal(noFields(isBinary ? "binary" : typeOfJson(program.data ?? "null")));
+  }
+  return program;
+}
+
+/** JSON text of a field; undefined where the object has none of this name. */
+async function findField(source: ProofSource, address: string, name: string): Promise<string | undefined> {
+  return (await needObject(source, address, { fields: [name] })).fields.get(name);
+}
+
+/** The same. Rejects with FIELD_NOT_FOUND, which is proved. */
+async function needField(source: ProofSource, address: string, name: string): Promise<string> {
+  const value = await findField(source, address, name);
+  if (value === undefined) {
+    throw refusal(noField(name));
+  }
+  return value;
+}
+
+const { method } = StorageService;
+
+export const storageReads = [
+  provedRead(method.getProgram, async ({ storageAddress }, source) => {
+    const program = await needProgram(source, storageAddress, { withDocument: true, withMetadata: true });
+    const { record, data, metadata } = program;
+    const { owner, programName, encoding, sizeBytes } = record;
+    return {
+      ...{ success: true, storageAddress, owner, programName, encoding, data, metadata, sizeBytes },
+      acl: toAccessControl(record),
+      // What is in the state is on the chain; there is no other place.
+      storageLocation: StorageLocation.ONCHAIN,
+      createdAt: timestampFromMs(Number(record.createdMs)),
+      updatedAt: timestampFromMs(Number(record.updatedMs)),
+    };
+  }),
+
+  provedRead(method.getProgramData, async ({ storageAddress }, source) => {
+    const { data } = await needProgram(source, storageAddress, { withDocument: true });
+    return { success: true, storageAddress, data };
+  }),
+
+  // That no field is left out, and their order, the whole document shows.
+  provedRead(method.listFields, async ({ storageAddress }, source) => {
+    const { data = "" } = await needObject(source, storageAddress, { withDocument: true });
+    return { success: true, storageAddress, fields: namesOf(data) };
+  }),
+
+  provedRead(method.getField, async ({ storageAddress, field }, source) => {
+    const value = await needField(source, storageAddress, field);
+    return { success: true, storageAddress, field, value, type: valueTypes[typeOfJson(value)] };
+  }),
+
+  provedRead(method.getFieldItem, async ({ storageAddress, field, index: asked, fromEnd, withLength }, source) => {
+    const array = await needField(source, storageAddress, field);
+    const type = typeOfJson(array);
+    if (type !== "array") {
+      throw refusal(noArray(type));
+    }
+    const length = countItems(array);
+    const index = fromEnd ? length - 1 - asked : asked;
+    const value = sliceItem(array, index);
+    if (value === undefined) {
+      throw refusal(noItem(length));
+    }
+    return { success: true, storageAddress, field, index, value, ...(withLength && { arrayLength: length }) };
+  }),
+
+  provedRead(method.hasField, async ({ storageAddress, field }, source) => {
+    const value = await findField(source, storageAddress, field);
+    return { success: true, storageAddress, field, exists: value !== undefined };
+  }),
+
+  provedRead(method.getFieldType, async ({ storageAddress, field }, source) => {
+    const value = await needField(source, storageAddress, field);
+    return { success: true, storageAddress, field, type: valueTypes[typeOfJson(value)] };
+  }),
+];
+
+function toAccessControl({ mode, allowed, blacklisted, groups }: ProgramRecord) {
+  return {
+    ...{ mode, allowed, blacklisted },
+    groups: Object.fromEntries(groups.flatMap(({ name, group }) => (group === undefined ? [] : [[name, group]]))),
+  };
+}
+
+const valueTypes: Readonly<Record<JsonType, ValueType>> = {
+  string: ValueType.STRING,
+  number: ValueType.NUMBER,
+  boolean: ValueType.BOOLEAN,
+  array: ValueType.ARRAY,
+  object: ValueType.OBJECT,
+  null: ValueType.NULL,
+};

@@ -1,0 +1,128 @@
+/** Reads of nullifiers and of the commitment tree: what has to be proved, and the node's answer made of that. */
+import type { MerkleProof } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
+import { ZkService } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
+import { noHash, toHash } from "../../../src/base/hex-forms.js";
+import { hex32 } from "../../../src/base/signed-texts.js";
+import { isSame } from "../../../src/tree/hashes.js";
+import { askForHeader } from "./blocks.js";
+import type { ProvedBlock } from "./moment.js";
+import type { ProvedState } from "./check.js";
+import { bytesOf, stateHashes } from "./hashing.js";
+import { ProofError } from "./proof-error.js";
+import { provedRead } from "./proved-read.js";
+import { type HashPair, type ProofSource, refusal, unprovable } from "./source.js";
+
+/** Root of the commitment tree without leaves: of depth 20, with zeros in the places of the leaves. */
+export const emptyCommitmentRoot = "0x2134e76ac5d21aab186c2be1dd8f84ee880a1e46eaf712f9d371b6df22191f3e";
+const treeDepth = 20;
+
+/** A root of the commitment tree. */
+interface Root {
+  readonly rootHash: string;
+  readonly leafCount: number;
+}
+
+const { method } = ZkService;
+
+export const zkReads = [
+  provedRead(method.getNullifier, async (request, { prove }) => {
+    const asked = needHash("A nullifier hash", request.nullifierHash);
+    const { nullifiers } = await prove({ nullifiers: [asked] });
+    const { nullifierHash, use } = nullifiers[0]!;
+    return { used: use !== undefined, nullifierHash, ...use };
+  }),
+
+  provedRead(method.getMerkleRoot, async ({ block }, source) => {
+    const state = await source.prove({ withCommitments: true, block });
+    const root = await rootOf(state, source);
+    return { ...root, blockNumber: await blockThatMade(root, state.block, source) };
+  }),
+
+  provedRead(method.getMerkleProof, async (request, source) => {
+    const commitment = needHash("A commitment", request.commitment);
+    const wanted = request.root === undefined ? undefined : needHash("A root", request.root);
+    const { hashPair } = source;
+    if (hashPair === undefined) {
+      throw unprovable("A path in the commitment tree, without a function that hashes as that does,");
+    }
+    const state = await source.prove({ withCommitments: true });
+    const { rootHash, leafCount } = await rootOf(state, source);
+    const root = wanted ?? rootHash;
+    const { proof, blockNumber } = await source.ask(method.getMerkleProof, { commitment, root });
+    if (proof?.leaf !== commitment || proof.root !== root || rootOfProof(proof, hashPair) !== root) {
+      throw new ProofError("path", "The path of the commitment does not lead to the root that it names.");
+    }
+    if (root === rootHash && proof.leafIndex >= leafCount) {
+      throw new ProofError("path", "The commitment is in a place where the tree has no leaves.");
+    }
+    // An older root is one by the header of the block that made it.
+    await needMaker(root, blockNumber, state.block, source);
+    return { commitment, proof, blockNumber };
+  }),
+];
+
+function needHash(name: string, text: string): string {
+  const hash = toHash(text);
+  if (hash === undefined) {
+    throw refusal(["INVALID_REQUEST", noHash(name)]);
+  }
+  return hash;
+}
+
+/** The root after a block. Where only its hash is proved any more, the node names it. */
+async function rootOf({ block, commitments }: ProvedState, { ask }: ProofSource): Promise<Root> {
+  switch (commitments?.kind) {
+    case "tree":
+      return { rootHash: commitments.root, leafCount: commitments.leafCount };
+    case "changed": {
+      const { rootHash, leafCount } = await ask(method.getMerkleRoot, { block: block.number });
+      const isRight =
+        hex32.test(rootHash) && isSame(stateHashes.commitments(bytesOf(rootHash), leafCount), commitments.valueHash);
+      if (!isRight) {
+        throw new ProofError("value", "The root of the commitment tree is not the one whose hash is proved.");
+      }
+      return { rootHash, leafCount };
+    }
+    default:
+      return { rootHash: emptyCommitmentRoot, leafCount: 0 };
+  }
+}
+
+/** The block that made a root: its header names it, and that of no other block does, as the tree only grows. */
+async function blockThatMade({ rootHash, leafCount }: Root, proved: ProvedBlock, source: ProofSource): Promise<bigint> {
+  if (leafCount === 0) {
+    return 0n;
+  }
+  if (proved.commitmentRoot === rootHash) {
+    return proved.number;
+  }
+  // Which one it was, the node says; that it was this one, its header does.
+  const { blockNumber } = await source.ask(method.getMerkleRoot, { block: proved.number });
+  await needMaker(rootHash, blockNumber, proved, source);
+  return blockNumber;
+}
+
+async function needMaker(root: string, blockNumber: bigint, proved: ProvedBlock, source: ProofSource): Promise<void> {
+  const fields = blockNumber === proved.number ? proved : (await askForHeader(blockNumber, source)).fields;
+  if (fields.commitmentRoot !== root || blockNumber > proved.number) {
+    throw new ProofError("value", `The header of block ${blockNumber} does not say that it made the commitment root.`);
+  }
+}
+
+/** Where the path leads; undefined where it is none of this tree. */
+function rootOfProof(proof: MerkleProof, hashPair: HashPair): string | undefined {
+  const { siblings, pathIndices, leaf, leafIndex } = proof;
+  if (siblings.length !== treeDepth || pathIndices.length !== treeDepth || leafIndex >= 2 ** treeDepth) {
+    return undefined;
+  }
+  let node = BigInt(leaf);
+  for (let level = 0; level < treeDepth; level++) {
+    const [beside, ...others] = siblings[level]!.hashes;
+    const bit = pathIndices[level];
+    if (beside === undefined || others.length > 0 || !hex32.test(beside) || bit !== ((leafIndex >>> level) & 1)) {
+      return undefined;
+    }
+    node = bit === 0 ? hashPair(node, BigInt(beside)) : hashPair(BigInt(beside), node);
+  }
+  return `0x${node.toString(16).padStart(64, "0")}`;
+}

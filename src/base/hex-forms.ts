@@ -1,0 +1,26 @@
+/** Hashes and keys as callers write them, and the sentences for what is none. Nothing here needs Node.js. */
+import { hex32 } from "./signed-texts.js";
+
+/** The one form that is stored, of 0x and 64 hex digits in either case; undefined for anything else. */
+export function toHash(text: string): string | undefined {
+  const hash = text.startsWith("0x") ? text.toLowerCase() : text;
+  return hex32.test(hash) ? hash : undefined;
+}
+
+/** @param name what the hash is, to start the sentence. */
+export function noHash(name: string): string {
+  return `${name} is 0x and 64 hex digits.`;
+}
+
+const bareForm = /^(?:0x)?([0-9a-fA-F]{64})$/;
+
+/** The same, of what may be written without 0x, too: hashes of blocks and transactions, public keys. */
+export function toBareHash(text: string): string | undefined {
+  const digits = bareForm.exec(text)?.[1];
+  return digits === undefined ? undefined : `0x${digits.toLowerCase()}`;
+}
+
+/** @param beginning of the sentence: `A block's hash is`. */
+export function noBareHash(beginning: string): string {
+  return `${beginning} 64 hex digits, with or without 0x.`;
+}
