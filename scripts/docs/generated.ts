@@ -12,6 +12,7 @@ import { reasonsTable } from "./reasons-table.js";
 import { addressVectors } from "./vectors/addresses.js";
 import { identityVectors } from "./vectors/identities.js";
 import { keyVectors } from "./vectors/keys.js";
+import { proofVectors } from "./vectors/proofs.js";
 import { transactionVectors } from "./vectors/transactions.js";
 
 interface Generated {
@@ -32,6 +33,7 @@ const generated: readonly Generated[] = [
   { path: "examples/vectors/addresses.json", text: addressVectors },
   { path: "examples/vectors/identities.json", text: identityVectors },
   { path: "examples/vectors/transactions.json", text: transactionVectors },
+  { path: "examples/vectors/proofs.json", text: proofVectors },
 ];
 
 /** The files that hold what is generated, by path, as they should be. */

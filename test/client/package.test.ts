@@ -83,6 +83,7 @@ test("it has under 2 MB with what it brings along, no native code, and nothing t
     "errors",
     "health",
     "info",
+    "state",
     "storage",
     "zk",
   ]);

@@ -1,11 +1,13 @@
 /** Trees in pages: changes against a tree that is built by its definition, and proofs against every other root. */
+import { verifyExistence, verifyNonExistence } from "@confio/ics23";
+import { smtSpec } from "@confio/ics23/build/proofs.js";
 import test from "ava";
-import { randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import { buildTree, changeTree, type LeafChange, type LoadPages } from "../../src/tree/change.js";
 import { bitOf, emptyHash } from "../../src/tree/hashes.js";
 import { treeHashes } from "../../src/tree/node-hashes.js";
 import { decodePage, encodePage, maxBucketLeaves, type PagePath } from "../../src/tree/page.js";
-import { type Leaf, leadsTo } from "../../src/tree/path.js";
+import { type Leaf, leadsTo, type Path } from "../../src/tree/path.js";
 import { proveAmong, provePath } from "../../src/tree/prove.js";
 
 /** Pages in memory, as a store would keep them. */
@@ -158,4 +160,58 @@ test("no other leaf shows the absence of a key that is there, nor a leaf of anot
   t.false(leadsTo(root, treeHashes, one.key, undefined, { ...proof, other: one }));
   const ofOther = await provePath(stored.load, other.key);
   t.false(leadsTo(root, treeHashes, one.key, undefined, { siblings: ofOther.siblings, other }));
+});
+
+/** An entry whose value hash is that of a value, as ICS-23 has it. */
+function someEntry() {
+  const [key, value] = [randomBytes(32), randomBytes(20)];
+  return { key, value, valueHash: hash("sha256", value, "buffer") };
+}
+
+/** A proof in the words of ICS-23: from the leaf upwards, what stands before and after the node in what is hashed. */
+function toIcs23({ siblings }: Path, { key, value }: ReturnType<typeof someEntry>) {
+  const { leafSpec: leaf, innerSpec } = smtSpec;
+  const path = Array.from({ length: siblings.length / 32 }, (_, depth) => {
+    const sibling = siblings.subarray(32 * depth, 32 * (depth + 1));
+    return bitOf(key, depth) === 0
+      ? { hash: innerSpec!.hash, prefix: Uint8Array.of(1), suffix: sibling }
+      : { hash: innerSpec!.hash, prefix: Uint8Array.of(1, ...sibling), suffix: new Uint8Array() };
+  });
+  return { key, value, leaf: leaf!, path: path.reverse() };
+}
+
+test("a verifier of others takes our proofs under its sparse Merkle spec, of what is there and of what is not", async (t) => {
+  const stored = createPages();
+  const entries = Array.from({ length: 300 }, someEntry).toSorted((a, b) => Buffer.compare(a.key, b.key));
+  const root = Buffer.from(await stored.change(entries), "hex");
+  const proofs = await Promise.all(
+    entries.map(async (entry) => toIcs23(await provePath(stored.load, entry.key), entry)),
+  );
+  for (const [i, { key, value }] of entries.entries()) {
+    t.notThrows(() => verifyExistence(proofs[i]!, smtSpec, root, key, value));
+    t.throws(() => verifyExistence(proofs[i]!, smtSpec, root, key, randomBytes(20)));
+    t.throws(() => verifyExistence(proofs[i]!, smtSpec, randomBytes(32), key, value));
+  }
+  // Its proof of absence is two of presence, of the keys on both sides. It does not see that an empty half lies between
+  // two neighbours, so only those are asked that have none on their way.
+  const hasEmpty = ({ path }: (typeof proofs)[number]): boolean =>
+    path.some(({ prefix, suffix }) => [prefix.subarray(1), suffix].some((one) => Buffer.compare(one, emptyHash) === 0));
+  let asked = 0;
+  for (let i = 0; i < 2_000; i++) {
+    const key = randomBytes(32);
+    const next = entries.findIndex((entry) => Buffer.compare(entry.key, key) > 0);
+    const [left, right] = [proofs[next - 1], proofs[next]];
+    if (left === undefined || right === undefined || hasEmpty(left) || hasEmpty(right)) {
+      continue;
+    }
+    asked++;
+    t.notThrows(() => verifyNonExistence({ key, left, right }, smtSpec, root, key));
+    const proof = await provePath(stored.load, key);
+    t.true(leadsTo(root, treeHashes, key, undefined, proof));
+    if (proof.other !== undefined) {
+      // The leaf that stands in its place is one of the two.
+      t.true([left.key, right.key].some((one) => Buffer.compare(one, proof.other!.key) === 0));
+    }
+  }
+  t.true(asked > 300, `${asked} absences`);
 });

@@ -62,9 +62,16 @@ export type ProvedCommitments =
 export function checkProof(question: ProofQuestion, answer: GetProofResponse, trust: ProofTrust): ProvedState {
   const asked = create(GetProofRequestSchema, question);
   const block = checkMoment(asked, answer, trust);
-  const root = block.stateRoot;
+  return { block, ...checkState(asked, answer, block.stateRoot) };
+}
+
+/** Checks paths and values under a root. Throws ProofError path, value, missing, malformed. */
+export function checkState(
+  asked: GetProofRequest,
+  answer: GetProofResponse,
+  root: Uint8Array,
+): Omit<ProvedState, "block"> {
   return {
-    block,
     program: checkProgram(asked, answer.program, root),
     nullifiers: inPairs(asked.nullifiers, answer.nullifiers, "nullifiers", (text, proof) =>
       checkNullifier(text, proof, root),

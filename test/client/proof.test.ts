@@ -1,0 +1,199 @@
+/** What the client believes of what a node proves, and what it does not. */
+import { clone, create, fromBinary, fromJson, type JsonValue, toBinary } from "@bufbuild/protobuf";
+import test from "ava";
+import {
+  checkProof,
+  type ProofFlaw,
+  ProofError,
+  type ProofTrust,
+  type ProvedState,
+  questionOf,
+  readProofJson,
+  readProofNetwork,
+} from "gatehouse-client";
+import { readFile } from "node:fs/promises";
+import {
+  type GetProofRequest,
+  GetProofRequestSchema,
+  GetProofResponseSchema,
+} from "../../gen/gatehouse/state/v1/state_pb.js";
+import { checkState } from "../../client/src/proof/check.js";
+import {
+  addresses,
+  answerTo,
+  blocks,
+  maxAgeS,
+  network,
+  nowMs,
+  spent,
+  unspent,
+} from "../../scripts/docs/vectors/proof-world.js";
+import { createProver } from "../../scripts/docs/vectors/state.js";
+
+interface Vector {
+  readonly name: string;
+  readonly question: JsonValue;
+  readonly answer: string;
+  readonly seen?: { readonly number: string; readonly hash: string };
+  readonly nowMs?: string;
+}
+interface ProofVectors {
+  readonly genesis: string;
+  readonly network: string;
+  readonly nowMs: string;
+  readonly maxAgeS: number;
+  readonly proofs: readonly (Vector & { readonly proved: object })[];
+  readonly refused: readonly (Vector & { readonly flaw: ProofFlaw })[];
+}
+
+const vectors = JSON.parse(await readFile("examples/vectors/proofs.json", "utf8")) as ProofVectors;
+
+function trustOf({ seen, nowMs: time }: Pick<Vector, "seen" | "nowMs">): ProofTrust {
+  return {
+    network: readProofNetwork(vectors.genesis, vectors.network),
+    nowMs: Number(time ?? vectors.nowMs),
+    maxAgeS: vectors.maxAgeS,
+    seen: seen && {
+      hash: seen.hash,
+      number: BigInt(seen.number),
+      header: new Uint8Array(),
+      signature: new Uint8Array(),
+    },
+  };
+}
+
+const questionIn = (vector: Vector): GetProofRequest => fromJson(GetProofRequestSchema, vector.question);
+const check = (vector: Vector): ProvedState =>
+  checkProof(questionIn(vector), readProofJson(vector.answer), trustOf(vector));
+
+/** As the vectors have it. */
+function describe({ block, program, nullifiers, senders, commitments }: ProvedState) {
+  return {
+    block: { number: String(block.number), hash: block.hash },
+    program: program === undefined ? null : describeProgram(program),
+    nullifiers: nullifiers.map(({ nullifierHash, use }) => ({
+      nullifierHash,
+      use: use ? { ...use, blockNumber: String(use.blockNumber) } : null,
+    })),
+    senders: senders.map(({ address, nonce }) => ({ address, nonce: nonce === undefined ? null : String(nonce) })),
+    commitments: commitments === undefined ? null : commitments.kind === "changed" ? { kind: "changed" } : commitments,
+  };
+}
+
+function describeProgram(program: NonNullable<ProvedState["program"]>) {
+  if (program.kind !== "present") {
+    return { kind: program.kind };
+  }
+  const { record, document, data, metadata, fields } = program;
+  const { deleted, owner, programName, sizeBytes } = record;
+  return {
+    ...{ kind: "present", deleted, owner, programName, sizeBytes, document },
+    ...{ data: data ?? null, metadata: metadata ?? null },
+    fields: [...fields].map(([name, value]) => ({ name, exists: value !== undefined })),
+  };
+}
+
+test("what is proved is what there is", (t) => {
+  for (const vector of vectors.proofs) {
+    t.deepEqual(describe(check(vector)), vector.proved, vector.name);
+  }
+  t.true(vectors.proofs.length > 20);
+});
+
+test("every lie is found, and what it is", (t) => {
+  for (const vector of vectors.refused) {
+    const error = t.throws(() => check(vector), { instanceOf: ProofError }, vector.name);
+    t.is(error.flaw, vector.flaw, `${vector.name}: ${error.message}`);
+    t.is(error.reason, "UNPROVED");
+    t.regex(error.message, /^[A-Z].*\.$/s, vector.name);
+    t.is(error.evidence !== undefined, error.flaw === "fork", vector.name);
+  }
+  t.true(vectors.refused.length > 50);
+  const flaws = new Set(vectors.refused.map(({ flaw }) => flaw));
+  const all = ["age", "fork", "malformed", "missing", "network", "path", "rollback", "signature", "value"] as const;
+  t.deepEqual([...flaws].sort(), [...all]);
+});
+
+const everything = vectors.proofs.find(({ name }) => name === "everything at once")!;
+
+test("what an answer proves can be read from it, where nobody knows any more what was asked", (t) => {
+  const { block: _, ...asked } = questionIn(everything);
+  t.deepEqual(questionOf(readProofJson(everything.answer)), create(GetProofRequestSchema, asked));
+});
+
+/** Calls with each bit of bytes flipped in turn. */
+function flipEach(bytes: Uint8Array, bits: Iterable<number>, look: (bit: number) => void): void {
+  for (const bit of bits) {
+    bytes[bit >> 3]! ^= 1 << (bit & 7);
+    look(bit);
+    bytes[bit >> 3]! ^= 1 << (bit & 7);
+  }
+}
+
+test("with any bit of what is proved flipped, it is refused, or proves the same as before", (t) => {
+  const asked = create(GetProofRequestSchema, {
+    storageAddress: addresses.spaced,
+    fields: ["a", "c"],
+    withDocument: true,
+    nullifiers: [spent, unspent],
+    withCommitments: true,
+  });
+  const { prover } = blocks.newest;
+  const root = Buffer.from(prover.root.slice(2), "hex");
+  const answer = prover.prove(asked);
+  const proved = checkState(asked, answer, root);
+  const bytes = toBinary(GetProofResponseSchema, answer);
+  let refused = 0;
+  flipEach(bytes, Array(bytes.length * 8).keys(), (bit) => {
+    let found: typeof proved;
+    try {
+      // Some bits make a field one that nobody knows, or one that stands there twice.
+      found = checkState(asked, fromBinary(GetProofResponseSchema, bytes), root);
+    } catch {
+      refused++;
+      return;
+    }
+    t.deepEqual(found, proved, `bit ${bit}`);
+  });
+  t.log(`${refused} of ${bytes.length * 8} refused`);
+  t.true(refused > 0.99 * bytes.length * 8);
+});
+
+test("with a bit of header, signature or statement flipped, nothing is proved", (t) => {
+  const question = { withCommitments: true };
+  const answer = clone(GetProofResponseSchema, answerTo(question));
+  const trust = { network: readProofNetwork(network.genesis), nowMs, maxAgeS };
+  t.notThrows(() => checkProof(question, answer, trust));
+  const parts = [answer.header, answer.signature, answer.head!.statement, answer.head!.signature];
+  for (const part of parts) {
+    // Each takes a millisecond or two.
+    const bits = [...Array(part.length * 8).keys()].filter((bit) => bit % 5 === 0);
+    flipEach(part, bits, () => t.throws(() => checkProof(question, answer, trust), { name: "ProofError" }));
+  }
+});
+
+test("a document is proved by its text alone, however many fields it has", (t) => {
+  const names = Array.from({ length: 3_000 }, (_, i) => `field ${i}`);
+  const data = JSON.stringify(Object.fromEntries(names.map((name, i) => [name, i])));
+  const address = `stor-${"a".repeat(40)}`;
+  const prover = createProver({ programs: { [address]: { record: {}, data } } });
+  const asked = create(GetProofRequestSchema, {
+    storageAddress: address,
+    withDocument: true,
+    fields: ["field 7", "no"],
+  });
+  const root = Buffer.from(prover.root.slice(2), "hex");
+  const answer = prover.prove(asked);
+  const { program } = checkState(asked, answer, root);
+  t.like(program, { kind: "present", data });
+  t.true(program?.kind === "present" && program.fields.get("field 7") === "7" && program.fields.has("no"));
+  const state = answer.program!.state.value as { data?: string };
+  for (const wrong of [data.replace("2999", "2998"), data.slice(0, -1), `${data} `, "[]", '{"a', "", '{"a":1,"a":1}']) {
+    state.data = wrong;
+    t.like(
+      t.throws(() => checkState(asked, answer, root)),
+      { flaw: "value" },
+      wrong.slice(0, 20),
+    );
+  }
+});
