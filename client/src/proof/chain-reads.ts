@@ -4,11 +4,12 @@ import { TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.
 import { ChainService, TransactionStatus } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { InfoService } from "../../../gen/gatehouse/info/v1/info_pb.js";
 import { noBareHash, toBareHash } from "../../../src/base/hex-forms.js";
+import { GatehouseError } from "../errors.js";
 import { askForBlock } from "./blocks.js";
 import { hashOf } from "./hashing.js";
 import { ProofError } from "./proof-error.js";
 import { provedRead } from "./proved-read.js";
-import { refusal, unprovable } from "./source.js";
+import { type ProofSource, refusal, unprovable } from "./source.js";
 
 const { method } = ChainService;
 
@@ -37,8 +38,8 @@ export const chainReads = [
   // That it is in a block, the block shows. That it is pending, or was rejected, nothing does.
   provedRead(method.getTransaction, async (request, source) => {
     const hash = needHash("A transaction's hash is", request.hash);
-    const { status, blockNumber } = await source.ask(method.getTransaction, { hash });
-    if (status !== TransactionStatus.INCLUDED || blockNumber === undefined) {
+    const blockNumber = await askForBlockOf(hash, source);
+    if (blockNumber === undefined) {
       throw unprovable("That a transaction is in no block");
     }
     const { transactionHashes, block } = await askForBlock(blockNumber, source);
@@ -48,7 +49,12 @@ export const chainReads = [
     }
     const { body, withheldHash } = block.transactions[place]!;
     const isShown = request.withBody && withheldHash === undefined;
-    return { hash, status, blockNumber, ...(isShown && { body: fromBinary(TransactionBodySchema, body) }) };
+    return {
+      hash,
+      status: TransactionStatus.INCLUDED,
+      blockNumber,
+      ...(isShown && { body: fromBinary(TransactionBodySchema, body) }),
+    };
   }),
 
   // No read; its answer is the hash, which whoever hands it in knows.
@@ -60,6 +66,19 @@ export const chainReads = [
     return { hash };
   }),
 ];
+
+/** The block that the node names; undefined where it names none. */
+async function askForBlockOf(hash: string, { ask }: ProofSource): Promise<bigint | undefined> {
+  try {
+    const { status, blockNumber } = await ask(method.getTransaction, { hash });
+    return status === TransactionStatus.INCLUDED ? blockNumber : undefined;
+  } catch (error) {
+    if (error instanceof GatehouseError && error.reason === "NOT_FOUND") {
+      return undefined;
+    }
+    throw error;
+  }
+}
 
 function needHash(beginning: string, text: string): string {
   const hash = toBareHash(text);

@@ -1,0 +1,402 @@
+/**
+ * A client that believes what is proved alone, before a node that lies where it can. Its answers and failures are those that
+ * the node gives to everybody.
+ */
+import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError, createRouterTransport, type Transport } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import test from "ava";
+import {
+  addCommitment,
+  answerProved,
+  createGatehouse,
+  createProgram,
+  deleteProgram,
+  type Gatehouse,
+  type GatehouseError,
+  isProvable,
+  jsonText,
+  keyFromSeed,
+  type NewProgram,
+  ProofError,
+  type SignedHeader,
+  spendNullifier,
+  type VerifyOptions,
+} from "gatehouse-client";
+import { AttestationService } from "../../gen/gatehouse/attestation/v1/attestation_pb.js";
+import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
+import { type GetProofRequest, type GetProofResponse, StateService } from "../../gen/gatehouse/state/v1/state_pb.js";
+import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
+import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
+import {
+  createProver,
+  type Prover,
+  signHead,
+  signHeader,
+  type VectorProgram,
+} from "../../scripts/docs/vectors/state.js";
+import { emptyNodes, hashPair, toHex } from "../../src/zk/poseidon.js";
+import { emptyCommitmentRoot } from "../../client/src/proof/zk-reads.js";
+import { testKey } from "../helpers/keys.js";
+import { startMember } from "../helpers/start-member.js";
+import type { TestNode } from "../helpers/start-node.js";
+import { fileTeardown, type Teardown } from "../helpers/teardown.js";
+import { testNetwork } from "../helpers/transactions.js";
+
+const element = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;
+const seed = new Uint8Array(32).fill(1);
+const never = `stor-${"0".repeat(40)}`;
+
+const documents: Readonly<Record<string, NewProgram>> = {
+  notes: {
+    name: "notes",
+    data: jsonText(' {"title": "Hello", "tags": [1.0, "two", {"a": null}], "none": [], "": null, "o": {"x": 1e3}} '),
+    metadata: { version: "1.0" },
+    access: {
+      mode: "public",
+      blacklisted: [testKey(9).publicKey],
+      groups: {
+        b: { members: [testKey(8).publicKey], permissions: ["write"] },
+        a: { members: [], permissions: ["read"] },
+      },
+    },
+  },
+  list: { name: "list", data: [1, 2], access: "public" },
+  text: { name: "text", data: "plain", access: "public" },
+  bytes: { name: "bytes", data: Uint8Array.of(1, 2, 3), access: "public" },
+  empty: { name: "empty", access: "public" },
+  gone: { name: "gone", data: { a: 1 }, access: "public" },
+};
+
+let member: TestNode;
+let plain: Gatehouse;
+/** Addresses of {@link documents}. */
+let addresses: Readonly<Record<string, string>>;
+let prover: Prover;
+let head: { readonly number: bigint; readonly timestampMs: bigint };
+const file = fileTeardown();
+
+test.before(async () => {
+  member = await startMember(file);
+  plain = createGatehouse(member.rpcUrl, { signer: keyFromSeed(seed) });
+  file.teardown(() => plain.close());
+  const made: Record<string, string> = {};
+  for (const [name, content] of Object.entries(documents)) {
+    made[name] = (await plain.submit(createProgram(content))).storageAddress;
+  }
+  addresses = made;
+  await plain.submit(deleteProgram(made["gone"]!));
+  await plain.submit(addCommitment(42n));
+  const spent = await plain.submit(spendNullifier({ nullifierHash: element(7) }));
+  await plain.waitFor(spent.hash);
+  // A block that adds no commitments.
+  const later = await plain.submit(createProgram({ name: "later" }));
+  await plain.waitFor(later.hash);
+  head = await plain.chain.getHead({});
+  prover = createProver(await readState());
+});
+
+/** The state of the node, from its own answers. */
+async function readState() {
+  const programs: Record<string, VectorProgram> = {};
+  for (const storageAddress of Object.values(addresses)) {
+    const found = await plain.storage.getProgram({ storageAddress }).catch(() => undefined);
+    if (found === undefined) {
+      programs[storageAddress] = { record: { deleted: true, updatedMs: 1n } };
+      continue;
+    }
+    const { data, metadata, owner, programName, encoding, sizeBytes, createdAt, updatedAt } = found;
+    const { mode, allowed, blacklisted, groups } = found.acl!;
+    programs[storageAddress] = {
+      record: {
+        ...{ owner, programName, encoding, sizeBytes, mode, allowed, blacklisted },
+        groups: Object.entries(groups).map(([name, group]) => ({ name, group })),
+        ...{ createdMs: BigInt(timestampMs(createdAt!)), updatedMs: BigInt(timestampMs(updatedAt!)) },
+      },
+      ...(data !== undefined && { data }),
+      ...(metadata !== undefined && { metadata }),
+    };
+  }
+  const { rootHash, leafCount } = await plain.zk.getMerkleRoot({});
+  const { blockNumber, transactionHash } = await plain.zk.getNullifier({ nullifierHash: element(7) });
+  const { address, nonce } = await plain.chain.getSender({ address: plain.publicKey! });
+  return {
+    programs,
+    nullifiers: { [element(7)]: { blockNumber: blockNumber!, transactionHash: transactionHash! } },
+    senders: { [address]: nonce },
+    commitments: { root: rootHash, leafCount },
+  };
+}
+
+/** A header of the node's authority over the state above, and its word that this is the newest. */
+function momentOf(fields: { readonly number?: bigint; readonly timestampMs?: bigint } = {}) {
+  const { number = head.number, timestampMs: saidMs = BigInt(Date.now()) } = fields;
+  const common = { number, genesisHash: testNetwork };
+  const { hash, ...signed } = signHeader(testKey(1), {
+    ...common,
+    timestampMs: fields.timestampMs ?? head.timestampMs,
+    stateRoot: prover.root,
+  });
+  return { ...signed, head: signHead(testKey(1), { ...common, timestampMs: saidMs, hash }) };
+}
+
+/** The node, with a proof service of its own. */
+function lyingNode(prove: (request: GetProofRequest) => GetProofResponse | Promise<GetProofResponse>): Transport {
+  const node = createConnectTransport({ baseUrl: member.rpcUrl, httpVersion: "1.1" });
+  const state = createRouterTransport(({ service }) => {
+    service(StateService, { getProof: (request) => prove(request) });
+  });
+  return {
+    unary: (method, ...rest) =>
+      (method.parent.typeName === StateService.typeName ? state : node).unary(method, ...rest),
+    stream: (...args) => node.stream(...args),
+  };
+}
+
+const honest = (request: GetProofRequest): GetProofResponse => Object.assign(prover.prove(request), momentOf());
+
+function connect(t: Teardown, { prove = honest, ...verify }: VerifyOptions & { prove?: typeof honest } = {}) {
+  const options = { genesisHash: testNetwork, ...verify };
+  const node = createGatehouse(member.rpcUrl, { transport: lyingNode(prove), verify: options, retry: false });
+  t.teardown(() => node.close());
+  return node;
+}
+
+/** An answer, or a failure as far as programs and people see it. */
+async function outcomeOf(call: Promise<unknown>): Promise<unknown> {
+  try {
+    return await call;
+  } catch (error) {
+    const { reason, message, code } = error as GatehouseError;
+    return { reason, message, code };
+  }
+}
+
+test("what is proved is the very answer of the node, and so is what is proved not to be there", async (t) => {
+  const node = connect(t, { hashPair });
+  const calls: ((of: Gatehouse) => Promise<unknown>)[] = [];
+  for (const storageAddress of [...Object.values(addresses), never, "stor-1"]) {
+    const of = { storageAddress };
+    calls.push(
+      (one) => one.storage.getProgram(of),
+      (one) => one.storage.getProgramData(of),
+      (one) => one.storage.listFields(of),
+    );
+    for (const field of ["title", "tags", "none", "", "o", "subtitle"]) {
+      calls.push(
+        (one) => one.storage.getField({ ...of, field }),
+        (one) => one.storage.hasField({ ...of, field }),
+        (one) => one.storage.getFieldType({ ...of, field }),
+        (one) => one.storage.getFieldItem({ ...of, field, index: 1 }),
+        (one) => one.storage.getFieldItem({ ...of, field, index: 0, fromEnd: true, withLength: true }),
+        (one) => one.storage.getFieldItem({ ...of, field, index: 3 }),
+      );
+    }
+  }
+  for (const nullifierHash of [element(7), element(8), element(7).toUpperCase().replace("X", "x"), "7"]) {
+    calls.push((one) => one.zk.getNullifier({ nullifierHash }));
+  }
+  for (const address of [plain.publicKey!, plain.publicKey!.slice(2).toUpperCase(), element(1), "nobody"]) {
+    calls.push((one) => one.chain.getSender({ address }));
+  }
+  calls.push(
+    (one) => one.zk.getMerkleRoot({}),
+    (one) => one.zk.getMerkleProof({ commitment: element(42) }),
+    (one) => one.info.getGenesis({}),
+    (one) => one.chain.getBlock({ number: 1n }),
+  );
+  for (const [i, call] of calls.entries()) {
+    t.deepEqual(await outcomeOf(call(node)), await outcomeOf(call(plain)), `call ${i}`);
+  }
+  t.true(calls.length > 250);
+});
+
+test("the tree without leaves has the root that the client knows", (t) => {
+  t.is(emptyCommitmentRoot, toHex(emptyNodes()[20]!));
+});
+
+test("every call is proved or throws", async (t) => {
+  const node = connect(t);
+  const services = { ...node };
+  const all = [StorageService, ZkService, ChainService, InfoService, HealthService, AttestationService];
+  const proved: string[] = [];
+  for (const { methods, name: service } of all) {
+    const client = services[service.replace("Service", "").toLowerCase() as "storage"] as unknown as Readonly<
+      Record<string, (request: object) => Promise<unknown> & AsyncIterable<unknown>>
+    >;
+    for (const method of methods) {
+      if (isProvable(method)) {
+        proved.push(method.localName);
+        continue;
+      }
+      const call = async () => {
+        if (method.methodKind === "unary") {
+          return await client[method.localName]!({});
+        }
+        for await (const _ of client[method.localName]!({})) {
+          t.fail(method.localName);
+        }
+        return undefined;
+      };
+      const error = await t.throwsAsync(call, { instanceOf: ProofError }, method.localName);
+      t.like(error, { flaw: "unprovable", reason: "UNPROVED" });
+      t.regex(error.message, /cannot be proved/);
+    }
+  }
+  t.deepEqual(proved.sort(), [
+    ...["getBlock", "getField", "getFieldItem", "getFieldType", "getGenesis", "getHead", "getMerkleProof"],
+    ...["getMerkleRoot", "getNullifier", "getProgram", "getProgramData", "getSender", "getTransaction", "hasField"],
+    ...["listFields", "submitTransaction"],
+  ]);
+  await t.throwsAsync(node.zk.getMerkleProof({ commitment: element(42) }), { message: /function that hashes/ });
+  await t.throwsAsync(node.watchHealth().next(), { instanceOf: ProofError });
+});
+
+test("the head is the block whose header came, on the network that is pinned", async (t) => {
+  const node = connect(t);
+  t.like(await node.chain.getHead({}), { number: head.number, genesisHash: testNetwork });
+  t.is(await node.network(), testNetwork);
+  const other = connect(t, { genesisHash: element(1) });
+  t.like(await t.throwsAsync(other.chain.getHead({})), { name: "ProofError", flaw: "network" });
+  t.throws(() => createGatehouse(member.rpcUrl, { verify: {} }), { instanceOf: TypeError });
+  t.throws(() => createGatehouse(member.rpcUrl, { verify: { genesisHash: "0x1" } }), { instanceOf: TypeError });
+});
+
+test("a transaction is handed in, waited for, and shown by its block", async (t) => {
+  const transport = lyingNode(honest);
+  const verify = { genesisHash: testNetwork };
+  const node = createGatehouse(member.rpcUrl, { transport, verify, signer: keyFromSeed(new Uint8Array(32).fill(44)) });
+  t.teardown(() => node.close());
+  const { hash } = await node.submit(createProgram({ name: "mine" }));
+  const { blockNumber } = await node.waitFor(hash);
+  t.is(blockNumber, (await plain.waitFor(hash)).blockNumber);
+  // Which says nothing: that it is in no block cannot be proved.
+  t.like(await t.throwsAsync(node.chain.getTransaction({ hash: element(5) })), { flaw: "unprovable" });
+
+  // A node that names another block, or says of none that the transaction is in it.
+  const lying: Transport = {
+    ...transport,
+    async unary(method, ...rest) {
+      const response = await transport.unary(method, ...rest);
+      Object.assign(response.message, method.name === "GetTransaction" && { blockNumber: 1n });
+      return response;
+    },
+  };
+  const liar = createGatehouse(member.rpcUrl, { transport: lying, verify });
+  t.teardown(() => liar.close());
+  t.like(await t.throwsAsync(liar.waitFor(hash)), { name: "ProofError", flaw: "missing" });
+});
+
+test("no block is older than one that was seen, of another node or in another run", async (t) => {
+  const seen: SignedHeader[] = [];
+  let moment = momentOf({ number: head.number + 5n });
+  const prove = (request: GetProofRequest): GetProofResponse => Object.assign(prover.prove(request), moment);
+  const node = connect(t, { prove, onSeen: (header) => seen.push(header) });
+  t.like(await node.chain.getHead({}), { number: head.number + 5n });
+  await node.chain.getHead({});
+  t.deepEqual(
+    seen.map(({ number }) => number),
+    [head.number + 5n],
+  );
+
+  moment = momentOf({ number: head.number + 4n });
+  t.like(await t.throwsAsync(node.chain.getHead({})), { flaw: "rollback" });
+  const later = connect(t, { prove, seen: seen[0] });
+  t.like(await t.throwsAsync(later.chain.getHead({})), { flaw: "rollback" });
+
+  moment = momentOf({ number: head.number + 5n, timestampMs: BigInt(Date.now() - 1) });
+  const fork = await t.throwsAsync(later.chain.getHead({}), { instanceOf: ProofError });
+  t.is(fork.flaw, "fork");
+  t.deepEqual(fork.evidence?.[0], seen[0]);
+  t.deepEqual(fork.evidence?.[1].header, moment.header);
+});
+
+test("of answers that are under way at once, an older one may come last", async (t) => {
+  let release = (): void => undefined;
+  const held = new Promise<void>((resolve) => (release = resolve));
+  let calls = 0;
+  const prove = async (request: GetProofRequest): Promise<GetProofResponse> => {
+    const first = calls++ === 0;
+    const moment = momentOf({ number: head.number + (first ? 0n : 1n) });
+    if (first) {
+      await held;
+    }
+    return Object.assign(prover.prove(request), moment);
+  };
+  const node = createGatehouse(member.rpcUrl, { transport: lyingNode(prove), verify: { genesisHash: testNetwork } });
+  t.teardown(() => node.close());
+  await node.info.getGenesis({});
+  const older = node.chain.getHead({});
+  t.like(await node.chain.getHead({}), { number: head.number + 1n });
+  release();
+  t.like(await older, { number: head.number });
+});
+
+test("an age is what the reader allows", async (t) => {
+  const prove = (request: GetProofRequest): GetProofResponse =>
+    Object.assign(prover.prove(request), momentOf({ timestampMs: BigInt(Date.now() - 200_000) }));
+  t.like(await t.throwsAsync(connect(t, { prove }).chain.getHead({})), { flaw: "age" });
+  t.like(await connect(t, { prove, maxAgeS: 300 }).chain.getHead({}), { number: head.number });
+});
+
+test("a node that only says that something is not there is not believed", async (t) => {
+  const storageAddress = addresses["notes"]!;
+  const prove = (): GetProofResponse => {
+    throw new ConnectError("There is no storage program at this address.", Code.NotFound, undefined, [
+      { desc: ErrorInfoSchema, value: { reason: "NOT_FOUND", domain: "gatehouse" } },
+    ]);
+  };
+  const error = await t.throwsAsync(connect(t, { prove }).storage.getProgram({ storageAddress }), {
+    instanceOf: ProofError,
+  });
+  t.is(error.flaw, "missing");
+  // What is no answer is handed on.
+  const busy = (): GetProofResponse => {
+    throw new ConnectError("Try again.", Code.Unavailable);
+  };
+  t.like(await t.throwsAsync(connect(t, { prove: busy }).storage.getProgram({ storageAddress })), {
+    reason: "UNREACHABLE",
+  });
+});
+
+test("who made a commitment root is shown by a header, and an older root only hashed is named by the node", async (t) => {
+  const { blockNumber, rootHash } = await plain.zk.getMerkleRoot({});
+  const node = connect(t);
+  t.is((await node.zk.getMerkleRoot({})).blockNumber, blockNumber);
+  const lying = (change: object): Transport => {
+    const transport = lyingNode(honest);
+    return {
+      ...transport,
+      async unary(method, ...rest) {
+        const response = await transport.unary(method, ...rest);
+        Object.assign(response.message, method.name === "GetMerkleRoot" && change);
+        return response;
+      },
+    };
+  };
+  const liar = createGatehouse(member.rpcUrl, {
+    transport: lying({ blockNumber: blockNumber - 1n }),
+    verify: { genesisHash: testNetwork },
+  });
+  t.teardown(() => liar.close());
+  t.like(await t.throwsAsync(liar.zk.getMerkleRoot({})), { name: "ProofError", flaw: "value" });
+  t.regex(rootHash, /^0x/);
+});
+
+test("the table of what is proved serves whoever has a source of proofs", async (t) => {
+  const network = { genesisHash: testNetwork, genesis: "", authorities: new Set<string>(), timestampMs: 0n };
+  const source = {
+    prove: () => Promise.reject(new ProofError("path", "Nothing leads here.")),
+    network: () => Promise.resolve(network),
+    ask: <I extends DescMessage, O extends DescMessage>(_: DescMethodUnary<I, O>, __: MessageInitShape<I>) =>
+      Promise.reject(new Error("Nobody is asked.")),
+    hashPair: undefined,
+  };
+  const of = { storageAddress: never };
+  t.like(await t.throwsAsync(answerProved(StorageService.method.getProgram, of, source)), { flaw: "path" });
+  t.like(await t.throwsAsync(answerProved(StorageService.method.searchPrograms, {}, source)), { flaw: "unprovable" });
+});
