@@ -3,11 +3,11 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { FieldProofSchema, ObjectStateSchema, ProgramStateSchema } from "../../gen/gatehouse/state/v1/state_pb.js";
 import type { Queries } from "../db/database.js";
 import { buildTree } from "../tree/change.js";
-import { stateHashes } from "../tree/node-hashes.js";
+import { stateHashes, treeNodes } from "../tree/node-hashes.js";
 import { createPageStore } from "../tree/page-store.js";
 import type { FieldParts } from "../tree/state-format.js";
 import { type Proof, proveAmong, provePaths } from "../tree/prove.js";
-import { decodePage, hashOfNode, nodeOf } from "../tree/page.js";
+import { decodePage, nodeOf } from "../tree/page.js";
 import { emptyHash } from "../tree/hashes.js";
 import { checkReadable } from "./needs.js";
 import { createDocumentRows } from "./program-document-store.js";
@@ -82,7 +82,7 @@ async function readParts(db: Queries, row: ProgramRow & TextRow, wanted: WantedP
   const { load } = createPageStore(db, address);
   const root = (await load([""])).get("");
   const object = {
-    fieldsRoot: root === undefined ? emptyHash : hashOfNode(nodeOf(decodePage(root), "")),
+    fieldsRoot: root === undefined ? emptyHash : treeNodes.hashOfNode(nodeOf(decodePage(root), "")),
     ...(await readEnd(db, row)),
   };
   const proofs = await provePaths(load, wanted.fields.map(fieldKey));

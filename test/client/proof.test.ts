@@ -33,7 +33,7 @@ import { createProver } from "../../scripts/docs/vectors/state.js";
 interface Vector {
   readonly name: string;
   readonly question: JsonValue;
-  readonly answer: string;
+  readonly answer: object;
   readonly seen?: { readonly number: string; readonly hash: string };
   readonly nowMs?: string;
 }
@@ -64,7 +64,7 @@ function trustOf({ seen, nowMs: time }: Pick<Vector, "seen" | "nowMs">): ProofTr
 
 const questionIn = (vector: Vector): GetProofRequest => fromJson(GetProofRequestSchema, vector.question);
 const check = (vector: Vector): ProvedState =>
-  checkProof(questionIn(vector), readProofJson(vector.answer), trustOf(vector));
+  checkProof(questionIn(vector), readProofJson(JSON.stringify(vector.answer)), trustOf(vector));
 
 /** As the vectors have it. */
 function describe({ block, program, nullifiers, senders, commitments }: ProvedState) {
@@ -118,7 +118,27 @@ const everything = vectors.proofs.find(({ name }) => name === "everything at onc
 
 test("what an answer proves can be read from it, where nobody knows any more what was asked", (t) => {
   const { block: _, ...asked } = questionIn(everything);
-  t.deepEqual(questionOf(readProofJson(everything.answer)), create(GetProofRequestSchema, asked));
+  t.deepEqual(questionOf(readProofJson(JSON.stringify(everything.answer))), create(GetProofRequestSchema, asked));
+});
+
+test("what is no proof in JSON is refused", (t) => {
+  const failure = '{"success":false,"error":"There is no such block yet.","errorCode":"NOT_FOUND"}';
+  for (const text of [
+    "",
+    "null",
+    "[]",
+    '"header"',
+    '{"header":',
+    failure,
+    '{"header":"~"}',
+    '{"header":"","head":7}',
+  ]) {
+    t.like(
+      t.throws(() => readProofJson(text)),
+      { name: "ProofError", flaw: "malformed" },
+      text,
+    );
+  }
 });
 
 /** Calls with each bit of bytes flipped in turn. */

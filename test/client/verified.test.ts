@@ -3,7 +3,6 @@
  * the node gives to everybody.
  */
 import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
-import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createRouterTransport, type Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import test from "ava";
@@ -32,13 +31,7 @@ import { type GetProofRequest, type GetProofResponse, StateService } from "../..
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
-import {
-  createProver,
-  type Prover,
-  signHead,
-  signHeader,
-  type VectorProgram,
-} from "../../scripts/docs/vectors/state.js";
+import { createProver, signHead, signHeader } from "../../scripts/docs/vectors/state.js";
 import { emptyNodes, hashPair, toHex } from "../../src/zk/poseidon.js";
 import { emptyCommitmentRoot } from "../../client/src/proof/zk-reads.js";
 import { testKey } from "../helpers/keys.js";
@@ -76,7 +69,8 @@ let member: TestNode;
 let plain: Gatehouse;
 /** Addresses of {@link documents}. */
 let addresses: Readonly<Record<string, string>>;
-let prover: Prover;
+/** A state of our own, in which there is nothing. */
+const prover = createProver({});
 let head: { readonly number: bigint; readonly timestampMs: bigint };
 const file = fileTeardown();
 
@@ -97,42 +91,9 @@ test.before(async () => {
   const later = await plain.submit(createProgram({ name: "later" }));
   await plain.waitFor(later.hash);
   head = await plain.chain.getHead({});
-  prover = createProver(await readState());
 });
 
-/** The state of the node, from its own answers. */
-async function readState() {
-  const programs: Record<string, VectorProgram> = {};
-  for (const storageAddress of Object.values(addresses)) {
-    const found = await plain.storage.getProgram({ storageAddress }).catch(() => undefined);
-    if (found === undefined) {
-      programs[storageAddress] = { record: { deleted: true, updatedMs: 1n } };
-      continue;
-    }
-    const { data, metadata, owner, programName, encoding, sizeBytes, createdAt, updatedAt } = found;
-    const { mode, allowed, blacklisted, groups } = found.acl!;
-    programs[storageAddress] = {
-      record: {
-        ...{ owner, programName, encoding, sizeBytes, mode, allowed, blacklisted },
-        groups: Object.entries(groups).map(([name, group]) => ({ name, group })),
-        ...{ createdMs: BigInt(timestampMs(createdAt!)), updatedMs: BigInt(timestampMs(updatedAt!)) },
-      },
-      ...(data !== undefined && { data }),
-      ...(metadata !== undefined && { metadata }),
-    };
-  }
-  const { rootHash, leafCount } = await plain.zk.getMerkleRoot({});
-  const { blockNumber, transactionHash } = await plain.zk.getNullifier({ nullifierHash: element(7) });
-  const { address, nonce } = await plain.chain.getSender({ address: plain.publicKey! });
-  return {
-    programs,
-    nullifiers: { [element(7)]: { blockNumber: blockNumber!, transactionHash: transactionHash! } },
-    senders: { [address]: nonce },
-    commitments: { root: rootHash, leafCount },
-  };
-}
-
-/** A header of the node's authority over the state above, and its word that this is the newest. */
+/** A header of the node's authority over {@link prover}, and its word that this is the newest. */
 function momentOf(fields: { readonly number?: bigint; readonly timestampMs?: bigint } = {}) {
   const { number = head.number, timestampMs: saidMs = BigInt(Date.now()) } = fields;
   const common = { number, genesisHash: testNetwork };
@@ -144,7 +105,7 @@ function momentOf(fields: { readonly number?: bigint; readonly timestampMs?: big
   return { ...signed, head: signHead(testKey(1), { ...common, timestampMs: saidMs, hash }) };
 }
 
-/** The node, with a proof service of its own. */
+/** The node, with another proof service. */
 function lyingNode(prove: (request: GetProofRequest) => GetProofResponse | Promise<GetProofResponse>): Transport {
   const node = createConnectTransport({ baseUrl: member.rpcUrl, httpVersion: "1.1" });
   const state = createRouterTransport(({ service }) => {
@@ -157,11 +118,11 @@ function lyingNode(prove: (request: GetProofRequest) => GetProofResponse | Promi
   };
 }
 
-const honest = (request: GetProofRequest): GetProofResponse => Object.assign(prover.prove(request), momentOf());
-
-function connect(t: Teardown, { prove = honest, ...verify }: VerifyOptions & { prove?: typeof honest } = {}) {
+/** A client of the node; or of one that answers proofs otherwise. */
+function connect(t: Teardown, { prove, ...verify }: VerifyOptions & { prove?: Parameters<typeof lyingNode>[0] } = {}) {
   const options = { genesisHash: testNetwork, ...verify };
-  const node = createGatehouse(member.rpcUrl, { transport: lyingNode(prove), verify: options, retry: false });
+  const transport = prove && lyingNode(prove);
+  const node = createGatehouse(member.rpcUrl, { transport, verify: options, retry: false });
   t.teardown(() => node.close());
   return node;
 }
@@ -258,7 +219,9 @@ test("every call is proved or throws", async (t) => {
 
 test("the head is the block whose header came, on the network that is pinned", async (t) => {
   const node = connect(t);
-  t.like(await node.chain.getHead({}), { number: head.number, genesisHash: testNetwork });
+  const { number, hash, genesisHash, timestampMs } = await node.chain.getHead({});
+  t.like(await plain.chain.getBlock({ number }), { hash, header: { timestampMs, genesisHash: testNetwork } });
+  t.is(genesisHash, testNetwork);
   t.is(await node.network(), testNetwork);
   const other = connect(t, { genesisHash: element(1) });
   t.like(await t.throwsAsync(other.chain.getHead({})), { name: "ProofError", flaw: "network" });
@@ -267,9 +230,9 @@ test("the head is the block whose header came, on the network that is pinned", a
 });
 
 test("a transaction is handed in, waited for, and shown by its block", async (t) => {
-  const transport = lyingNode(honest);
+  const transport = createConnectTransport({ baseUrl: member.rpcUrl, httpVersion: "1.1" });
   const verify = { genesisHash: testNetwork };
-  const node = createGatehouse(member.rpcUrl, { transport, verify, signer: keyFromSeed(new Uint8Array(32).fill(44)) });
+  const node = createGatehouse(member.rpcUrl, { verify, signer: keyFromSeed(new Uint8Array(32).fill(44)) });
   t.teardown(() => node.close());
   const { hash } = await node.submit(createProgram({ name: "mine" }));
   const { blockNumber } = await node.waitFor(hash);
@@ -368,7 +331,7 @@ test("who made a commitment root is shown by a header, and an older root only ha
   const node = connect(t);
   t.is((await node.zk.getMerkleRoot({})).blockNumber, blockNumber);
   const lying = (change: object): Transport => {
-    const transport = lyingNode(honest);
+    const transport = createConnectTransport({ baseUrl: member.rpcUrl, httpVersion: "1.1" });
     return {
       ...transport,
       async unary(method, ...rest) {

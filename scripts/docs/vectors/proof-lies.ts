@@ -109,7 +109,7 @@ const values = (): Readonly<Record<string, Lie>> => ({
   "the document has a member twice": lie("value", "No document has.", whole, (answer) => {
     stateOf(answer).data = '{"title": "Hello", "title": "Hello"}';
   }),
-  "the document is no JSON": lie("malformed", "So the answer is none.", whole, (answer) => {
+  "the document is no JSON": lie("value", "No document is.", whole, (answer) => {
     stateOf(answer).data = '{"title": "Hello"';
   }),
   "bytes are others": lie(
