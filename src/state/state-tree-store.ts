@@ -9,6 +9,9 @@ import { provenBlocks, type StateTree, type StateTreeChanges } from "./state-tre
 /** Of all trees, the one that is no program's. */
 const tree = "";
 
+/** Blocks from one look for what no root needs any more to the next. */
+const forgetEvery = 16;
+
 /** Builds the changes, inside the transaction of a block. */
 export function createStateTreeChanges(db: Queries): StateTreeChanges {
   const store = createPageStore(db, tree);
@@ -34,11 +37,10 @@ export function createStateTreeChanges(db: Queries): StateTreeChanges {
       const { root, pages } = await changeTree(store.load, changes);
       await keep(number, [...pages.keys()]);
       await store.save(pages);
-      await db.run((sql) =>
-        sql("tree_undo")
-          .where("block_number", "<=", number - provenBlocks + 1)
-          .delete(),
-      );
+      if (number % forgetEvery === 0) {
+        const oldest = number - provenBlocks + 1;
+        await db.run((sql) => sql("tree_undo").where("block_number", "<=", oldest).delete());
+      }
       return root;
     },
   };

@@ -38,7 +38,8 @@ export interface ChangedTree {
  */
 export async function changeTree(load: LoadPages, changes: readonly LeafChange[]): Promise<ChangedTree> {
   const sorted = changes.toSorted((a, b) => Buffer.compare(a.key, b.key));
-  const changing: Changing = { pages: await loadTouched(load, sorted), changed: new Map() };
+  const loadSoon = changes.length > fewChanges ? load : await loadAhead(load, changes);
+  const changing: Changing = { pages: await loadTouched(loadSoon, sorted), changed: new Map() };
   return { root: treeNodes.hashOfNode(changePage("", sorted, changing)), pages: changing.changed };
 }
 
@@ -47,6 +48,27 @@ export function buildTree(leaves: readonly Leaf[]): ChangedTree {
   const changing: Changing = { pages: new Map(), changed: new Map() };
   const sorted = leaves.toSorted((a, b) => Buffer.compare(a.key, b.key));
   return { root: treeNodes.hashOfNode(changePage("", sorted, changing)), pages: changing.changed };
+}
+
+/** Pages above a leaf in a tree of a million leaves. */
+const usualDepth = 6;
+/** Of so many changes, it costs less to ask for all pages that there may be at once than for one level after the other. */
+const fewChanges = 40;
+
+/** The paths of the pages that usually stand above a key. */
+function usualPaths(key: Uint8Array): PagePath[] {
+  const digits = Buffer.from(key).toString("hex");
+  return Array.from({ length: usualDepth }, (_, i) => digits.slice(0, i));
+}
+
+/** Loads the pages that usually stand above keys, and gives what loads from these and, where they end, as before. */
+export async function loadAhead(load: LoadPages, keyed: readonly Pick<LeafChange, "key">[]): Promise<LoadPages> {
+  const paths = new Set(keyed.flatMap(({ key }) => usualPaths(key)));
+  const pages = await load([...paths]);
+  return async (wanted) => {
+    const further = wanted.filter((path) => !paths.has(path));
+    return further.length === 0 ? pages : new Map([...pages, ...(await load(further))]);
+  };
 }
 
 interface Changing {

@@ -1,5 +1,5 @@
 /** Makes proofs that a leaf is in a tree, or that none is. */
-import { isPage, type LoadPages, needNoPage } from "./change.js";
+import { isPage, loadAhead, type LoadPages, needNoPage } from "./change.js";
 import { bitOf, isSame } from "./hashes.js";
 import { treeNodes } from "./node-hashes.js";
 import { halvesOf, isLeaf, type TreeNode } from "./nodes.js";
@@ -11,14 +11,13 @@ export interface Proof extends Path {
   readonly valueHash: Uint8Array | undefined;
 }
 
-/** Pages above a leaf in a tree of a million leaves: they are asked for at once. */
-const usualDepth = 6;
-
 /** Makes the proofs of keys, of pages that are asked for at once. */
 export async function provePaths(load: LoadPages, keys: readonly Uint8Array[]): Promise<Proof[]> {
-  const paths = new Set(keys.flatMap((key) => usualPaths(key)));
-  const pages = await load([...paths]);
-  return await Promise.all(keys.map((key) => proveKey(pages, load, key)));
+  const loadSoon = await loadAhead(
+    load,
+    keys.map((key) => ({ key })),
+  );
+  return await Promise.all(keys.map((key) => proveKey(loadSoon, key)));
 }
 
 /** Makes the proof of a key. */
@@ -27,19 +26,10 @@ export async function provePath(load: LoadPages, key: Uint8Array): Promise<Proof
   return proof!;
 }
 
-function usualPaths(key: Uint8Array): PagePath[] {
-  const digits = Buffer.from(key).toString("hex");
-  return Array.from({ length: usualDepth }, (_, i) => digits.slice(0, i));
-}
-
-async function proveKey(usual: ReadonlyMap<PagePath, Uint8Array>, load: LoadPages, key: Uint8Array): Promise<Proof> {
+async function proveKey(load: LoadPages, key: Uint8Array): Promise<Proof> {
   const siblings: Uint8Array[] = [];
-  let pages = usual;
   for (let path: PagePath = ""; ; path = pathBelow(path, slotOf(key, path))) {
-    if (path.length >= usualDepth) {
-      pages = await load([path]);
-    }
-    const bytes = pages.get(path);
+    const bytes = (await load([path])).get(path);
     if (bytes === undefined) {
       needNoPage(path);
       return proofOf(key, siblings, undefined);

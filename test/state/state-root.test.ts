@@ -191,7 +191,7 @@ for (const engine of engines.names) {
     const state = createStateTreeStore(database.read);
     const key = stateHashes.senderKey(fromHex32(alice.publicKey));
     const seen: { number: bigint; root: Uint8Array; valueHash: Uint8Array }[] = [];
-    for (let number = 1n; number <= provenBlocks + 3; number++) {
+    for (let number = 1n; number <= provenBlocks + 40; number++) {
       // Some blocks change this leaf, all of them change others, and pages are split meanwhile.
       const valueHash = number % 3n === 0n ? seen.at(-1)!.valueHash : stateHashes.sender(number);
       const others = Array.from({ length: 3 }, (_, i) => ({
@@ -211,7 +211,7 @@ for (const engine of engines.names) {
     const { count } = (await database.read.first<{ count: number }>((sql) =>
       sql("tree_undo").countDistinct({ count: "block_number" }),
     ))!;
-    t.is(count, provenBlocks - 1, "what no root needs any more is gone");
+    t.true(count < provenBlocks + 16, "what no root needs any more is gone");
   });
 }
 
