@@ -1,6 +1,6 @@
 /** The Python client of the examples against a real node, with stubs generated as its README says. */
 import { execFileSync } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { version } from "../helpers/version.js";
@@ -11,6 +11,7 @@ import { testKey, writeKey } from "../helpers/keys.js";
 import { clientCases, type ForeignProgram, startProgram, writerCases } from "../helpers/foreign.js";
 import { runCli } from "../helpers/run-cli.js";
 import { checksVectors } from "../helpers/vectors.js";
+import { testNetwork } from "../helpers/transactions.js";
 import { temporaryDirectory, type Teardown } from "../helpers/teardown.js";
 import { isInstalled, succeeds, testUnless, whyNotInstalled } from "../helpers/when.js";
 
@@ -113,6 +114,66 @@ for (const [title, behaves] of Object.entries(writerCases((t, ...args) => runBes
 
 testSigning("the Python client makes what the test vectors say, and notices what it does not", (t) =>
   checksVectors(t, (folder) => runBeside(t, "vectors.py", folder)),
+);
+
+// Proofs are checked with what Python brings, and cryptography: no stubs.
+const verifying = pythons.find((name) => succeeds(name, "-c", "import cryptography"));
+const testVerifying = testUnless(whyNotInstalled({ "python3-cryptography": verifying !== undefined }));
+const runVerifying = (t: Teardown, name: string, ...args: readonly string[]): ForeignProgram =>
+  startProgram(t, verifying!, [resolve("examples/python", name), ...args]);
+
+testVerifying(
+  "the verifier in Python finds what the vectors of proofs say, and notices what they do not",
+  async (t) => {
+    const right = await runVerifying(t, "verify_vectors.py", "examples/vectors").ended;
+    t.regex(right.stdout, /^\d\d+ checks passed\n$/, right.stderr);
+    const copy = await temporaryDirectory(t);
+    const content = JSON.parse(await readFile("examples/vectors/proofs.json", "utf8")) as {
+      readonly refused: readonly { readonly name: string; flaw: string }[];
+    };
+    content.refused.find(({ name }) => name === "an old head")!.flaw = "path";
+    await writeFile(join(copy, "proofs.json"), JSON.stringify(content));
+    const wrong = await runVerifying(t, "verify_vectors.py", copy).ended;
+    t.is(wrong.code, 1);
+    t.regex(wrong.stderr, /^an old head:\n {2}age\nand should be\n {2}path\n/);
+  },
+);
+
+testVerifying(
+  "the verifier in Python reads from a node what is proved, and nothing from one of another network",
+  async (t) => {
+    const node = await startMember(t);
+    const dir = await temporaryDirectory(t);
+    await writeKey(join(dir, "alice.key"), testKey(2));
+    const data = ' { "n": 1.0, "caf\\u00e9 \\ud83c\\udff0": [1, 2] }';
+    const create = [
+      "storage",
+      "create",
+      "notes",
+      "--access",
+      "public",
+      "--data",
+      data,
+      "--key",
+      join(dir, "alice.key"),
+    ];
+    const made = await runCli(create, { env: { GATEHOUSE_NODE: node.rpcUrl } });
+    t.is(made.code, 0, made.stderr);
+    const [address = ""] = made.stdout.split("\n");
+    const read = (network: string, ...args: string[]) =>
+      runVerifying(t, "verify.py", node.rpcUrl, network, ...args).ended;
+    const whole = await read(testNetwork, address);
+    t.is(whole.stdout, `${data}\n`, whole.stderr);
+    t.regex(whole.stderr, /^proved by the header of block \d+, 0x[0-9a-f]{64}\n$/);
+    t.is((await read(testNetwork, address, "n")).stdout, "1.0\n");
+    t.is((await read(testNetwork, address, "caf\u00e9 \u{1f3f0}")).stdout, "[1, 2]\n");
+    t.is((await read(testNetwork, address, "m")).stderr, "There is no such field; that is proved.\n");
+    const nowhere = await read(testNetwork, `stor-${"0".repeat(40)}`);
+    t.is(nowhere.stderr, "There is no storage program at this address; that is proved.\n");
+    const other = await read(`0x${"1".repeat(64)}`, address);
+    t.deepEqual([other.code, other.stdout], [1, ""]);
+    t.regex(other.stderr, /^This is not proved \(network\): /);
+  },
 );
 
 testWithoutSigning("the Python client says what it needs to sign reads", async (t) => {
