@@ -217,3 +217,14 @@ test("a document is proved by its text alone, however many fields it has", (t) =
     );
   }
 });
+
+test("a record of another program is none, whoever signed the state that it is in", (t) => {
+  const [one, other] = [`stor-${"a".repeat(40)}`, `stor-${"b".repeat(40)}`];
+  const prover = createProver({ programs: { [one]: { record: { storageAddress: other } } } });
+  const asked = create(GetProofRequestSchema, { storageAddress: one });
+  const root = Buffer.from(prover.root.slice(2), "hex");
+  t.like(
+    t.throws(() => checkState(asked, prover.prove(asked), root)),
+    { flaw: "value" },
+  );
+});

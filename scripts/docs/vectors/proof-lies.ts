@@ -389,6 +389,11 @@ const ages = (): Readonly<Record<string, Lie>> => {
       signHead(bob, { ...nowSaid, genesisHash: otherNetwork }),
     ),
     "the statement is of another block": saying("missing", "It says nothing of this one.", said(blocks.unsaid)),
+    "the statement gives this block another number": saying(
+      "missing",
+      "It is of no block that there is.",
+      signHead(bob, { ...nowSaid, number: 8n }),
+    ),
     "the statement is of another block of this number": saying(
       "missing",
       "It says nothing of this one.",

@@ -29,7 +29,7 @@ import { nothing } from "../../../src/tree/state-format.js";
 
 /** A program, as it is to be in the state. */
 export interface VectorProgram {
-  readonly record: Omit<MessageInitShape<typeof ProgramRecordSchema>, "storageAddress" | "$typeName">;
+  readonly record: Omit<MessageInitShape<typeof ProgramRecordSchema>, "$typeName">;
   /** JSON text; of a binary program, the JSON string of base64. */
   readonly data?: string;
   readonly metadata?: string;
@@ -147,7 +147,7 @@ function partsOf(address: string, program: VectorProgram, asked: Partial<GetProo
   const { fields = [], withDocument = false, withMetadata = false } = asked;
   return {
     blinding: bytesOf(sha256(`blinding of ${address}`)),
-    record: toBinary(ProgramRecordSchema, create(ProgramRecordSchema, { ...record, storageAddress: address })),
+    record: toBinary(ProgramRecordSchema, create(ProgramRecordSchema, { storageAddress: address, ...record })),
     metadataHash: metadata === undefined ? nothing.slice() : Uint8Array.from(stateHashes.text(metadata)),
     ...(withMetadata && { metadata }),
     ...(withDocument && { data }),
