@@ -4,11 +4,12 @@ import { sha256 } from "../base/hash.js";
 import type { BlockHeader, Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { mapYielding } from "../base/yielding.js";
 import { Failure } from "../rpc/errors.js";
-import type { BlockEffects, BlockRoots, Effects } from "./effects.js";
+import type { BlockEffects, Effects } from "./effects.js";
 import type { Genesis } from "./genesis.js";
 import { beginInclusion, type Inclusion } from "./inclusion.js";
 import type { ChainChanges, ChainHead, ChainStore } from "./store.js";
 import {
+  type BlockRoots,
   type ChainRules,
   hashOfHashes,
   type ReadBlock,

@@ -1,6 +1,5 @@
 /** What transactions do, as the chain sees it: the features say what it is, and the chain says when. */
-import type { BlockHeader } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import type { ChainRules, ReadTransaction } from "./transaction.js";
+import type { BlockRoots, ChainRules, ReadTransaction } from "./transaction.js";
 
 /** A block before it has a hash. */
 export interface BlockMoment {
@@ -40,9 +39,3 @@ export interface BlockEffects {
    */
   finish(transactions: readonly ReadTransaction[]): Promise<BlockRoots>;
 }
-
-/** What the header of a block says of the state after it. */
-export type BlockRoots = Pick<BlockHeader, "stateRoot"> & {
-  /** Undefined where the block adds no commitments. */
-  readonly commitmentRoot: string | undefined;
-};

@@ -16,7 +16,6 @@ import { Failure } from "../rpc/errors.js";
 import { compileBounds } from "../base/bounds.js";
 import { hex32, sha256 } from "../base/hash.js";
 import { mapYielding } from "../base/yielding.js";
-import type { BlockRoots } from "./effects.js";
 import { blockMessage, transactionMessage } from "./signing.js";
 
 /** Most bytes of a transaction's body: a document of 1 MiB and what comes with it. */
@@ -178,6 +177,12 @@ export function describeHeader(header: Uint8Array): BlockHeader {
 export function encodeTransaction(signed: Transaction): Uint8Array {
   return toBinary(TransactionSchema, signed);
 }
+
+/** What the header of a block says of the state after it. */
+export type BlockRoots = Pick<BlockHeader, "stateRoot"> & {
+  /** Undefined where the block adds no commitments. */
+  readonly commitmentRoot: string | undefined;
+};
 
 /** What a header says. */
 export type UnsignedHeader = Pick<
