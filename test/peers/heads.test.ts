@@ -221,7 +221,7 @@ test("nothing is signed while the newest block is unknown, the clock is ahead, o
 /** What hears of statements about a block, at a time that the test sets. */
 function openHeads(t: ExecutionContext) {
   const head: ChainHead = {
-    ...{ number: 1n, hash: sha256("block 1"), timestampMs: 5_000n, genesisHash },
+    ...{ number: 1n, hash: sha256("block 1"), timestampMs: 15_000n, genesisHash },
     ...{ header: new Uint8Array(), signature: new Uint8Array() },
   };
   let [newer, now] = [0, 100_000];
@@ -247,7 +247,7 @@ function openHeads(t: ExecutionContext) {
 
 test("a statement is passed on when it is newer by a while, whichever authority made it, and no further ahead than blocks are", (t) => {
   const { heads, head, said, has, at } = openHeads(t);
-  heads.hear(said(4_999));
+  heads.hear(said(14_999));
   has(0, 0);
   heads.hear(said(20_000));
   has(20_000, 1);
