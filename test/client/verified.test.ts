@@ -80,7 +80,10 @@ test.before(async () => {
   file.teardown(() => plain.close());
   const made: Record<string, string> = {};
   for (const [name, content] of Object.entries(documents)) {
-    made[name] = (await plain.submit(createProgram(content))).storageAddress;
+    const { storageAddress, hash } = await plain.submit(createProgram(content));
+    made[name] = storageAddress;
+    // Block 1 holds what everybody may read, and no commitment.
+    await plain.waitFor(hash);
   }
   addresses = made;
   await plain.submit(deleteProgram(made["gone"]!));

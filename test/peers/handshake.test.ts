@@ -1,14 +1,17 @@
 /** Strangers who shake hands with something wrong in it: each is told what, and shown as unverified. */
+import { create, toBinary } from "@bufbuild/protobuf";
 import test from "ava";
 import type { ServiceError } from "@grpc/grpc-js";
 import { readFile } from "node:fs/promises";
 import { connect } from "node:tls";
+import { BlockHeaderSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { createPublic, signTransaction } from "../helpers/transactions.js";
 import { testKey } from "../helpers/keys.js";
 import { endpointOf, networkOf, peersOf, startMemberOf } from "../helpers/network.js";
 import { connectStranger, signNodeInfo, startOddPeer } from "../helpers/odd-peer.js";
+import { anyRoots } from "../helpers/seed.js";
 import { temporaryDirectory } from "../helpers/teardown.js";
 import { until } from "../helpers/until.js";
 import { makeCertificate } from "../helpers/certificate.js";
@@ -16,6 +19,8 @@ import { makeCertificate } from "../helpers/certificate.js";
 const authority = testKey(1);
 const [mine, theirs, other] = [testKey(7), testKey(8), testKey(9)];
 const { genesis, genesisHash } = networkOf(authority);
+/** A header that is well-formed, and that nobody has signed. */
+const unsignedHeader = toBinary(BlockHeaderSchema, create(BlockHeaderSchema, { number: 9n, ...anyRoots }));
 /** Where nobody listens. */
 const nowhere = "https://127.0.0.1:9";
 
@@ -53,7 +58,7 @@ test("what is wrong with a handshake is told, and shown", async (t) => {
       {
         endpoint: port(5),
         genesisHash,
-        status: { headHeader: new Uint8Array([8, 1]), headSignature: new Uint8Array(64) },
+        status: { headHeader: unsignedHeader, headSignature: new Uint8Array(64) },
       },
       /^16: The block is not signed by its proposer/,
       true,
@@ -139,7 +144,7 @@ test("what answers at an endpoint must prove to be who it says", async (t) => {
     [{ changeNodeInfo: (said: object) => ({ ...said, identity: theirs.publicKey }) }, /not signed by the identity/],
     [{ changeNodeInfo: (said: object) => ({ ...said, status: undefined }) }, /does not say how far it is/],
     [
-      { status: () => ({ headHeader: new Uint8Array([8, 9]), headSignature: new Uint8Array(64) }) },
+      { status: () => ({ headHeader: unsignedHeader, headSignature: new Uint8Array(64) }) },
       /not signed by its proposer/,
     ],
     [{ changeNodeInfo: (said: object) => ({ ...said, endpoint: "nonsense" }) }, /is not of the form/],
