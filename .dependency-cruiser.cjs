@@ -3,7 +3,7 @@
  * is refused, whoever it is between. docs/architecture.md shows the rooms; test/architecture plants imports that must
  * be refused.
  *
- *   main → cli → node → features → rpc, db, tree, base        cli → client → some files of tree, storage, base
+ *   main → cli → node → features → rpc, db, tree, base        cli → light → rpc        cli, light → client → some files of tree, storage, base
  *
  * The client is a package of its own (client/), for browsers, too: of src/ it sees what says what is signed, what is
  * proved and how a document is read, in files that need nothing of Node.js. The command line sees what of it signs and
@@ -32,7 +32,7 @@ const rooms = [
   see("main\\.ts$", "cli/"),
   // What the package exports.
   see("express/", "node/", "config/", "health/process-errors\\.ts$"),
-  see("cli/", "node/", "config/", `(${features})/`, "rpc/errors\\.ts$"),
+  see("cli/", "node/", "light/", "config/", `(${features})/`, "rpc/errors\\.ts$"),
   see("node/", "config/", `(${features})/`, "edge/", "db/", "rpc/", "tree/"),
   see("(state|storage)/", "tree/"),
   // What an implementation is, the failures that it may throw, and the forms of parameters; no machinery.
@@ -41,6 +41,8 @@ const rooms = [
   see("(chain|peers|state|storage|tree|zk)/[^/]+-store\\.ts$", "db/(database|dialects|batch|chunks|try-write)\\.ts$"),
   // The checksums that rows are stored with, which reads compare; they know no engine.
   see("(chain|state|storage|tree|zk)/", "db/row-hashes\\.ts$"),
+  // Reads by proofs, and serves what it has read: the protocols, and no feature, but for how its tree hashes.
+  see("light/", "rpc/", "edge/open-gate\\.ts$", "zk/poseidon\\.ts$"),
   // Calls other nodes, by whatever carries it.
   see("peers/", "rpc/channel\\.ts$"),
   // Implements the gate of rpc.
@@ -57,7 +59,11 @@ const client = [
     from: { path: "^client/src/" },
     to: { path: "^node_modules/(@bufbuild/protobuf|@connectrpc/connect(-web)?|@noble/(ed25519|hashes))/" },
   },
-  { from: { path: "^src/cli/" }, to: { path: "^client/src/((transaction|identity|operations)|proof/[^/]+)\\.ts$" } },
+  {
+    from: { path: "^src/cli/" },
+    to: { path: "^client/src/(transaction|identity|operations|errors|proof/[^/]+)\\.ts$" },
+  },
+  { from: { path: "^src/light/" }, to: { path: "^client/src/(errors|proof/[^/]+)\\.ts$" } },
 ];
 const commandLine = [
   // Finds and runs commands; those that need no room of their own are there, too.
@@ -83,7 +89,7 @@ const protocols = [
 /** Packages that only some rooms may know; all others are everybody's. */
 const kept = {
   "@grpc/": "rpc/grpc/",
-  "@connectrpc/": "(rpc/connect/|cli/)",
+  "@connectrpc/": "(rpc/connect/|cli/|light/)",
   "@modelcontextprotocol/": "rpc/mcp/",
   express: "express/",
   "json-rpc-2\\.0": "rpc/json-rpc/",

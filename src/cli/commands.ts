@@ -70,6 +70,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import("./transactions/zk.js")).addZk,
   },
   {
+    name: "verify",
+    description: "Check a saved proof of what is in the state, without any node.",
+    load: async () => (await import("./verify.js")).addVerify,
+  },
+  {
     name: "attest",
     description: "Verify TLSNotary attestations.",
     load: async () => (await import("./attest.js")).addAttest,

@@ -1,8 +1,10 @@
 /** What the commands of `gatehouse storage` do that read. */
 import { askSuccessfully } from "../calls/ask-node.js";
-import type { NetworkFlags, NodeFlags } from "../usage/flags.js";
+import type { NetworkFlags, NodeFlags, VerifyFlags } from "../usage/flags.js";
 import { print, shorten, table } from "../terminal/output.js";
 import { loadKey, provedIdentity } from "./caller.js";
+import type { ProvedFlags } from "./proved-reads.js";
+import { isVerifying } from "./verifying.js";
 
 /** Flags of a command that reads, as the holder of a key where one is given. */
 export interface ReadFlags extends NetworkFlags, NodeFlags {
@@ -16,10 +18,29 @@ export interface PageFlags extends ReadFlags {
 }
 
 /** Prints a program's data, or a field of it. */
-export async function getProgram(address: string, field: string | undefined, flags: ReadFlags): Promise<void> {
-  const path = `/storage-program/${encodeURIComponent(address)}`;
-  const text = await read(flags, field === undefined ? `${path}/all` : `${path}/field/${encodeURIComponent(field)}`);
+export async function getProgram(
+  address: string,
+  field: string | undefined,
+  flags: ReadFlags & VerifyFlags,
+): Promise<void> {
+  const text = isVerifying(flags) ? await prove(flags, address, field) : await believe(flags, address, field);
   print(flags.json === true ? text : partOf(text, field === undefined ? "data" : "value"));
+}
+
+async function believe(flags: ReadFlags, address: string, field: string | undefined): Promise<string> {
+  const path = `/storage-program/${encodeURIComponent(address)}`;
+  return await read(flags, field === undefined ? `${path}/all` : `${path}/field/${encodeURIComponent(field)}`);
+}
+
+async function prove(flags: ProvedFlags, storageAddress: string, field: string | undefined): Promise<string> {
+  const [{ readProved }, { StorageService }] = await Promise.all([
+    import("./proved-reads.js"),
+    import("../../../gen/gatehouse/storage/v1/storage_pb.js"),
+  ]);
+  const { getField, getProgramData } = StorageService.method;
+  return field === undefined
+    ? await readProved(flags, getProgramData, { storageAddress })
+    : await readProved(flags, getField, { storageAddress, field });
 }
 
 /** Prints a table of an owner's programs. */

@@ -1,6 +1,16 @@
 /** `gatehouse storage`: makes, changes and reads storage programs. */
-import { type Command, InvalidArgumentError } from "commander";
-import { addChangeFlags, addKeyFlag, addNetworkFlag, addNodeFlags, type ChangeFlags } from "../usage/flags.js";
+import type { Command } from "commander";
+import {
+  addChangeFlags,
+  addKeyFlag,
+  addNetworkFlag,
+  addNodeFlags,
+  addVerifyFlags,
+  type ChangeFlags,
+  type VerifyFlags,
+  wholeNumber,
+} from "../usage/flags.js";
+import { ExitError, exitCodes } from "../usage/errors.js";
 import type { AccessFlags, CreateFlags, DataFlags, IndexFlags } from "./storage-changes.js";
 import type { PageFlags, ReadFlags } from "./storage-reads.js";
 
@@ -16,7 +26,8 @@ Examples:
   gatehouse storage create notes --key alice.key --access public --data '{"title": "Hello", "tags": []}'
   gatehouse storage set stor-… title '"Hi"' --key alice.key
   gatehouse storage append stor-… tags '"first"' --key alice.key
-  gatehouse storage get stor-… title`,
+  gatehouse storage get stor-… title
+  gatehouse storage get stor-… title --verify 0x…  # believes no node`,
   );
   addCreate(storage);
   addChanges(storage);
@@ -74,8 +85,8 @@ function addChanges(storage: Command): void {
 const loadChanges = async () => await import("./storage-changes.js");
 
 function addReads(storage: Command): void {
-  reading(storage, "get <ADDRESS> [FIELD]", "Print a program's data, or one field of it.").action(
-    async (address: string, field: string | undefined, flags: ReadFlags) => {
+  addVerifyFlags(reading(storage, "get <ADDRESS> [FIELD]", "Print a program's data, or one field of it.")).action(
+    async (address: string, field: string | undefined, flags: ReadFlags & VerifyFlags) => {
       const { getProgram } = await loadReads();
       await getProgram(address, field, flags);
     },
@@ -109,8 +120,16 @@ function reading(storage: Command, usage: string, description: string): Command 
 
 function paged(command: Command): Command {
   return command
+    .addOption(command.createOption("--verify <GENESIS>").argParser(refuseToVerify).hideHelp())
     .option("--limit <NUMBER>", "How many, 1 to 200.")
     .option("--offset <NUMBER>", "How many to pass over.");
+}
+
+function refuseToVerify(): never {
+  throw new ExitError(
+    "A list cannot be proved: nothing shows that no program was left out. Read each with: gatehouse storage get ADDRESS --verify GENESIS",
+    exitCodes.usage,
+  );
 }
 
 function withData(command: Command): Command {
@@ -127,11 +146,4 @@ function withAccess(command: Command): Command {
     .option("--allow <KEY>", "May read a restricted program; again for more.", several)
     .option("--blacklist <KEY>", "May never read it; again for more.", several)
     .option("--group <NAME:PERMISSIONS:KEYS>", "Such as team:read,write:0x…,0x…; again for more.", several);
-}
-
-function wholeNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) {
-    throw new InvalidArgumentError("It must be a whole number from 0.");
-  }
-  return Number(text);
 }

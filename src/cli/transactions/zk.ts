@@ -1,11 +1,20 @@
 /** `gatehouse zk`: adds commitments, spends nullifiers, fetches and verifies proofs. */
 import type { Command } from "commander";
-import { writeFile } from "node:fs/promises";
-import { privateFileMode } from "../../base/private-files.js";
 import { askSuccessfully } from "../calls/ask-node.js";
 import { paint, print, table } from "../terminal/output.js";
 import { ExitError, exitCodes } from "../usage/errors.js";
-import { addChangeFlags, addNodeFlags, type ChangeFlags, type NodeFlags } from "../usage/flags.js";
+import {
+  addChangeFlags,
+  addNodeFlags,
+  addVerifyFlags,
+  type ChangeFlags,
+  type NodeFlags,
+  type VerifyFlags,
+} from "../usage/flags.js";
+import { writeOutput } from "../usage/write-output.js";
+import type { ProvedFlags } from "./proved-reads.js";
+import { addZkReads, loadProving } from "./zk-reads.js";
+import { isVerifying } from "./verifying.js";
 
 /** Adds the subcommands. */
 export function addZk(zk: Command): void {
@@ -18,6 +27,7 @@ Examples:
   gatehouse zk commit 0x0000…002a --key alice.key
   gatehouse zk proof 0x0000…002a --out proof.json
   gatehouse zk verify proof.json
+  gatehouse zk nullifier 0x0000…0007 --verify 0x…  # believes no node
   gatehouse zk nullify 0x0000…0007 --key alice.key --proof groth16.json --root 0x2134…`,
   );
 
@@ -42,24 +52,24 @@ Examples:
       await submitAndReport(flags, { case: "zk", value: { operation } }, nullifierHash, { nullifierHash });
     });
 
+  addZkReads(zk);
   addProof(zk);
   addVerify(zk);
 }
 
 function addProof(zk: Command): void {
-  addNodeFlags(zk.command("proof <COMMITMENT>").description("Fetch the proof that a commitment is in the tree."))
+  addVerifyFlags(
+    addNodeFlags(zk.command("proof <COMMITMENT>").description("Fetch the proof that a commitment is in the tree.")),
+  )
     .option(
       "--root <ROOT>",
       "Prove it under this root, one of the last 256 blocks or ten minutes, not under the current one.",
     )
     .option("--out <FILE>", "Save the proof, for gatehouse zk verify and for provers.")
-    .action(async (commitment: string, flags: NodeFlags & { root?: string; out?: string }) => {
-      const query = flags.root === undefined ? "" : `?root=${encodeURIComponent(flags.root)}`;
-      const text = await askSuccessfully(flags.node, `/zk/merkle/proof/${encodeURIComponent(commitment)}${query}`);
+    .action(async (commitment: string, flags: NodeFlags & VerifyFlags & { root?: string; out?: string }) => {
+      const text = isVerifying(flags) ? await proveProof(flags, commitment) : await fetchProof(flags, commitment);
       if (flags.out !== undefined) {
-        await writeFile(flags.out, `${text}\n`, { mode: privateFileMode }).catch((error: unknown) => {
-          throw new ExitError(`${flags.out} cannot be written: ${(error as Error).message}.`, exitCodes.usage);
-        });
+        await writeOutput(flags.out, `${text}\n`);
       }
       if (flags.json === true) {
         print(text);
@@ -80,6 +90,20 @@ function addProof(zk: Command): void {
         ),
       );
     });
+}
+
+interface ProofFlags extends NodeFlags {
+  readonly root?: string;
+}
+
+async function fetchProof({ node, root }: ProofFlags, commitment: string): Promise<string> {
+  const query = root === undefined ? "" : `?root=${encodeURIComponent(root)}`;
+  return await askSuccessfully(node, `/zk/merkle/proof/${encodeURIComponent(commitment)}${query}`);
+}
+
+async function proveProof(flags: ProvedFlags & ProofFlags, commitment: string): Promise<string> {
+  const { readProved, ZkService } = await loadProving();
+  return await readProved(flags, ZkService.method.getMerkleProof, { commitment, root: flags.root });
 }
 
 function addVerify(zk: Command): void {

@@ -1,5 +1,5 @@
 /** Flags that several commands have. What they lead to is loaded when a command runs. */
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { optionsByKey } from "../../config/options.js";
 
 /** Variables that commands read beside those of the node's options. */
@@ -69,4 +69,31 @@ export interface ChangeFlags extends NetworkFlags, NodeFlags {
 export function addChangeFlags(command: Command): Command {
   command.option("--no-wait", "Do not wait for the block.");
   return addNodeFlags(addNetworkFlag(addKeyFlag(command, "The key that signs.")));
+}
+
+/** Flags of a command that reads what a node can prove. */
+export interface VerifyFlags {
+  readonly verify?: string;
+  readonly maxAge?: number;
+  readonly save?: string;
+}
+
+/** Adds {@link VerifyFlags} to a command. */
+export function addVerifyFlags(command: Command): Command {
+  return command
+    .option("--verify <GENESIS>", "Believe what is proved alone, on the network with this genesis hash.")
+    .option(
+      "--max-age <SECONDS>",
+      "How long ago an authority must have said at least that the proved block is the newest; 120 when left out.",
+      wholeNumber,
+    )
+    .option("--save <FILE>", "Save the proof, for gatehouse verify.");
+}
+
+/** Reads a whole number from 0. */
+export function wholeNumber(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) {
+    throw new InvalidArgumentError("It must be a whole number from 0.");
+  }
+  return Number(text);
 }

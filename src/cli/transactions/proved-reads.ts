@@ -1,0 +1,110 @@
+/** Reads that believe a node nothing but what it proves. */
+import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
+import { GatehouseError } from "../../../client/src/errors.js";
+import { ProofError, type ProofFlaw } from "../../../client/src/proof/proof-error.js";
+import { hex32 } from "../../base/hash.js";
+import { createProvedReader, type ProvedReader } from "../../light/proved-reader.js";
+import { askOver } from "../../light/upstream.js";
+import { hashPair } from "../../zk/poseidon.js";
+import { ago, paint } from "../terminal/output.js";
+import { ExitError, exitCodes } from "../usage/errors.js";
+import type { NetworkFlags, NodeFlags, VerifyFlags } from "../usage/flags.js";
+import { writeOutput } from "../usage/write-output.js";
+import { loadKey, provedIdentity } from "./caller.js";
+
+/** Flags of a read that is proved. */
+export interface ProvedFlags extends NetworkFlags, NodeFlags, VerifyFlags {
+  readonly key?: string;
+  readonly verify: string;
+}
+
+/**
+ * The node's own JSON, made of what is proved. People are told on stderr of which block it is.
+ *
+ * @throws ExitError with code 1 for what is not proved, and for what is proved not to be there.
+ */
+export async function readProved<I extends DescMessage, O extends DescMessage>(
+  flags: ProvedFlags,
+  method: DescMethodUnary<I, O>,
+  request: MessageInitShape<I>,
+): Promise<string> {
+  const genesisHash = needGenesisHash(flags);
+  const headers =
+    flags.key === undefined ? {} : await provedIdentity(await loadKey(flags.key), { ...flags, network: genesisHash });
+  const { maxAge: maxAgeS } = flags;
+  const reader = createProvedReader(askOver(needUrl(flags.node), headers), { genesisHash, maxAgeS, hashPair });
+  try {
+    const text = await reader.read(method, request);
+    await save(reader, flags.save);
+    if (flags.json !== true) {
+      tell(reader);
+    }
+    return text;
+  } catch (error) {
+    // That it is not there is proved, too.
+    if (error instanceof GatehouseError && !(error instanceof ProofError)) {
+      await save(reader, flags.save);
+    }
+    throw toExitError(error, flags.node);
+  }
+}
+
+async function save(reader: ProvedReader, path: string | undefined): Promise<void> {
+  const text = path === undefined ? undefined : await reader.proofFile();
+  if (path !== undefined && text !== undefined) {
+    await writeOutput(path, text);
+  }
+}
+
+function tell({ block }: ProvedReader): void {
+  if (block !== undefined) {
+    const said = ago(Number(block.saidMs));
+    process.stderr.write(`${paint("dim", `proved by block ${block.number}, the newest as of ${said}`)}\n`);
+  }
+}
+
+function needGenesisHash({ verify, network }: ProvedFlags): string {
+  const genesisHash = verify.toLowerCase();
+  if (!hex32.test(genesisHash)) {
+    throw new ExitError(
+      `--verify must be the hash of a genesis, 0x and 64 hex digits, not "${verify.slice(0, 80)}".`,
+      exitCodes.usage,
+    );
+  }
+  if (network !== undefined && network.toLowerCase() !== genesisHash) {
+    throw new ExitError("--network and --verify name different networks; leave --network out.", exitCodes.usage);
+  }
+  return genesisHash;
+}
+
+function needUrl(node: string): string {
+  if (!/^https?:\/\//.test(node) || !URL.canParse(node)) {
+    throw new ExitError(`--node must be a URL such as http://127.0.0.1:53550, not "${node}".`, exitCodes.usage);
+  }
+  return node;
+}
+
+const advice: Readonly<Partial<Record<ProofFlaw, string>>> = {
+  network: "Compare the hash after --verify with one that you trust, or ask a node of that network with --node.",
+  age: "If the clock here is right, ask another node with --node, or allow more with --max-age.",
+  fork: "An authority signed both: tell whoever runs the network.",
+  unprovable: "Leave --verify out to believe the node.",
+};
+const otherNode = "Do not believe this node; ask another one with --node.";
+
+function toExitError(error: unknown, node: string): unknown {
+  if (error instanceof ProofError) {
+    const { message, flaw, reason } = error;
+    return new ExitError(`Not proved: ${message} ${advice[flaw] ?? otherNode}`, exitCodes.failed, reason);
+  }
+  if (!(error instanceof GatehouseError)) {
+    return error;
+  }
+  const { message, reason, cause } = error;
+  if (reason === "UNREACHABLE") {
+    return new ExitError(`No node answers at ${node}: ${message}.`, exitCodes.unreachable);
+  }
+  // What came from the node has the failed call as its cause; what was proved has none.
+  const who = cause === undefined ? "Proved" : "The node refuses";
+  return new ExitError(`${who}: ${message} (${reason})`, exitCodes.failed, reason);
+}

@@ -1,0 +1,175 @@
+/** What `gatehouse verify` does: checks a proof in a file, and says what it proves. */
+import { fromBinary } from "@bufbuild/protobuf";
+import { BlockHeaderSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { checkProof, type ProvedState } from "../../client/src/proof/check.js";
+import { type ProofNetwork, readProofNetwork } from "../../client/src/proof/network.js";
+import type { ProvedProgram, ProvedProgramState } from "../../client/src/proof/program.js";
+import { ProofError } from "../../client/src/proof/proof-error.js";
+import { readSavedProof, type SavedProof } from "../light/saved-proof.js";
+import { paint, print } from "./terminal/output.js";
+import { ExitError, exitCodes } from "./usage/errors.js";
+import { readInput } from "./usage/read-input.js";
+
+/** How the command is called. */
+export interface VerifyFileFlags {
+  readonly genesis: string;
+  readonly json?: boolean;
+}
+
+/** More than an answer with the largest document has. */
+const maxFileBytes = 64 * 1024 * 1024;
+
+/**
+ * Prints what the proof in a file proves.
+ *
+ * @throws ExitError with code 1 when it does not hold, with code 2 when a file cannot be read.
+ */
+export async function verifyFile(file: string, { genesis, json }: VerifyFileFlags): Promise<void> {
+  const text = (await readInput(file, maxFileBytes)).toString("utf8");
+  const given = /^0x[0-9a-f]{64}$/i.test(genesis)
+    ? { pinned: genesis.toLowerCase() }
+    : { text: (await readInput(genesis, maxFileBytes)).toString("utf8") };
+  try {
+    const saved = readSavedProof(text);
+    const network = networkOf(saved, given);
+    const state = check(saved, network);
+    const address = saved.asked.storageAddress ?? "";
+    print(...(json === true ? [JSON.stringify(toBody(state, address, network))] : describe(state, address)));
+  } catch (error) {
+    if (error instanceof ProofError) {
+      throw new ExitError(`The proof does not hold: ${error.message}`, exitCodes.failed, error.reason);
+    }
+    throw error;
+  }
+}
+
+function networkOf({ genesis }: SavedProof, given: { readonly pinned?: string; readonly text?: string }): ProofNetwork {
+  const text = given.text ?? genesis;
+  if (text === undefined) {
+    throw new ExitError(
+      "The file has the node's answer alone; give the genesis itself: --genesis genesis.json",
+      exitCodes.usage,
+    );
+  }
+  return readProofNetwork(text, given.pinned);
+}
+
+/** All but its age: that it was the newest at some time is true for ever. */
+function check({ asked, answer }: SavedProof, network: ProofNetwork): ProvedState {
+  return checkProof(asked, answer, { network, nowMs: Date.now(), maxAgeS: Infinity });
+}
+
+function describe(state: ProvedState, address: string): string[] {
+  const { number, timestampMs, saidMs } = state.block;
+  const later = saidMs > timestampMs ? `, the newest still at ${toIso(saidMs)}` : "";
+  return [
+    `${paint("green", "valid")}: as of block ${number} of ${toIso(timestampMs)}${later},`,
+    `signed by ${proposerOf(state) ?? "nobody, as it is the genesis"}`,
+    ...(state.program === undefined ? [] : describeProgram(state.program, address)),
+    ...state.nullifiers.map(({ nullifierHash, use }) =>
+      use === undefined
+        ? `The nullifier ${nullifierHash} is not spent.`
+        : `The nullifier ${nullifierHash} was spent in block ${use.blockNumber} by ${use.transactionHash}.`,
+    ),
+    ...state.senders.map(({ address: sender, nonce }) =>
+      nonce === undefined
+        ? `The sender ${sender} had sent something.`
+        : nonce === 0n
+          ? `The sender ${sender} has sent nothing.`
+          : `The last nonce of ${sender} is ${nonce}.`,
+    ),
+    ...describeCommitments(state),
+  ];
+}
+
+function describeProgram(program: ProvedProgram, address: string): string[] {
+  if (program.kind !== "present") {
+    const is =
+      program.kind === "absent" ? "There never was a program" : "There was a program, which has changed since,";
+    return [`${is} at ${address}.`];
+  }
+  const { record, data, metadata, fields } = program;
+  if (record.deleted) {
+    return [`The program ${address} was deleted.`];
+  }
+  return [
+    `The program ${address} is ${JSON.stringify(record.programName)} of ${record.owner}.`,
+    ...[...fields].map(([name, value]) =>
+      value === undefined
+        ? `It has no field ${JSON.stringify(name)}.`
+        : `Its field ${JSON.stringify(name)} is: ${value}`,
+    ),
+    ...(data === undefined ? describeNoData(program) : [`It holds: ${data}`]),
+    ...(metadata === undefined ? [] : [`Its metadata: ${metadata}`]),
+  ];
+}
+
+function describeNoData({ document }: ProvedProgramState): string[] {
+  return document === "none" ? ["It holds nothing."] : [];
+}
+
+function describeCommitments({ commitments }: ProvedState): string[] {
+  switch (commitments?.kind) {
+    case "tree":
+      return [`The root of the commitment tree is ${commitments.root}, of ${commitments.leafCount} leaves.`];
+    case "empty":
+      return ["The commitment tree has no leaves."];
+    case "changed":
+      return ["The commitment tree has changed since."];
+    default:
+      return [];
+  }
+}
+
+function toBody(state: ProvedState, storageAddress: string, { genesisHash }: ProofNetwork): object {
+  const { block, program, nullifiers, senders, commitments } = state;
+  return {
+    valid: true,
+    genesisHash,
+    block: {
+      number: Number(block.number),
+      hash: block.hash,
+      timestamp: Number(block.timestampMs),
+      newestAt: Number(block.saidMs),
+      proposer: proposerOf(state) ?? null,
+    },
+    ...(program !== undefined && { program: { storageAddress, ...toProgramBody(program) } }),
+    nullifiers: nullifiers.map(({ nullifierHash, use }) => ({
+      nullifierHash,
+      used: use !== undefined,
+      blockNumber: use === undefined ? null : Number(use.blockNumber),
+      transactionHash: use?.transactionHash ?? null,
+    })),
+    senders: senders.map(({ address, nonce }) => ({ address, nonce: nonce === undefined ? null : Number(nonce) })),
+    ...(commitments !== undefined && {
+      commitments:
+        commitments.kind === "tree"
+          ? { rootHash: commitments.root, leafCount: commitments.leafCount }
+          : { kind: commitments.kind },
+    }),
+  };
+}
+
+/** Texts of JSON stay texts: their numbers keep all of their digits. */
+function toProgramBody(program: ProvedProgram): object {
+  if (program.kind !== "present") {
+    return { kind: program.kind };
+  }
+  const { record, fields, data = null, metadata = null } = program;
+  return {
+    kind: record.deleted ? "deleted" : "present",
+    programName: record.programName,
+    owner: record.owner,
+    fields: [...fields].map(([name, value]) => ({ name, value: value ?? null })),
+    data,
+    metadata,
+  };
+}
+
+function proposerOf({ block: { signed } }: ProvedState): string | undefined {
+  return signed && fromBinary(BlockHeaderSchema, signed.header).proposer;
+}
+
+function toIso(timeMs: bigint): string {
+  return new Date(Number(timeMs)).toISOString();
+}

@@ -1,0 +1,62 @@
+/** A proof as it is kept in a file: what the node answered, what it was asked for, and the genesis, so that it needs no node. */
+import { fromJson, type JsonValue } from "@bufbuild/protobuf";
+import {
+  type GetProofRequest,
+  GetProofRequestSchema,
+  type GetProofResponse,
+  GetProofResponseSchema,
+} from "../../gen/gatehouse/state/v1/state_pb.js";
+import { questionOf } from "../../client/src/proof/check.js";
+import { readProofJson } from "../../client/src/proof/json.js";
+import { ProofError } from "../../client/src/proof/proof-error.js";
+import { jsonEncoder } from "../rpc/codec/json-encoder.js";
+
+/** What is in the file. */
+export interface SavedProof {
+  /** Text of the genesis, letter by letter; undefined in a file that has the node's answer alone. */
+  readonly genesis: string | undefined;
+  readonly asked: GetProofRequest;
+  readonly answer: GetProofResponse;
+}
+
+const encodeQuestion = jsonEncoder(GetProofRequestSchema);
+const encodeAnswer = jsonEncoder(GetProofResponseSchema);
+
+/** The file: asked and answer are the JSON of plain HTTP. */
+export function writeSavedProof({ genesis, asked, answer }: SavedProof): string {
+  const members = [`"genesis":${JSON.stringify(genesis)}`, `"asked":${encodeQuestion(asked)}`];
+  return `{${members.join(",")},"answer":${encodeAnswer(answer)}}\n`;
+}
+
+/**
+ * Reads a file, or the answer to `GET /state/proof` as it came: then what it says that it proves is what was asked.
+ *
+ * @throws ProofError malformed
+ */
+export function readSavedProof(text: string): SavedProof {
+  const { genesis, asked, answer } = parse(text);
+  if (answer === undefined) {
+    const plain = readProofJson(text);
+    return { genesis: undefined, asked: questionOf(plain), answer: plain };
+  }
+  if (typeof genesis !== "string") {
+    throw new ProofError("malformed", "The file has no text of a genesis.");
+  }
+  return { genesis, asked: readQuestion(asked), answer: readProofJson(JSON.stringify(answer)) };
+}
+
+function parse(text: string): Partial<Record<keyof SavedProof, unknown>> {
+  try {
+    return Object(JSON.parse(text)) as object;
+  } catch (cause) {
+    throw new ProofError("malformed", "The file is no JSON.", { cause });
+  }
+}
+
+function readQuestion(asked: unknown): GetProofRequest {
+  try {
+    return fromJson(GetProofRequestSchema, asked as JsonValue, { ignoreUnknownFields: true });
+  } catch (cause) {
+    throw new ProofError("malformed", "The file does not say what was asked for.", { cause });
+  }
+}
