@@ -2,7 +2,7 @@
 import test from "ava";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFile, stat } from "node:fs/promises";
+import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createPrivateKey, createPublicKey } from "node:crypto";
 import { ask } from "../helpers/plain-client.js";
@@ -90,6 +90,33 @@ test("a command that signs, talks to the control service or opens a database loa
       t.false(loaded.own.includes("gen/google/rpc/error_details_pb"), name);
     }),
   );
+});
+
+test("a command that verifies loads what checks proofs, and nothing of a node", async (t) => {
+  const dir = await temporaryDirectory(t);
+  const hash = `0x${"0".repeat(64)}`;
+  const saved = join(dir, "proof.json");
+  await writeFile(saved, "{}");
+  const loadable = /^(src\/(main$|cli|base|config|light|rpc\/(codec|parameters|service)|storage|tree)|gen\/)/;
+  for (const [args, packages] of [
+    [
+      ["storage", "get", "stor-", "--verify", hash, "--node", "http://127.0.0.1:1"],
+      ["@connectrpc/connect", "@connectrpc/connect-node", "@noble/ed25519", "@noble/hashes"],
+    ],
+    [
+      ["verify", saved, "--genesis", hash],
+      ["@connectrpc/connect", "@noble/ed25519", "@noble/hashes"],
+    ],
+  ] as const) {
+    const loaded = await loadedBy(t, args);
+    const expected = ["@bufbuild/protobuf", "commander", "leven", ...packages];
+    t.deepEqual(loaded.packages, expected.sort(), args[0]);
+    t.deepEqual(
+      loaded.own.filter((path) => !loadable.test(path)),
+      [],
+      args[0],
+    );
+  }
 });
 
 test("a wrong option is code 2, with one line that says what to do", async (t) => {

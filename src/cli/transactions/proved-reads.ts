@@ -2,10 +2,10 @@
 import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
 import { GatehouseError } from "../../../client/src/errors.js";
 import { ProofError, type ProofFlaw } from "../../../client/src/proof/proof-error.js";
+import type { HashPair } from "../../../client/src/proof/source.js";
 import { hex32 } from "../../base/hash.js";
 import { createProvedReader, type ProvedReader } from "../../light/proved-reader.js";
 import { askOver } from "../../light/upstream.js";
-import { hashPair } from "../../zk/poseidon.js";
 import { ago, paint } from "../terminal/output.js";
 import { ExitError, exitCodes } from "../usage/errors.js";
 import type { NetworkFlags, NodeFlags, VerifyFlags } from "../usage/flags.js";
@@ -21,12 +21,14 @@ export interface ProvedFlags extends NetworkFlags, NodeFlags, VerifyFlags {
 /**
  * The node's own JSON, made of what is proved. People are told on stderr of which block it is.
  *
+ * @param hashPair for paths in the commitment tree.
  * @throws ExitError with code 1 for what is not proved, and for what is proved not to be there.
  */
 export async function readProved<I extends DescMessage, O extends DescMessage>(
   flags: ProvedFlags,
   method: DescMethodUnary<I, O>,
   request: MessageInitShape<I>,
+  hashPair?: HashPair,
 ): Promise<string> {
   const genesisHash = needGenesisHash(flags);
   const headers =

@@ -1,0 +1,198 @@
+/** What the command line reads, and believes no node; and the proofs that it keeps. */
+import test from "ava";
+import { readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { testKey, writeKey } from "../helpers/keys.js";
+import { kindsOfLies, type LyingNode, startLyingNode } from "../helpers/lying-node.js";
+import { ask } from "../helpers/plain-client.js";
+import { type CliResult, runCli } from "../helpers/run-cli.js";
+import { startMember } from "../helpers/start-member.js";
+import type { TestNode } from "../helpers/start-node.js";
+import { fileTeardown, temporaryDirectory } from "../helpers/teardown.js";
+import { testNetwork } from "../helpers/transactions.js";
+
+const element = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;
+const never = `stor-${"0".repeat(40)}`;
+
+const file = fileTeardown();
+let node: TestNode;
+let liar: LyingNode;
+let dir: string;
+let key: string;
+/** Of programs. */
+let notes: string;
+let other: string;
+let secret: string;
+
+async function cli(...args: string[]): Promise<CliResult> {
+  return await runCli(args, { env: { GATEHOUSE_NODE: node.rpcUrl } });
+}
+
+/** The standard output of a command that must succeed. */
+async function output(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await cli(...args);
+  if (code !== 0) {
+    throw new Error(stderr);
+  }
+  return stdout;
+}
+
+test.before(async () => {
+  node = await startMember(file);
+  liar = await startLyingNode(file, node.port);
+  dir = await temporaryDirectory(file);
+  key = join(dir, "alice.key");
+  await writeKey(key, testKey(2));
+  const create = async (name: string, access: string, data: string): Promise<string> =>
+    (await output("storage", "create", name, "--key", key, "--access", access, "--data", data)).split("\n")[0]!;
+  notes = await create("notes", "public", '{"title": "Hello", "n": 1.0, "other": 2}');
+  other = await create("other", "public", '{"title": "Other"}');
+  secret = await create("secret", "owner", '{"title": "Hidden"}');
+  await output("zk", "commit", element(42), "--key", key);
+  await output("zk", "nullify", element(7), "--key", join(node.dir, "identity.key"));
+});
+
+test("what is proved is printed as what is believed is, with the block on stderr", async (t) => {
+  const reads = [
+    ["storage", "get", notes],
+    ["storage", "get", notes, "n"],
+    ["zk", "root"],
+    ["zk", "nullifier", element(7)],
+    ["zk", "nullifier", element(8)],
+    ["zk", "proof", element(42)],
+    ["storage", "get", secret, "title", "--key", key],
+  ];
+  for (const read of reads) {
+    for (const json of [[], ["--json"]]) {
+      const believed = await cli(...read, ...json);
+      const proved = await cli(...read, ...json, "--verify", testNetwork.toUpperCase().replace("X", "x"));
+      const name = [...read, ...json].join(" ");
+      t.is(proved.code, 0, `${name}: ${proved.stderr}`);
+      t.is(proved.stdout, believed.stdout, name);
+      t.regex(proved.stderr, json.length > 0 ? /^$/ : /^proved by block \d+, the newest as of \S+ \S+ ago\n$/, name);
+    }
+  }
+  t.is(await output("zk", "nullifier", element(8)), "unspent\n");
+  t.regex(await output("zk", "nullifier", element(7)), /^spent in block \d+ by 0x[0-9a-f]{64}\n$/);
+});
+
+test("that something is not there is proved; a refusal is the node's word", async (t) => {
+  const verify = ["--verify", testNetwork];
+  t.like(await cli("storage", "get", never, ...verify), {
+    code: 1,
+    stderr: "gatehouse: Proved: There is no storage program at this address. (NOT_FOUND)\n",
+  });
+  const { code, stderr } = await cli("storage", "get", notes, "subtitle", ...verify, "--json");
+  t.is(code, 1);
+  t.like(JSON.parse(stderr), { errorCode: "FIELD_NOT_FOUND", exitCode: 1 });
+  t.regex((await cli("storage", "get", secret, ...verify)).stderr, /^gatehouse: The node refuses: .*PERMISSION_DENIED/);
+  t.like(await cli("storage", "get", notes, ...verify, "--node", "http://127.0.0.1:1"), { code: 3 });
+});
+
+test.serial("every kind of lie is caught", async (t) => {
+  const get = ["storage", "get", notes, "title", "--verify", testNetwork, "--node", liar.url];
+  t.like(await cli(...get), { code: 0, stdout: '"Hello"\n' });
+  for (const { name, lie, found } of kindsOfLies(other)) {
+    liar.lie(lie);
+    const { code, stdout, stderr } = await cli(...get);
+    t.is(code, 1, name);
+    t.is(stdout, "", name);
+    t.regex(stderr, /^gatehouse: Not proved: /, name);
+    t.regex(stderr, found, name);
+    t.regex((await cli(...get, "--json")).stderr, /"errorCode":"UNPROVED"/, name);
+  }
+  liar.lie();
+  // One that is of another network altogether.
+  const elsewhere = await cli("storage", "get", notes, "--verify", element(1));
+  t.is(elsewhere.code, 1);
+  t.regex(elsewhere.stderr, /of the network 0x[0-9a-f]{64}, not of 0x0+1\. Compare the hash/);
+});
+
+test.serial("how old a head may be is the reader's choice", async (t) => {
+  t.teardown(() => liar.lie());
+  const { lie } = kindsOfLies(other).find(({ name }) => name === "an old head")!;
+  liar.lie(lie);
+  const get = ["storage", "get", notes, "title", "--verify", testNetwork, "--node", liar.url];
+  const stale = await cli(...get, "--max-age", "3000");
+  t.regex(stale.stderr, /at most 3000 s are allowed\. If the clock here is right, /);
+  // It is old, and says what was at that time.
+  t.regex((await cli(...get, "--max-age", "4000")).stderr, /^gatehouse: Proved: There is no storage program/);
+});
+
+test("what cannot be proved, or be asked so, is refused with a sentence", async (t) => {
+  for (const [args, sentence] of [
+    [["storage", "search", "notes", "--verify", testNetwork], /A list cannot be proved/],
+    [["storage", "list", testKey(2).publicKey, "--verify", testNetwork], /A list cannot be proved/],
+    [["storage", "get", notes, "--save", "proof.json"], /--save needs --verify/],
+    [["zk", "root", "--max-age", "5"], /--max-age needs --verify/],
+    [["storage", "get", notes, "--verify", "0x1"], /--verify must be the hash of a genesis/],
+    [["storage", "get", notes, "--verify", testNetwork, "--network", element(1)], /name different networks/],
+    [["storage", "get", notes, "--verify", testNetwork, "--node", "nonsense"], /--node must be a URL/],
+    [["verify", "no such file", "--genesis", testNetwork], /cannot be read/],
+  ] as const) {
+    const { code, stderr } = await cli(...args);
+    t.is(code, 2, args.join(" "));
+    t.regex(stderr, sentence, args.join(" "));
+  }
+});
+
+test("a proof that was saved is checked without any node, and says what it proves", async (t) => {
+  const saved = join(dir, "proof.json");
+  const check = async (...args: string[]): Promise<CliResult> =>
+    await runCli(["verify", saved, "--genesis", testNetwork, ...args], {
+      env: { GATEHOUSE_NODE: "http://127.0.0.1:1" },
+    });
+  const cases: readonly (readonly [read: readonly string[], code: number, says: RegExp])[] = [
+    [
+      ["storage", "get", notes, "n"],
+      0,
+      new RegExp(`The program ${notes} is "notes" of 0x.*\nIts field "n" is: 1.0\n$`),
+    ],
+    [["storage", "get", notes, "m"], 1, /It has no field "m"\.\n$/],
+    [["storage", "get", notes], 0, /It holds: \{"title": "Hello", "n": 1.0, "other": 2\}\n$/],
+    [["storage", "get", never], 1, new RegExp(`There never was a program at ${never}`)],
+    [["zk", "nullifier", element(7)], 0, /was spent in block \d+ by 0x/],
+    [["zk", "nullifier", element(8)], 0, /is not spent\.\n$/],
+    [["zk", "root"], 0, /The root of the commitment tree is 0x[0-9a-f]{64}, of 1 leaves\.\n$/],
+  ];
+  for (const [read, code, says] of cases) {
+    const name = read.join(" ");
+    t.is((await cli(...read, "--verify", testNetwork, "--save", saved)).code, code, name);
+    t.is((await stat(saved)).mode & 0o777, 0o600);
+    const checked = await check();
+    t.is(checked.code, 0, `${name}: ${checked.stderr}`);
+    t.regex(
+      checked.stdout,
+      /^valid: as of block \d+ of \d{4}-\S+Z(, the newest still at \S+Z)?,\nsigned by 0x[0-9a-f]{64}\n/,
+    );
+    t.regex(checked.stdout, says, name);
+    t.like(JSON.parse((await check("--json")).stdout), { valid: true, genesisHash: testNetwork });
+  }
+  t.like(await runCli(["verify", saved, "--genesis", join(node.dir, "genesis.json")]), { code: 0 });
+});
+
+test("a saved proof with anything changed does not hold, and a node's own answer is one", async (t) => {
+  const saved = join(dir, "changed.json");
+  await cli("storage", "get", notes, "n", "--verify", testNetwork, "--save", saved);
+  const text = await readFile(saved, "utf8");
+  const { genesis } = JSON.parse(text) as { genesis: string };
+  for (const [name, changed, code, sentence] of [
+    ["the value", text.replace('"value":"1.0"', '"value":"2.0"'), 1, /does not hold: .* does not lead/],
+    ["what was asked", text.replace('"fields":["n"]', '"fields":["m"]'), 1, /does not prove the field "m"/],
+    ["the genesis", text.replace(JSON.stringify(genesis), '"{}"'), 1, /of the network 0x.*, not of/],
+    ["nothing", "{}", 1, /no proof as a node answers/],
+    ["no JSON", "}", 1, /no JSON/],
+  ] as const) {
+    t.not(changed, text, name);
+    await writeFile(saved, changed);
+    const checked = await cli("verify", saved, "--genesis", testNetwork);
+    t.is(checked.code, code, name);
+    t.regex(checked.stderr, sentence, name);
+  }
+  await writeFile(saved, (await ask(node.port, `/state/proof?storageAddress=${notes}&fields=n`)).text);
+  t.like(await cli("verify", saved, "--genesis", testNetwork), {
+    code: 2,
+    stderr: "gatehouse: The file has the node's answer alone; give the genesis itself: --genesis genesis.json\n",
+  });
+  t.regex(await output("verify", saved, "--genesis", join(node.dir, "genesis.json")), /Its field "n" is: 1.0/);
+});
