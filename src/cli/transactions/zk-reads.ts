@@ -72,7 +72,5 @@ async function readRoot(flags: ReadFlags): Promise<string> {
 }
 
 function describeNullifier({ used, blockNumber, transactionHash }: NullifierBody): string {
-  return used
-    ? `${paint("yellow", "spent")} in block ${blockNumber} by ${transactionHash}`
-    : paint("green", "unspent");
+  return used ? `${paint("yellow", "spent")} in block ${blockNumber} by ${transactionHash}` : paint("green", "unspent");
 }

@@ -102,10 +102,7 @@ async function fetchProof({ node, root }: ProofFlags, commitment: string): Promi
 }
 
 async function proveProof(flags: ProvedFlags & ProofFlags, commitment: string): Promise<string> {
-  const [{ readProved, ZkService }, { hashPair }] = await Promise.all([
-    loadProving(),
-    import("../../zk/poseidon.js"),
-  ]);
+  const [{ readProved, ZkService }, { hashPair }] = await Promise.all([loadProving(), import("../../zk/poseidon.js")]);
   return await readProved(flags, ZkService.method.getMerkleProof, { commitment, root: flags.root }, hashPair);
 }
 
