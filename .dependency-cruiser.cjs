@@ -14,7 +14,7 @@
  * describe, then the other protocols, then server, which puts them together.
  */
 
-const features = "attestation|chain|control|health|info|metrics|peers|state|storage|zk";
+const features = "attestation|chain|control|health|info|metrics|peers|snapshot|state|storage|zk";
 
 /** What every room may use: itself, what belongs to nobody, what is generated, Node itself. */
 const everywhere = [
@@ -34,11 +34,14 @@ const rooms = [
   see("express/", "node/", "config/", "health/process-errors\\.ts$"),
   see("cli/", "node/", "light/", "config/", `(${features})/`, "rpc/errors\\.ts$"),
   see("node/", "config/", `(${features})/`, "edge/", "db/", "rpc/", "tree/"),
-  see("(state|storage)/", "tree/"),
+  see("(snapshot|state|storage|zk|chain)/", "tree/"),
   // What an implementation is, the failures that it may throw, and the forms of parameters; no machinery.
   see(`(${features})/`, "rpc/(service|errors|parameters)\\.ts$"),
   // Queries stand in the stores of a feature; the rest of it speaks of blocks, programs, leaves and peers.
-  see("(chain|peers|state|storage|tree|zk)/[^/]+-store\\.ts$", "db/(database|dialects|batch|chunks|try-write)\\.ts$"),
+  see(
+    "(chain|peers|snapshot|state|storage|tree|zk)/[^/]+-store\\.ts$",
+    "db/(database|dialects|batch|bulk-insert|chunks|try-write)\\.ts$",
+  ),
   // The checksums that rows are stored with, which reads compare; they know no engine.
   see("(chain|state|storage|tree|zk)/", "db/row-hashes\\.ts$"),
   // Reads by proofs, and serves what it has read: the protocols, and no feature, but for how its tree hashes.

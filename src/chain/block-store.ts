@@ -69,8 +69,13 @@ export function createBlockStore(db: Queries): BlockStore {
       const transactions = await db.rows<TransactionRow>((sql) =>
         sql("transactions").where("block_number", wanted).orderBy("position").select(transactionColumns),
       );
+      if (transactions.length === 0 && number < (await findLowest(db))) {
+        return undefined;
+      }
       return checkStoredBlock(wanted, row, transactions);
     },
+
+    lowestBlock: () => findLowest(db),
 
     async header(number) {
       const wanted = Number(number);
@@ -134,12 +139,19 @@ function isSigned(row: AnyBlockRow): row is AnyBlockRow & BlockRow {
   return row.number > 0;
 }
 
+async function findLowest(db: Queries): Promise<bigint> {
+  const row = await db.first<{ lowest_block: number }>((sql) => sql("block_bounds").select("lowest_block"));
+  return BigInt(row?.lowest_block ?? 1);
+}
+
 async function findHead(db: Queries): Promise<ChainHead | undefined> {
-  const row = await db.first<AnyBlockRow & { readonly genesis_hash: string }>((sql) =>
+  const row = await db.first<AnyBlockRow & { readonly genesis_hash: string; readonly lowest_block: number }>((sql) =>
     sql("blocks as head")
       .join("blocks as genesis", "genesis.number", sql.raw("0"))
+      .join("block_bounds as bounds", "bounds.id", sql.raw("1"))
+      .whereNotExists(sql("snapshot_join").select("id"))
       .orderBy("head.number", "desc")
-      .select(...blockColumns.map((name) => `head.${name}`), "genesis.hash as genesis_hash"),
+      .select(...blockColumns.map((name) => `head.${name}`), "genesis.hash as genesis_hash", "bounds.lowest_block"),
   );
   if (row === undefined) {
     return undefined;
@@ -156,6 +168,7 @@ async function findHead(db: Queries): Promise<ChainHead | undefined> {
     genesisHash: row.genesis_hash,
     header: row.header ?? noBytes,
     signature: row.signature ?? noBytes,
+    lowestBlock: BigInt(row.lowest_block),
   };
 }
 

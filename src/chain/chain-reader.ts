@@ -31,13 +31,14 @@ const mostFollowed = 20n;
 /** Builds a reader, which looks for new blocks from now on. */
 export function createChainReader(parts: ChainReaderParts): ChainReader {
   const { store, lookEveryMs, onApplied, onLeap, onError } = parts;
-  let { head } = parts;
+  let head: ChainHead | undefined = parts.head;
 
   /** What came after the head, up to another one; undefined when that is too much, or does not follow on it. */
   async function readUpTo(newest: ChainHead): Promise<BlockContent[] | undefined> {
-    if (newest.number <= head.number || newest.number - head.number > mostFollowed) {
+    if (head === undefined || newest.number <= head.number || newest.number - head.number > mostFollowed) {
       return undefined;
     }
+    const known = head;
     const blocks: BlockContent[] = [];
     for (let number = head.number + 1n; number <= newest.number; number++) {
       const stored = await store.block(number);
@@ -46,12 +47,17 @@ export function createChainReader(parts: ChainReaderParts): ChainReader {
       }
       blocks.push(readStoredBlock(stored.block));
     }
-    return blocks[0]?.header.previousHash === head.hash ? blocks : undefined;
+    return blocks[0]?.header.previousHash === known.hash ? blocks : undefined;
   }
 
   async function look(): Promise<void> {
     const newest = await store.head();
-    if (newest === undefined || newest.hash === head.hash) {
+    if (newest?.hash === head?.hash) {
+      return;
+    }
+    if (newest === undefined) {
+      // A snapshot is taken in: what is there is no state yet.
+      head = undefined;
       return;
     }
     const blocks = await readUpTo(newest);

@@ -29,6 +29,8 @@ export interface ChainParts<State> extends BlockParts<State> {
   readonly onRefused?: (signed: SignedHeader) => void;
   /** Hears of a block once it is in the database, before anybody else does. */
   readonly onApplied: (block: ReadBlock) => void;
+  /** Is waited for after a block, before the next one. It does not throw. */
+  readonly beforeNext?: (number: bigint) => Promise<void>;
 }
 
 /** The chain. */
@@ -81,6 +83,10 @@ export interface WrittenChain extends Chain {
    * well. Rejects with a FencedError when it is not so.
    */
   confirm(): Promise<void>;
+  /** Goes on from another block, which is the newest one in the database; from none while that is being filled. */
+  goOnFrom(head: ChainHead | undefined): Promise<void>;
+  /** The transactions of older blocks than this are not there any more. */
+  setLowest(number: bigint): void;
 }
 
 /** Builds the chain. */
@@ -102,6 +108,7 @@ export function createChain<State>(parts: ChainParts<State>): WrittenChain {
     const block = stored && (await readBlock(stored.block, reading));
     if (block !== undefined && block.header.previousHash === before?.hash) {
       head.follow(block);
+      await parts.beforeNext?.(block.header.number);
       await mempool.settle(hashesOf(block), new Map());
     }
   }
@@ -120,6 +127,13 @@ export function createChain<State>(parts: ChainParts<State>): WrittenChain {
         await confirm();
         return signHead(newest, key, timeMs);
       }),
+
+    goOnFrom: (next) =>
+      inTurn(() => {
+        head.set(next);
+        return Promise.resolve();
+      }),
+    setLowest: (number) => head.setLowest(number),
 
     announce: (bytes, { origin }) => mempool.announce(bytes, origin),
 
@@ -145,7 +159,7 @@ export function createChain<State>(parts: ChainParts<State>): WrittenChain {
       const block = await readBlock(signed, reading);
       return await inTurn(async () => {
         const before = head.need();
-        if (block.header.number <= before.number && (await store.block(block.header.number))?.hash === block.hash) {
+        if (block.header.number <= before.number && (await store.header(block.header.number))?.hash === block.hash) {
           return block.hash;
         }
         try {
@@ -155,6 +169,7 @@ export function createChain<State>(parts: ChainParts<State>): WrittenChain {
           throw error;
         }
         head.follow(block);
+        await parts.beforeNext?.(block.header.number);
         await mempool.settle(hashesOf(block), new Map());
         return block.hash;
       });
@@ -172,6 +187,7 @@ export function createChain<State>(parts: ChainParts<State>): WrittenChain {
         const { block, rejected } = made;
         if (block !== undefined) {
           head.follow(block);
+          await parts.beforeNext?.(block.header.number);
         }
         await mempool.settle(block === undefined ? [] : hashesOf(block), rejected);
         return made;
@@ -180,13 +196,19 @@ export function createChain<State>(parts: ChainParts<State>): WrittenChain {
 }
 
 /** The newest block, as far as this node knows. */
-function createNewest({ head, onApplied }: Pick<ChainParts<never>, "head" | "onApplied">) {
-  let newest = head;
+function createNewest(parts: Pick<ChainParts<never>, "head" | "genesis" | "onApplied">) {
+  const { onApplied } = parts;
+  let newest = parts.head;
 
   /** @throws Failure STATE_NOT_READY while there is none. */
   function need(): ChainHead {
     if (newest === undefined) {
-      throw new Failure("STATE_NOT_READY", "The node has no chain yet; start it with --genesis FILE.");
+      throw new Failure(
+        "STATE_NOT_READY",
+        parts.genesis === undefined
+          ? "The node has no chain yet; start it with --genesis FILE."
+          : "The node has no state yet: it takes in a snapshot.",
+      );
     }
     return newest;
   }
@@ -194,11 +216,17 @@ function createNewest({ head, onApplied }: Pick<ChainParts<never>, "head" | "onA
   return {
     known: () => newest,
     need,
+    set(head: ChainHead | undefined): void {
+      newest = head;
+    },
+    setLowest(lowestBlock: bigint): void {
+      newest = newest && { ...newest, lowestBlock };
+    },
     /** A block is in the database. */
     follow(block: ReadBlock): void {
-      const { genesisHash } = need();
+      const { genesisHash, lowestBlock } = need();
       const { number, hash, header, signature } = copyHeader(headerOf(block));
-      newest = { number, hash, timestampMs: block.header.timestampMs, genesisHash, header, signature };
+      newest = { number, hash, timestampMs: block.header.timestampMs, genesisHash, header, signature, lowestBlock };
       onApplied(block);
     },
   };

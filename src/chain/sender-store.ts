@@ -18,7 +18,7 @@ type SenderRow = SenderColumns & { readonly row_hash: string };
 const columns = ["identity", "nonce", "row_hash"] as const;
 
 /** The nonce of a row. Throws DamageError when it is not the one that was stored. */
-function nonceOf(row: SenderRow): bigint {
+export function nonceOf(row: SenderRow): bigint {
   if (row.row_hash !== hashSenderRow(row)) {
     throw new DamageError("The last nonce of a sender in the database is not what was stored.");
   }

@@ -65,7 +65,10 @@ export function createChainService(
     submit(transaction: Transaction, address: string): Promise<string>;
   },
   heads: Pick<HeadStatements, "newestStatement">,
-  store: Pick<ChainStore, "block" | "weighBlock" | "transaction" | "fate" | "oldestPending" | "pending" | "lastNonce">,
+  store: Pick<
+    ChainStore,
+    "block" | "lowestBlock" | "weighBlock" | "transaction" | "fate" | "oldestPending" | "pending" | "lastNonce"
+  >,
   disclose: Disclosure,
 ): Implementation<typeof ChainService> {
   const reads = createBlockReads(store, disclose);
@@ -115,6 +118,8 @@ export function createChainService(
 
     async *listBlocks({ fromNumber }, { caller, signal }) {
       const last = chain.head()?.number ?? 0n;
+      // Before anything is sent: of a block that is removed meanwhile, the read says it.
+      checkKept(fromNumber < 1n ? 1n : fromNumber, chain.head()?.lowestBlock ?? 1n);
       for (let number = fromNumber < 1n ? 1n : fromNumber; number <= last && !signal.aborted; number++) {
         yield { block: await reads.readListed(number, caller) };
       }
@@ -131,7 +136,13 @@ export function createChainService(
       const hash = normalizeBareHex("A transaction's hash is", request.hash);
       const fate = await store.fate(hash);
       if (fate === undefined) {
-        throw new Failure("NOT_FOUND", "The node does not know this transaction.");
+        const lowest = chain.head()?.lowestBlock ?? 1n;
+        throw new Failure(
+          "NOT_FOUND",
+          lowest > 1n
+            ? `The node does not know this transaction; it keeps those of blocks from ${lowest} on.`
+            : "The node does not know this transaction.",
+        );
       }
       const body = request.withBody ? await readBody(hash, fate, caller) : undefined;
       return { hash, ...fate, status: statuses[fate.status], ...(body !== undefined && { body }) };
@@ -145,8 +156,19 @@ export function createChainService(
 }
 
 /** Reads blocks as callers are given them. What is large does not pile up in memory, however many ask at once. */
-function createBlockReads(store: Pick<ChainStore, "block" | "weighBlock">, disclose: Disclosure) {
+function createBlockReads(store: Pick<ChainStore, "block" | "lowestBlock" | "weighBlock">, disclose: Disclosure) {
   const inTurn = createOneAtATime();
+
+  /** A block that is there. Throws Failure PRUNED where its transactions are not. */
+  async function readKept(number: bigint): Promise<StoredBlock> {
+    const stored = await store.block(number);
+    if (stored === undefined) {
+      checkKept(number, await store.lowestBlock());
+      throw new DamageError(`Block ${number} is missing in the database.`);
+    }
+    return stored;
+  }
+
   return {
     /** Whether a block fits an answer, as a whole, is known before it is read. */
     async readBlock(by: BlockName, { identity }: Caller, whyNotFound: string) {
@@ -156,7 +178,7 @@ function createBlockReads(store: Pick<ChainStore, "block" | "weighBlock">, discl
       }
       const { number } = checkWeight(weight);
       const read = async () => {
-        const stored = needBlock(number, await store.block(number));
+        const stored = await readKept(number);
         if ("hash" in by && stored.hash !== by.hash) {
           throw new DamageError(`The database gives block ${number} where block ${by.hash} was asked for.`);
         }
@@ -168,15 +190,18 @@ function createBlockReads(store: Pick<ChainStore, "block" | "weighBlock">, discl
 
     /** One of many, of any size. */
     readListed: (number: bigint, { identity }: Caller): Promise<Block> =>
-      inTurn(async () => disclose.block(needBlock(number, await store.block(number)), identity)),
+      inTurn(async () => disclose.block(await readKept(number), identity)),
   };
 }
 
-function needBlock(number: bigint, stored: StoredBlock | undefined): StoredBlock {
-  if (stored === undefined) {
-    throw new DamageError(`Block ${number} is missing in the database.`);
+/** Throws Failure PRUNED for a block below the lowest one whose transactions are kept. */
+function checkKept(number: bigint, lowest: bigint): void {
+  if (number < lowest) {
+    throw new Failure(
+      "PRUNED",
+      `The transactions of block ${number} are not kept here; the oldest block that this node keeps whole is ${lowest}.`,
+    );
   }
-  return stored;
 }
 
 const noBlockYet = "There is no such block yet.";

@@ -13,6 +13,8 @@ export interface ChainHead {
   /** As its proposer signed it; both empty for block 0. */
   readonly header: Uint8Array;
   readonly signature: Uint8Array;
+  /** The oldest block whose transactions are kept; above this one where none are. */
+  readonly lowestBlock: bigint;
 }
 
 /** A block from 1 on, as it was signed. */
@@ -46,13 +48,16 @@ export interface BlockWeight {
 
 /** Blocks, and the transactions in them. */
 export interface Blocks {
-  /** The newest block; undefined while there is none. */
+  /** The newest block; undefined while there is none, and while a snapshot is taken in. */
   head(): Promise<ChainHead | undefined>;
   /** The text of block 0; undefined while there is none. */
   genesisText(): Promise<string | undefined>;
   /** Makes block 0. Rejects when there is one. */
   insertGenesis(genesis: { readonly text: string; readonly hash: string; readonly timestampMs: number }): Promise<void>;
+  /** Undefined also where its transactions are not kept. */
   block(number: bigint): Promise<StoredBlock | undefined>;
+  /** Number of the oldest block whose transactions are kept. */
+  lowestBlock(): Promise<bigint>;
   header(number: bigint): Promise<StoredHeader | undefined>;
   /** How large a block from 1 on is, found by its number, or its hash: 0x and 64 lower-case hex digits. */
   weighBlock(by: BlockName): Promise<BlockWeight | undefined>;

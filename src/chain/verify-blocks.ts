@@ -1,14 +1,18 @@
 /** Looks at every block again: its signatures, its place in the chain, and what led to it. */
+import type { BlockHeader } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { DamageError } from "../base/damage.js";
 import { type Finding, look, type Verification } from "../base/verification.js";
 import { Failure } from "../rpc/errors.js";
 import type { Genesis } from "./genesis.js";
 import { notSigned } from "./stored-block.js";
 import type { ChainStore } from "./store.js";
-import { type ReadBlock, readBlock } from "./transaction.js";
+import { type ReadBlock, readBlock, readHeader } from "./transaction.js";
 
 export interface VerifyBlocksParts {
-  readonly store: Pick<ChainStore, "head" | "block" | "weighBlock" | "included" | "lastNonce"> & {
+  readonly store: Pick<
+    ChainStore,
+    "head" | "block" | "header" | "lowestBlock" | "weighBlock" | "included" | "lastNonce"
+  > & {
     /** Number of the newest row that has one, whatever it holds; of no more than there are rows. */
     newestNumber(): Promise<bigint>;
   };
@@ -26,17 +30,24 @@ export async function* verifyBlocks(parts: VerifyBlocksParts, from = 1n): Verifi
   const { genesis } = parts;
   let before: string | undefined = from === 1n ? genesis.hash : undefined;
   const { found, head } = await findHead(parts);
+  const lowest = await parts.store.lowestBlock();
   yield { kind: "blocks", done: 0, total: Number(head), findings: found };
   for (let number = from; number <= head; number++) {
     const previous = before;
     let block: ReadBlock | undefined;
+    let hash: string | undefined;
     const findings = await look(`block ${number}`, async () => {
+      if (number < lowest) {
+        hash = await verifyHeader(parts, number, previous);
+        return;
+      }
       block = await verifyBlock(parts, number, previous);
+      hash = block.hash;
     });
     // Not of that name: who reads the block by its number and finds it right has not looked at this.
     const beside =
       block === undefined ? [] : await look(`what block ${number} leads to`, () => verifyBeside(parts, block!));
-    before = block?.hash;
+    before = hash;
     yield {
       kind: "blocks",
       done: Number(number - from) + 1,
@@ -70,14 +81,34 @@ async function verifyBlock(
   const block = await readSigned(number, () =>
     readBlock(stored.block, { network: genesis.hash, checkOperation: () => undefined }),
   );
-  const { header } = block;
-  if (!genesis.authorities.includes(header.proposer)) {
+  checkPlace(genesis, block.header, previousHash);
+  return block;
+}
+
+/** The header of a block whose transactions are not kept. Gives its hash. */
+async function verifyHeader(
+  { store, genesis }: VerifyBlocksParts,
+  number: bigint,
+  previousHash: string | undefined,
+): Promise<string> {
+  const stored = await store.header(number);
+  if (stored === undefined) {
+    throw new DamageError(`Block ${number} is missing in the database.`);
+  }
+  const header = await readSigned(number, () =>
+    Promise.resolve().then(() => readHeader(stored, { network: genesis.hash })),
+  );
+  checkPlace(genesis, header, previousHash);
+  return stored.hash;
+}
+
+function checkPlace(genesis: Genesis, { number, proposer, previousHash: named }: BlockHeader, previousHash?: string) {
+  if (!genesis.authorities.includes(proposer)) {
     throw notSigned(number);
   }
-  if (previousHash !== undefined && header.previousHash !== previousHash) {
+  if (previousHash !== undefined && named !== previousHash) {
     throw new DamageError(`Block ${number} in the database does not come after block ${number - 1n} there.`);
   }
-  return block;
 }
 
 /** The ways to a block and to its transactions, and what these made. */
@@ -100,7 +131,7 @@ async function verifyBeside({ store, checkEffects }: VerifyBlocksParts, block: R
   await checkEffects(block);
 }
 
-async function readSigned(number: bigint, read: () => Promise<ReadBlock>): Promise<ReadBlock> {
+async function readSigned<T>(number: bigint, read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (error) {

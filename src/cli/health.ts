@@ -33,11 +33,18 @@ interface SyncBody {
   left_s: number | null;
 }
 
+interface SnapshotBody {
+  block: number;
+  done_bytes: number;
+  total_bytes: number;
+  left_s: number | null;
+}
+
 interface SubsystemBody {
   status: string;
   since: number | null;
   lastError: { message: string } | null;
-  extra?: { reason?: string; sync?: SyncBody };
+  extra?: { reason?: string; sync?: SyncBody; snapshot?: SnapshotBody };
 }
 
 /** Adds the command. */
@@ -132,6 +139,12 @@ function describeExtra({ extra, lastError }: SubsystemBody): string {
     const { block, targetBlock, blocks_per_s: rate, left_s: leftS } = extra.sync;
     const left = leftS === null ? "" : `, ${duration(leftS)} left`;
     return paint("yellow", `catching up: block ${block} of ${targetBlock}, ${rate}/s${left}`);
+  }
+  if (extra?.snapshot !== undefined) {
+    const { block, done_bytes: done, total_bytes: total, left_s: leftS } = extra.snapshot;
+    const left = leftS === null ? "" : `, ${duration(leftS)} left`;
+    const share = total === 0 ? 100 : Math.floor((100 * done) / total);
+    return paint("yellow", `taking in the snapshot of block ${block}: ${share} %${left}`);
   }
   return extra?.reason ?? lastError?.message ?? "";
 }

@@ -125,6 +125,18 @@ export const optionsByKey = declareOptions({
     description:
       "The operator's word that no newer block exists anywhere than those in the database: blocks are made without hearing from a peer first, and evidence of two blocks of one number is taken as dealt with. A database that belongs to another key is taken over.",
   },
+  sync: {
+    type: oneOf("HOW", ["auto", "snapshot", "blocks"]),
+    fallback: "auto",
+    description:
+      "How a node without blocks gets the state: from a snapshot of its peers, by applying all blocks, or whichever is faster.",
+  },
+  snapshotEvery: {
+    type: count("BLOCKS", "a whole number from 0 (none)"),
+    fallback: "1000",
+    description:
+      "Makes a snapshot of the state after each so many blocks, for nodes that join; the newest two are kept.",
+  },
   trustedProxies: {
     type: addressRanges,
     fallback: "",

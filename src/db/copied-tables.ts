@@ -29,6 +29,9 @@ export const chainTables: readonly CopiedTable[] = [
   { name: "senders", key: ["identity"] },
   { name: "tree_pages", key: ["tree", "path"] },
   { name: "tree_undo", key: ["path", "block_number"] },
+  { name: "block_bounds", key: ["id"] },
+  { name: "snapshot_join", key: ["id"] },
+  { name: "snapshot_chunks", key: ["chunk"] },
   { name: "peers", key: ["id"], numbered: "id" },
   { name: "fork_evidence", key: ["identity", "block_number"], booleans: ["settled"] },
   {

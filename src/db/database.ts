@@ -95,6 +95,8 @@ export interface Database extends DatabasePart {
 
 /** A database that is only read, and that another process may use meanwhile. */
 export interface ReadableDatabase extends Pick<DatabasePart, "read" | "inspect"> {
+  /** Runs reads that are all of one moment, that of the first of them; one such work at a time. */
+  readonly ofOneMoment: <T>(work: (db: Queries) => Promise<T>) => Promise<T>;
   /** Why what is committed may be lost all the same; one sentence for each cause. */
   whatMayBeLost(): Promise<readonly string[]>;
   close(): Promise<void>;

@@ -28,6 +28,8 @@ export interface Dialect {
   readonly readOneMoment: string | undefined;
   /** Has a column that numbers new rows go on after those that are there; undefined where it does so by itself. */
   readonly goOnNumbering: ((table: string, column: string) => string) | undefined;
+  /** After all programs were taken out: empties the index of their names; undefined where it follows by itself. */
+  readonly forgetNames: string | undefined;
   /** Ends a SELECT whose rows are to be changed: without those that somebody else has locked, where others may. */
   readonly lockFree: string;
   /** The larger one of two numbers. */
@@ -123,6 +125,7 @@ const sqlite: Dialect = {
   boundTransaction: undefined,
   readOneMoment: undefined,
   goOnNumbering: undefined,
+  forgetNames: "INSERT INTO program_names (program_names) VALUES ('delete-all')",
   lockFree: "",
   greater: (a, b) => `max(${a}, ${b})`,
   lesser: (a, b) => `min(${a}, ${b})`,
@@ -162,6 +165,7 @@ const postgresql: Dialect = {
   goOnNumbering: (table, column) =>
     `SELECT setval(pg_get_serial_sequence('${table}', '${column}'), coalesce(max(${column}), 1), max(${column}) IS NOT NULL)
       FROM ${table}`,
+  forgetNames: undefined,
   lockFree: " FOR UPDATE SKIP LOCKED",
   greater: (a, b) => `greatest(${a}, ${b})`,
   lesser: (a, b) => `least(${a}, ${b})`,

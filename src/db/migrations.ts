@@ -302,4 +302,30 @@ export const migrations: readonly Migration[] = [
       }
     },
   },
+  {
+    name: "snapshots, and blocks without transactions",
+    queries: (sql) => [
+      sql.schema.createTable("block_bounds", (table) => {
+        // There is one row, with this 1.
+        table.integer("id").primary();
+        // The oldest block whose transactions are kept.
+        table.bigInteger("lowest_block").notNullable();
+      }),
+      sql("block_bounds").insert({ id: 1, lowest_block: 1 }),
+      // The snapshot that is being taken in, as long as it is: one row then, with this 1.
+      sql.schema.createTable("snapshot_join", (table) => {
+        table.integer("id").primary();
+        table.binary("snapshot").notNullable();
+        table.bigInteger("block_number").notNullable();
+        // Headers are stored from the newest down to this one.
+        table.bigInteger("lowest_header").notNullable();
+        // Leaves of the commitment tree that are stored.
+        table.integer("leaf_count").notNullable();
+      }),
+      // Chunks of it that are stored.
+      sql.schema.createTable("snapshot_chunks", (table) => {
+        table.integer("chunk").primary();
+      }),
+    ],
+  },
 ];

@@ -4,6 +4,7 @@ import type { Database, ReadableDatabase } from "./database.js";
 import { findServers, nameServers, openPostgresql, whatMayBeLost } from "./postgresql.js";
 import type { Access } from "./postgresql-servers.js";
 import { openSqlite, openSqliteForReading } from "./sqlite.js";
+import { readingOnce } from "./reading-once.js";
 import { type OpenFiles, watchFiles } from "./sqlite-files.js";
 
 /** What the mempool's file of SQLite is called after that of the chain. */
@@ -85,5 +86,9 @@ export async function openForReading(url: string): Promise<ReadableDatabase> {
   }
   const servers = await findServers(url, "read");
   const opened = await openPostgresql(servers);
-  return { ...opened, whatMayBeLost: () => whatMayBeLost(opened.read, servers.count) };
+  return {
+    ...opened,
+    ofOneMoment: readingOnce(opened.transaction),
+    whatMayBeLost: () => whatMayBeLost(opened.read, servers.count),
+  };
 }

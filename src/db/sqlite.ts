@@ -12,6 +12,7 @@ import { type Connections, openConnections } from "./connections.js";
 import { DatabaseError, type Lane, type PreparedQuery, type ReadableDatabase } from "./database.js";
 import { dialects } from "./dialects.js";
 import { createPulse, type Pulse } from "./pulse.js";
+import { readingOnce } from "./reading-once.js";
 
 /** Connections for reads. */
 const readers = 2;
@@ -128,6 +129,7 @@ export async function openSqliteForReading(path: string): Promise<ReadableDataba
   });
   return {
     read: connections.read,
+    ofOneMoment: readingOnce(connections.transaction),
     inspect: (how) => inspect(path, how),
     whatMayBeLost: () => Promise.resolve([]),
     async close() {

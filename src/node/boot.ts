@@ -23,11 +23,14 @@ import { watchForks } from "./forks.js";
 import { keepHeads } from "./heads.js";
 import { createNodeHealth } from "./health.js";
 import { keepHistory } from "./history.js";
+import { createJoining, type Joining } from "./joining.js";
 import { type NodeLease, openLease } from "./lease.js";
 import { openInternalPort, openMcpPort, openMetricsPort, openRpcPort } from "./listeners.js";
 import { createNodeNetwork } from "./network.js";
 import { makeBlocks } from "./sealing.js";
 import { createNodeState } from "./state.js";
+import { readJoin } from "../snapshot/join-store.js";
+import { createNodeSnapshotService, openSnapshots } from "./snapshots.js";
 import { createServices, listInternalServices } from "./services.js";
 import { type Standby, standBy } from "./standby.js";
 import { openTls } from "./tls.js";
@@ -95,14 +98,21 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .step({
     name: "chain",
-    needs: ["core", "store", "genesis", "chainHealth"],
-    provides: ["head"],
+    needs: ["core", "database", "store", "genesis", "chainHealth"],
+    provides: ["head", "joining"],
     whenFailed: "go on",
     notPossible: ({ genesis }) =>
       genesis === undefined ? "There is no genesis block yet; start the node with --genesis FILE." : undefined,
-    async run({ core, store, genesis, chainHealth }): Promise<{ readonly head: ChainHead | undefined }> {
+    async run({ core, database, store, genesis, chainHealth }): Promise<{
+      readonly head: ChainHead | undefined;
+      readonly joining: Joining;
+    }> {
       try {
-        return { head: await verifyStoredChain(store, genesis!) };
+        const isUnderWay = (await readJoin(database.read)) !== undefined;
+        return {
+          head: isUnderWay ? undefined : await verifyStoredChain(store, genesis!),
+          joining: createJoining(isUnderWay),
+        };
       } catch (error) {
         core.damage.notice(error);
         // For good: that the database takes writes again does not mend it.
@@ -110,7 +120,7 @@ export const bootTable = BootTable.of<BootBeginning>()
         throw error;
       }
     },
-    otherwise: () => ({ head: undefined }),
+    otherwise: () => ({ head: undefined, joining: createJoining(false) }),
   })
   .part({
     name: "watch over forks",
@@ -126,9 +136,18 @@ export const bootTable = BootTable.of<BootBeginning>()
     run: ({ core, store }) => ({ watchedStore: watchStore(store, core.damage) }),
   })
   .part({
+    name: "snapshots",
+    needs: ["core", "store"],
+    provides: ["snapshots"],
+    run: async ({ core, store }) => ({ snapshots: await openSnapshots(core, { store }) }),
+  })
+  .part({
     name: "chain and its data",
-    needs: ["core", "database", "watchedStore", "genesis", "head", "forks", "lease"],
-    provides: ["chain", "mempool", "mempoolView", "programs", "readable", "tree", "nullifiers"],
+    needs: ["core", "database", "watchedStore", "genesis", "head", "joining", "forks", "lease", "snapshots"],
+    provides: [
+      ...(["chain", "written", "forgetAll", "mempool", "mempoolView"] as const),
+      ...(["programs", "readable", "tree", "nullifiers"] as const),
+    ],
     run: ({ core, watchedStore: store, forks: { headers }, ...parts }) =>
       createNodeChain(core, { ...parts, store, headers }),
   })
@@ -149,23 +168,20 @@ export const bootTable = BootTable.of<BootBeginning>()
   .step({
     name: "peers",
     needs: [
-      "core",
-      "database",
-      "mempool",
-      "mempoolView",
-      "chain",
-      "genesis",
-      "key",
-      "forks",
-      "heads",
-      "chainHealth",
-      "lease",
+      ...(["core", "database", "store", "mempool", "mempoolView", "chain", "written", "forgetAll", "joining"] as const),
+      ...(["genesis", "key", "forks", "heads", "chainHealth", "lease", "snapshots"] as const),
     ],
     provides: ["network"],
-    async run({ core, lease, ...parts }) {
+    async run({ core, lease, snapshots, store, written, joining, forgetAll, ...parts }) {
       const { role } = core.config;
       const mayAccept = (): boolean => role !== "standby" && lease?.isHeld() !== false;
-      const network = await createNodeNetwork(core, { ...parts, mayAccept });
+      const { database, genesis } = parts;
+      const join =
+        written === undefined || genesis === undefined || lease === undefined
+          ? undefined
+          : { database, store, genesis, fence: lease.fence, chain: written, joining, forgetAll };
+      const network = await createNodeNetwork(core, { ...parts, mayAccept, join });
+      snapshots.watch(() => network.peerBlock());
       // A reader needs no peers: its blocks come by the database.
       core.lifecycle.setDormant(role !== "reader" && network.book.isEmpty());
       return { network };
@@ -288,15 +304,22 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .step({
     name: "omni",
-    needs: ["core", "key", "genesis", "network", "chainServices"],
+    needs: ["core", "database", "key", "genesis", "network", "chainServices", "snapshots"],
     provides: ["omniPort"],
-    async run({ core, key, genesis, network, chainServices }) {
+    async run({ core, database, key, genesis, network, chainServices, snapshots }) {
       const { config, addresses } = core;
       // A standby has the key of the node that writes: to other nodes it is nobody.
       const services =
         core.config.role === "standby"
           ? []
-          : listInternalServices({ peer: network.service, chain: chainServices.nodes });
+          : listInternalServices({
+              peer: network.service,
+              chain: chainServices.nodes,
+              snapshot: createNodeSnapshotService(database.read, {
+                shelf: snapshots.shelf,
+                mayFollow: network.mayFollow,
+              }),
+            });
       const omniPort = await openInternalPort(core, { services, key, genesis });
       const made = `${config.omniTls ? "https" : "http"}://${new URL(addresses.connectionString).hostname}:${omniPort}`;
       addresses.omniUrl = network.nameEndpoint(config.omniUrl ?? made);
@@ -308,7 +331,7 @@ export const bootTable = BootTable.of<BootBeginning>()
   .elsewhere({ name: "l2ps", reason: reportedElsewhere, whenDormant: "run" })
   .part({
     name: "block making",
-    needs: ["core", "genesis", "chain", "heads", "chainHealth", "key", "network", "forks", "lease"],
+    needs: ["core", "genesis", "chain", "joining", "heads", "chainHealth", "key", "network", "forks", "lease"],
     provides: [],
     run: ({ core, network: { isSynced, whyUnknown, showClock }, forks: { whyStopped }, lease, ...parts }) =>
       makeBlocks(core, {

@@ -2,7 +2,7 @@
  * The chain of a node over its database, and what its blocks change. A writer applies blocks itself, a reader follows
  * those of another node; so either knows when what it keeps in memory is old.
  */
-import { type Chain, createChain, headerOf } from "../chain/chain.js";
+import { type Chain, createChain, headerOf, type WrittenChain } from "../chain/chain.js";
 import { createChainReader } from "../chain/chain-reader.js";
 import type { Genesis } from "../chain/genesis.js";
 import type { SignedHeaders } from "../chain/signed-headers.js";
@@ -14,7 +14,9 @@ import type { Database } from "../db/database.js";
 import { type SharedSubsystem, shareSubsystem } from "../health/shared-subsystem.js";
 import type { NodeCore } from "./core.js";
 import { watchNullifiers, watchPrograms, watchReadable, watchTree } from "./damage.js";
+import { type Joining, onceThere } from "./joining.js";
 import type { NodeLease } from "./lease.js";
+import type { Snapshots } from "./snapshots.js";
 import { createCheckThreads } from "./check-threads.js";
 import { type CachedData, createCachedData, type NodeData } from "./data-caches.js";
 import { createEffects, type State, stateIn } from "./effects.js";
@@ -48,11 +50,17 @@ export interface NodeChainParts {
   readonly headers: SignedHeaders;
   /** Undefined for a node that does not write. */
   readonly lease: NodeLease | undefined;
+  readonly joining: Joining;
+  readonly snapshots: Pick<Snapshots, "after">;
 }
 
 /** A chain and what its blocks change. */
 export interface NodeChain extends NodeData {
   readonly chain: Chain;
+  /** The same, for a node that writes. */
+  readonly written: WrittenChain | undefined;
+  /** Forgets all that is kept in memory of the state. */
+  readonly forgetAll: () => void;
   readonly readable: ReadablePrograms;
   /** Undefined for a reader. */
   readonly mempool: Mempool | undefined;
@@ -77,15 +85,26 @@ export async function createNodeChain(core: NodeCore, parts: NodeChainParts): Pr
   const made =
     core.config.role === "writer"
       ? await createWriterChain(core, parts, cached)
-      : { chain: createReaderChain(core, parts, cached), mempool: undefined, mempoolView: parts.store };
-  return { ...made, ...cached.data, readable: watchReadable(createReadablePrograms(database.read), damage) };
+      : {
+          ...{ chain: createReaderChain(core, parts, cached), written: undefined },
+          ...{ mempool: undefined, mempoolView: parts.store },
+        };
+  const { joining } = parts;
+  return {
+    ...made,
+    forgetAll: () => cached.forgetAll(),
+    programs: onceThere(cached.data.programs, joining),
+    tree: onceThere(cached.data.tree, joining),
+    nullifiers: onceThere(cached.data.nullifiers, joining),
+    readable: onceThere(watchReadable(createReadablePrograms(database.read), damage), joining),
+  };
 }
 
 async function createWriterChain(
   core: NodeCore,
   parts: NodeChainParts,
   cached: CachedData,
-): Promise<Pick<NodeChain, "chain" | "mempool" | "mempoolView">> {
+): Promise<Pick<NodeChain, "chain" | "written" | "mempool" | "mempoolView">> {
   const { bus, log, memory, onStop } = core;
   const { database, store, genesis, head, headers } = parts;
   const watched = watchWrites({
@@ -120,6 +139,7 @@ async function createWriterChain(
       cached.forgetChanged(block);
       bus.emit("blockApplied", { number: block.header.number });
     },
+    beforeNext: (number) => parts.snapshots.after(number),
     onUnexpected: (error, hash) =>
       log.error(
         { subsystem: "chain", err: error, transaction: hash },
@@ -128,7 +148,7 @@ async function createWriterChain(
     nowMs: Date.now,
   });
   parts.lease?.renewBy(() => chain.confirm());
-  return { chain, mempool, mempoolView: mempool };
+  return { chain, written: chain, mempool, mempoolView: mempool };
 }
 
 /** Opens the mempool, and sweeps it from now on. */

@@ -14,10 +14,17 @@ import type { Nullifiers } from "../zk/nullifiers.js";
 const always = (): boolean => true;
 
 export function watchStore<State>(store: ChainStore<State>, damage: DamageWatch): ChainStore<State> {
+  const isPruned = async (number: bigint): Promise<boolean> => number < (await store.lowestBlock());
+
   /** What there has to be of a block that is not newer than the newest one. */
   async function needed<Found>(number: bigint, find: () => Promise<Found | undefined>): Promise<Found | undefined> {
     const found = await find();
-    if (found !== undefined || number < 1n || number > ((await store.head())?.number ?? 0n)) {
+    if (
+      found !== undefined ||
+      number < 1n ||
+      number > ((await store.head())?.number ?? 0n) ||
+      (await isPruned(number))
+    ) {
       return found;
     }
     // It may have come between the two questions.

@@ -23,7 +23,7 @@ import type { NodeTls } from "./tls.js";
 import type { Verifier } from "./verifier.js";
 
 /** What it is made of beside the core. */
-export interface NodeEdgeParts extends Omit<NodeChain, "readable"> {
+export interface NodeEdgeParts extends Omit<NodeChain, "written" | "forgetAll" | "readable"> {
   readonly key: NodeKey;
   readonly genesis: Genesis | undefined;
   readonly network: NodeNetwork;

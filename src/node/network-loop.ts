@@ -6,6 +6,7 @@ import { type Repetition, repeat } from "../base/repeat.js";
 import { createTroubleLog, type TroubleLog } from "../base/trouble-log.js";
 import { createMainLoop, type LoopTask, type MainLoop } from "../peers/main-loop.js";
 import type { SyncProgress } from "../peers/sync.js";
+import type { JoinProgress } from "../snapshot/join.js";
 import type { NodeCore } from "./core.js";
 
 const progressEveryMs = 1_000;
@@ -58,23 +59,32 @@ export function createNodeLoop({ config, subsystems, lifecycle }: NodeCore, part
 /** Shows how far catching up is, and writes a line of it now and then. */
 export function reportProgress(
   { subsystems, log }: NodeCore,
-  progress: () => SyncProgress | undefined,
+  progress: { readonly sync: () => SyncProgress | undefined; readonly join: () => JoinProgress | undefined },
   onTaskError: TaskErrors,
 ): Repetition {
   let linedMs = 0;
   return repeat(
     () => {
-      const state = progress();
-      subsystems.set("main_loop", { extra: { sync: state } });
-      if (state !== undefined && Date.now() - linedMs >= progressLineEveryMs) {
+      const [sync, join] = [progress.sync(), progress.join()];
+      const snapshot = join && { ...join, doneBytes: BigInt(join.doneBytes), totalBytes: BigInt(join.totalBytes) };
+      subsystems.set("main_loop", { extra: { sync, snapshot } });
+      const line = join === undefined ? sync && progressLine(sync) : joinLine(join);
+      if (line !== undefined && Date.now() - linedMs >= progressLineEveryMs) {
         linedMs = Date.now();
-        log.info({ subsystem: "main_loop", public: true }, progressLine(state));
+        log.info({ subsystem: "main_loop", public: true }, line);
       }
       return Promise.resolve();
     },
     progressEveryMs,
     (error) => onTaskError("progress", error),
   );
+}
+
+function joinLine({ block, doneBytes, totalBytes, bytesPerS, leftS }: JoinProgress): string {
+  const mebibyte = 1024 * 1024;
+  const left = leftS === undefined ? "" : `, ${Math.ceil(leftS)} s left`;
+  const of = `${(doneBytes / mebibyte).toFixed(1)} of ${(totalBytes / mebibyte).toFixed(1)} MiB`;
+  return `Taking in the snapshot of block ${block}: ${of}, ${(bytesPerS / mebibyte).toFixed(1)}/s${left}`;
 }
 
 function progressLine({ block, targetBlock, blocksPerS, leftS }: SyncProgress): string {

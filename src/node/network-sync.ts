@@ -22,6 +22,7 @@ import { createStatusReader, maxEvidence, type StatusReader } from "../peers/sta
 import { createSync, type Sync } from "../peers/sync.js";
 import { createGrpcClient } from "../rpc/grpc/grpc-client.js";
 import type { NodeCore } from "./core.js";
+import { createNodeJoin, type NodeJoin, type NodeJoinParts } from "./join.js";
 import type { Forks } from "./forks.js";
 import { type NodeBook, peersWanted } from "./network-book.js";
 import type { TaskErrors } from "./network-loop.js";
@@ -76,6 +77,8 @@ export interface NodeSyncParts extends NodeBook {
   readonly isAccepting: () => boolean;
   readonly onKeyElsewhere: (endpoint: string) => void;
   readonly onTaskError: TaskErrors;
+  /** Undefined for a node that never applies a block. */
+  readonly join: NodeJoinParts | undefined;
 }
 
 /** The way of blocks. */
@@ -84,6 +87,7 @@ export interface NodeSync {
   readonly readStatus: StatusReader;
   readonly dialer: Dialer;
   readonly sync: Sync;
+  readonly join: NodeJoin | undefined;
   /** What the main loop does for it. */
   readonly tasks: readonly LoopTask[];
   /** Hears that a peer told of its newest block; resolves when that is here, or after a while. */
@@ -138,9 +142,21 @@ export function createNodeSync(core: NodeCore, parts: NodeSyncParts): NodeSync {
       log.warn({ subsystem: "main_loop", endpoint }, `Left the peer ${endpoint}: ${reason}`),
   });
 
+  const join =
+    parts.join &&
+    createNodeJoin(core, parts.join, {
+      ...{ book, client, onError: (error) => onTaskError("snapshot", error) },
+      onEnd: () => keepUp(),
+    });
+
   /** The chain of a reader is brought forward by another node. */
   function keepUp(): void {
-    if (config.role === "writer") {
+    if (config.role !== "writer") {
+      return;
+    }
+    if (join?.isWanted() === true) {
+      join.kick();
+    } else {
       sync.kick();
     }
   }
@@ -161,6 +177,7 @@ export function createNodeSync(core: NodeCore, parts: NodeSyncParts): NodeSync {
     readStatus,
     dialer,
     sync,
+    join,
     tasks: [
       { name: "peers", run: askPeers },
       { name: "sync", run: keepUp },
@@ -199,6 +216,7 @@ function describeSelf({ addresses }: NodeCore, parts: NodeSyncParts): Self {
       const head = chain.head();
       return {
         ...{ headHeader: head?.header, headSignature: head?.signature, accepting: isAccepting() },
+        lowestBlock: head?.lowestBlock ?? 1n,
         ...{ timeMs: BigInt(Date.now()), evidence: forks.evidence().slice(0, maxEvidence).map(toMessage) },
         ...(head !== undefined && { signedHead: heads.newestStatement(head.hash) }),
       };

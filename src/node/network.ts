@@ -18,6 +18,7 @@ import type { PeerBook } from "../peers/peer-book.js";
 import { createPeerService } from "../peers/service.js";
 import type { Sync, SyncProgress } from "../peers/sync.js";
 import type { NodeCore } from "./core.js";
+import type { NodeJoin, NodeJoinParts } from "./join.js";
 import type { Forks } from "./forks.js";
 import { createMayFollow, type MayFollow } from "./followers.js";
 import {
@@ -50,6 +51,7 @@ export interface NodeNetworkParts {
   /** Whether its role and its lease let it take transactions. */
   readonly mayAccept: () => boolean;
   readonly chainHealth: SharedSubsystem;
+  readonly join: NodeJoinParts | undefined;
 }
 
 /** The network of a node. */
@@ -95,10 +97,10 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
   const { client, siteOf } = connectPeers(core, key, nodeBook);
   const onKeyElsewhere = (endpoint: string): void => meet(endpoint);
   const nodeSync = createNodeSync(core, {
-    ...{ ...nodeBook, chain, genesis, key, forks, heads, client, onKeyElsewhere, onTaskError },
+    ...{ ...nodeBook, chain, genesis, key, forks, heads, client, onKeyElsewhere, onTaskError, join: parts.join },
     isAccepting: () => readiness.isAccepting(),
   });
-  const { self, dialer, readStatus, sync, onStatus } = nodeSync;
+  const { self, dialer, readStatus, sync, join, onStatus } = nodeSync;
   const doubles = createDoubles(Date.now);
   const meet = watchKeys(core, { self, client, book, genesis, chainHealth, doubles });
   const showClock = watchClock(core, {
@@ -146,7 +148,7 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
     showClock,
     announce: relay.announce,
     submit: relay.submit,
-    start: () => startNetwork(core, { mainLoop, relay, sync, save, onTaskError }),
+    start: () => startNetwork(core, { mainLoop, relay, sync, join, save, onTaskError }),
     nameEndpoint: (url) => nameEndpoint(core, nodeBook, url),
     ...createBookCommands(core, nodeBook, { dialer, client }),
     peerBlock: () => book.highestBlock(),
@@ -162,21 +164,23 @@ function startNetwork(
     mainLoop,
     relay,
     sync,
+    join,
     save,
     onTaskError,
   }: {
     readonly mainLoop: MainLoop;
     readonly relay: NodeRelay;
     readonly sync: Sync;
+    readonly join: NodeJoin | undefined;
     readonly save: () => Promise<void>;
     readonly onTaskError: TaskErrors;
   },
 ): void {
   mainLoop.start();
   relay.start();
-  const progress = reportProgress(core, () => sync.progress(), onTaskError);
+  const progress = reportProgress(core, { sync: () => sync.progress(), join: () => join?.progress() }, onTaskError);
   core.onStop("the main loop", async () => {
-    await Promise.all([progress.stop(), sync.stop(), relay.stop()]);
+    await Promise.all([progress.stop(), sync.stop(), join?.stop(), relay.stop()]);
     await mainLoop.stop("The node is shutting down.");
     await save().catch((error: unknown) => core.log.warn({ err: error }, "The address book could not be saved"));
   });

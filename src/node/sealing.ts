@@ -8,6 +8,7 @@ import { createSealer } from "../chain/sealer.js";
 import type { SharedSubsystem } from "../health/shared-subsystem.js";
 import type { NodeCore } from "./core.js";
 import { createHeadWord } from "./heads.js";
+import type { Joining } from "./joining.js";
 
 /** How often a sealing node looks for pending transactions. */
 const sealEveryMs = 250;
@@ -19,6 +20,7 @@ export interface SealingParts {
   readonly genesis: Genesis | undefined;
   readonly chain: Chain;
   readonly heads: Pick<HeadStatements, "take">;
+  readonly joining: Joining;
   readonly key: SealingKey;
   readonly chainHealth: SharedSubsystem;
   /** The node is at the newest block that it knows of. */
@@ -36,9 +38,10 @@ export interface SealingParts {
  * itself, and says so.
  */
 export function makeBlocks(core: NodeCore, parts: SealingParts): void {
-  const { genesis, chain, key, chainHealth } = parts;
+  const { genesis, chain, joining, key, chainHealth } = parts;
   const authorities = genesis?.authorities ?? [];
-  if (core.config.role !== "writer" || chain.head() === undefined || !authorities.includes(key.publicKey)) {
+  const hasChain = chain.head() !== undefined || joining.isUnderWay();
+  if (core.config.role !== "writer" || !hasChain || !authorities.includes(key.publicKey)) {
     return;
   }
   if (authorities.length > 1) {

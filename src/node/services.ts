@@ -7,6 +7,7 @@ import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { StateService } from "../../gen/gatehouse/state/v1/state_pb.js";
+import { SnapshotService } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import type { NodeKey } from "../base/node-key.js";
@@ -65,11 +66,13 @@ export function listServices(implementations: Implementations): ServedService[] 
 export function listInternalServices({
   peer,
   chain,
+  snapshot,
 }: {
   readonly peer: Implementation<typeof PeerService>;
   readonly chain: Implementation<typeof ChainService>;
+  readonly snapshot: Implementation<typeof SnapshotService>;
 }): ServedService[] {
-  return [serve(PeerService, peer), serve(ChainService, chain)];
+  return [serve(PeerService, peer), serve(ChainService, chain), serve(SnapshotService, snapshot)];
 }
 
 /** What a node serves to the other processes that belong to it, and to its operator. */

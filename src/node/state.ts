@@ -36,7 +36,9 @@ export function createNodeState(
       return head && { ...toProven(head.number, head), head: heads.newestStatement(head.hash) };
     },
     async block(number) {
-      const found = await store.header(number);
+      // Before the snapshot that the node began with, nobody knows here what the state was.
+      const isBefore = number + 1n < (chain.head()?.lowestBlock ?? 1n);
+      const found = isBefore ? undefined : await store.header(number);
       return found && toProven(number, found);
     },
     tree: createStateTreeStore(read),

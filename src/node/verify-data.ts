@@ -4,7 +4,7 @@ import { look, toItsEnd, type Verification } from "../base/verification.js";
 import { createBlockStore } from "../chain/block-store.js";
 import type { Genesis } from "../chain/genesis.js";
 import { createSenderStore } from "../chain/sender-store.js";
-import type { ReadBlock } from "../chain/transaction.js";
+import { describeHeader, type ReadBlock } from "../chain/transaction.js";
 import { verifyBlocks, type VerifyBlocksParts } from "../chain/verify-blocks.js";
 import type { DatabasePart, Queries } from "../db/database.js";
 import { verifyPrograms } from "../storage/verify-store.js";
@@ -34,8 +34,12 @@ export async function* verifyAll({ database, genesis }: VerifyDataParts): Verifi
   yield { kind: "blocks", done: 0, total: 0, findings };
   yield* toItsEnd("blocks", verifyBlocks(parts));
   const zk = verifyZk(read, {
-    rootOf: async (number) => (await parts.store.block(number))?.header.commitmentRoot,
+    async rootOf(number) {
+      const stored = await parts.store.header(number);
+      return stored && describeHeader(stored.header).commitmentRoot;
+    },
     blockOf: (hash) => parts.store.blockOf(hash),
+    lowestBlock: await parts.store.lowestBlock(),
   });
   yield* toItsEnd("nodes", zk);
   yield* toItsEnd("programs", verifyPrograms(read));

@@ -1,5 +1,11 @@
 /** Calls peers by their endpoints, over channels that are kept between calls. */
-import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import type {
+  DescMessage,
+  DescMethodServerStreaming,
+  DescMethodUnary,
+  MessageInitShape,
+  MessageShape,
+} from "@bufbuild/protobuf";
 import { LRUCache } from "lru-cache";
 import type { Block } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
@@ -24,6 +30,18 @@ export interface PeerClient {
    * @throws CallError
    */
   blocks(endpoint: string, fromNumber: bigint, signal: AbortSignal): AsyncGenerator<Block | undefined, void>;
+  /**
+   * What a peer answers with a stream, until the signal is aborted.
+   *
+   * @throws CallError
+   * @throws Failure where the peer must not be called.
+   */
+  stream<I extends DescMessage, O extends DescMessage>(
+    endpoint: string,
+    method: DescMethodServerStreaming<I, O>,
+    request: MessageInitShape<I>,
+    signal: AbortSignal,
+  ): AsyncGenerator<MessageShape<O>, void>;
   /** The identity that the peer proved on the channel in use; undefined where there is none, or no TLS. */
   identityOf(endpoint: string): string | undefined;
   /** Closes the channel; the next call opens another one. */
@@ -98,6 +116,10 @@ export function createPeerClient(parts: PeerClientParts): PeerClient {
       for await (const { block } of channel.stream(ChainService.method.listBlocks, { fromNumber }, signal)) {
         yield block;
       }
+    },
+    async *stream(endpoint, method, request, signal) {
+      const channel = await channelTo(endpoint, Date.now() + deadlineMs);
+      yield* channel.stream(method, request, signal);
     },
     identityOf: (endpoint) => channels.peek(endpoint)?.channel?.identity,
     drop: (endpoint) => void channels.delete(endpoint),

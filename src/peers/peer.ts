@@ -51,6 +51,8 @@ export interface BookEntry extends StoredPeer {
   readonly head: Head | undefined;
   /** When an authority said that this is its newest block, as the peer has it; 0 where it has no such word. */
   readonly statedMs: number;
+  /** The oldest block whose transactions it has. */
+  readonly lowestBlock: bigint;
   /** What its clock showed, less this process's own that nobody sets; undefined while it has not said. */
   readonly clockOffsetMs: number | undefined;
   /** Of the process that shook hands last, in hex; another one where it was started again. */
@@ -88,6 +90,7 @@ export function entryOf(peer: StoredPeer): BookEntry {
     accepting: false,
     head: undefined,
     statedMs: 0,
+    lowestBlock: 0n,
     clockOffsetMs: undefined,
     instanceId: undefined,
     handshaken: false,
@@ -99,8 +102,18 @@ export function entryOf(peer: StoredPeer): BookEntry {
 }
 
 /** What changes when a peer has answered. */
-export function seen({ head, accepting, statedMs, clockOffsetMs }: ReadStatus, now: number) {
-  return { head, accepting, statedMs, clockOffsetMs, online: true, lastSeenMs: now, failures: 0, nextTryMs: 0 };
+export function seen({ head, lowestBlock = 0n, accepting, statedMs, clockOffsetMs }: ReadStatus, now: number) {
+  return {
+    head,
+    lowestBlock,
+    accepting,
+    statedMs,
+    clockOffsetMs,
+    online: true,
+    lastSeenMs: now,
+    failures: 0,
+    nextTryMs: 0,
+  };
 }
 
 /** The operator named it. */

@@ -15,6 +15,8 @@ export interface Head {
 /** How far a node is, as it was proved. */
 export interface ReadStatus {
   readonly head: Head;
+  /** The oldest block whose transactions it says that it has. */
+  readonly lowestBlock?: bigint | undefined;
   readonly accepting: boolean;
   /** When an authority said that this is its newest block, as the peer has it; 0 where it has no such word. */
   readonly statedMs: number;
@@ -77,7 +79,7 @@ export function createStatusReader(parts: StatusReaderParts): StatusReader {
     return head;
   }
 
-  return ({ headHeader, headSignature, accepting, timeMs, evidence, signedHead }, from) => {
+  return ({ headHeader, headSignature, accepting, timeMs, evidence, signedHead, lowestBlock }, from) => {
     for (const { header, signature, otherHeader, otherSignature } of evidence.slice(0, maxEvidence)) {
       read(header, signature);
       read(otherHeader, otherSignature);
@@ -85,6 +87,12 @@ export function createStatusReader(parts: StatusReaderParts): StatusReader {
     const head = headHeader.length === 0 ? { number: 0n, hash: genesisHash } : read(headHeader, headSignature);
     const said = signedHead && hearStatement(signedHead, from);
     const statedMs = said?.hash === head.hash ? Number(said.timestampMs) : 0;
-    return { head, accepting, statedMs, clockOffsetMs: timeMs === 0n ? undefined : Number(timeMs) - monotonicMs() };
+    return {
+      head,
+      lowestBlock,
+      accepting,
+      statedMs,
+      clockOffsetMs: timeMs === 0n ? undefined : Number(timeMs) - monotonicMs(),
+    };
   };
 }

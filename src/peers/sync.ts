@@ -105,13 +105,13 @@ export function createSync(parts: SyncParts): Sync {
   };
 }
 
-/** Those that have a block which is missing here: the furthest first, and chance among equals. */
+/** Those that have the next block, which is missing here: the furthest first, and chance among equals. */
 function findCandidates(peers: readonly BookEntry[], number: bigint | undefined): BookEntry[] {
   if (number === undefined) {
     return [];
   }
   return peers
-    .filter(({ head }) => head !== undefined && head.number > number)
+    .filter(({ head, lowestBlock }) => head !== undefined && head.number > number && lowestBlock <= number + 1n)
     .map((entry) => ({ entry, chance: Math.random() }))
     .sort((a, b) => Number(b.entry.head!.number - a.entry.head!.number) || a.chance - b.chance)
     .map(({ entry }) => entry);

@@ -24,7 +24,7 @@ const knownMs = knownMinutes * 60_000;
 export const nodeId = (level: number, position: number): number => level * levelSize + position;
 
 /** The newest block, as SQL. */
-const newestBlock = {
+export const newestBlock = {
   number: "(SELECT max(number) FROM blocks)",
   timeMs: "(SELECT timestamp_ms FROM blocks ORDER BY number DESC LIMIT 1)",
 };
@@ -38,7 +38,7 @@ const givenBlock: typeof newestBlock = { number: "CAST(? AS bigint)", timeMs: "C
  *
  * @param newest the newest block as SQL; its number is asked for first, and then its time.
  */
-function oldestKnownAt({ greater, lesser }: Dialect, newest: typeof newestBlock): string {
+export function oldestKnownAt({ greater, lesser }: Dialect, newest: typeof newestBlock): string {
   const firstBlock = greater(`${newest.number} - ${knownBlocks - 1}`, "0");
   const byBlocks = `(SELECT max(block_number) FROM merkle_roots WHERE block_number <= ${firstBlock})`;
   const byTime = `(SELECT block_number FROM merkle_roots WHERE timestamp_ms < ${newest.timeMs} - ${knownMs}

@@ -222,7 +222,7 @@ test("nothing is signed while the newest block is unknown, the clock is ahead, o
 function openHeads(t: ExecutionContext) {
   const head: ChainHead = {
     ...{ number: 1n, hash: sha256("block 1"), timestampMs: 15_000n, genesisHash },
-    ...{ header: new Uint8Array(), signature: new Uint8Array() },
+    ...{ header: new Uint8Array(), signature: new Uint8Array(), lowestBlock: 1n },
   };
   let [newer, now] = [0, 100_000];
   const contradictions: string[] = [];

@@ -1,0 +1,200 @@
+/** What a snapshot is made of, as it travels and as it is read. */
+import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import {
+  type Snapshot,
+  type SnapshotChunk,
+  SnapshotChunkSchema,
+  type SnapshotEntry,
+  SnapshotEntrySchema,
+  SnapshotSchema,
+} from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
+import { sha256 } from "../base/hash.js";
+import { bitOf, hashBytes, isSame, maxDepth } from "../tree/hashes.js";
+import { treeNodes } from "../tree/node-hashes.js";
+import { isLeaf, type TreeNode } from "../tree/nodes.js";
+import type { Leaf } from "../tree/path.js";
+
+/** Bytes that a chunk has at most, as it is made. */
+export const targetChunkBytes = 4 * 1024 * 1024;
+/** No chunk has more. */
+export const maxChunkBytes = 8 * 1024 * 1024;
+/** Most chunks of a snapshot: what its description fits one message with. */
+export const maxChunks = 40_000;
+
+/** What a snapshot is not what it should be. */
+export class WrongSnapshot extends Error {
+  override readonly name = "WrongSnapshot";
+}
+
+/** A leaf of the state tree, with its value. */
+export interface Entry {
+  readonly leaf: Leaf;
+  /** An encoded SnapshotEntry. */
+  readonly bytes: Uint8Array;
+}
+
+/** A snapshot that was read. */
+export interface ReadSnapshot {
+  /** 0x and 64 lower-case hex digits. */
+  readonly id: string;
+  readonly bytes: Uint8Array;
+  readonly snapshot: Snapshot;
+}
+
+export function describeChunk(depth: number, node: TreeNode, content: Uint8Array): SnapshotChunk {
+  return create(SnapshotChunkSchema, {
+    depth,
+    node:
+      node === undefined
+        ? { case: undefined }
+        : isLeaf(node)
+          ? { case: "leaf", value: Buffer.concat([node.key, node.valueHash]) }
+          : { case: "inner", value: node.hash },
+    sizeBytes: content.length,
+    sha256: node === undefined ? new Uint8Array() : Buffer.from(sha256(content).slice(2), "hex"),
+  });
+}
+
+function nodeOfChunk({ node }: SnapshotChunk): TreeNode {
+  switch (node.case) {
+    case undefined:
+      return undefined;
+    case "leaf":
+      if (node.value.length !== 2 * hashBytes) {
+        throw new WrongSnapshot("A chunk has no leaf.");
+      }
+      return { key: node.value.subarray(0, hashBytes), valueHash: node.value.subarray(hashBytes) };
+    case "inner":
+      if (node.value.length !== hashBytes) {
+        throw new WrongSnapshot("A chunk has no node.");
+      }
+      return { hash: node.value };
+  }
+}
+
+/** Bits that the keys of a chunk begin with, as a key that ends with zeros. */
+export type Prefix = Uint8Array;
+
+/** The key where the part after one of such a depth begins; undefined after the last one. */
+function after(prefix: Prefix, depth: number): Prefix | undefined {
+  const next = Uint8Array.from(prefix);
+  for (let at = depth - 1; at >= 0; at--) {
+    const mask = 1 << (7 - (at & 7));
+    if ((next[at >> 3]! & mask) === 0) {
+      next[at >> 3]! |= mask;
+      return next;
+    }
+    next[at >> 3]! &= ~mask;
+  }
+  return undefined;
+}
+
+/** Where each chunk begins. Throws WrongSnapshot where they leave something out, or lie over each other. */
+export function prefixesOf(chunks: readonly Pick<SnapshotChunk, "depth">[]): Prefix[] {
+  const prefixes: Prefix[] = [];
+  let next: Prefix | undefined = new Uint8Array(hashBytes);
+  for (const { depth } of chunks) {
+    if (next === undefined || depth > maxDepth || next.some((_, byte) => restOf(next!, depth, byte) !== 0)) {
+      throw new WrongSnapshot("The chunks do not lie one beside the other.");
+    }
+    prefixes.push(next);
+    next = after(next, depth);
+  }
+  if (next !== undefined) {
+    throw new WrongSnapshot("The chunks leave a part of the state out.");
+  }
+  return prefixes;
+}
+
+/** Bits of a byte of a key that lie below a depth. */
+function restOf(key: Uint8Array, depth: number, byte: number): number {
+  const kept = Math.min(Math.max(depth - byte * 8, 0), 8);
+  return key[byte]! & (0xff >> kept);
+}
+
+/** The root above the chunks. */
+export function foldChunks(chunks: readonly SnapshotChunk[]): Uint8Array {
+  let at = 0;
+  function fold(depth: number): TreeNode {
+    const chunk = chunks[at];
+    if (chunk === undefined || depth > maxDepth) {
+      throw new WrongSnapshot("The chunks leave a part of the state out.");
+    }
+    if (chunk.depth === depth) {
+      at++;
+      return nodeOfChunk(chunk);
+    }
+    return treeNodes.joinNodes(fold(depth + 1), fold(depth + 1));
+  }
+  return treeNodes.hashOfNode(fold(0));
+}
+
+/** Whether leaves, in the order of their keys, are those that a chunk has. */
+export function areLeavesOf(chunk: SnapshotChunk, prefix: Prefix, leaves: readonly Leaf[]): boolean {
+  for (const { key } of leaves) {
+    for (let at = 0; at < chunk.depth; at++) {
+      if (bitOf(key, at) !== bitOf(prefix, at)) {
+        return false;
+      }
+    }
+  }
+  const inOrder = leaves.every(({ key }, i) => i === 0 || Buffer.compare(leaves[i - 1]!.key, key) < 0);
+  const [node, expected] = [inOrder ? treeNodes.nodeOfLeaves(leaves, chunk.depth) : undefined, nodeOfChunk(chunk)];
+  return (
+    isLeaf(node) === isLeaf(expected) &&
+    (node === undefined) === (expected === undefined) &&
+    isSame(treeNodes.hashOfNode(node), treeNodes.hashOfNode(expected))
+  );
+}
+
+/** Reads the description of a snapshot. Throws WrongSnapshot. */
+export function readSnapshot(bytes: Uint8Array): ReadSnapshot {
+  let snapshot: Snapshot;
+  try {
+    snapshot = fromBinary(SnapshotSchema, bytes);
+  } catch {
+    throw new WrongSnapshot("It cannot be read.");
+  }
+  const { chunks, commitmentTree } = snapshot;
+  if (chunks.length > maxChunks || commitmentTree === undefined || chunks.some((c) => c.sizeBytes > maxChunkBytes)) {
+    throw new WrongSnapshot("It is none.");
+  }
+  prefixesOf(chunks);
+  return { id: sha256(bytes), bytes, snapshot };
+}
+
+const lengthBytes = 4;
+
+/** Entries as a chunk has them, each after its length. */
+export function encodeEntries(entries: readonly Pick<Entry, "bytes">[]): Buffer {
+  return Buffer.concat(entries.flatMap(({ bytes }) => [encodeLength(bytes.length), bytes]));
+}
+
+export function encodeLength(length: number): Buffer {
+  const bytes = Buffer.alloc(lengthBytes);
+  bytes.writeUInt32BE(length);
+  return bytes;
+}
+
+/** The entries of a chunk. Throws WrongSnapshot. */
+export function decodeEntries(content: Uint8Array): SnapshotEntry[] {
+  const buffer = Buffer.from(content.buffer, content.byteOffset, content.length);
+  const entries: SnapshotEntry[] = [];
+  for (let at = 0; at < buffer.length;) {
+    const end = at + lengthBytes <= buffer.length ? at + lengthBytes + buffer.readUInt32BE(at) : Infinity;
+    if (end > buffer.length) {
+      throw new WrongSnapshot("A chunk is cut off.");
+    }
+    try {
+      entries.push(fromBinary(SnapshotEntrySchema, buffer.subarray(at + lengthBytes, end)));
+    } catch {
+      throw new WrongSnapshot("An entry of a chunk cannot be read.");
+    }
+    at = end;
+  }
+  return entries;
+}
+
+export function encodeEntry(entry: NonNullable<MessageInitShape<typeof SnapshotEntrySchema>["entry"]>): Uint8Array {
+  return toBinary(SnapshotEntrySchema, create(SnapshotEntrySchema, { entry }));
+}

@@ -1,0 +1,230 @@
+/**
+ * Makes a snapshot: entries come in any order, are laid down in files by the bits that their keys begin with, and are put
+ * together from there, one chunk after the other. What is in memory is some mebibytes, whatever the state has.
+ */
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { createReadStream } from "node:fs";
+import { appendFile, mkdir, open, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { deflate } from "node:zlib";
+import {
+  type Snapshot,
+  type SnapshotChunk,
+  type SnapshotCommitmentTreeSchema,
+  SnapshotSchema,
+} from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
+import { privateFileMode } from "../base/private-files.js";
+import { nextTurn } from "../base/yielding.js";
+import { bitOf, hashBytes, isSame } from "../tree/hashes.js";
+import { treeNodes } from "../tree/node-hashes.js";
+import { describeChunk, encodeEntries, encodeLength, type Entry, foldChunks, targetChunkBytes } from "./format.js";
+
+const compress = promisify(deflate);
+
+/** What is held in memory before it is written to files. */
+const bufferBytes = 8 * 1024 * 1024;
+/** Files that entries are laid down in at first: so many bits of their keys. */
+const maxFirstBits = 10;
+/** Such a file has a fourth of what a chunk may have, as a rule. */
+const filesOfChunk = 4;
+const recordHead = 2 * hashBytes;
+
+/** The file of the description. */
+export const descriptionName = "snapshot";
+export const chunkName = (index: number): string => `${index}.chunk`;
+
+export interface MakeParts {
+  /** Is made, and holds the snapshot afterwards. */
+  readonly folder: string;
+  /** Roughly, of the whole state. */
+  readonly stateBytes: number;
+  readonly entries: AsyncIterable<readonly Entry[]>;
+  /** Known once all entries were given. */
+  readonly rest: () => Pick<Snapshot, "header" | "signature" | "programCount"> & {
+    readonly commitmentTree: MessageInitShape<typeof SnapshotCommitmentTreeSchema>;
+  };
+  /** The state's root, by the header. */
+  readonly stateRoot: Uint8Array;
+  readonly signal: AbortSignal;
+  /** Chunks above this are divided, where they have more than one leaf. */
+  readonly chunkBytes?: number;
+}
+
+/** Makes it, and gives its description. Rejects where the entries do not make the state that the header names. */
+export async function makeSnapshot(parts: MakeParts): Promise<Uint8Array> {
+  const { folder, stateBytes, entries, rest, stateRoot, signal, chunkBytes = targetChunkBytes } = parts;
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const bits = Math.min(maxFirstBits, Math.max(0, Math.ceil(Math.log2((filesOfChunk * stateBytes) / chunkBytes))));
+  const spool = createSpool(folder, bits);
+  for await (const some of entries) {
+    signal.throwIfAborted();
+    await spool.add(some);
+    await nextTurn();
+  }
+  const files = await spool.end();
+  const chunks: SnapshotChunk[] = [];
+  const write = createWriter({ folder, chunks, signal, chunkBytes });
+  for (const file of files) {
+    await write(file, bits);
+  }
+  if (!isSame(foldChunks(chunks), stateRoot)) {
+    throw new Error("What the database holds does not make the state that the newest header names.");
+  }
+  const bytes = toBinary(SnapshotSchema, create(SnapshotSchema, { ...rest(), chunks }));
+  await writeFile(join(folder, descriptionName), bytes, { mode: privateFileMode });
+  return bytes;
+}
+
+/** Lays entries down in files, by the first bits of their keys. */
+function createSpool(folder: string, bits: number) {
+  const files = Array.from({ length: 2 ** bits }, (_, i) => join(folder, `${i}.spool`));
+  const waiting = new Map<string, Buffer[]>();
+  let bytes = 0;
+
+  async function flush(): Promise<void> {
+    for (const [file, parts] of waiting) {
+      await appendFile(file, Buffer.concat(parts), { mode: privateFileMode });
+    }
+    waiting.clear();
+    bytes = 0;
+  }
+
+  return {
+    async add(entries: readonly Entry[]): Promise<void> {
+      for (const entry of entries) {
+        const { key } = entry.leaf;
+        const file = files[((key[0]! << 8) | key[1]!) >> (16 - bits)]!;
+        const record = encodeRecord(entry);
+        const known = waiting.get(file);
+        if (known === undefined) {
+          waiting.set(file, [record]);
+        } else {
+          known.push(record);
+        }
+        bytes += record.length;
+      }
+      if (bytes >= bufferBytes) {
+        await flush();
+      }
+    },
+    async end(): Promise<readonly string[]> {
+      await flush();
+      return files;
+    },
+  };
+}
+
+/** An entry in a file of the spool: its leaf, its length, itself. */
+function encodeRecord({ leaf: { key, valueHash }, bytes }: Entry): Buffer {
+  return Buffer.concat([key, valueHash, encodeLength(bytes.length), bytes]);
+}
+
+/** Reads records from a stream of bytes. */
+async function* readRecords(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const piece of pieces) {
+    rest = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
+    for (;;) {
+      const length = rest.length < recordHead + 4 ? Infinity : recordHead + 4 + rest.readUInt32BE(recordHead);
+      if (rest.length < length) {
+        break;
+      }
+      yield rest.subarray(0, length);
+      rest = rest.subarray(length);
+    }
+  }
+}
+
+function decodeRecord(record: Buffer): Entry {
+  return {
+    leaf: { key: record.subarray(0, hashBytes), valueHash: record.subarray(hashBytes, recordHead) },
+    bytes: record.subarray(recordHead + 4),
+  };
+}
+
+/** Makes chunks of a file of the spool, which is gone afterwards. */
+function createWriter({
+  folder,
+  chunks,
+  signal,
+  chunkBytes,
+}: {
+  readonly folder: string;
+  readonly chunks: SnapshotChunk[];
+  readonly signal: AbortSignal;
+  readonly chunkBytes: number;
+}) {
+  let made = 0;
+
+  async function writeChunk(content: readonly Entry[], depth: number): Promise<void> {
+    const entries = content.toSorted((a, b) => Buffer.compare(a.leaf.key, b.leaf.key));
+    const bytes = encodeEntries(entries);
+    const node = treeNodes.nodeOfLeaves(
+      entries.map(({ leaf }) => leaf),
+      depth,
+    );
+    if (node !== undefined) {
+      await writeFile(join(folder, chunkName(chunks.length)), await compress(bytes, { level: 4 }), {
+        mode: privateFileMode,
+      });
+    }
+    chunks.push(describeChunk(depth, node, bytes));
+  }
+
+  return async function write(file: string, depth: number): Promise<void> {
+    signal.throwIfAborted();
+    const size = await stat(file).then(
+      (found) => found.size,
+      () => 0,
+    );
+    if (size <= chunkBytes || (await hasOneRecord(file, size))) {
+      const entries: Entry[] = [];
+      if (size > 0) {
+        for await (const record of readRecords(onePiece(await readFile(file)))) {
+          entries.push(decodeRecord(record));
+        }
+      }
+      await writeChunk(entries, depth);
+      await rm(file, { force: true });
+      await nextTurn();
+      return;
+    }
+    const halves = [join(folder, `${made++}.half`), join(folder, `${made++}.half`)] as const;
+    const spool: [Buffer[], Buffer[]] = [[], []];
+    const flush = async (): Promise<void> => {
+      for (const side of [0, 1] as const) {
+        await appendFile(halves[side], Buffer.concat(spool[side]), { mode: privateFileMode });
+        spool[side] = [];
+      }
+    };
+    let bytes = 0;
+    for await (const record of readRecords(createReadStream(file, { highWaterMark: 1024 * 1024 }))) {
+      spool[bitOf(record, depth)].push(record);
+      bytes += record.length;
+      if (bytes >= bufferBytes) {
+        await flush();
+        bytes = 0;
+      }
+    }
+    await flush();
+    await rm(file);
+    await write(halves[0], depth + 1);
+    await write(halves[1], depth + 1);
+  };
+}
+
+async function hasOneRecord(path: string, size: number): Promise<boolean> {
+  const file = await open(path);
+  try {
+    const head = Buffer.alloc(recordHead + 4);
+    await file.read(head, 0, head.length, 0);
+    return head.length + head.readUInt32BE(recordHead) === size;
+  } finally {
+    await file.close();
+  }
+}
+
+async function* onePiece(piece: Buffer): AsyncGenerator<Buffer, void> {
+  yield await Promise.resolve(piece);
+}

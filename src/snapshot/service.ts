@@ -1,0 +1,83 @@
+/** The snapshot service: what nodes that join ask for. */
+import type { SnapshotService } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
+import { createOneAtATime } from "../base/one-at-a-time.js";
+import { Failure } from "../rpc/errors.js";
+import type { Caller, Implementation } from "../rpc/service.js";
+import type { Shelf } from "./shelf.js";
+
+export interface SnapshotServiceParts {
+  /** Undefined on a node that keeps none. */
+  readonly shelf: Pick<Shelf, "list" | "chunk"> | undefined;
+  /** Whether a peer may have all of the state, private programs in it too. */
+  readonly mayFollow: (identity: string | undefined) => boolean;
+  readonly headers: (from: number, count: number) => Promise<{ header: Uint8Array; signature: Uint8Array }[]>;
+  readonly leaves: (from: number, count: number) => Promise<Uint8Array[]>;
+}
+
+/** Of one message. */
+const pieceBytes = 256 * 1024;
+const messageHeaders = 256;
+export const mostHeaders = 1_024;
+const mostLeaves = 16_384;
+const messageLeaves = 4_096;
+
+export function createSnapshotService(parts: SnapshotServiceParts): Implementation<typeof SnapshotService> {
+  const { shelf, mayFollow, headers, leaves } = parts;
+  // Chunks do not pile up in memory, however many ask.
+  const inTurn = createOneAtATime();
+
+  function checkCaller({ identity }: Caller): void {
+    if (!mayFollow(identity)) {
+      throw new Failure("PERMISSION_DENIED", "This node gives its state to listed followers only.");
+    }
+  }
+
+  return {
+    async *listSnapshots(_, { caller }) {
+      checkCaller(caller);
+      yield* await Promise.resolve((shelf?.list() ?? []).map(({ bytes }) => ({ snapshot: bytes })));
+    },
+
+    async *getSnapshotChunk({ snapshot, chunk }, { caller, signal }) {
+      checkCaller(caller);
+      const bytes = await inTurn(async () => await shelf?.chunk(snapshot, chunk));
+      if (bytes === undefined) {
+        throw new Failure("NOT_FOUND", "There is no such chunk here, or no more.");
+      }
+      for (let at = 0; at < bytes.length && !signal.aborted; at += pieceBytes) {
+        yield { data: bytes.subarray(at, at + pieceBytes) };
+      }
+    },
+
+    async *listHeaders({ fromNumber, count }, { signal }) {
+      checkCount(count, mostHeaders);
+      const from = Number(fromNumber);
+      for (let at = 0; at < count && !signal.aborted; at += messageHeaders) {
+        const wanted = Math.min(messageHeaders, count - at);
+        yield { headers: await readAll(wanted, headers(from + at, wanted)) };
+      }
+    },
+
+    async *listCommitments({ from, count }, { signal }) {
+      checkCount(count, mostLeaves);
+      for (let at = 0; at < count && !signal.aborted; at += messageLeaves) {
+        const wanted = Math.min(messageLeaves, count - at);
+        yield { leaves: Buffer.concat(await readAll(wanted, leaves(from + at, wanted))) };
+      }
+    },
+  };
+}
+
+function checkCount(count: number, most: number): void {
+  if (count > most) {
+    throw new Failure("INVALID_REQUEST", `count must be at most ${most}.`);
+  }
+}
+
+async function readAll<T>(wanted: number, read: Promise<T[]>): Promise<T[]> {
+  const found = await read;
+  if (found.length !== wanted) {
+    throw new Failure("NOT_FOUND", "Not all of that is here.");
+  }
+  return found;
+}

@@ -1,0 +1,10 @@
+/** The root of a tree by its pages. */
+import type { LoadPages } from "./change.js";
+import { emptyHash } from "./hashes.js";
+import { treeNodes } from "./node-hashes.js";
+import { decodePage, nodeOf } from "./page.js";
+
+export async function readRoot(load: LoadPages): Promise<Uint8Array> {
+  const page = (await load([""])).get("");
+  return page === undefined ? emptyHash : treeNodes.hashOfNode(nodeOf(decodePage(page), ""));
+}

@@ -1,0 +1,267 @@
+/** Nullifiers and the commitment tree as a snapshot has them: read out of one database, and put into another one. */
+import type { SnapshotCommitments, SnapshotNullifier } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
+import { DamageError } from "../base/damage.js";
+import { fromHex32, toHex32 } from "../base/hash.js";
+import type { Queries } from "../db/database.js";
+import { bulkInsert } from "../db/bulk-insert.js";
+import { hashNullifierRow, type NullifierColumns } from "../db/row-hashes.js";
+import { stateHashes } from "../tree/node-hashes.js";
+import type { Leaf } from "../tree/path.js";
+import { edgeOf, type FoldAll, growTree, type NodeRun, peaksAfter } from "./fold.js";
+import { type BlockMoment, rootOf, type TreeChanges } from "./merkle-tree.js";
+import { emptyNodes, fieldOrder, hashPair, toHex, treeDepth } from "./poseidon.js";
+import {
+  checkRoot,
+  createTreeChanges,
+  newestBlock,
+  nodeId,
+  oldestKnownAt,
+  rootColumns,
+  type RootRow,
+} from "./tree-store.js";
+
+/** A nullifier of a snapshot, and its leaf. */
+export interface NullifierOfSnapshot {
+  readonly leaf: Leaf;
+  readonly nullifier: {
+    readonly nullifier: Uint8Array;
+    readonly blockNumber: bigint;
+    readonly transactionHash: Uint8Array;
+  };
+}
+
+/** A root that spends may name. */
+export interface KnownRoot {
+  readonly blockNumber: bigint;
+  readonly leafCount: number;
+}
+
+/** The commitment tree of a snapshot. */
+export interface CommitmentTree {
+  readonly root: Uint8Array;
+  readonly leafCount: number;
+  /** The node above each {@link partLeaves} leaves. */
+  readonly parts: Uint8Array[];
+  readonly knownRoots: KnownRoot[];
+}
+
+const partLevels = 14;
+/** Leaves that are fetched at a time. */
+export const partLeaves = 2 ** partLevels;
+
+const portionRows = 2_000;
+
+/** Reads all nullifiers. */
+export async function* exportNullifiers(db: Queries): AsyncGenerator<readonly NullifierOfSnapshot[], void> {
+  for (let last = ""; ;) {
+    const after = last;
+    const rows = await db.rows<NullifierColumns & { readonly row_hash: string }>((sql) =>
+      sql("nullifiers")
+        .where("hash", ">", after)
+        .orderBy("hash")
+        .limit(portionRows)
+        .select("hash", "block_number", "transaction_hash", "row_hash"),
+    );
+    if (rows.length === 0) {
+      return;
+    }
+    last = rows.at(-1)!.hash;
+    yield rows.map((row) => {
+      if (row.row_hash !== hashNullifierRow(row)) {
+        throw new DamageError(`The nullifier ${row.hash} in the database is not what was stored.`);
+      }
+      const nullifier = {
+        nullifier: fromHex32(row.hash),
+        blockNumber: BigInt(row.block_number),
+        transactionHash: fromHex32(row.transaction_hash),
+      };
+      return { leaf: nullifierLeaf(nullifier), nullifier };
+    });
+  }
+}
+
+export function nullifierLeaf(given: Pick<SnapshotNullifier, "nullifier" | "blockNumber" | "transactionHash">): Leaf {
+  const { nullifier, blockNumber, transactionHash } = given;
+  return {
+    key: stateHashes.nullifierKey(nullifier),
+    valueHash: stateHashes.nullifier(blockNumber, transactionHash),
+  };
+}
+
+export function commitmentsLeaf({ root, leafCount }: Pick<SnapshotCommitments, "root" | "leafCount">): Leaf {
+  return { key: stateHashes.commitmentsKey(), valueHash: stateHashes.commitments(root, leafCount) };
+}
+
+/** Stores nullifiers where there are none. */
+export async function importNullifiers(db: Queries, nullifiers: readonly SnapshotNullifier[]): Promise<void> {
+  const kinds = { hash: "text", block_number: "integer", transaction_hash: "text", row_hash: "text" } as const;
+  const rows = nullifiers.map(({ nullifier, blockNumber, transactionHash }) => {
+    const row = {
+      hash: toHex32(nullifier),
+      block_number: Number(blockNumber),
+      transaction_hash: toHex32(transactionHash),
+    };
+    return [row.hash, row.block_number, row.transaction_hash, hashNullifierRow(row)];
+  });
+  await bulkInsert(db, "nullifiers", kinds, rows);
+}
+
+/** Reads what a snapshot says of the commitment tree. */
+export async function exportCommitmentTree(db: Queries): Promise<CommitmentTree> {
+  const roots = await db.rows<RootRow>((sql) =>
+    sql.raw(
+      `SELECT ${rootColumns} FROM merkle_roots WHERE block_number >= ${oldestKnownAt(db.dialect, newestBlock)} ORDER BY block_number`,
+    ),
+  );
+  roots.forEach(checkRoot);
+  const { root, leaf_count: leafCount } = roots.at(-1)!;
+  const parts: Uint8Array[] = [];
+  for (let from = 0; from < leafCount; from += partLeaves) {
+    parts.push(fromHex32(toHex(await nodeOfPart(db, from, leafCount))));
+  }
+  return {
+    root: fromHex32(root),
+    leafCount,
+    parts,
+    knownRoots: roots.map((row) => ({ blockNumber: BigInt(row.block_number), leafCount: row.leaf_count })),
+  };
+}
+
+/** The node above the leaves of a part; of the last one, above what is there of it and empty places. */
+async function nodeOfPart(db: Queries, from: number, leafCount: number): Promise<bigint> {
+  const count = leafCount - from;
+  if (count < partLeaves) {
+    // Below this level, the peaks of all leaves are those of the last part.
+    return edgeOf(count, await createTreeChanges(db).peaks(leafCount))[partLevels]!;
+  }
+  const id = nodeId(partLevels, from / partLeaves);
+  const [row] = await db.rows<{ hash: Buffer }>((sql) => sql("merkle_nodes").where({ id }).select("hash"));
+  return BigInt(`0x${row!.hash.toString("hex")}`);
+}
+
+/** Whether the nodes above the parts fold to the root. */
+export function foldsToRoot({ root, leafCount, parts }: Pick<CommitmentTree, "root" | "leafCount" | "parts">): boolean {
+  if (parts.length !== Math.ceil(leafCount / partLeaves) || leafCount > 2 ** treeDepth || root.length !== 32) {
+    return false;
+  }
+  let nodes = parts.map((part) => BigInt(toHex32(part)));
+  for (let level = partLevels; level < treeDepth; level++) {
+    const empty = emptyNodes()[level]!;
+    nodes = Array.from({ length: Math.ceil(nodes.length / 2) }, (_, i) =>
+      hashPair(nodes[2 * i]!, nodes[2 * i + 1] ?? empty),
+    );
+  }
+  return toHex(nodes[0] ?? emptyNodes()[treeDepth]!) === toHex32(root);
+}
+
+/** Leaves of the tree in their order, 32 bytes each. */
+export async function listLeaves(db: Queries, from: number, count: number): Promise<Uint8Array[]> {
+  const rows = await db.rows<{ hash: Uint8Array }>((sql) =>
+    sql("merkle_nodes")
+      .where("id", ">=", from)
+      .where("id", "<", from + count)
+      .orderBy("id")
+      .select("hash"),
+  );
+  return rows.map(({ hash }) => hash);
+}
+
+/** What a part of the leaves is checked against, and stored by. */
+export interface LeavesPart {
+  readonly tree: CommitmentTree;
+  /** Position of its first leaf. */
+  readonly from: number;
+  readonly leaves: readonly Uint8Array[];
+  /** When the block was that made a root. */
+  readonly momentOf: (
+    blockNumber: bigint,
+  ) => Promise<{ readonly block: BlockMoment; readonly root: string | undefined }>;
+  readonly foldAll: FoldAll;
+}
+
+/** What came of it: it is stored; it is not what the snapshot names; or the snapshot names what cannot be. */
+export type PartOutcome = "stored" | "wrong leaves" | "wrong snapshot";
+
+/**
+ * Stores a part of the leaves after those before it, and the roots that were known then. Nothing is to be kept of what this
+ * has written where it is not `stored`.
+ */
+export async function importLeaves(db: Queries, part: LeavesPart): Promise<PartOutcome> {
+  const { tree, from, momentOf } = part;
+  const changes = createTreeChanges(db);
+  const leaves = part.leaves.map((leaf) => BigInt(toHex32(leaf)));
+  if (leaves.length !== Math.min(partLeaves, tree.leafCount - from) || leaves.some((leaf) => leaf >= fieldOrder)) {
+    return "wrong leaves";
+  }
+  const grown = await growPart(changes, leaves, part);
+  if (new Set(leaves).size !== leaves.length || toHex(grown.node) !== toHex32(tree.parts[from / partLeaves]!)) {
+    return "wrong leaves";
+  }
+  for (const runs of grown.runs) {
+    await changes.insertNodes(runs);
+  }
+  for (const { known, root, edge } of grown.roots) {
+    const { block, root: named } = await momentOf(known.blockNumber);
+    if (named !== root) {
+      return "wrong snapshot";
+    }
+    await changes.insertRoot({ root, block, leafCount: known.leafCount, edge });
+  }
+  return "stored";
+}
+
+/** What leaves make of the tree, root by root; nothing is stored. */
+async function growPart(changes: TreeChanges, leaves: readonly bigint[], { tree, from, foldAll }: LeavesPart) {
+  const end = from + leaves.length;
+  const inPart = new Map(tree.knownRoots.map((known) => [known.leafCount, known]));
+  const stops = [...inPart.keys()].filter((count) => count > from && count < end);
+  const all: (readonly NodeRun[])[] = [];
+  const roots: { readonly known: KnownRoot; readonly root: string; readonly edge: readonly bigint[] }[] = [];
+  let peaks = await changes.peaks(from);
+  let count = from;
+  for (const stop of [...stops.sort((a, b) => a - b), end]) {
+    const runs = await growTree(count, leaves.slice(count - from, stop - from), peaks, foldAll);
+    all.push(runs);
+    peaks = peaksAfter(stop, peaks, runs);
+    count = stop;
+    const known = inPart.get(stop);
+    if (known !== undefined) {
+      const edge = edgeOf(stop, peaks).slice(1, treeDepth);
+      roots.push({ known, root: rootOf(stop, peaks), edge: edge.map((one) => one ?? 0n) });
+    }
+  }
+  const whole = all
+    .at(-1)!
+    .find(({ level }) => level === partLevels)
+    ?.hashes.at(-1);
+  return { runs: all, roots, node: whole ?? edgeOf(leaves.length, peaks)[partLevels]! };
+}
+
+/** Whether the roots in the database are those that spends may name after its newest block, which has that root. */
+export async function areRootsKnown(
+  db: Queries,
+  { knownRoots }: CommitmentTree,
+  rootsSince: (blockNumber: bigint) => Promise<readonly bigint[]>,
+): Promise<boolean> {
+  const rows = await db.rows<RootRow>((sql) =>
+    sql("merkle_roots").orderBy("block_number").select(sql.raw(rootColumns)),
+  );
+  const stored = rows.map((row) => BigInt(row.block_number));
+  const first = knownRoots[0]?.blockNumber;
+  if (first === undefined || stored.length < knownRoots.length) {
+    return false;
+  }
+  const [oldest] = await db.rows<{ oldest: number }>((sql) =>
+    sql.raw(`SELECT ${oldestKnownAt(db.dialect, newestBlock)} AS oldest`),
+  );
+  const since = await rootsSince(first);
+  return BigInt(oldest!.oldest) >= first && since.every((number) => stored.includes(number));
+}
+
+/** Takes all out but the root of the empty tree. */
+export async function clearZk(db: Queries): Promise<void> {
+  await db.runAll((sql) => [
+    ...["nullifiers", "commitments", "merkle_nodes"].map((table) => sql(table).delete()),
+    sql("merkle_roots").where("block_number", ">", 0).delete(),
+  ]);
+}
