@@ -99,6 +99,12 @@ export async function listHeaders(db: Queries, from: number, count: number) {
   );
 }
 
+/** Removes the transactions of older blocks than this. */
+export async function pruneBlocks(db: Queries, lowest: bigint): Promise<void> {
+  await db.run((sql) => sql("transactions").where("block_number", "<", Number(lowest)).delete());
+  await setLowestBlock(db, lowest);
+}
+
 /** From now on the transactions of older blocks than this are not there. */
 export async function setLowestBlock(db: Queries, number: bigint): Promise<void> {
   await db.run((sql) => sql("block_bounds").update({ lowest_block: Number(number) }));

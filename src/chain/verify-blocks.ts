@@ -30,31 +30,34 @@ export async function* verifyBlocks(parts: VerifyBlocksParts, from = 1n): Verifi
   const { genesis } = parts;
   let before: string | undefined = from === 1n ? genesis.hash : undefined;
   const { found, head } = await findHead(parts);
-  const lowest = await parts.store.lowestBlock();
   yield { kind: "blocks", done: 0, total: Number(head), findings: found };
   for (let number = from; number <= head; number++) {
-    const previous = before;
-    let block: ReadBlock | undefined;
-    let hash: string | undefined;
-    const findings = await look(`block ${number}`, async () => {
-      if (number < lowest) {
-        hash = await verifyHeader(parts, number, previous);
-        return;
-      }
-      block = await verifyBlock(parts, number, previous);
-      hash = block.hash;
-    });
-    // Not of that name: who reads the block by its number and finds it right has not looked at this.
-    const beside =
-      block === undefined ? [] : await look(`what block ${number} leads to`, () => verifyBeside(parts, block!));
+    let { findings, hash } = await lookAtBlock(parts, number, before);
+    if (findings.length > 0 && number < (await parts.store.lowestBlock())) {
+      // Its transactions were removed meanwhile.
+      ({ findings, hash } = await lookAtBlock(parts, number, before));
+    }
     before = hash;
-    yield {
-      kind: "blocks",
-      done: Number(number - from) + 1,
-      total: Number(head - from) + 1,
-      findings: [...findings, ...beside],
-    };
+    yield { kind: "blocks", done: Number(number - from) + 1, total: Number(head - from) + 1, findings };
   }
+}
+
+/** Looks at one block, as far as it is kept, and gives its hash where it is right. */
+async function lookAtBlock(parts: VerifyBlocksParts, number: bigint, previous: string | undefined) {
+  let block: ReadBlock | undefined;
+  let hash: string | undefined;
+  const findings = await look(`block ${number}`, async () => {
+    if (number < (await parts.store.lowestBlock())) {
+      hash = await verifyHeader(parts, number, previous);
+      return;
+    }
+    block = await verifyBlock(parts, number, previous);
+    hash = block.hash;
+  });
+  // Not of that name: who reads the block by its number and finds it right has not looked at this.
+  const beside =
+    block === undefined ? [] : await look(`what block ${number} leads to`, () => verifyBeside(parts, block!));
+  return { findings: [...findings, ...beside], hash };
 }
 
 async function findHead({ store, genesis }: VerifyBlocksParts): Promise<{ found: Finding[]; head: bigint }> {

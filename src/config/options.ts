@@ -8,6 +8,7 @@ import { declareOptions, type Option } from "./declare.js";
 import {
   addressRanges,
   count,
+  countFrom,
   databaseUrl,
   hostNames,
   notaryKeys,
@@ -136,6 +137,12 @@ export const optionsByKey = declareOptions({
     fallback: "1000",
     description:
       "Makes a snapshot of the state after each so many blocks, for nodes that join; the newest two are kept.",
+  },
+  retainBlocks: {
+    type: countFrom("BLOCKS", 256, "all"),
+    fallback: "0",
+    description:
+      "Keeps the transactions of so many newest blocks and removes older ones, of which the headers stay; all when 0.",
   },
   trustedProxies: {
     type: addressRanges,

@@ -54,7 +54,7 @@ export const onOff: ValueType<boolean, "on" | "off"> = {
 };
 
 /** In texts, numbers are written in digits: "", "0x10" and "1e3" are none. */
-const numeric = (z: Zod, number: z.ZodNumber) =>
+const numeric = (z: Zod, number: z.ZodType<number, number>) =>
   z.union([
     number,
     z
@@ -70,6 +70,13 @@ export const count = (placeholder: string, allowed: string): ValueType<number, n
   placeholder,
   allowed,
   schema: wholeNumber(1_000_000_000),
+});
+
+/** Nothing, by 0, or a whole number that is not too small. */
+export const countFrom = (placeholder: string, least: number, nothing: string): ValueType<number, number | string> => ({
+  placeholder,
+  allowed: `a whole number from ${least}, or 0 (${nothing})`,
+  schema: (z) => numeric(z, z.union([z.literal(0), z.number().int().min(least).max(1_000_000_000)])),
 });
 
 /** A port, of which 0 takes any free one. */

@@ -27,6 +27,7 @@ import { createJoining, type Joining } from "./joining.js";
 import { type NodeLease, openLease } from "./lease.js";
 import { openInternalPort, openMcpPort, openMetricsPort, openRpcPort } from "./listeners.js";
 import { createNodeNetwork } from "./network.js";
+import { pruneAsBlocksCome } from "./pruning.js";
 import { makeBlocks } from "./sealing.js";
 import { createNodeState } from "./state.js";
 import { readJoin } from "../snapshot/join-store.js";
@@ -180,6 +181,9 @@ export const bootTable = BootTable.of<BootBeginning>()
         written === undefined || genesis === undefined || lease === undefined
           ? undefined
           : { database, store, genesis, fence: lease.fence, chain: written, joining, forgetAll };
+      if (written !== undefined && lease !== undefined) {
+        pruneAsBlocksCome(core, { database, fence: lease.fence, chain: written });
+      }
       const network = await createNodeNetwork(core, { ...parts, mayAccept, join });
       snapshots.watch(() => network.peerBlock());
       // A reader needs no peers: its blocks come by the database.

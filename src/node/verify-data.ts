@@ -39,7 +39,7 @@ export async function* verifyAll({ database, genesis }: VerifyDataParts): Verifi
       return stored && describeHeader(stored.header).commitmentRoot;
     },
     blockOf: (hash) => parts.store.blockOf(hash),
-    lowestBlock: await parts.store.lowestBlock(),
+    lowestBlock: () => parts.store.lowestBlock(),
   });
   yield* toItsEnd("nodes", zk);
   yield* toItsEnd("programs", verifyPrograms(read));

@@ -15,7 +15,7 @@ export interface ZkWitness {
   /** The block that a transaction is in. */
   blockOf(transactionHash: string): Promise<bigint | undefined>;
   /** Of older blocks the transactions are not kept. */
-  readonly lowestBlock: bigint;
+  lowestBlock(): Promise<bigint>;
 }
 
 /** Walks over roots, nodes and nullifiers. */
@@ -141,8 +141,9 @@ async function* verifyNullifiers(db: Queries, witness: ZkWitness): Verification 
     for (const row of rows) {
       const found = await look(`the nullifier ${row.hash}`, async () => {
         const said = BigInt(row.block_number);
-        const block = said < witness.lowestBlock ? said : await witness.blockOf(row.transaction_hash);
-        if (row.row_hash !== hashNullifierRow(row) || block !== said) {
+        const block = await witness.blockOf(row.transaction_hash);
+        const isSaid = block === said || (block === undefined && said < (await witness.lowestBlock()));
+        if (row.row_hash !== hashNullifierRow(row) || !isSaid) {
           throw new DamageError(`The nullifier ${row.hash} in the database is not what was stored.`);
         }
       });

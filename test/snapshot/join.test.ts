@@ -13,7 +13,15 @@ import type { Engine } from "../../src/db/dialects.js";
 import { openDatabase } from "../../src/db/open.js";
 import { prepareEngines } from "../helpers/databases.js";
 import { testKey } from "../helpers/keys.js";
-import { endpointOf, headOf, networkOf, peersOf, startMemberOf, startProcessOf } from "../helpers/network.js";
+import {
+  endpointOf,
+  headOf,
+  makeBlocks,
+  networkOf,
+  peersOf,
+  startMemberOf,
+  startProcessOf,
+} from "../helpers/network.js";
 import { ask, askJson } from "../helpers/plain-client.js";
 import { runCli } from "../helpers/run-cli.js";
 import { makeRichChain, type RichChain } from "../helpers/rich-chain.js";
@@ -154,6 +162,38 @@ test.serial("a node that wants all blocks passes by peers that have not all", as
   await createClient(ControlService, node.control).addPeer({ endpoint: endpointOf(source) });
   await until(() => level(node));
   t.is((await askJson<{ lowestBlock: number }>(node.port, "/chain/head")).lowestBlock, 1);
+});
+
+test.serial("a node removes the transactions of old blocks, and is asked for no more than it has", async (t) => {
+  const blocks = await makeBlocks(t, authority, 300);
+  const whole = await startMemberOf(t, { key: testKey(7), genesis });
+  await apply(whole, blocks.slice(0, 299));
+  const pruned = await startMemberOf(t, {
+    ...{ key: testKey(8), genesis, seeds: [endpointOf(whole)] },
+    flags: { "retain-blocks": "256", "snapshot-every": "0" },
+  });
+  const lowest = async (): Promise<number> =>
+    (await askJson<{ lowestBlock: number }>(pruned.port, "/chain/head")).lowestBlock;
+  // At least 256 are kept, and at most sixteen more.
+  await until(async () => (await headOf(pruned)).number === 299 && (await lowest()) === 33);
+  await apply(pruned, blocks.slice(299));
+  t.is(await lowest(), 33);
+  const database = await openDatabase(`sqlite:${pruned.databaseFile}`);
+  t.teardown(() => database.close());
+  const rows = await database.read.rows<{ first: number; rows: number }>((sql) =>
+    sql("transactions").min({ first: "block_number" }).count({ rows: "*" }),
+  );
+  t.deepEqual(rows, [{ first: 33, rows: 268 }]);
+  t.is((await ask(pruned.port, "/chain/blocks/32")).status, 410);
+  t.is((await ask(pruned.port, "/chain/blocks/33")).status, 200);
+  const { code, stdout } = await runCli(["verify-data", "--database", `sqlite:${pruned.databaseFile}`, "--json"]);
+  t.is(code, 0, stdout);
+  // Who has block 32 follows it, who begins does not.
+  const late = await startMemberOf(t, { key: testKey(9), genesis, flags: { sync: "blocks" } });
+  await apply(late, blocks.slice(0, 32));
+  const { addPeer } = createClient(ControlService, late.control);
+  await addPeer({ endpoint: endpointOf(pruned) });
+  await until(async () => (await headOf(late)).number === 300);
 });
 
 test.serial("kill -9 at any time of a join costs what was under way alone", async (t) => {

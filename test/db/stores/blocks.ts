@@ -42,6 +42,7 @@ export const testBlocks: StoreSuite = (engine, open) => {
       genesisHash: genesis.hash,
       header: new Uint8Array(),
       signature: new Uint8Array(),
+      lowestBlock: 1n,
     });
     t.is(await blocks.block(0n), undefined, "it is a text, and no signed block");
     t.is(await blocks.weighBlock({ number: 0n }), undefined);
