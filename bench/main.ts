@@ -15,6 +15,7 @@ import { benchNetwork } from "./network.js";
 import { formatRows } from "./print.js";
 import type { BenchContext, Row } from "./row.js";
 import { benchSizes } from "./sizes.js";
+import { benchSnapshot } from "./snapshot.js";
 import { benchState } from "./state.js";
 import { benchStore } from "./store.js";
 import { startGatehouse } from "./server-process.js";
@@ -35,7 +36,7 @@ const suites = [
     "attestation",
     "network",
   ] as const),
-  ...(["switchovers", "fuzz", "sizes"] as const),
+  ...(["snapshot", "switchovers", "fuzz", "sizes"] as const),
 ] as const;
 type Suite = (typeof suites)[number];
 
@@ -57,6 +58,7 @@ const { args, opts } = (() => {
       "--against <FOLDER>",
       "another clone, built: the suite transports measures it beside this one, before and after",
     )
+    .option("--transactions <NUMBER>", "transactions of the chain that the suite snapshot joins", positive, 20_000)
     .option("--changes <NUMBER>", "how often the servers change places in the suite switchovers", positive, 100)
     .option("--only <TEXT>", "of the suite hostile, the attacks whose names contain this")
     .option("--minutes <NUMBER>", "how long the suite fuzz sends hostile transactions", positive, 1)
@@ -71,6 +73,7 @@ const { args, opts } = (() => {
       programs: number;
       leaves: number;
       blocks: number;
+      transactions: number;
       changes: number;
       against?: string;
       only?: string;
@@ -128,6 +131,10 @@ async function run(): Promise<Row[]> {
   if (chosen.includes("network")) {
     const { blocks, rounds, seconds } = opts;
     rows.push(...(await benchNetwork({ directory, blocks, rounds, seconds, say })));
+  }
+  if (chosen.includes("snapshot")) {
+    const { transactions, rounds, seconds } = opts;
+    rows.push(...(await benchSnapshot({ directory, transactions, rounds, seconds, say })));
   }
   if (chosen.includes("switchovers")) {
     rows.push(...(await benchSwitchovers({ directory, changes: opts.changes, say })));
