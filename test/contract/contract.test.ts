@@ -8,6 +8,7 @@ import anyTest, { type TestFn } from "ava";
 import { failures, ReasonSchema } from "../../gen/gatehouse/errors/v1/errors_pb.js";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
+import { SnapshotService } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
 import { ConsensusService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { AddedService } from "../../gen/gatehouse/testing/v1/added_pb.js";
 import { http } from "../../gen/google/api/annotations_pb.js";
@@ -120,10 +121,15 @@ test.serial("the examples of the interface's documents are what cases get", asyn
 });
 
 /**
- * Failures that take more than a case: test/peers, test/attestation, test/rpc/answers.test.ts and test/chain/strangers.test.ts
- * get them.
+ * Failures that take more than a case: test/peers, test/attestation, test/snapshot, test/rpc/answers.test.ts and
+ * test/chain/strangers.test.ts get them.
  */
-const ofMoreThanACase: readonly string[] = ["RELAY_UNAVAILABLE", "BUSY", "ANSWER_TOO_LARGE"] satisfies Reason[];
+const ofMoreThanACase: readonly string[] = [
+  "RELAY_UNAVAILABLE",
+  "BUSY",
+  "PRUNED",
+  "ANSWER_TOO_LARGE",
+] satisfies Reason[];
 const ofMoreThanTheirCases: readonly string[] = ["SubmitTransaction PERMISSION_DENIED"];
 
 test.serial("each failure that the contract names for an rpc is what a case gets", async (t) => {
@@ -155,8 +161,14 @@ test("every rpc of the contract has a case", async (t) => {
       (method) => `${method.parent.typeName}.${method.name}`,
     ),
   );
-  // Not served on the public port: test/chain/consensus.test.ts, test/control, test/peers and test/rpc/added call them.
-  const elsewhere: readonly DescService[] = [ConsensusService, ControlService, PeerService, AddedService];
+  // Not served on the public port: test/chain/consensus.test.ts, test/control, test/peers, test/snapshot and test/rpc/added call them.
+  const elsewhere: readonly DescService[] = [
+    ConsensusService,
+    ControlService,
+    PeerService,
+    SnapshotService,
+    AddedService,
+  ];
   const methods = (await contractServices())
     .filter((service) => !elsewhere.includes(service))
     .flatMap((service) => service.methods);
