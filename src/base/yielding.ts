@@ -5,6 +5,27 @@ export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
+/** The result of work that stops now and then, which nobody need wait for. */
+export function atOnce<T>(work: Iterator<void, T>): T {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done === true) {
+      return value;
+    }
+  }
+}
+
+/** The same with others having their turn wherever it stops. */
+export async function inTurns<T>(work: Iterator<void, T>): Promise<T> {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done === true) {
+      return value;
+    }
+    await nextTurn();
+  }
+}
+
 /** How long work goes on before others have their turn: items may take a microsecond or some milliseconds. */
 const turnMs = 3;
 

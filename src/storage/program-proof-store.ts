@@ -1,6 +1,7 @@
 /** What is proved of a program: its parts, as the database holds them now. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { FieldProofSchema, ObjectStateSchema, ProgramStateSchema } from "../../gen/gatehouse/state/v1/state_pb.js";
+import { atOnce } from "../base/yielding.js";
 import type { Queries } from "../db/database.js";
 import { buildTree } from "../tree/change.js";
 import { stateHashes, treeNodes } from "../tree/node-hashes.js";
@@ -69,8 +70,8 @@ async function readDocument(db: Queries, row: ProgramRow & TextRow, wanted: Want
     const textHash = { case: "textHash" as const, value: hashDocument(parts) };
     return { parts, told: parts.kind === "nothing" ? { case: undefined } : textHash, text: given };
   }
-  const { leaves, fields, lastKey, tailHash } = fieldsOfObject(text, wanted.fields);
-  const object = { fieldsRoot: buildTree(leaves).root, lastKey, tailHash };
+  const { leaves, fields, lastKey, tailHash } = atOnce(fieldsOfObject(text, wanted.fields));
+  const object = { fieldsRoot: atOnce(buildTree(leaves)).root, lastKey, tailHash };
   const sorted = leaves.toSorted((a, b) => Buffer.compare(a.key, b.key));
   const proofs = wanted.fields.map((name) => toProof(name, proveAmong(sorted, fieldKey(name)), fields.get(name)));
   return objectReading(object, proofs, given);

@@ -5,6 +5,7 @@ import type {
   SnapshotProgram,
   SnapshotProgramSchema,
 } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
+import { inTurns } from "../base/yielding.js";
 import type { Queries } from "../db/database.js";
 import { bulkInsert, type BulkValue } from "../db/bulk-insert.js";
 import { hashChunkRow, hashDocumentRow, hashFieldRow, hashProgramEntry, hashProgramRest } from "../db/row-hashes.js";
@@ -172,7 +173,9 @@ export async function importPrograms(db: Queries, programs: readonly RestoredPro
   await bulkInsert(db, "program_readers", readerKinds, programs.flatMap(readerValues));
   for (const { row, text } of programs) {
     if (row.in_parts) {
-      await createPageStore(db, row.address).save(buildTree(fieldsOfObject(text!).leaves).pages);
+      const { leaves } = await inTurns(fieldsOfObject(text!));
+      const { pages } = await inTurns(buildTree(leaves));
+      await createPageStore(db, row.address).save(pages);
     }
   }
 }

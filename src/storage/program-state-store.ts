@@ -1,4 +1,5 @@
 /** What the database holds of programs, as leaves of the state tree. */
+import { atOnce, inTurns } from "../base/yielding.js";
 import { inChunks } from "../db/chunks.js";
 import type { Queries } from "../db/database.js";
 import { buildTree, changeTree, type LeafChange } from "../tree/change.js";
@@ -77,15 +78,15 @@ export function documentOfText({ type }: ProgramRow, text: string | undefined): 
   if (type !== "object") {
     return { kind: "text", text };
   }
-  const { leaves, lastKey, tailHash } = fieldsOfObject(text);
-  return { kind: "object", fieldsRoot: buildTree(leaves).root, lastKey, tailHash };
+  const { leaves, lastKey, tailHash } = atOnce(fieldsOfObject(text));
+  return { kind: "object", fieldsRoot: atOnce(buildTree(leaves)).root, lastKey, tailHash };
 }
 
 /** Makes the tree of the fields of a document in parts. */
 async function writeFields(db: Queries, { address, size_bytes: sizeBytes }: ProgramRow): Promise<ObjectParts> {
   const text = await createDocumentRows(db, address, createWork()).whole({ sizeBytes, inParts: true });
-  const { leaves, lastKey, tailHash } = fieldsOfObject(text!);
-  const { root, pages } = buildTree(leaves);
+  const { leaves, lastKey, tailHash } = await inTurns(fieldsOfObject(text!));
+  const { root, pages } = await inTurns(buildTree(leaves));
   await createPageStore(db, address).save(pages);
   return { fieldsRoot: root, lastKey, tailHash };
 }

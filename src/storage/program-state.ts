@@ -75,12 +75,15 @@ export interface ObjectFields extends Omit<ObjectParts, "fieldsRoot"> {
   readonly fields: ReadonlyMap<string, FieldParts>;
 }
 
+/** Fields that are hashed before the work stops. */
+const portionFields = 500;
+
 /**
- * The fields of an object.
+ * The fields of an object. It stops now and then.
  *
  * @param wanted names of those to give one by one.
  */
-export function fieldsOfObject(text: string, wanted: readonly string[] = []): ObjectFields {
+export function* fieldsOfObject(text: string, wanted: readonly string[] = []): Generator<void, ObjectFields> {
   const leaves: Leaf[] = [];
   const fields = new Map<string, FieldParts>();
   let lastKey = nothing;
@@ -95,6 +98,9 @@ export function fieldsOfObject(text: string, wanted: readonly string[] = []): Ob
       fields.set(name, field);
     }
     lastKey = key;
+    if (leaves.length % portionFields === 0) {
+      yield;
+    }
   }
   return { leaves, fields, lastKey, tailHash: stateHashes.text(next.value) };
 }

@@ -37,17 +37,35 @@ export interface ChangedTree {
  * @param changes at most one for each key.
  */
 export async function changeTree(load: LoadPages, changes: readonly LeafChange[]): Promise<ChangedTree> {
-  const sorted = changes.toSorted((a, b) => Buffer.compare(a.key, b.key));
+  const sorted = sortLeaves(changes);
   const loadSoon = changes.length > fewChanges ? load : await loadAhead(load, changes);
   const changing: Changing = { pages: await loadTouched(loadSoon, sorted), changed: new Map() };
   return { root: treeNodes.hashOfNode(changePage("", sorted, changing)), pages: changing.changed };
 }
 
-/** The tree of these leaves alone. */
-export function buildTree(leaves: readonly Leaf[]): ChangedTree {
+/**
+ * The tree of these leaves alone. It stops after each of its sixteen parts.
+ *
+ * @param leaves in any order.
+ */
+export function* buildTree(leaves: readonly Leaf[]): Generator<void, ChangedTree> {
   const changing: Changing = { pages: new Map(), changed: new Map() };
-  const sorted = leaves.toSorted((a, b) => Buffer.compare(a.key, b.key));
-  return { root: treeNodes.hashOfNode(changePage("", sorted, changing)), pages: changing.changed };
+  if (leaves.length <= maxBucketLeaves) {
+    return { root: treeNodes.hashOfNode(changePage("", sortLeaves(leaves), changing)), pages: changing.changed };
+  }
+  const slots = emptyBranch.slots.slice();
+  for (const [slot, some] of bySlot(leaves, "")) {
+    const below = sortLeaves(some);
+    slots[slot] = below.length < 2 ? below[0] : changePage(pathBelow("", slot), below, changing);
+    yield;
+  }
+  const page: Branch = { kind: "branch", slots };
+  changing.changed.set("", encodePage(page));
+  return { root: treeNodes.hashOfNode(nodeOf(page, "")), pages: changing.changed };
+}
+
+function sortLeaves<T extends LeafChange>(leaves: readonly T[]): T[] {
+  return leaves.toSorted((a, b) => Buffer.compare(a.key, b.key));
 }
 
 /** Pages above a leaf in a tree of a million leaves. */
@@ -177,8 +195,8 @@ function keep(leaves: Leaf[], { key, valueHash }: LeafChange): void {
 }
 
 /** Changes by the slots that their keys go to. */
-function bySlot(changes: readonly LeafChange[], path: PagePath): Map<number, LeafChange[]> {
-  const groups = new Map<number, LeafChange[]>();
+function bySlot<T extends LeafChange>(changes: readonly T[], path: PagePath): Map<number, T[]> {
+  const groups = new Map<number, T[]>();
   for (const change of changes) {
     const slot = slotOf(change.key, path);
     const group = groups.get(slot);

@@ -1,5 +1,6 @@
 /** A state of one's own, and proofs of it: made with the tree and with keys, by no node. */
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { atOnce } from "../../../src/base/yielding.js";
 import {
   BlockHeaderSchema,
   HeadStatementSchema,
@@ -97,7 +98,7 @@ export function createProver(state: VectorState, isPast = false): Prover {
   }
 
   return {
-    root: hexOf(buildTree(leaves).root),
+    root: hexOf(atOnce(buildTree(leaves)).root),
     prove: (question) => {
       const asked = create(GetProofRequestSchema, question);
       return create(GetProofResponseSchema, {
@@ -188,7 +189,7 @@ export function objectOf(data: string, names: readonly string[]) {
       field: states[parts.findIndex((part) => part.name === name)],
     });
   return {
-    fieldsRoot: Uint8Array.from(buildTree(leaves).root),
+    fieldsRoot: Uint8Array.from(atOnce(buildTree(leaves)).root),
     lastKey: Uint8Array.from(keys.at(-1) ?? nothing),
     tailHash: Uint8Array.from(stateHashes.text(next.value)),
     fields: names.map(prove),
