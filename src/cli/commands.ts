@@ -35,6 +35,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import("./nodes/devnet.js")).addDevnet,
   },
   {
+    name: "light",
+    description: "Answer on a local port what nodes of a network prove, and nothing else, until Ctrl-C.",
+    load: async () => (await import("./nodes/light.js")).addLight,
+  },
+  {
     name: "keygen",
     description: "Make an Ed25519 identity key, readable by you only, and print its public key.",
     load: async () => (await import("./keygen.js")).addKeygen,

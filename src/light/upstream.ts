@@ -1,6 +1,6 @@
 /** A node that is asked, and not believed. */
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { toGatehouseError } from "../../client/src/errors.js";
+import { type GatehouseError, toGatehouseError } from "../../client/src/errors.js";
 import type { AskNode } from "../../client/src/proof/source.js";
 
 /** How long a call may take, and how much an answer may be: a document of 16 MiB and what proves it. */
@@ -18,7 +18,16 @@ export function askOver(url: string, headers: Readonly<Record<string, string>> =
     try {
       return (await transport.unary(method, undefined, undefined, headers, request)).message;
     } catch (thrown) {
-      throw toGatehouseError(thrown);
+      const error = toGatehouseError(thrown);
+      nodesWords.add(error);
+      throw error;
     }
   };
+}
+
+const nodesWords = new WeakSet<GatehouseError>();
+
+/** Whether a failure is a node's word, or that it gave none. Any other one is proved. */
+export function isNodesWord(error: GatehouseError): boolean {
+  return nodesWords.has(error);
 }

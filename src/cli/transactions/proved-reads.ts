@@ -5,7 +5,7 @@ import { ProofError, type ProofFlaw } from "../../../client/src/proof/proof-erro
 import type { HashPair } from "../../../client/src/proof/source.js";
 import { hex32 } from "../../base/hash.js";
 import { createProvedReader, type ProvedReader } from "../../light/proved-reader.js";
-import { askOver } from "../../light/upstream.js";
+import { askOver, isNodesWord } from "../../light/upstream.js";
 import { ago, paint } from "../terminal/output.js";
 import { ExitError, exitCodes } from "../usage/errors.js";
 import type { NetworkFlags, NodeFlags, VerifyFlags } from "../usage/flags.js";
@@ -102,11 +102,10 @@ function toExitError(error: unknown, node: string): unknown {
   if (!(error instanceof GatehouseError)) {
     return error;
   }
-  const { message, reason, cause } = error;
+  const { message, reason } = error;
   if (reason === "UNREACHABLE") {
     return new ExitError(`No node answers at ${node}: ${message}.`, exitCodes.unreachable);
   }
-  // What came from the node has the failed call as its cause; what was proved has none.
-  const who = cause === undefined ? "Proved" : "The node refuses";
+  const who = isNodesWord(error) ? "The node refuses" : "Proved";
   return new ExitError(`${who}: ${message} (${reason})`, exitCodes.failed, reason);
 }

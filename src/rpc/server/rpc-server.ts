@@ -1,5 +1,4 @@
 /** All protocols over one list of services: what the node serves on its ports. */
-import { randomBytes } from "node:crypto";
 import type { RequestListener } from "node:http";
 import type { TlsCredentials } from "../../base/certificate.js";
 import { createConnectHandler } from "../connect/connect-handler.js";
@@ -27,6 +26,7 @@ import {
   createPreflightHandler,
 } from "./chain.js";
 import { createMount } from "./mount.js";
+import { createRequestIds } from "./request-ids.js";
 
 export interface RpcServerParts extends ProtocolParts {
   /** The node-call interface of existing clients. */
@@ -120,11 +120,4 @@ export async function createMcpPort(parts: McpPortParts): Promise<RpcListener> {
     methods: nameMethods(parts.services),
     commentOf,
   });
-}
-
-/** Names for requests: unlike those of another process, and cheap, since most are never looked up. */
-export function createRequestIds(): () => string {
-  const prefix = randomBytes(4).toString("hex");
-  let count = 0;
-  return () => `${prefix}-${(++count).toString(36)}`;
 }

@@ -309,7 +309,8 @@ export enum Reason {
 
   /**
    * The node has no message of this name in the node-call interface, whatever
-   * is sent with it.
+   * is sent with it; or it is a light node, and no proof could show what was
+   * asked for. Ask another node.
    *
    * @generated from enum value: REASON_NOT_IMPLEMENTED = 29;
    */

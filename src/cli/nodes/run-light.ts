@@ -1,0 +1,95 @@
+/** What `gatehouse light` does. */
+import { resolve } from "node:path";
+import { hex32 } from "../../base/hash.js";
+import { createLogging } from "../../base/log.js";
+import type { LogLevelName } from "../../base/log-levels.js";
+import { type LightNode, startLight } from "../../light/light-node.js";
+import { paint, print } from "../terminal/output.js";
+import { ExitError, exitCodes } from "../usage/errors.js";
+import { runUntilSignal } from "./signals.js";
+
+/** How it is called. */
+export interface LightFlags {
+  readonly trust: string;
+  readonly port: number;
+  readonly dataDir: string;
+  readonly maxAge?: number;
+  readonly logLevel: LogLevelName;
+  readonly json?: boolean;
+}
+
+/** Answers until it is told to stop. */
+export async function runLight(urls: readonly string[], flags: LightFlags): Promise<void> {
+  const genesisHash = needHash(flags.trust);
+  checkUrls(urls);
+  const { port, dataDir, maxAge: maxAgeS, logLevel: level, json = false } = flags;
+  const { log } = createLogging({ level, json });
+  await runUntilSignal(async () => {
+    const options = { urls, genesisHash, dir: resolve(dataDir), port, maxAgeS, log };
+    const light = await startLight(options).catch((error: unknown) => {
+      throw whyNotBound(error, port);
+    });
+    print(...(json ? [readyEvent(light)] : panel(light, genesisHash)));
+    return () => light.stop();
+  });
+}
+
+function needHash(trust: string): string {
+  const hash = trust.toLowerCase();
+  if (!hex32.test(hash)) {
+    throw new ExitError(
+      `--trust must be the hash of a genesis, 0x and 64 hex digits, not "${trust.slice(0, 80)}".`,
+      exitCodes.usage,
+    );
+  }
+  return hash;
+}
+
+function checkUrls(urls: readonly string[]): void {
+  for (const url of urls) {
+    if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
+      throw new ExitError(`A node is a URL such as http://127.0.0.1:53550, not "${url}".`, exitCodes.usage);
+    }
+  }
+}
+
+function whyNotBound(error: unknown, port: number): unknown {
+  const { code, message } = error as NodeJS.ErrnoException;
+  switch (code) {
+    case "EADDRINUSE":
+      return new ExitError(`Port ${port} is taken; choose another --port.`, exitCodes.failed);
+    case "EACCES":
+    case "ERR_SOCKET_BAD_PORT":
+      return new ExitError(`Port ${port} cannot be bound: ${message}; choose another --port.`, exitCodes.usage);
+    default:
+      return error;
+  }
+}
+
+function readyEvent({ url, port, block }: LightNode): string {
+  const number = block();
+  const ports = { rpc: port };
+  return JSON.stringify({
+    event: "ready",
+    role: "light",
+    rpc: url,
+    ports,
+    block: number === undefined ? null : Number(number),
+  });
+}
+
+function panel({ url, block }: LightNode, genesisHash: string): string[] {
+  const number = block();
+  return [
+    "",
+    `  ${paint("bold", "Gatehouse light")}`,
+    `  ${url}   HTTP, each answer proved`,
+    `  network ${genesisHash}`,
+    number === undefined
+      ? `  ${paint("yellow", "No node has proved a block yet; the log says why.")}`
+      : `  block ${number}`,
+    "",
+    `  ${paint("dim", "Ctrl-C stops it.")}`,
+    "",
+  ];
+}

@@ -1,0 +1,104 @@
+/** The services of a node, each answer proved before it is given. */
+import type { DescMethod } from "@bufbuild/protobuf";
+import { AttestationService } from "../../gen/gatehouse/attestation/v1/attestation_pb.js";
+import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
+import { StateService } from "../../gen/gatehouse/state/v1/state_pb.js";
+import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
+import { type FailureReason, GatehouseError } from "../../client/src/errors.js";
+import { ProofError } from "../../client/src/proof/proof-error.js";
+import { isProvable } from "../../client/src/proof/reads.js";
+import { catalogue, Failure, type Reason } from "../rpc/errors.js";
+import type { ServedMethod, ServedService } from "../rpc/service.js";
+import type { LightMemory } from "./memory.js";
+import { isNodesWord } from "./upstream.js";
+import { NobodyProves, type Upstreams } from "./upstreams.js";
+
+/** All that a node has routes of: what cannot be proved says so. */
+const descriptors = [
+  ...[StorageService, ZkService, ChainService, InfoService],
+  ...[HealthService, StateService, AttestationService],
+];
+
+/** What answers are made of. */
+export interface LightServicesParts {
+  readonly upstreams: Upstreams;
+  readonly memory: LightMemory;
+  /** Hears of two blocks of one number, once each time. */
+  readonly onFork: (error: ProofError) => void;
+}
+
+/** Builds them. */
+export function createLightServices(parts: LightServicesParts): ServedService[] {
+  return descriptors.map((desc) => ({
+    desc,
+    methods: desc.methods.map((method): ServedMethod => {
+      const invoke = isProvable(method) ? provedFunction(method, parts) : () => refuse(method);
+      return { desc: method, invoke, plainReply: undefined, beforeBody: undefined, isProbe: false };
+    }),
+  }));
+}
+
+function provedFunction(method: DescMethod, parts: LightServicesParts): ServedMethod["invoke"] {
+  const { upstreams, memory, onFork } = parts;
+  return async (request) => {
+    needNoFork(memory);
+    try {
+      const answer = await upstreams.answer(method, request as never);
+      // Another call may have found one while this one was under way.
+      needNoFork(memory);
+      return answer;
+    } catch (error) {
+      if (error instanceof ProofError && error.evidence !== undefined) {
+        onFork(error);
+        needNoFork(memory);
+      }
+      throw toFailure(error);
+    }
+  };
+}
+
+function needNoFork(memory: LightMemory): void {
+  const file = memory.evidence();
+  if (file !== undefined) {
+    throw new Failure(
+      "STATE_NOT_READY",
+      `An authority has signed two blocks of one number, so nothing is answered. The operator of this light node has the evidence in ${file}, and removes that file to go on.`,
+    );
+  }
+}
+
+function refuse({ parent, name }: DescMethod): never {
+  throw new Failure(
+    "NOT_IMPLEMENTED",
+    `What ${parent.name}.${name} answers cannot be proved, and a light node answers nothing else. Ask a node.`,
+  );
+}
+
+/** What is there or not is proved; that a node only says so is no answer. */
+const provable: ReadonlySet<FailureReason> = new Set<FailureReason>([
+  ...(["NOT_FOUND", "FIELD_NOT_FOUND", "INVALID_FIELD_TYPE", "INDEX_OUT_OF_BOUNDS"] as const),
+]);
+
+function toFailure(error: unknown): unknown {
+  if (error instanceof NobodyProves) {
+    return new Failure("STATE_NOT_READY", error.message, retryAfterS);
+  }
+  if (error instanceof ProofError) {
+    return new Failure("NOT_IMPLEMENTED", error.message);
+  }
+  if (!(error instanceof GatehouseError)) {
+    return error;
+  }
+  const { reason, message } = error;
+  if (isNodesWord(error) && provable.has(reason)) {
+    return new Failure("NOT_IMPLEMENTED", `A node says, and does not prove: ${message}`);
+  }
+  return reason in catalogue
+    ? new Failure(reason as Reason, message)
+    : new Failure("STATE_NOT_READY", `A node says: ${message}`, retryAfterS);
+}
+
+const retryAfterS = 5;
