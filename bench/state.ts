@@ -89,7 +89,9 @@ async function plantTree(database: Database, programs: number): Promise<number> 
   const begun = performance.now();
   for (let i = 0; i < programs; i += portion) {
     const addresses = Array.from({ length: Math.min(portion, programs - i) }, (_, k) => addressOf(i + k));
-    const touched = new Map(addresses.map((address) => [address, { isWhole: false, fields: new Set<string>() }]));
+    const touched = new Map(
+      addresses.map((address) => [address, { isWhole: false, text: undefined, fields: new Set<string>() }]),
+    );
     await database.transaction(async (db) => {
       await createStateTreeChanges(db).change(0n, await readLeaves(db, touched));
       await db.run((sql) => sql("tree_undo").delete());

@@ -80,7 +80,12 @@ export function createEffects(zk: ZkChanges): Effects<State> {
           switch (operation.case) {
             case "storage": {
               const context = { sender, nonce, timeMs: block.timeMs, signature };
-              return await executeOperation(state.programs, operation.value, context);
+              try {
+                return await executeOperation(state.programs, operation.value, context);
+              } catch (error) {
+                state.programs.takenBack();
+                throw error;
+              }
             }
             case "zk":
               return await zkBlock.apply(operation.value, { sender, transactionHash: hash });

@@ -21,6 +21,7 @@ export async function writeContent(rows: DocumentRows, content: NonNullable<Prog
   const { text, type } = content;
   if (isKeptInParts(content)) {
     await writeParts(rows, text);
+    rows.wrote(text);
     return;
   }
   await rows.saveText(text);

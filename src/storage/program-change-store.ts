@@ -90,6 +90,8 @@ export function createProgramChanges(db: Queries): ProgramChanges {
       await rows.update(program.address, { deleted: true, size_bytes: 0, in_parts: false }, timeMs, work);
     },
 
+    takenBack: () => touched.takenBack(),
+
     leaves: () => readLeaves(db, touched.all),
   };
 }

@@ -66,7 +66,7 @@ async function readDocument(db: Queries, row: ProgramRow & TextRow, touched: Tou
   }
   return {
     kind: "object",
-    ...(await (touched.isWhole ? writeFields(db, row) : changeFields(db, row, touched.fields))),
+    ...(await (touched.isWhole ? writeFields(db, row, touched.text) : changeFields(db, row, touched.fields))),
   };
 }
 
@@ -83,9 +83,14 @@ export function documentOfText({ type }: ProgramRow, text: string | undefined): 
 }
 
 /** Makes the tree of the fields of a document in parts. */
-async function writeFields(db: Queries, { address, size_bytes: sizeBytes }: ProgramRow): Promise<ObjectParts> {
-  const text = await createDocumentRows(db, address, createWork()).whole({ sizeBytes, inParts: true });
-  const { leaves, lastKey, tailHash } = await inTurns(fieldsOfObject(text!));
+async function writeFields(
+  db: Queries,
+  { address, size_bytes: sizeBytes }: ProgramRow,
+  known: string | undefined,
+): Promise<ObjectParts> {
+  const rows = createDocumentRows(db, address, createWork());
+  const text = known ?? (await rows.whole({ sizeBytes, inParts: true }))!;
+  const { leaves, lastKey, tailHash } = await inTurns(fieldsOfObject(text));
   const { root, pages } = await inTurns(buildTree(leaves));
   await createPageStore(db, address).save(pages);
   return { fieldsRoot: root, lastKey, tailHash };

@@ -126,6 +126,8 @@ export interface ProgramChanges {
   ): Promise<void>;
   setAccess(address: string, access: NewAccess, timeMs: number, work: Work): Promise<void>;
   delete(program: ChangeableProgram, timeMs: number, work: Work): Promise<void>;
+  /** What the last operation changed was taken back. */
+  takenBack(): void;
   /** Leaves of the state tree for the programs that were touched, as they are now. */
   leaves(): Promise<LeafChange[]>;
 }
@@ -189,6 +191,8 @@ export interface DocumentRows {
   deleteChunks(field: number, sizeBytes: number): Promise<void>;
   /** Deletes all rows. */
   clear(state: DocumentState): Promise<void>;
+  /** The rows of this whole document are stored. */
+  wrote(text: string): void;
 }
 
 /** A name in one case, so that every database engine finds the same. */

@@ -8,6 +8,8 @@ import type { DocumentRows } from "./programs.js";
 export interface TouchedProgram {
   /** Its document was written as a whole. */
   isWhole: boolean;
+  /** Its text, where it is at hand: of one in parts that nothing has changed since. */
+  text: string | undefined;
   /** Names of fields of a document that was not. */
   readonly fields: Set<string>;
 }
@@ -16,7 +18,7 @@ export function createTouched() {
   const all = new Map<string, TouchedProgram>();
 
   function program(address: string): TouchedProgram {
-    const known = all.get(address) ?? { isWhole: false, fields: new Set() };
+    const known = all.get(address) ?? { isWhole: false, text: undefined, fields: new Set() };
     all.set(address, known);
     return known;
   }
@@ -28,12 +30,17 @@ export function createTouched() {
     track(address: string, rows: DocumentRows): DocumentRows {
       const touched = program(address);
       const touch = ({ name }: { readonly name: string }): void => {
+        touched.text = undefined;
         if (!touched.isWhole) {
           touched.fields.add(name);
         }
       };
       return {
         ...rows,
+        async saveText(text) {
+          touched.text = undefined;
+          await rows.saveText(text);
+        },
         async insertFields(position, fields) {
           fields.forEach(touch);
           await rows.insertFields(position, fields);
@@ -47,11 +54,21 @@ export function createTouched() {
           await rows.deleteField(field);
         },
         async clear(state) {
-          touched.isWhole = true;
+          Object.assign(touched, { isWhole: true, text: undefined });
           touched.fields.clear();
           await rows.clear(state);
         },
+        wrote(text) {
+          Object.assign(touched, { isWhole: true, text });
+          touched.fields.clear();
+        },
       };
+    },
+    /** What was written last is not there: no text that is at hand is believed. */
+    takenBack(): void {
+      all.forEach((touched) => {
+        touched.text = undefined;
+      });
     },
   };
 }

@@ -145,7 +145,9 @@ export async function insertProgram({ write }: Database, program: SeedProgram): 
 /** Puts all stored programs into the state tree, as if blocks had made them. */
 export async function insertProgramLeaves(database: Database): Promise<void> {
   const rows = await database.read.rows<{ address: string }>((sql) => sql("programs").select("address"));
-  const touched = new Map(rows.map(({ address }) => [address, { isWhole: true, fields: new Set<string>() }]));
+  const touched = new Map(
+    rows.map(({ address }) => [address, { isWhole: true, text: undefined, fields: new Set<string>() }]),
+  );
   await database.transaction(async (db) => {
     await createStateTreeChanges(db).change(0n, await readLeaves(db, touched));
   });

@@ -754,9 +754,9 @@ export const CommitmentsStateSchema: GenMessage<CommitmentsState> = /*@__PURE__*
  */
 export const StateService: GenService<{
   /**
-   * Proves what is in the state, or that it is not there. All of the answer is
-   * of one moment: after the newest block, or after another one of the last
-   * 256. What has changed since that one is proved by the hash of its value
+   * Proofs of what is in the state. What is not there is proved as well. All of
+   * the answer is of one moment: after the newest block, or after another one of
+   * the last 256. What has changed since that one is proved by the hash of its value
    * alone.
    *
    * Errors: INVALID_REQUEST for a malformed name, one that is given twice, or
