@@ -17,8 +17,9 @@ export const chainReads = [
   provedRead(InfoService.method.getGenesis, async (_, { network }) => ({ genesis: (await network()).genesis })),
 
   provedRead(method.getHead, async (_, { prove, network }) => {
-    const { number, hash, timestampMs } = (await prove({})).block;
-    return { number, hash, timestampMs, genesisHash: (await network()).genesisHash };
+    const { number, hash, timestampMs, signed } = (await prove({})).block;
+    const { header, signature } = signed ?? {};
+    return { number, hash, timestampMs, genesisHash: (await network()).genesisHash, header, signature };
   }),
 
   provedRead(method.getSender, async (request, { prove }) => {
