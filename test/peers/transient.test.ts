@@ -36,7 +36,7 @@ test("a peer is distrusted for a block that cannot be applied unless the reason 
     const distrusted: string[] = [];
     const errors: unknown[] = [];
     let applied = 0;
-    const peer = { endpoint: "https://a.test", head: { number: 1n } } as BookEntry;
+    const peer = { endpoint: "https://a.test", head: { number: 1n }, lowestBlock: 1n } as BookEntry;
     const failure = new Failure(reason, "No.");
     const sync = createSync({
       book: {
