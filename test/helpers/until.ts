@@ -2,8 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 /** Patience of a machine that has much else to do; what takes longer has failed. */
 const patienceMs = 60_000;
-/** Bounds of a pause: the shorter one soon, the longer one after five seconds. */
-const [shortPauseMs, longPauseMs] = [50, 250];
+const longestPauseMs = 50;
 
 /**
  * Resolves once the condition holds. It is looked at often at first, as most things are done at once, and less often
@@ -13,14 +12,12 @@ export async function until(
   condition: () => boolean | Promise<boolean>,
   what: string = condition.toString(),
 ): Promise<void> {
-  const startMs = Date.now();
-  for (let pauseMs = 2; !(await condition()); pauseMs *= 1.5) {
-    const waitedMs = Date.now() - startMs;
-    if (waitedMs > patienceMs) {
+  const deadline = Date.now() + patienceMs;
+  for (let pauseMs = 2; !(await condition()); pauseMs = Math.min(1.5 * pauseMs, longestPauseMs)) {
+    if (Date.now() > deadline) {
       throw new Error(`Not within ${patienceMs / 1000} s: ${what}`);
     }
-    const longestMs = Math.min(Math.max(waitedMs / 20, shortPauseMs), longPauseMs);
-    await sleep(Math.min(pauseMs, longestMs));
+    await sleep(pauseMs);
   }
 }
 
