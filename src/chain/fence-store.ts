@@ -2,16 +2,25 @@
  * The fence around what a node stores: one that is not the writer of its database any more, or whose files are not where
  * they were, stores nothing, and so acknowledges nothing.
  */
-import type { Database, DatabasePart, Queries } from "../db/database.js";
+import type { Database, DatabasePart, DatabaseTransaction, Queries } from "../db/database.js";
 import { FencedError } from "./fenced-error.js";
 import { type HeldLease, holdLease, leaseMs, readEpoch, shareLease } from "./writer-lease-store.js";
 
 /** Runs work inside of transactions, whose changes it lets be stored or not. */
 export interface Fence {
   /** Of blocks: while one goes on, nobody else begins another or takes the lease. */
-  readonly blocks: <T>(db: Queries, work: () => Promise<T>) => Promise<T>;
+  readonly blocks: <T>(db: DatabaseTransaction, work: () => Promise<T>) => Promise<T>;
   /** Of the mempool, which does not wait for blocks. */
   readonly mempool: <T>(db: Queries, work: () => Promise<T>) => Promise<T>;
+}
+
+/** The fence of a lease. */
+export interface LeaseFence extends Fence {
+  /**
+   * Whether a transaction keeps the lease, however long it takes: it has renewed it, so that nobody takes it before its
+   * end, and the database answers it.
+   */
+  isHolding(): boolean;
 }
 
 /** Keeps nobody out: for databases that nobody else can have. */
@@ -28,7 +37,10 @@ export interface FenceParts {
 /** How old the renewal at the beginning of a transaction may be at its end. */
 const renewAfterMs = leaseMs / 3;
 
-export function createFence({ held, files, onOutcome }: FenceParts): Fence {
+export function createFence({ held, files, onOutcome }: FenceParts): LeaseFence {
+  /** The transaction of blocks that has renewed the lease. There is one at a time. */
+  let holder: DatabaseTransaction | undefined;
+
   async function checkLease(db: Queries, isHeld: Promise<boolean>): Promise<void> {
     if (await isHeld) {
       return;
@@ -74,13 +86,18 @@ export function createFence({ held, files, onOutcome }: FenceParts): Fence {
       told(async () => {
         const begunMs = performance.now();
         await checkLease(db, holdLease(db, held));
-        const result = await work();
-        if (performance.now() - begunMs > renewAfterMs) {
-          await checkLease(db, holdLease(db, held));
+        holder = db;
+        try {
+          const result = await work();
+          if (performance.now() - begunMs > renewAfterMs) {
+            await checkLease(db, holdLease(db, held));
+          }
+          await checkFiles();
+          onOutcome(undefined);
+          return result;
+        } finally {
+          holder = undefined;
         }
-        await checkFiles();
-        onOutcome(undefined);
-        return result;
       }),
     mempool: (db, work) =>
       told(async () => {
@@ -92,6 +109,7 @@ export function createFence({ held, files, onOutcome }: FenceParts): Fence {
         await checkFiles();
         return result;
       }),
+    isHolding: () => holder !== undefined && holder.silentMs() < leaseMs,
   };
 }
 

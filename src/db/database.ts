@@ -43,6 +43,8 @@ export interface DatabaseTransaction extends Queries {
    * attempt ends before the next one begins.
    */
   attempt<T>(work: () => Promise<T>): Promise<T>;
+  /** How long its query has waited for an answer; 0 while none is under way. */
+  silentMs(): number;
 }
 
 /** A part of a database, with a writer of its own: who writes to one part never waits for who writes to another. */

@@ -7,6 +7,15 @@ export interface Pulse {
   silentMs(): number;
 }
 
+/** A pulse whose queries count for another one as well. */
+export function pulseWithin(whole: Pulse): Pulse {
+  const own = createPulse();
+  return {
+    count: (query, isAnswer) => own.count(whole.count(query, isAnswer), isAnswer),
+    silentMs: () => own.silentMs(),
+  };
+}
+
 /** Builds the pulse of a part of a database, of which nobody has asked anything yet. */
 export function createPulse(nowMs: () => number = () => performance.now()): Pulse {
   let waiting = 0;

@@ -4,7 +4,7 @@ import type { EventEmitter } from "node:events";
 import { type DatabaseTrouble, isDatabaseTrouble, markDatabaseTrouble } from "../base/database-trouble.js";
 import type { DatabaseTransaction, Lane, PreparedQuery, Queries, Query } from "./database.js";
 import type { Dialect } from "./dialects.js";
-import type { Pulse } from "./pulse.js";
+import { type Pulse, pulseWithin } from "./pulse.js";
 
 /** What is special about an engine. */
 export interface EngineWords {
@@ -85,7 +85,12 @@ async function runStages<T>(
     return await knex.transaction(async (transaction) => {
       progress.stage = "sent";
       try {
-        return await work({ ...createQueries(transaction, words), attempt: createAttempt(transaction, words) });
+        const pulse = pulseWithin(words.pulse);
+        return await work({
+          ...createQueries(transaction, { ...words, pulse }),
+          attempt: createAttempt(transaction, words),
+          silentMs: () => pulse.silentMs(),
+        });
       } catch (error) {
         progress.thrown = error;
         throw error;

@@ -99,29 +99,30 @@ function keepLease(
       .catch(() => undefined)
       .finally(() => (underWay = undefined));
     const silentMs = performance.now() - heldMs;
-    if (silentMs > leaseMs && trouble === undefined) {
+    if (silentMs > leaseMs && trouble === undefined && !fence.isHolding()) {
       tell(`The lease of the database could not be renewed for ${Math.round(silentMs / 1_000)} s.`);
     }
   }
 
+  const fence = createFence({
+    held,
+    files: database.files,
+    onOutcome(fenced) {
+      if (fenced === undefined) {
+        heldMs = performance.now();
+      } else if (fenced.reason === "lease" && fenced.message !== trouble) {
+        tellHolder().catch(() => undefined);
+      }
+      tell(fenced?.message);
+    },
+  });
   const timer = setInterval(look, renewEveryMs);
   onStop("the renewal of the lease", async () => {
     clearInterval(timer);
     await underWay;
   });
   return {
-    fence: createFence({
-      held,
-      files: database.files,
-      onOutcome(fenced) {
-        if (fenced === undefined) {
-          heldMs = performance.now();
-        } else if (fenced.reason === "lease" && fenced.message !== trouble) {
-          tellHolder().catch(() => undefined);
-        }
-        tell(fenced?.message);
-      },
-    }),
+    fence,
     isHeld: () => trouble === undefined,
     renewBy(given) {
       confirm = given;

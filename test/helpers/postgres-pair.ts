@@ -8,6 +8,7 @@ import { join } from "node:path";
 import pg from "pg";
 import { freePort } from "./free-port.js";
 import type { EndedServer } from "./postgres-server.js";
+import { until } from "./until.js";
 
 /** How the primary goes: by its operator, by itself at once, or its machine. */
 export type End = "stopped" | "aborted" | "killed";
@@ -158,6 +159,15 @@ async function openPair(binary: string, first: Server, second: Server): Promise<
       });
       child.once("exit", () => reject(new Error(`PostgreSQL ended: ${log}`)));
     });
+    if (followed !== undefined) {
+      // A primary that stops before it is followed ends with what nobody else has, and can follow nobody afterwards.
+      await withClient(urlOf(followed, "postgres"), (client) =>
+        until(async () => {
+          const { rows } = await client.query("SELECT FROM pg_stat_replication WHERE state = 'streaming'");
+          return rows.length > 0;
+        }, "the standby follows"),
+      );
+    }
   }
 
   async function stop(server: Server, signal: NodeJS.Signals): Promise<void> {
