@@ -1,15 +1,18 @@
 /** Blocks for nodes that are measured, and a chain to make and apply them without a node. */
 import { transactionMessage } from "../src/chain/signing.js";
-import { create, toBinary } from "@bufbuild/protobuf";
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import {
   type Block,
   type Transaction,
   TransactionBodySchema,
   TransactionSchema,
 } from "../gen/gatehouse/chain/v1/block_pb.js";
+import type { StorageOperationSchema } from "../gen/gatehouse/storage/v1/operation_pb.js";
 import { AccessMode } from "../gen/gatehouse/storage/v1/storage_pb.js";
 import { sha256 } from "../src/base/hash.js";
-import type { NodeKey } from "../src/base/node-key.js";
+import { createNodeKey, type NodeKey, nodeKeyPath } from "../src/base/node-key.js";
 import { type Chain, createChain } from "../src/chain/chain.js";
 import { openMempool } from "../src/chain/mempool.js";
 import { createChainStore } from "../src/chain/chain-store.js";
@@ -63,40 +66,59 @@ export async function withChain<T>(
   return result;
 }
 
-/** The document of a program, by the number of its transaction. */
-export type DocumentOf = (nonce: bigint) => string;
+/** What a transaction does, by its number, which is its sender's nonce. */
+export type OperationOf = (nonce: bigint) => StorageChange;
+type StorageChange = NonNullable<MessageInitShape<typeof StorageOperationSchema>["operation"]>;
 
-/** Makes blocks of so many public programs each. */
-export async function makeBlocks(
-  chain: Chain,
-  key: NodeKey,
-  count: number,
-  transactions: number,
-  documentOf: DocumentOf = (nonce) => `{"n":${nonce}}`,
-): Promise<Block[]> {
-  const blocks: Block[] = [];
-  let nonce = 0n;
-  for (let i = 0; i < count; i++) {
-    for (let k = 0; k < transactions; k++) {
-      nonce++;
-      await chain.submit(programOf(key, chain.head()!.genesisHash, nonce, documentOf(nonce)));
-    }
-    blocks.push((await chain.seal(key)).block!.signed);
-  }
-  return blocks;
-}
-
-/** A transaction that makes a program with this document, which anybody may read. */
-export function programOf(key: NodeKey, network: string, nonce: bigint, json: string): Transaction {
+/** A public program with this document. */
+export function programOf(nonce: bigint, json: string): StorageChange {
   const value = {
     programName: `program ${nonce}`,
     data: { data: { case: "json" as const, value: json } },
     access: { mode: AccessMode.PUBLIC },
   };
-  const operation = {
-    case: "storage" as const,
-    value: { operation: { case: "createProgram" as const, value } },
-  };
+  return { case: "createProgram", value };
+}
+
+/** A node's directory with an authority's key, and the file of its genesis beside it. */
+export async function makeSource(home: string) {
+  const dataDir = join(home, "source");
+  await mkdir(dataDir, { recursive: true });
+  const key = await createNodeKey(nodeKeyPath(dataDir));
+  const genesis = JSON.stringify({ name: "bench", authorities: [key.publicKey] });
+  const genesisFile = join(home, "genesis.json");
+  await writeFile(genesisFile, genesis);
+  return { dataDir, key, genesis, genesisFile, database: join(dataDir, "gatehouse.sqlite") };
+}
+
+/** Blocks to make. */
+export interface BlocksToMake {
+  readonly count: number;
+  /** How many transactions there are in each. */
+  readonly transactions: number;
+  /** Small programs when left out. */
+  readonly operationOf?: OperationOf;
+  readonly onBlock?: (block: Block) => void;
+}
+
+/** Makes blocks, one after the other. */
+export async function makeBlocks(chain: Chain, key: NodeKey, blocks: BlocksToMake): Promise<void> {
+  const { count, transactions, operationOf = (n: bigint) => programOf(n, `{"n":${n}}`), onBlock } = blocks;
+  let nonce = 0n;
+  for (let i = 0; i < count; i++) {
+    const { genesisHash } = chain.head()!;
+    const submitted = Array.from({ length: transactions }, () => {
+      nonce++;
+      return chain.submit(transactionOf(key, genesisHash, nonce, operationOf(nonce)));
+    });
+    await Promise.all(submitted);
+    const { block } = await chain.seal(key);
+    onBlock?.(block!.signed);
+  }
+}
+
+/** Signs a transaction. */
+export function transactionOf(key: NodeKey, network: string, nonce: bigint, operation: StorageChange): Transaction {
   const body = toBinary(
     TransactionBodySchema,
     create(TransactionBodySchema, {
@@ -104,7 +126,7 @@ export function programOf(key: NodeKey, network: string, nonce: bigint, json: st
       nonce,
       network,
       expiresMs: BigInt(Date.now() + 600_000),
-      operation,
+      operation: { case: "storage", value: { operation } },
     }),
   );
   return create(TransactionSchema, { body, signature: key.sign(transactionMessage(body)) });

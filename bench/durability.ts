@@ -1,7 +1,7 @@
 /** What it costs that a block, and a transaction that was taken, are on the disk before anybody hears of them. */
 import { join } from "node:path";
 import { createNodeKey, nodeKeyPath, type NodeKey } from "../src/base/node-key.js";
-import { programOf, withChain } from "./blocks.js";
+import { programOf, transactionOf, withChain } from "./blocks.js";
 import type { OwnNodeBench, Row } from "./row.js";
 import { median } from "./statistics.js";
 
@@ -94,7 +94,7 @@ async function measure({ file, key, mode, seconds, job }: Measurement): Promise<
     const hands: Hands = {
       submit: () => {
         nonce++;
-        return chain.submit(programOf(key, chain.head()!.genesisHash, nonce, `{"n":${nonce}}`));
+        return chain.submit(transactionOf(key, chain.head()!.genesisHash, nonce, programOf(nonce, `{"n":${nonce}}`)));
       },
       seal: async () => (await chain.seal(key)).block !== undefined,
       async timed(count, work) {

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { sha256 } from "../src/base/hash.js";
-import { createNodeKey, nodeKeyPath } from "../src/base/node-key.js";
-import { makeBlocks, withChain } from "./blocks.js";
+import type { Block } from "../gen/gatehouse/chain/v1/block_pb.js";
+import { makeBlocks, makeSource, withChain } from "./blocks.js";
 import type { OwnNodeBench, Row } from "./row.js";
 import { startGatehouse } from "./server-process.js";
 import { median } from "./statistics.js";
@@ -43,17 +43,13 @@ async function benchSync(
   rounds: number,
   say: (what: string) => void,
 ): Promise<Row> {
-  const sourceDir = join(home, "source");
-  await mkdir(sourceDir, { recursive: true });
-  const key = await createNodeKey(nodeKeyPath(sourceDir));
-  const genesis = JSON.stringify({ name: "bench", authorities: [key.publicKey] });
-  const genesisFile = join(home, "genesis.json");
-  await writeFile(genesisFile, genesis);
+  const { key, genesis, genesisFile, dataDir, database } = await makeSource(home);
   say(`making ${blockCount} blocks of ${transactions}`);
-  const blocks = await withChain(join(sourceDir, "gatehouse.sqlite"), genesis, key, (chain) =>
-    makeBlocks(chain, key, blockCount, transactions),
+  const blocks: Block[] = [];
+  await withChain(database, genesis, key, (chain) =>
+    makeBlocks(chain, key, { count: blockCount, transactions, onBlock: (block) => blocks.push(block) }),
   );
-  const source = await startGatehouse(["--genesis", genesisFile, "--data-dir", sourceDir, "--allow-private-peers"]);
+  const source = await startGatehouse(["--genesis", genesisFile, "--data-dir", dataDir, "--allow-private-peers"]);
   const peers = join(home, "peers.json");
   await writeFile(peers, JSON.stringify([{ url: `https://127.0.0.1:${source.omniPort}` }]));
   const [applied, followed]: [number[], number[]] = [[], []];
@@ -70,9 +66,9 @@ async function benchSync(
         }),
       );
       say(`following, round ${round + 1}`);
-      const dataDir = join(home, `follow-${round}`);
+      const followerDir = join(home, `follow-${round}`);
       const flags = ["--genesis", genesisFile, "--peers", peers, "--allow-private-peers", "--loop-interval", "1"];
-      const follower = await startGatehouse([...flags, "--data-dir", dataDir]);
+      const follower = await startGatehouse([...flags, "--data-dir", followerDir]);
       followed.push(await timeSync(follower.port, blockCount));
       await follower.stop();
     }

@@ -5,7 +5,7 @@ import { sha256 } from "../src/base/hash.js";
 import { createNodeKey, nodeKeyPath } from "../src/base/node-key.js";
 import { verificationKeyJson } from "../test/helpers/groth16.js";
 import type { Attack, Target } from "./attacks/attack.js";
-import { makeBlocks, withChain } from "./blocks.js";
+import { makeBlocks, programOf, withChain } from "./blocks.js";
 import { type NodeProcess, startGatehouse } from "./server-process.js";
 
 /** As many as one getBlocks gives. */
@@ -34,7 +34,11 @@ export async function prepareTarget(directory: string): Promise<TargetFiles> {
   // A peer that refuses: without one the node would be dormant.
   await writeFile(peers, JSON.stringify([{ url: "https://127.0.0.1:9" }]));
   await withChain(join(dataDir, "gatehouse.sqlite"), genesisText, key, (chain) =>
-    makeBlocks(chain, key, blockCount, documentsEach, () => document),
+    makeBlocks(chain, key, {
+      count: blockCount,
+      transactions: documentsEach,
+      operationOf: (n) => programOf(n, document),
+    }),
   );
   return {
     dataDir,
