@@ -56,7 +56,10 @@ const client = [
   { from: { path: "^client/src/" }, to: { path: "^src/base/signed-texts\\.ts$" } },
   // How proofs are checked, how a document is taken apart, and in which words reads are refused.
   { from: { path: "^client/src/" }, to: { path: "^src/tree/(hashes|nodes|path|state-format)\\.ts$" } },
-  { from: { path: "^client/src/" }, to: { path: "^src/storage/(document|document-parts|json-text|refusals)\\.ts$" } },
+  {
+    from: { path: "^client/src/" },
+    to: { path: "^src/storage/(document|document-parts|json-text|refusals|value-types)\\.ts$" },
+  },
   { from: { path: "^client/src/" }, to: { path: "^src/base/hex-forms\\.ts$" } },
   {
     from: { path: "^client/src/" },

@@ -7,9 +7,10 @@ import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { StateService } from "../../gen/gatehouse/state/v1/state_pb.js";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
-import { type FailureReason, GatehouseError } from "../../client/src/errors.js";
+import { GatehouseError } from "../../client/src/errors.js";
 import { ProofError } from "../../client/src/proof/proof-error.js";
 import { isProvable } from "../../client/src/proof/reads.js";
+import { provedReasons } from "../../client/src/proof/session.js";
 import { catalogue, Failure, type Reason } from "../rpc/errors.js";
 import type { ServedMethod, ServedService } from "../rpc/service.js";
 import type { LightMemory } from "./memory.js";
@@ -77,11 +78,6 @@ function refuse({ parent, name }: DescMethod): never {
   );
 }
 
-/** What is there or not is proved; that a node only says so is no answer. */
-const provable: ReadonlySet<FailureReason> = new Set<FailureReason>([
-  ...(["NOT_FOUND", "FIELD_NOT_FOUND", "INVALID_FIELD_TYPE", "INDEX_OUT_OF_BOUNDS"] as const),
-]);
-
 function toFailure(error: unknown): unknown {
   if (error instanceof NobodyProves) {
     return new Failure("STATE_NOT_READY", error.message, retryAfterS);
@@ -93,7 +89,7 @@ function toFailure(error: unknown): unknown {
     return error;
   }
   const { reason, message } = error;
-  if (isNodesWord(error) && provable.has(reason)) {
+  if (isNodesWord(error) && provedReasons.has(reason)) {
     return new Failure("NOT_IMPLEMENTED", `A node says, and does not prove: ${message}`);
   }
   return reason in catalogue

@@ -1,11 +1,6 @@
 /** The storage service: reads of programs, each behind the access check. */
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import {
-  ProgramEncoding,
-  StorageLocation,
-  type StorageService,
-  ValueType,
-} from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import { ProgramEncoding, StorageLocation, type StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { Failure } from "../rpc/errors.js";
 import { normalizeBareHex } from "../rpc/parameters.js";
 import { answerOnce } from "../base/read-cache.js";
@@ -17,6 +12,7 @@ import { needField, needObject, needReadable } from "./needs.js";
 import { toPage } from "./paging.js";
 import type { Field, ProgramEntry, Programs, WholeProgram } from "./programs.js";
 import { noItem } from "./refusals.js";
+import { valueTypes } from "./value-types.js";
 
 /** Longest name that can be searched, in UTF-16 units. */
 const maxQueryLength = 256;
@@ -115,15 +111,6 @@ function toData({ record, data }: WholeProgram) {
 }
 
 const encodings = { json: ProgramEncoding.JSON, binary: ProgramEncoding.BINARY } as const;
-
-const valueTypes = {
-  string: ValueType.STRING,
-  number: ValueType.NUMBER,
-  boolean: ValueType.BOOLEAN,
-  array: ValueType.ARRAY,
-  object: ValueType.OBJECT,
-  null: ValueType.NULL,
-} as const;
 
 function toSummary(entry: ProgramEntry) {
   return {

@@ -199,7 +199,7 @@ test("the command: a ready line, the log on stderr, Ctrl-C; and sentences for wh
   for (const [wrong, sentence] of [
     [["light", node.rpcUrl], /--trust <GENESIS>/],
     [["light", "--trust", testNetwork], /[Mm]issing required argument/],
-    [["light", "nonsense", "--trust", testNetwork], /A node is a URL such as/],
+    [["light", "nonsense", "--trust", testNetwork], /A node must be a URL such as/],
     [["light", node.rpcUrl, "--trust", "0x1"], /--trust must be the hash/],
   ] as const) {
     t.like(await runCli(wrong), { code: 2 });

@@ -94,7 +94,7 @@ export function createProofSession(options: VerifyOptions): ProofSession {
 }
 
 /** What of reads is proved, and must not be taken from a node that only says so. */
-const provedReasons: ReadonlySet<FailureReason> = new Set<FailureReason>([
+export const provedReasons: ReadonlySet<FailureReason> = new Set<FailureReason>([
   "NOT_FOUND",
   "FIELD_NOT_FOUND",
   "INVALID_FIELD_TYPE",

@@ -1,15 +1,11 @@
 /** Reads of storage programs: what of each has to be proved, and the node's answer made of that. */
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ProgramRecord } from "../../../gen/gatehouse/state/v1/state_pb.js";
-import {
-  ProgramEncoding,
-  StorageLocation,
-  StorageService,
-  ValueType,
-} from "../../../gen/gatehouse/storage/v1/storage_pb.js";
+import { ProgramEncoding, StorageLocation, StorageService } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import { countItems, sliceItem } from "../../../src/storage/document.js";
-import { type JsonType, typeOfJson } from "../../../src/storage/json-text.js";
+import { typeOfJson } from "../../../src/storage/json-text.js";
 import { isAddress, noAddress, noArray, noField, noFields, noItem, noProgram } from "../../../src/storage/refusals.js";
+import { valueTypes } from "../../../src/storage/value-types.js";
 import type { ProofQuestion } from "./check.js";
 import { namesOf } from "./document.js";
 import type { ProvedProgramState } from "./program.js";
@@ -127,12 +123,3 @@ function toAccessControl({ mode, allowed, blacklisted, groups }: ProgramRecord) 
     groups: Object.fromEntries(groups.flatMap(({ name, group }) => (group === undefined ? [] : [[name, group]]))),
   };
 }
-
-const valueTypes: Readonly<Record<JsonType, ValueType>> = {
-  string: ValueType.STRING,
-  number: ValueType.NUMBER,
-  boolean: ValueType.BOOLEAN,
-  array: ValueType.ARRAY,
-  object: ValueType.OBJECT,
-  null: ValueType.NULL,
-};

@@ -1,11 +1,11 @@
 /** What `gatehouse light` does. */
 import { resolve } from "node:path";
-import { hex32 } from "../../base/hash.js";
 import { createLogging } from "../../base/log.js";
 import type { LogLevelName } from "../../base/log-levels.js";
 import { type LightNode, startLight } from "../../light/light-node.js";
 import { paint, print } from "../terminal/output.js";
 import { ExitError, exitCodes } from "../usage/errors.js";
+import { needGenesisHash, needUrl } from "../usage/values.js";
 import { runUntilSignal } from "./signals.js";
 
 /** How it is called. */
@@ -20,8 +20,8 @@ export interface LightFlags {
 
 /** Answers until it is told to stop. */
 export async function runLight(urls: readonly string[], flags: LightFlags): Promise<void> {
-  const genesisHash = needHash(flags.trust);
-  checkUrls(urls);
+  const genesisHash = needGenesisHash("--trust", flags.trust);
+  urls.forEach((url) => needUrl("A node", url));
   const { port, dataDir, maxAge: maxAgeS, logLevel: level, json = false } = flags;
   const { log } = createLogging({ level, json });
   await runUntilSignal(async () => {
@@ -32,25 +32,6 @@ export async function runLight(urls: readonly string[], flags: LightFlags): Prom
     print(...(json ? [readyEvent(light)] : panel(light, genesisHash)));
     return () => light.stop();
   });
-}
-
-function needHash(trust: string): string {
-  const hash = trust.toLowerCase();
-  if (!hex32.test(hash)) {
-    throw new ExitError(
-      `--trust must be the hash of a genesis, 0x and 64 hex digits, not "${trust.slice(0, 80)}".`,
-      exitCodes.usage,
-    );
-  }
-  return hash;
-}
-
-function checkUrls(urls: readonly string[]): void {
-  for (const url of urls) {
-    if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
-      throw new ExitError(`A node is a URL such as http://127.0.0.1:53550, not "${url}".`, exitCodes.usage);
-    }
-  }
 }
 
 function whyNotBound(error: unknown, port: number): unknown {

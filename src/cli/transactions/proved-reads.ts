@@ -3,12 +3,12 @@ import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/p
 import { GatehouseError } from "../../../client/src/errors.js";
 import { ProofError, type ProofFlaw } from "../../../client/src/proof/proof-error.js";
 import type { HashPair } from "../../../client/src/proof/source.js";
-import { hex32 } from "../../base/hash.js";
 import { createProvedReader, type ProvedReader } from "../../light/proved-reader.js";
 import { askOver, isNodesWord } from "../../light/upstream.js";
 import { ago, paint } from "../terminal/output.js";
 import { ExitError, exitCodes } from "../usage/errors.js";
 import type { NetworkFlags, NodeFlags, VerifyFlags } from "../usage/flags.js";
+import { needGenesisHash, needUrl } from "../usage/values.js";
 import { writeOutput } from "../usage/write-output.js";
 import { loadKey, provedIdentity } from "./caller.js";
 
@@ -30,11 +30,15 @@ export async function readProved<I extends DescMessage, O extends DescMessage>(
   request: MessageInitShape<I>,
   hashPair?: HashPair,
 ): Promise<string> {
-  const genesisHash = needGenesisHash(flags);
+  const genesisHash = needNetwork(flags);
   const headers =
     flags.key === undefined ? {} : await provedIdentity(await loadKey(flags.key), { ...flags, network: genesisHash });
   const { maxAge: maxAgeS } = flags;
-  const reader = createProvedReader(askOver(needUrl(flags.node), headers), { genesisHash, maxAgeS, hashPair });
+  const reader = createProvedReader(askOver(needUrl("--node", flags.node), headers), {
+    genesisHash,
+    maxAgeS,
+    hashPair,
+  });
   try {
     const text = await reader.read(method, request);
     await save(reader, flags.save);
@@ -65,25 +69,12 @@ function tell({ block }: ProvedReader): void {
   }
 }
 
-function needGenesisHash({ verify, network }: ProvedFlags): string {
-  const genesisHash = verify.toLowerCase();
-  if (!hex32.test(genesisHash)) {
-    throw new ExitError(
-      `--verify must be the hash of a genesis, 0x and 64 hex digits, not "${verify.slice(0, 80)}".`,
-      exitCodes.usage,
-    );
-  }
+function needNetwork({ verify, network }: ProvedFlags): string {
+  const genesisHash = needGenesisHash("--verify", verify);
   if (network !== undefined && network.toLowerCase() !== genesisHash) {
     throw new ExitError("--network and --verify name different networks; leave --network out.", exitCodes.usage);
   }
   return genesisHash;
-}
-
-function needUrl(node: string): string {
-  if (!/^https?:\/\//.test(node) || !URL.canParse(node)) {
-    throw new ExitError(`--node must be a URL such as http://127.0.0.1:53550, not "${node}".`, exitCodes.usage);
-  }
-  return node;
 }
 
 const advice: Readonly<Partial<Record<ProofFlaw, string>>> = {

@@ -1,0 +1,23 @@
+/** Values of flags and arguments, as far as one form serves several commands. */
+import { hex32 } from "../../base/hash.js";
+import { ExitError, exitCodes } from "./errors.js";
+
+/** The hash of a genesis, in the form that is stored. Throws ExitError. */
+export function needGenesisHash(flag: string, value: string): string {
+  const hash = value.toLowerCase();
+  if (!hex32.test(hash)) {
+    throw new ExitError(
+      `${flag} must be the hash of a genesis, 0x and 64 hex digits, not "${value.slice(0, 80)}".`,
+      exitCodes.usage,
+    );
+  }
+  return hash;
+}
+
+/** The URL of a node. Throws ExitError. */
+export function needUrl(name: string, url: string): string {
+  if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
+    throw new ExitError(`${name} must be a URL such as http://127.0.0.1:53550, not "${url}".`, exitCodes.usage);
+  }
+  return url;
+}
