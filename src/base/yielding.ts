@@ -30,7 +30,7 @@ export async function inTurns<T>(work: Iterator<void, T>): Promise<T> {
 const turnMs = 3;
 
 /** Maps a list, as much of it at a time as a turn is long. */
-export async function mapYielding<T, R>(items: readonly T[], map: (item: T) => R): Promise<R[]> {
+export async function mapYielding<T, R>(items: readonly T[], map: (item: T) => R | Promise<R>): Promise<R[]> {
   const results: R[] = [];
   let sinceMs = performance.now();
   for (const item of items) {
@@ -38,7 +38,7 @@ export async function mapYielding<T, R>(items: readonly T[], map: (item: T) => R
       await nextTurn();
       sinceMs = performance.now();
     }
-    results.push(map(item));
+    results.push(await map(item));
   }
   return results;
 }

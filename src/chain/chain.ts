@@ -101,15 +101,22 @@ export function createChain<State>(parts: ChainParts<State>): WrittenChain {
   };
   const makeBlock = createBlockMaker(parts, reading);
 
+  /** Goes on from a block that is in the database, if there is one, and without the transactions that were rejected. */
+  async function follow(block: ReadBlock | undefined, rejected: Made["rejected"] = new Map()): Promise<void> {
+    if (block !== undefined) {
+      head.follow(block);
+      await parts.beforeNext?.(block.header.number);
+    }
+    await mempool.settle(block?.transactions.map(({ hash }) => hash) ?? [], rejected);
+  }
+
   /** Takes up the block after the newest one, if that is in the database: nobody but this node writes, so it is its own. */
   async function takeUpStored(): Promise<void> {
     const before = head.known();
     const stored = before && (await store.block(before.number + 1n));
     const block = stored && (await readBlock(stored.block, reading));
     if (block !== undefined && block.header.previousHash === before?.hash) {
-      head.follow(block);
-      await parts.beforeNext?.(block.header.number);
-      await mempool.settle(hashesOf(block), new Map());
+      await follow(block);
     }
   }
   const inTurn = createBlockTurns(takeUpStored);
@@ -137,22 +144,7 @@ export function createChain<State>(parts: ChainParts<State>): WrittenChain {
 
     announce: (bytes, { origin }) => mempool.announce(bytes, origin),
 
-    async submit(signed, from = {}) {
-      head.need();
-      mempool.arrive(signed.body.length, from.origin);
-      const transaction = await readAside(signed, reading);
-      const { hash, body } = transaction;
-      await mempool.admit(transaction, from, async () => {
-        checkLifetime(body, nowMs());
-        const lastNonce = await store.lastNonce(body.sender);
-        checkNonce(body.nonce, lastNonce);
-        const { number, timestampMs } = head.need();
-        const timeMs = Math.max(nowMs(), Number(timestampMs));
-        await parts.effects.check(transaction, { number: number + 1n, timeMs });
-        return lastNonce;
-      });
-      return hash;
-    },
+    submit: createSubmit(parts, head, reading),
 
     async apply(signed) {
       head.need();
@@ -168,9 +160,7 @@ export function createChain<State>(parts: ChainParts<State>): WrittenChain {
           parts.onRefused?.(headerOf(block));
           throw error;
         }
-        head.follow(block);
-        await parts.beforeNext?.(block.header.number);
-        await mempool.settle(hashesOf(block), new Map());
+        await follow(block);
         return block.hash;
       });
     },
@@ -184,14 +174,33 @@ export function createChain<State>(parts: ChainParts<State>): WrittenChain {
     seal: (key, timeMs = nowMs()) =>
       inTurn(async () => {
         const made = await makeBlock(key, head.need(), timeMs);
-        const { block, rejected } = made;
-        if (block !== undefined) {
-          head.follow(block);
-          await parts.beforeNext?.(block.header.number);
-        }
-        await mempool.settle(block === undefined ? [] : hashesOf(block), rejected);
+        await follow(made.block, made.rejected);
         return made;
       }),
+  };
+}
+
+/** Takes transactions into the mempool. */
+function createSubmit<State>(
+  { store, mempool, effects, nowMs }: ChainParts<State>,
+  head: ReturnType<typeof createNewest>,
+  reading: Reading,
+): Chain["submit"] {
+  return async (signed, from = {}) => {
+    head.need();
+    mempool.arrive(signed.body.length, from.origin);
+    const transaction = await readAside(signed, reading);
+    const { hash, body } = transaction;
+    await mempool.admit(transaction, from, async () => {
+      checkLifetime(body, nowMs());
+      const lastNonce = await store.lastNonce(body.sender);
+      checkNonce(body.nonce, lastNonce);
+      const { number, timestampMs } = head.need();
+      const timeMs = Math.max(nowMs(), Number(timestampMs));
+      await effects.check(transaction, { number: number + 1n, timeMs });
+      return lastNonce;
+    });
+    return hash;
   };
 }
 
@@ -260,8 +269,4 @@ function createBlockTurns(takeUpStored: () => Promise<void>) {
 /** What the proposer of a block has signed. */
 export function headerOf({ hash, header: { number, proposer }, signed }: ReadBlock): SignedHeader {
   return { number, proposer, hash, header: signed.header, signature: signed.signature };
-}
-
-function hashesOf({ transactions }: ReadBlock): string[] {
-  return transactions.map(({ hash }) => hash);
 }

@@ -77,10 +77,7 @@ async function verifyBlock(
   number: bigint,
   previousHash: string | undefined,
 ): Promise<ReadBlock> {
-  const stored = await store.block(number);
-  if (stored === undefined) {
-    throw new DamageError(`Block ${number} is missing in the database.`);
-  }
+  const stored = foundBlock(number, await store.block(number));
   const block = await readSigned(number, () =>
     readBlock(stored.block, { network: genesis.hash, checkOperation: () => undefined }),
   );
@@ -94,15 +91,19 @@ async function verifyHeader(
   number: bigint,
   previousHash: string | undefined,
 ): Promise<string> {
-  const stored = await store.header(number);
-  if (stored === undefined) {
-    throw new DamageError(`Block ${number} is missing in the database.`);
-  }
+  const stored = foundBlock(number, await store.header(number));
   const header = await readSigned(number, () =>
     Promise.resolve().then(() => readHeader(stored, { network: genesis.hash })),
   );
   checkPlace(genesis, header, previousHash);
   return stored.hash;
+}
+
+function foundBlock<T>(number: bigint, stored: T | undefined): T {
+  if (stored === undefined) {
+    throw new DamageError(`Block ${number} is missing in the database.`);
+  }
+  return stored;
 }
 
 function checkPlace(genesis: Genesis, { number, proposer, previousHash: named }: BlockHeader, previousHash?: string) {

@@ -10,9 +10,8 @@ import { checkOperation as checkStorageOperation } from "../storage/check-operat
 import { createProgramChanges } from "../storage/program-change-store.js";
 import type { ProgramChanges } from "../storage/programs.js";
 import { executeOperation } from "../storage/write.js";
-import type { LeafChange } from "../tree/change.js";
-import { stateHashes } from "../tree/node-hashes.js";
-import type { MerkleRoot } from "../zk/merkle-tree.js";
+import type { Leaf } from "../tree/path.js";
+import { commitmentsLeaf, nullifierLeaf, senderLeaf } from "../tree/state-leaves.js";
 import { createNullifierStore } from "../zk/nullifier-store.js";
 import { createTreeChanges } from "../zk/tree-store.js";
 import type { ZkChanges, ZkState } from "../zk/write.js";
@@ -33,28 +32,21 @@ export function stateIn(db: Queries): State {
   };
 }
 
-/** The last transaction of each sender has its largest nonce. */
-function senderLeaves(transactions: readonly ReadTransaction[]): LeafChange[] {
+/** Leaves that transactions change beside those of programs and of the commitment tree. */
+function leavesOf(transactions: readonly ReadTransaction[], blockNumber: bigint): Leaf[] {
+  // The last transaction of each sender has its largest nonce.
   const nonces = new Map(transactions.map(({ body }) => [body.sender, body.nonce]));
-  return [...nonces].map(([sender, nonce]) => ({
-    key: stateHashes.senderKey(fromHex32(sender)),
-    valueHash: stateHashes.sender(nonce),
-  }));
-}
-
-function nullifierLeaves(transactions: readonly ReadTransaction[], blockNumber: bigint): LeafChange[] {
-  return transactions.flatMap(({ hash, body: { operation } }) =>
+  const senders = [...nonces].map(([sender, nonce]) => senderLeaf({ publicKey: fromHex32(sender), nonce }));
+  const nullifiers = transactions.flatMap(({ hash, body: { operation } }) =>
     operation.case === "zk" && operation.value.operation.case === "spendNullifier"
-      ? {
-          key: stateHashes.nullifierKey(fromHex32(operation.value.operation.value.nullifierHash)),
-          valueHash: stateHashes.nullifier(blockNumber, fromHex32(hash)),
-        }
+      ? nullifierLeaf({
+          nullifier: fromHex32(operation.value.operation.value.nullifierHash),
+          blockNumber,
+          transactionHash: fromHex32(hash),
+        })
       : [],
   );
-}
-
-function commitmentsLeaf({ root, leafCount }: MerkleRoot): LeafChange {
-  return { key: stateHashes.commitmentsKey(), valueHash: stateHashes.commitments(fromHex32(root), leafCount) };
+  return [...senders, ...nullifiers];
 }
 
 /** Checks what a transaction says to do, as far as that takes no state. Throws Failure INVALID_REQUEST. */
@@ -95,12 +87,11 @@ export function createEffects(zk: ZkChanges): Effects<State> {
         },
         async finish(transactions) {
           const commitmentRoot = await zkBlock.finish();
-          const leaves = [
-            ...(await state.programs.leaves()),
-            ...senderLeaves(transactions),
-            ...nullifierLeaves(transactions, block.number),
-            ...(commitmentRoot === undefined ? [] : [commitmentsLeaf(await state.zk.tree.newest())]),
-          ];
+          const leaves = [...(await state.programs.leaves()), ...leavesOf(transactions, block.number)];
+          if (commitmentRoot !== undefined) {
+            const { root, leafCount } = await state.zk.tree.newest();
+            leaves.push(commitmentsLeaf({ root: fromHex32(root), leafCount }));
+          }
           return { commitmentRoot, stateRoot: toHex32(await state.tree.change(block.number, leaves)) };
         },
       };

@@ -3,15 +3,8 @@ import type { SnapshotEntry } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
 import { fromHex32, sha256, toHex32 } from "../base/hash.js";
 import { mapYielding } from "../base/yielding.js";
 import type { Genesis } from "../chain/genesis.js";
-import {
-  type CheckedHeader,
-  clearHeaders,
-  importHeaders,
-  importSenders,
-  listHeaders,
-  senderLeaf,
-  setLowestBlock,
-} from "../chain/sender-snapshot-store.js";
+import { type CheckedHeader, clearHeaders, importHeaders, listHeaders, setLowestBlock } from "../chain/header-store.js";
+import { clearSenders, importSenders } from "../chain/sender-snapshot-store.js";
 import { describeHeader, readHeader } from "../chain/transaction.js";
 import type { Database, DatabaseTransaction, Queries } from "../db/database.js";
 import { Failure } from "../rpc/errors.js";
@@ -23,7 +16,8 @@ import {
   readSnapshot,
   WrongSnapshot,
 } from "../snapshot/format.js";
-import { type SnapshotTarget, WrongPiece } from "../snapshot/join.js";
+import { WrongPiece } from "../snapshot/sources.js";
+import type { SnapshotTarget } from "../snapshot/target.js";
 import { beginJoin, endJoin, readJoin, saveChunk, saveLeafCount, saveLowestHeader } from "../snapshot/join-store.js";
 import { WrongProgram } from "../storage/restored-program.js";
 import {
@@ -41,16 +35,15 @@ import { createPageStore } from "../tree/page-store.js";
 import type { Leaf } from "../tree/path.js";
 import { provePath } from "../tree/prove.js";
 import { readRoot } from "../tree/read-root.js";
+import { commitmentsLeaf, nullifierLeaf, senderLeaf } from "../tree/state-leaves.js";
 import type { FoldAll } from "../zk/fold.js";
 import {
   areRootsKnown,
   clearZk,
-  commitmentsLeaf,
   type CommitmentTree,
   foldsToRoot,
   importLeaves,
   importNullifiers,
-  nullifierLeaf,
 } from "../zk/snapshot-store.js";
 
 export interface JoinTargetParts {
@@ -101,20 +94,7 @@ export function createJoinTarget({
           throw error instanceof WrongSnapshot ? new WrongPiece(error.message) : error;
         }
       });
-      await transaction(async (db) => {
-        let next = await hashBefore(db, from + headers.length);
-        for (const { hash, header } of headers.toReversed()) {
-          if (hash !== next) {
-            throw new WrongPiece("A header is none of the chain of the newest one.");
-          }
-          next = header.previousHash;
-        }
-        if (from === 1 && next !== genesis.hash) {
-          throw new WrongPiece("The first header does not come after block 0.");
-        }
-        await importHeaders(db, headers);
-        await saveLowestHeader(db, from);
-      });
+      await transaction((db) => storeHeaders(db, from, headers, genesis));
     },
 
     async storeChunk(read, chunk, given) {
@@ -164,10 +144,27 @@ export function createJoinTarget({
         await clearPrograms(db);
         await clearZk(db);
         await clearHeaders(db);
+        await clearSenders(db);
         await createPageStore(db, "").clear();
         await endJoin(db);
       }),
   };
+}
+
+/** Stores headers that come before those that are stored, the first of which has this number. Throws WrongPiece. */
+async function storeHeaders(db: Queries, from: number, headers: readonly CheckedHeader[], genesis: Genesis) {
+  let next = await hashBefore(db, from + headers.length);
+  for (const { hash, header } of headers.toReversed()) {
+    if (hash !== next) {
+      throw new WrongPiece("A header is none of the chain of the newest one.");
+    }
+    next = header.previousHash;
+  }
+  if (from === 1 && next !== genesis.hash) {
+    throw new WrongPiece("The first header does not come after block 0.");
+  }
+  await importHeaders(db, headers);
+  await saveLowestHeader(db, from);
 }
 
 /** A header that an authority of this network has signed. Throws WrongSnapshot. */
@@ -219,10 +216,10 @@ async function sortEntries(given: readonly SnapshotEntry[]): Promise<SortedEntri
   const programs: CheckedProgram[] = [];
   const nullifiers: SortedEntries["nullifiers"][number][] = [];
   const senders: SortedEntries["senders"][number][] = [];
-  const leaves = await mapYielding(given, ({ entry }): Leaf => {
+  const leaves = await mapYielding(given, async ({ entry }): Promise<Leaf> => {
     switch (entry.case) {
       case "program": {
-        const program = checkProgram(entry.value);
+        const program = await checkRestored(entry.value).catch(asWrongSnapshot);
         programs.push(program);
         return program.leaf;
       }
@@ -239,14 +236,6 @@ async function sortEntries(given: readonly SnapshotEntry[]): Promise<SortedEntri
     }
   });
   return { leaves, programs, nullifiers, senders };
-}
-
-function checkProgram(given: Parameters<typeof checkRestored>[0]): CheckedProgram {
-  try {
-    return checkRestored(given);
-  } catch (error) {
-    return asWrongSnapshot(error);
-  }
 }
 
 function asWrongSnapshot(error: unknown): never {
@@ -271,7 +260,7 @@ async function checkWhole(db: Queries, read: ReadSnapshot, genesis: Genesis): Pr
     throw new WrongSnapshot("What was stored does not make the state that an authority has signed.");
   }
   const { valueHash } = await provePath(load, stateHashes.commitmentsKey());
-  const expected = tree.leafCount === 0 ? undefined : stateHashes.commitments(tree.root, tree.leafCount);
+  const expected = tree.leafCount === 0 ? undefined : commitmentsLeaf(tree).valueHash;
   if ((valueHash && toHex32(valueHash)) !== (expected && toHex32(expected))) {
     throw new WrongSnapshot("Its commitment tree is not that of the state.");
   }

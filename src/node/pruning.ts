@@ -2,7 +2,7 @@
 import { createTroubleLog } from "../base/trouble-log.js";
 import type { WrittenChain } from "../chain/chain.js";
 import type { Fence } from "../chain/fence-store.js";
-import { pruneBlocks } from "../chain/sender-snapshot-store.js";
+import { pruneBlocks } from "../chain/header-store.js";
 import type { Database } from "../db/database.js";
 import type { NodeCore } from "./core.js";
 

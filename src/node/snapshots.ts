@@ -6,7 +6,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fromHex32, sha256 } from "../base/hash.js";
 import { createTroubleLog } from "../base/trouble-log.js";
 import { createBlockStore } from "../chain/block-store.js";
-import { exportSenders, listHeaders } from "../chain/sender-snapshot-store.js";
+import { listHeaders } from "../chain/header-store.js";
+import { exportSenders } from "../chain/sender-snapshot-store.js";
 import type { ChainHead, ChainStore } from "../chain/store.js";
 import { describeHeader } from "../chain/transaction.js";
 import type { Queries, ReadableDatabase } from "../db/database.js";
@@ -17,7 +18,8 @@ import { makeSnapshot, type MakeParts } from "../snapshot/make.js";
 import { createSnapshotService, type SnapshotServiceParts } from "../snapshot/service.js";
 import { openShelf, type Shelf } from "../snapshot/shelf.js";
 import { exportPrograms, weighPrograms } from "../storage/program-snapshot-store.js";
-import { commitmentsLeaf, exportCommitmentTree, exportNullifiers, listLeaves } from "../zk/snapshot-store.js";
+import { commitmentsLeaf } from "../tree/state-leaves.js";
+import { exportCommitmentTree, exportNullifiers, listLeaves } from "../zk/snapshot-store.js";
 import type { NodeCore } from "./core.js";
 
 /** How long a block may be kept waiting until its moment in the database is held fast. */

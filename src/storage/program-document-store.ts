@@ -4,9 +4,9 @@ import { hashDocumentRow } from "../db/row-hashes.js";
 import { createRows } from "./document-rows-store.js";
 import { createChunkRows } from "./program-chunk-store.js";
 import { createFieldRows } from "./program-field-store.js";
-import { allChunksOf, fieldsOf } from "./program-parts-store.js";
+import { readParts } from "./program-parts-store.js";
 import type { DocumentRows } from "./programs.js";
-import { checkText, joinParts, type Parts, type TextRow } from "./stored-program.js";
+import { checkText, joinParts, type TextRow } from "./stored-program.js";
 import type { Work } from "./work.js";
 
 /** Builds the reads and changes, inside the transaction of a block. */
@@ -34,14 +34,7 @@ function createTextRows(
       if (!inParts) {
         return await readText();
       }
-      const [parts] = await db.rows<Parts>((sql) =>
-        sql.raw(
-          `SELECT d.data, d.row_hash, ${fieldsOf(db.dialect, "d.address")} AS fields, ${allChunksOf(db.dialect, "d.address")} AS chunks
-            FROM program_documents d WHERE d.address = ?`,
-          [address],
-        ),
-      );
-      const { text } = await joinParts(address, parts!, sizeBytes);
+      const { text } = await joinParts(address, await readParts(db, address), sizeBytes);
       work.touch(text);
       return text;
     },

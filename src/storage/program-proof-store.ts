@@ -4,16 +4,14 @@ import type { FieldProofSchema, ObjectStateSchema, ProgramStateSchema } from "..
 import { atOnce } from "../base/yielding.js";
 import type { Queries } from "../db/database.js";
 import { buildTree } from "../tree/change.js";
-import { stateHashes, treeNodes } from "../tree/node-hashes.js";
 import { createPageStore } from "../tree/page-store.js";
 import type { FieldParts } from "../tree/state-format.js";
 import { type Proof, proveAmong, provePaths } from "../tree/prove.js";
-import { decodePage, nodeOf } from "../tree/page.js";
-import { emptyHash } from "../tree/hashes.js";
+import { readRoot } from "../tree/read-root.js";
 import { checkReadable } from "./needs.js";
 import { createDocumentRows } from "./program-document-store.js";
 import { documentOfText, readEnd, readFieldParts, readProgramRows } from "./program-state-store.js";
-import { type DocumentParts, fieldKey, fieldsOfObject, hashDocument, partsOf } from "./program-state.js";
+import { type DocumentParts, fieldKey, fieldsOfObject, hashDocument, partsOf, programLeaf } from "./program-state.js";
 import { checkDocument, type ProgramRow, type TextRow, toRecord } from "./stored-program.js";
 import { createWork } from "./work.js";
 
@@ -46,7 +44,7 @@ export async function readProgramForProof(db: Queries, address: string, wanted: 
   return {
     // Of one that was deleted nothing is told.
     checkReadable: (identity: string | undefined): void => (row.deleted ? undefined : checkReadable(access, identity)),
-    valueHash: stateHashes.program({ ...parts, documentHash: hashDocument(document.parts) }),
+    valueHash: programLeaf(row, document.parts).valueHash,
     state: {
       ...parts,
       metadata: wanted.withMetadata && !row.deleted ? (row.metadata ?? undefined) : undefined,
@@ -81,11 +79,7 @@ async function readDocument(db: Queries, row: ProgramRow & TextRow, wanted: Want
 async function readParts(db: Queries, row: ProgramRow & TextRow, wanted: WantedParts): Promise<DocumentReading> {
   const { address, size_bytes: sizeBytes } = row;
   const { load } = createPageStore(db, address);
-  const root = (await load([""])).get("");
-  const object = {
-    fieldsRoot: root === undefined ? emptyHash : treeNodes.hashOfNode(nodeOf(decodePage(root), "")),
-    ...(await readEnd(db, row)),
-  };
+  const object = { fieldsRoot: await readRoot(load), ...(await readEnd(db, row)) };
   const proofs = await provePaths(load, wanted.fields.map(fieldKey));
   const fields: MessageInitShape<typeof FieldProofSchema>[] = [];
   for (const [i, name] of wanted.fields.entries()) {

@@ -1,7 +1,7 @@
 /** The queries of single programs: each gives, as one row, all that one read needs. Nothing is checked here. */
 import { prepareBatch } from "../db/batch.js";
 import type { Lane, Queries } from "../db/database.js";
-import { allChunksOf, chunksOf, fieldsOf } from "./program-parts-store.js";
+import { chunksOf, partsColumns } from "./program-parts-store.js";
 import { type Parts, programColumns, type TextRow } from "./stored-program.js";
 
 /** A row as one column: a driver makes one long text of a row faster than many short ones. */
@@ -50,11 +50,7 @@ export function prepareProgramQueries(db: Queries) {
   const documents = "LEFT JOIN program_documents d ON d.address = p.address";
   const withData = prepareRecord<TextRow>("d.data, d.row_hash", documents);
   // What is put together of many rows takes its time: nobody who reads a small document waits for that.
-  const withParts = prepareRecord<Parts>(
-    `d.data, d.row_hash, ${fieldsOf(db.dialect, "p.address")} AS fields, ${allChunksOf(db.dialect, "p.address")} AS chunks`,
-    documents,
-    "list",
-  );
+  const withParts = prepareRecord<Parts>(partsColumns(db.dialect, "p.address"), documents, "list");
   const fields = "LEFT JOIN program_fields f ON f.address = p.address AND f.name_json = k.value ->> 1";
   const field = jsonObject(columnsOf("f", [...fieldColumns, "row_hash"]));
   const withField = prepareRecord<PackedField>(`${field} AS field`, fields);

@@ -5,19 +5,17 @@ import type {
   SnapshotProgram,
   SnapshotProgramSchema,
 } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
-import { inTurns } from "../base/yielding.js";
 import type { Queries } from "../db/database.js";
 import { bulkInsert, type BulkValue } from "../db/bulk-insert.js";
 import { hashChunkRow, hashDocumentRow, hashFieldRow, hashProgramEntry, hashProgramRest } from "../db/row-hashes.js";
-import { buildTree } from "../tree/change.js";
-import { stateHashes } from "../tree/node-hashes.js";
+import type { ChangedTree } from "../tree/change.js";
 import { createPageStore } from "../tree/page-store.js";
 import type { Leaf } from "../tree/path.js";
 import { readRoot } from "../tree/read-root.js";
 import { namedReaders } from "./access.js";
-import { allChunksOf, fieldsOf } from "./program-parts-store.js";
-import { fieldsOfObject, hashDocument, partsOf } from "./program-state.js";
-import { documentOfText, readEnd } from "./program-state-store.js";
+import { readParts } from "./program-parts-store.js";
+import { programLeaf } from "./program-state.js";
+import { documentOfText, growFields, readEnd, selectPrograms } from "./program-state-store.js";
 import { foldName } from "./programs.js";
 import { readProgram, type RestoredProgram, WrongProgram } from "./restored-program.js";
 import {
@@ -26,7 +24,6 @@ import {
   joinParts,
   type Parts,
   type ProgramRow,
-  programColumns,
   readChunks,
   readFields,
   type TextRow,
@@ -50,12 +47,7 @@ export async function* exportPrograms(db: Queries): AsyncGenerator<readonly Prog
   for (;;) {
     const after = last;
     const rows = await db.rows<ExportedRow>((sql) =>
-      sql("programs as p")
-        .leftJoin("program_documents as d", "d.address", "p.address")
-        .where("p.id", ">", after)
-        .orderBy("p.id")
-        .limit(portionRows)
-        .select([...programColumns.map((name) => `p.${name}`), "p.id", "d.data", "d.row_hash"]),
+      selectPrograms(sql).select("p.id").where("p.id", ">", after).orderBy("p.id").limit(portionRows),
     );
     if (rows.length === 0) {
       return;
@@ -81,16 +73,14 @@ export async function weighPrograms(db: Queries): Promise<number> {
 async function exportProgram(db: Queries, row: ExportedRow, place: number): Promise<ProgramOfSnapshot> {
   const { address: storageAddress } = row;
   checkProgram(storageAddress, row);
-  const key = stateHashes.programKey(storageAddress);
   const common = { storageAddress, place, updatedMs: BigInt(row.updated_ms) };
   if (row.deleted) {
-    const valueHash = stateHashes.program({ ...partsOf(row), documentHash: hashDocument({ kind: "nothing" }) });
-    return { leaf: { key, valueHash }, program: { ...common, deleted: true } };
+    return { leaf: programLeaf(row, { kind: "nothing" }), program: { ...common, deleted: true } };
   }
   const { document, data, layout } = await exportDocument(db, row);
   const { owner, name, encoding, mode, access } = row;
   return {
-    leaf: { key, valueHash: stateHashes.program({ ...partsOf(row), documentHash: hashDocument(document) }) },
+    leaf: programLeaf(row, document),
     program: {
       ...common,
       ...{ owner, name, encoding, mode, access, data, layout },
@@ -107,20 +97,14 @@ async function exportDocument(db: Queries, row: ExportedRow) {
     const data = checkDocument(row, row);
     return { document: documentOfText(row, data), data, layout: undefined };
   }
-  const [parts] = await db.rows<Parts>((sql) =>
-    sql.raw(
-      `SELECT d.data, d.row_hash, ${fieldsOf(db.dialect, "d.address")} AS fields, ${allChunksOf(db.dialect, "d.address")} AS chunks
-        FROM program_documents d WHERE d.address = ?`,
-      [address],
-    ),
-  );
-  const { text } = await joinParts(address, parts!, row.size_bytes);
+  const parts = await readParts(db, address);
+  const { text } = await joinParts(address, parts, row.size_bytes);
   const document = {
     kind: "object",
     fieldsRoot: await readRoot(createPageStore(db, address).load),
     ...(await readEnd(db, row)),
   } as const;
-  return { document, data: text, layout: layoutOf(address, parts!) };
+  return { document, data: text, layout: layoutOf(address, parts) };
 }
 
 function layoutOf(address: string, parts: Parts): MessageInitShape<typeof SnapshotLayoutSchema> {
@@ -142,6 +126,8 @@ function layoutOf(address: string, parts: Parts): MessageInitShape<typeof Snapsh
 /** A program that was read, as its rows are to be stored; its leaf was compared with what the chunk should have. */
 export interface CheckedProgram extends RestoredProgram {
   readonly leaf: Leaf;
+  /** Of the tree of its fields, where its document is in parts. */
+  readonly pages: ChangedTree["pages"];
 }
 
 /**
@@ -149,12 +135,14 @@ export interface CheckedProgram extends RestoredProgram {
  *
  * @throws WrongProgram where it is none.
  */
-export function checkRestored(given: SnapshotProgram): CheckedProgram {
+export async function checkRestored(given: SnapshotProgram): Promise<CheckedProgram> {
   const restored = readProgram(given);
   const { row, text } = restored;
-  const document = row.deleted ? ({ kind: "nothing" } as const) : documentOfText(row, text);
-  const valueHash = stateHashes.program({ ...partsOf(row), documentHash: hashDocument(document) });
-  return { ...restored, leaf: { key: stateHashes.programKey(row.address), valueHash } };
+  if (row.in_parts) {
+    const { pages, ...object } = await growFields(text!);
+    return { ...restored, leaf: programLeaf(row, { kind: "object", ...object }), pages };
+  }
+  return { ...restored, leaf: programLeaf(row, documentOfText(row, text)), pages: new Map() };
 }
 
 /**
@@ -162,7 +150,7 @@ export function checkRestored(given: SnapshotProgram): CheckedProgram {
  *
  * @throws WrongProgram where one is there already, or two have one place.
  */
-export async function importPrograms(db: Queries, programs: readonly RestoredProgram[]): Promise<void> {
+export async function importPrograms(db: Queries, programs: readonly CheckedProgram[]): Promise<void> {
   const inserted = await bulkInsert(db, "programs", programKinds, programs.map(programValues));
   if (inserted !== programs.length) {
     throw new WrongProgram("Two programs have one address, or one place.");
@@ -171,12 +159,8 @@ export async function importPrograms(db: Queries, programs: readonly RestoredPro
   await bulkInsert(db, "program_fields", fieldKinds, programs.flatMap(fieldValues));
   await bulkInsert(db, "program_chunks", chunkKinds, programs.flatMap(chunkValues));
   await bulkInsert(db, "program_readers", readerKinds, programs.flatMap(readerValues));
-  for (const { row, text } of programs) {
-    if (row.in_parts) {
-      const { leaves } = await inTurns(fieldsOfObject(text!));
-      const { pages } = await inTurns(buildTree(leaves));
-      await createPageStore(db, row.address).save(pages);
-    }
+  for (const { row, pages } of programs) {
+    await createPageStore(db, row.address).save(pages);
   }
 }
 

@@ -1,13 +1,13 @@
 /** What the database holds of programs, as leaves of the state tree. */
 import { atOnce, inTurns } from "../base/yielding.js";
 import { inChunks } from "../db/chunks.js";
-import type { Queries } from "../db/database.js";
-import { buildTree, changeTree, type LeafChange } from "../tree/change.js";
+import type { Queries, QueryBuilder } from "../db/database.js";
+import { buildTree, type ChangedTree, changeTree, type LeafChange } from "../tree/change.js";
 import { stateHashes } from "../tree/node-hashes.js";
 import { createPageStore } from "../tree/page-store.js";
 import { type FieldParts, nothing, type ObjectParts } from "../tree/state-format.js";
 import { createDocumentRows } from "./program-document-store.js";
-import { type DocumentParts, fieldKey, fieldsOfObject, hashDocument, partsOf } from "./program-state.js";
+import { type DocumentParts, fieldKey, fieldsOfObject, programLeaf } from "./program-state.js";
 import { chunksOf } from "./program-parts-store.js";
 import {
   checkDocument,
@@ -33,10 +33,7 @@ export async function readLeaves(db: Queries, touched: ReadonlyMap<string, Touch
   const leaves: LeafChange[] = [];
   for (const addresses of inChunks([...touched.keys()], portionRows)) {
     for (const row of await readProgramRows(db, addresses)) {
-      const { address } = row;
-      const document = await readDocument(db, row, touched.get(address)!);
-      const valueHash = stateHashes.program({ ...partsOf(row), documentHash: hashDocument(document) });
-      leaves.push({ key: stateHashes.programKey(address), valueHash });
+      leaves.push(programLeaf(row, await readDocument(db, row, touched.get(row.address)!)));
     }
   }
   return leaves;
@@ -44,13 +41,15 @@ export async function readLeaves(db: Queries, touched: ReadonlyMap<string, Touch
 
 /** Programs' own rows, deleted or not, with the texts of their documents. */
 export async function readProgramRows(db: Queries, addresses: readonly string[]): Promise<(ProgramRow & TextRow)[]> {
-  const rows = await db.rows<ProgramRow & TextRow>((sql) =>
-    sql("programs as p")
-      .leftJoin("program_documents as d", "d.address", "p.address")
-      .whereIn("p.address", addresses)
-      .select([...programColumns.map((name) => `p.${name}`), "d.data", "d.row_hash"]),
-  );
+  const rows = await db.rows<ProgramRow & TextRow>((sql) => selectPrograms(sql).whereIn("p.address", addresses));
   return rows.map((row) => checkProgram(row.address, row));
+}
+
+/** The rows of programs, `p`, deleted or not, with the texts of their documents. */
+export function selectPrograms(sql: QueryBuilder) {
+  return sql("programs as p")
+    .leftJoin("program_documents as d", "d.address", "p.address")
+    .select([...programColumns.map((name) => `p.${name}`), "d.data", "d.row_hash"]);
 }
 
 async function readDocument(db: Queries, row: ProgramRow & TextRow, touched: TouchedProgram): Promise<DocumentParts> {
@@ -82,6 +81,13 @@ export function documentOfText({ type }: ProgramRow, text: string | undefined): 
   return { kind: "object", fieldsRoot: atOnce(buildTree(leaves)).root, lastKey, tailHash };
 }
 
+/** The tree of the fields of an object, of any size. */
+export async function growFields(text: string): Promise<ObjectParts & Pick<ChangedTree, "pages">> {
+  const { leaves, lastKey, tailHash } = await inTurns(fieldsOfObject(text));
+  const { root: fieldsRoot, pages } = await inTurns(buildTree(leaves));
+  return { fieldsRoot, lastKey, tailHash, pages };
+}
+
 /** Makes the tree of the fields of a document in parts. */
 async function writeFields(
   db: Queries,
@@ -90,10 +96,9 @@ async function writeFields(
 ): Promise<ObjectParts> {
   const rows = createDocumentRows(db, address, createWork());
   const text = known ?? (await rows.whole({ sizeBytes, inParts: true }))!;
-  const { leaves, lastKey, tailHash } = await inTurns(fieldsOfObject(text));
-  const { root, pages } = await inTurns(buildTree(leaves));
+  const { pages, ...object } = await growFields(text);
   await createPageStore(db, address).save(pages);
-  return { fieldsRoot: root, lastKey, tailHash };
+  return object;
 }
 
 /** Changes the tree of the fields of a document in parts where these fields were touched. */

@@ -15,6 +15,14 @@ export type DocumentParts =
   | { readonly kind: "text"; readonly text: string }
   | ({ readonly kind: "object" } & ObjectParts);
 
+/** The leaf of a program, deleted or not. */
+export function programLeaf(row: ProgramRow, document: DocumentParts): Leaf {
+  return {
+    key: stateHashes.programKey(row.address),
+    valueHash: stateHashes.program({ ...partsOf(row), documentHash: hashDocument(document) }),
+  };
+}
+
 /** Everything that is hashed of a program but its document. */
 export function partsOf(row: ProgramRow): Omit<ProgramParts, "documentHash"> {
   const isDeleted = Boolean(row.deleted);

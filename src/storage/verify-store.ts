@@ -3,7 +3,7 @@ import { look, type Verification } from "../base/verification.js";
 import type { Queries } from "../db/database.js";
 import { namedReaders } from "./access.js";
 import { membersOf } from "./document.js";
-import { allChunksOf, fieldsOf } from "./program-parts-store.js";
+import { partsColumns } from "./program-parts-store.js";
 import { foldName } from "./programs.js";
 import {
   checkDocument,
@@ -35,9 +35,9 @@ function programQuery({ dialect }: Queries): string {
     from: "program_readers r WHERE r.address = p.address",
     orderBy: "r.identity",
   });
-  return `SELECT ${programColumns.map((name) => `p.${name}`).join(", ")}, p.id, p.name_folded, d.data, d.row_hash,
+  return `SELECT ${programColumns.map((name) => `p.${name}`).join(", ")}, p.id, p.name_folded,
       (SELECT q.id FROM programs q WHERE q.address = p.address) AS found_id,
-      ${fieldsOf(dialect, "p.address")} AS fields, ${allChunksOf(dialect, "p.address")} AS chunks, ${readers} AS readers
+      ${partsColumns(dialect, "p.address")}, ${readers} AS readers
     FROM programs p LEFT JOIN program_documents d ON d.address = p.address
     WHERE p.id > ? ORDER BY p.id LIMIT 1`;
 }

@@ -1,12 +1,12 @@
 /** Nullifiers and the commitment tree as a snapshot has them: read out of one database, and put into another one. */
-import type { SnapshotCommitments, SnapshotNullifier } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
+import type { SnapshotNullifier } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
 import { DamageError } from "../base/damage.js";
 import { fromHex32, toHex32 } from "../base/hash.js";
 import type { Queries } from "../db/database.js";
 import { bulkInsert } from "../db/bulk-insert.js";
 import { hashNullifierRow, type NullifierColumns } from "../db/row-hashes.js";
-import { stateHashes } from "../tree/node-hashes.js";
 import type { Leaf } from "../tree/path.js";
+import { nullifierLeaf } from "../tree/state-leaves.js";
 import { edgeOf, type FoldAll, growTree, type NodeRun, peaksAfter } from "./fold.js";
 import { type BlockMoment, rootOf, type TreeChanges } from "./merkle-tree.js";
 import { emptyNodes, fieldOrder, hashPair, toHex, treeDepth } from "./poseidon.js";
@@ -78,18 +78,6 @@ export async function* exportNullifiers(db: Queries): AsyncGenerator<readonly Nu
       return { leaf: nullifierLeaf(nullifier), nullifier };
     });
   }
-}
-
-export function nullifierLeaf(given: Pick<SnapshotNullifier, "nullifier" | "blockNumber" | "transactionHash">): Leaf {
-  const { nullifier, blockNumber, transactionHash } = given;
-  return {
-    key: stateHashes.nullifierKey(nullifier),
-    valueHash: stateHashes.nullifier(blockNumber, transactionHash),
-  };
-}
-
-export function commitmentsLeaf({ root, leafCount }: Pick<SnapshotCommitments, "root" | "leafCount">): Leaf {
-  return { key: stateHashes.commitmentsKey(), valueHash: stateHashes.commitments(root, leafCount) };
 }
 
 /** Stores nullifiers where there are none. */

@@ -8,14 +8,17 @@ import { type Snapshot, SnapshotSchema } from "../../gen/gatehouse/peer/v1/snaps
 import { toHex32 } from "../../src/base/hash.js";
 import { createBlockChanges, createBlockStore } from "../../src/chain/block-store.js";
 import { parseGenesis } from "../../src/chain/genesis.js";
-import { listHeaders } from "../../src/chain/sender-snapshot-store.js";
+import { listHeaders } from "../../src/chain/header-store.js";
 import { describeHeader } from "../../src/chain/transaction.js";
 import type { Database } from "../../src/db/database.js";
 import type { Engine } from "../../src/db/dialects.js";
+import { migrate } from "../../src/db/migrate.js";
 import { openDatabase, openForReading } from "../../src/db/open.js";
 import { createJoinTarget } from "../../src/node/join-target.js";
 import { writeSnapshot } from "../../src/node/snapshots.js";
-import { createJoin, type JoinOutcome, type SnapshotPeers } from "../../src/snapshot/join.js";
+import { openStoredData } from "../../src/node/stored-data.js";
+import { createJoin, type JoinOutcome } from "../../src/snapshot/join.js";
+import type { SnapshotPeers } from "../../src/snapshot/sources.js";
 import { readJoin } from "../../src/snapshot/join-store.js";
 import { chunkName } from "../../src/snapshot/make.js";
 import { createPageStore } from "../../src/tree/page-store.js";
@@ -101,8 +104,10 @@ function peersOf(all: Readonly<Record<string, Lies>>, left: Left[]): SnapshotPee
   };
 }
 
-async function openTarget(t: Teardown, engine: Engine): Promise<Database> {
-  const database = await engines.open(t, engine);
+async function openTarget(t: Teardown, engine: Engine, url?: string): Promise<Database> {
+  const database = await openDatabase(url ?? (await engines.createUrl(t, engine)));
+  t.teardown(() => database.close());
+  await migrate(database);
   await createBlockChanges(database.write).insertGenesis(genesis);
   return database;
 }
@@ -153,7 +158,8 @@ test("100 corrupted chunks: each is refused, and whoever sent it is named", asyn
 
 for (const engine of engines.names) {
   test(`what ends a join over ${engine} at any chunk costs that chunk alone`, async (t) => {
-    const database = await openTarget(t, engine);
+    const url = await engines.createUrl(t, engine);
+    const database = await openTarget(t, engine, url);
     const fetched: number[] = [];
     let mayFetch = 0;
     const chunk = (index: number, bytes: Buffer): Uint8Array => {
@@ -171,6 +177,10 @@ for (const engine of engines.names) {
       const now = (await readJoin(database.read))?.chunks.size ?? full.length;
       t.true(now > stored);
       t.is((await createBlockStore(database.read).head()) === undefined, outcome === "interrupted");
+      if (outcome === "interrupted") {
+        // A part of a state is no damage.
+        await t.throwsAsync(openStoredData(url), { message: /^The database holds a part of a snapshot/ });
+      }
     }
     t.is(outcome, "joined");
     t.deepEqual(
