@@ -9,7 +9,8 @@ import type { PeerClient } from "../peers/client.js";
 import type { PeerBook } from "../peers/peer-book.js";
 import { CallError } from "../rpc/channel.js";
 import { Failure } from "../rpc/errors.js";
-import { createJoin, type JoinProgress, type SnapshotPeers } from "../snapshot/join.js";
+import { createJoin, type JoinProgress } from "../snapshot/join.js";
+import type { SnapshotPeers } from "../snapshot/sources.js";
 import { createWorkerPool } from "../zk/worker-pool.js";
 import type { NodeCore } from "./core.js";
 import { createJoinTarget } from "./join-target.js";
@@ -47,7 +48,7 @@ export interface NodeJoinPeers {
 }
 
 export function createNodeJoin(core: NodeCore, parts: NodeJoinParts, peers: NodeJoinPeers): NodeJoin {
-  const { config, log, memory } = core;
+  const { config, memory } = core;
   const { database, store, genesis, fence, chain, joining, forgetAll } = parts;
   const { book, onError, onEnd } = peers;
   const stopped = new AbortController();
@@ -57,9 +58,9 @@ export function createNodeJoin(core: NodeCore, parts: NodeJoinParts, peers: Node
     ...{ database, genesis, leastBlock, foldAll: workerPool.foldAll },
     transaction: (work) => database.transaction((db) => fence.blocks(db, () => work(db))),
   });
+  const told = createJoinLog(core);
   let hasNone = false;
   let underWay: Promise<void> | undefined;
-  let toldNone = false;
 
   /** The state is gone while it is being filled, and there again afterwards. */
   async function setState(isThere: boolean): Promise<void> {
@@ -82,11 +83,7 @@ export function createNodeJoin(core: NodeCore, parts: NodeJoinParts, peers: Node
       },
     },
     nowMs: () => performance.now(),
-    onChosen: (block, count, resumed) =>
-      log.info(
-        { subsystem: "main_loop", public: true },
-        `${resumed ? "Goes on with" : "Takes in"} the snapshot of block ${block}, which ${count} ${count === 1 ? "peer has" : "peers have"}`,
-      ),
+    onChosen: told.chosen,
   });
 
   async function attempt(): Promise<void> {
@@ -99,14 +96,11 @@ export function createNodeJoin(core: NodeCore, parts: NodeJoinParts, peers: Node
     const outcome = await join.attempt(stopped.signal);
     if (outcome === "joined") {
       await setState(true);
-      const head = chain.head();
-      log.info(
-        { subsystem: "main_loop", public: true },
-        `The state after block ${head?.number} is here, from a snapshot`,
-      );
-      core.bus.emit("blockApplied", { number: head?.number ?? 0n });
+      const { number } = chain.head()!;
+      told.joined(number);
+      core.bus.emit("blockApplied", { number });
     } else if (outcome === "none") {
-      tellNone();
+      told.none();
       hasNone = config.sync === "auto";
     }
   }
@@ -115,18 +109,6 @@ export function createNodeJoin(core: NodeCore, parts: NodeJoinParts, peers: Node
   async function settle(): Promise<void> {
     if (joining.isUnderWay() && (await target.state()) === undefined) {
       await setState(true);
-    }
-  }
-
-  function tellNone(): void {
-    if (!toldNone) {
-      toldNone = true;
-      log.warn(
-        { subsystem: "main_loop" },
-        config.sync === "auto"
-          ? "No peer has a snapshot to join from; all blocks are fetched and applied instead"
-          : "No peer has a snapshot to join from; it is asked again (--sync blocks fetches all blocks instead)",
-      );
     }
   }
 
@@ -155,6 +137,30 @@ export function createNodeJoin(core: NodeCore, parts: NodeJoinParts, peers: Node
       stopped.abort();
       await underWay;
       await workerPool.stop();
+    },
+  };
+}
+
+/** Tells in the log how it goes. */
+function createJoinLog({ config, log }: NodeCore) {
+  const tell = (line: string): void => log.info({ subsystem: "main_loop", public: true }, line);
+  let toldNone = false;
+  return {
+    chosen(block: bigint, peers: number, isResumed: boolean): void {
+      const haveIt = peers === 1 ? "peer has" : "peers have";
+      tell(`${isResumed ? "Goes on with" : "Takes in"} the snapshot of block ${block}, which ${peers} ${haveIt}`);
+    },
+    joined: (block: bigint): void => tell(`The state after block ${block} is here, from a snapshot`),
+    none(): void {
+      if (!toldNone) {
+        toldNone = true;
+        log.warn(
+          { subsystem: "main_loop" },
+          config.sync === "auto"
+            ? "No peer has a snapshot to join from; all blocks are fetched and applied instead"
+            : "No peer has a snapshot to join from; it is asked again (--sync blocks fetches all blocks instead)",
+        );
+      }
     },
   };
 }

@@ -18,7 +18,7 @@ export interface SnapshotServiceParts {
 const pieceBytes = 256 * 1024;
 const messageHeaders = 256;
 export const mostHeaders = 1_024;
-const mostLeaves = 16_384;
+export const mostLeaves = 16_384;
 const messageLeaves = 4_096;
 
 export function createSnapshotService(parts: SnapshotServiceParts): Implementation<typeof SnapshotService> {
