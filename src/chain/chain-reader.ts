@@ -14,13 +14,16 @@ export interface ChainReader extends Chain, Repetition {}
 /** What a reader needs. */
 export interface ChainReaderParts {
   readonly store: Pick<ChainStore, "head" | "block">;
-  /** The newest block, as it was read last. */
-  readonly head: ChainHead;
+  /** The newest block, as it was read last; undefined while the writer takes in a snapshot. */
+  readonly head: ChainHead | undefined;
   readonly lookEveryMs: number;
   /** Hears of a block that somebody has applied, before it is the head. */
   readonly onApplied: (block: BlockContent) => void;
-  /** Hears that anything may have changed: many blocks came, or the database is another one now. */
-  readonly onLeap: () => void;
+  /**
+   * Hears that anything may have changed: many blocks came, the database is another one now, or there is no state in it any
+   * more, or again, for the writer takes in a snapshot.
+   */
+  readonly onLeap: (isStateThere: boolean) => void;
   /** Hears of a look that failed; the head stays as it was until the next look. */
   readonly onError: (error: unknown) => void;
 }
@@ -55,15 +58,10 @@ export function createChainReader(parts: ChainReaderParts): ChainReader {
     if (newest?.hash === head?.hash) {
       return;
     }
-    if (newest === undefined) {
-      // A snapshot is taken in: what is there is no state yet.
-      head = undefined;
-      return;
-    }
-    const blocks = await readUpTo(newest);
+    const blocks = newest && (await readUpTo(newest));
     // Nobody is answered in between: who hears of the new head gets nothing older.
     if (blocks === undefined) {
-      onLeap();
+      onLeap(newest !== undefined);
     } else {
       blocks.forEach(onApplied);
     }

@@ -160,10 +160,13 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .part({
     name: "walk over what is stored",
-    needs: ["core", "database", "genesis", "head"],
+    needs: ["core", "database", "genesis", "head", "joining"],
     provides: ["verifier"],
-    run: ({ core, database, genesis, head }) => ({
-      verifier: genesis === undefined || head === undefined ? undefined : startVerifier(core, { database, genesis }),
+    run: ({ core, database, genesis, head, joining }) => ({
+      verifier:
+        genesis === undefined || (head === undefined && !joining.isUnderWay())
+          ? undefined
+          : startVerifier(core, { database, genesis, joining }),
     }),
   })
   .step({

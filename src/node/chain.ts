@@ -201,8 +201,12 @@ async function readWriters(
   return (sender) => listed.has(sender);
 }
 
-function createReaderChain({ log, onStop }: NodeCore, { store, head }: NodeChainParts, cached: CachedData): Chain {
-  if (head === undefined) {
+function createReaderChain(
+  { log, onStop }: NodeCore,
+  { store, head, joining }: NodeChainParts,
+  cached: CachedData,
+): Chain {
+  if (head === undefined && !joining.isUnderWay()) {
     throw new StartError("The database holds no chain that can be followed; start the node that writes to it first.");
   }
   const troubles = createTroubleLog({
@@ -220,7 +224,10 @@ function createReaderChain({ log, onStop }: NodeCore, { store, head }: NodeChain
   const reader = createChainReader({
     ...{ store: { ...store, head: readHead }, head, lookEveryMs: followEveryMs },
     onApplied: (block) => cached.forgetChanged(block),
-    onLeap: () => cached.forgetAll(),
+    onLeap(isStateThere) {
+      joining.set(!isStateThere);
+      cached.forgetAll();
+    },
     onError: (error) => troubles.failed(error),
   });
   onStop("the look for new blocks", () => reader.stop());

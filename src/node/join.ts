@@ -83,7 +83,7 @@ export function createNodeJoin(core: NodeCore, parts: NodeJoinParts, peers: Node
       },
     },
     nowMs: () => performance.now(),
-    onChosen: told.chosen,
+    onChosen: (...chosen) => told.chosen(...chosen),
   });
 
   async function attempt(): Promise<void> {

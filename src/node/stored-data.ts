@@ -6,6 +6,7 @@ import { DatabaseError } from "../db/database.js";
 import { checkChainSchema } from "../db/migrate.js";
 import { openForReading } from "../db/open.js";
 import { refuseUnfinishedCopy } from "../db/unfinished-copy.js";
+import { readJoin } from "../snapshot/join-store.js";
 import { verifyAll } from "./verify-data.js";
 
 export interface StoredData {
@@ -28,6 +29,11 @@ export async function openStoredData(url: string): Promise<StoredData> {
     const genesis = await readStoredGenesis(createBlockStore(database.read));
     if (genesis === undefined) {
       throw new DatabaseError("The database holds no chain yet; there is nothing to look at.");
+    }
+    if ((await readJoin(database.read)) !== undefined) {
+      throw new DatabaseError(
+        "The database holds a part of a snapshot, which its node is taking in; there is a state to look at once that is done.",
+      );
     }
     return { verification: verifyAll({ database, genesis }), close };
   } catch (error) {

@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Finding, Verification, VerifiedPortion } from "../base/verification.js";
 import type { NodeCore } from "./core.js";
+import type { Joining } from "./joining.js";
 import { verifyAll, type VerifyDataParts, verifyNewest } from "./verify-data.js";
 
 /** Blocks that are looked at at once. */
@@ -34,8 +35,12 @@ export interface Verifier {
   state(): VerifierState;
 }
 
-/** Begins to walk. */
-export function startVerifier({ damage, log, onStop }: NodeCore, parts: VerifyDataParts): Verifier {
+/** Begins to walk; while a snapshot is taken in, there is nothing to walk over. */
+export function startVerifier(
+  { damage, log, onStop }: NodeCore,
+  parts: VerifyDataParts & { readonly joining: Pick<Joining, "isUnderWay"> },
+): Verifier {
+  const { joining } = parts;
   const stopped = new AbortController();
   const { signal } = stopped;
   let [blocksDone, blocksTotal] = [0, 0];
@@ -53,6 +58,9 @@ export function startVerifier({ damage, log, onStop }: NodeCore, parts: VerifyDa
     const found = new Set<string>();
     let before = performance.now();
     for await (const portion of verification) {
+      if (joining.isUnderWay()) {
+        throw new Error("A snapshot is being taken in.");
+      }
       tell(portion.findings);
       portion.findings.forEach(({ what }) => found.add(what));
       count(portion);
@@ -96,6 +104,9 @@ export function startVerifier({ damage, log, onStop }: NodeCore, parts: VerifyDa
   async function go(): Promise<void> {
     let isFirst = true;
     for (;;) {
+      while (joining.isUnderWay()) {
+        await sleep(nextLookAfterMs, undefined, { signal, ref: false });
+      }
       let pauseMs = nextWalkAfterMs;
       try {
         if (isFirst) {

@@ -4,6 +4,7 @@ import test from "ava";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { openDatabase } from "../../src/db/open.js";
 import { StartError } from "../../src/base/start-error.js";
+import { beginJoin, endJoin } from "../../src/snapshot/join-store.js";
 import { programAddress } from "../../src/storage/write.js";
 import { authorityDirectory } from "../helpers/start-member.js";
 import { createPublic, signTransaction } from "../helpers/transactions.js";
@@ -109,5 +110,32 @@ for (const engine of engines.names) {
     const refused = readFailure(await t.throwsAsync(read.submitTransaction({ transaction })));
     t.like(refused, { reason: "STATE_NOT_READY", message: "This node only reads; hand it to the node that writes." });
     await until(async () => (await read.getHead({})).number === 2n);
+  });
+
+  test(`${engine}: a reader says nothing of the state while the writer takes in a snapshot`, async (t) => {
+    const database = await engines.createUrl(t, engine);
+    const dir = await authorityDirectory(t, authority);
+    const writer = await startTestNode(t, { database, genesis: "genesis.json" }, dir);
+    const { submitTransaction } = createClient(ChainService, createGrpcTransport({ baseUrl: writer.rpcUrl }));
+    await submitTransaction({ transaction: signTransaction(alice, 1, createPublic("a", "{}")) });
+    const path = `/storage-program/${programAddress(alice.publicKey, "a", 1n, "")}`;
+    const early = await startTestNode(t, { database, role: "reader" });
+    const is = async ({ port }: { readonly port: number }, status: number): Promise<boolean> =>
+      (await ask(port, path)).status === status;
+    await until(() => is(early, 200));
+    await writer.stop();
+
+    const opened = await openDatabase(database);
+    t.teardown(() => opened.close());
+    await beginJoin(opened.write, Buffer.alloc(0), 1n);
+    await until(() => is(early, 503));
+    const late = await startTestNode(t, { database, role: "reader" });
+    for (const { port } of [early, late]) {
+      t.regex((await ask(port, path)).text, /it takes in a snapshot/);
+      t.is((await ask(port, "/readyz")).status, 503);
+    }
+    await endJoin(opened.write);
+    await until(async () => (await is(early, 200)) && (await is(late, 200)));
+    await until(async () => (await ask(late.port, "/readyz")).status === 200);
   });
 }
