@@ -6,7 +6,8 @@ import { create, type DescMethod, type Message, toJsonString } from "@bufbuild/p
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import anyTest, { type TestFn } from "ava";
 import { isDeepStrictEqual } from "node:util";
-import type { PlainResponse } from "../helpers/plain-client.js";
+import { readHttpRule } from "../../src/rpc/http/http-rule.js";
+import type { PlainRequest, PlainResponse } from "../helpers/plain-client.js";
 import { referenceJson } from "../helpers/reference-json.js";
 import { type AnyRpcProtocol, connectRpc } from "../helpers/rpc-clients.js";
 import { fileTeardown } from "../helpers/teardown.js";
@@ -158,6 +159,32 @@ for (const [name, protocols] of Object.entries(cells) as [TransportName, readonl
       );
     });
 
+    if (protocol === "plain JSON") {
+      test.serial(`every stream, plain JSON over ${name}`, async (t) => {
+        const { member } = t.context[sideOf(name)].nodes;
+        const client = connectTransport(name, member);
+        t.teardown(() => client.close());
+        for (const { stream, unary } of streams.filter((one) => readHttpRule(one.stream) !== undefined)) {
+          const [path, once] = [stream, unary].map((method) => readHttpRule(method)!.template);
+          for (const accept of [undefined, "text/event-stream", "application/jsonl", "application/x-ndjson"]) {
+            const ended = new AbortController();
+            const asked: PlainRequest = accept === undefined ? {} : { headers: { accept } };
+            const { status, headers: sent, body } = await client.open(path!, asked, ended.signal);
+            const isLines = accept?.startsWith("application/") === true;
+            t.is(status, 200);
+            t.is(sent["content-type"], `${isLines ? "application/jsonl" : "text/event-stream"}; charset=utf-8`);
+            const [message] = await takeMessages(body, 1, isLines ? "\n" : "\n\n");
+            ended.abort();
+            t.is(
+              mask(message!.replace(/^data: /, "")),
+              mask((await client.ask(once!)).text),
+              `${stream.name}, ${accept}`,
+            );
+          }
+        }
+      });
+    }
+
     if (streaming.has(protocol)) {
       test.serial(`every stream, ${protocol} over ${name}`, async (t) => {
         const client = connectRpc(protocol as AnyRpcProtocol, name, t.context[sideOf(name)].nodes.member);
@@ -178,6 +205,18 @@ for (const [name, protocols] of Object.entries(cells) as [TransportName, readonl
       });
     }
   }
+}
+
+/** The first messages of a body in which each has this after it. */
+async function takeMessages(body: AsyncIterable<Buffer>, count: number, end: string): Promise<string[]> {
+  let text = "";
+  for await (const piece of body) {
+    text += piece.toString();
+    if (text.split(end).length > count) {
+      break;
+    }
+  }
+  return text.split(end).slice(0, count);
 }
 
 async function take(messages: AsyncIterable<Message>, count: number): Promise<Message[]> {

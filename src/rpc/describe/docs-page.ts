@@ -38,12 +38,15 @@ interface Parameter {
 }
 
 interface Body {
-  readonly content: {
-    readonly "application/json": {
-      readonly schema: JsonSchema;
-      readonly examples?: { readonly example: { readonly value: unknown } };
-    };
-  };
+  /** By media type. */
+  readonly content: Readonly<Record<string, Media>>;
+}
+
+interface Media {
+  readonly schema: JsonSchema;
+  /** What each message of a stream is. */
+  readonly "x-item-schema"?: JsonSchema;
+  readonly examples?: { readonly example: { readonly value: unknown } };
 }
 
 type Response = Body & { readonly description: string };
@@ -164,7 +167,10 @@ function isDone(status: string, { description }: Response): boolean {
 
 /** What is asked, with a place for each part of it. */
 function renderForm({ method, path, operation }: Placed, schemas: Schemas): Html {
-  const { operationId: id, summary, parameters, requestBody } = operation;
+  const { operationId: id, summary, parameters, requestBody, responses } = operation;
+  if (isStream(responses["200"])) {
+    return html`<p>It has no end: try it with <code>curl -N</code>.</p>`;
+  }
   return html`<form data-method="${method}" data-path="${path}" aria-label="${summary}">
     ${parameters.length > 0 && html`<h4>Parameters</h4>`}
     ${parameters.map((parameter) => renderParameter(`${id}-${parameter.name}`, parameter, schemas))}
@@ -178,6 +184,10 @@ function renderForm({ method, path, operation }: Placed, schemas: Schemas): Html
     <button aria-label="Try: ${summary}">Try</button>
     <div class="answer" role="status"></div>
   </form>`;
+}
+
+function isStream(response: Operation["responses"][string] | undefined): boolean {
+  return response !== undefined && "content" in response && !("application/json" in response.content);
 }
 
 function renderParameter(id: string, parameter: Parameter, schemas: Schemas): Html {
@@ -205,10 +215,12 @@ type Schemas = Readonly<Record<string, JsonSchema>>;
 
 /** Fields and an example of what is sent, one way or the other. */
 function renderBody(title: string, id: string, { content }: Body, schemas: Schemas, description = ""): Html {
-  const { schema, examples } = content["application/json"];
+  const types = Object.keys(content);
+  const { schema, "x-item-schema": item, examples } = content[types[0]!]!;
   const heading = `${id}-${title.toLowerCase().replace(" ", "-")}-fields`;
   return html`<h4 id="${heading}">${title}</h4>
     ${paragraphs(description)}
+    ${item !== undefined && html`<p>A stream, as ${types.join(" or ")}. Each message is:</p>`}
     <table role="table" aria-labelledby="${heading}">
       <thead role="rowgroup">
         <tr role="row">
@@ -218,7 +230,7 @@ function renderBody(title: string, id: string, { content }: Body, schemas: Schem
         </tr>
       </thead>
       <tbody role="rowgroup">
-        ${listFields(schema, schemas).map(renderField)}
+        ${listFields(item ?? schema, schemas).map(renderField)}
       </tbody>
     </table>
     ${

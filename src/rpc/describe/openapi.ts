@@ -15,6 +15,7 @@ import {
 } from "./failures.js";
 import { type HttpRoute, readHttpRule } from "../http/http-rule.js";
 import { createSchemas, fullNameOf, type JsonSchema, parameterSchema, type Schemas } from "./json-schema.js";
+import { streamTypes } from "../http/event-stream.js";
 import { areaOf } from "../json-rpc/named-methods.js";
 import { pathFieldsOf } from "../http/path-template.js";
 import type { ServedMethod, ServedService } from "../service.js";
@@ -137,7 +138,9 @@ function describeAnswer(routed: Routed, { responses, commentOf }: Vocabulary): o
   );
   return {
     description: comment === "" ? "Done." : comment,
-    content: json(schemaOfAnswer(routed, responses), example?.response),
+    content: route.isStream
+      ? streamed(schemaOfAnswer(routed, responses))
+      : json(schemaOfAnswer(routed, responses), example?.response),
   };
 }
 
@@ -194,6 +197,12 @@ function json(schema: JsonSchema, example?: unknown): object {
   return {
     "application/json": { schema, ...(example !== undefined && { examples: { example: { value: example } } }) },
   };
+}
+
+/** Messages one after the other: a text, for those who know of no streams, and what each message is, for those who do. */
+function streamed(item: JsonSchema): object {
+  const schema = { type: "string" };
+  return Object.fromEntries(streamTypes.map((type) => [type, { schema, "x-item-schema": item }]));
 }
 
 /** Those without `network` are good on every network, and a node may refuse them. */

@@ -12,6 +12,8 @@ export interface HttpRoute {
   readonly responseField: DescField | undefined;
   /** The whole request is a JSON body. */
   readonly hasBody: boolean;
+  /** The answer is a stream of messages. */
+  readonly isStream: boolean;
 }
 
 /**
@@ -25,13 +27,17 @@ export function readHttpRule(desc: DescMethod): HttpRoute | undefined {
   }
   const { pattern, body, responseBody, additionalBindings } = getOption(desc, http);
   const name = `${desc.parent.typeName}.${desc.name}`;
+  const isStream = desc.methodKind === "server_streaming" && pattern.case === "get";
   if (
-    desc.methodKind !== "unary" ||
+    !(desc.methodKind === "unary" || isStream) ||
     pattern.case === undefined ||
     pattern.case === "custom" ||
     additionalBindings.length > 0
   ) {
-    throw new Error(`${name}: only a unary rpc with one get, put, post, delete or patch can be a plain route.`);
+    throw new Error(
+      `${name}: a plain route is a unary rpc with one get, put, post, delete or patch, or one whose answers are a stream ` +
+        "with a get.",
+    );
   }
   if (body !== "" && body !== "*") {
     throw new Error(`${name}: the body of a plain route is "*" or nothing.`);
@@ -40,5 +46,6 @@ export function readHttpRule(desc: DescMethod): HttpRoute | undefined {
   if (responseBody !== "" && responseField === undefined) {
     throw new Error(`${name}: response_body "${responseBody}" is no field of ${desc.output.typeName}.`);
   }
-  return { method: pattern.case.toUpperCase(), template: pattern.value, responseField, hasBody: body === "*" };
+  const method = pattern.case.toUpperCase();
+  return { method, template: pattern.value, responseField, hasBody: body === "*", isStream };
 }

@@ -2,7 +2,7 @@
  * Serves annotated rpcs as plain HTTP with JSON. Each route is compiled at start-up: path template to matcher, request
  * to binder, response to encoder.
  */
-import type { ProtocolParts } from "../gate.js";
+import type { Lease, ProtocolParts } from "../gate.js";
 import type { Answer, Exchange, Handler } from "../exchange/exchange.js";
 import { maxBodyBytes } from "../exchange/body.js";
 import { failureAnswer, jsonAnswer } from "../exchange/reply.js";
@@ -12,15 +12,23 @@ import { type HttpRoute, readHttpRule } from "./http-rule.js";
 import { jsonEncoder, jsonFieldEncoder } from "../codec/json-encoder.js";
 import { type SharedBytes, shareBytes } from "../codec/share-bytes.js";
 import { pathFieldsOf } from "./path-template.js";
-import { compileRequestBinder, type RequestBinder } from "./request-binder.js";
+import { compileStream } from "./event-stream.js";
+import { compileRequestBinder } from "./request-binder.js";
 import { createRouteTable, type RouteMatch, type RouteTable } from "./route-table.js";
-import type { ServedMethod, ServedService } from "../service.js";
+import type { Call, ServedMethod } from "../service.js";
+
+/** A request on its way to a route. */
+interface Asked {
+  readonly exchange: Exchange;
+  /** Of the path. */
+  readonly parameters: readonly string[];
+  readonly lease: Lease;
+  readonly call: Call;
+}
 
 interface Route {
   readonly served: ServedMethod;
-  readonly bind: RequestBinder;
-  readonly encode: (response: object) => string | SharedBytes;
-  readonly hasBody: boolean;
+  respond(asked: Asked): Answer | Promise<Answer | undefined>;
 }
 
 /** Plain HTTP over the annotated rpcs. */
@@ -41,7 +49,7 @@ export interface Transcoder {
  * @throws Error that names both rpcs when two of them claim the same paths.
  */
 export function createTranscoder(parts: ProtocolParts): Transcoder {
-  const routes = compileRoutes(parts.services);
+  const routes = compileRoutes(parts);
 
   /** What has no route, malformed paths included, is answered by others. */
   function findOrUndefined(path: string): RouteMatch<Route> | undefined {
@@ -58,24 +66,12 @@ export function createTranscoder(parts: ProtocolParts): Transcoder {
     if (match === undefined || route === undefined) {
       return false;
     }
-    const { served, bind, hasBody } = route;
     serve(
       exchange,
       {
         protocol: "http",
-        method: served,
-        respond(lease, call) {
-          const answer = (message: object): Answer => answerOf(route, message, exchange.requestId, lease.headers);
-          const later = (message: object) => answerInTurn(() => answer(message));
-          if (hasBody) {
-            return exchange
-              .readBytes(maxBodyBytes, lease)
-              .then((body) => served.invoke(bind(match.parameters, exchange.query, body.toString("utf8")), call))
-              .then(later);
-          }
-          const message = served.invoke(bind(match.parameters, exchange.query, undefined), call);
-          return message instanceof Promise ? (message as Promise<object>).then(later) : answer(message);
-        },
+        method: route.served,
+        respond: (lease, call) => route.respond({ exchange, parameters: match.parameters, lease, call }),
         refuse: (failure, headers) => failureAnswer(exchange.requestId, failure, headers),
       },
       parts,
@@ -86,28 +82,17 @@ export function createTranscoder(parts: ProtocolParts): Transcoder {
   return { handle, methodsOf: (path) => [...(routes.find(path)?.endpoints.keys() ?? [])] };
 }
 
-function answerOf(route: Route, message: object, requestId: string, leaseHeaders: readonly string[]): Answer {
-  const encoded = route.encode(message);
-  const plain = route.served.plainReply?.(message);
-  const own = plain?.headers === undefined ? [] : Object.entries(plain.headers).flat();
-  const headers = leaseHeaders.length + own.length === 0 ? leaseHeaders : [...leaseHeaders, ...own];
-  const status = plain?.status ?? 200;
-  return typeof encoded === "string"
-    ? jsonAnswer(requestId, status, encoded, headers)
-    : { ...jsonAnswer(requestId, status, encoded.bytes, headers), isShared: true };
-}
-
-function compileRoutes(services: readonly ServedService[]): RouteTable<Route> {
+function compileRoutes(parts: ProtocolParts): RouteTable<Route> {
   const routes = createRouteTable<Route>();
-  for (const served of services.flatMap(({ methods }) => methods)) {
+  for (const served of parts.services.flatMap(({ methods }) => methods)) {
     const rule = readHttpRule(served.desc);
     if (rule === undefined) {
       continue;
     }
     const owner = `${served.desc.parent.typeName}.${served.desc.name}`;
-    const route = compileRoute(served, rule);
+    const route = rule.isStream ? compileStreamRoute(served, rule, parts) : compileRoute(served, rule);
     routes.add(rule.method, rule.template, owner, route);
-    if (rule.method === "GET") {
+    if (rule.method === "GET" && !rule.isStream) {
       routes.add("HEAD", rule.template, owner, route);
     }
   }
@@ -116,10 +101,50 @@ function compileRoutes(services: readonly ServedService[]): RouteTable<Route> {
 
 function compileRoute(served: ServedMethod, { template, responseField, hasBody }: HttpRoute): Route {
   const { input, output } = served.desc;
+  const bind = compileRequestBinder(input, pathFieldsOf(template), hasBody);
+  const encode = shareBytes(responseField === undefined ? jsonEncoder(output) : jsonFieldEncoder(responseField));
   return {
     served,
-    bind: compileRequestBinder(input, pathFieldsOf(template), hasBody),
-    encode: shareBytes(responseField === undefined ? jsonEncoder(output) : jsonFieldEncoder(responseField)),
-    hasBody,
+    respond({ exchange, parameters, lease, call }) {
+      const answer = (message: object): Answer => answerOf(served, message, encode(message), exchange, lease);
+      const later = (message: object) => answerInTurn(() => answer(message));
+      if (hasBody) {
+        return exchange
+          .readBytes(maxBodyBytes, lease)
+          .then((body) => served.invoke(bind(parameters, exchange.query, body.toString("utf8")), call))
+          .then(later);
+      }
+      const message = served.invoke(bind(parameters, exchange.query, undefined), call);
+      return message instanceof Promise ? (message as Promise<object>).then(later) : answer(message);
+    },
+  };
+}
+
+function answerOf(
+  served: ServedMethod,
+  message: object,
+  encoded: string | SharedBytes,
+  { requestId }: Exchange,
+  lease: Lease,
+): Answer {
+  const plain = served.plainReply?.(message);
+  const own = plain?.headers === undefined ? [] : Object.entries(plain.headers).flat();
+  const headers = lease.headers.length + own.length === 0 ? lease.headers : [...lease.headers, ...own];
+  const status = plain?.status ?? 200;
+  return typeof encoded === "string"
+    ? jsonAnswer(requestId, status, encoded, headers)
+    : { ...jsonAnswer(requestId, status, encoded.bytes, headers), isShared: true };
+}
+
+function compileStreamRoute(served: ServedMethod, rule: HttpRoute, parts: ProtocolParts): Route {
+  const bind = compileRequestBinder(served.desc.input, pathFieldsOf(rule.template), false);
+  const send = compileStream(served, rule, parts);
+  return {
+    served,
+    async respond({ exchange, parameters, lease, call }) {
+      const request = bind(parameters, exchange.query, undefined);
+      await send(exchange, lease, served.invoke(request, call) as AsyncIterable<object>);
+      return undefined;
+    },
   };
 }

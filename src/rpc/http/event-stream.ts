@@ -1,0 +1,138 @@
+/**
+ * A stream of messages over plain HTTP: events for browsers (text/event-stream), or lines for everybody else
+ * (application/jsonl). Every rpc that streams says something at once, so that its answer begins with its first message, and
+ * what fails before that is an ordinary failure.
+ */
+import type { DescMessage, DescOneof } from "@bufbuild/protobuf";
+import { jsonEncoder, jsonFieldEncoder } from "../codec/json-encoder.js";
+import { corsHeaders } from "../exchange/cors.js";
+import type { Exchange } from "../exchange/exchange.js";
+import { failureBody } from "../exchange/reply.js";
+import { takeTurn } from "../exchange/turns.js";
+import { explain, type Lease, type ProtocolParts } from "../gate.js";
+import type { ServedMethod } from "../service.js";
+import type { HttpRoute } from "./http-rule.js";
+
+/** How messages stand in the body. */
+interface Form {
+  readonly contentType: string;
+  /** A message, or the failure that ends the stream. */
+  write(event: string | undefined, json: string): string;
+  /** What may stand between messages. */
+  readonly pause: string;
+}
+
+/** The media types that streams have. */
+export const streamTypes = ["text/event-stream", "application/jsonl"] as const;
+
+const events: Form = {
+  contentType: `${streamTypes[0]}; charset=utf-8`,
+  write: (event, json) => `${event === undefined ? "" : `event: ${event}\n`}data: ${json}\n\n`,
+  pause: ":\n\n",
+};
+
+const lines: Form = {
+  contentType: `${streamTypes[1]}; charset=utf-8`,
+  write: (_, json) => `${json}\n`,
+  pause: "\n",
+};
+
+/** How often something is sent, at least: proxies close what is silent for a minute. */
+const pauseMs = 15_000;
+
+/** The event of the failure that ends a stream; `error` is what browsers call a lost connection. */
+const failureEvent = "failure";
+
+/** Sends messages until there are no more of them, or nobody is there to read them. */
+export type SendStream = (exchange: Exchange, lease: Lease, messages: AsyncIterable<object>) => Promise<void>;
+
+/** Compiles how the messages of an rpc are sent. */
+export function compileStream(
+  { desc }: ServedMethod,
+  { responseField }: HttpRoute,
+  parts: Pick<ProtocolParts, "onInternalError">,
+): SendStream {
+  const encode = responseField === undefined ? jsonEncoder(desc.output) : jsonFieldEncoder(responseField);
+  const eventOf = compileEvent(desc.output);
+
+  return async (exchange, lease, messages) => {
+    const form = formFor(exchange.header("accept"));
+    const out = openBody(exchange, lease, form.contentType);
+    const pauses = setInterval(() => out.pause(form.pause), pauseMs);
+    try {
+      for await (const message of messages) {
+        // Each is encoded in a turn of its own, since nobody knows how large it is.
+        await takeTurn();
+        await out.write(form.write(eventOf(message), encode(message)));
+        if (exchange.isClosed) {
+          return;
+        }
+      }
+      lease.settle();
+    } catch (error) {
+      if (!exchange.isBegun) {
+        throw error;
+      }
+      const failure = explain(error, exchange.requestId, parts);
+      lease.settle(failure);
+      await out.write(form.write(failureEvent, failureBody(failure)));
+    } finally {
+      clearInterval(pauses);
+    }
+    out.end();
+  };
+}
+
+/** Lines for who asks for them, events for everybody else. */
+function formFor(accept: string | undefined): Form {
+  return accept !== undefined && /\bapplication\/(jsonl|x-ndjson)\b/i.test(accept) ? lines : events;
+}
+
+/** The body of an answer, which begins with the first piece of it. */
+function openBody(exchange: Exchange, lease: Lease, contentType: string) {
+  let isWriting = false;
+
+  function begin(): void {
+    if (!exchange.isBegun) {
+      // Proxies are not to keep it, nor to hold it back.
+      const headers = ["Content-Type", contentType, "Cache-Control", "no-store", "X-Accel-Buffering", "no"];
+      exchange.begin(200, [...headers, "X-Request-Id", exchange.requestId, ...corsHeaders, ...lease.headers]);
+    }
+  }
+
+  return {
+    /** Writes a piece; resolves when it is gone. */
+    async write(text: string): Promise<void> {
+      const bytes = Buffer.from(text);
+      // Before the first, so that there can still be an answer when there is no room.
+      lease.charge(bytes.length);
+      begin();
+      if (!exchange.isClosed) {
+        isWriting = true;
+        await exchange.write(bytes);
+        isWriting = false;
+      }
+      lease.discharge(bytes.length);
+    },
+    /** Writes so that something comes, where nothing else does. */
+    pause(text: string): void {
+      if (exchange.isBegun && !exchange.isClosed && !isWriting) {
+        void exchange.write(Buffer.from(text));
+      }
+    },
+    end(): void {
+      begin();
+      exchange.finish();
+    },
+  };
+}
+
+/** The event of a message is the case of its oneof, where it has one. */
+function compileEvent({ oneofs: [oneof] }: DescMessage): (message: object) => string | undefined {
+  return oneof === undefined ? () => undefined : (message) => caseOf(message, oneof);
+}
+
+function caseOf(message: object, { localName, fields }: DescOneof): string | undefined {
+  const { case: name } = (message as Readonly<Record<string, { readonly case?: string }>>)[localName] ?? {};
+  return fields.find((field) => field.localName === name)?.jsonName;
+}
