@@ -18,7 +18,12 @@ import { parseMetrics } from "../helpers/prometheus.js";
 import { bufCurl } from "../helpers/programs.js";
 
 test("HTTP, gRPC, Connect, gRPC-Web, JSON-RPC, OpenAPI, OpenRPC, reflection, MCP and metrics have it", async (t) => {
-  const added = serve(AddedService, { getThing: ({ name }) => ({ name, count: 3n }) });
+  const added = serve(AddedService, {
+    getThing: ({ name }) => ({ name, count: 3n }),
+    async *watchThings({ name }) {
+      yield await Promise.resolve({ what: { case: "thingSeen" as const, value: { name, count: 3n } } });
+    },
+  });
   const services = [added, ...reflectionServices([added.desc])];
   const perRequest = nodeMetrics.filter((row) => "perRequest" in row);
   const metrics = createMetrics(
@@ -41,6 +46,10 @@ test("HTTP, gRPC, Connect, gRPC-Web, JSON-RPC, OpenAPI, OpenRPC, reflection, MCP
   const thing = { name: "a/b", count: 3 };
 
   t.deepEqual(await askJson(port, "/testing/things/a%2Fb"), thing);
+  t.is(
+    (await ask(port, "/testing/watch/a")).text,
+    'event: thingSeen\ndata: {"place":"","thingSeen":{"name":"a","count":3}}\n\n',
+  );
   const baseUrl = `http://127.0.0.1:${port}`;
   for (const transport of [
     createGrpcTransport({ baseUrl }),

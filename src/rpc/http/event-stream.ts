@@ -3,7 +3,8 @@
  * (application/jsonl). Every rpc that streams says something at once, so that its answer begins with its first message, and
  * what fails before that is an ordinary failure.
  */
-import type { DescMessage, DescOneof } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, type DescOneof, getOption, ScalarType } from "@bufbuild/protobuf";
+import { cursor } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { jsonEncoder, jsonFieldEncoder } from "../codec/json-encoder.js";
 import { corsHeaders } from "../exchange/cors.js";
 import type { Exchange } from "../exchange/exchange.js";
@@ -17,7 +18,7 @@ import type { HttpRoute } from "./http-rule.js";
 interface Form {
   readonly contentType: string;
   /** A message, or the failure that ends the stream. */
-  write(event: string | undefined, json: string): string;
+  write(json: string, event: string | undefined, id?: string): string;
   /** What may stand between messages. */
   readonly pause: string;
 }
@@ -27,15 +28,19 @@ export const streamTypes = ["text/event-stream", "application/jsonl"] as const;
 
 const events: Form = {
   contentType: `${streamTypes[0]}; charset=utf-8`,
-  write: (event, json) => `${event === undefined ? "" : `event: ${event}\n`}data: ${json}\n\n`,
+  write: (json, event, id) => `${line("event", event)}${line("id", id)}data: ${json}\n\n`,
   pause: ":\n\n",
 };
 
 const lines: Form = {
   contentType: `${streamTypes[1]}; charset=utf-8`,
-  write: (_, json) => `${json}\n`,
+  write: (json) => `${json}\n`,
   pause: "\n",
 };
+
+function line(name: string, value: string | undefined): string {
+  return value === undefined || value === "" ? "" : `${name}: ${value}\n`;
+}
 
 /** How often something is sent, at least: proxies close what is silent for a minute. */
 const pauseMs = 15_000;
@@ -54,6 +59,7 @@ export function compileStream(
 ): SendStream {
   const encode = responseField === undefined ? jsonEncoder(desc.output) : jsonFieldEncoder(responseField);
   const eventOf = compileEvent(desc.output);
+  const idOf = compileId(desc.output);
 
   return async (exchange, lease, messages) => {
     const form = formFor(exchange.header("accept"));
@@ -63,7 +69,7 @@ export function compileStream(
       for await (const message of messages) {
         // Each is encoded in a turn of its own, since nobody knows how large it is.
         await takeTurn();
-        await out.write(form.write(eventOf(message), encode(message)));
+        await out.write(form.write(encode(message), eventOf(message), idOf(message)));
         if (exchange.isClosed) {
           return;
         }
@@ -75,7 +81,7 @@ export function compileStream(
       }
       const failure = explain(error, exchange.requestId, parts);
       lease.settle(failure);
-      await out.write(form.write(failureEvent, failureBody(failure)));
+      await out.write(form.write(failureBody(failure), failureEvent));
     } finally {
       clearInterval(pauses);
     }
@@ -124,6 +130,34 @@ function openBody(exchange: Exchange, lease: Lease, contentType: string) {
       begin();
       exchange.finish();
     },
+  };
+}
+
+/** The id of an event says where it is in the stream, where something does. */
+function compileId(output: DescMessage): (message: object) => string | undefined {
+  const name = cursorOf(output)?.localName;
+  return name === undefined ? () => undefined : (message) => (message as Readonly<Record<string, string>>)[name];
+}
+
+/**
+ * The field that says where a message is, or after which a stream goes on.
+ *
+ * @throws Error when it is not a string.
+ */
+function cursorOf({ fields }: DescMessage): DescField | undefined {
+  const field = fields.find((one) => getOption(one, cursor));
+  if (field !== undefined && field.scalar !== ScalarType.STRING) {
+    throw new Error(`${field.toString()} is a cursor, and not a string.`);
+  }
+  return field;
+}
+
+/** Has a stream go on where its reader was: a browser says so by itself, and more recently than the URL does. */
+export function compileResume(input: DescMessage): (request: object, exchange: Pick<Exchange, "header">) => object {
+  const name = cursorOf(input)?.localName;
+  return (request, exchange) => {
+    const last = name === undefined ? undefined : exchange.header("last-event-id");
+    return last === undefined || last === "" ? request : { ...request, [name!]: last };
   };
 }
 

@@ -12,7 +12,7 @@ import { type HttpRoute, readHttpRule } from "./http-rule.js";
 import { jsonEncoder, jsonFieldEncoder } from "../codec/json-encoder.js";
 import { type SharedBytes, shareBytes } from "../codec/share-bytes.js";
 import { pathFieldsOf } from "./path-template.js";
-import { compileStream } from "./event-stream.js";
+import { compileResume, compileStream } from "./event-stream.js";
 import { compileRequestBinder } from "./request-binder.js";
 import { createRouteTable, type RouteMatch, type RouteTable } from "./route-table.js";
 import type { Call, ServedMethod } from "../service.js";
@@ -138,11 +138,12 @@ function answerOf(
 
 function compileStreamRoute(served: ServedMethod, rule: HttpRoute, parts: ProtocolParts): Route {
   const bind = compileRequestBinder(served.desc.input, pathFieldsOf(rule.template), false);
+  const resume = compileResume(served.desc.input);
   const send = compileStream(served, rule, parts);
   return {
     served,
     async respond({ exchange, parameters, lease, call }) {
-      const request = bind(parameters, exchange.query, undefined);
+      const request = resume(bind(parameters, exchange.query, undefined), exchange);
       await send(exchange, lease, served.invoke(request, call) as AsyncIterable<object>);
       return undefined;
     },

@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file gatehouse/annotations/v1/annotations.proto.
  */
 export const file_gatehouse_annotations_v1_annotations: GenFile = /*@__PURE__*/
-  fileDesc("CipnYXRlaG91c2UvYW5ub3RhdGlvbnMvdjEvYW5ub3RhdGlvbnMucHJvdG8SGGdhdGVob3VzZS5hbm5vdGF0aW9ucy52MSLSAQoGQm91bmRzEhYKCW1heF9ieXRlcxgBIAEoDUgAiAEBEhYKCW1pbl9ieXRlcxgCIAEoDUgBiAEBEhYKCW1heF9pdGVtcxgDIAEoDUgCiAEBEhAKA21heBgEIAEoBEgDiAEBEhQKB3BhdHRlcm4YBSABKAlIBIgBARIRCgRmb3JtGAYgASgJSAWIAQFCDAoKX21heF9ieXRlc0IMCgpfbWluX2J5dGVzQgwKCl9tYXhfaXRlbXNCBgoEX21heEIKCghfcGF0dGVybkIHCgVfZm9ybTo6CghyYXdfanNvbhIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYrqIDIAEoCFIHcmF3SnNvbjpHCg9vbWl0X3doZW5fdW5zZXQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGK+iAyABKAhSDW9taXRXaGVuVW5zZXQ6WQoGYm91bmRzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxiwogMgASgLMiAuZ2F0ZWhvdXNlLmFubm90YXRpb25zLnYxLkJvdW5kc1IGYm91bmRzOjkKBnVud3JhcBIfLmdvb2dsZS5wcm90b2J1Zi5NZXNzYWdlT3B0aW9ucxiuogMgASgIUgZ1bndyYXA6NgoFcHJvYmUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxiuogMgASgIUgVwcm9iZWIGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("CipnYXRlaG91c2UvYW5ub3RhdGlvbnMvdjEvYW5ub3RhdGlvbnMucHJvdG8SGGdhdGVob3VzZS5hbm5vdGF0aW9ucy52MSLSAQoGQm91bmRzEhYKCW1heF9ieXRlcxgBIAEoDUgAiAEBEhYKCW1pbl9ieXRlcxgCIAEoDUgBiAEBEhYKCW1heF9pdGVtcxgDIAEoDUgCiAEBEhAKA21heBgEIAEoBEgDiAEBEhQKB3BhdHRlcm4YBSABKAlIBIgBARIRCgRmb3JtGAYgASgJSAWIAQFCDAoKX21heF9ieXRlc0IMCgpfbWluX2J5dGVzQgwKCl9tYXhfaXRlbXNCBgoEX21heEIKCghfcGF0dGVybkIHCgVfZm9ybTo6CghyYXdfanNvbhIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYrqIDIAEoCFIHcmF3SnNvbjpHCg9vbWl0X3doZW5fdW5zZXQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGK+iAyABKAhSDW9taXRXaGVuVW5zZXQ6WQoGYm91bmRzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxiwogMgASgLMiAuZ2F0ZWhvdXNlLmFubm90YXRpb25zLnYxLkJvdW5kc1IGYm91bmRzOjcKBmN1cnNvchIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYsaIDIAEoCFIGY3Vyc29yOjkKBnVud3JhcBIfLmdvb2dsZS5wcm90b2J1Zi5NZXNzYWdlT3B0aW9ucxiuogMgASgIUgZ1bndyYXA6NgoFcHJvYmUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxiuogMgASgIUgVwcm9iZWIGcHJvdG8z", [file_google_protobuf_descriptor]);
 
 /**
  * What a field may hold.
@@ -104,13 +104,23 @@ export const bounds: GenExtension<FieldOptions, Bounds> = /*@__PURE__*/
   extDesc(file_gatehouse_annotations_v1_annotations, 2);
 
 /**
+ * The string field says where in its stream a message is; in the request of
+ * a stream, after which message the stream goes on. Over plain HTTP it is
+ * the id of the event, and a Last-Event-ID is such a request.
+ *
+ * @generated from extension: bool cursor = 53553;
+ */
+export const cursor: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
+  extDesc(file_gatehouse_annotations_v1_annotations, 3);
+
+/**
  * The message has one field, and its plain JSON is that field's JSON alone:
  * the way to write a list of lists.
  *
  * @generated from extension: bool unwrap = 53550;
  */
 export const unwrap: GenExtension<MessageOptions, boolean> = /*@__PURE__*/
-  extDesc(file_gatehouse_annotations_v1_annotations, 3);
+  extDesc(file_gatehouse_annotations_v1_annotations, 4);
 
 /**
  * The rpc serves probes. It is never rate limited and is answered under
@@ -119,5 +129,5 @@ export const unwrap: GenExtension<MessageOptions, boolean> = /*@__PURE__*/
  * @generated from extension: bool probe = 53550;
  */
 export const probe: GenExtension<MethodOptions, boolean> = /*@__PURE__*/
-  extDesc(file_gatehouse_annotations_v1_annotations, 4);
+  extDesc(file_gatehouse_annotations_v1_annotations, 5);
 

@@ -7,6 +7,7 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import { file_gatehouse_annotations_v1_annotations } from "../../annotations/v1/annotations_pb.js";
 import { file_google_api_annotations } from "../../../google/api/annotations_pb.js";
 import { file_google_api_field_behavior } from "../../../google/api/field_behavior_pb.js";
 import type { Message } from "@bufbuild/protobuf";
@@ -15,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file gatehouse/testing/v1/added.proto.
  */
 export const file_gatehouse_testing_v1_added: GenFile = /*@__PURE__*/
-  fileDesc("CiBnYXRlaG91c2UvdGVzdGluZy92MS9hZGRlZC5wcm90bxIUZ2F0ZWhvdXNlLnRlc3RpbmcudjEiJAoPR2V0VGhpbmdSZXF1ZXN0EhEKBG5hbWUYASABKAlCA+BBAiIvChBHZXRUaGluZ1Jlc3BvbnNlEgwKBG5hbWUYASABKAkSDQoFY291bnQYAiABKAQyjAEKDEFkZGVkU2VydmljZRJ8CghHZXRUaGluZxIlLmdhdGVob3VzZS50ZXN0aW5nLnYxLkdldFRoaW5nUmVxdWVzdBomLmdhdGVob3VzZS50ZXN0aW5nLnYxLkdldFRoaW5nUmVzcG9uc2UiIZACAYLT5JMCGBIWL3Rlc3RpbmcvdGhpbmdzL3tuYW1lfWIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior]);
+  fileDesc("CiBnYXRlaG91c2UvdGVzdGluZy92MS9hZGRlZC5wcm90bxIUZ2F0ZWhvdXNlLnRlc3RpbmcudjEiJAoPR2V0VGhpbmdSZXF1ZXN0EhEKBG5hbWUYASABKAlCA+BBAiIvChBHZXRUaGluZ1Jlc3BvbnNlEgwKBG5hbWUYASABKAkSDQoFY291bnQYAiABKAQiPAoSV2F0Y2hUaGluZ3NSZXF1ZXN0EhEKBG5hbWUYASABKAlCA+BBAhITCgVhZnRlchgCIAEoCUIEiJMaASKAAQoTV2F0Y2hUaGluZ3NSZXNwb25zZRITCgVwbGFjZRgBIAEoCUIEiJMaARI8Cgp0aGluZ19zZWVuGAIgASgLMiYuZ2F0ZWhvdXNlLnRlc3RpbmcudjEuR2V0VGhpbmdSZXNwb25zZUgAEg4KBGdvbmUYAyABKAlIAEIGCgR3aGF0MpUCCgxBZGRlZFNlcnZpY2USfAoIR2V0VGhpbmcSJS5nYXRlaG91c2UudGVzdGluZy52MS5HZXRUaGluZ1JlcXVlc3QaJi5nYXRlaG91c2UudGVzdGluZy52MS5HZXRUaGluZ1Jlc3BvbnNlIiGQAgGC0+STAhgSFi90ZXN0aW5nL3RoaW5ncy97bmFtZX0ShgEKC1dhdGNoVGhpbmdzEiguZ2F0ZWhvdXNlLnRlc3RpbmcudjEuV2F0Y2hUaGluZ3NSZXF1ZXN0GikuZ2F0ZWhvdXNlLnRlc3RpbmcudjEuV2F0Y2hUaGluZ3NSZXNwb25zZSIgkAIBgtPkkwIXEhUvdGVzdGluZy93YXRjaC97bmFtZX0wAWIGcHJvdG8z", [file_gatehouse_annotations_v1_annotations, file_google_api_annotations, file_google_api_field_behavior]);
 
 /**
  * Asks for a thing.
@@ -67,6 +68,78 @@ export const GetThingResponseSchema: GenMessage<GetThingResponse> = /*@__PURE__*
   messageDesc(file_gatehouse_testing_v1_added, 1);
 
 /**
+ * Asks what happens.
+ *
+ * @generated from message gatehouse.testing.v1.WatchThingsRequest
+ */
+export type WatchThingsRequest = Message<"gatehouse.testing.v1.WatchThingsRequest"> & {
+  /**
+   * Of what.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Goes on after this.
+   *
+   * @generated from field: string after = 2;
+   */
+  after: string;
+};
+
+/**
+ * Describes the message gatehouse.testing.v1.WatchThingsRequest.
+ * Use `create(WatchThingsRequestSchema)` to create a new message.
+ */
+export const WatchThingsRequestSchema: GenMessage<WatchThingsRequest> = /*@__PURE__*/
+  messageDesc(file_gatehouse_testing_v1_added, 2);
+
+/**
+ * Something happened.
+ *
+ * @generated from message gatehouse.testing.v1.WatchThingsResponse
+ */
+export type WatchThingsResponse = Message<"gatehouse.testing.v1.WatchThingsResponse"> & {
+  /**
+   * Where it is.
+   *
+   * @generated from field: string place = 1;
+   */
+  place: string;
+
+  /**
+   * What it was.
+   *
+   * @generated from oneof gatehouse.testing.v1.WatchThingsResponse.what
+   */
+  what: {
+    /**
+     * It was seen.
+     *
+     * @generated from field: gatehouse.testing.v1.GetThingResponse thing_seen = 2;
+     */
+    value: GetThingResponse;
+    case: "thingSeen";
+  } | {
+    /**
+     * It has gone.
+     *
+     * @generated from field: string gone = 3;
+     */
+    value: string;
+    case: "gone";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message gatehouse.testing.v1.WatchThingsResponse.
+ * Use `create(WatchThingsResponseSchema)` to create a new message.
+ */
+export const WatchThingsResponseSchema: GenMessage<WatchThingsResponse> = /*@__PURE__*/
+  messageDesc(file_gatehouse_testing_v1_added, 3);
+
+/**
  * A service that was added.
  *
  * @generated from service gatehouse.testing.v1.AddedService
@@ -81,6 +154,16 @@ export const AddedService: GenService<{
     methodKind: "unary";
     input: typeof GetThingRequestSchema;
     output: typeof GetThingResponseSchema;
+  },
+  /**
+   * What happens.
+   *
+   * @generated from rpc gatehouse.testing.v1.AddedService.WatchThings
+   */
+  watchThings: {
+    methodKind: "server_streaming";
+    input: typeof WatchThingsRequestSchema;
+    output: typeof WatchThingsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_gatehouse_testing_v1_added, 0);

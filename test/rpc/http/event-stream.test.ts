@@ -1,0 +1,126 @@
+/** Streams over plain HTTP: events and lines, where they go on, and how they end. */
+import test from "ava";
+import { EventSource } from "eventsource";
+import { once } from "node:events";
+import { AddedService } from "../../../gen/gatehouse/testing/v1/added_pb.js";
+import { createEdge } from "../../../src/edge/edge.js";
+import { Failure } from "../../../src/rpc/errors.js";
+import { createRpcServer } from "../../../src/rpc/server/rpc-server.js";
+import { serve } from "../../../src/rpc/service.js";
+import { openSettings } from "../../helpers/edge-server.js";
+import { ask } from "../../helpers/plain-client.js";
+import { fileTeardown } from "../../helpers/teardown.js";
+import { until } from "../../helpers/until.js";
+
+const whole = fileTeardown();
+const errors: unknown[] = [];
+const outcomes: string[] = [];
+let port: number;
+
+/** What a stream gives, by its name; a cursor is the number of a thing. */
+const things = {
+  async *missing() {
+    await Promise.reject(new Failure("NOT_FOUND", "There is no such thing."));
+    yield {};
+  },
+  async *broken() {
+    yield await Promise.resolve(seen(1));
+    throw new Failure("STATE_NOT_READY", "It is away.", 5);
+  },
+  async *secret() {
+    yield await Promise.resolve(seen(1));
+    throw new Error("the password is x");
+  },
+  async *nothing() {
+    await Promise.resolve();
+    yield* [];
+  },
+  /** Ends after three. */
+  async *counted(after: number) {
+    for (let i = 1; i <= 3; i++) {
+      yield await Promise.resolve(seen(after + i));
+    }
+  },
+};
+
+const seen = (place: number) => ({
+  place: String(place),
+  what: { case: "thingSeen" as const, value: { name: "a\nb", count: BigInt(place) } },
+});
+
+test.before(async () => {
+  const services = [
+    serve(AddedService, {
+      getThing: () => ({}),
+      watchThings: ({ name, after }) => things[name as keyof typeof things](Number(after)),
+    }),
+  ];
+  const gate = createEdge({ ...openSettings, onSettled: ({ code }) => outcomes.push(code) });
+  whole.teardown(() => gate.stop());
+  const onInternalError = (error: unknown): void => void errors.push(error);
+  const info = { title: "test", version: "0" };
+  const server = createRpcServer({ services, gate, onInternalError, info, nodeCall: () => Promise.resolve("null") });
+  whole.teardown(() => server.drain(0));
+  port = await server.listen({ host: "127.0.0.1", port: 0 });
+});
+
+const lines = { headers: { accept: "application/jsonl" } };
+const read = (name: string, request?: { headers: Record<string, string> }) =>
+  ask(port, `/testing/watch/${name}`, request);
+
+test.serial(
+  "a browser's client hears each event by its kind, and goes on where it was when the line is lost",
+  async (t) => {
+    const source = new EventSource(`http://127.0.0.1:${port}/testing/watch/counted?after=5`);
+    t.teardown(() => source.close());
+    const heard: { readonly id: string; readonly count: number }[] = [];
+    source.addEventListener("thingSeen", ({ lastEventId, data }) => {
+      const { thingSeen } = JSON.parse(data as string) as { thingSeen: { name: string; count: number } };
+      t.is(thingSeen.name, "a\nb");
+      heard.push({ id: lastEventId, count: thingSeen.count });
+    });
+    await until(() => heard.length >= 6);
+    source.close();
+    t.deepEqual(
+      heard.slice(0, 6),
+      [6, 7, 8, 9, 10, 11].map((count) => ({ id: String(count), count })),
+    );
+  },
+);
+
+test.serial("what is wrong from the start is a failure as elsewhere", async (t) => {
+  for (const request of [undefined, lines]) {
+    const { status, headers, text } = await read("missing", request);
+    t.is(status, 404);
+    t.is(headers["content-type"], "application/json; charset=utf-8");
+    t.like(JSON.parse(text), { success: false, errorCode: "NOT_FOUND" });
+  }
+  const source = new EventSource(`http://127.0.0.1:${port}/testing/watch/missing`);
+  const [error] = (await once(source, "error")) as [{ readonly code?: number }];
+  t.is(error.code, 404);
+  t.is(source.readyState, EventSource.CLOSED, "it does not ask again");
+});
+
+test.serial("what goes wrong later is the last event, or the last line, and says no cause", async (t) => {
+  outcomes.length = 0;
+  const body = '{"success":false,"error":"It is away.","errorCode":"STATE_NOT_READY","retryAfter":5}';
+  t.true((await read("broken")).text.endsWith(`\n\nevent: failure\ndata: ${body}\n\n`));
+  const [first, last, ...none] = (await read("broken", lines)).text.split("\n");
+  t.like(JSON.parse(first!), { place: "1" });
+  t.deepEqual([last, none], [body, [""]]);
+  const { text } = await read("secret");
+  t.regex(text, /event: failure\ndata: .*"INTERNAL_ERROR"/);
+  t.false(text.includes("password"));
+  t.deepEqual(errors.map(String), ["Error: the password is x"]);
+  await until(() => outcomes.length === 3);
+  t.deepEqual(outcomes, ["STATE_NOT_READY", "STATE_NOT_READY", "INTERNAL_ERROR"]);
+});
+
+test.serial("a stream of nothing is an answer of nothing, and no stream has a HEAD", async (t) => {
+  const { status, headers, text } = await read("nothing");
+  t.deepEqual([status, text], [200, ""]);
+  t.like(headers, { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store" });
+  const refused = await ask(port, "/testing/watch/nothing", { method: "HEAD" });
+  t.is(refused.status, 405);
+  t.is(refused.headers["allow"], "GET, OPTIONS");
+});
