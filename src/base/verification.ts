@@ -10,7 +10,7 @@ export interface Finding {
 }
 
 /** What is counted, in the order in which it is looked at. */
-export const verifiedKinds = ["blocks", "roots", "nodes", "nullifiers", "programs"] as const;
+export const verifiedKinds = ["blocks", "roots", "nodes", "nullifiers", "senders", "programs"] as const;
 
 export type VerifiedKind = (typeof verifiedKinds)[number];
 

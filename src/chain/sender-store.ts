@@ -13,7 +13,8 @@ export interface SenderStore extends Senders {
   saveNonces(nonces: ReadonlyMap<string, bigint>): Promise<void>;
 }
 
-type SenderRow = SenderColumns & { readonly row_hash: string };
+/** A stored nonce. */
+export type SenderRow = SenderColumns & { readonly row_hash: string };
 
 const columns = ["identity", "nonce", "row_hash"] as const;
 

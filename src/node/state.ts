@@ -5,8 +5,8 @@ import type { HeadStatements } from "../chain/head-statements.js";
 import type { ChainStore } from "../chain/store.js";
 import { describeHeader } from "../chain/transaction.js";
 import { fromHex32 } from "../base/hash.js";
-import type { Database } from "../db/database.js";
-import { createStateService, type ProvenBlock } from "../state/service.js";
+import type { Database, Queries } from "../db/database.js";
+import { createStateService, type ProvenBlock, type StateReads } from "../state/service.js";
 import { createStateTreeStore } from "../state/state-tree-store.js";
 import { checkAddress } from "../storage/address.js";
 import { readProgramForProof } from "../storage/program-proof-store.js";
@@ -27,10 +27,11 @@ export function createNodeState(
   { damage }: Pick<NodeCore, "damage">,
   { database: { read }, store, chain, heads }: NodeStateParts,
 ) {
-  const senders = createSenderStore(read);
-  const nullifiers = createNullifierStore(read);
-  const commitments = createTreeStore(read);
+  const reads = createStateReads(read);
   return createStateService({
+    ...reads,
+    program: (address, wanted) =>
+      damage.run(`the proof of the storage program ${address}`, () => reads.program(address, wanted)),
     newest() {
       const head = chain.head();
       return head && { ...toProven(head.number, head), head: heads.newestStatement(head.hash) };
@@ -41,21 +42,28 @@ export function createNodeState(
       const found = isBefore ? undefined : await store.header(number);
       return found && toProven(number, found);
     },
+  });
+}
+
+/** What is read of the state; the functions ask no cache. */
+export function createStateReads(read: Queries): StateReads {
+  const senders = createSenderStore(read);
+  const nullifiers = createNullifierStore(read);
+  const commitments = createTreeStore(read);
+  return {
     tree: createStateTreeStore(read),
-    program: async (address, wanted) =>
-      await damage.run(`the proof of the storage program ${address}`, () =>
-        readProgramForProof(read, checkAddress(address), wanted),
-      ),
+    program: async (address, wanted) => await readProgramForProof(read, checkAddress(address), wanted),
     nullifier: async (hash) => (await nullifiers.find(hash)).use,
     lastNonce: (sender) => senders.lastNonce(sender),
     async commitments() {
       const { root, leafCount } = await commitments.root();
       return leafCount === 0 ? undefined : { root, leafCount };
     },
-  });
+  };
 }
 
-function toProven(
+/** A block, as proofs under its root need it. */
+export function toProven(
   number: bigint,
   { header, signature }: { readonly header: Uint8Array; readonly signature: Uint8Array },
 ): ProvenBlock {

@@ -6,11 +6,13 @@ import type { Genesis } from "../chain/genesis.js";
 import { createSenderStore } from "../chain/sender-store.js";
 import { describeHeader, type ReadBlock } from "../chain/transaction.js";
 import { verifyBlocks, type VerifyBlocksParts } from "../chain/verify-blocks.js";
+import { verifySenders } from "../chain/verify-senders.js";
 import type { DatabasePart, Queries } from "../db/database.js";
 import { verifyPrograms } from "../storage/verify-store.js";
 import { touchedAddress } from "../storage/write.js";
 import { verifyZk } from "../zk/verify-store.js";
 import { stateIn } from "./effects.js";
+import { createStateCheck } from "./state-check.js";
 
 /** What is looked at. */
 export interface VerifyDataParts {
@@ -30,6 +32,7 @@ export async function* verifyAll({ database, genesis }: VerifyDataParts): Verifi
   const { read } = database;
   yield { kind: "blocks", done: 0, total: 0, findings: await verifyFile(database) };
   const parts = blocksParts(read, genesis);
+  const checkState = createStateCheck(read);
   const findings = await look("the transactions", () => parts.store.checkEnds());
   yield { kind: "blocks", done: 0, total: 0, findings };
   yield* toItsEnd("blocks", verifyBlocks(parts));
@@ -40,9 +43,20 @@ export async function* verifyAll({ database, genesis }: VerifyDataParts): Verifi
     },
     blockOf: (hash) => parts.store.blockOf(hash),
     lowestBlock: () => parts.store.lowestBlock(),
+    checkState: (nullifier) =>
+      nullifier === undefined
+        ? checkState("the commitment tree", { withCommitments: true })
+        : checkState(`the nullifier ${nullifier}`, { nullifiers: [nullifier] }),
   });
   yield* toItsEnd("nodes", zk);
-  yield* toItsEnd("programs", verifyPrograms(read));
+  yield* toItsEnd(
+    "senders",
+    verifySenders(read, (sender) => checkState(`the sender ${sender}`, { senders: [sender] })),
+  );
+  yield* toItsEnd(
+    "programs",
+    verifyPrograms(read, (address) => checkState(`the storage program ${address}`, { address })),
+  );
 }
 
 /** What the engine itself finds. */

@@ -10,7 +10,7 @@ import { DamageError } from "../base/damage.js";
 import { fromHex32 } from "../base/hash.js";
 import { Failure } from "../rpc/errors.js";
 import { normalizeBareHex, normalizeHash } from "../rpc/parameters.js";
-import type { Call, Implementation, Literal } from "../rpc/service.js";
+import type { Implementation, Literal } from "../rpc/service.js";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { isSame } from "../tree/hashes.js";
 import { stateHashes, treeHashes } from "../tree/node-hashes.js";
@@ -39,12 +39,8 @@ export interface ProvenBlock {
   readonly stateRoot: Uint8Array;
 }
 
-/** What the service is made of: the values as they are now, and the tree. */
-export interface StateServiceParts {
-  /** The newest block; undefined while there is none. */
-  readonly newest: () => (ProvenBlock & { readonly head: SignedHead | undefined }) | undefined;
-  /** A block that is in the database. */
-  readonly block: (number: bigint) => Promise<ProvenBlock | undefined>;
+/** What is read of the state: the values as they are now, and the tree. */
+export interface StateReads {
   readonly tree: StateTree;
   /** Undefined for a program that there never was. */
   readonly program: (address: string, wanted: WantedParts) => Promise<ProgramReading | undefined>;
@@ -54,6 +50,14 @@ export interface StateServiceParts {
   readonly lastNonce: (sender: string) => Promise<bigint | undefined>;
   /** The commitment tree; undefined while it has no leaf. */
   readonly commitments: () => Promise<{ readonly root: string; readonly leafCount: number } | undefined>;
+}
+
+/** What the service is made of. */
+export interface StateServiceParts extends StateReads {
+  /** The newest block; undefined while there is none. */
+  readonly newest: () => (ProvenBlock & { readonly head: SignedHead | undefined }) | undefined;
+  /** A block that is in the database. */
+  readonly block: (number: bigint) => Promise<ProvenBlock | undefined>;
 }
 
 /** Most names of one request: fields, nullifiers, senders. */
@@ -70,9 +74,12 @@ export function createStateService(parts: StateServiceParts): Implementation<typ
       for (let tried = 0; tried < tries; tried++) {
         const before = parts.newest();
         const block = await findBlock(parts, request.block);
-        const answer = await prove(parts, block, wanted, call);
-        if (answer !== undefined) {
-          return answer;
+        const proofs = await findProofs(parts, block, wanted, {
+          isNewest: () => block.number === parts.newest()?.number,
+          mayRead: (program) => program.checkReadable(call.caller.identity),
+        });
+        if (proofs !== undefined) {
+          return { header: block.header, signature: block.signature, head: block.head, ...proofs };
         }
         // Nothing came in between: what was read does not fit to what was signed.
         if (parts.newest()?.number === before?.number && tried > 1) {
@@ -85,7 +92,7 @@ export function createStateService(parts: StateServiceParts): Implementation<typ
 }
 
 /** What is asked for, in the forms that are stored. */
-interface Wanted extends WantedParts {
+export interface Wanted extends WantedParts {
   readonly address: string | undefined;
   readonly nullifiers: readonly string[];
   readonly senders: readonly string[];
@@ -150,25 +157,34 @@ type Known =
 
 type Path = Pick<Proof, "siblings" | "other">;
 
+/** Proofs, as an answer has them. */
 type MutableAnswer = { -readonly [name in "program" | "commitments"]?: ProofResponse[name] } & {
   readonly nullifiers: NonNullable<ProofResponse["nullifiers"]>[number][];
   readonly senders: NonNullable<ProofResponse["senders"]>[number][];
 };
 
+/** Under which circumstances proofs are made. */
+export interface ProofRules {
+  /** Asked after the values were read: whether none of them may be newer than the block. */
+  readonly isNewest: () => boolean;
+  /** Throws for a program that the caller may not read. */
+  readonly mayRead: (program: ProgramReading) => void;
+}
+
 /** The proofs; undefined where what was read is not of one moment. */
-async function prove(
-  parts: StateServiceParts,
-  block: ProvenBlock & Partial<Pick<ProofResponse, "head">>,
+export async function findProofs(
+  reads: StateReads,
+  block: Pick<ProvenBlock, "number" | "stateRoot">,
   wanted: Wanted,
-  call: Call,
-): Promise<ProofResponse | undefined> {
-  const items = await Promise.all(itemsOf(parts, wanted, call));
+  { isNewest, mayRead }: ProofRules,
+): Promise<MutableAnswer | undefined> {
+  const items = await Promise.all(itemsOf(reads, wanted, mayRead));
   const proofs = await provePaths(
-    parts.tree.pagesAfter(block.number),
+    reads.tree.pagesAfter(block.number),
     items.map(({ key }) => key),
   );
   const answer: MutableAnswer = { nullifiers: [], senders: [] };
-  const mayHaveChanged = block.number !== parts.newest()?.number;
+  const mayHaveChanged = !isNewest();
   for (const [i, item] of items.entries()) {
     const proof = proofs[i]!;
     const known = compare(item.valueHash, proof.valueHash, mayHaveChanged);
@@ -177,7 +193,7 @@ async function prove(
     }
     item.put(answer, { siblings: proof.siblings, other: proof.other }, known);
   }
-  return { header: block.header, signature: block.signature, head: block.head, ...answer };
+  return answer;
 }
 
 function compare(
@@ -194,24 +210,26 @@ function compare(
   return then === undefined ? { case: undefined } : { case: "valueHash", value: then };
 }
 
-function itemsOf(parts: StateServiceParts, wanted: Wanted, { caller }: Call): Promise<Item>[] {
+function itemsOf(reads: StateReads, wanted: Wanted, mayRead: ProofRules["mayRead"]): Promise<Item>[] {
   const { address, nullifiers, senders, withCommitments } = wanted;
   return [
-    ...(address === undefined ? [] : [programItem(parts, address, wanted, caller.identity)]),
-    ...nullifiers.map((hash) => nullifierItem(parts, hash)),
-    ...senders.map((sender) => senderItem(parts, sender)),
-    ...(withCommitments ? [commitmentsItem(parts)] : []),
+    ...(address === undefined ? [] : [programItem(reads, address, wanted, mayRead)]),
+    ...nullifiers.map((hash) => nullifierItem(reads, hash)),
+    ...senders.map((sender) => senderItem(reads, sender)),
+    ...(withCommitments ? [commitmentsItem(reads)] : []),
   ];
 }
 
 async function programItem(
-  { program }: StateServiceParts,
+  { program }: StateReads,
   storageAddress: string,
   wanted: WantedParts,
-  identity: string | undefined,
+  mayRead: ProofRules["mayRead"],
 ): Promise<Item> {
   const found = await program(storageAddress, wanted);
-  found?.checkReadable(identity);
+  if (found !== undefined) {
+    mayRead(found);
+  }
   return {
     key: stateHashes.programKey(storageAddress),
     valueHash: found?.valueHash,
@@ -222,7 +240,7 @@ async function programItem(
   };
 }
 
-async function nullifierItem({ nullifier }: StateServiceParts, nullifierHash: string): Promise<Item> {
+async function nullifierItem({ nullifier }: StateReads, nullifierHash: string): Promise<Item> {
   const use = await nullifier(nullifierHash);
   return {
     key: stateHashes.nullifierKey(fromHex32(nullifierHash)),
@@ -232,7 +250,7 @@ async function nullifierItem({ nullifier }: StateServiceParts, nullifierHash: st
   };
 }
 
-async function senderItem({ lastNonce }: StateServiceParts, address: string): Promise<Item> {
+async function senderItem({ lastNonce }: StateReads, address: string): Promise<Item> {
   const nonce = await lastNonce(address);
   return {
     key: stateHashes.senderKey(fromHex32(address)),
@@ -244,7 +262,7 @@ async function senderItem({ lastNonce }: StateServiceParts, address: string): Pr
   };
 }
 
-async function commitmentsItem({ commitments }: StateServiceParts): Promise<Item> {
+async function commitmentsItem({ commitments }: StateReads): Promise<Item> {
   const tree = await commitments();
   return {
     key: stateHashes.commitmentsKey(),

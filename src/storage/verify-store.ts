@@ -3,7 +3,11 @@ import { look, type Verification } from "../base/verification.js";
 import type { Queries } from "../db/database.js";
 import { namedReaders } from "./access.js";
 import { membersOf } from "./document.js";
+import { isSame } from "../tree/hashes.js";
+import { createPageStore } from "../tree/page-store.js";
+import { readRoot } from "../tree/read-root.js";
 import { partsColumns } from "./program-parts-store.js";
+import { growFields } from "./program-state-store.js";
 import { foldName } from "./programs.js";
 import {
   checkDocument,
@@ -43,7 +47,7 @@ function programQuery({ dialect }: Queries): string {
 }
 
 /** Walks over programs, in the order in which they were made. */
-export async function* verifyPrograms(db: Queries): Verification {
+export async function* verifyPrograms(db: Queries, checkState: (address: string) => Promise<void>): Verification {
   const next = db.prepare<VerifiedRow>(programQuery(db), "list");
   const count = await db.first<{ count: number }>((sql) => sql("programs").count({ count: "*" }));
   const total = count?.count ?? 0;
@@ -54,7 +58,12 @@ export async function* verifyPrograms(db: Queries): Verification {
       return;
     }
     id = row.id;
-    const findings = await look(`the storage program ${row.address}`, () => verifyProgram(row));
+    const { address } = row;
+    const findings = await look(`the storage program ${address}`, async () => {
+      await verifyProgram(row);
+      await verifyFields(db, row, async () => (await next(row.id - 1))[0]);
+      await checkState(address);
+    });
     yield { kind: "programs", done, total: Math.max(done, total), findings };
   }
 }
@@ -74,6 +83,23 @@ async function verifyProgram(row: VerifiedRow): Promise<void> {
     await joinParts(address, row, row.size_bytes);
   } else {
     verifyText(row);
+  }
+}
+
+/** The tree of the fields of a document in parts has what its rows have; both are read anew where they may have changed. */
+async function verifyFields(db: Queries, row: VerifiedRow, readAgain: () => Promise<VerifiedRow | undefined>) {
+  const { load } = createPageStore(db, row.address);
+  for (let known = row; !known.deleted && Boolean(known.in_parts);) {
+    const { text } = await joinParts(row.address, known, known.size_bytes);
+    const { fieldsRoot } = await growFields(text);
+    if (isSame(fieldsRoot, await readRoot(load))) {
+      return;
+    }
+    const again = await readAgain();
+    if (again?.entry_hash === known.entry_hash) {
+      throw damaged(row.address, "field");
+    }
+    known = again ?? row;
   }
 }
 

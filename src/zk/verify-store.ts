@@ -16,6 +16,8 @@ export interface ZkWitness {
   blockOf(transactionHash: string): Promise<bigint | undefined>;
   /** Of older blocks the transactions are not kept. */
   lowestBlock(): Promise<bigint>;
+  /** Looks whether a nullifier, or the commitment tree where none is named, is in the state as it is here. Throws DamageError. */
+  checkState(nullifier?: string): Promise<void>;
 }
 
 /** Walks over roots, nodes and nullifiers. */
@@ -51,6 +53,7 @@ async function* verifyRoots(db: Queries, witness: ZkWitness) {
     if (rootOf(leafCount, await createTreeChanges(db).peaks(leafCount)) !== root) {
       throw new DamageError("The nodes of the commitment tree in the database do not lead to its newest root.");
     }
+    await witness.checkState();
   });
   yield { kind: "roots" as const, done: rows.length, total: rows.length, findings };
   return leafCount;
@@ -146,6 +149,7 @@ async function* verifyNullifiers(db: Queries, witness: ZkWitness): Verification 
         if (row.row_hash !== hashNullifierRow(row) || !isSaid) {
           throw new DamageError(`The nullifier ${row.hash} in the database is not what was stored.`);
         }
+        await witness.checkState(row.hash);
       });
       findings.push(...found);
     }

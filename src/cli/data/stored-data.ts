@@ -72,6 +72,7 @@ const nouns: Readonly<Record<VerifiedKind, string>> = {
   roots: "roots of the commitment tree",
   nodes: "nodes of the tree",
   nullifiers: "nullifiers",
+  senders: "senders",
   programs: "storage programs",
 };
 

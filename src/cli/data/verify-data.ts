@@ -12,9 +12,8 @@ export function addVerifyData(command: Command): void {
       `
 Reads the database and changes nothing; the node may run, or not. Checked are, of every block, that it comes after the one
 before it, that an authority signed it, and its senders their transactions; what its transactions made; the commitment
-tree up to the roots that headers name; nullifiers; and every program, document and field against the checksum that it was
-stored with. Not checked is what only applying all blocks anew would show: a change of a document together with its
-checksum. What does not fit is told in one line each.
+tree up to the roots that headers name; and every program, nullifier and nonce against the checksum that it was stored with,
+and against the state that the newest header commits to. What does not fit is told in one line each.
 
 What to do then: restore a backup, or move the database away and let the node follow the chain anew from its peers.
 

@@ -1,0 +1,176 @@
+/** What is changed in the database together with its checksum is not what headers commit to, and is found. */
+import test from "ava";
+import { createBlockStore } from "../../src/chain/block-store.js";
+import { readStoredGenesis } from "../../src/chain/genesis.js";
+import type { Database, Queries } from "../../src/db/database.js";
+import type { Engine } from "../../src/db/dialects.js";
+import { openDatabase } from "../../src/db/open.js";
+import {
+  hashChunkRow,
+  hashDocumentRow,
+  hashFieldRow,
+  hashNullifierRow,
+  hashProgramRest,
+  hashSenderRow,
+} from "../../src/db/row-hashes.js";
+import { verifyAll } from "../../src/node/verify-data.js";
+import { openChain } from "../helpers/chain.js";
+import { prepareEngines } from "../helpers/databases.js";
+import { alice, authority, type StoredChain, storeChain } from "../helpers/stored-chain.js";
+import type { Teardown } from "../helpers/teardown.js";
+import { signTransaction } from "../helpers/transactions.js";
+
+const engines = await prepareEngines();
+test.after.always(() => engines.stop());
+
+/** A change that somebody makes who knows how rows are stored. */
+interface Forgery {
+  readonly title: string;
+  readonly forge: (db: Queries, stored: StoredChain) => Promise<unknown>;
+  readonly says: (stored: StoredChain) => string;
+}
+
+async function forgeRow<Row extends object>(
+  db: Queries,
+  table: string,
+  where: object,
+  change: (row: Row) => Partial<Row>,
+  hash: (row: Row) => string,
+  column = "row_hash",
+): Promise<void> {
+  const row = (await db.first<Row>((sql) => sql(table).where(where).orderBy(1)))!;
+  const changed = change(row);
+  const forged = { ...changed, [column]: hash({ ...row, ...changed }) };
+  await db.run((sql) => sql(table).where(row).update(forged));
+}
+
+const ofBlock4 = "is not what the header of block 4 names.";
+const programSays = (address: string): string =>
+  `What the database holds of the storage program ${address} ${ofBlock4}`;
+
+const forgeries: readonly Forgery[] = [
+  {
+    title: "a document and its fields",
+    async forge(db, { small: address }) {
+      await forgeRow<{ address: string; data: string }>(
+        ...([db, "program_documents", { address }] as const),
+        ({ data }) => ({ data: data.replace("1, 2, 3", "1, 2, 4") }),
+        hashDocumentRow,
+      );
+      await forgeRow<Parameters<typeof hashFieldRow>[0]>(
+        ...([db, "program_fields", { address, name_json: '"items"' }] as const),
+        ({ value }) => ({ value: value.replace("1, 2, 3", "1, 2, 4") }),
+        hashFieldRow,
+      );
+    },
+    says: ({ small }) => programSays(small),
+  },
+  {
+    title: "an item of a large document",
+    forge: (db, { large: address }) =>
+      forgeRow<Parameters<typeof hashChunkRow>[0]>(
+        ...([db, "program_chunks", { address }] as const),
+        ({ text }) => ({ text: text.replaceAll("words", "birds").replaceAll("100001", "999999") }),
+        hashChunkRow,
+      ),
+    says: ({ large }) => `The storage program ${large} in the database is not what was stored`,
+  },
+  {
+    title: "the metadata of a program",
+    forge: (db, { empty: address }) =>
+      forgeRow<Parameters<typeof hashProgramRest>[0]>(
+        ...([db, "programs", { address }] as const),
+        () => ({ metadata: '"other"' }),
+        hashProgramRest,
+        "rest_hash",
+      ),
+    says: ({ empty }) => programSays(empty),
+  },
+  {
+    title: "the last nonce of a sender",
+    forge: (db) =>
+      forgeRow<Parameters<typeof hashSenderRow>[0]>(
+        ...([db, "senders", { identity: alice.publicKey }] as const),
+        ({ nonce }) => ({ nonce: nonce + 1 }),
+        hashSenderRow,
+      ),
+    says: () => `What the database holds of the sender ${alice.publicKey} ${ofBlock4}`,
+  },
+  {
+    title: "a nullifier, of which nothing else tells",
+    async forge(db, { nullifier }) {
+      // As after a snapshot: the transactions are not there.
+      await db.run((sql) => sql("transactions").delete());
+      await db.run((sql) => sql("block_bounds").update({ lowest_block: 5 }));
+      await forgeRow<Parameters<typeof hashNullifierRow>[0]>(
+        ...([db, "nullifiers", { hash: nullifier }] as const),
+        () => ({ block_number: 3 }),
+        hashNullifierRow,
+      );
+    },
+    says: ({ nullifier }) => `What the database holds of the nullifier ${nullifier} ${ofBlock4}`,
+  },
+];
+
+async function findingsIn(database: Database): Promise<string[]> {
+  const genesis = (await readStoredGenesis(createBlockStore(database.read)))!;
+  const sentences: string[] = [];
+  for await (const { findings } of verifyAll({ database, genesis })) {
+    sentences.push(...findings.map(({ sentence }) => sentence));
+  }
+  return sentences;
+}
+
+async function openStored(t: Teardown, engine: Engine) {
+  const url = await engines.createUrl(t, engine);
+  const stored = await storeChain(url);
+  const database = await openDatabase(url);
+  t.teardown(() => database.close());
+  return { stored, database };
+}
+
+for (const engine of engines.names) {
+  test(`${engine}: each is found, and nothing else is said to be wrong`, async (t) => {
+    const { stored, database } = await openStored(t, engine);
+    t.deepEqual(await findingsIn(database), []);
+    const said: string[] = [];
+    for (const { title, forge, says } of forgeries) {
+      await forge(database.write, stored);
+      said.push(says(stored));
+      const found = await findingsIn(database);
+      t.true(
+        said.every((sentence) => found.some((one) => one.startsWith(sentence))),
+        `${title}: ${found.join("\n")}`,
+      );
+      t.is(found.length, said.length, `${title}: ${found.join("\n")}`);
+    }
+  });
+
+  test(`${engine}: blocks that come meanwhile are no damage`, async (t) => {
+    const { stored, database } = await openStored(t, engine);
+    const chain = await openChain(database, [authority]);
+    const last = (await chainNonce(database)) + 1;
+    const made = new AbortController();
+    const changes = (async () => {
+      for (let i = 0; i < 60; i++) {
+        const storageAddress = i % 2 === 0 ? stored.small : stored.large;
+        const value = { storageAddress, field: "title", value: `"${i}"` };
+        await chain.submit(signTransaction(alice, last + i, { case: "setField", value }));
+        await chain.seal(authority);
+      }
+      made.abort();
+    })();
+    let walks = 0;
+    for (; !made.signal.aborted; walks++) {
+      t.deepEqual(await findingsIn(database), []);
+    }
+    await changes;
+    t.true(walks > 0);
+    t.deepEqual(await findingsIn(database), []);
+  });
+}
+
+async function chainNonce({ read }: Database): Promise<number> {
+  const row = await read.first<{ nonce: number }>((sql) => sql("senders").where({ identity: alice.publicKey }));
+  return row!.nonce;
+}
