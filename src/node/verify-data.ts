@@ -6,7 +6,7 @@ import type { Genesis } from "../chain/genesis.js";
 import { createSenderStore } from "../chain/sender-store.js";
 import { describeHeader, type ReadBlock } from "../chain/transaction.js";
 import { verifyBlocks, type VerifyBlocksParts } from "../chain/verify-blocks.js";
-import { verifySenders } from "../chain/verify-senders.js";
+import { verifySenders } from "../chain/verify-senders-store.js";
 import type { DatabasePart, Queries } from "../db/database.js";
 import { verifyPrograms } from "../storage/verify-store.js";
 import { touchedAddress } from "../storage/write.js";
