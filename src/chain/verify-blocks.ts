@@ -64,7 +64,7 @@ async function findHead({ store, genesis }: VerifyBlocksParts): Promise<{ found:
   const head = await store.newestNumber();
   const found = await look("the newest block", async () => {
     const newest = await store.head();
-    if (newest?.genesisHash !== genesis.hash) {
+    if (newest !== undefined && newest.genesisHash !== genesis.hash) {
       throw new DamageError("Block 0 in the database does not have the hash of the genesis that it holds.");
     }
   });
