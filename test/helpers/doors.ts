@@ -165,10 +165,24 @@ const walkPlain: Walk = async (t, doors, known, headers) => {
             request,
           }));
     });
-  const others = ["/", "/docs", "/openapi.json", "/status", "/status/data", "/metrics", ...pages].map((path) => ({
-    ...{ path, route: { method: "GET", hasBody: false }, request: {} },
+  const streams = new Set(paths.filter(({ route }) => route.isStream).map(({ path }) => path.split("?")[0]));
+  const others = [
+    "/",
+    "/docs",
+    "/openapi.json",
+    "/status",
+    "/status/data",
+    "/metrics",
+    ...pages.filter((page) => !streams.has(page)),
+  ].map((path) => ({
+    ...{ path, route: { method: "GET", hasBody: false, isStream: false }, request: {} },
   }));
-  await forEach([...paths, ...others], async ({ path, route: { method, hasBody }, request }) => {
+  await forEach([...paths, ...others], async ({ path, route: { method, hasBody, isStream }, request }) => {
+    if (isStream) {
+      const text = await readStream(`http://127.0.0.1:${doors.port}${path}`, headers);
+      said.push({ door: `plain ${path.slice(0, 60)}`, request: path, bytes: Buffer.from(text) });
+      return;
+    }
     const body = hasBody ? { body: JSON.stringify(request) } : {};
     const answer = await ask(doors.port, path, {
       method,
@@ -183,6 +197,20 @@ const walkPlain: Walk = async (t, doors, known, headers) => {
   });
   return said;
 };
+
+/** What a stream says until it ends, or for a while. */
+async function readStream(url: string, headers: Readonly<Record<string, string>>): Promise<string> {
+  let text = "";
+  try {
+    const { body } = await fetch(url, { headers, signal: AbortSignal.timeout(streamMs) });
+    for await (const piece of body ?? []) {
+      text += Buffer.from(piece as Uint8Array).toString("latin1");
+    }
+  } catch {
+    // It was still open.
+  }
+  return text;
+}
 
 function pathOf(template: string, { input }: DescMethod, request: Readonly<Record<string, unknown>>): { path: string } {
   const inPath = new Set<string>();
