@@ -69,7 +69,7 @@ test("a command that signs, talks to the control service or opens a database loa
     [
       ["verify-data", "--data-dir", dir],
       ["@noble/curves", "@noble/hashes", "knex", "sqlite3", "zod"],
-      /^src\/(chain|db|node|state|storage|tree|zk|rpc\/errors)/,
+      /^src\/(chain|db|node|snapshot\/join-store|state|storage|tree|zk|rpc\/(errors|parameters))/,
     ],
   ];
   await Promise.all(

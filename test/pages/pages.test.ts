@@ -313,10 +313,12 @@ testBrowser.serial("the page of the interface lists operations by a short summar
   t.timeout(300_000, "axe looks at each element in each way in which the page is seen");
   const { page, go, complaints, asked } = await open(t, "/docs");
   await go();
-  const { paths } = await askJson<{ paths: Record<string, Record<string, { summary: string; operationId: string }>> }>(
-    node.port,
-    "/openapi.json",
-  );
+  const { paths } = await askJson<{
+    paths: Record<string, Record<string, { summary: string; responses: { 200: { content: object } } }>>;
+  }>(node.port, "/openapi.json");
+  const streams = Object.values(paths)
+    .flatMap((operations) => Object.values(operations))
+    .filter(({ responses }) => !("application/json" in responses[200].content));
   const listed = Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([method, { summary }]) => `${summary} ${method.toUpperCase()} ${path}`),
   );
@@ -356,7 +358,8 @@ testBrowser.serial("the page of the interface lists operations by a short summar
   // With everything open, examples too: what is closed or not found is looked at by nobody.
   await page.getByRole("searchbox").fill("");
   await page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true");
-  t.is(await page.locator(".operation form:visible").count(), listed.length);
+  // What has no end is tried elsewhere.
+  t.is(await page.locator(".operation form:visible").count(), listed.length - streams.length);
   t.is(await page.locator("details:not([open])").count(), 0);
   t.true((await page.locator("pre:visible").count()) > listed.length);
   await inspect(t, page, "docs", threeWays);
