@@ -19,8 +19,10 @@ const node = sharedTestNode({ "tlsnotary-enabled": true });
 
 const templates = methods
   .filter((method) => hasOption(method, http))
-  .map((method) => getOption(method, http).pattern)
-  .flatMap(({ case: kind, value }) => (kind === "get" || kind === "post" ? [{ kind, template: value }] : []));
+  .map((method) => ({ isStream: method.methodKind !== "unary", pattern: getOption(method, http).pattern }))
+  .flatMap(({ isStream, pattern: { case: kind, value } }) =>
+    kind === "get" || kind === "post" ? [{ kind, template: value, isStream }] : [],
+  );
 
 const texts = [
   "%ZZ",
@@ -64,7 +66,15 @@ async function isFine(t: { is: (a: unknown, b: unknown) => void }): Promise<void
   t.is((await askJson<{ status: string }>(node.port, "/health")).status, "dormant");
 }
 
-for (const { kind, template } of templates) {
+/** Whether a stream is what is answered; it is not read. */
+async function begins(path: string, method: string): Promise<boolean> {
+  const ended = new AbortController();
+  const { status, headers } = await fetch(`http://127.0.0.1:${node.port}${path}`, { method, signal: ended.signal });
+  ended.abort();
+  return status === 200 && headers.get("content-type") === "text/event-stream; charset=utf-8";
+}
+
+for (const { kind, template, isStream } of templates) {
   test(`${kind.toUpperCase()} ${template} answers anything with the error body or as usual`, async (t) => {
     const segments = template.split("/");
     const paths = template.includes("{")
@@ -73,6 +83,9 @@ for (const { kind, template } of templates) {
     paths.push(...queries.map((query) => `${template.replace(/\{[^}]*\}/g, "x")}?${query}`));
     for (const path of paths) {
       for (const method of [kind.toUpperCase(), "DELETE"]) {
+        if (isStream && (await begins(path, method))) {
+          continue;
+        }
         const { status, text, headers } = await ask(node.port, path, {
           method,
           ...(method === "POST" && { body: "{" }),
