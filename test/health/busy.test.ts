@@ -77,7 +77,16 @@ for (const engine of engines.names) {
     const large = [1, 2, 3].map((n) => signTransaction(alice, n, createPublic(`large${n}`, largeDocument)));
     const reasons = new Set<string>();
     for (const transaction of large) {
-      await node.submit(transaction);
+      // Who is refused comes back.
+      await until(() =>
+        node.submit(transaction).then(
+          () => true,
+          (error: unknown) => {
+            reasons.add(String(readFailure(error).reason));
+            return false;
+          },
+        ),
+      );
     }
     for (let i = 0; !(await node.isIncluded(large.at(-1)!)); i++) {
       await node
