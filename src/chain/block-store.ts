@@ -22,6 +22,8 @@ export interface BlockStore extends Omit<Blocks, "insertGenesis"> {
   checkEnds(): Promise<void>;
   /** Number of the newest row, whatever it holds, and no more than there are rows. */
   newestNumber(): Promise<bigint>;
+  /** Hash of block 0, also while the state of another block is fetched. */
+  genesisHash(): Promise<string | undefined>;
 }
 
 /** Blocks as they are stored; inside one transaction, or each change by itself. */
@@ -116,6 +118,11 @@ export function createBlockStore(db: Queries): BlockStore {
         sql("blocks").max({ last: "number" }).count({ count: "number" }),
       );
       return BigInt(Math.min(row?.last ?? 0, row?.count ?? 0));
+    },
+
+    async genesisHash() {
+      const row = await db.first<{ hash: string }>((sql) => sql("blocks").where("number", 0).select("hash"));
+      return row?.hash;
     },
 
     async checkEnds() {

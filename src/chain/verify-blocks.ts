@@ -15,6 +15,7 @@ export interface VerifyBlocksParts {
   > & {
     /** Number of the newest row that has one, whatever it holds; of no more than there are rows. */
     newestNumber(): Promise<bigint>;
+    genesisHash(): Promise<string | undefined>;
   };
   readonly genesis: Genesis;
   /** Looks at what a block has made of the state. Throws DamageError. */
@@ -63,8 +64,8 @@ async function lookAtBlock(parts: VerifyBlocksParts, number: bigint, previous: s
 async function findHead({ store, genesis }: VerifyBlocksParts): Promise<{ found: Finding[]; head: bigint }> {
   const head = await store.newestNumber();
   const found = await look("the newest block", async () => {
-    const newest = await store.head();
-    if (newest !== undefined && newest.genesisHash !== genesis.hash) {
+    await store.head();
+    if ((await store.genesisHash()) !== genesis.hash) {
       throw new DamageError("Block 0 in the database does not have the hash of the genesis that it holds.");
     }
   });

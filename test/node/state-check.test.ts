@@ -1,7 +1,7 @@
 /** What is changed in the database together with its checksum is not what headers commit to, and is found. */
 import test from "ava";
 import { createBlockStore } from "../../src/chain/block-store.js";
-import { readStoredGenesis } from "../../src/chain/genesis.js";
+import { type Genesis, readStoredGenesis } from "../../src/chain/genesis.js";
 import type { Database, Queries } from "../../src/db/database.js";
 import type { Engine } from "../../src/db/dialects.js";
 import { openDatabase } from "../../src/db/open.js";
@@ -112,8 +112,10 @@ const forgeries: readonly Forgery[] = [
   },
 ];
 
-async function findingsIn(database: Database): Promise<string[]> {
-  const genesis = (await readStoredGenesis(createBlockStore(database.read)))!;
+const genesisIn = async ({ read }: Database) => (await readStoredGenesis(createBlockStore(read)))!;
+
+async function findingsIn(database: Database, known?: Genesis): Promise<string[]> {
+  const genesis = known ?? (await genesisIn(database));
   const sentences: string[] = [];
   for await (const { findings } of verifyAll({ database, genesis })) {
     sentences.push(...findings.map(({ sentence }) => sentence));
@@ -144,6 +146,15 @@ for (const engine of engines.names) {
       );
       t.is(found.length, said.length, `${title}: ${found.join("\n")}`);
     }
+  });
+
+  test(`${engine}: a chain without its first block is found`, async (t) => {
+    const { database } = await openStored(t, engine);
+    const genesis = await genesisIn(database);
+    await database.write.run((sql) => sql("blocks").where("number", 0).delete());
+    t.deepEqual(await findingsIn(database, genesis), [
+      "Block 0 in the database does not have the hash of the genesis that it holds.",
+    ]);
   });
 
   test(`${engine}: blocks that come meanwhile are no damage`, async (t) => {
