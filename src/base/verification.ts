@@ -38,6 +38,34 @@ export async function look(what: string, check: () => Promise<unknown>): Promise
   }
 }
 
+/** Rows of a table that are looked at one by one. */
+export interface VerifiedRows<Row> {
+  readonly kind: VerifiedKind;
+  /** How many there are, as the walk begins. */
+  readonly count: () => Promise<number>;
+  /** The next ones after a key, in its order, a portion of them; after "" the first. */
+  readonly after: (key: string) => Promise<readonly Row[]>;
+  readonly keyOf: (row: Row) => string;
+  /** What a row is called that does not fit. */
+  readonly nameOf: (row: Row) => string;
+  /** Throws DamageError. */
+  readonly check: (row: Row) => Promise<void>;
+}
+
+/** Walks over rows; those that come meanwhile are looked at, too, where their key is still ahead. */
+export async function* verifyRows<Row>({ kind, count, after, keyOf, nameOf, check }: VerifiedRows<Row>): Verification {
+  const total = await count();
+  let done = 0;
+  for (let rows = await after(""); rows.length > 0; rows = await after(keyOf(rows.at(-1)!))) {
+    const findings: Finding[] = [];
+    for (const row of rows) {
+      findings.push(...(await look(nameOf(row), () => check(row))));
+    }
+    done += rows.length;
+    yield { kind, done, total: Math.max(done, total), findings };
+  }
+}
+
 /** A walk over things of one kind. Where what leads from one portion to the next is damaged, that is a finding, and the end. */
 export async function* toItsEnd(kind: VerifiedKind, verification: Verification): Verification {
   let reached: Pick<VerifiedPortion, "done" | "total"> = { done: 0, total: 0 };

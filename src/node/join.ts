@@ -83,7 +83,7 @@ export function createNodeJoin(core: NodeCore, parts: NodeJoinParts, peers: Node
       },
     },
     nowMs: () => performance.now(),
-    onChosen: (...chosen) => told.chosen(...chosen),
+    onChosen: told.chosen,
   });
 
   async function attempt(): Promise<void> {
@@ -146,7 +146,7 @@ function createJoinLog({ config, log }: NodeCore) {
   const tell = (line: string): void => log.info({ subsystem: "main_loop", public: true }, line);
   let toldNone = false;
   return {
-    chosen(block: bigint, peers: number, isResumed: boolean): void {
+    chosen: (block: bigint, peers: number, isResumed: boolean): void => {
       const haveIt = peers === 1 ? "peer has" : "peers have";
       tell(`${isResumed ? "Goes on with" : "Takes in"} the snapshot of block ${block}, which ${peers} ${haveIt}`);
     },

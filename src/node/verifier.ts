@@ -43,6 +43,7 @@ export function startVerifier(
   const { joining } = parts;
   const stopped = new AbortController();
   const { signal } = stopped;
+  const wait = (ms: number): Promise<void> => sleep(ms, undefined, { signal, ref: false });
   let [blocksDone, blocksTotal] = [0, 0];
   let completedMs: number | undefined;
   let toldFindings: number | undefined;
@@ -64,8 +65,7 @@ export function startVerifier(
       tell(portion.findings);
       portion.findings.forEach(({ what }) => found.add(what));
       count(portion);
-      const pauseMs = Math.max(minPauseMs, ratio * (performance.now() - before));
-      await sleep(pauseMs, undefined, { signal, ref: false });
+      await wait(Math.max(minPauseMs, ratio * (performance.now() - before)));
       before = performance.now();
     }
     return found;
@@ -94,19 +94,10 @@ export function startVerifier(
     toldFindings = found.size;
   }
 
-  async function pause(ms: number): Promise<void> {
-    const untilMs = performance.now() + ms;
-    do {
-      await sleep(nextLookAfterMs, undefined, { signal, ref: false });
-    } while (damage.known().size === 0 && performance.now() < untilMs);
-  }
-
   async function go(): Promise<void> {
     let isFirst = true;
     for (;;) {
-      while (joining.isUnderWay()) {
-        await sleep(nextLookAfterMs, undefined, { signal, ref: false });
-      }
+      await waitWhile(() => joining.isUnderWay(), wait);
       let pauseMs = nextWalkAfterMs;
       try {
         if (isFirst) {
@@ -119,7 +110,9 @@ export function startVerifier(
         log.warn({ subsystem: "chain", err: error }, "What is stored could not be looked at; it is tried again");
         pauseMs = nextTryAfterMs;
       }
-      await pause(pauseMs);
+      const untilMs = performance.now() + pauseMs;
+      await wait(nextLookAfterMs);
+      await waitWhile(() => damage.known().size === 0 && performance.now() < untilMs, wait);
     }
   }
 
@@ -131,4 +124,10 @@ export function startVerifier(
   return {
     state: () => ({ blocksDone, blocksTotal, completedMs, findings: damage.known().size }),
   };
+}
+
+async function waitWhile(isSo: () => boolean, wait: (ms: number) => Promise<void>): Promise<void> {
+  while (isSo()) {
+    await wait(nextLookAfterMs);
+  }
 }

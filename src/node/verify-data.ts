@@ -43,10 +43,8 @@ export async function* verifyAll({ database, genesis }: VerifyDataParts): Verifi
     },
     blockOf: (hash) => parts.store.blockOf(hash),
     lowestBlock: () => parts.store.lowestBlock(),
-    checkState: (nullifier) =>
-      nullifier === undefined
-        ? checkState("the commitment tree", { withCommitments: true })
-        : checkState(`the nullifier ${nullifier}`, { nullifiers: [nullifier] }),
+    checkNullifier: (hash) => checkState(`the nullifier ${hash}`, { nullifiers: [hash] }),
+    checkCommitments: () => checkState("the commitment tree", { withCommitments: true }),
   });
   yield* toItsEnd("nodes", zk);
   yield* toItsEnd(

@@ -1,6 +1,6 @@
 /** Looks at the commitment tree and the nullifiers again: every node against those below it, every root against its block. */
 import { DamageError } from "../base/damage.js";
-import { type Finding, look, type Verification } from "../base/verification.js";
+import { type Finding, look, type Verification, verifyRows } from "../base/verification.js";
 import { nextTurn } from "../base/yielding.js";
 import type { Queries } from "../db/database.js";
 import { hashNullifierRow, type NullifierColumns } from "../db/row-hashes.js";
@@ -16,8 +16,10 @@ export interface ZkWitness {
   blockOf(transactionHash: string): Promise<bigint | undefined>;
   /** Of older blocks the transactions are not kept. */
   lowestBlock(): Promise<bigint>;
-  /** Looks whether a nullifier, or the commitment tree where none is named, is in the state as it is here. Throws DamageError. */
-  checkState(nullifier?: string): Promise<void>;
+  /** Looks whether a nullifier is in the state as it is here. Throws DamageError. */
+  checkNullifier(hash: string): Promise<void>;
+  /** Looks whether the commitment tree is the one in the state as it is here. Throws DamageError. */
+  checkCommitments(): Promise<void>;
 }
 
 /** Walks over roots, nodes and nullifiers. */
@@ -53,7 +55,7 @@ async function* verifyRoots(db: Queries, witness: ZkWitness) {
     if (rootOf(leafCount, await createTreeChanges(db).peaks(leafCount)) !== root) {
       throw new DamageError("The nodes of the commitment tree in the database do not lead to its newest root.");
     }
-    await witness.checkState();
+    await witness.checkCommitments();
   });
   yield { kind: "roots" as const, done: rows.length, total: rows.length, findings };
   return leafCount;
@@ -126,35 +128,27 @@ async function checkNodes(
 
 const portionNullifiers = 100;
 
-async function* verifyNullifiers(db: Queries, witness: ZkWitness): Verification {
-  const after = db.prepare<NullifierColumns & { readonly row_hash: string }>(
-    `SELECT hash, block_number, transaction_hash, row_hash FROM nullifiers WHERE hash > ?
-      ORDER BY hash LIMIT ${portionNullifiers}`,
-    "list",
-  );
-  const count = await db.first<{ count: number }>((sql) => sql("nullifiers").count({ count: "*" }));
-  const total = count?.count ?? 0;
-  let [last, done] = ["", 0];
-  for (;;) {
-    const rows = await after(last);
-    if (rows.length === 0) {
-      return;
-    }
-    const findings: Finding[] = [];
-    for (const row of rows) {
-      const found = await look(`the nullifier ${row.hash}`, async () => {
-        const said = BigInt(row.block_number);
-        const block = await witness.blockOf(row.transaction_hash);
-        const isSaid = block === said || (block === undefined && said < (await witness.lowestBlock()));
-        if (row.row_hash !== hashNullifierRow(row) || !isSaid) {
-          throw new DamageError(`The nullifier ${row.hash} in the database is not what was stored.`);
-        }
-        await witness.checkState(row.hash);
-      });
-      findings.push(...found);
-    }
-    last = rows.at(-1)!.hash;
-    done += rows.length;
-    yield { kind: "nullifiers", done, total: Math.max(done, total), findings };
-  }
+type NullifierRow = NullifierColumns & { readonly row_hash: string };
+
+function verifyNullifiers(db: Queries, witness: ZkWitness): Verification {
+  return verifyRows({
+    kind: "nullifiers",
+    count: async () => (await db.first<{ count: number }>((sql) => sql("nullifiers").count({ count: "*" })))?.count ?? 0,
+    after: db.prepare<NullifierRow>(
+      `SELECT hash, block_number, transaction_hash, row_hash FROM nullifiers WHERE hash > ?
+        ORDER BY hash LIMIT ${portionNullifiers}`,
+      "list",
+    ),
+    keyOf: ({ hash }) => hash,
+    nameOf: ({ hash }) => `the nullifier ${hash}`,
+    async check(row) {
+      const said = BigInt(row.block_number);
+      const block = await witness.blockOf(row.transaction_hash);
+      const isSaid = block === said || (block === undefined && said < (await witness.lowestBlock()));
+      if (row.row_hash !== hashNullifierRow(row) || !isSaid) {
+        throw new DamageError(`The nullifier ${row.hash} in the database is not what was stored.`);
+      }
+      await witness.checkNullifier(row.hash);
+    },
+  });
 }

@@ -1,6 +1,7 @@
 /** Values of flags and arguments, as far as one form serves several commands. */
 import { hex32 } from "../../base/hash.js";
 import { ExitError, exitCodes } from "./errors.js";
+import { defaultNode } from "./flags.js";
 
 /** The hash of a genesis, in the form that is stored. Throws ExitError. */
 export function needGenesisHash(flag: string, value: string): string {
@@ -17,7 +18,7 @@ export function needGenesisHash(flag: string, value: string): string {
 /** The URL of a node. Throws ExitError. */
 export function needUrl(name: string, url: string): string {
   if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
-    throw new ExitError(`${name} must be a URL such as http://127.0.0.1:53550, not "${url}".`, exitCodes.usage);
+    throw new ExitError(`${name} must be a URL such as ${defaultNode}, not "${url}".`, exitCodes.usage);
   }
   return url;
 }

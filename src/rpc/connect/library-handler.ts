@@ -26,6 +26,7 @@ import { failureHeaders } from "../exchange/reply.js";
 import type { ServeRpc } from "../exchange/rpc-paths.js";
 import { deadlineExceeded, serve } from "../exchange/serve.js";
 import { takeTurn } from "../exchange/turns.js";
+import { writeCharged } from "../exchange/write-charged.js";
 import { explain, type Lease, type ProtocolParts } from "../gate.js";
 import { statusFields } from "../grpc-status.js";
 import type { Call, Caller, ServedMethod, ServedService } from "../service.js";
@@ -157,14 +158,10 @@ async function send(
   const begin = (): void => exchange.begin(status, media.isText ? encodeText.headers(headers) : headers);
   for await (const piece of body ?? []) {
     const bytes = media.isText ? encodeText.piece(piece) : piece;
-    // Before the first, so that there can still be an answer when there is no room.
-    lease.charge(bytes.length);
-    begin();
+    await writeCharged(exchange, lease, bytes, begin);
     if (exchange.isClosed) {
       return;
     }
-    await exchange.write(bytes);
-    lease.discharge(bytes.length);
   }
   begin();
   const trailers: string[] = [];

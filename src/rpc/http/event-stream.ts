@@ -10,6 +10,7 @@ import { corsHeaders } from "../exchange/cors.js";
 import type { Exchange } from "../exchange/exchange.js";
 import { failureBody } from "../exchange/reply.js";
 import { takeTurn } from "../exchange/turns.js";
+import { writeCharged } from "../exchange/write-charged.js";
 import { explain, type Lease, type ProtocolParts } from "../gate.js";
 import type { ServedMethod } from "../service.js";
 import type { HttpRoute } from "./http-rule.js";
@@ -99,26 +100,17 @@ function openBody(exchange: Exchange, lease: Lease, contentType: string) {
   let isWriting = false;
 
   function begin(): void {
-    if (!exchange.isBegun) {
-      // Proxies are not to keep it, nor to hold it back.
-      const headers = ["Content-Type", contentType, "Cache-Control", "no-store", "X-Accel-Buffering", "no"];
-      exchange.begin(200, [...headers, "X-Request-Id", exchange.requestId, ...corsHeaders, ...lease.headers]);
-    }
+    // Proxies are not to keep it, nor to hold it back.
+    const headers = ["Content-Type", contentType, "Cache-Control", "no-store", "X-Accel-Buffering", "no"];
+    exchange.begin(200, [...headers, "X-Request-Id", exchange.requestId, ...corsHeaders, ...lease.headers]);
   }
 
   return {
     /** Writes a piece; resolves when it is gone. */
     async write(text: string): Promise<void> {
-      const bytes = Buffer.from(text);
-      // Before the first, so that there can still be an answer when there is no room.
-      lease.charge(bytes.length);
-      begin();
-      if (!exchange.isClosed) {
-        isWriting = true;
-        await exchange.write(bytes);
-        isWriting = false;
-      }
-      lease.discharge(bytes.length);
+      isWriting = true;
+      await writeCharged(exchange, lease, Buffer.from(text), begin);
+      isWriting = false;
     },
     /** Writes so that something comes, where nothing else does. */
     pause(text: string): void {
