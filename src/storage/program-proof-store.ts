@@ -11,7 +11,7 @@ import { readRoot } from "../tree/read-root.js";
 import { checkReadable } from "./needs.js";
 import { createDocumentRows } from "./program-document-store.js";
 import { documentOfText, readEnd, readFieldParts, readProgramRows } from "./program-state-store.js";
-import { type DocumentParts, fieldKey, fieldsOfObject, hashDocument, partsOf, programLeaf } from "./program-state.js";
+import { type DocumentParts, fieldKey, fieldsOfObject, hashDocument, hashProgram, partsOf } from "./program-state.js";
 import { checkDocument, type ProgramRow, type TextRow, toRecord } from "./stored-program.js";
 import { createWork } from "./work.js";
 
@@ -44,7 +44,7 @@ export async function readProgramForProof(db: Queries, address: string, wanted: 
   return {
     // Of one that was deleted nothing is told.
     checkReadable: (identity: string | undefined): void => (row.deleted ? undefined : checkReadable(access, identity)),
-    valueHash: programLeaf(row, document.parts).valueHash,
+    valueHash: hashProgram(parts, document.parts),
     state: {
       ...parts,
       metadata: wanted.withMetadata && !row.deleted ? (row.metadata ?? undefined) : undefined,

@@ -17,10 +17,12 @@ export type DocumentParts =
 
 /** The leaf of a program, deleted or not. */
 export function programLeaf(row: ProgramRow, document: DocumentParts): Leaf {
-  return {
-    key: stateHashes.programKey(row.address),
-    valueHash: stateHashes.program({ ...partsOf(row), documentHash: hashDocument(document) }),
-  };
+  return { key: stateHashes.programKey(row.address), valueHash: hashProgram(partsOf(row), document) };
+}
+
+/** What its leaf holds of a program. */
+export function hashProgram(parts: Omit<ProgramParts, "documentHash">, document: DocumentParts): Uint8Array {
+  return stateHashes.program({ ...parts, documentHash: hashDocument(document) });
 }
 
 /** Everything that is hashed of a program but its document. */

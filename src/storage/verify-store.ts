@@ -60,15 +60,18 @@ export async function* verifyPrograms(db: Queries, checkState: (address: string)
     id = row.id;
     const { address } = row;
     const findings = await look(`the storage program ${address}`, async () => {
-      await verifyProgram(row);
-      await verifyFields(db, row, async () => (await next(row.id - 1))[0]);
+      const text = await verifyProgram(row);
+      if (text !== undefined) {
+        await verifyFields(db, row, text, async () => (await next(row.id - 1))[0]);
+      }
       await checkState(address);
     });
     yield { kind: "programs", done, total: Math.max(done, total), findings };
   }
 }
 
-async function verifyProgram(row: VerifiedRow): Promise<void> {
+/** Looks at what one query gave of a program; gives the document where that is kept in parts. */
+async function verifyProgram(row: VerifiedRow): Promise<string | undefined> {
   const { address } = row;
   checkProgram(address, row);
   if (row.found_id !== row.id || row.name_folded !== foldName(row.name)) {
@@ -80,26 +83,31 @@ async function verifyProgram(row: VerifiedRow): Promise<void> {
       throw damaged(address, "document");
     }
   } else if (row.in_parts) {
-    await joinParts(address, row, row.size_bytes);
+    return (await joinParts(address, row, row.size_bytes)).text;
   } else {
     verifyText(row);
   }
+  return undefined;
 }
 
 /** The tree of the fields of a document in parts has what its rows have; both are read anew where they may have changed. */
-async function verifyFields(db: Queries, row: VerifiedRow, readAgain: () => Promise<VerifiedRow | undefined>) {
-  const { load } = createPageStore(db, row.address);
-  for (let known = row; !known.deleted && Boolean(known.in_parts);) {
-    const { text } = await joinParts(row.address, known, known.size_bytes);
-    const { fieldsRoot } = await growFields(text);
-    if (isSame(fieldsRoot, await readRoot(load))) {
-      return;
-    }
-    const again = await readAgain();
-    if (again?.entry_hash === known.entry_hash) {
-      throw damaged(row.address, "field");
-    }
-    known = again ?? row;
+async function verifyFields(
+  db: Queries,
+  { address, entry_hash: knownHash }: VerifiedRow,
+  text: string,
+  readAgain: () => Promise<VerifiedRow | undefined>,
+): Promise<void> {
+  const { fieldsRoot } = await growFields(text);
+  if (isSame(fieldsRoot, await readRoot(createPageStore(db, address).load))) {
+    return;
+  }
+  const again = await readAgain();
+  if (again?.entry_hash === knownHash) {
+    throw damaged(address, "field");
+  }
+  if (again !== undefined && !again.deleted && Boolean(again.in_parts)) {
+    const { text: newText } = await joinParts(address, again, again.size_bytes);
+    await verifyFields(db, again, newText, readAgain);
   }
 }
 
