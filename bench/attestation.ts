@@ -7,7 +7,7 @@ import { buildPresentation, notaryKey } from "../test/helpers/presentation.js";
 import { probeHealth } from "./prober.js";
 import type { OwnNodeBench, Row } from "./row.js";
 import { startGatehouse } from "./server-process.js";
-import { latencyFigures, median } from "./statistics.js";
+import { latencyFigures, median, ratioOfRounds } from "./statistics.js";
 
 /** In flight at a time: one verifies, and the next ones wait, none is turned away. */
 const concurrency = 8;
@@ -40,7 +40,7 @@ export async function benchAttestation({ directory, rounds, seconds, say }: OwnN
       rows.push({
         name,
         baseline: "the bare call",
-        ratio: median(ours) / median(theirs),
+        ...ratioOfRounds(ours, theirs),
         figures: {
           "verifications/s": median(ours),
           "bare/s": median(theirs),

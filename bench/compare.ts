@@ -2,7 +2,7 @@
 import { type Load, measure, type Measurement } from "./load.js";
 import type { Result, Row } from "./row.js";
 import { type BareAnswers, type ServerProcess, startBare } from "./server-process.js";
-import { median } from "./statistics.js";
+import { median, ratioOfRounds } from "./statistics.js";
 
 /** A bare server, and what puts load on it. */
 export type Baseline = BareAnswers & {
@@ -81,7 +81,10 @@ const bareNames = { http: "bare node:http", http2: "bare node:http2", grpc: "bar
 function resultOf(ours: readonly Measurement[], theirs: readonly Measurement[]): Result {
   const middle = (list: readonly Measurement[], key: keyof Measurement): number => median(list.map((m) => m[key]));
   return {
-    ratio: middle(theirs, "cpuUsPerRequest") / middle(ours, "cpuUsPerRequest"),
+    ...ratioOfRounds(
+      theirs.map((m) => m.cpuUsPerRequest),
+      ours.map((m) => m.cpuUsPerRequest),
+    ),
     figures: {
       "requests/s": middle(ours, "requestsPerSecond"),
       "requests/s ratio": middle(ours, "requestsPerSecond") / middle(theirs, "requestsPerSecond"),

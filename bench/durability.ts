@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createNodeKey, nodeKeyPath, type NodeKey } from "../src/base/node-key.js";
 import { programOf, transactionOf, withChain } from "./blocks.js";
 import type { OwnNodeBench, Row } from "./row.js";
-import { median } from "./statistics.js";
+import { median, ratioOfRounds } from "./statistics.js";
 
 /** What SQLite waits for at each commit: the disk, or nothing until the next checkpoint. */
 const modes = ["FULL", "NORMAL"] as const;
@@ -70,7 +70,7 @@ export async function benchDurability({ directory, rounds, seconds, say }: OwnNo
     }
     const [full, normal] = [median(perS.FULL), median(perS.NORMAL)];
     const figures = { [unit]: full, [`${unit} without`]: normal };
-    rows.push({ name, baseline: "no wait", ratio: full / normal, figures });
+    rows.push({ name, baseline: "no wait", ...ratioOfRounds(perS.FULL, perS.NORMAL), figures });
   }
   return rows;
 }

@@ -1,11 +1,13 @@
 /** Measures a node against bare baselines in one run, and prints ratios: `npm run bench`, `npm run bench -- --help`. */
 import { Command, InvalidArgumentError } from "commander";
+import { execFileSync } from "node:child_process";
 import { randomInt } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { benchAttestation } from "./attestation.js";
+import { compareWithKept, formatChanges, readRun } from "./benchmarks.js";
 import { benchBoot } from "./boot.js";
 import { benchCodecs } from "./codecs.js";
 import { benchDurability } from "./durability.js";
@@ -63,6 +65,10 @@ const { args, opts } = (() => {
     .option("--only <TEXT>", "of the suite hostile, the attacks whose names contain this")
     .option("--minutes <NUMBER>", "how long the suite fuzz sends hostile transactions", positive, 1)
     .option("--seed <NUMBER>", "what the suite fuzz makes them from", positive)
+    .option(
+      "--compare <FILE>",
+      "set the ratios beside those of a run that was printed with --json; 1 where one has fallen",
+    )
     .option("--json", "print the result as JSON")
     .parse();
   return {
@@ -76,6 +82,7 @@ const { args, opts } = (() => {
       transactions: number;
       changes: number;
       against?: string;
+      compare?: string;
       only?: string;
       minutes: number;
       seed?: number;
@@ -92,9 +99,16 @@ const chosen = args.map((name): Suite => {
   }
   return suite;
 });
+const kept = opts.compare === undefined ? undefined : await readRun(opts.compare);
 const directory = await mkdtemp(join(tmpdir(), "gatehouse-bench-"));
 try {
-  print(await run());
+  const rows = await run();
+  print(rows);
+  if (kept !== undefined) {
+    const changes = compareWithKept(rows, kept);
+    process.stderr.write(`\n${formatChanges(changes, kept)}`);
+    process.exitCode = changes.some(({ hasFallen }) => hasFallen) ? 1 : 0;
+  }
 } finally {
   await rm(directory, { recursive: true, force: true });
 }
@@ -185,11 +199,17 @@ async function benchRunning(flags: readonly string[]): Promise<Row[]> {
 function print(rows: readonly Row[]): void {
   const machine = { node: process.version, cpu: cpus()[0]?.model ?? "unknown", cores: availableParallelism() };
   if (opts.json === true) {
-    process.stdout.write(`${JSON.stringify({ machine, rounds: opts.rounds, seconds: opts.seconds, rows }, null, 2)}\n`);
+    const { rounds, seconds } = opts;
+    process.stdout.write(`${JSON.stringify({ commit: commitOf(), machine, rounds, seconds, rows }, null, 2)}\n`);
     return;
   }
   process.stdout.write(`Node ${machine.node}, ${machine.cores} cores, ${machine.cpu}; medians of ${opts.rounds}\n\n`);
   process.stdout.write(formatRows(rows, process.stdout.columns));
+}
+
+/** What is measured, as git calls it. */
+function commitOf(): string {
+  return execFileSync("git", ["describe", "--always", "--dirty"], { encoding: "utf8" }).trim();
 }
 
 function say(what: string): void {

@@ -10,7 +10,7 @@ import type { Block } from "../gen/gatehouse/chain/v1/block_pb.js";
 import { makeBlocks, makeSource, withChain } from "./blocks.js";
 import type { OwnNodeBench, Row } from "./row.js";
 import { startGatehouse } from "./server-process.js";
-import { median } from "./statistics.js";
+import { median, ratioOfRounds } from "./statistics.js";
 
 /** What the benchmark takes. */
 export interface NetworkBench extends OwnNodeBench {
@@ -78,7 +78,7 @@ async function benchSync(
   return {
     name: `following, blocks of ${transactions}`,
     baseline: "bare local apply",
-    ratio: median(followed) / median(applied),
+    ...ratioOfRounds(followed, applied),
     figures: {
       "blocks/s": median(followed),
       "transactions/s": median(followed) * transactions,

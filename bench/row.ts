@@ -5,6 +5,8 @@ import type { ServerProcess } from "./server-process.js";
 export interface Result {
   /** How fast it is as a part of the baseline: 1 is as fast, 2 twice as fast. */
   readonly ratio?: number;
+  /** The lowest and the highest ratio of a round, where both were measured in turns. */
+  readonly spread?: { readonly low: number; readonly high: number };
   /** By what is measured, with its unit. */
   readonly figures: Readonly<Record<string, number>>;
   /** Why there are no figures, or not all of them. */

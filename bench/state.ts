@@ -23,7 +23,7 @@ import { testKey } from "../test/helpers/keys.js";
 import { startPostgres } from "../test/helpers/postgres-server.js";
 import { createPublic, signTransaction } from "../test/helpers/transactions.js";
 import type { OwnNodeBench, Row } from "./row.js";
-import { median, percentile } from "./statistics.js";
+import { median, percentile, ratioOfRounds } from "./statistics.js";
 import { addressOf, loadPrograms } from "./store.js";
 
 export interface StateBench extends OwnNodeBench {
@@ -143,7 +143,7 @@ async function benchBlocks(
   const [cpu, bare] = [median(ms.with.cpu), median(ms.without.cpu)];
   return {
     baseline: "no tree",
-    ratio: bare / cpu,
+    ...ratioOfRounds(ms.without.cpu, ms.with.cpu),
     figures: { "cpu ms": cpu, "cpu ms without": bare, ms: median(ms.with.wall), "ms without": median(ms.without.wall) },
   };
 }

@@ -1,3 +1,5 @@
+import type { Result } from "./row.js";
+
 /** The middle of some figures. */
 export function median(figures: readonly number[]): number {
   const sorted = figures.toSorted((a, b) => a - b);
@@ -13,4 +15,19 @@ export function percentile(ascending: readonly number[], part: number): number {
 /** The usual two of latencies in milliseconds, in ascending order. */
 export function latencyFigures(ascending: readonly number[], of = ""): Record<string, number> {
   return { [`${of}p50 ms`]: percentile(ascending, 0.5), [`${of}p99 ms`]: percentile(ascending, 0.99) };
+}
+
+/**
+ * How many times as large figures are as others that were measured in turns with them: by their medians, and how far that
+ * lies apart between rounds.
+ */
+export function ratioOfRounds(
+  over: readonly number[],
+  under: readonly number[],
+): Required<Pick<Result, "ratio" | "spread">> {
+  const ofRounds = over.slice(0, under.length).map((figure, round) => figure / under[round]!);
+  return {
+    ratio: median(over) / median(under),
+    spread: { low: Math.min(...ofRounds), high: Math.max(...ofRounds) },
+  };
 }
