@@ -4,7 +4,7 @@
  * node:crypto.
  */
 import { createPublicKey, type KeyObject, sign, X509Certificate } from "node:crypto";
-import { isStrongKey } from "./ed25519.js";
+import { isStrongKey } from "./strong-keys.js";
 
 /** What a TLS end shows and signs with, in PEM. */
 export interface TlsCredentials {

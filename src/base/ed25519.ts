@@ -1,38 +1,13 @@
 /** Ed25519 signatures, by the public keys that the network's texts carry. */
 import { createPublicKey, type KeyObject, verify } from "node:crypto";
+import { createRecentCache } from "./recent-cache.js";
+import { isStrongKey, rawKey } from "./strong-keys.js";
 
 /** What comes before the 32 bytes of a public key in DER (RFC 8410). */
 const derPrefix = Buffer.from("302a300506032b6570032100", "hex");
 
-/** The prime of the curve's field. */
-const prime = 2n ** 255n - 19n;
-/**
- * The y-coordinates of the eight points whose order divides 8: of order 4, 1, 2, and 8 twice. A signature under one of
- * them is easily made without any secret, and fits many messages.
- */
-const smallOrderYs: ReadonlySet<bigint> = new Set([
-  0n,
-  1n,
-  prime - 1n,
-  0x05fc536d880238b13933c6d305acdfd5f098eff289f4c345b027b2c28f95e826n,
-  prime - 0x05fc536d880238b13933c6d305acdfd5f098eff289f4c345b027b2c28f95e826n,
-]);
-
-/**
- * Whether a public key can be somebody's: it is written in the one way that is canonical, and is no point of small order.
- *
- * @param publicKey 64 hex digits, 0x optional.
- */
-export function isStrongKey(publicKey: string): boolean {
-  // 32 bytes, the lowest first; the highest bit is the sign of x, and whatever it says, the order is the same.
-  const bytes = rawKey(publicKey).reverse();
-  if (bytes.length !== 32) {
-    return false;
-  }
-  bytes[0]! &= 0x7f;
-  const y = BigInt(`0x${bytes.toString("hex")}`);
-  return y < prime && !smallOrderYs.has(y);
-}
+/** Keys that were read: of who signs once, more is to be verified soon. None is kept under a text that is no key. */
+const known = createRecentCache<KeyObject>(1_000);
 
 /**
  * Whether the signature over these bytes was made with the key. Of a key that can be nobody's, none was.
@@ -41,13 +16,15 @@ export function isStrongKey(publicKey: string): boolean {
  * @param signature 64 bytes.
  */
 export function verifyEd25519(publicKey: string, bytes: Uint8Array, signature: Uint8Array): boolean {
-  return signature.length === 64 && isStrongKey(publicKey) && verify(null, bytes, toKeyObject(publicKey), signature);
+  const key = signature.length === 64 ? readKey(publicKey) : undefined;
+  return key !== undefined && verify(null, bytes, key, signature);
 }
 
-function toKeyObject(publicKey: string): KeyObject {
-  return createPublicKey({ key: Buffer.concat([derPrefix, rawKey(publicKey)]), format: "der", type: "spki" });
-}
-
-function rawKey(publicKey: string): Buffer {
-  return Buffer.from(publicKey.replace(/^0x/, ""), "hex");
+function readKey(publicKey: string): KeyObject | undefined {
+  let key = known.get(publicKey);
+  if (key === undefined && publicKey.length <= 66 && isStrongKey(publicKey)) {
+    key = createPublicKey({ key: Buffer.concat([derPrefix, rawKey(publicKey)]), format: "der", type: "spki" });
+    known.set(publicKey, key);
+  }
+  return key;
 }

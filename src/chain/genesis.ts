@@ -1,6 +1,6 @@
 /** The genesis: a text of JSON that becomes block 0 once, and that names the network by its hash. */
 import { z } from "zod";
-import { isStrongKey } from "../base/ed25519.js";
+import { isStrongKey } from "../base/strong-keys.js";
 import { hex32, sha256 } from "../base/hash.js";
 import { InputError } from "../base/start-error.js";
 import type { Blocks, ChainHead, ChainStore } from "./store.js";

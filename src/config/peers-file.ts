@@ -1,5 +1,5 @@
 /** The file of --peers. */
-import { isStrongKey } from "../base/ed25519.js";
+import { isStrongKey } from "../base/strong-keys.js";
 import { hex32 } from "../base/hash.js";
 import { readFile } from "node:fs/promises";
 import { z } from "zod";

@@ -1,6 +1,6 @@
 /**
- * Opens SQLite, embedded. Its driver is archived upstream and may be replaced one day: this is the only file that knows
- * it.
+ * Opens SQLite, embedded. Its driver is archived upstream and may be replaced one day: this file and sqlite-statements.ts
+ * alone know it.
  */
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
@@ -13,6 +13,7 @@ import { DatabaseError, type Lane, type PreparedQuery, type ReadableDatabase } f
 import { dialects } from "./dialects.js";
 import { createPulse, type Pulse } from "./pulse.js";
 import { readingOnce } from "./reading-once.js";
+import { keepStatements } from "./sqlite-statements.js";
 
 /** Connections for reads. */
 const readers = 2;
@@ -53,6 +54,7 @@ export async function openSqlite(path: string): Promise<Connections> {
           connection: SqliteConnection,
           done: (error: Error | null, connection: SqliteConnection) => void,
         ) => {
+          keepStatements(connection);
           connection.exec(pragmas.join(";"), (error) => done(error, connection));
         },
       },

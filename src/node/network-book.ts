@@ -1,5 +1,5 @@
 /** Whom a node knows: the stored address book and the peers file, and what the operator does with them. */
-import { isStrongKey } from "../base/ed25519.js";
+import { isStrongKey } from "../base/strong-keys.js";
 import { hex32 } from "../base/hash.js";
 import { messageOf } from "../base/message-of.js";
 import { StartError } from "../base/start-error.js";

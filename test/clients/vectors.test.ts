@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { TransactionBodySchema, TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { StorageOperationSchema } from "../../gen/gatehouse/storage/v1/operation_pb.js";
 import { ZkOperationSchema } from "../../gen/gatehouse/zk/v1/operation_pb.js";
-import { isStrongKey } from "../../src/base/ed25519.js";
+import { isStrongKey } from "../../src/base/strong-keys.js";
 import { loadNodeKey } from "../../src/base/node-key.js";
 import { transactionMessage } from "../../src/chain/signing.js";
 import { readTransaction } from "../../src/chain/transaction.js";
