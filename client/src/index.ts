@@ -1,6 +1,6 @@
 /** What the package exports. */
 export { createGatehouse, type Gatehouse, type GatehouseOptions } from "./gatehouse.js";
-export { type ClientReason, type FailureReason, GatehouseError, type NodeReason } from "./errors.js";
+export { type ClientReason, type FailureReason, GatehouseError, type NodeReason } from "./gatehouse-error.js";
 export { identityHeaders, type IdentityHeaders } from "./identity.js";
 export {
   type Access,

@@ -1,5 +1,6 @@
 /** Doing something again that failed for the moment. */
-import { GatehouseError, isTransient, toGatehouseError } from "./errors.js";
+import { isTransient, toGatehouseError } from "./errors.js";
+import { GatehouseError } from "./gatehouse-error.js";
 
 /** How often, and how long is waited between. */
 export interface RetryPolicy {

@@ -1,7 +1,8 @@
 /** Follows a transaction into its block. */
 import type { Client } from "@connectrpc/connect";
 import { type ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { GatehouseError, ofTransaction, toGatehouseError } from "./errors.js";
+import { ofTransaction, toGatehouseError } from "./errors.js";
+import { GatehouseError } from "./gatehouse-error.js";
 import type { Lifetime } from "./lifetime.js";
 import { ProofError } from "./proof/proof-error.js";
 import { sleep } from "./retry.js";

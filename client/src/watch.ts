@@ -1,7 +1,8 @@
 /** Streams that go on when their connection does not. */
 import type { Client } from "@connectrpc/connect";
 import type { HealthService, HealthSnapshot } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { GatehouseError, isTransient, toGatehouseError } from "./errors.js";
+import { isTransient, toGatehouseError } from "./errors.js";
+import { GatehouseError } from "./gatehouse-error.js";
 import type { Lifetime } from "./lifetime.js";
 import { type RetryPolicy, sleep, waitAfter } from "./retry.js";
 

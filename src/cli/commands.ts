@@ -8,6 +8,8 @@ import type { Command } from "commander";
 export interface CommandEntry {
   readonly name: string;
   readonly description: string;
+  /** Whether it runs until it is told to end, and is fast rather than small. */
+  readonly isServer?: true;
   /** Gives what adds its arguments, flags and what it does; `whole` makes the program with all its commands. */
   readonly load: () => Promise<(command: Command, whole: () => Promise<Command>) => void>;
 }
@@ -27,16 +29,19 @@ export const commands: readonly CommandEntry[] = [
   {
     name: "start",
     description: "Run a node until Ctrl-C or SIGTERM; SIGHUP makes it read its certificate again.",
+    isServer: true,
     load: async () => (await import("./nodes/start.js")).addStart,
   },
   {
     name: "devnet",
     description: "Run a small network in one process, with sample data, until Ctrl-C.",
+    isServer: true,
     load: async () => (await import("./nodes/devnet.js")).addDevnet,
   },
   {
     name: "light",
     description: "Answer on a local port what nodes of a network prove, and nothing else, until Ctrl-C.",
+    isServer: true,
     load: async () => (await import("./nodes/light.js")).addLight,
   },
   {

@@ -7,7 +7,7 @@ import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { StateService } from "../../gen/gatehouse/state/v1/state_pb.js";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
-import { GatehouseError } from "../../client/src/errors.js";
+import { GatehouseError } from "../../client/src/gatehouse-error.js";
 import { ProofError } from "../../client/src/proof/proof-error.js";
 import { isProvable } from "../../client/src/proof/reads.js";
 import { provedReasons } from "../../client/src/proof/session.js";

@@ -1,6 +1,7 @@
 /** A node that is asked, and not believed. */
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { type GatehouseError, toGatehouseError } from "../../client/src/errors.js";
+import { toGatehouseError } from "../../client/src/errors.js";
+import type { GatehouseError } from "../../client/src/gatehouse-error.js";
 import type { AskNode } from "../../client/src/proof/source.js";
 
 /** How long a call may take, and how much an answer may be: a document of 16 MiB and what proves it. */

@@ -1,6 +1,7 @@
 /** Several nodes that are asked in turn, of which none is believed. */
 import type { DescMessage, DescMethod, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
-import { type FailureReason, GatehouseError, isTransient } from "../../client/src/errors.js";
+import { isTransient } from "../../client/src/errors.js";
+import { type FailureReason, GatehouseError } from "../../client/src/gatehouse-error.js";
 import { ProofError, type ProofFlaw } from "../../client/src/proof/proof-error.js";
 import { answerProved } from "../../client/src/proof/reads.js";
 import type { ProofSession } from "../../client/src/proof/session.js";

@@ -4,7 +4,7 @@ import { TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.
 import { ChainService, TransactionStatus } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { InfoService } from "../../../gen/gatehouse/info/v1/info_pb.js";
 import { noBareHash, toBareHash } from "../../../src/base/hex-forms.js";
-import { GatehouseError } from "../errors.js";
+import { GatehouseError } from "../gatehouse-error.js";
 import { askForBlock } from "./blocks.js";
 import { hashOf } from "./hashing.js";
 import { ProofError } from "./proof-error.js";

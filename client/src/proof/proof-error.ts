@@ -1,5 +1,5 @@
 /** Why an answer is not believed. */
-import { GatehouseError } from "../errors.js";
+import { GatehouseError } from "../gatehouse-error.js";
 
 /**
  * What is wrong with an answer:

@@ -2,7 +2,7 @@
 import { InfoService } from "../../../gen/gatehouse/info/v1/info_pb.js";
 import { StateService } from "../../../gen/gatehouse/state/v1/state_pb.js";
 import { hex32 } from "../../../src/base/signed-texts.js";
-import { type FailureReason, GatehouseError } from "../errors.js";
+import { type FailureReason, GatehouseError } from "../gatehouse-error.js";
 import { checkProof, type ProofQuestion, type ProvedState } from "./check.js";
 import { needOneChain } from "./moment.js";
 import { type ProofNetwork, readProofNetwork } from "./network.js";

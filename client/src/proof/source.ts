@@ -1,6 +1,7 @@
 /** Where reads that are proved come from. */
 import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
-import { codeOf, GatehouseError, type NodeReason } from "../errors.js";
+import { codeOf } from "../errors.js";
+import { GatehouseError, type NodeReason } from "../gatehouse-error.js";
 import type { ProofQuestion, ProvedState } from "./check.js";
 import type { ProofNetwork } from "./network.js";
 import { ProofError } from "./proof-error.js";

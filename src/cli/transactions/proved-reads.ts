@@ -1,6 +1,6 @@
 /** Reads that believe a node nothing but what it proves. */
 import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
-import { GatehouseError } from "../../../client/src/errors.js";
+import { GatehouseError } from "../../../client/src/gatehouse-error.js";
 import { ProofError, type ProofFlaw } from "../../../client/src/proof/proof-error.js";
 import type { HashPair } from "../../../client/src/proof/source.js";
 import { createProvedReader, type ProvedReader } from "../../light/proved-reader.js";
