@@ -67,9 +67,9 @@ const client = [
   },
   {
     from: { path: "^src/cli/" },
-    to: { path: "^client/src/(transaction|identity|operations|errors|proof/[^/]+)\\.ts$" },
+    to: { path: "^client/src/(transaction|identity|operations|gatehouse-error|proof/[^/]+)\\.ts$" },
   },
-  { from: { path: "^src/light/" }, to: { path: "^client/src/(errors|proof/[^/]+)\\.ts$" } },
+  { from: { path: "^src/light/" }, to: { path: "^client/src/(errors|gatehouse-error|proof/[^/]+)\\.ts$" } },
 ];
 const commandLine = [
   // Finds and runs commands; those that need no room of their own are there, too.
