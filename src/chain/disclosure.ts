@@ -21,18 +21,25 @@ export interface Readership {
   readable(subjects: readonly string[], identity: string | undefined): Promise<ReadonlySet<string>>;
 }
 
+/** What a caller may have of something. */
+export interface Disclosed<T> {
+  readonly disclosed: T;
+  /** Everybody may have the same, and always: no rule has a say in it. */
+  readonly isEverybodys: boolean;
+}
+
 /** Gives what a caller may have. */
 export interface Disclosure {
   /** Of a block of the database. */
-  block(stored: StoredBlock, identity: string | undefined): Promise<Block>;
+  block(stored: StoredBlock, identity: string | undefined): Promise<Disclosed<Block>>;
   /** What a transaction says, by its body; undefined where the caller may not read it. */
-  body(body: Uint8Array, identity: string | undefined): Promise<Uint8Array | undefined>;
+  body(body: Uint8Array, identity: string | undefined): Promise<Disclosed<Uint8Array | undefined>>;
 }
 
 /** For those who may have everything. */
 export const discloseAll: Disclosure = {
-  block: ({ block }) => Promise.resolve(block),
-  body: (body) => Promise.resolve(body),
+  block: ({ block }) => Promise.resolve({ disclosed: block, isEverybodys: false }),
+  body: (body) => Promise.resolve({ disclosed: body, isEverybodys: false }),
 };
 
 /**
@@ -48,16 +55,15 @@ export function createDisclosure(readership: Readership, maxKeptBytes: number): 
       const { each, all } = await subjectsOf(stored);
       const readable = await readership.readable(all, identity);
       const isReadable = (subject: string | undefined): boolean => subject === undefined || readable.has(subject);
-      return {
-        ...block,
-        transactions: block.transactions.map((one, i) => (isReadable(each[i]) ? one : withhold(one))),
-      };
+      const transactions = block.transactions.map((one, i) => (isReadable(each[i]) ? one : withhold(one)));
+      return { disclosed: { ...block, transactions }, isEverybodys: all.length === 0 };
     },
 
     async body(body, identity) {
       const subject = readership.subjectOf(body);
-      const isReadable = subject === undefined || (await readership.readable([subject], identity)).has(subject);
-      return isReadable ? body : undefined;
+      const isEverybodys = subject === undefined;
+      const isReadable = isEverybodys || (await readership.readable([subject], identity)).has(subject);
+      return { disclosed: isReadable ? body : undefined, isEverybodys };
     },
   };
 }

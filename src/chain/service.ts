@@ -7,7 +7,7 @@ import { DamageError } from "../base/damage.js";
 import { createOneAtATime } from "../base/one-at-a-time.js";
 import { Failure } from "../rpc/errors.js";
 import { normalizeBareHex } from "../rpc/parameters.js";
-import type { BodyChecks, Caller, Implementation } from "../rpc/service.js";
+import { type BodyChecks, type Caller, type Implementation, withLifetime } from "../rpc/service.js";
 import type { Chain } from "./chain.js";
 import type { Disclosure } from "./disclosure.js";
 import type { HeadStatements } from "./head-statements.js";
@@ -77,8 +77,11 @@ export function createChainService(
   async function readBody(hash: string, { status }: TransactionFate, { identity }: Caller) {
     // One that was pending a moment ago may be in a block by now.
     const signed = (status === "pending" ? await store.pending(hash) : undefined) ?? (await store.transaction(hash));
-    const body = signed && (await disclose.body(signed.body, identity));
-    return body && fromBinary(TransactionBodySchema, body);
+    const told = signed && (await disclose.body(signed.body, identity));
+    return {
+      body: told?.disclosed && fromBinary(TransactionBodySchema, told.disclosed),
+      isEverybodys: told?.isEverybodys === true,
+    };
   }
 
   return {
@@ -94,16 +97,18 @@ export function createChainService(
       if (number > BigInt(Number.MAX_SAFE_INTEGER)) {
         throw new Failure("NOT_FOUND", noBlockYet);
       }
-      return await reads.readBlock(
-        { number },
-        caller,
-        number === 0n ? "Block 0 is the genesis: GET /genesis." : noBlockYet,
-      );
+      const whyNotFound = number === 0n ? "Block 0 is the genesis: GET /genesis." : noBlockYet;
+      return (await reads.readBlock({ number }, caller, whyNotFound)).block;
     },
 
     async getBlockByHash(request, { caller }) {
       const hash = normalizeBareHex("A block's hash is", request.hash);
-      return { block: await reads.readBlock({ hash }, caller, "There is no block from 1 on with this hash.") };
+      const { block, isEverybodys } = await reads.readBlock(
+        { hash },
+        caller,
+        "There is no block from 1 on with this hash.",
+      );
+      return withLifetime({ block }, isEverybodys ? "for good" : "state");
     },
 
     async listPendingTransactions({ limit = 50 }) {
@@ -144,8 +149,14 @@ export function createChainService(
             : "The node does not know this transaction.",
         );
       }
-      const body = request.withBody ? await readBody(hash, fate, caller) : undefined;
-      return { hash, ...fate, status: statuses[fate.status], ...(body !== undefined && { body }) };
+      const { body, isEverybodys } = request.withBody
+        ? await readBody(hash, fate, caller)
+        : { body: undefined, isEverybodys: true };
+      const lifetime = fate.status !== "included" ? "moment" : isEverybodys ? "for good" : "state";
+      return withLifetime(
+        { hash, ...fate, status: statuses[fate.status], ...(body !== undefined && { body }) },
+        lifetime,
+      );
     },
 
     async getSender(request) {
@@ -183,14 +194,15 @@ function createBlockReads(store: Pick<ChainStore, "block" | "lowestBlock" | "wei
           throw new DamageError(`The database gives block ${number} where block ${by.hash} was asked for.`);
         }
         const { hash, header, transactionHashes } = stored;
-        return { hash, header, transactionHashes, block: await disclose.block(stored, identity) };
+        const { disclosed, isEverybodys } = await disclose.block(stored, identity);
+        return { block: { hash, header, transactionHashes, block: disclosed }, isEverybodys };
       };
       return await (weight.bytes > largeBytes ? inTurn(read) : read());
     },
 
     /** One of many, of any size. */
     readListed: (number: bigint, { identity }: Caller): Promise<Block> =>
-      inTurn(async () => disclose.block(await readKept(number), identity)),
+      inTurn(async () => (await disclose.block(await readKept(number), identity)).disclosed),
   };
 }
 

@@ -278,7 +278,7 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .step({
     name: "rpc",
-    needs: ["core", "services", "edge", "history", "tls"],
+    needs: ["core", "services", "edge", "history", "tls", "chain", "heads", "genesis"],
     provides: ["rpcPort", "handle"],
     run: ({ core, ...parts }) => openRpcPort(core, parts),
   })

@@ -17,6 +17,7 @@ import { version } from "../base/version.js";
 import type { NodeCore } from "./core.js";
 import { boundsOf } from "./edge.js";
 import type { NodeHistory } from "./history.js";
+import { createStateTags, type StateTagsParts } from "./state-tags.js";
 import type { NodeTls } from "./tls.js";
 
 /** A public port serves these, behind this gate. */
@@ -36,17 +37,23 @@ export interface RpcPort {
 }
 
 /** What is served for everybody. */
-interface Public extends Served {
+interface Public extends Served, StateTagsParts {
   readonly history: NodeHistory;
   readonly tls: NodeTls;
 }
 
 /** Binds the public port, after which clients know where the node is. */
-export async function openRpcPort(core: NodeCore, { services, edge, history, tls }: Public): Promise<RpcPort> {
+export async function openRpcPort(
+  core: NodeCore,
+  { services, edge, history, tls, ...state }: Public,
+): Promise<RpcPort> {
   const { config, addresses, onInternalError } = core;
   const pages = createStatusPages(history);
   const server = createRpcServer(
-    { services, gate: edge, onInternalError, nodeCall: answerNodeCall, info, pages },
+    {
+      ...{ services, gate: edge, onInternalError, stateTags: createStateTags(state) },
+      ...{ nodeCall: answerNodeCall, info, pages },
+    },
     tls.credentials(),
   );
   tls.onRenewed((credentials) => server.renewTls?.(credentials));

@@ -3,6 +3,7 @@
  * Failure that turns it away. Every protocol asks the same gate, so none can forget a check; and what it lets in is a
  * lease that ends with the request's own end, so none can forget to give it back.
  */
+import type { Caching } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { type Failure, toFailure } from "./errors.js";
 import type { Caller, ServedMethod, ServedService } from "./service.js";
 
@@ -84,10 +85,21 @@ export interface Gate {
   admit(arrival: Arrival, protocol: Protocol, method: ServedMethod | undefined): Lease;
 }
 
+/** Names the states that answers are made of. */
+export interface StateTags {
+  /**
+   * The weak entity tag, with its quotes, of what answers would be made of now; it is another one as soon as any of them
+   * may be another. Undefined while there is no such thing.
+   */
+  tagOf(madeOf: Caching): string | undefined;
+}
+
 /** What every protocol is built from. */
 export interface ProtocolParts {
   readonly services: readonly ServedService[];
   readonly gate: Gate;
+  /** Left out where answers are not made of a state that has a name: then no cache keeps any. */
+  readonly stateTags?: StateTags;
   /** Hears of every exception that the caller is told nothing about. */
   readonly onInternalError: (error: unknown, requestId: string) => void;
 }

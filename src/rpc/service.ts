@@ -41,6 +41,24 @@ export type Literal<T> = T extends string | number | bigint | boolean | undefine
  */
 export type Answer<O extends DescMessage> = Literal<MessageInitShape<O>> | Promise<Literal<MessageInitShape<O>>>;
 
+/**
+ * For how long an answer is right: for good, as nothing can change it any more, for nobody; as long as the state that
+ * blocks change, which is what every answer is that nothing is said of; or for the moment, as more than blocks change it.
+ */
+export type Lifetime = "for good" | "state" | "moment";
+
+const lifetimes = new WeakMap<object, Lifetime>();
+
+/** Says for how long an answer is right, and gives it back: for rpcs whose answers differ in it. */
+export function withLifetime<T extends object>(answer: T, lifetime: Lifetime): T {
+  lifetimes.set(answer, lifetime);
+  return answer;
+}
+
+export function lifetimeOf(answer: object): Lifetime {
+  return lifetimes.get(answer) ?? "state";
+}
+
 type MethodFunction<M> =
   M extends DescMethodUnary<infer I, infer O>
     ? (request: MessageShape<I>, call: Call) => Answer<O>

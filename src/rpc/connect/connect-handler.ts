@@ -5,8 +5,9 @@
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { Failure } from "../errors.js";
 import { maxBodyBytes } from "../exchange/body.js";
+import { createCaching, forCallerAlone, notModified, type RpcCaching, type Told } from "../exchange/caching.js";
 import { corsHeaders } from "../exchange/cors.js";
-import type { Exchange, Handler } from "../exchange/exchange.js";
+import type { Answer, Exchange, Handler } from "../exchange/exchange.js";
 import { type RpcMedia, readRpcMedia } from "../exchange/media-type.js";
 import { failureAnswer, methodNotAllowed } from "../exchange/reply.js";
 import { methodsByPath, type ServeRpc } from "../exchange/rpc-paths.js";
@@ -26,10 +27,11 @@ type Format = RpcMedia["format"];
  */
 export function createConnectHandler(parts: ProtocolParts, serveOther: ServeRpc): Handler {
   const byPath = methodsByPath(parts.services);
-  const compiled = new Map<ServedMethod, Forms>();
+  const compiled = new Map<ServedMethod, Compiled>();
+  const cachingOf = createCaching(parts.stateTags);
   for (const served of byPath.values()) {
     if (served.desc.methodKind === "unary") {
-      compiled.set(served, compileForms(served.desc));
+      compiled.set(served, { forms: compileForms(served.desc), caching: cachingOf(served) });
     }
   }
 
@@ -38,10 +40,10 @@ export function createConnectHandler(parts: ProtocolParts, serveOther: ServeRpc)
     if (served === undefined) {
       return false;
     }
-    const forms = compiled.get(served);
+    const { forms, caching } = compiled.get(served) ?? {};
     const isRead = served.desc.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
     if (exchange.method === "GET" && isRead && forms !== undefined) {
-      serveGet({ exchange, served, forms }, parts, serveOther);
+      serveGet({ exchange, served, forms, caching }, parts, serveOther);
     } else if (exchange.method !== "POST") {
       const allowed = [...(isRead ? ["GET"] : []), "POST", "OPTIONS"];
       refuse({ exchange, served }, methodNotAllowed(exchange.method, allowed), parts);
@@ -52,6 +54,12 @@ export function createConnectHandler(parts: ProtocolParts, serveOther: ServeRpc)
   };
 }
 
+/** What is compiled of a unary rpc. */
+interface Compiled {
+  readonly forms: Forms;
+  readonly caching: RpcCaching;
+}
+
 /** A call of an rpc. */
 interface RpcCall {
   readonly exchange: Exchange;
@@ -60,6 +68,8 @@ interface RpcCall {
 
 interface UnaryCall extends RpcCall {
   readonly forms: Forms;
+  /** Of a GET; caches keep nothing of a POST. */
+  readonly caching?: RpcCaching | undefined;
 }
 
 function servePost(
@@ -97,7 +107,7 @@ function serveGet(call: UnaryCall, parts: ProtocolParts, serveOther: ServeRpc): 
 
 /** @param read gives the request's message. */
 function serveUnary(
-  { exchange, served, forms }: UnaryCall,
+  { exchange, served, forms, caching }: UnaryCall,
   format: Format,
   read: (lease: Lease) => Promise<Buffer>,
   parts: ProtocolParts,
@@ -116,20 +126,32 @@ function serveUnary(
         if (timeout !== undefined && timeoutMs === undefined) {
           throw new Failure("INVALID_REQUEST", "The header connect-timeout-ms is up to nine digits.");
         }
-        const headers = [
-          ...["Content-Type", form.contentType, "X-Request-Id", requestId],
-          ...corsHeaders,
-          ...lease.headers,
-        ];
+        const headers = ["Content-Type", form.contentType, "X-Request-Id", requestId, ...corsHeaders];
+        const tag = caching?.tagFor(lease.caller);
+        const unchanged = caching?.tellUnchanged(exchange, tag);
+        if (unchanged !== undefined) {
+          return notModified(requestId, unchanged.headers, lease.headers);
+        }
+        const answer = (message: object): Answer => {
+          const told = caching?.tell(exchange, tag, message) ?? toldToNobody;
+          const ofRequest = told.isForGood ? [] : lease.headers;
+          return told.isKnown
+            ? notModified(requestId, told.headers, ofRequest)
+            : { status: 200, headers: [...headers, ...told.headers, ...ofRequest], ...form.encode(message) };
+        };
         return read(lease)
           .then((body) => served.invoke(form.decode(body), call))
-          .then((message) => answerInTurn(() => ({ status: 200, headers, ...form.encode(message) })));
+          .then((message) => answerInTurn(() => answer(message)));
       },
-      refuse: (failure, headers) => unaryFailure(requestId, failure, headers),
+      refuse: (failure, headers) =>
+        unaryFailure(requestId, failure, caching === undefined ? headers : [...forCallerAlone, ...headers]),
     },
     parts,
   );
 }
+
+/** Nothing: an answer to POST is not kept, whoever says so. */
+const toldToNobody: Told = { headers: [], isKnown: false, isForGood: false };
 
 /** A request that is of no protocol of rpcs is answered as plain HTTP is. */
 function refuse({ exchange, served }: RpcCall, failure: Failure, parts: ProtocolParts): void {

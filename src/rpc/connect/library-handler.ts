@@ -18,6 +18,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import { Readable } from "node:stream";
 import { requestDecoder } from "../codec/binary-decoder.js";
 import { Failure } from "../errors.js";
+import { forCallerAlone } from "../exchange/caching.js";
 import { corsHeaders } from "../exchange/cors.js";
 import { firstPrefix, maxMessageBytes, readOnlyMessage } from "../exchange/envelope.js";
 import type { Answer, Exchange } from "../exchange/exchange.js";
@@ -70,7 +71,13 @@ export function createLibraryHandler(parts: ProtocolParts): ServeRpc {
           lease.settle(passage.failure);
           return undefined;
         },
-        refuse: (failure, headers) => refusal(exchange.requestId, failure, headers, media),
+        refuse: (failure, headers) =>
+          refusal(
+            exchange.requestId,
+            failure,
+            exchange.method === "GET" ? [...forCallerAlone, ...headers] : headers,
+            media,
+          ),
       },
       parts,
     );
@@ -154,6 +161,9 @@ async function send(
   lease: Lease,
 ): Promise<void> {
   const headers = ["X-Request-Id", exchange.requestId, ...corsHeaders, ...lease.headers];
+  if (exchange.method === "GET") {
+    headers.push(...forCallerAlone);
+  }
   header?.forEach((value, name) => headers.push(name, value));
   const begin = (): void => exchange.begin(status, media.isText ? encodeText.headers(headers) : headers);
   for await (const piece of body ?? []) {

@@ -133,7 +133,7 @@ function renderOperation(
     response: "$ref" in response ? responses[response.$ref.split("/").at(-1)!]! : response,
   }));
   const [answers, failures] = [true, false].map((isAnswer) =>
-    all.filter(({ status, response }) => status !== "default" && isAnswer === isDone(status, response)),
+    all.filter(({ status, response }) => !isElsewhere.has(status) && isAnswer === isDone(status, response)),
   ) as [typeof all, typeof all];
   return html`<details class="operation" id="${id}">
     <summary>
@@ -149,6 +149,13 @@ function renderOperation(
     ${answers.map(({ status, response }) => [
       renderBody(`Answer ${status}`, id, response, schemas, response.description),
     ])}
+    ${all
+      .filter(({ status }) => status === "304")
+      .map(
+        ({ status, response }) =>
+          html`<h4>Answer ${status}</h4>
+            ${paragraphs(response.description)}`,
+      )}
     <h4>Failures</h4>
     <dl>
       ${failures.map(
@@ -159,6 +166,9 @@ function renderOperation(
     </dl>
   </details> `;
 }
+
+/** Those that are no failures, and have no body to be described. */
+const isElsewhere: ReadonlySet<string> = new Set(["304", "default"]);
 
 /** What is no failure: some rpcs say no by the status, and answer all the same. */
 function isDone(status: string, { description }: Response): boolean {

@@ -2,7 +2,8 @@
  * Describes the plain HTTP routes as an OpenAPI 3.1 document, made of the same descriptors and rules as the routes
  * themselves. Nothing is described by hand.
  */
-import type { DescField, DescMethod } from "@bufbuild/protobuf";
+import { type DescField, type DescMethod, getOption } from "@bufbuild/protobuf";
+import { caching, Caching } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { isRequired } from "../codec/presence.js";
 import { type CommentOf, summaryOf } from "./comments.js";
 import type { Example, ExampleOf } from "./examples.js";
@@ -92,7 +93,8 @@ function readRouted(served: ServedMethod, exampleOf: ExampleOf): Routed[] {
 function describeComponents({ responses, requests, failures }: Vocabulary): object {
   return {
     schemas: { ...responses.definitions(), ...requests.definitions(), Failure: failureSchema },
-    responses: failures.definitions(),
+    responses: { ...failures.definitions(), NotModified: notModified },
+    headers: { ETag: etagHeader, "Cache-Control": cacheHeader },
     securitySchemes: Object.fromEntries(
       Object.entries(identityHeaders).map(([name, description]) => [
         name,
@@ -114,6 +116,7 @@ function describeOperation(routed: Routed, vocabulary: Vocabulary): object {
     ...(routed.route.hasBody && { requestBody: describeBody(routed, vocabulary) }),
     responses: {
       200: describeAnswer(routed, vocabulary),
+      ...(isCached(routed.served) && { 304: { $ref: "#/components/responses/NotModified" } }),
       ...Object.fromEntries(
         failuresOf(routed.served, routed.route).map(([status, reasons]) => [
           status,
@@ -138,11 +141,36 @@ function describeAnswer(routed: Routed, { responses, commentOf }: Vocabulary): o
   );
   return {
     description: comment === "" ? "Done." : comment,
+    ...(isCached(served) && { headers: cachedHeaders }),
     content: route.isStream
       ? streamed(schemaOfAnswer(routed, responses))
       : json(schemaOfAnswer(routed, responses), example?.response),
   };
 }
+
+function isCached({ desc }: ServedMethod): boolean {
+  return getOption(desc, caching) !== Caching.UNSPECIFIED;
+}
+
+const etagHeader = {
+  description:
+    "Names the state that the answer was made of. Sent again as If-None-Match, it asks whether that has changed. Absent " +
+    "where no cache may keep the answer.",
+  schema: { type: "string" },
+};
+const cacheHeader = {
+  description:
+    "What caches may do with the answer: `public, no-cache` where it is the same for everybody who names no identity, " +
+    "`public, max-age=31536000, immutable` where nothing can change it any more, `private, no-store` for everything else.",
+  schema: { type: "string" },
+};
+const cachedHeaders = Object.fromEntries(
+  ["ETag", "Cache-Control"].map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+);
+const notModified = {
+  description: "Nothing has changed since the answer that If-None-Match names was given.",
+  headers: cachedHeaders,
+};
 
 function schemaOfAnswer({ served, route }: Routed, responses: Schemas): JsonSchema {
   return route.responseField === undefined

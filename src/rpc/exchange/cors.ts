@@ -5,7 +5,7 @@ export const corsHeaders: readonly string[] = [
   "Access-Control-Allow-Origin",
   "*",
   "Access-Control-Expose-Headers",
-  "X-Node-Dormant, X-Request-Id, Gatehouse-Block, Retry-After, RateLimit, RateLimit-Policy, grpc-status, grpc-message, grpc-status-details-bin",
+  "ETag, X-Node-Dormant, X-Request-Id, Gatehouse-Block, Retry-After, RateLimit, RateLimit-Policy, grpc-status, grpc-message, grpc-status-details-bin",
 ];
 
 /** Headers of the answer to a preflight (`OPTIONS` on any path). */
@@ -14,7 +14,7 @@ export const preflightHeaders: readonly string[] = [
   "Access-Control-Allow-Methods",
   "GET, POST, OPTIONS",
   "Access-Control-Allow-Headers",
-  "Content-Type, identity, signature, timestamp, network, connect-protocol-version, connect-timeout-ms, x-grpc-web, x-user-agent, grpc-timeout",
+  "Content-Type, If-None-Match, identity, signature, timestamp, network, connect-protocol-version, connect-timeout-ms, x-grpc-web, x-user-agent, grpc-timeout",
   "Access-Control-Max-Age",
   "86400",
 ];

@@ -1,5 +1,6 @@
 /** Answers of the plain HTTP interface: one content type, one error body, the same headers on every route. */
 import { Failure } from "../errors.js";
+import { forCallerAlone } from "./caching.js";
 import { corsHeaders } from "./cors.js";
 import type { Answer } from "./exchange.js";
 
@@ -20,7 +21,11 @@ export function jsonAnswer(
 /** A failure in the one error body: `{success, error, errorCode}`, with `retryAfter` where there is one. */
 export function failureAnswer(requestId: string, failure: Failure, headers: readonly string[] = []): Answer {
   const { httpStatus } = failure.kind;
-  return jsonAnswer(requestId, httpStatus, failureBody(failure), [...headers, ...failureHeaders(failure)]);
+  return jsonAnswer(requestId, httpStatus, failureBody(failure), [
+    ...forCallerAlone,
+    ...headers,
+    ...failureHeaders(failure),
+  ]);
 }
 
 /** The headers that come with a failure: a flat list of names and values. */

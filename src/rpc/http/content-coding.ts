@@ -1,4 +1,4 @@
-/** What a caller says of the answer that it wants: how it may be compressed, and which one it has (RFC 9110, 12.5.3 and 13.1.2). */
+/** What a caller says of how the answer that it wants may be compressed (RFC 9110, 12.5.3). */
 
 /** Those that pages are served in, the smallest first. */
 const codings = ["br", "gzip", "identity"] as const;
@@ -21,10 +21,4 @@ export function codingFor(accepted: string | undefined): Coding {
     weights.get(coding) ?? weights.get("*") ?? (coding === "identity" ? Number.MIN_VALUE : 0);
   const [best = "identity"] = codings.filter((coding) => weigh(coding) > 0).sort((a, b) => weigh(b) - weigh(a));
   return best;
-}
-
-/** `If-None-Match` names this tag: whoever asks has the answer. */
-export function isKnown(etag: string, ifNoneMatch: string | undefined): boolean {
-  const named = ifNoneMatch?.split(",").map((tag) => tag.trim().replace(/^W\//, "")) ?? [];
-  return named.includes(etag) || named.includes("*");
 }

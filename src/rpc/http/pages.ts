@@ -6,8 +6,9 @@ import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import { corsHeaders } from "../exchange/cors.js";
+import { isKnown } from "../exchange/entity-tags.js";
 import type { Answer, Exchange } from "../exchange/exchange.js";
-import { type Coding, codingFor, isKnown } from "./content-coding.js";
+import { type Coding, codingFor } from "./content-coding.js";
 
 export interface Page {
   readonly contentType: string;

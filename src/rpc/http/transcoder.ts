@@ -5,6 +5,7 @@
 import type { Lease, ProtocolParts } from "../gate.js";
 import type { Answer, Exchange, Handler } from "../exchange/exchange.js";
 import { maxBodyBytes } from "../exchange/body.js";
+import { createCaching, notModified, type RpcCaching } from "../exchange/caching.js";
 import { failureAnswer, jsonAnswer } from "../exchange/reply.js";
 import { serve } from "../exchange/serve.js";
 import { answerInTurn } from "../exchange/turns.js";
@@ -84,13 +85,16 @@ export function createTranscoder(parts: ProtocolParts): Transcoder {
 
 function compileRoutes(parts: ProtocolParts): RouteTable<Route> {
   const routes = createRouteTable<Route>();
+  const cachingOf = createCaching(parts.stateTags);
   for (const served of parts.services.flatMap(({ methods }) => methods)) {
     const rule = readHttpRule(served.desc);
     if (rule === undefined) {
       continue;
     }
     const owner = `${served.desc.parent.typeName}.${served.desc.name}`;
-    const route = rule.isStream ? compileStreamRoute(served, rule, parts) : compileRoute(served, rule);
+    const route = rule.isStream
+      ? compileStreamRoute(served, rule, parts)
+      : compileRoute(served, rule, cachingOf(served));
     routes.add(rule.method, rule.template, owner, route);
     if (rule.method === "GET" && !rule.isStream) {
       routes.add("HEAD", rule.template, owner, route);
@@ -99,14 +103,24 @@ function compileRoutes(parts: ProtocolParts): RouteTable<Route> {
   return routes;
 }
 
-function compileRoute(served: ServedMethod, { template, responseField, hasBody }: HttpRoute): Route {
+function compileRoute(
+  served: ServedMethod,
+  { template, responseField, hasBody }: HttpRoute,
+  caching: RpcCaching,
+): Route {
   const { input, output } = served.desc;
   const bind = compileRequestBinder(input, pathFieldsOf(template), hasBody);
   const encode = shareBytes(responseField === undefined ? jsonEncoder(output) : jsonFieldEncoder(responseField));
+  const answerOf = compileAnswer(served, encode, caching);
   return {
     served,
     respond({ exchange, parameters, lease, call }) {
-      const answer = (message: object): Answer => answerOf(served, message, encode(message), exchange, lease);
+      const tag = caching.tagFor(lease.caller);
+      const unchanged = caching.tellUnchanged(exchange, tag);
+      if (unchanged !== undefined) {
+        return notModified(exchange.requestId, unchanged.headers, lease.headers);
+      }
+      const answer = (message: object): Answer => answerOf(message, tag, exchange, lease);
       const later = (message: object) => answerInTurn(() => answer(message));
       if (hasBody) {
         return exchange
@@ -120,21 +134,33 @@ function compileRoute(served: ServedMethod, { template, responseField, hasBody }
   };
 }
 
-function answerOf(
+/** What is made of a response, and of the tag that the state had before it was made. */
+type MakeAnswer = (message: object, tag: string | undefined, exchange: Exchange, lease: Lease) => Answer;
+
+function compileAnswer(
   served: ServedMethod,
-  message: object,
-  encoded: string | SharedBytes,
-  { requestId }: Exchange,
-  lease: Lease,
-): Answer {
-  const plain = served.plainReply?.(message);
-  const own = plain?.headers === undefined ? [] : Object.entries(plain.headers).flat();
-  const headers = lease.headers.length + own.length === 0 ? lease.headers : [...lease.headers, ...own];
-  const status = plain?.status ?? 200;
-  return typeof encoded === "string"
-    ? jsonAnswer(requestId, status, encoded, headers)
-    : { ...jsonAnswer(requestId, status, encoded.bytes, headers), isShared: true };
+  encode: (message: object) => string | SharedBytes,
+  caching: RpcCaching,
+): MakeAnswer {
+  return (message, tag, exchange, lease) => {
+    const { requestId } = exchange;
+    const told = caching.tell(exchange, tag, message);
+    const ofRequest = told.isForGood ? noHeaders : lease.headers;
+    if (told.isKnown) {
+      return notModified(requestId, told.headers, ofRequest);
+    }
+    const plain = served.plainReply?.(message);
+    const own = plain?.headers === undefined ? noHeaders : Object.entries(plain.headers).flat();
+    const headers = [...told.headers, ...ofRequest, ...own];
+    const status = plain?.status ?? 200;
+    const encoded = encode(message);
+    return typeof encoded === "string"
+      ? jsonAnswer(requestId, status, encoded, headers)
+      : { ...jsonAnswer(requestId, status, encoded.bytes, headers), isShared: true };
+  };
 }
+
+const noHeaders: readonly string[] = [];
 
 function compileStreamRoute(served: ServedMethod, rule: HttpRoute, parts: ProtocolParts): Route {
   const bind = compileRequestBinder(served.desc.input, pathFieldsOf(rule.template), false);

@@ -6,8 +6,8 @@
 // at the edge. Everything else about the JSON follows from the types; the
 // rules are in docs/json-profile.md.
 
-import type { GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { extDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, extDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { FieldOptions, MessageOptions, MethodOptions } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file gatehouse/annotations/v1/annotations.proto.
  */
 export const file_gatehouse_annotations_v1_annotations: GenFile = /*@__PURE__*/
-  fileDesc("CipnYXRlaG91c2UvYW5ub3RhdGlvbnMvdjEvYW5ub3RhdGlvbnMucHJvdG8SGGdhdGVob3VzZS5hbm5vdGF0aW9ucy52MSLSAQoGQm91bmRzEhYKCW1heF9ieXRlcxgBIAEoDUgAiAEBEhYKCW1pbl9ieXRlcxgCIAEoDUgBiAEBEhYKCW1heF9pdGVtcxgDIAEoDUgCiAEBEhAKA21heBgEIAEoBEgDiAEBEhQKB3BhdHRlcm4YBSABKAlIBIgBARIRCgRmb3JtGAYgASgJSAWIAQFCDAoKX21heF9ieXRlc0IMCgpfbWluX2J5dGVzQgwKCl9tYXhfaXRlbXNCBgoEX21heEIKCghfcGF0dGVybkIHCgVfZm9ybTo6CghyYXdfanNvbhIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYrqIDIAEoCFIHcmF3SnNvbjpHCg9vbWl0X3doZW5fdW5zZXQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGK+iAyABKAhSDW9taXRXaGVuVW5zZXQ6WQoGYm91bmRzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxiwogMgASgLMiAuZ2F0ZWhvdXNlLmFubm90YXRpb25zLnYxLkJvdW5kc1IGYm91bmRzOjcKBmN1cnNvchIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYsaIDIAEoCFIGY3Vyc29yOjkKBnVud3JhcBIfLmdvb2dsZS5wcm90b2J1Zi5NZXNzYWdlT3B0aW9ucxiuogMgASgIUgZ1bndyYXA6NgoFcHJvYmUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxiuogMgASgIUgVwcm9iZWIGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("CipnYXRlaG91c2UvYW5ub3RhdGlvbnMvdjEvYW5ub3RhdGlvbnMucHJvdG8SGGdhdGVob3VzZS5hbm5vdGF0aW9ucy52MSLSAQoGQm91bmRzEhYKCW1heF9ieXRlcxgBIAEoDUgAiAEBEhYKCW1pbl9ieXRlcxgCIAEoDUgBiAEBEhYKCW1heF9pdGVtcxgDIAEoDUgCiAEBEhAKA21heBgEIAEoBEgDiAEBEhQKB3BhdHRlcm4YBSABKAlIBIgBARIRCgRmb3JtGAYgASgJSAWIAQFCDAoKX21heF9ieXRlc0IMCgpfbWluX2J5dGVzQgwKCl9tYXhfaXRlbXNCBgoEX21heEIKCghfcGF0dGVybkIHCgVfZm9ybSpuCgdDYWNoaW5nEhcKE0NBQ0hJTkdfVU5TUEVDSUZJRUQQABITCg9DQUNISU5HX05FVFdPUksQARIRCg1DQUNISU5HX1NUQVRFEAISEAoMQ0FDSElOR19IRUFEEAMSEAoMQ0FDSElOR19IQVNIEAQ6OgoIcmF3X2pzb24SHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGK6iAyABKAhSB3Jhd0pzb246RwoPb21pdF93aGVuX3Vuc2V0Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxivogMgASgIUg1vbWl0V2hlblVuc2V0OlkKBmJvdW5kcxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYsKIDIAEoCzIgLmdhdGVob3VzZS5hbm5vdGF0aW9ucy52MS5Cb3VuZHNSBmJvdW5kczo3CgZjdXJzb3ISHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGLGiAyABKAhSBmN1cnNvcjo5CgZ1bndyYXASHy5nb29nbGUucHJvdG9idWYuTWVzc2FnZU9wdGlvbnMYrqIDIAEoCFIGdW53cmFwOjYKBXByb2JlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYrqIDIAEoCFIFcHJvYmU6XQoHY2FjaGluZxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGLCiAyABKA4yIS5nYXRlaG91c2UuYW5ub3RhdGlvbnMudjEuQ2FjaGluZ1IHY2FjaGluZ2IGcHJvdG8z", [file_google_protobuf_descriptor]);
 
 /**
  * What a field may hold.
@@ -76,6 +76,56 @@ export const BoundsSchema: GenMessage<Bounds> = /*@__PURE__*/
   messageDesc(file_gatehouse_annotations_v1_annotations, 0);
 
 /**
+ * What answers are made of.
+ *
+ * @generated from enum gatehouse.annotations.v1.Caching
+ */
+export enum Caching {
+  /**
+   * Of the moment: nobody keeps them.
+   *
+   * @generated from enum value: CACHING_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Of the network's beginning: they are kept, and asked about each time.
+   *
+   * @generated from enum value: CACHING_NETWORK = 1;
+   */
+  NETWORK = 1,
+
+  /**
+   * Of what blocks change: they are kept, and asked about each time.
+   *
+   * @generated from enum value: CACHING_STATE = 2;
+   */
+  STATE = 2,
+
+  /**
+   * The same, with what authorities say of the newest block.
+   *
+   * @generated from enum value: CACHING_HEAD = 3;
+   */
+  HEAD = 3,
+
+  /**
+   * Of something that is named by its hash. An answer that nothing can change
+   * any more is kept for a year, and not asked about; any other is as with
+   * CACHING_STATE.
+   *
+   * @generated from enum value: CACHING_HASH = 4;
+   */
+  HASH = 4,
+}
+
+/**
+ * Describes the enum gatehouse.annotations.v1.Caching.
+ */
+export const CachingSchema: GenEnum<Caching> = /*@__PURE__*/
+  enumDesc(file_gatehouse_annotations_v1_annotations, 0);
+
+/**
  * The string field holds JSON text. The plain JSON interface writes the text
  * itself, untouched, where any other string would be quoted.
  *
@@ -130,4 +180,14 @@ export const unwrap: GenExtension<MessageOptions, boolean> = /*@__PURE__*/
  */
 export const probe: GenExtension<MethodOptions, boolean> = /*@__PURE__*/
   extDesc(file_gatehouse_annotations_v1_annotations, 5);
+
+/**
+ * What the answers of a read are made of, which says what caches may do with
+ * those that were given to nobody in particular. Callers with an identity,
+ * and failures, are always answered for themselves alone.
+ *
+ * @generated from extension: gatehouse.annotations.v1.Caching caching = 53552;
+ */
+export const caching: GenExtension<MethodOptions, Caching> = /*@__PURE__*/
+  extDesc(file_gatehouse_annotations_v1_annotations, 6);
 
