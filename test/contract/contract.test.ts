@@ -5,6 +5,7 @@
 import { type DescService, getOption } from "@bufbuild/protobuf";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import anyTest, { type TestFn } from "ava";
+import { caching, Caching } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { failures, ReasonSchema } from "../../gen/gatehouse/errors/v1/errors_pb.js";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
@@ -46,11 +47,33 @@ const overPlainHttp = test.macro({
     t.is(headers["access-control-allow-origin"], "*");
     t.regex(String(headers["x-request-id"]), /^[0-9a-f]{8}-[0-9a-z]+$/);
     const { "x-node-dormant": dormant } = headers as Record<string, string | undefined>;
+    checkCaching(t, contractCase, { status, headers, text });
     checkSchema(t, contractCase, status, text);
     t.snapshot(`${status}${dormant === undefined ? "" : ` X-Node-Dormant: ${dormant}`}\n${mask(text)}`);
   },
   title: (_, contractCase: ContractCase) => `${describe(contractCase)} (plain)`,
 });
+
+/** What may be kept is the answer to nobody in particular, by an rpc of which the contract says so. */
+function checkCaching(
+  t: { is(value: unknown, expected: unknown): void; regex(text: string, pattern: RegExp): void },
+  { method, caller }: ContractCase,
+  { status, headers }: PlainResponse,
+): void {
+  const { etag, "cache-control": told = "" } = headers;
+  const madeOf = getOption(method, caching);
+  if (caller !== undefined || status !== 200 || madeOf === Caching.UNSPECIFIED) {
+    t.is(told, "private, no-store");
+    t.is(etag, undefined);
+  } else if (told === "private, no-store") {
+    // More than blocks change what becomes of a transaction that is in none.
+    t.is(method.name, "GetTransaction");
+    t.is(etag, undefined);
+  } else {
+    t.regex(told, madeOf === Caching.HASH ? /^public, (no-cache|max-age=31536000, immutable)$/ : /^public, no-cache$/);
+    t.regex(etag ?? "", /^W\/"(\d+|network)\.[\w-]{22}"$/);
+  }
+}
 
 /** What the node itself says of its answers, compiled once. */
 const schemas = new Map<string, ValidateFunction>();

@@ -2,10 +2,11 @@
  * Every protocol over every transport. All cases of the contract and all streams run in each cell of the matrix; what
  * comes is compared with what plain HTTP/1.1 answers on the same node, which contract.test.ts holds against snapshots.
  */
-import { create, type DescMethod, type Message, toJsonString } from "@bufbuild/protobuf";
+import { create, type DescMethod, getOption, type Message, toJsonString } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import anyTest, { type TestFn } from "ava";
 import { isDeepStrictEqual } from "node:util";
+import { caching, Caching } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { readHttpRule } from "../../src/rpc/http/http-rule.js";
 import type { PlainRequest, PlainResponse } from "../helpers/plain-client.js";
 import { referenceJson } from "../helpers/reference-json.js";
@@ -185,6 +186,47 @@ for (const [name, protocols] of Object.entries(cells) as [TransportName, readonl
       });
     }
 
+    if (protocol === "plain JSON" || protocol === "Connect GET") {
+      test.serial(`who has an answer is told so, ${protocol} over ${name}`, async (t) => {
+        const { nodes } = t.context[sideOf(name)];
+        const client = connectTransport(name, nodes.member);
+        t.teardown(() => client.close());
+        const pathOf = protocol === "plain JSON" ? ({ path }: ContractCase) => path : connectPathOf;
+        const kept = cases
+          .filter((one) => one.node === "member" && one.httpMethod === "GET" && one.caller === undefined)
+          .filter((one) => protocol === "plain JSON" || fitsAPath(one))
+          .filter((one) => getOption(one.method, caching) !== Caching.UNSPECIFIED);
+        let notModified = 0;
+        for (const path of kept.map(pathOf)) {
+          const answer = await client.ask(path);
+          const { etag } = answer.headers;
+          if (etag === undefined) {
+            continue;
+          }
+          for (const method of protocol === "plain JSON" ? ["GET", "HEAD", "GET"] : ["GET", "GET"]) {
+            const again = await client.ask(path, { method, headers: { "if-none-match": `"other", ${etag}` } });
+            // Meanwhile an authority may have said anew which block is the newest.
+            if (again.headers.etag === etag) {
+              t.is(again.status, 304, path);
+              t.is(again.text, "");
+              t.is(again.headers["content-type"], undefined);
+              t.is(again.headers["cache-control"], answer.headers["cache-control"]);
+              t.is(again.headers["access-control-allow-origin"], "*");
+              notModified++;
+            }
+          }
+          t.is((await client.ask(path, { headers: { "if-none-match": 'W/"0.other"' } })).status, 200, path);
+          if (protocol === "plain JSON") {
+            const head = await client.ask(path, { method: "HEAD" });
+            t.is(head.status, 200);
+            t.is(head.headers["cache-control"], answer.headers["cache-control"]);
+            t.is(head.text, "");
+          }
+        }
+        t.true(notModified > 40, `only ${notModified} answers`);
+      });
+    }
+
     if (streaming.has(protocol)) {
       test.serial(`every stream, ${protocol} over ${name}`, async (t) => {
         const client = connectRpc(protocol as AnyRpcProtocol, name, t.context[sideOf(name)].nodes.member);
@@ -205,6 +247,11 @@ for (const [name, protocols] of Object.entries(cells) as [TransportName, readonl
       });
     }
   }
+}
+
+function connectPathOf({ method, request }: ContractCase): string {
+  const json = toJsonString(method.input, create(method.input, request as never));
+  return `/${method.parent.typeName}/${method.name}?connect=v1&encoding=json&message=${encodeURIComponent(json)}`;
 }
 
 /** The first messages of a body in which each has this after it. */

@@ -1,0 +1,37 @@
+import test from "ava";
+import { isKnown } from "../../../src/rpc/exchange/entity-tags.js";
+
+const weak = 'W/"7.abc"';
+
+test("a tag is known by itself, in a list, and whether it is said to be weak or not", (t) => {
+  for (const shown of [
+    weak,
+    '"7.abc"',
+    `"other", ${weak}`,
+    `${weak},"other"`,
+    `,, ${weak} ,\t,`,
+    '"a,b" , "7.abc"',
+    "*",
+    " * ",
+  ]) {
+    t.true(isKnown(weak, shown), shown);
+  }
+  t.true(isKnown('"strong"', 'W/"strong"'));
+});
+
+test("what is another tag, or no list of tags, names nothing", (t) => {
+  for (const shown of [
+    ...[undefined, "", " ", ",", '"7.abd"', 'W/"7.ab"', '"7.abc ', '7.abc"', "7.abc", "W/7.abc", 'w/"7.abc"'],
+    ...[`"other" ${weak}`, `x, ${weak}`, `${weak}x`, `${weak}, *`, `"a"b", ${weak}`, `${weak}, "open`, '"7.abc\u0001"'],
+  ]) {
+    t.false(isKnown(weak, shown), String(shown));
+  }
+});
+
+test("a long header is read once, whatever it is made of", (t) => {
+  for (const piece of [" ", ",", '"', 'W/"', "W/", '"a",', '"a" ', "\t, "]) {
+    const long = piece.repeat(Math.ceil(16_384 / piece.length));
+    t.false(isKnown(weak, `${long}x`));
+    t.is(isKnown(weak, `${long}${weak}`), /^[ ,\t]*$/.test(piece) || piece === '"a",', piece);
+  }
+});
