@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { benchAttestation } from "./attestation.js";
 import { compareWithKept, formatChanges, readRun } from "./benchmarks.js";
 import { benchBoot } from "./boot.js";
+import { benchCaching } from "./caching.js";
 import { benchCodecs } from "./codecs.js";
 import { benchDurability } from "./durability.js";
 import { benchFuzz } from "./fuzz.js";
@@ -28,6 +29,7 @@ import { benchTransports } from "./transports.js";
 const suites = [
   ...([
     "transports",
+    "caching",
     "codecs",
     "boot",
     "hostile",
@@ -58,7 +60,7 @@ const { args, opts } = (() => {
     .option("--blocks <NUMBER>", "blocks that the suite network follows", positive, 1_000)
     .option(
       "--against <FOLDER>",
-      "another clone, built: the suite transports measures it beside this one, before and after",
+      "another clone, built: the suites transports and caching measure it beside this one, before and after",
     )
     .option("--transactions <NUMBER>", "transactions of the chain that the suite snapshot joins", positive, 20_000)
     .option("--changes <NUMBER>", "how often the servers change places in the suite switchovers", positive, 100)
@@ -121,6 +123,10 @@ async function run(): Promise<Row[]> {
   const rows: Row[] = [];
   if (chosen.includes("boot")) {
     rows.push(...(await benchBoot(flags, opts.rounds, say)));
+  }
+  if (chosen.includes("caching")) {
+    const { rounds, seconds, against } = opts;
+    rows.push(...(await benchCaching({ directory, rounds, seconds, say, against })));
   }
   if (chosen.includes("store")) {
     const { programs, rounds, seconds } = opts;

@@ -1,0 +1,202 @@
+/** What a real node tells caches, as curl and clients of Connect hear it. */
+import { createClient } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
+import test from "ava";
+import { cp } from "node:fs/promises";
+import { join } from "node:path";
+import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { AccessMode, StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import { programAddress } from "../../src/storage/write.js";
+import { callerOf } from "../helpers/caller.js";
+import { testKey } from "../helpers/keys.js";
+import { ask, askJson } from "../helpers/plain-client.js";
+import { run } from "../helpers/programs.js";
+import { authorityDirectory, startMember } from "../helpers/start-member.js";
+import { startTestNode, type TestNode } from "../helpers/start-node.js";
+import { temporaryDirectory } from "../helpers/teardown.js";
+import { commit, createPublic, signTransaction, signZk } from "../helpers/transactions.js";
+import { until } from "../helpers/until.js";
+import { testUnless, whyNot } from "../helpers/when.js";
+
+const alice = testKey(40);
+const storageAddress = programAddress(alice.publicKey, "a", 1n, "");
+const path = `/storage-program/${storageAddress}`;
+
+type Signed = ReturnType<typeof signTransaction>;
+
+/** Submits a transaction, and gives its hash once it is in a block. */
+async function include({ port, rpcUrl }: TestNode, transaction: Signed): Promise<string> {
+  const client = createClient(ChainService, createGrpcTransport({ baseUrl: rpcUrl }));
+  const { hash } = await client.submitTransaction({ transaction });
+  await until(async () => (await askJson(port, `/chain/transactions/${hash}`))["status"] === "included");
+  return hash;
+}
+
+const makeProgram = (): Signed => signTransaction(alice, 1, createPublic("a", '{"n":1}'));
+const setMode = (nonce: number, mode: AccessMode): Signed =>
+  signTransaction(alice, nonce, { case: "updateAccess", value: { storageAddress, access: { mode } } });
+
+interface Told {
+  readonly status: number;
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: string;
+}
+
+async function curl(...args: readonly string[]): Promise<Told> {
+  const { stdout } = await run("curl", ["-sS", "-i", ...args]);
+  const [head = "", ...body] = stdout.split("\r\n\r\n");
+  const [first = "", ...lines] = head.split("\r\n");
+  const headers = new Map(
+    lines.map((line) => [line.split(":")[0]!.toLowerCase(), line.slice(line.indexOf(":") + 2)] as const),
+  );
+  return { status: Number(first.split(" ")[1]), headers, body: body.join("\r\n\r\n") };
+}
+
+const testCurl = testUnless(whyNot("curl", "--version"));
+
+for (const [http, flag] of [
+  ["HTTP/1.1", "--http1.1"],
+  ["HTTP/2", "--http2-prior-knowledge"],
+] as const) {
+  testCurl(`${http}: a read is asked about by its tag, and access is decided before it is answered`, async (t) => {
+    const node = await startMember(t);
+    const url = `http://127.0.0.1:${node.port}${path}`;
+    const again = (etag: string, ...more: readonly string[]) =>
+      curl(flag, "-H", `If-None-Match: ${etag}`, ...more, url);
+    const gone = await curl(flag, url);
+    t.is(gone.status, 404);
+    t.is(gone.headers.get("cache-control"), "private, no-store");
+
+    await include(node, makeProgram());
+    const first = await curl(flag, url);
+    t.is(first.status, 200);
+    t.is(first.headers.get("cache-control"), "public, no-cache");
+    const etag = first.headers.get("etag")!;
+    // The second time the rpc is not asked.
+    for (let i = 0; i < 3; i++) {
+      const known = await again(etag);
+      t.is(known.status, 304);
+      t.is(known.body, "");
+      t.is(known.headers.get("etag"), etag);
+      t.is(known.headers.get("cache-control"), "public, no-cache");
+      t.is(known.headers.get("gatehouse-block"), first.headers.get("gatehouse-block"));
+    }
+    t.is((await again('"another"')).status, 200);
+    t.is((await again(`${etag}, broken`)).status, 200);
+    t.is((await again(etag, "-I")).status, 304);
+    const head = await curl(flag, "-I", url);
+    t.is(head.headers.get("etag"), etag);
+    t.is(head.headers.get("content-length"), first.headers.get("content-length"));
+
+    const signed = Object.entries(callerOf(alice).headers()).flatMap(([name, value]) => ["-H", `${name}: ${value}`]);
+    for (const shown of [etag, "*"]) {
+      const own = await again(shown, ...signed);
+      t.is(own.status, 200);
+      t.is(own.headers.get("cache-control"), "private, no-store");
+      t.is(own.headers.get("etag"), undefined);
+      t.is(own.body, first.body);
+    }
+
+    await include(node, setMode(2, AccessMode.OWNER));
+    for (const shown of [etag, "*"]) {
+      const refused = await again(shown);
+      t.is(refused.status, 403);
+      t.is(refused.headers.get("cache-control"), "private, no-store");
+      t.is(refused.headers.get("etag"), undefined);
+    }
+    await include(node, setMode(3, AccessMode.PUBLIC));
+    const later = await again(etag);
+    t.is(later.status, 200);
+    t.not(later.headers.get("etag"), etag);
+  });
+}
+
+test("by its hash is kept for good what no rule has a say in", async (t) => {
+  const node = await startMember(t);
+  const program = await include(node, makeProgram());
+  const commitment = await include(node, signZk(alice, 2, commit(`0x${"1".padStart(64, "0")}`)));
+  const cacheControl = async (asked: string) => (await ask(node.port, asked)).headers["cache-control"];
+  const good = "public, max-age=31536000, immutable";
+  const blocks = await Promise.all(
+    [1, 2].map(async (number) => (await askJson<{ hash: string }>(node.port, `/chain/blocks/${number}`)).hash),
+  );
+  t.is(await cacheControl(`/chain/blocks/hash/${blocks[0]}`), "public, no-cache");
+  t.is(await cacheControl(`/chain/blocks/hash/${blocks[1]}`), good);
+  t.is(await cacheControl("/chain/blocks/2"), "public, no-cache");
+  t.is(await cacheControl(`/chain/transactions/${program}`), good);
+  t.is(await cacheControl(`/chain/transactions/${program}?withBody=true`), "public, no-cache");
+  t.is(await cacheControl(`/chain/transactions/${commitment}?withBody=true`), good);
+
+  const kept = await ask(node.port, `/chain/blocks/hash/${blocks[1]}`);
+  t.is(kept.headers["gatehouse-block"], undefined);
+  t.is(kept.headers["ratelimit"], undefined);
+  const headers = { "if-none-match": kept.headers.etag! };
+  t.is((await ask(node.port, `/chain/blocks/hash/${blocks[1]}`, { headers })).status, 304);
+  const own = await ask(node.port, `/chain/blocks/hash/${blocks[1]}`, { headers: callerOf(alice).headers() });
+  t.is(own.headers["cache-control"], "private, no-store");
+});
+
+test("the same blocks have the same tags after another start; others with the same numbers have others", async (t) => {
+  const start = (dir: string) => startTestNode(t, { genesis: "genesis.json" }, dir);
+  const tagOf = async ({ port }: TestNode) => (await ask(port, "/zk/merkle-root")).headers.etag!;
+  const dir = await authorityDirectory(t, testKey(1));
+  const first = await start(dir);
+  await include(first, makeProgram());
+  const one = await tagOf(first);
+  await first.stop();
+  const backup = join(await temporaryDirectory(t), "backup");
+  await cp(dir, backup, { recursive: true });
+
+  const second = await start(dir);
+  t.is(await tagOf(second), one);
+  await include(second, setMode(2, AccessMode.OWNER));
+  const lost = await tagOf(second);
+  await second.stop();
+
+  const restored = await start(backup);
+  t.is(await tagOf(restored), one);
+  await include(restored, signZk(alice, 2, commit(`0x${"2".padStart(64, "0")}`)));
+  t.is((await askJson<{ number: number }>(restored.port, "/chain/head")).number, 2);
+  t.not(await tagOf(restored), lost);
+  const { status } = await ask(restored.port, "/zk/merkle-root", { headers: { "if-none-match": lost } });
+  t.is(status, 200);
+});
+
+test("a client of Connect that reads by GET is told the same, and one that posts nothing", async (t) => {
+  const node = await startMember(t);
+  await include(node, makeProgram());
+  for (const httpVersion of ["1.1", "2"] as const) {
+    const told = async (useHttpGet: boolean, headers = {}) => {
+      const transport = createConnectTransport({ baseUrl: node.rpcUrl, httpVersion, useHttpGet });
+      let heard = new Headers();
+      const onHeader = (sent: Headers): void => void (heard = sent);
+      const { success } = await createClient(StorageService, transport).getProgram(
+        { storageAddress },
+        { headers, onHeader },
+      );
+      t.true(success);
+      return [heard.get("cache-control"), heard.get("etag")?.slice(0, 3) ?? null];
+    };
+    t.deepEqual(await told(true), ["public, no-cache", 'W/"']);
+    t.deepEqual(await told(true, callerOf(alice).headers()), ["private, no-store", null]);
+    t.deepEqual(await told(false), [null, null]);
+  }
+  const rpc = (message: string, more = "") =>
+    ask(
+      node.port,
+      `/gatehouse.storage.v1.StorageService/GetProgram?connect=v1&encoding=json&message=${encodeURIComponent(message)}${more}`,
+    );
+  const right = JSON.stringify({ storageAddress });
+  const { etag } = (await rpc(right)).headers;
+  t.truthy(etag);
+  for (const [message, more, status] of [
+    ["{}", "", 400],
+    [JSON.stringify({ storageAddress: `stor-${"0".repeat(40)}` }), "", 404],
+    [right, "&compression=gzip", 400],
+  ] as const) {
+    const answer = await rpc(message, more);
+    t.is(answer.status, status, more);
+    t.is(answer.headers["cache-control"], "private, no-store", more);
+    t.is(answer.headers.etag, undefined);
+  }
+});
