@@ -2,7 +2,7 @@
 import { type DescMessage, getOption, hasOption } from "@bufbuild/protobuf";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import test from "ava";
-import { probe, raw_json } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
+import { caching, Caching, probe, raw_json } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { http } from "../../../gen/google/api/annotations_pb.js";
 import { jsonEncoder } from "../../../src/rpc/codec/json-encoder.js";
 import { createSchemas } from "../../../src/rpc/describe/json-schema.js";
@@ -23,6 +23,7 @@ interface Content {
 interface Answer {
   readonly $ref?: string;
   readonly description: string;
+  readonly headers?: object;
   readonly content: Content;
 }
 
@@ -149,6 +150,26 @@ test("every operation has the failures of its rpc and of every request, by their
   }
 });
 
+test("what caches may keep says so, and how it is asked about; nothing else does", (t) => {
+  const kept = new Set(
+    routed
+      .filter((method) => getOption(method, caching) !== Caching.UNSPECIFIED)
+      .map(({ parent, localName }) => `${parent.typeName.split(".").at(-3)}.${localName}`),
+  );
+  t.true(kept.size > 15);
+  const headers = {
+    ETag: { $ref: "#/components/headers/ETag" },
+    "Cache-Control": { $ref: "#/components/headers/Cache-Control" },
+  };
+  for (const operation of operations) {
+    const isKept = kept.has(operation.operationId);
+    t.deepEqual(operation.responses["200"]?.headers, isKept ? headers : undefined, operation.operationId);
+    const notModified = answersOf(operation).find(([status]) => status === "304")?.[1];
+    t.deepEqual(notModified?.headers, isKept ? headers : undefined, operation.operationId);
+    t.is(notModified?.content, undefined);
+  }
+});
+
 test("every parameter, body and answer has an example, and each example fits its schema", (t) => {
   const ajv = new Ajv2020({ strict: false, validateFormats: false });
   ajv.addSchema(document, "openapi.json");
@@ -162,7 +183,7 @@ test("every parameter, body and answer has an example, and each example fits its
     for (const { name, schema, example } of parameters) {
       fits(schema, example, `${operationId}, ${name}`);
     }
-    for (const [status, { content }] of answersOf(operation)) {
+    for (const [status, { content }] of answersOf(operation).filter(([status]) => status !== "304")) {
       if (!("application/json" in content)) {
         t.deepEqual(Object.keys(content), ["text/event-stream", "application/jsonl"], operationId);
         continue;
