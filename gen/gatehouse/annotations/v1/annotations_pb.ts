@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file gatehouse/annotations/v1/annotations.proto.
  */
 export const file_gatehouse_annotations_v1_annotations: GenFile = /*@__PURE__*/
-  fileDesc("CipnYXRlaG91c2UvYW5ub3RhdGlvbnMvdjEvYW5ub3RhdGlvbnMucHJvdG8SGGdhdGVob3VzZS5hbm5vdGF0aW9ucy52MSLSAQoGQm91bmRzEhYKCW1heF9ieXRlcxgBIAEoDUgAiAEBEhYKCW1pbl9ieXRlcxgCIAEoDUgBiAEBEhYKCW1heF9pdGVtcxgDIAEoDUgCiAEBEhAKA21heBgEIAEoBEgDiAEBEhQKB3BhdHRlcm4YBSABKAlIBIgBARIRCgRmb3JtGAYgASgJSAWIAQFCDAoKX21heF9ieXRlc0IMCgpfbWluX2J5dGVzQgwKCl9tYXhfaXRlbXNCBgoEX21heEIKCghfcGF0dGVybkIHCgVfZm9ybSpuCgdDYWNoaW5nEhcKE0NBQ0hJTkdfVU5TUEVDSUZJRUQQABITCg9DQUNISU5HX05FVFdPUksQARIRCg1DQUNISU5HX1NUQVRFEAISEAoMQ0FDSElOR19IRUFEEAMSEAoMQ0FDSElOR19IQVNIEAQ6OgoIcmF3X2pzb24SHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGK6iAyABKAhSB3Jhd0pzb246RwoPb21pdF93aGVuX3Vuc2V0Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxivogMgASgIUg1vbWl0V2hlblVuc2V0OlkKBmJvdW5kcxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYsKIDIAEoCzIgLmdhdGVob3VzZS5hbm5vdGF0aW9ucy52MS5Cb3VuZHNSBmJvdW5kczo3CgZjdXJzb3ISHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGLGiAyABKAhSBmN1cnNvcjo5CgZ1bndyYXASHy5nb29nbGUucHJvdG9idWYuTWVzc2FnZU9wdGlvbnMYrqIDIAEoCFIGdW53cmFwOjYKBXByb2JlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYrqIDIAEoCFIFcHJvYmU6XQoHY2FjaGluZxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGLCiAyABKA4yIS5nYXRlaG91c2UuYW5ub3RhdGlvbnMudjEuQ2FjaGluZ1IHY2FjaGluZ2IGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("CipnYXRlaG91c2UvYW5ub3RhdGlvbnMvdjEvYW5ub3RhdGlvbnMucHJvdG8SGGdhdGVob3VzZS5hbm5vdGF0aW9ucy52MSLSAQoGQm91bmRzEhYKCW1heF9ieXRlcxgBIAEoDUgAiAEBEhYKCW1pbl9ieXRlcxgCIAEoDUgBiAEBEhYKCW1heF9pdGVtcxgDIAEoDUgCiAEBEhAKA21heBgEIAEoBEgDiAEBEhQKB3BhdHRlcm4YBSABKAlIBIgBARIRCgRmb3JtGAYgASgJSAWIAQFCDAoKX21heF9ieXRlc0IMCgpfbWluX2J5dGVzQgwKCl9tYXhfaXRlbXNCBgoEX21heEIKCghfcGF0dGVybkIHCgVfZm9ybSpuCgdDYWNoaW5nEhcKE0NBQ0hJTkdfVU5TUEVDSUZJRUQQABITCg9DQUNISU5HX05FVFdPUksQARIRCg1DQUNISU5HX1NUQVRFEAISEAoMQ0FDSElOR19IRUFEEAMSEAoMQ0FDSElOR19IQVNIEAQ6OgoIcmF3X2pzb24SHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGK6iAyABKAhSB3Jhd0pzb246RwoPb21pdF93aGVuX3Vuc2V0Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxivogMgASgIUg1vbWl0V2hlblVuc2V0OlkKBmJvdW5kcxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYsKIDIAEoCzIgLmdhdGVob3VzZS5hbm5vdGF0aW9ucy52MS5Cb3VuZHNSBmJvdW5kczo3CgZjdXJzb3ISHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGLGiAyABKAhSBmN1cnNvcjo3CgZsYXRlc3QSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGLKiAyABKAhSBmxhdGVzdDo5CgZ1bndyYXASHy5nb29nbGUucHJvdG9idWYuTWVzc2FnZU9wdGlvbnMYrqIDIAEoCFIGdW53cmFwOjYKBXByb2JlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYrqIDIAEoCFIFcHJvYmU6XQoHY2FjaGluZxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGLCiAyABKA4yIS5nYXRlaG91c2UuYW5ub3RhdGlvbnMudjEuQ2FjaGluZ1IHY2FjaGluZ2IGcHJvdG8z", [file_google_protobuf_descriptor]);
 
 /**
  * What a field may hold.
@@ -164,13 +164,23 @@ export const cursor: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
   extDesc(file_gatehouse_annotations_v1_annotations, 3);
 
 /**
+ * The uint64 field is the number of a block. The largest number there is,
+ * 18446744073709551615, stands for the newest block; in a path, a query and
+ * the JSON of a request the word latest does, too.
+ *
+ * @generated from extension: bool latest = 53554;
+ */
+export const latest: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
+  extDesc(file_gatehouse_annotations_v1_annotations, 4);
+
+/**
  * The message has one field, and its plain JSON is that field's JSON alone:
  * the way to write a list of lists.
  *
  * @generated from extension: bool unwrap = 53550;
  */
 export const unwrap: GenExtension<MessageOptions, boolean> = /*@__PURE__*/
-  extDesc(file_gatehouse_annotations_v1_annotations, 4);
+  extDesc(file_gatehouse_annotations_v1_annotations, 5);
 
 /**
  * The rpc serves probes. It is never rate limited and is answered under
@@ -179,7 +189,7 @@ export const unwrap: GenExtension<MessageOptions, boolean> = /*@__PURE__*/
  * @generated from extension: bool probe = 53550;
  */
 export const probe: GenExtension<MethodOptions, boolean> = /*@__PURE__*/
-  extDesc(file_gatehouse_annotations_v1_annotations, 5);
+  extDesc(file_gatehouse_annotations_v1_annotations, 6);
 
 /**
  * What the answers of a read are made of, which says what caches may do with
@@ -189,5 +199,5 @@ export const probe: GenExtension<MethodOptions, boolean> = /*@__PURE__*/
  * @generated from extension: gatehouse.annotations.v1.Caching caching = 53552;
  */
 export const caching: GenExtension<MethodOptions, Caching> = /*@__PURE__*/
-  extDesc(file_gatehouse_annotations_v1_annotations, 6);
+  extDesc(file_gatehouse_annotations_v1_annotations, 7);
 

@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file gatehouse/chain/v1/chain.proto.
  */
 export const file_gatehouse_chain_v1_chain: GenFile = /*@__PURE__*/
-  fileDesc("Ch5nYXRlaG91c2UvY2hhaW4vdjEvY2hhaW4ucHJvdG8SEmdhdGVob3VzZS5jaGFpbi52MSIQCg5HZXRIZWFkUmVxdWVzdCLhAQoPR2V0SGVhZFJlc3BvbnNlEg4KBm51bWJlchgBIAEoBBIMCgRoYXNoGAIgASgJEh8KDHRpbWVzdGFtcF9tcxgDIAEoA1IJdGltZXN0YW1wEhQKDGdlbmVzaXNfaGFzaBgEIAEoCRIOCgZoZWFkZXIYBSABKAwSEQoJc2lnbmF0dXJlGAYgASgMEjcKBGhlYWQYByABKAsyHi5nYXRlaG91c2UuY2hhaW4udjEuU2lnbmVkSGVhZEIE+JIaAUgAiAEBEhQKDGxvd2VzdF9ibG9jaxgIIAEoBEIHCgVfaGVhZCImCg9HZXRCbG9ja1JlcXVlc3QSEwoGbnVtYmVyGAEgASgEQgPgQQIilwEKEEdldEJsb2NrUmVzcG9uc2USDAoEaGFzaBgBIAEoCRIvCgZoZWFkZXIYAiABKAsyHy5nYXRlaG91c2UuY2hhaW4udjEuQmxvY2tIZWFkZXISGgoSdHJhbnNhY3Rpb25faGFzaGVzGAMgAygJEigKBWJsb2NrGAQgASgLMhkuZ2F0ZWhvdXNlLmNoYWluLnYxLkJsb2NrIioKFUdldEJsb2NrQnlIYXNoUmVxdWVzdBIRCgRoYXNoGAEgASgJQgPgQQIiTQoWR2V0QmxvY2tCeUhhc2hSZXNwb25zZRIzCgVibG9jaxgBIAEoCzIkLmdhdGVob3VzZS5jaGFpbi52MS5HZXRCbG9ja1Jlc3BvbnNlIigKEUxpc3RCbG9ja3NSZXF1ZXN0EhMKC2Zyb21fbnVtYmVyGAEgASgEIj4KEkxpc3RCbG9ja3NSZXNwb25zZRIoCgVibG9jaxgBIAEoCzIZLmdhdGVob3VzZS5jaGFpbi52MS5CbG9jayJVChhTdWJtaXRUcmFuc2FjdGlvblJlcXVlc3QSOQoLdHJhbnNhY3Rpb24YASABKAsyHy5nYXRlaG91c2UuY2hhaW4udjEuVHJhbnNhY3Rpb25CA+BBAiIpChlTdWJtaXRUcmFuc2FjdGlvblJlc3BvbnNlEgwKBGhhc2gYASABKAkiPgoeTGlzdFBlbmRpbmdUcmFuc2FjdGlvbnNSZXF1ZXN0EhIKBWxpbWl0GAEgASgNSACIAQFCCAoGX2xpbWl0Il8KH0xpc3RQZW5kaW5nVHJhbnNhY3Rpb25zUmVzcG9uc2USPAoMdHJhbnNhY3Rpb25zGAEgAygLMiYuZ2F0ZWhvdXNlLmNoYWluLnYxLlBlbmRpbmdUcmFuc2FjdGlvbiJiChJQZW5kaW5nVHJhbnNhY3Rpb24SDAoEaGFzaBgBIAEoCRIOCgZzZW5kZXIYAiABKAkSDQoFbm9uY2UYAyABKAQSHwoMdGltZXN0YW1wX21zGAQgASgDUgl0aW1lc3RhbXAiPQoVR2V0VHJhbnNhY3Rpb25SZXF1ZXN0EhEKBGhhc2gYASABKAlCA+BBAhIRCgl3aXRoX2JvZHkYAiABKAgi8AEKFkdldFRyYW5zYWN0aW9uUmVzcG9uc2USDAoEaGFzaBgBIAEoCRI1CgZzdGF0dXMYAiABKA4yJS5nYXRlaG91c2UuY2hhaW4udjEuVHJhbnNhY3Rpb25TdGF0dXMSGQoMYmxvY2tfbnVtYmVyGAMgASgESACIAQESEwoGcmVhc29uGAQgASgJSAGIAQESPAoEYm9keRgFIAEoCzIjLmdhdGVob3VzZS5jaGFpbi52MS5UcmFuc2FjdGlvbkJvZHlCBPiSGgFIAogBAUIPCg1fYmxvY2tfbnVtYmVyQgkKB19yZWFzb25CBwoFX2JvZHkiKAoQR2V0U2VuZGVyUmVxdWVzdBIUCgdhZGRyZXNzGAEgASgJQgPgQQIiMwoRR2V0U2VuZGVyUmVzcG9uc2USDwoHYWRkcmVzcxgBIAEoCRINCgVub25jZRgCIAEoBCI9ChFBcHBseUJsb2NrUmVxdWVzdBIoCgVibG9jaxgBIAEoCzIZLmdhdGVob3VzZS5jaGFpbi52MS5CbG9jayIiChJBcHBseUJsb2NrUmVzcG9uc2USDAoEaGFzaBgBIAEoCSJhChJEcnlSdW5CbG9ja1JlcXVlc3QSFAoMdGltZXN0YW1wX21zGAEgASgDEjUKDHRyYW5zYWN0aW9ucxgCIAMoCzIfLmdhdGVob3VzZS5jaGFpbi52MS5UcmFuc2FjdGlvbiJGChNEcnlSdW5CbG9ja1Jlc3BvbnNlEi8KBmhlYWRlchgBIAEoCzIfLmdhdGVob3VzZS5jaGFpbi52MS5CbG9ja0hlYWRlciJBChFSZXBvcnRIZWFkUmVxdWVzdBIsCgRoZWFkGAEgASgLMh4uZ2F0ZWhvdXNlLmNoYWluLnYxLlNpZ25lZEhlYWQiFAoSUmVwb3J0SGVhZFJlc3BvbnNlKpkBChFUcmFuc2FjdGlvblN0YXR1cxIiCh5UUkFOU0FDVElPTl9TVEFUVVNfVU5TUEVDSUZJRUQQABIeChpUUkFOU0FDVElPTl9TVEFUVVNfUEVORElORxABEh8KG1RSQU5TQUNUSU9OX1NUQVRVU19JTkNMVURFRBACEh8KG1RSQU5TQUNUSU9OX1NUQVRVU19SRUpFQ1RFRBADMuwICgxDaGFpblNlcnZpY2UScwoHR2V0SGVhZBIiLmdhdGVob3VzZS5jaGFpbi52MS5HZXRIZWFkUmVxdWVzdBojLmdhdGVob3VzZS5jaGFpbi52MS5HZXRIZWFkUmVzcG9uc2UiH5ACAfqSGgETgJMaA4LT5JMCDRILL2NoYWluL2hlYWQSgwEKCEdldEJsb2NrEiMuZ2F0ZWhvdXNlLmNoYWluLnYxLkdldEJsb2NrUmVxdWVzdBokLmdhdGVob3VzZS5jaGFpbi52MS5HZXRCbG9ja1Jlc3BvbnNlIiyQAgH6khoDCR4bgJMaAoLT5JMCGBIWL2NoYWluL2Jsb2Nrcy97bnVtYmVyfRKfAQoOR2V0QmxvY2tCeUhhc2gSKS5nYXRlaG91c2UuY2hhaW4udjEuR2V0QmxvY2tCeUhhc2hSZXF1ZXN0GiouZ2F0ZWhvdXNlLmNoYWluLnYxLkdldEJsb2NrQnlIYXNoUmVzcG9uc2UiNpACAfqSGgMJHhuAkxoEgtPkkwIiYgVibG9jaxIZL2NoYWluL2Jsb2Nrcy9oYXNoL3toYXNofRJnCgpMaXN0QmxvY2tzEiUuZ2F0ZWhvdXNlLmNoYWluLnYxLkxpc3RCbG9ja3NSZXF1ZXN0GiYuZ2F0ZWhvdXNlLmNoYWluLnYxLkxpc3RCbG9ja3NSZXNwb25zZSIIkAIB+pIaAR4wARKXAQoRU3VibWl0VHJhbnNhY3Rpb24SLC5nYXRlaG91c2UuY2hhaW4udjEuU3VibWl0VHJhbnNhY3Rpb25SZXF1ZXN0Gi0uZ2F0ZWhvdXNlLmNoYWluLnYxLlN1Ym1pdFRyYW5zYWN0aW9uUmVzcG9uc2UiJfqSGgMIExSC0+STAhg6ASoiEy9jaGFpbi90cmFuc2FjdGlvbnMSnQEKF0xpc3RQZW5kaW5nVHJhbnNhY3Rpb25zEjIuZ2F0ZWhvdXNlLmNoYWluLnYxLkxpc3RQZW5kaW5nVHJhbnNhY3Rpb25zUmVxdWVzdBozLmdhdGVob3VzZS5jaGFpbi52MS5MaXN0UGVuZGluZ1RyYW5zYWN0aW9uc1Jlc3BvbnNlIhmQAgGC0+STAhASDi9jaGFpbi9wZW5kaW5nEpcBCg5HZXRUcmFuc2FjdGlvbhIpLmdhdGVob3VzZS5jaGFpbi52MS5HZXRUcmFuc2FjdGlvblJlcXVlc3QaKi5nYXRlaG91c2UuY2hhaW4udjEuR2V0VHJhbnNhY3Rpb25SZXNwb25zZSIukAIB+pIaAQmAkxoEgtPkkwIcEhovY2hhaW4vdHJhbnNhY3Rpb25zL3toYXNofRKBAQoJR2V0U2VuZGVyEiQuZ2F0ZWhvdXNlLmNoYWluLnYxLkdldFNlbmRlclJlcXVlc3QaJS5nYXRlaG91c2UuY2hhaW4udjEuR2V0U2VuZGVyUmVzcG9uc2UiJ5ACAYCTGgKC0+STAhoSGC9jaGFpbi9zZW5kZXJzL3thZGRyZXNzfTKsAgoQQ29uc2Vuc3VzU2VydmljZRJbCgpBcHBseUJsb2NrEiUuZ2F0ZWhvdXNlLmNoYWluLnYxLkFwcGx5QmxvY2tSZXF1ZXN0GiYuZ2F0ZWhvdXNlLmNoYWluLnYxLkFwcGx5QmxvY2tSZXNwb25zZRJeCgtEcnlSdW5CbG9jaxImLmdhdGVob3VzZS5jaGFpbi52MS5EcnlSdW5CbG9ja1JlcXVlc3QaJy5nYXRlaG91c2UuY2hhaW4udjEuRHJ5UnVuQmxvY2tSZXNwb25zZRJbCgpSZXBvcnRIZWFkEiUuZ2F0ZWhvdXNlLmNoYWluLnYxLlJlcG9ydEhlYWRSZXF1ZXN0GiYuZ2F0ZWhvdXNlLmNoYWluLnYxLlJlcG9ydEhlYWRSZXNwb25zZWIGcHJvdG8z", [file_gatehouse_annotations_v1_annotations, file_gatehouse_chain_v1_block, file_gatehouse_errors_v1_errors, file_google_api_annotations, file_google_api_field_behavior]);
+  fileDesc("Ch5nYXRlaG91c2UvY2hhaW4vdjEvY2hhaW4ucHJvdG8SEmdhdGVob3VzZS5jaGFpbi52MSIQCg5HZXRIZWFkUmVxdWVzdCLhAQoPR2V0SGVhZFJlc3BvbnNlEg4KBm51bWJlchgBIAEoBBIMCgRoYXNoGAIgASgJEh8KDHRpbWVzdGFtcF9tcxgDIAEoA1IJdGltZXN0YW1wEhQKDGdlbmVzaXNfaGFzaBgEIAEoCRIOCgZoZWFkZXIYBSABKAwSEQoJc2lnbmF0dXJlGAYgASgMEjcKBGhlYWQYByABKAsyHi5nYXRlaG91c2UuY2hhaW4udjEuU2lnbmVkSGVhZEIE+JIaAUgAiAEBEhQKDGxvd2VzdF9ibG9jaxgIIAEoBEIHCgVfaGVhZCIqCg9HZXRCbG9ja1JlcXVlc3QSFwoGbnVtYmVyGAEgASgEQgfgQQKQkxoBIpcBChBHZXRCbG9ja1Jlc3BvbnNlEgwKBGhhc2gYASABKAkSLwoGaGVhZGVyGAIgASgLMh8uZ2F0ZWhvdXNlLmNoYWluLnYxLkJsb2NrSGVhZGVyEhoKEnRyYW5zYWN0aW9uX2hhc2hlcxgDIAMoCRIoCgVibG9jaxgEIAEoCzIZLmdhdGVob3VzZS5jaGFpbi52MS5CbG9jayIqChVHZXRCbG9ja0J5SGFzaFJlcXVlc3QSEQoEaGFzaBgBIAEoCUID4EECIk0KFkdldEJsb2NrQnlIYXNoUmVzcG9uc2USMwoFYmxvY2sYASABKAsyJC5nYXRlaG91c2UuY2hhaW4udjEuR2V0QmxvY2tSZXNwb25zZSIuChFMaXN0QmxvY2tzUmVxdWVzdBIZCgtmcm9tX251bWJlchgBIAEoBEIEkJMaASI+ChJMaXN0QmxvY2tzUmVzcG9uc2USKAoFYmxvY2sYASABKAsyGS5nYXRlaG91c2UuY2hhaW4udjEuQmxvY2siZwoXTGlzdFJlY2VudEJsb2Nrc1JlcXVlc3QSFgoJcGFnZV9zaXplGAEgASgNSACIAQESFwoKcGFnZV90b2tlbhgCIAEoCUgBiAEBQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW4ihAEKGExpc3RSZWNlbnRCbG9ja3NSZXNwb25zZRIwCgZibG9ja3MYASADKAsyIC5nYXRlaG91c2UuY2hhaW4udjEuQmxvY2tTdW1tYXJ5EiIKD25leHRfcGFnZV90b2tlbhgCIAEoCUIE+JIaAUgAiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW4ilQEKDEJsb2NrU3VtbWFyeRIOCgZudW1iZXIYASABKAQSDAoEaGFzaBgCIAEoCRIfCgx0aW1lc3RhbXBfbXMYAyABKANSCXRpbWVzdGFtcBIQCghwcm9wb3NlchgEIAEoCRIeChF0cmFuc2FjdGlvbl9jb3VudBgFIAEoDUgAiAEBQhQKEl90cmFuc2FjdGlvbl9jb3VudCK5AQoXTGlzdFRyYW5zYWN0aW9uc1JlcXVlc3QSFgoJcGFnZV9zaXplGAEgASgNSACIAQESFwoKcGFnZV90b2tlbhgCIAEoCUgBiAEBEh8KDGJsb2NrX251bWJlchgDIAEoBEIEkJMaAUgCiAEBEhMKBnNlbmRlchgEIAEoCUgDiAEBQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW5CDwoNX2Jsb2NrX251bWJlckIJCgdfc2VuZGVyIqQBChhMaXN0VHJhbnNhY3Rpb25zUmVzcG9uc2USPAoMdHJhbnNhY3Rpb25zGAEgAygLMiYuZ2F0ZWhvdXNlLmNoYWluLnYxLlRyYW5zYWN0aW9uU3VtbWFyeRIiCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlCBPiSGgFIAIgBARISCgpmcm9tX2Jsb2NrGAMgASgEQhIKEF9uZXh0X3BhZ2VfdG9rZW4irwEKElRyYW5zYWN0aW9uU3VtbWFyeRIMCgRoYXNoGAEgASgJEhQKDGJsb2NrX251bWJlchgCIAEoBBINCgVpbmRleBgDIAEoDRIfCgx0aW1lc3RhbXBfbXMYBCABKANSCXRpbWVzdGFtcBI8CgRib2R5GAUgASgLMiMuZ2F0ZWhvdXNlLmNoYWluLnYxLlRyYW5zYWN0aW9uQm9keUIE+JIaAUgAiAEBQgcKBV9ib2R5IlUKGFN1Ym1pdFRyYW5zYWN0aW9uUmVxdWVzdBI5Cgt0cmFuc2FjdGlvbhgBIAEoCzIfLmdhdGVob3VzZS5jaGFpbi52MS5UcmFuc2FjdGlvbkID4EECIikKGVN1Ym1pdFRyYW5zYWN0aW9uUmVzcG9uc2USDAoEaGFzaBgBIAEoCSI+Ch5MaXN0UGVuZGluZ1RyYW5zYWN0aW9uc1JlcXVlc3QSEgoFbGltaXQYASABKA1IAIgBAUIICgZfbGltaXQiXwofTGlzdFBlbmRpbmdUcmFuc2FjdGlvbnNSZXNwb25zZRI8Cgx0cmFuc2FjdGlvbnMYASADKAsyJi5nYXRlaG91c2UuY2hhaW4udjEuUGVuZGluZ1RyYW5zYWN0aW9uImIKElBlbmRpbmdUcmFuc2FjdGlvbhIMCgRoYXNoGAEgASgJEg4KBnNlbmRlchgCIAEoCRINCgVub25jZRgDIAEoBBIfCgx0aW1lc3RhbXBfbXMYBCABKANSCXRpbWVzdGFtcCI9ChVHZXRUcmFuc2FjdGlvblJlcXVlc3QSEQoEaGFzaBgBIAEoCUID4EECEhEKCXdpdGhfYm9keRgCIAEoCCLwAQoWR2V0VHJhbnNhY3Rpb25SZXNwb25zZRIMCgRoYXNoGAEgASgJEjUKBnN0YXR1cxgCIAEoDjIlLmdhdGVob3VzZS5jaGFpbi52MS5UcmFuc2FjdGlvblN0YXR1cxIZCgxibG9ja19udW1iZXIYAyABKARIAIgBARITCgZyZWFzb24YBCABKAlIAYgBARI8CgRib2R5GAUgASgLMiMuZ2F0ZWhvdXNlLmNoYWluLnYxLlRyYW5zYWN0aW9uQm9keUIE+JIaAUgCiAEBQg8KDV9ibG9ja19udW1iZXJCCQoHX3JlYXNvbkIHCgVfYm9keSIoChBHZXRTZW5kZXJSZXF1ZXN0EhQKB2FkZHJlc3MYASABKAlCA+BBAiIzChFHZXRTZW5kZXJSZXNwb25zZRIPCgdhZGRyZXNzGAEgASgJEg0KBW5vbmNlGAIgASgEIj0KEUFwcGx5QmxvY2tSZXF1ZXN0EigKBWJsb2NrGAEgASgLMhkuZ2F0ZWhvdXNlLmNoYWluLnYxLkJsb2NrIiIKEkFwcGx5QmxvY2tSZXNwb25zZRIMCgRoYXNoGAEgASgJImEKEkRyeVJ1bkJsb2NrUmVxdWVzdBIUCgx0aW1lc3RhbXBfbXMYASABKAMSNQoMdHJhbnNhY3Rpb25zGAIgAygLMh8uZ2F0ZWhvdXNlLmNoYWluLnYxLlRyYW5zYWN0aW9uIkYKE0RyeVJ1bkJsb2NrUmVzcG9uc2USLwoGaGVhZGVyGAEgASgLMh8uZ2F0ZWhvdXNlLmNoYWluLnYxLkJsb2NrSGVhZGVyIkEKEVJlcG9ydEhlYWRSZXF1ZXN0EiwKBGhlYWQYASABKAsyHi5nYXRlaG91c2UuY2hhaW4udjEuU2lnbmVkSGVhZCIUChJSZXBvcnRIZWFkUmVzcG9uc2UqmQEKEVRyYW5zYWN0aW9uU3RhdHVzEiIKHlRSQU5TQUNUSU9OX1NUQVRVU19VTlNQRUNJRklFRBAAEh4KGlRSQU5TQUNUSU9OX1NUQVRVU19QRU5ESU5HEAESHwobVFJBTlNBQ1RJT05fU1RBVFVTX0lOQ0xVREVEEAISHwobVFJBTlNBQ1RJT05fU1RBVFVTX1JFSkVDVEVEEAMyjAsKDENoYWluU2VydmljZRJzCgdHZXRIZWFkEiIuZ2F0ZWhvdXNlLmNoYWluLnYxLkdldEhlYWRSZXF1ZXN0GiMuZ2F0ZWhvdXNlLmNoYWluLnYxLkdldEhlYWRSZXNwb25zZSIfkAIB+pIaAROAkxoDgtPkkwINEgsvY2hhaW4vaGVhZBKDAQoIR2V0QmxvY2sSIy5nYXRlaG91c2UuY2hhaW4udjEuR2V0QmxvY2tSZXF1ZXN0GiQuZ2F0ZWhvdXNlLmNoYWluLnYxLkdldEJsb2NrUmVzcG9uc2UiLJACAfqSGgMJHhuAkxoCgtPkkwIYEhYvY2hhaW4vYmxvY2tzL3tudW1iZXJ9EocBChBMaXN0UmVjZW50QmxvY2tzEisuZ2F0ZWhvdXNlLmNoYWluLnYxLkxpc3RSZWNlbnRCbG9ja3NSZXF1ZXN0GiwuZ2F0ZWhvdXNlLmNoYWluLnYxLkxpc3RSZWNlbnRCbG9ja3NSZXNwb25zZSIYkAIBgtPkkwIPEg0vY2hhaW4vYmxvY2tzEp8BCg5HZXRCbG9ja0J5SGFzaBIpLmdhdGVob3VzZS5jaGFpbi52MS5HZXRCbG9ja0J5SGFzaFJlcXVlc3QaKi5nYXRlaG91c2UuY2hhaW4udjEuR2V0QmxvY2tCeUhhc2hSZXNwb25zZSI2kAIB+pIaAwkeG4CTGgSC0+STAiJiBWJsb2NrEhkvY2hhaW4vYmxvY2tzL2hhc2gve2hhc2h9EmcKCkxpc3RCbG9ja3MSJS5nYXRlaG91c2UuY2hhaW4udjEuTGlzdEJsb2Nrc1JlcXVlc3QaJi5nYXRlaG91c2UuY2hhaW4udjEuTGlzdEJsb2Nrc1Jlc3BvbnNlIgiQAgH6khoBHjABEpcBChFTdWJtaXRUcmFuc2FjdGlvbhIsLmdhdGVob3VzZS5jaGFpbi52MS5TdWJtaXRUcmFuc2FjdGlvblJlcXVlc3QaLS5nYXRlaG91c2UuY2hhaW4udjEuU3VibWl0VHJhbnNhY3Rpb25SZXNwb25zZSIl+pIaAwgTFILT5JMCGDoBKiITL2NoYWluL3RyYW5zYWN0aW9ucxKdAQoXTGlzdFBlbmRpbmdUcmFuc2FjdGlvbnMSMi5nYXRlaG91c2UuY2hhaW4udjEuTGlzdFBlbmRpbmdUcmFuc2FjdGlvbnNSZXF1ZXN0GjMuZ2F0ZWhvdXNlLmNoYWluLnYxLkxpc3RQZW5kaW5nVHJhbnNhY3Rpb25zUmVzcG9uc2UiGZACAYLT5JMCEBIOL2NoYWluL3BlbmRpbmcSlwEKDkdldFRyYW5zYWN0aW9uEikuZ2F0ZWhvdXNlLmNoYWluLnYxLkdldFRyYW5zYWN0aW9uUmVxdWVzdBoqLmdhdGVob3VzZS5jaGFpbi52MS5HZXRUcmFuc2FjdGlvblJlc3BvbnNlIi6QAgH6khoBCYCTGgSC0+STAhwSGi9jaGFpbi90cmFuc2FjdGlvbnMve2hhc2h9EpMBChBMaXN0VHJhbnNhY3Rpb25zEisuZ2F0ZWhvdXNlLmNoYWluLnYxLkxpc3RUcmFuc2FjdGlvbnNSZXF1ZXN0GiwuZ2F0ZWhvdXNlLmNoYWluLnYxLkxpc3RUcmFuc2FjdGlvbnNSZXNwb25zZSIkkAIB+pIaAgkegtPkkwIVEhMvY2hhaW4vdHJhbnNhY3Rpb25zEoEBCglHZXRTZW5kZXISJC5nYXRlaG91c2UuY2hhaW4udjEuR2V0U2VuZGVyUmVxdWVzdBolLmdhdGVob3VzZS5jaGFpbi52MS5HZXRTZW5kZXJSZXNwb25zZSInkAIBgJMaAoLT5JMCGhIYL2NoYWluL3NlbmRlcnMve2FkZHJlc3N9MqwCChBDb25zZW5zdXNTZXJ2aWNlElsKCkFwcGx5QmxvY2sSJS5nYXRlaG91c2UuY2hhaW4udjEuQXBwbHlCbG9ja1JlcXVlc3QaJi5nYXRlaG91c2UuY2hhaW4udjEuQXBwbHlCbG9ja1Jlc3BvbnNlEl4KC0RyeVJ1bkJsb2NrEiYuZ2F0ZWhvdXNlLmNoYWluLnYxLkRyeVJ1bkJsb2NrUmVxdWVzdBonLmdhdGVob3VzZS5jaGFpbi52MS5EcnlSdW5CbG9ja1Jlc3BvbnNlElsKClJlcG9ydEhlYWQSJS5nYXRlaG91c2UuY2hhaW4udjEuUmVwb3J0SGVhZFJlcXVlc3QaJi5nYXRlaG91c2UuY2hhaW4udjEuUmVwb3J0SGVhZFJlc3BvbnNlYgZwcm90bzM", [file_gatehouse_annotations_v1_annotations, file_gatehouse_chain_v1_block, file_gatehouse_errors_v1_errors, file_google_api_annotations, file_google_api_field_behavior]);
 
 /**
  * Asks for the newest block.
@@ -116,7 +116,8 @@ export const GetHeadResponseSchema: GenMessage<GetHeadResponse> = /*@__PURE__*/
  */
 export type GetBlockRequest = Message<"gatehouse.chain.v1.GetBlockRequest"> & {
   /**
-   * Its number, from 1.
+   * Its number, from 1; 18446744073709551615, or the word latest, for the newest
+   * one.
    *
    * @generated from field: uint64 number = 1;
    */
@@ -222,7 +223,8 @@ export const GetBlockByHashResponseSchema: GenMessage<GetBlockByHashResponse> = 
  */
 export type ListBlocksRequest = Message<"gatehouse.chain.v1.ListBlocksRequest"> & {
   /**
-   * Number of the first block, from 1.
+   * Number of the first block, from 1; 18446744073709551615, or the word latest,
+   * for the newest one.
    *
    * @generated from field: uint64 from_number = 1;
    */
@@ -258,6 +260,242 @@ export const ListBlocksResponseSchema: GenMessage<ListBlocksResponse> = /*@__PUR
   messageDesc(file_gatehouse_chain_v1_chain, 7);
 
 /**
+ * Asks for a page of blocks.
+ *
+ * @generated from message gatehouse.chain.v1.ListRecentBlocksRequest
+ */
+export type ListRecentBlocksRequest = Message<"gatehouse.chain.v1.ListRecentBlocksRequest"> & {
+  /**
+   * Most blocks to return, 1 to 200; 50 when unset.
+   *
+   * @generated from field: optional uint32 page_size = 1;
+   */
+  pageSize?: number | undefined;
+
+  /**
+   * The next_page_token of the page before; the first page when unset.
+   *
+   * @generated from field: optional string page_token = 2;
+   */
+  pageToken?: string | undefined;
+};
+
+/**
+ * Describes the message gatehouse.chain.v1.ListRecentBlocksRequest.
+ * Use `create(ListRecentBlocksRequestSchema)` to create a new message.
+ */
+export const ListRecentBlocksRequestSchema: GenMessage<ListRecentBlocksRequest> = /*@__PURE__*/
+  messageDesc(file_gatehouse_chain_v1_chain, 8);
+
+/**
+ * A page of blocks.
+ *
+ * @generated from message gatehouse.chain.v1.ListRecentBlocksResponse
+ */
+export type ListRecentBlocksResponse = Message<"gatehouse.chain.v1.ListRecentBlocksResponse"> & {
+  /**
+   * The newest first.
+   *
+   * @generated from field: repeated gatehouse.chain.v1.BlockSummary blocks = 1;
+   */
+  blocks: BlockSummary[];
+
+  /**
+   * What the next page is asked for with; absent where there is none.
+   *
+   * @generated from field: optional string next_page_token = 2;
+   */
+  nextPageToken?: string | undefined;
+};
+
+/**
+ * Describes the message gatehouse.chain.v1.ListRecentBlocksResponse.
+ * Use `create(ListRecentBlocksResponseSchema)` to create a new message.
+ */
+export const ListRecentBlocksResponseSchema: GenMessage<ListRecentBlocksResponse> = /*@__PURE__*/
+  messageDesc(file_gatehouse_chain_v1_chain, 9);
+
+/**
+ * A block in a list.
+ *
+ * @generated from message gatehouse.chain.v1.BlockSummary
+ */
+export type BlockSummary = Message<"gatehouse.chain.v1.BlockSummary"> & {
+  /**
+   * Its number, from 1.
+   *
+   * @generated from field: uint64 number = 1;
+   */
+  number: bigint;
+
+  /**
+   * Its hash: 0x and 64 lower-case hex digits.
+   *
+   * @generated from field: string hash = 2;
+   */
+  hash: string;
+
+  /**
+   * Milliseconds since the epoch when it was made.
+   *
+   * @generated from field: int64 timestamp_ms = 3 [json_name = "timestamp"];
+   */
+  timestampMs: bigint;
+
+  /**
+   * Public key of who signed it: 0x and 64 lower-case hex digits.
+   *
+   * @generated from field: string proposer = 4;
+   */
+  proposer: string;
+
+  /**
+   * How many transactions it has; unset where they are not kept here.
+   *
+   * @generated from field: optional uint32 transaction_count = 5;
+   */
+  transactionCount?: number | undefined;
+};
+
+/**
+ * Describes the message gatehouse.chain.v1.BlockSummary.
+ * Use `create(BlockSummarySchema)` to create a new message.
+ */
+export const BlockSummarySchema: GenMessage<BlockSummary> = /*@__PURE__*/
+  messageDesc(file_gatehouse_chain_v1_chain, 10);
+
+/**
+ * Asks for a page of transactions.
+ *
+ * @generated from message gatehouse.chain.v1.ListTransactionsRequest
+ */
+export type ListTransactionsRequest = Message<"gatehouse.chain.v1.ListTransactionsRequest"> & {
+  /**
+   * Most transactions to return, 1 to 200; 50 when unset. A page has fewer where
+   * they are large.
+   *
+   * @generated from field: optional uint32 page_size = 1;
+   */
+  pageSize?: number | undefined;
+
+  /**
+   * The next_page_token of the page before, with the same block_number and
+   * sender; the first page when unset.
+   *
+   * @generated from field: optional string page_token = 2;
+   */
+  pageToken?: string | undefined;
+
+  /**
+   * Those of this block alone; 18446744073709551615, or the word latest, for the
+   * newest one.
+   *
+   * @generated from field: optional uint64 block_number = 3;
+   */
+  blockNumber?: bigint | undefined;
+
+  /**
+   * Those of this sender alone: its Ed25519 public key, 64 hex digits, 0x
+   * optional.
+   *
+   * @generated from field: optional string sender = 4;
+   */
+  sender?: string | undefined;
+};
+
+/**
+ * Describes the message gatehouse.chain.v1.ListTransactionsRequest.
+ * Use `create(ListTransactionsRequestSchema)` to create a new message.
+ */
+export const ListTransactionsRequestSchema: GenMessage<ListTransactionsRequest> = /*@__PURE__*/
+  messageDesc(file_gatehouse_chain_v1_chain, 11);
+
+/**
+ * A page of transactions.
+ *
+ * @generated from message gatehouse.chain.v1.ListTransactionsResponse
+ */
+export type ListTransactionsResponse = Message<"gatehouse.chain.v1.ListTransactionsResponse"> & {
+  /**
+   * The newest first.
+   *
+   * @generated from field: repeated gatehouse.chain.v1.TransactionSummary transactions = 1;
+   */
+  transactions: TransactionSummary[];
+
+  /**
+   * What the next page is asked for with; absent where there is none.
+   *
+   * @generated from field: optional string next_page_token = 2;
+   */
+  nextPageToken?: string | undefined;
+
+  /**
+   * Transactions of older blocks than this one are not listed: they are not kept
+   * here, or, where a sender is asked for, not by their senders.
+   *
+   * @generated from field: uint64 from_block = 3;
+   */
+  fromBlock: bigint;
+};
+
+/**
+ * Describes the message gatehouse.chain.v1.ListTransactionsResponse.
+ * Use `create(ListTransactionsResponseSchema)` to create a new message.
+ */
+export const ListTransactionsResponseSchema: GenMessage<ListTransactionsResponse> = /*@__PURE__*/
+  messageDesc(file_gatehouse_chain_v1_chain, 12);
+
+/**
+ * A transaction in a list.
+ *
+ * @generated from message gatehouse.chain.v1.TransactionSummary
+ */
+export type TransactionSummary = Message<"gatehouse.chain.v1.TransactionSummary"> & {
+  /**
+   * Its hash: 0x and 64 lower-case hex digits.
+   *
+   * @generated from field: string hash = 1;
+   */
+  hash: string;
+
+  /**
+   * Number of its block.
+   *
+   * @generated from field: uint64 block_number = 2;
+   */
+  blockNumber: bigint;
+
+  /**
+   * Its place among the transactions of the block, from 0.
+   *
+   * @generated from field: uint32 index = 3;
+   */
+  index: number;
+
+  /**
+   * Milliseconds since the epoch: the block's time.
+   *
+   * @generated from field: int64 timestamp_ms = 4 [json_name = "timestamp"];
+   */
+  timestampMs: bigint;
+
+  /**
+   * What it says; absent where the caller may not read it.
+   *
+   * @generated from field: optional gatehouse.chain.v1.TransactionBody body = 5;
+   */
+  body?: TransactionBody | undefined;
+};
+
+/**
+ * Describes the message gatehouse.chain.v1.TransactionSummary.
+ * Use `create(TransactionSummarySchema)` to create a new message.
+ */
+export const TransactionSummarySchema: GenMessage<TransactionSummary> = /*@__PURE__*/
+  messageDesc(file_gatehouse_chain_v1_chain, 13);
+
+/**
  * Hands in a transaction.
  *
  * @generated from message gatehouse.chain.v1.SubmitTransactionRequest
@@ -276,7 +514,7 @@ export type SubmitTransactionRequest = Message<"gatehouse.chain.v1.SubmitTransac
  * Use `create(SubmitTransactionRequestSchema)` to create a new message.
  */
 export const SubmitTransactionRequestSchema: GenMessage<SubmitTransactionRequest> = /*@__PURE__*/
-  messageDesc(file_gatehouse_chain_v1_chain, 8);
+  messageDesc(file_gatehouse_chain_v1_chain, 14);
 
 /**
  * The transaction is in the mempool, or in a block already.
@@ -297,7 +535,7 @@ export type SubmitTransactionResponse = Message<"gatehouse.chain.v1.SubmitTransa
  * Use `create(SubmitTransactionResponseSchema)` to create a new message.
  */
 export const SubmitTransactionResponseSchema: GenMessage<SubmitTransactionResponse> = /*@__PURE__*/
-  messageDesc(file_gatehouse_chain_v1_chain, 9);
+  messageDesc(file_gatehouse_chain_v1_chain, 15);
 
 /**
  * Asks for pending transactions.
@@ -318,7 +556,7 @@ export type ListPendingTransactionsRequest = Message<"gatehouse.chain.v1.ListPen
  * Use `create(ListPendingTransactionsRequestSchema)` to create a new message.
  */
 export const ListPendingTransactionsRequestSchema: GenMessage<ListPendingTransactionsRequest> = /*@__PURE__*/
-  messageDesc(file_gatehouse_chain_v1_chain, 10);
+  messageDesc(file_gatehouse_chain_v1_chain, 16);
 
 /**
  * Pending transactions.
@@ -339,7 +577,7 @@ export type ListPendingTransactionsResponse = Message<"gatehouse.chain.v1.ListPe
  * Use `create(ListPendingTransactionsResponseSchema)` to create a new message.
  */
 export const ListPendingTransactionsResponseSchema: GenMessage<ListPendingTransactionsResponse> = /*@__PURE__*/
-  messageDesc(file_gatehouse_chain_v1_chain, 11);
+  messageDesc(file_gatehouse_chain_v1_chain, 17);
 
 /**
  * A transaction that waits for a block.
@@ -381,7 +619,7 @@ export type PendingTransaction = Message<"gatehouse.chain.v1.PendingTransaction"
  * Use `create(PendingTransactionSchema)` to create a new message.
  */
 export const PendingTransactionSchema: GenMessage<PendingTransaction> = /*@__PURE__*/
-  messageDesc(file_gatehouse_chain_v1_chain, 12);
+  messageDesc(file_gatehouse_chain_v1_chain, 18);
 
 /**
  * Asks for a transaction.
@@ -409,7 +647,7 @@ export type GetTransactionRequest = Message<"gatehouse.chain.v1.GetTransactionRe
  * Use `create(GetTransactionRequestSchema)` to create a new message.
  */
 export const GetTransactionRequestSchema: GenMessage<GetTransactionRequest> = /*@__PURE__*/
-  messageDesc(file_gatehouse_chain_v1_chain, 13);
+  messageDesc(file_gatehouse_chain_v1_chain, 19);
 
 /**
  * What became of it.
@@ -459,7 +697,7 @@ export type GetTransactionResponse = Message<"gatehouse.chain.v1.GetTransactionR
  * Use `create(GetTransactionResponseSchema)` to create a new message.
  */
 export const GetTransactionResponseSchema: GenMessage<GetTransactionResponse> = /*@__PURE__*/
-  messageDesc(file_gatehouse_chain_v1_chain, 14);
+  messageDesc(file_gatehouse_chain_v1_chain, 20);
 
 /**
  * Asks for a sender.
@@ -480,7 +718,7 @@ export type GetSenderRequest = Message<"gatehouse.chain.v1.GetSenderRequest"> & 
  * Use `create(GetSenderRequestSchema)` to create a new message.
  */
 export const GetSenderRequestSchema: GenMessage<GetSenderRequest> = /*@__PURE__*/
-  messageDesc(file_gatehouse_chain_v1_chain, 15);
+  messageDesc(file_gatehouse_chain_v1_chain, 21);
 
 /**
  * A sender of transactions.
@@ -509,7 +747,7 @@ export type GetSenderResponse = Message<"gatehouse.chain.v1.GetSenderResponse"> 
  * Use `create(GetSenderResponseSchema)` to create a new message.
  */
 export const GetSenderResponseSchema: GenMessage<GetSenderResponse> = /*@__PURE__*/
-  messageDesc(file_gatehouse_chain_v1_chain, 16);
+  messageDesc(file_gatehouse_chain_v1_chain, 22);
 
 /**
  * Hands in the next block.
@@ -530,7 +768,7 @@ export type ApplyBlockRequest = Message<"gatehouse.chain.v1.ApplyBlockRequest"> 
  * Use `create(ApplyBlockRequestSchema)` to create a new message.
  */
 export const ApplyBlockRequestSchema: GenMessage<ApplyBlockRequest> = /*@__PURE__*/
-  messageDesc(file_gatehouse_chain_v1_chain, 17);
+  messageDesc(file_gatehouse_chain_v1_chain, 23);
 
 /**
  * The block is applied.
@@ -551,7 +789,7 @@ export type ApplyBlockResponse = Message<"gatehouse.chain.v1.ApplyBlockResponse"
  * Use `create(ApplyBlockResponseSchema)` to create a new message.
  */
 export const ApplyBlockResponseSchema: GenMessage<ApplyBlockResponse> = /*@__PURE__*/
-  messageDesc(file_gatehouse_chain_v1_chain, 18);
+  messageDesc(file_gatehouse_chain_v1_chain, 24);
 
 /**
  * Says what the next block is to hold.
@@ -579,7 +817,7 @@ export type DryRunBlockRequest = Message<"gatehouse.chain.v1.DryRunBlockRequest"
  * Use `create(DryRunBlockRequestSchema)` to create a new message.
  */
 export const DryRunBlockRequestSchema: GenMessage<DryRunBlockRequest> = /*@__PURE__*/
-  messageDesc(file_gatehouse_chain_v1_chain, 19);
+  messageDesc(file_gatehouse_chain_v1_chain, 25);
 
 /**
  * What the block has to say.
@@ -600,7 +838,7 @@ export type DryRunBlockResponse = Message<"gatehouse.chain.v1.DryRunBlockRespons
  * Use `create(DryRunBlockResponseSchema)` to create a new message.
  */
 export const DryRunBlockResponseSchema: GenMessage<DryRunBlockResponse> = /*@__PURE__*/
-  messageDesc(file_gatehouse_chain_v1_chain, 20);
+  messageDesc(file_gatehouse_chain_v1_chain, 26);
 
 /**
  * Hands in an authority's word.
@@ -621,7 +859,7 @@ export type ReportHeadRequest = Message<"gatehouse.chain.v1.ReportHeadRequest"> 
  * Use `create(ReportHeadRequestSchema)` to create a new message.
  */
 export const ReportHeadRequestSchema: GenMessage<ReportHeadRequest> = /*@__PURE__*/
-  messageDesc(file_gatehouse_chain_v1_chain, 21);
+  messageDesc(file_gatehouse_chain_v1_chain, 27);
 
 /**
  * The word is known.
@@ -636,7 +874,7 @@ export type ReportHeadResponse = Message<"gatehouse.chain.v1.ReportHeadResponse"
  * Use `create(ReportHeadResponseSchema)` to create a new message.
  */
 export const ReportHeadResponseSchema: GenMessage<ReportHeadResponse> = /*@__PURE__*/
-  messageDesc(file_gatehouse_chain_v1_chain, 22);
+  messageDesc(file_gatehouse_chain_v1_chain, 28);
 
 /**
  * Where a transaction is.
@@ -714,6 +952,20 @@ export const ChainService: GenService<{
     output: typeof GetBlockResponseSchema;
   },
   /**
+   * Blocks as a list. The newest come first, without their transactions; block
+   * 0 is not among them: it is the genesis. Blocks that are made meanwhile do
+   * not move what later pages have.
+   *
+   * Errors: INVALID_REQUEST, also for a page token that is none.
+   *
+   * @generated from rpc gatehouse.chain.v1.ChainService.ListRecentBlocks
+   */
+  listRecentBlocks: {
+    methodKind: "unary";
+    input: typeof ListRecentBlocksRequestSchema;
+    output: typeof ListRecentBlocksResponseSchema;
+  },
+  /**
    * A block by its hash. The answer is that of GetBlock.
    *
    * Errors: INVALID_REQUEST, NOT_FOUND, PRUNED, ANSWER_TOO_LARGE.
@@ -784,6 +1036,22 @@ export const ChainService: GenService<{
     methodKind: "unary";
     input: typeof GetTransactionRequestSchema;
     output: typeof GetTransactionResponseSchema;
+  },
+  /**
+   * Transactions in blocks as a list. The newest come first: those of a later
+   * block before those of an earlier one, and in a block the last one first.
+   * What they say comes with those that the caller may read. Of a sender those
+   * alone are listed that the caller may read.
+   *
+   * Errors: INVALID_REQUEST, also for a page token that is none; NOT_FOUND for a
+   * block that is not there; PRUNED when its transactions are not kept here.
+   *
+   * @generated from rpc gatehouse.chain.v1.ChainService.ListTransactions
+   */
+  listTransactions: {
+    methodKind: "unary";
+    input: typeof ListTransactionsRequestSchema;
+    output: typeof ListTransactionsResponseSchema;
   },
   /**
    * What the blocks hold of a sender. It need not have sent anything.

@@ -21,7 +21,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file gatehouse/storage/v1/storage.proto.
  */
 export const file_gatehouse_storage_v1_storage: GenFile = /*@__PURE__*/
-  fileDesc("CiJnYXRlaG91c2Uvc3RvcmFnZS92MS9zdG9yYWdlLnByb3RvEhRnYXRlaG91c2Uuc3RvcmFnZS52MSIxChFHZXRQcm9ncmFtUmVxdWVzdBIcCg9zdG9yYWdlX2FkZHJlc3MYASABKAlCA+BBAiLPAwoSR2V0UHJvZ3JhbVJlc3BvbnNlEg8KB3N1Y2Nlc3MYASABKAgSFwoPc3RvcmFnZV9hZGRyZXNzGAIgASgJEg0KBW93bmVyGAMgASgJEhQKDHByb2dyYW1fbmFtZRgEIAEoCRI3CghlbmNvZGluZxgFIAEoDjIlLmdhdGVob3VzZS5zdG9yYWdlLnYxLlByb2dyYW1FbmNvZGluZxIXCgRkYXRhGAYgASgJQgTwkhoBSACIAQESGwoIbWV0YWRhdGEYByABKAlCBPCSGgFIAYgBARIwCgNhY2wYCCABKAsyIy5nYXRlaG91c2Uuc3RvcmFnZS52MS5BY2Nlc3NDb250cm9sEj8KEHN0b3JhZ2VfbG9jYXRpb24YCSABKA4yJS5nYXRlaG91c2Uuc3RvcmFnZS52MS5TdG9yYWdlTG9jYXRpb24SEgoKc2l6ZV9ieXRlcxgKIAEoDRIuCgpjcmVhdGVkX2F0GAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp1cGRhdGVkX2F0GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIHCgVfZGF0YUILCglfbWV0YWRhdGEiNQoVR2V0UHJvZ3JhbURhdGFSZXF1ZXN0EhwKD3N0b3JhZ2VfYWRkcmVzcxgBIAEoCUID4EECImQKFkdldFByb2dyYW1EYXRhUmVzcG9uc2USDwoHc3VjY2VzcxgBIAEoCBIXCg9zdG9yYWdlX2FkZHJlc3MYAiABKAkSFwoEZGF0YRgDIAEoCUIE8JIaAUgAiAEBQgcKBV9kYXRhIjEKEUxpc3RGaWVsZHNSZXF1ZXN0EhwKD3N0b3JhZ2VfYWRkcmVzcxgBIAEoCUID4EECIk4KEkxpc3RGaWVsZHNSZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEhcKD3N0b3JhZ2VfYWRkcmVzcxgCIAEoCRIOCgZmaWVsZHMYAyADKAkiQwoPR2V0RmllbGRSZXF1ZXN0EhwKD3N0b3JhZ2VfYWRkcmVzcxgBIAEoCUID4EECEhIKBWZpZWxkGAIgASgJQgPgQQIijwEKEEdldEZpZWxkUmVzcG9uc2USDwoHc3VjY2VzcxgBIAEoCBIXCg9zdG9yYWdlX2FkZHJlc3MYAiABKAkSDQoFZmllbGQYAyABKAkSEwoFdmFsdWUYBCABKAlCBPCSGgESLQoEdHlwZRgFIAEoDjIfLmdhdGVob3VzZS5zdG9yYWdlLnYxLlZhbHVlVHlwZSKCAQoTR2V0RmllbGRJdGVtUmVxdWVzdBIcCg9zdG9yYWdlX2FkZHJlc3MYASABKAlCA+BBAhISCgVmaWVsZBgCIAEoCUID4EECEhIKBWluZGV4GAMgASgNQgPgQQISEAoIZnJvbV9lbmQYBCABKAgSEwoLd2l0aF9sZW5ndGgYBSABKAgipQEKFEdldEZpZWxkSXRlbVJlc3BvbnNlEg8KB3N1Y2Nlc3MYASABKAgSFwoPc3RvcmFnZV9hZGRyZXNzGAIgASgJEg0KBWZpZWxkGAMgASgJEg0KBWluZGV4GAQgASgNEhMKBXZhbHVlGAUgASgJQgTwkhoBEh8KDGFycmF5X2xlbmd0aBgGIAEoDUIE+JIaAUgAiAEBQg8KDV9hcnJheV9sZW5ndGgiQwoPSGFzRmllbGRSZXF1ZXN0EhwKD3N0b3JhZ2VfYWRkcmVzcxgBIAEoCUID4EECEhIKBWZpZWxkGAIgASgJQgPgQQIiWwoQSGFzRmllbGRSZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEhcKD3N0b3JhZ2VfYWRkcmVzcxgCIAEoCRINCgVmaWVsZBgDIAEoCRIOCgZleGlzdHMYBCABKAgiRwoTR2V0RmllbGRUeXBlUmVxdWVzdBIcCg9zdG9yYWdlX2FkZHJlc3MYASABKAlCA+BBAhISCgVmaWVsZBgCIAEoCUID4EECIn4KFEdldEZpZWxkVHlwZVJlc3BvbnNlEg8KB3N1Y2Nlc3MYASABKAgSFwoPc3RvcmFnZV9hZGRyZXNzGAIgASgJEg0KBWZpZWxkGAMgASgJEi0KBHR5cGUYBCABKA4yHy5nYXRlaG91c2Uuc3RvcmFnZS52MS5WYWx1ZVR5cGUibgoaTGlzdFByb2dyYW1zQnlPd25lclJlcXVlc3QSEgoFb3duZXIYASABKAlCA+BBAhISCgVsaW1pdBgCIAEoDUgAiAEBEhMKBm9mZnNldBgDIAEoDUgBiAEBQggKBl9saW1pdEIJCgdfb2Zmc2V0InUKG0xpc3RQcm9ncmFtc0J5T3duZXJSZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEjYKCHByb2dyYW1zGAIgAygLMiQuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuUHJvZ3JhbVN1bW1hcnkSDQoFY291bnQYAyABKA0iewoVU2VhcmNoUHJvZ3JhbXNSZXF1ZXN0EhUKBXF1ZXJ5GAEgASgJQgPgQQJSAXESDQoFZXhhY3QYAiABKAgSEgoFbGltaXQYAyABKA1IAIgBARITCgZvZmZzZXQYBCABKA1IAYgBAUIICgZfbGltaXRCCQoHX29mZnNldCJ/ChZTZWFyY2hQcm9ncmFtc1Jlc3BvbnNlEg8KB3N1Y2Nlc3MYASABKAgSDQoFcXVlcnkYBCABKAkSNgoIcHJvZ3JhbXMYAiADKAsyJC5nYXRlaG91c2Uuc3RvcmFnZS52MS5Qcm9ncmFtU3VtbWFyeRINCgVjb3VudBgDIAEoDSK8AgoOUHJvZ3JhbVN1bW1hcnkSFwoPc3RvcmFnZV9hZGRyZXNzGAEgASgJEhQKDHByb2dyYW1fbmFtZRgCIAEoCRINCgVvd25lchgDIAEoCRI3CghlbmNvZGluZxgEIAEoDjIlLmdhdGVob3VzZS5zdG9yYWdlLnYxLlByb2dyYW1FbmNvZGluZxISCgpzaXplX2J5dGVzGAUgASgNEj8KEHN0b3JhZ2VfbG9jYXRpb24YBiABKA4yJS5nYXRlaG91c2Uuc3RvcmFnZS52MS5TdG9yYWdlTG9jYXRpb24SLgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi9wIKDUFjY2Vzc0NvbnRyb2wSLgoEbW9kZRgBIAEoDjIgLmdhdGVob3VzZS5zdG9yYWdlLnYxLkFjY2Vzc01vZGUSSQoHYWxsb3dlZBgCIAMoCUI4gpMaNBjoByoOMHhbMC05YS1mXXs2NH0yHzB4IGFuZCA2NCBsb3dlci1jYXNlIGhleCBkaWdpdHMSTQoLYmxhY2tsaXN0ZWQYAyADKAlCOIKTGjQY6AcqDjB4WzAtOWEtZl17NjR9Mh8weCBhbmQgNjQgbG93ZXItY2FzZSBoZXggZGlnaXRzEkoKBmdyb3VwcxgEIAMoCzIvLmdhdGVob3VzZS5zdG9yYWdlLnYxLkFjY2Vzc0NvbnRyb2wuR3JvdXBzRW50cnlCCYKTGgUIgAIYQBpQCgtHcm91cHNFbnRyeRILCgNrZXkYASABKAkSMAoFdmFsdWUYAiABKAsyIS5nYXRlaG91c2Uuc3RvcmFnZS52MS5BY2Nlc3NHcm91cDoCOAEinQEKC0FjY2Vzc0dyb3VwEkkKB21lbWJlcnMYASADKAlCOIKTGjQY6AcqDjB4WzAtOWEtZl17NjR9Mh8weCBhbmQgNjQgbG93ZXItY2FzZSBoZXggZGlnaXRzEkMKC3Blcm1pc3Npb25zGAIgAygOMiYuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuQWNjZXNzUGVybWlzc2lvbkIGgpMaAhgCKnQKCkFjY2Vzc01vZGUSGwoXQUNDRVNTX01PREVfVU5TUEVDSUZJRUQQABIWChJBQ0NFU1NfTU9ERV9QVUJMSUMQARIVChFBQ0NFU1NfTU9ERV9PV05FUhACEhoKFkFDQ0VTU19NT0RFX1JFU1RSSUNURUQQAypuChBBY2Nlc3NQZXJtaXNzaW9uEiEKHUFDQ0VTU19QRVJNSVNTSU9OX1VOU1BFQ0lGSUVEEAASGgoWQUNDRVNTX1BFUk1JU1NJT05fUkVBRBABEhsKF0FDQ0VTU19QRVJNSVNTSU9OX1dSSVRFEAIqawoPUHJvZ3JhbUVuY29kaW5nEiAKHFBST0dSQU1fRU5DT0RJTkdfVU5TUEVDSUZJRUQQABIZChVQUk9HUkFNX0VOQ09ESU5HX0pTT04QARIbChdQUk9HUkFNX0VOQ09ESU5HX0JJTkFSWRACKlEKD1N0b3JhZ2VMb2NhdGlvbhIgChxTVE9SQUdFX0xPQ0FUSU9OX1VOU1BFQ0lGSUVEEAASHAoYU1RPUkFHRV9MT0NBVElPTl9PTkNIQUlOEAEqrwEKCVZhbHVlVHlwZRIaChZWQUxVRV9UWVBFX1VOU1BFQ0lGSUVEEAASFQoRVkFMVUVfVFlQRV9TVFJJTkcQARIVChFWQUxVRV9UWVBFX05VTUJFUhACEhYKElZBTFVFX1RZUEVfQk9PTEVBThADEhQKEFZBTFVFX1RZUEVfQVJSQVkQBBIVChFWQUxVRV9UWVBFX09CSkVDVBAFEhMKD1ZBTFVFX1RZUEVfTlVMTBAGMvELCg5TdG9yYWdlU2VydmljZRKYAQoKR2V0UHJvZ3JhbRInLmdhdGVob3VzZS5zdG9yYWdlLnYxLkdldFByb2dyYW1SZXF1ZXN0GiguZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuR2V0UHJvZ3JhbVJlc3BvbnNlIjeQAgH6khoCCQiAkxoCgtPkkwIkEiIvc3RvcmFnZS1wcm9ncmFtL3tzdG9yYWdlX2FkZHJlc3N9EqgBCg5HZXRQcm9ncmFtRGF0YRIrLmdhdGVob3VzZS5zdG9yYWdlLnYxLkdldFByb2dyYW1EYXRhUmVxdWVzdBosLmdhdGVob3VzZS5zdG9yYWdlLnYxLkdldFByb2dyYW1EYXRhUmVzcG9uc2UiO5ACAfqSGgIJCICTGgKC0+STAigSJi9zdG9yYWdlLXByb2dyYW0ve3N0b3JhZ2VfYWRkcmVzc30vYWxsEqABCgpMaXN0RmllbGRzEicuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuTGlzdEZpZWxkc1JlcXVlc3QaKC5nYXRlaG91c2Uuc3RvcmFnZS52MS5MaXN0RmllbGRzUmVzcG9uc2UiP5ACAfqSGgMJCAKAkxoCgtPkkwIrEikvc3RvcmFnZS1wcm9ncmFtL3tzdG9yYWdlX2FkZHJlc3N9L2ZpZWxkcxKiAQoIR2V0RmllbGQSJS5nYXRlaG91c2Uuc3RvcmFnZS52MS5HZXRGaWVsZFJlcXVlc3QaJi5nYXRlaG91c2Uuc3RvcmFnZS52MS5HZXRGaWVsZFJlc3BvbnNlIkeQAgH6khoECQgKAoCTGgKC0+STAjISMC9zdG9yYWdlLXByb2dyYW0ve3N0b3JhZ2VfYWRkcmVzc30vZmllbGQve2ZpZWxkfRK8AQoMR2V0RmllbGRJdGVtEikuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuR2V0RmllbGRJdGVtUmVxdWVzdBoqLmdhdGVob3VzZS5zdG9yYWdlLnYxLkdldEZpZWxkSXRlbVJlc3BvbnNlIlWQAgH6khoFCQgKAgOAkxoCgtPkkwI/Ej0vc3RvcmFnZS1wcm9ncmFtL3tzdG9yYWdlX2FkZHJlc3N9L2ZpZWxkL3tmaWVsZH0vaXRlbS97aW5kZXh9Ep8BCghIYXNGaWVsZBIlLmdhdGVob3VzZS5zdG9yYWdlLnYxLkhhc0ZpZWxkUmVxdWVzdBomLmdhdGVob3VzZS5zdG9yYWdlLnYxLkhhc0ZpZWxkUmVzcG9uc2UiRJACAfqSGgMJCAKAkxoCgtPkkwIwEi4vc3RvcmFnZS1wcm9ncmFtL3tzdG9yYWdlX2FkZHJlc3N9L2hhcy97ZmllbGR9Eq0BCgxHZXRGaWVsZFR5cGUSKS5nYXRlaG91c2Uuc3RvcmFnZS52MS5HZXRGaWVsZFR5cGVSZXF1ZXN0GiouZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuR2V0RmllbGRUeXBlUmVzcG9uc2UiRpACAfqSGgQJCAoCgJMaAoLT5JMCMRIvL3N0b3JhZ2UtcHJvZ3JhbS97c3RvcmFnZV9hZGRyZXNzfS90eXBlL3tmaWVsZH0SqQEKE0xpc3RQcm9ncmFtc0J5T3duZXISMC5nYXRlaG91c2Uuc3RvcmFnZS52MS5MaXN0UHJvZ3JhbXNCeU93bmVyUmVxdWVzdBoxLmdhdGVob3VzZS5zdG9yYWdlLnYxLkxpc3RQcm9ncmFtc0J5T3duZXJSZXNwb25zZSItkAIBgJMaAoLT5JMCIBIeL3N0b3JhZ2UtcHJvZ3JhbS9vd25lci97b3duZXJ9EpMBCg5TZWFyY2hQcm9ncmFtcxIrLmdhdGVob3VzZS5zdG9yYWdlLnYxLlNlYXJjaFByb2dyYW1zUmVxdWVzdBosLmdhdGVob3VzZS5zdG9yYWdlLnYxLlNlYXJjaFByb2dyYW1zUmVzcG9uc2UiJpACAYCTGgKC0+STAhkSFy9zdG9yYWdlLXByb2dyYW0vc2VhcmNoYgZwcm90bzM", [file_gatehouse_annotations_v1_annotations, file_gatehouse_errors_v1_errors, file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp]);
+  fileDesc("CiJnYXRlaG91c2Uvc3RvcmFnZS92MS9zdG9yYWdlLnByb3RvEhRnYXRlaG91c2Uuc3RvcmFnZS52MSIxChFHZXRQcm9ncmFtUmVxdWVzdBIcCg9zdG9yYWdlX2FkZHJlc3MYASABKAlCA+BBAiLPAwoSR2V0UHJvZ3JhbVJlc3BvbnNlEg8KB3N1Y2Nlc3MYASABKAgSFwoPc3RvcmFnZV9hZGRyZXNzGAIgASgJEg0KBW93bmVyGAMgASgJEhQKDHByb2dyYW1fbmFtZRgEIAEoCRI3CghlbmNvZGluZxgFIAEoDjIlLmdhdGVob3VzZS5zdG9yYWdlLnYxLlByb2dyYW1FbmNvZGluZxIXCgRkYXRhGAYgASgJQgTwkhoBSACIAQESGwoIbWV0YWRhdGEYByABKAlCBPCSGgFIAYgBARIwCgNhY2wYCCABKAsyIy5nYXRlaG91c2Uuc3RvcmFnZS52MS5BY2Nlc3NDb250cm9sEj8KEHN0b3JhZ2VfbG9jYXRpb24YCSABKA4yJS5nYXRlaG91c2Uuc3RvcmFnZS52MS5TdG9yYWdlTG9jYXRpb24SEgoKc2l6ZV9ieXRlcxgKIAEoDRIuCgpjcmVhdGVkX2F0GAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp1cGRhdGVkX2F0GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIHCgVfZGF0YUILCglfbWV0YWRhdGEiNQoVR2V0UHJvZ3JhbURhdGFSZXF1ZXN0EhwKD3N0b3JhZ2VfYWRkcmVzcxgBIAEoCUID4EECImQKFkdldFByb2dyYW1EYXRhUmVzcG9uc2USDwoHc3VjY2VzcxgBIAEoCBIXCg9zdG9yYWdlX2FkZHJlc3MYAiABKAkSFwoEZGF0YRgDIAEoCUIE8JIaAUgAiAEBQgcKBV9kYXRhIjEKEUxpc3RGaWVsZHNSZXF1ZXN0EhwKD3N0b3JhZ2VfYWRkcmVzcxgBIAEoCUID4EECIk4KEkxpc3RGaWVsZHNSZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEhcKD3N0b3JhZ2VfYWRkcmVzcxgCIAEoCRIOCgZmaWVsZHMYAyADKAkiQwoPR2V0RmllbGRSZXF1ZXN0EhwKD3N0b3JhZ2VfYWRkcmVzcxgBIAEoCUID4EECEhIKBWZpZWxkGAIgASgJQgPgQQIijwEKEEdldEZpZWxkUmVzcG9uc2USDwoHc3VjY2VzcxgBIAEoCBIXCg9zdG9yYWdlX2FkZHJlc3MYAiABKAkSDQoFZmllbGQYAyABKAkSEwoFdmFsdWUYBCABKAlCBPCSGgESLQoEdHlwZRgFIAEoDjIfLmdhdGVob3VzZS5zdG9yYWdlLnYxLlZhbHVlVHlwZSKCAQoTR2V0RmllbGRJdGVtUmVxdWVzdBIcCg9zdG9yYWdlX2FkZHJlc3MYASABKAlCA+BBAhISCgVmaWVsZBgCIAEoCUID4EECEhIKBWluZGV4GAMgASgNQgPgQQISEAoIZnJvbV9lbmQYBCABKAgSEwoLd2l0aF9sZW5ndGgYBSABKAgipQEKFEdldEZpZWxkSXRlbVJlc3BvbnNlEg8KB3N1Y2Nlc3MYASABKAgSFwoPc3RvcmFnZV9hZGRyZXNzGAIgASgJEg0KBWZpZWxkGAMgASgJEg0KBWluZGV4GAQgASgNEhMKBXZhbHVlGAUgASgJQgTwkhoBEh8KDGFycmF5X2xlbmd0aBgGIAEoDUIE+JIaAUgAiAEBQg8KDV9hcnJheV9sZW5ndGgiQwoPSGFzRmllbGRSZXF1ZXN0EhwKD3N0b3JhZ2VfYWRkcmVzcxgBIAEoCUID4EECEhIKBWZpZWxkGAIgASgJQgPgQQIiWwoQSGFzRmllbGRSZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEhcKD3N0b3JhZ2VfYWRkcmVzcxgCIAEoCRINCgVmaWVsZBgDIAEoCRIOCgZleGlzdHMYBCABKAgiRwoTR2V0RmllbGRUeXBlUmVxdWVzdBIcCg9zdG9yYWdlX2FkZHJlc3MYASABKAlCA+BBAhISCgVmaWVsZBgCIAEoCUID4EECIn4KFEdldEZpZWxkVHlwZVJlc3BvbnNlEg8KB3N1Y2Nlc3MYASABKAgSFwoPc3RvcmFnZV9hZGRyZXNzGAIgASgJEg0KBWZpZWxkGAMgASgJEi0KBHR5cGUYBCABKA4yHy5nYXRlaG91c2Uuc3RvcmFnZS52MS5WYWx1ZVR5cGUilgEKGkxpc3RQcm9ncmFtc0J5T3duZXJSZXF1ZXN0EhIKBW93bmVyGAEgASgJQgPgQQISEgoFbGltaXQYAiABKA1IAIgBARITCgZvZmZzZXQYAyABKA1IAYgBARIXCgpwYWdlX3Rva2VuGAQgASgJSAKIAQFCCAoGX2xpbWl0QgkKB19vZmZzZXRCDQoLX3BhZ2VfdG9rZW4irQEKG0xpc3RQcm9ncmFtc0J5T3duZXJSZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEjYKCHByb2dyYW1zGAIgAygLMiQuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuUHJvZ3JhbVN1bW1hcnkSDQoFY291bnQYAyABKA0SIgoPbmV4dF9wYWdlX3Rva2VuGAQgASgJQgT4khoBSACIAQFCEgoQX25leHRfcGFnZV90b2tlbiKjAQoVU2VhcmNoUHJvZ3JhbXNSZXF1ZXN0EhUKBXF1ZXJ5GAEgASgJQgPgQQJSAXESDQoFZXhhY3QYAiABKAgSEgoFbGltaXQYAyABKA1IAIgBARITCgZvZmZzZXQYBCABKA1IAYgBARIXCgpwYWdlX3Rva2VuGAUgASgJSAKIAQFCCAoGX2xpbWl0QgkKB19vZmZzZXRCDQoLX3BhZ2VfdG9rZW4itwEKFlNlYXJjaFByb2dyYW1zUmVzcG9uc2USDwoHc3VjY2VzcxgBIAEoCBINCgVxdWVyeRgEIAEoCRI2Cghwcm9ncmFtcxgCIAMoCzIkLmdhdGVob3VzZS5zdG9yYWdlLnYxLlByb2dyYW1TdW1tYXJ5Eg0KBWNvdW50GAMgASgNEiIKD25leHRfcGFnZV90b2tlbhgFIAEoCUIE+JIaAUgAiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW4ihwEKGUxpc3RQcm9ncmFtSGlzdG9yeVJlcXVlc3QSHAoPc3RvcmFnZV9hZGRyZXNzGAEgASgJQgPgQQISFgoJcGFnZV9zaXplGAIgASgNSACIAQESFwoKcGFnZV90b2tlbhgDIAEoCUgBiAEBQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW4i0AEKGkxpc3RQcm9ncmFtSGlzdG9yeVJlc3BvbnNlEg8KB3N1Y2Nlc3MYASABKAgSFwoPc3RvcmFnZV9hZGRyZXNzGAIgASgJEjQKB2NoYW5nZXMYAyADKAsyIy5nYXRlaG91c2Uuc3RvcmFnZS52MS5Qcm9ncmFtQ2hhbmdlEiIKD25leHRfcGFnZV90b2tlbhgEIAEoCUIE+JIaAUgAiAEBEhoKEmhpc3RvcnlfZnJvbV9ibG9jaxgFIAEoBEISChBfbmV4dF9wYWdlX3Rva2VuIssBCg1Qcm9ncmFtQ2hhbmdlEhQKDGJsb2NrX251bWJlchgBIAEoBBISCgpibG9ja19oYXNoGAIgASgJEh8KDHRpbWVzdGFtcF9tcxgDIAEoA1IJdGltZXN0YW1wEhgKEHRyYW5zYWN0aW9uX2hhc2gYBCABKAkSDgoGc2VuZGVyGAUgASgJEjUKBGtpbmQYBiABKA4yJy5nYXRlaG91c2Uuc3RvcmFnZS52MS5Qcm9ncmFtQ2hhbmdlS2luZBIOCgZmaWVsZHMYByADKAkivAIKDlByb2dyYW1TdW1tYXJ5EhcKD3N0b3JhZ2VfYWRkcmVzcxgBIAEoCRIUCgxwcm9ncmFtX25hbWUYAiABKAkSDQoFb3duZXIYAyABKAkSNwoIZW5jb2RpbmcYBCABKA4yJS5nYXRlaG91c2Uuc3RvcmFnZS52MS5Qcm9ncmFtRW5jb2RpbmcSEgoKc2l6ZV9ieXRlcxgFIAEoDRI/ChBzdG9yYWdlX2xvY2F0aW9uGAYgASgOMiUuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuU3RvcmFnZUxvY2F0aW9uEi4KCmNyZWF0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIvcCCg1BY2Nlc3NDb250cm9sEi4KBG1vZGUYASABKA4yIC5nYXRlaG91c2Uuc3RvcmFnZS52MS5BY2Nlc3NNb2RlEkkKB2FsbG93ZWQYAiADKAlCOIKTGjQY6AcqDjB4WzAtOWEtZl17NjR9Mh8weCBhbmQgNjQgbG93ZXItY2FzZSBoZXggZGlnaXRzEk0KC2JsYWNrbGlzdGVkGAMgAygJQjiCkxo0GOgHKg4weFswLTlhLWZdezY0fTIfMHggYW5kIDY0IGxvd2VyLWNhc2UgaGV4IGRpZ2l0cxJKCgZncm91cHMYBCADKAsyLy5nYXRlaG91c2Uuc3RvcmFnZS52MS5BY2Nlc3NDb250cm9sLkdyb3Vwc0VudHJ5QgmCkxoFCIACGEAaUAoLR3JvdXBzRW50cnkSCwoDa2V5GAEgASgJEjAKBXZhbHVlGAIgASgLMiEuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuQWNjZXNzR3JvdXA6AjgBIp0BCgtBY2Nlc3NHcm91cBJJCgdtZW1iZXJzGAEgAygJQjiCkxo0GOgHKg4weFswLTlhLWZdezY0fTIfMHggYW5kIDY0IGxvd2VyLWNhc2UgaGV4IGRpZ2l0cxJDCgtwZXJtaXNzaW9ucxgCIAMoDjImLmdhdGVob3VzZS5zdG9yYWdlLnYxLkFjY2Vzc1Blcm1pc3Npb25CBoKTGgIYAirjAgoRUHJvZ3JhbUNoYW5nZUtpbmQSIwofUFJPR1JBTV9DSEFOR0VfS0lORF9VTlNQRUNJRklFRBAAEiYKIlBST0dSQU1fQ0hBTkdFX0tJTkRfQ1JFQVRFX1BST0dSQU0QARIlCiFQUk9HUkFNX0NIQU5HRV9LSU5EX1dSSVRFX1BST0dSQU0QAhIhCh1QUk9HUkFNX0NIQU5HRV9LSU5EX1NFVF9GSUVMRBADEiAKHFBST0dSQU1fQ0hBTkdFX0tJTkRfU0VUX0lURU0QBBIjCh9QUk9HUkFNX0NIQU5HRV9LSU5EX0FQUEVORF9JVEVNEAUSJAogUFJPR1JBTV9DSEFOR0VfS0lORF9ERUxFVEVfRklFTEQQBhIjCh9QUk9HUkFNX0NIQU5HRV9LSU5EX0RFTEVURV9JVEVNEAcSJQohUFJPR1JBTV9DSEFOR0VfS0lORF9VUERBVEVfQUNDRVNTEAgqdAoKQWNjZXNzTW9kZRIbChdBQ0NFU1NfTU9ERV9VTlNQRUNJRklFRBAAEhYKEkFDQ0VTU19NT0RFX1BVQkxJQxABEhUKEUFDQ0VTU19NT0RFX09XTkVSEAISGgoWQUNDRVNTX01PREVfUkVTVFJJQ1RFRBADKm4KEEFjY2Vzc1Blcm1pc3Npb24SIQodQUNDRVNTX1BFUk1JU1NJT05fVU5TUEVDSUZJRUQQABIaChZBQ0NFU1NfUEVSTUlTU0lPTl9SRUFEEAESGwoXQUNDRVNTX1BFUk1JU1NJT05fV1JJVEUQAiprCg9Qcm9ncmFtRW5jb2RpbmcSIAocUFJPR1JBTV9FTkNPRElOR19VTlNQRUNJRklFRBAAEhkKFVBST0dSQU1fRU5DT0RJTkdfSlNPThABEhsKF1BST0dSQU1fRU5DT0RJTkdfQklOQVJZEAIqUQoPU3RvcmFnZUxvY2F0aW9uEiAKHFNUT1JBR0VfTE9DQVRJT05fVU5TUEVDSUZJRUQQABIcChhTVE9SQUdFX0xPQ0FUSU9OX09OQ0hBSU4QASqvAQoJVmFsdWVUeXBlEhoKFlZBTFVFX1RZUEVfVU5TUEVDSUZJRUQQABIVChFWQUxVRV9UWVBFX1NUUklORxABEhUKEVZBTFVFX1RZUEVfTlVNQkVSEAISFgoSVkFMVUVfVFlQRV9CT09MRUFOEAMSFAoQVkFMVUVfVFlQRV9BUlJBWRAEEhUKEVZBTFVFX1RZUEVfT0JKRUNUEAUSEwoPVkFMVUVfVFlQRV9OVUxMEAYyqA0KDlN0b3JhZ2VTZXJ2aWNlEpgBCgpHZXRQcm9ncmFtEicuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuR2V0UHJvZ3JhbVJlcXVlc3QaKC5nYXRlaG91c2Uuc3RvcmFnZS52MS5HZXRQcm9ncmFtUmVzcG9uc2UiN5ACAfqSGgIJCICTGgKC0+STAiQSIi9zdG9yYWdlLXByb2dyYW0ve3N0b3JhZ2VfYWRkcmVzc30SqAEKDkdldFByb2dyYW1EYXRhEisuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuR2V0UHJvZ3JhbURhdGFSZXF1ZXN0GiwuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuR2V0UHJvZ3JhbURhdGFSZXNwb25zZSI7kAIB+pIaAgkIgJMaAoLT5JMCKBImL3N0b3JhZ2UtcHJvZ3JhbS97c3RvcmFnZV9hZGRyZXNzfS9hbGwSoAEKCkxpc3RGaWVsZHMSJy5nYXRlaG91c2Uuc3RvcmFnZS52MS5MaXN0RmllbGRzUmVxdWVzdBooLmdhdGVob3VzZS5zdG9yYWdlLnYxLkxpc3RGaWVsZHNSZXNwb25zZSI/kAIB+pIaAwkIAoCTGgKC0+STAisSKS9zdG9yYWdlLXByb2dyYW0ve3N0b3JhZ2VfYWRkcmVzc30vZmllbGRzEqIBCghHZXRGaWVsZBIlLmdhdGVob3VzZS5zdG9yYWdlLnYxLkdldEZpZWxkUmVxdWVzdBomLmdhdGVob3VzZS5zdG9yYWdlLnYxLkdldEZpZWxkUmVzcG9uc2UiR5ACAfqSGgQJCAoCgJMaAoLT5JMCMhIwL3N0b3JhZ2UtcHJvZ3JhbS97c3RvcmFnZV9hZGRyZXNzfS9maWVsZC97ZmllbGR9ErwBCgxHZXRGaWVsZEl0ZW0SKS5nYXRlaG91c2Uuc3RvcmFnZS52MS5HZXRGaWVsZEl0ZW1SZXF1ZXN0GiouZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuR2V0RmllbGRJdGVtUmVzcG9uc2UiVZACAfqSGgUJCAoCA4CTGgKC0+STAj8SPS9zdG9yYWdlLXByb2dyYW0ve3N0b3JhZ2VfYWRkcmVzc30vZmllbGQve2ZpZWxkfS9pdGVtL3tpbmRleH0SnwEKCEhhc0ZpZWxkEiUuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuSGFzRmllbGRSZXF1ZXN0GiYuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuSGFzRmllbGRSZXNwb25zZSJEkAIB+pIaAwkIAoCTGgKC0+STAjASLi9zdG9yYWdlLXByb2dyYW0ve3N0b3JhZ2VfYWRkcmVzc30vaGFzL3tmaWVsZH0SrQEKDEdldEZpZWxkVHlwZRIpLmdhdGVob3VzZS5zdG9yYWdlLnYxLkdldEZpZWxkVHlwZVJlcXVlc3QaKi5nYXRlaG91c2Uuc3RvcmFnZS52MS5HZXRGaWVsZFR5cGVSZXNwb25zZSJGkAIB+pIaBAkICgKAkxoCgtPkkwIxEi8vc3RvcmFnZS1wcm9ncmFtL3tzdG9yYWdlX2FkZHJlc3N9L3R5cGUve2ZpZWxkfRK0AQoSTGlzdFByb2dyYW1IaXN0b3J5Ei8uZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuTGlzdFByb2dyYW1IaXN0b3J5UmVxdWVzdBowLmdhdGVob3VzZS5zdG9yYWdlLnYxLkxpc3RQcm9ncmFtSGlzdG9yeVJlc3BvbnNlIjuQAgH6khoCCQiC0+STAiwSKi9zdG9yYWdlLXByb2dyYW0ve3N0b3JhZ2VfYWRkcmVzc30vaGlzdG9yeRKpAQoTTGlzdFByb2dyYW1zQnlPd25lchIwLmdhdGVob3VzZS5zdG9yYWdlLnYxLkxpc3RQcm9ncmFtc0J5T3duZXJSZXF1ZXN0GjEuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuTGlzdFByb2dyYW1zQnlPd25lclJlc3BvbnNlIi2QAgGAkxoCgtPkkwIgEh4vc3RvcmFnZS1wcm9ncmFtL293bmVyL3tvd25lcn0SkwEKDlNlYXJjaFByb2dyYW1zEisuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuU2VhcmNoUHJvZ3JhbXNSZXF1ZXN0GiwuZ2F0ZWhvdXNlLnN0b3JhZ2UudjEuU2VhcmNoUHJvZ3JhbXNSZXNwb25zZSImkAIBgJMaAoLT5JMCGRIXL3N0b3JhZ2UtcHJvZ3JhbS9zZWFyY2hiBnByb3RvMw", [file_gatehouse_annotations_v1_annotations, file_gatehouse_errors_v1_errors, file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp]);
 
 /**
  * Asks for a program.
@@ -598,11 +598,20 @@ export type ListProgramsByOwnerRequest = Message<"gatehouse.storage.v1.ListProgr
   limit?: number | undefined;
 
   /**
-   * Programs to pass over; 0 when unset.
+   * Programs to pass over; 0 when unset. Further down a page token is the better
+   * way: no row is passed over for it.
    *
    * @generated from field: optional uint32 offset = 3;
    */
   offset?: number | undefined;
+
+  /**
+   * The next_page_token of the page before; the first page when unset. With it
+   * offset counts from there.
+   *
+   * @generated from field: optional string page_token = 4;
+   */
+  pageToken?: string | undefined;
 };
 
 /**
@@ -638,6 +647,13 @@ export type ListProgramsByOwnerResponse = Message<"gatehouse.storage.v1.ListProg
    * @generated from field: uint32 count = 3;
    */
   count: number;
+
+  /**
+   * What the next page is asked for with; absent where there is none.
+   *
+   * @generated from field: optional string next_page_token = 4;
+   */
+  nextPageToken?: string | undefined;
 };
 
 /**
@@ -676,11 +692,20 @@ export type SearchProgramsRequest = Message<"gatehouse.storage.v1.SearchPrograms
   limit?: number | undefined;
 
   /**
-   * Programs to pass over; 0 when unset.
+   * Programs to pass over; 0 when unset. Further down a page token is the better
+   * way: no row is passed over for it.
    *
    * @generated from field: optional uint32 offset = 4;
    */
   offset?: number | undefined;
+
+  /**
+   * The next_page_token of the page before, for the same name; the first page when unset. With it
+   * offset counts from there.
+   *
+   * @generated from field: optional string page_token = 5;
+   */
+  pageToken?: string | undefined;
 };
 
 /**
@@ -723,6 +748,13 @@ export type SearchProgramsResponse = Message<"gatehouse.storage.v1.SearchProgram
    * @generated from field: uint32 count = 3;
    */
   count: number;
+
+  /**
+   * What the next page is asked for with; absent where there is none.
+   *
+   * @generated from field: optional string next_page_token = 5;
+   */
+  nextPageToken?: string | undefined;
 };
 
 /**
@@ -731,6 +763,155 @@ export type SearchProgramsResponse = Message<"gatehouse.storage.v1.SearchProgram
  */
 export const SearchProgramsResponseSchema: GenMessage<SearchProgramsResponse> = /*@__PURE__*/
   messageDesc(file_gatehouse_storage_v1_storage, 17);
+
+/**
+ * Asks for what changed a program.
+ *
+ * @generated from message gatehouse.storage.v1.ListProgramHistoryRequest
+ */
+export type ListProgramHistoryRequest = Message<"gatehouse.storage.v1.ListProgramHistoryRequest"> & {
+  /**
+   * stor- and 40 lower-case hex digits.
+   *
+   * @generated from field: string storage_address = 1;
+   */
+  storageAddress: string;
+
+  /**
+   * Most changes to return, 1 to 200; 50 when unset. A page has fewer where they
+   * are large.
+   *
+   * @generated from field: optional uint32 page_size = 2;
+   */
+  pageSize?: number | undefined;
+
+  /**
+   * The next_page_token of the page before; the first page when unset.
+   *
+   * @generated from field: optional string page_token = 3;
+   */
+  pageToken?: string | undefined;
+};
+
+/**
+ * Describes the message gatehouse.storage.v1.ListProgramHistoryRequest.
+ * Use `create(ListProgramHistoryRequestSchema)` to create a new message.
+ */
+export const ListProgramHistoryRequestSchema: GenMessage<ListProgramHistoryRequest> = /*@__PURE__*/
+  messageDesc(file_gatehouse_storage_v1_storage, 18);
+
+/**
+ * What changed a program.
+ *
+ * @generated from message gatehouse.storage.v1.ListProgramHistoryResponse
+ */
+export type ListProgramHistoryResponse = Message<"gatehouse.storage.v1.ListProgramHistoryResponse"> & {
+  /**
+   * Always true; a failure is an error.
+   *
+   * @generated from field: bool success = 1;
+   */
+  success: boolean;
+
+  /**
+   * stor- and 40 lower-case hex digits.
+   *
+   * @generated from field: string storage_address = 2;
+   */
+  storageAddress: string;
+
+  /**
+   * The newest first.
+   *
+   * @generated from field: repeated gatehouse.storage.v1.ProgramChange changes = 3;
+   */
+  changes: ProgramChange[];
+
+  /**
+   * What the next page is asked for with; absent where there is none.
+   *
+   * @generated from field: optional string next_page_token = 4;
+   */
+  nextPageToken?: string | undefined;
+
+  /**
+   * What older blocks than this one changed is not known here.
+   *
+   * @generated from field: uint64 history_from_block = 5;
+   */
+  historyFromBlock: bigint;
+};
+
+/**
+ * Describes the message gatehouse.storage.v1.ListProgramHistoryResponse.
+ * Use `create(ListProgramHistoryResponseSchema)` to create a new message.
+ */
+export const ListProgramHistoryResponseSchema: GenMessage<ListProgramHistoryResponse> = /*@__PURE__*/
+  messageDesc(file_gatehouse_storage_v1_storage, 19);
+
+/**
+ * A change of a program.
+ *
+ * @generated from message gatehouse.storage.v1.ProgramChange
+ */
+export type ProgramChange = Message<"gatehouse.storage.v1.ProgramChange"> & {
+  /**
+   * Number of the block that made it.
+   *
+   * @generated from field: uint64 block_number = 1;
+   */
+  blockNumber: bigint;
+
+  /**
+   * Hash of the block: 0x and 64 lower-case hex digits.
+   *
+   * @generated from field: string block_hash = 2;
+   */
+  blockHash: string;
+
+  /**
+   * Milliseconds since the epoch: the block's time.
+   *
+   * @generated from field: int64 timestamp_ms = 3 [json_name = "timestamp"];
+   */
+  timestampMs: bigint;
+
+  /**
+   * Hash of the transaction: 0x and 64 lower-case hex digits.
+   *
+   * @generated from field: string transaction_hash = 4;
+   */
+  transactionHash: string;
+
+  /**
+   * Public key of who signed it: 0x and 64 lower-case hex digits.
+   *
+   * @generated from field: string sender = 5;
+   */
+  sender: string;
+
+  /**
+   * What it did.
+   *
+   * @generated from field: gatehouse.storage.v1.ProgramChangeKind kind = 6;
+   */
+  kind: ProgramChangeKind;
+
+  /**
+   * Names of the top-level fields that it changed; none where it is about the
+   * whole program.
+   *
+   * @generated from field: repeated string fields = 7;
+   */
+  fields: string[];
+};
+
+/**
+ * Describes the message gatehouse.storage.v1.ProgramChange.
+ * Use `create(ProgramChangeSchema)` to create a new message.
+ */
+export const ProgramChangeSchema: GenMessage<ProgramChange> = /*@__PURE__*/
+  messageDesc(file_gatehouse_storage_v1_storage, 20);
 
 /**
  * A program in a list.
@@ -800,7 +981,7 @@ export type ProgramSummary = Message<"gatehouse.storage.v1.ProgramSummary"> & {
  * Use `create(ProgramSummarySchema)` to create a new message.
  */
 export const ProgramSummarySchema: GenMessage<ProgramSummary> = /*@__PURE__*/
-  messageDesc(file_gatehouse_storage_v1_storage, 18);
+  messageDesc(file_gatehouse_storage_v1_storage, 21);
 
 /**
  * Who may read a program.
@@ -843,7 +1024,7 @@ export type AccessControl = Message<"gatehouse.storage.v1.AccessControl"> & {
  * Use `create(AccessControlSchema)` to create a new message.
  */
 export const AccessControlSchema: GenMessage<AccessControl> = /*@__PURE__*/
-  messageDesc(file_gatehouse_storage_v1_storage, 19);
+  messageDesc(file_gatehouse_storage_v1_storage, 22);
 
 /**
  * Callers with permissions of their own.
@@ -871,7 +1052,83 @@ export type AccessGroup = Message<"gatehouse.storage.v1.AccessGroup"> & {
  * Use `create(AccessGroupSchema)` to create a new message.
  */
 export const AccessGroupSchema: GenMessage<AccessGroup> = /*@__PURE__*/
-  messageDesc(file_gatehouse_storage_v1_storage, 20);
+  messageDesc(file_gatehouse_storage_v1_storage, 23);
+
+/**
+ * What a change did, as StorageOperation has it.
+ *
+ * @generated from enum gatehouse.storage.v1.ProgramChangeKind
+ */
+export enum ProgramChangeKind {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: PROGRAM_CHANGE_KIND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Made the program.
+   *
+   * @generated from enum value: PROGRAM_CHANGE_KIND_CREATE_PROGRAM = 1;
+   */
+  CREATE_PROGRAM = 1,
+
+  /**
+   * Replaced its data.
+   *
+   * @generated from enum value: PROGRAM_CHANGE_KIND_WRITE_PROGRAM = 2;
+   */
+  WRITE_PROGRAM = 2,
+
+  /**
+   * Gave a field a value.
+   *
+   * @generated from enum value: PROGRAM_CHANGE_KIND_SET_FIELD = 3;
+   */
+  SET_FIELD = 3,
+
+  /**
+   * Replaced an item of an array.
+   *
+   * @generated from enum value: PROGRAM_CHANGE_KIND_SET_ITEM = 4;
+   */
+  SET_ITEM = 4,
+
+  /**
+   * Added an item to the end of an array.
+   *
+   * @generated from enum value: PROGRAM_CHANGE_KIND_APPEND_ITEM = 5;
+   */
+  APPEND_ITEM = 5,
+
+  /**
+   * Took a field away.
+   *
+   * @generated from enum value: PROGRAM_CHANGE_KIND_DELETE_FIELD = 6;
+   */
+  DELETE_FIELD = 6,
+
+  /**
+   * Took an item of an array away.
+   *
+   * @generated from enum value: PROGRAM_CHANGE_KIND_DELETE_ITEM = 7;
+   */
+  DELETE_ITEM = 7,
+
+  /**
+   * Replaced the rule of access.
+   *
+   * @generated from enum value: PROGRAM_CHANGE_KIND_UPDATE_ACCESS = 8;
+   */
+  UPDATE_ACCESS = 8,
+}
+
+/**
+ * Describes the enum gatehouse.storage.v1.ProgramChangeKind.
+ */
+export const ProgramChangeKindSchema: GenEnum<ProgramChangeKind> = /*@__PURE__*/
+  enumDesc(file_gatehouse_storage_v1_storage, 0);
 
 /**
  * The rule of access.
@@ -912,7 +1169,7 @@ export enum AccessMode {
  * Describes the enum gatehouse.storage.v1.AccessMode.
  */
 export const AccessModeSchema: GenEnum<AccessMode> = /*@__PURE__*/
-  enumDesc(file_gatehouse_storage_v1_storage, 0);
+  enumDesc(file_gatehouse_storage_v1_storage, 1);
 
 /**
  * What a member of a group may do.
@@ -946,7 +1203,7 @@ export enum AccessPermission {
  * Describes the enum gatehouse.storage.v1.AccessPermission.
  */
 export const AccessPermissionSchema: GenEnum<AccessPermission> = /*@__PURE__*/
-  enumDesc(file_gatehouse_storage_v1_storage, 1);
+  enumDesc(file_gatehouse_storage_v1_storage, 2);
 
 /**
  * How a program's data is encoded.
@@ -980,7 +1237,7 @@ export enum ProgramEncoding {
  * Describes the enum gatehouse.storage.v1.ProgramEncoding.
  */
 export const ProgramEncodingSchema: GenEnum<ProgramEncoding> = /*@__PURE__*/
-  enumDesc(file_gatehouse_storage_v1_storage, 2);
+  enumDesc(file_gatehouse_storage_v1_storage, 3);
 
 /**
  * Where a program's data lies.
@@ -1007,7 +1264,7 @@ export enum StorageLocation {
  * Describes the enum gatehouse.storage.v1.StorageLocation.
  */
 export const StorageLocationSchema: GenEnum<StorageLocation> = /*@__PURE__*/
-  enumDesc(file_gatehouse_storage_v1_storage, 3);
+  enumDesc(file_gatehouse_storage_v1_storage, 4);
 
 /**
  * JSON type of a value.
@@ -1069,7 +1326,7 @@ export enum ValueType {
  * Describes the enum gatehouse.storage.v1.ValueType.
  */
 export const ValueTypeSchema: GenEnum<ValueType> = /*@__PURE__*/
-  enumDesc(file_gatehouse_storage_v1_storage, 4);
+  enumDesc(file_gatehouse_storage_v1_storage, 5);
 
 /**
  * Reads of storage programs.
@@ -1159,6 +1416,19 @@ export const StorageService: GenService<{
     methodKind: "unary";
     input: typeof GetFieldTypeRequestSchema;
     output: typeof GetFieldTypeResponseSchema;
+  },
+  /**
+   * What changed the program. The newest changes come first, as far as the
+   * node keeps them; its access rule as it is now says who may read all of them.
+   *
+   * Errors: INVALID_REQUEST also for a page token that is none.
+   *
+   * @generated from rpc gatehouse.storage.v1.StorageService.ListProgramHistory
+   */
+  listProgramHistory: {
+    methodKind: "unary";
+    input: typeof ListProgramHistoryRequestSchema;
+    output: typeof ListProgramHistoryResponseSchema;
   },
   /**
    * The programs of an owner. Those that the caller may read come, the newest
