@@ -4,6 +4,7 @@ import { AttestationService } from "../../gen/gatehouse/attestation/v1/attestati
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { HealthService, type HealthSnapshot } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
+import { SearchService } from "../../gen/gatehouse/search/v1/search_pb.js";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import { hex32 } from "../../src/base/signed-texts.js";
@@ -58,6 +59,7 @@ export interface Gatehouse {
   readonly chain: Client<typeof ChainService>;
   readonly storage: Client<typeof StorageService>;
   readonly zk: Client<typeof ZkService>;
+  readonly search: Client<typeof SearchService>;
   readonly attestation: Client<typeof AttestationService>;
   /** Public key of the signer: 0x and 64 lower-case hex digits; undefined without one. */
   readonly publicKey: string | undefined;
@@ -107,6 +109,7 @@ export function createGatehouse(url: string | URL, options: GatehouseOptions = {
     chain: createServiceClient(ChainService, proving),
     storage: createServiceClient(StorageService, proving),
     zk: createServiceClient(ZkService, anonymous),
+    search: createServiceClient(SearchService, proving),
     attestation: createServiceClient(AttestationService, anonymous),
     publicKey: signer?.publicKey,
     network,

@@ -5,6 +5,7 @@ import type { DatabasePart, Queries } from "../db/database.js";
 import { hashBlockRow, hashTransactionRow, type TransactionColumns } from "../db/row-hashes.js";
 import { tryWrite } from "../db/try-write.js";
 import { FencedError } from "./fenced-error.js";
+import { listingColumns } from "./listing-store.js";
 import type { BlockName, Blocks, BlockWeight, ChainHead } from "./store.js";
 import {
   type BlockRow,
@@ -240,14 +241,18 @@ export function createBlockChanges(db: Queries): BlockChanges {
     },
 
     async insertTransactions(transactions, blockNumber) {
-      const rows = transactions.map(({ hash, signed }, position) => {
+      const rows = transactions.map(({ hash, signed, body }, position) => {
         const columns: TransactionColumns = {
           hash,
           block_number: Number(blockNumber),
           position,
           signature: Buffer.from(signed.signature),
         };
-        return { ...columns, body: Buffer.from(signed.body), row_hash: hashTransactionRow(columns) };
+        return {
+          ...columns,
+          ...{ body: Buffer.from(signed.body), row_hash: hashTransactionRow(columns) },
+          ...listingColumns({ body }),
+        };
       });
       await db.runAll((sql) => inChunks(rows).map((some) => sql("transactions").insert(some)));
     },

@@ -3,6 +3,7 @@ import type { Database, DatabaseTransaction, Queries } from "../db/database.js";
 import { createBlockChanges, createBlockStore, tryBlockWrite } from "./block-store.js";
 import { type Fence, fencePart, noFence } from "./fence-store.js";
 import { findFate } from "./fate.js";
+import { createListings } from "./listing-store.js";
 import { createMempoolStore } from "./mempool-store.js";
 import { createSenderStore } from "./sender-store.js";
 import type { ChainChanges, ChainStore } from "./store.js";
@@ -25,6 +26,7 @@ export function createChainStore<State>(
   const mempool = createMempoolStore(fencePart(database.mempool, fence.mempool));
   return {
     ...blocks,
+    ...createListings(read),
     mempool,
     insertGenesis: (genesis) => transaction((db) => createBlockChanges(db).insertGenesis(genesis)),
     lastNonce: (sender) => createSenderStore(read).lastNonce(sender),

@@ -34,12 +34,18 @@ export interface Disclosure {
   block(stored: StoredBlock, identity: string | undefined): Promise<Disclosed<Block>>;
   /** What a transaction says, by its body; undefined where the caller may not read it. */
   body(body: Uint8Array, identity: string | undefined): Promise<Disclosed<Uint8Array | undefined>>;
+  /** The same of many. */
+  bodies(bodies: readonly Uint8Array[], identity: string | undefined): Promise<(Uint8Array | undefined)[]>;
+  /** Whether the caller may read each of the transactions that these decide on; undefined for those that everybody may. */
+  areReadable(subjects: readonly (string | undefined)[], identity: string | undefined): Promise<boolean[]>;
 }
 
 /** For those who may have everything. */
 export const discloseAll: Disclosure = {
   block: ({ block }) => Promise.resolve({ disclosed: block, isEverybodys: false }),
   body: (body) => Promise.resolve({ disclosed: body, isEverybodys: false }),
+  bodies: (bodies) => Promise.resolve([...bodies]),
+  areReadable: (subjects) => Promise.resolve(subjects.map(() => true)),
 };
 
 /**
@@ -49,6 +55,18 @@ export const discloseAll: Disclosure = {
  */
 export function createDisclosure(readership: Readership, maxKeptBytes: number): Disclosure {
   const subjectsOf = createSubjects(readership, maxKeptBytes);
+
+  async function areReadable(subjects: readonly (string | undefined)[], identity: string | undefined) {
+    const named = new Set(subjects.filter((subject) => subject !== undefined));
+    const readable = await readership.readable([...named], identity);
+    return subjects.map((subject) => subject === undefined || readable.has(subject));
+  }
+
+  async function bodies(given: readonly Uint8Array[], identity: string | undefined) {
+    const areThey = await areReadable(await mapYielding(given, (body) => readership.subjectOf(body)), identity);
+    return given.map((body, i) => (areThey[i]! ? body : undefined));
+  }
+
   return {
     async block(stored, identity) {
       const { block } = stored;
@@ -60,11 +78,11 @@ export function createDisclosure(readership: Readership, maxKeptBytes: number): 
     },
 
     async body(body, identity) {
-      const subject = readership.subjectOf(body);
-      const isEverybodys = subject === undefined;
-      const isReadable = isEverybodys || (await readership.readable([subject], identity)).has(subject);
-      return { disclosed: isReadable ? body : undefined, isEverybodys };
+      const [disclosed] = await bodies([body], identity);
+      return { disclosed, isEverybodys: readership.subjectOf(body) === undefined };
     },
+    bodies,
+    areReadable,
   };
 }
 

@@ -3,6 +3,7 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { type Block, type Transaction, TransactionBodySchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { type ChainService, type ConsensusService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { maxAnswerBytes } from "../base/answer-budget.js";
+import { latestBlock } from "../base/latest-block.js";
 import { DamageError } from "../base/damage.js";
 import { createOneAtATime } from "../base/one-at-a-time.js";
 import { Failure } from "../rpc/errors.js";
@@ -10,11 +11,15 @@ import { normalizeBareHex } from "../rpc/parameters.js";
 import { type BodyChecks, type Caller, type Implementation, withLifetime } from "../rpc/service.js";
 import type { Chain } from "./chain.js";
 import type { Disclosure } from "./disclosure.js";
+import { blockZero, checkKept, noBlockYet } from "./needs.js";
 import type { HeadStatements } from "./head-statements.js";
+import type { Listings } from "./listings.js";
+import { createListReads } from "./lists.js";
 import type { BlockName, BlockWeight, ChainStore, StoredBlock, TransactionFate } from "./store.js";
 import { maxTransactionBytes } from "./transaction.js";
 
-const statuses = {
+/** What became of a transaction, in the words of the contract. */
+export const statuses = {
   pending: TransactionStatus.PENDING,
   included: TransactionStatus.INCLUDED,
   rejected: TransactionStatus.REJECTED,
@@ -67,11 +72,13 @@ export function createChainService(
   heads: Pick<HeadStatements, "newestStatement">,
   store: Pick<
     ChainStore,
-    "block" | "lowestBlock" | "weighBlock" | "transaction" | "fate" | "oldestPending" | "pending" | "lastNonce"
+    | ("block" | "lowestBlock" | "weighBlock" | "transaction" | "fate" | "oldestPending" | "pending" | "lastNonce")
+    | keyof Listings
   >,
   disclose: Disclosure,
 ): Implementation<typeof ChainService> {
   const reads = createBlockReads(store, disclose);
+  const lists = createListReads(() => chain.head(), store, disclose);
 
   /** What a transaction says, where it is still there and the caller may read it. */
   async function readBody(hash: string, { status }: TransactionFate, { identity }: Caller) {
@@ -93,12 +100,12 @@ export function createChainService(
       return { ...head, head: heads.newestStatement(head.hash) };
     },
 
-    async getBlock({ number }, { caller }) {
+    async getBlock({ number: asked }, { caller }) {
+      const number = asked === latestBlock ? (chain.head()?.number ?? 0n) : asked;
       if (number > BigInt(Number.MAX_SAFE_INTEGER)) {
         throw new Failure("NOT_FOUND", noBlockYet);
       }
-      const whyNotFound = number === 0n ? "Block 0 is the genesis: GET /genesis." : noBlockYet;
-      return (await reads.readBlock({ number }, caller, whyNotFound)).block;
+      return (await reads.readBlock({ number }, caller, number === 0n ? blockZero : noBlockYet)).block;
     },
 
     async getBlockByHash(request, { caller }) {
@@ -121,8 +128,13 @@ export function createChainService(
       };
     },
 
-    async *listBlocks({ fromNumber }, { caller, signal }) {
+    listRecentBlocks: (request) => lists.blocks(request),
+
+    listTransactions: (request, call) => lists.transactions(request, call),
+
+    async *listBlocks({ fromNumber: asked }, { caller, signal }) {
       const last = chain.head()?.number ?? 0n;
+      const fromNumber = asked === latestBlock ? last : asked;
       // Before anything is sent: of a block that is removed meanwhile, the read says it.
       checkKept(fromNumber < 1n ? 1n : fromNumber, chain.head()?.lowestBlock ?? 1n);
       for (let number = fromNumber < 1n ? 1n : fromNumber; number <= last && !signal.aborted; number++) {
@@ -205,18 +217,6 @@ function createBlockReads(store: Pick<ChainStore, "block" | "lowestBlock" | "wei
       inTurn(async () => (await disclose.block(await readKept(number), identity)).disclosed),
   };
 }
-
-/** Throws Failure PRUNED for a block below the lowest one whose transactions are kept. */
-function checkKept(number: bigint, lowest: bigint): void {
-  if (number < lowest) {
-    throw new Failure(
-      "PRUNED",
-      `The transactions of block ${number} are not kept here; the oldest block that this node keeps whole is ${lowest}.`,
-    );
-  }
-}
-
-const noBlockYet = "There is no such block yet.";
 
 /** Throws Failure ANSWER_TOO_LARGE for a block that does not fit an answer. */
 function checkWeight(weight: BlockWeight): BlockWeight {

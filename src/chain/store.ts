@@ -1,5 +1,6 @@
 /** The stored chain, as the rules of the chain and the services speak of it. */
 import type { Block, BlockHeader, Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import type { Listings } from "./listings.js";
 import type { ReadBlock, ReadTransaction } from "./transaction.js";
 
 /** The newest block. */
@@ -174,7 +175,7 @@ export interface Senders {
  *
  * @typeParam State what transactions change, beside the chain itself.
  */
-export interface ChainStore<State = unknown> extends Blocks, MempoolView, Senders {
+export interface ChainStore<State = unknown> extends Blocks, Listings, MempoolView, Senders {
   readonly mempool: MempoolStore;
   /** Counts what is pending. Rejects when either part of the database does not answer. */
   pendingCount(): Promise<number>;

@@ -11,7 +11,7 @@ import { type ReadBlock, readBlock, readHeader } from "./transaction.js";
 export interface VerifyBlocksParts {
   readonly store: Pick<
     ChainStore,
-    "head" | "block" | "header" | "lowestBlock" | "weighBlock" | "included" | "lastNonce"
+    "head" | "block" | "header" | "lowestBlock" | "weighBlock" | "included" | "lastNonce" | "checkListed"
   > & {
     /** Number of the newest row that has one, whatever it holds; of no more than there are rows. */
     newestNumber(): Promise<bigint>;
@@ -133,6 +133,7 @@ async function verifyBeside({ store, checkEffects }: VerifyBlocksParts, block: R
       throw new DamageError(`The database has forgotten nonces of senders that block ${number} holds.`);
     }
   }
+  await store.checkListed(number, transactions);
   await checkEffects(block);
 }
 

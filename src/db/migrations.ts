@@ -328,4 +328,23 @@ export const migrations: readonly Migration[] = [
       }),
     ],
   },
+  {
+    name: "transactions by who sent them and what they change",
+    queries: (sql) => [
+      sql.schema.alterTable("transactions", (table) => {
+        // 32 and 20 bytes. None where the transaction was stored before this step; no program where it is about none.
+        table.binary("sender");
+        table.binary("program");
+      }),
+      sql.raw("CREATE INDEX transactions_of_sender ON transactions (sender, block_number, position)"),
+      sql.raw(
+        "CREATE INDEX transactions_of_program ON transactions (program, block_number, position) WHERE program IS NOT NULL",
+      ),
+      sql.schema.alterTable("block_bounds", (table) => {
+        // The oldest block whose transactions have both.
+        table.bigInteger("indexed_from").notNullable().defaultTo(1);
+      }),
+      sql.raw(`UPDATE block_bounds SET indexed_from = (SELECT coalesce(max(number), 0) + 1 FROM blocks)`),
+    ],
+  },
 ];

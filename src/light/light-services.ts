@@ -4,6 +4,7 @@ import { AttestationService } from "../../gen/gatehouse/attestation/v1/attestati
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
+import { SearchService } from "../../gen/gatehouse/search/v1/search_pb.js";
 import { StateService } from "../../gen/gatehouse/state/v1/state_pb.js";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
@@ -20,7 +21,7 @@ import { NobodyProves, type Upstreams } from "./upstreams.js";
 /** All that a node has routes of: what cannot be proved says so. */
 const descriptors = [
   ...[StorageService, ZkService, ChainService, InfoService],
-  ...[HealthService, StateService, AttestationService],
+  ...[HealthService, StateService, SearchService, AttestationService],
 ];
 
 /** What answers are made of. */

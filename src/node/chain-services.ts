@@ -7,7 +7,7 @@ import { binaryDecoder } from "../rpc/codec/binary-decoder.js";
 import { Failure } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
 import type { ReadablePrograms } from "../storage/readable-store.js";
-import { touchedAddress } from "../storage/write.js";
+import { touchedAddress } from "../base/touched-program.js";
 import type { MayFollow } from "./followers.js";
 
 /** One implementation for each kind. */
@@ -45,6 +45,8 @@ export function createChainServices({
   const ofNodes = createChainService(chain, heads, store, {
     block: (stored, identity) => discloseTo(identity).block(stored, identity),
     body: (body, identity) => discloseTo(identity).body(body, identity),
+    bodies: (bodies, identity) => discloseTo(identity).bodies(bodies, identity),
+    areReadable: (subjects, identity) => discloseTo(identity).areReadable(subjects, identity),
   });
   return {
     everybody: createChainService(chain, heads, store, discloseReadable),

@@ -48,6 +48,11 @@ export function watchStore<State>(store: ChainStore<State>, damage: DamageWatch)
       "hash" in by
         ? damage.read(`the number of block ${by.hash}`, () => store.weighBlock(by))
         : damage.read(`the size of block ${nameOf(by)}`, () => needed(by.number, () => store.weighBlock(by)), lacks),
+    recentBlocks: (...given) => damage.read("a list of blocks", () => store.recentBlocks(...given), always),
+    transactionEntries: (...given) =>
+      damage.read("a list of transactions", () => store.transactionEntries(...given), always),
+    listedTransactions: (places) =>
+      damage.read("transactions of a list", () => store.listedTransactions(places), always),
     blockOf: (hash) => damage.read(`transaction ${hash}`, () => store.blockOf(hash)),
     fate: (hash) => damage.read(`what became of transaction ${hash}`, () => store.fate(hash)),
     lastNonce: (sender) => damage.read(`the last nonce of ${sender}`, () => store.lastNonce(sender), lacks),

@@ -2,7 +2,7 @@
 import type { BlockContent } from "../chain/transaction.js";
 import { createProgramCache } from "../storage/program-cache.js";
 import type { Programs } from "../storage/programs.js";
-import { touchedAddress } from "../storage/write.js";
+import { touchedAddress } from "../base/touched-program.js";
 import { cacheNullifiers, cacheTree } from "../zk/cache.js";
 import type { MerkleTree } from "../zk/merkle-tree.js";
 import type { Nullifiers } from "../zk/nullifiers.js";

@@ -6,17 +6,20 @@ import { HealthService, SubsystemStatus } from "../../gen/gatehouse/health/v1/he
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
+import { SearchService } from "../../gen/gatehouse/search/v1/search_pb.js";
 import { StateService } from "../../gen/gatehouse/state/v1/state_pb.js";
 import { SnapshotService } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import type { NodeKey } from "../base/node-key.js";
 import { codename, version } from "../base/version.js";
+import type { ChainStore, MempoolView } from "../chain/store.js";
 import type { Genesis } from "../chain/genesis.js";
 import type { Edge } from "../edge/edge.js";
 import { createGrpcHealthService } from "../health/grpc-health.js";
 import { createInfoService } from "../info/service.js";
 import { createStorageService } from "../storage/service.js";
+import { createSearchService } from "../search/service.js";
 import { createZkService } from "../zk/service.js";
 import type { NodeAttestation } from "./attestation.js";
 import type { ChainServices } from "./chain-services.js";
@@ -24,6 +27,8 @@ import type { NodeCore } from "./core.js";
 import type { NodeData } from "./data-caches.js";
 import type { NodeHealth } from "./health.js";
 import type { NodeNetwork } from "./network.js";
+import { createProgramHistory } from "./program-history.js";
+import { createFinders, type SearchParts } from "./search.js";
 import { attestationReplies } from "../attestation/service.js";
 import { createChainBodyChecks } from "../chain/service.js";
 import { createHealthService, healthReplies } from "../health/service.js";
@@ -40,13 +45,14 @@ export interface Implementations {
   readonly storage: Implementation<typeof StorageService>;
   readonly zk: Implementation<typeof ZkService>;
   readonly state: Implementation<typeof StateService>;
+  readonly search: Implementation<typeof SearchService>;
   /** Undefined when the node is not configured with TLSNOTARY_ENABLED=true: then its routes do not exist. */
   readonly attestation: Implementation<typeof AttestationService> | undefined;
 }
 
 /** Joins implementations with their descriptors. */
 export function listServices(implementations: Implementations): ServedService[] {
-  const { health, grpcHealth, info, chain, chainBodyChecks, storage, zk, state, attestation } = implementations;
+  const { health, grpcHealth, info, chain, chainBodyChecks, storage, zk, state, search, attestation } = implementations;
   const services = [
     serve(HealthService, health, { plainReplies: healthReplies }),
     serve(InfoService, info),
@@ -54,6 +60,7 @@ export function listServices(implementations: Implementations): ServedService[] 
     serve(StorageService, storage),
     serve(ZkService, zk),
     serve(StateService, state),
+    serve(SearchService, search),
     serve(Health, grpcHealth, { isProbe: true }),
     ...(attestation === undefined
       ? []
@@ -96,6 +103,9 @@ export interface ServicesParts extends NodeData {
   readonly network: NodeNetwork;
   readonly health: NodeHealth;
   readonly edge: Edge;
+  readonly chain: SearchParts["chain"];
+  readonly watchedStore: ChainStore;
+  readonly mempoolView: MempoolView;
   readonly chainServices: ChainServices;
   readonly stateService: Implementation<typeof StateService>;
   readonly attestation: NodeAttestation;
@@ -114,9 +124,10 @@ export function createServices(core: NodeCore, parts: ServicesParts): ServedServ
     info: createInfo(core, parts),
     chain: parts.chainServices.everybody,
     chainBodyChecks: createChainBodyChecks((bytes, address) => parts.network.announce(bytes, address)),
-    storage: createStorageService(parts.programs),
+    storage: createStorageService(parts.programs, createProgramHistory(parts.watchedStore)),
     zk: createZkService({ tree: parts.tree, nullifiers: parts.nullifiers }),
     state: parts.stateService,
+    search: createSearchService(createFinders({ ...parts, store: { ...parts.watchedStore, ...parts.mempoolView } })),
     attestation: core.config.tlsnotaryEnabled ? parts.attestation.service : undefined,
   });
 }

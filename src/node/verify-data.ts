@@ -1,6 +1,7 @@
 /** Looks at everything that is stored of the chain and of what its blocks made, one portion after the other. */
 import { DamageError } from "../base/damage.js";
 import { look, toItsEnd, type Verification } from "../base/verification.js";
+import { createListings } from "../chain/listing-store.js";
 import { createBlockStore } from "../chain/block-store.js";
 import type { Genesis } from "../chain/genesis.js";
 import { createSenderStore } from "../chain/sender-store.js";
@@ -9,7 +10,7 @@ import { verifyBlocks, type VerifyBlocksParts } from "../chain/verify-blocks.js"
 import { verifySenders } from "../chain/verify-senders-store.js";
 import type { DatabasePart, Queries } from "../db/database.js";
 import { verifyPrograms } from "../storage/verify-store.js";
-import { touchedAddress } from "../storage/write.js";
+import { touchedAddress } from "../base/touched-program.js";
 import { verifyZk } from "../zk/verify-store.js";
 import { stateIn } from "./effects.js";
 import { createStateCheck } from "./state-check.js";
@@ -81,7 +82,7 @@ function blocksParts(read: Queries, genesis: Genesis) {
       }
     }
   };
-  return { store, genesis, checkEffects } satisfies VerifyBlocksParts;
+  return { store: { ...store, ...createListings(read) }, genesis, checkEffects } satisfies VerifyBlocksParts;
 }
 
 /** Whether there is what a transaction made; what later ones may have changed is not looked at. */

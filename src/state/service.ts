@@ -6,6 +6,7 @@ import type {
   ProgramStateSchema,
   StateService,
 } from "../../gen/gatehouse/state/v1/state_pb.js";
+import { latestBlock } from "../base/latest-block.js";
 import { DamageError } from "../base/damage.js";
 import { fromHex32 } from "../base/hash.js";
 import { Failure } from "../rpc/errors.js";
@@ -128,7 +129,7 @@ async function findBlock(
   if (newest === undefined) {
     throw new Failure("STATE_NOT_READY", "The node has no chain yet.");
   }
-  if (number === undefined || number === newest.number) {
+  if (number === undefined || number === latestBlock || number === newest.number) {
     return newest;
   }
   const isProven = number < newest.number && number > newest.number - BigInt(provenBlocks);

@@ -1,5 +1,6 @@
 /** Lists of storage programs in the database, of those that the caller may read. */
 import type { Queries } from "../db/database.js";
+import { wrongPageToken } from "../rpc/parameters.js";
 import type { Page } from "./paging.js";
 import { foldName, type ProgramEntry, type Programs } from "./programs.js";
 import { checkEntry, entryColumns, type EntryRow } from "./stored-program.js";
@@ -22,18 +23,35 @@ export function createProgramLists({
   );
   let counted = { count: 0, id: 0 };
 
+  const idByAnybody = prepare<{ readonly id: number }>(idText("p.mode = 'public'"));
+  const idByIdentity = prepare<{ readonly id: number }>(idText(readableByIdentity));
+
+  /** Where a page goes on. A program that the caller may not read is none: when it was made is not to be found out. */
+  async function idOf(address: string, identity: string | undefined): Promise<number> {
+    const [row] =
+      identity === undefined
+        ? await idByAnybody(address)
+        : await idByIdentity(address, identity, identity, identity, identity);
+    if (row === undefined) {
+      throw wrongPageToken();
+    }
+    return row.id;
+  }
+
   /** A list of the programs that the caller may read, newest first. */
   function prepareList(where: string, from = "programs p", id = "p.id") {
     const text = (readable: string): string =>
       `SELECT ${entryColumns.map((name) => `p.${name}`).join(", ")}
-        FROM ${from} WHERE ${where} AND NOT p.deleted AND ${readable} ORDER BY ${id} DESC LIMIT ? OFFSET ?`;
+        FROM ${from} WHERE ${where} AND NOT p.deleted AND ${readable} AND ${id} < ? ORDER BY ${id} DESC LIMIT ? OFFSET ?`;
     const byAnybody = prepare<EntryRow>(text("p.mode = 'public'"), "list");
     const byIdentity = prepare<EntryRow>(text(readableByIdentity), "list");
-    return async (value: string, identity: string | undefined, { limit, offset }: Page): Promise<ProgramEntry[]> => {
+    return async (value: string, identity: string | undefined, page: Page): Promise<ProgramEntry[]> => {
+      const { limit, offset, after } = page;
+      const below = after === undefined ? aboveIds : await idOf(after, identity);
       const rows =
         identity === undefined
-          ? await byAnybody(value, limit, offset)
-          : await byIdentity(value, identity, identity, identity, identity, limit, offset);
+          ? await byAnybody(value, below, limit, offset)
+          : await byIdentity(value, identity, identity, identity, identity, below, limit, offset);
       return rows.map((row) => toEntry(checkEntry(row)));
     };
   }
@@ -71,6 +89,10 @@ export function createProgramLists({
     },
   };
 }
+
+/** Greater than every id. */
+const aboveIds = 2 ** 31 - 1;
+const idText = (readable: string): string => `SELECT p.id AS id FROM programs p WHERE p.address = ? AND ${readable}`;
 
 const listed = (allowed: boolean): string =>
   `EXISTS (SELECT 1 FROM program_readers r WHERE r.address = p.address AND r.identity = ? AND r.allowed = ${allowed})`;

@@ -2,14 +2,15 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { ProgramEncoding, StorageLocation, type StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { Failure } from "../rpc/errors.js";
-import { normalizeBareHex } from "../rpc/parameters.js";
+import { makePageToken, normalizeBareHex, pageNumber, readPageSize, readPageToken } from "../rpc/parameters.js";
 import { answerOnce } from "../base/read-cache.js";
 import type { Call, Implementation } from "../rpc/service.js";
 import { toAccessControl } from "./access-control.js";
 import { checkAddress } from "./address.js";
 import { createArrayReads } from "./array-reads.js";
+import { type ReadProgramHistory, toChange } from "./history.js";
 import { needField, needObject, needReadable } from "./needs.js";
-import { toPage } from "./paging.js";
+import { type Page, readPage, toPage } from "./paging.js";
 import type { Field, ProgramEntry, Programs, WholeProgram } from "./programs.js";
 import { noItem } from "./refusals.js";
 import { valueTypes } from "./value-types.js";
@@ -18,7 +19,10 @@ import { valueTypes } from "./value-types.js";
 const maxQueryLength = 256;
 
 /** Builds the storage service. */
-export function createStorageService(programs: Programs): Implementation<typeof StorageService> {
+export function createStorageService(
+  programs: Programs,
+  readHistory: ReadProgramHistory,
+): Implementation<typeof StorageService> {
   const programAnswer = answerOnce(toProgram);
   const dataAnswer = answerOnce(toData);
   const arrays = createArrayReads(programs);
@@ -73,18 +77,33 @@ export function createStorageService(programs: Programs): Implementation<typeof 
       return { success: true, storageAddress, field, type: valueTypes[type] };
     },
 
+    async listProgramHistory({ storageAddress, pageSize, pageToken }, call) {
+      const address = checkAddress(storageAddress);
+      const size = readPageSize(pageSize);
+      const [block, position] = readPageToken("history", [pageNumber, pageNumber], pageToken) ?? [];
+      needReadable(await programs.findWithField(address, ""), call);
+      const before = block === undefined ? undefined : { blockNumber: BigInt(block), position: Number(position) };
+      const { changes, next, fromBlock } = await readHistory(address, before, size, call.signal);
+      return {
+        ...{ success: true, storageAddress, changes: changes.map(toChange), historyFromBlock: fromBlock },
+        ...(next && { nextPageToken: makePageToken("history", next.blockNumber, next.position) }),
+      };
+    },
+
     async listProgramsByOwner({ owner, ...page }, { caller }) {
       const key = normalizeBareHex("An owner is an Ed25519 public key:", owner);
-      const entries = await programs.listByOwner(key, caller.identity, toPage(page));
-      return { success: true, programs: entries.map(toSummary), count: entries.length };
+      const list = (asked: Page): Promise<ProgramEntry[]> => programs.listByOwner(key, caller.identity, asked);
+      const { entries, ...next } = await readPage(toPage(page), list);
+      return { success: true, programs: entries.map(toSummary), count: entries.length, ...next };
     },
 
     async searchPrograms({ query, exact, ...page }, { caller }) {
       if (query === "" || query.length > maxQueryLength) {
         throw new Failure("INVALID_REQUEST", `q is required: the name searched, at most ${maxQueryLength} characters.`);
       }
-      const entries = await programs.search(query, exact, caller.identity, toPage(page));
-      return { success: true, query, programs: entries.map(toSummary), count: entries.length };
+      const list = (asked: Page): Promise<ProgramEntry[]> => programs.search(query, exact, caller.identity, asked);
+      const { entries, ...next } = await readPage(toPage(page), list);
+      return { success: true, query, programs: entries.map(toSummary), count: entries.length, ...next };
     },
   };
 }
@@ -112,7 +131,7 @@ function toData({ record, data }: WholeProgram) {
 
 const encodings = { json: ProgramEncoding.JSON, binary: ProgramEncoding.BINARY } as const;
 
-function toSummary(entry: ProgramEntry) {
+export function toSummary(entry: ProgramEntry) {
   return {
     storageAddress: entry.address,
     programName: entry.name,

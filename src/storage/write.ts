@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import type { CreateProgram, ProgramData, StorageOperation } from "../../gen/gatehouse/storage/v1/operation_pb.js";
-import { addressOf, addressText } from "../base/signed-texts.js";
+import { programAddress } from "../base/touched-program.js";
 import { Failure } from "../rpc/errors.js";
 import { canWrite } from "./access.js";
 import { readAccessControl } from "./access-control.js";
@@ -12,6 +12,8 @@ import { changeItem, deleteField, setField } from "./document-changes.js";
 import { typeOfJson } from "./json-text.js";
 import type { ChangeableProgram, DocumentRows, DocumentState, ProgramChanges, ProgramContent } from "./programs.js";
 import { createWork, type Work } from "./work.js";
+
+export { programAddress };
 
 /** Who acts, and when. */
 export interface OperationContext {
@@ -22,30 +24,6 @@ export interface OperationContext {
   readonly timeMs: number;
   /** Of the transaction, by its sender. */
   readonly signature: Uint8Array;
-}
-
-/** Address of a program: `stor-` and 40 lower-case hex digits. */
-export function programAddress(owner: string, name: string, nonce: bigint, salt: string): string {
-  return addressOf(
-    createHash("sha256")
-      .update(addressText(owner, name, nonce, salt), "utf8")
-      .digest("hex"),
-  );
-}
-
-/** Address of the program that an operation makes or changes; undefined when it names none. */
-export function touchedAddress(
-  { operation }: StorageOperation,
-  { sender, nonce }: Pick<OperationContext, "sender" | "nonce">,
-): string | undefined {
-  switch (operation.case) {
-    case undefined:
-      return undefined;
-    case "createProgram":
-      return programAddress(sender, operation.value.programName, nonce, operation.value.salt);
-    default:
-      return operation.value.storageAddress;
-  }
 }
 
 /**

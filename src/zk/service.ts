@@ -1,5 +1,6 @@
 /** The zero-knowledge service: the commitment tree and the spent nullifiers. */
 import type { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
+import { latestBlock } from "../base/latest-block.js";
 import { Failure } from "../rpc/errors.js";
 import { normalizeHash } from "../rpc/parameters.js";
 import { answerOnce } from "../base/read-cache.js";
@@ -33,7 +34,7 @@ export function createZkService({ tree, nullifiers }: ZkServiceParts): Implement
 
   return {
     async getMerkleRoot({ block }) {
-      const found = block === undefined ? await tree.root() : await tree.rootAfter(block);
+      const found = block === undefined || block === latestBlock ? await tree.root() : await tree.rootAfter(block);
       if (found === undefined) {
         throw new Failure(
           "NOT_FOUND",

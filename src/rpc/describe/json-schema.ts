@@ -3,7 +3,8 @@
  * protobuf JSON, which bodies are read as. Whatever is written for machines to read of the interface is made of it.
  */
 import { type DescEnum, type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
-import { omit_when_unset, raw_json, unwrap } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
+import { latest, omit_when_unset, raw_json, unwrap } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
+import { latestWord } from "../../base/latest-block.js";
 import type { CommentOf } from "./comments.js";
 import { enumWords } from "../codec/enum-words.js";
 import { isRequired, mayBeUnset } from "../codec/presence.js";
@@ -82,7 +83,7 @@ export function createSchemas(direction: Direction, base: string, commentOf: Com
     if (isResponse && getOption(member, raw_json)) {
       return {};
     }
-    return scalarSchema(member.scalar, isResponse ? "integer" : ["integer", "string"]);
+    return orLatest(member, scalarSchema(member.scalar, isResponse ? "integer" : ["integer", "string"]));
   }
 
   function describe(fullName: string): JsonSchema {
@@ -107,8 +108,13 @@ export function parameterSchema(field: DescField): JsonSchema {
   if (field.enum !== undefined) {
     return { type: "string", enum: wordsOf(field.enum) };
   }
-  const schema = scalarSchema(field.scalar ?? ScalarType.STRING, "integer");
+  const schema = orLatest(field, scalarSchema(field.scalar ?? ScalarType.STRING, "integer"));
   return field.fieldKind === "list" ? { type: "array", items: schema } : schema;
+}
+
+/** The schema of the number of a block, in place of which a request may say a word. */
+function orLatest(field: DescField, schema: JsonSchema): JsonSchema {
+  return getOption(field, latest) ? { anyOf: [schema, { type: "string", const: latestWord }] } : schema;
 }
 
 /** @param integer64 the types that a 64-bit number has. */

@@ -9,9 +9,12 @@ import {
   type JsonValue,
   ScalarType,
   create,
+  getOption,
 } from "@bufbuild/protobuf";
 import { isFieldError } from "@bufbuild/protobuf/reflect";
+import { latest } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { makeImmutable } from "../../base/immutable.js";
+import { latestBlock, latestWord } from "../../base/latest-block.js";
 import { Failure } from "../errors.js";
 import { parseJson } from "../codec/parse-json.js";
 import { enumWords } from "../codec/enum-words.js";
@@ -124,10 +127,22 @@ function parseBody(input: DescMessage, body: string | undefined): object {
  */
 export function bindObject(input: DescMessage, json: JsonValue): object {
   try {
-    return readJson(input, json);
+    return readJson(input, withoutWords(input, json));
   } catch (error) {
     throw new Failure("INVALID_REQUEST", bodySentence(error));
   }
+}
+
+/** The JSON with numbers in place of the word for the newest block. */
+function withoutWords(input: DescMessage, json: JsonValue): JsonValue {
+  if (typeof json !== "object" || json === null || Array.isArray(json)) {
+    return json;
+  }
+  const named = input.fields
+    .filter((field) => getOption(field, latest))
+    .flatMap(({ name, jsonName }) => [name, jsonName])
+    .filter((name) => Object.hasOwn(json, name) && json[name] === latestWord);
+  return named.length === 0 ? json : { ...json, ...Object.fromEntries(named.map((name) => [name, `${latestBlock}`])) };
 }
 
 function bodySentence(error: unknown): string {
@@ -161,19 +176,22 @@ function textParser(field: DescField, name: string): Parse {
       return (text) => parseInteger(text, name, -(2n ** 63n), 2n ** 63n - 1n);
     case ScalarType.UINT64:
     case ScalarType.FIXED64:
-      return (text) => parseInteger(text, name, 0n, 2n ** 64n - 1n);
+      return getOption(field, latest)
+        ? (text) => (text === latestWord ? latestBlock : parseInteger(text, name, 0n, 2n ** 64n - 1n, latestWord))
+        : (text) => parseInteger(text, name, 0n, 2n ** 64n - 1n);
     default:
       throw new Error(`${field.toString()} cannot be filled from a path or a query.`);
   }
 }
 
-function parseInteger(text: string, name: string, least: bigint, most: bigint): bigint {
+/** @param word that its caller takes in place of a number. */
+function parseInteger(text: string, name: string, least: bigint, most: bigint, word?: string): bigint {
   // Twenty digits hold every 64-bit number; longer text is not worth converting.
   const value = /^(0|-?[1-9][0-9]{0,19})$/.test(text) ? BigInt(text) : undefined;
   if (value === undefined || value < least || value > most) {
     throw new Failure(
       "INVALID_REQUEST",
-      `${name} must be a whole number from ${least} to ${most}, not "${shorten(text)}".`,
+      `${name} must be a whole number from ${least} to ${most}${word === undefined ? "" : `, or ${word}`}, not "${shorten(text)}".`,
     );
   }
   return value;

@@ -60,6 +60,8 @@ async function startServer(t: ExecutionContext, key: TestKey | undefined, wanted
           getTransaction: refuse,
           listPendingTransactions: refuse,
           getSender: refuse,
+          listRecentBlocks: refuse,
+          listTransactions: refuse,
           async *listBlocks({ fromNumber }) {
             for (let number = fromNumber; number >= large; number++) {
               state.largeBlocks++;

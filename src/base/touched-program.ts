@@ -1,0 +1,48 @@
+/** Which storage program a transaction makes or changes. */
+import { createHash } from "node:crypto";
+import type { TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import type { StorageOperation } from "../../gen/gatehouse/storage/v1/operation_pb.js";
+import { addressOf, addressText } from "./signed-texts.js";
+
+/** Address of a program: `stor-` and 40 lower-case hex digits. */
+export function programAddress(owner: string, name: string, nonce: bigint, salt: string): string {
+  return addressOf(
+    createHash("sha256")
+      .update(addressText(owner, name, nonce, salt), "utf8")
+      .digest("hex"),
+  );
+}
+
+/** Address of the program that an operation makes or changes; undefined when it names none. */
+export function touchedAddress(
+  { operation }: StorageOperation,
+  { sender, nonce }: Pick<TransactionBody, "sender" | "nonce">,
+): string | undefined {
+  switch (operation.case) {
+    case undefined:
+      return undefined;
+    case "createProgram":
+      return programAddress(sender, operation.value.programName, nonce, operation.value.salt);
+    default:
+      return operation.value.storageAddress;
+  }
+}
+
+const prefix = "stor-";
+
+/** The 20 bytes of the program that a transaction makes or changes; undefined for one that is about none. */
+export function touchedProgram(body: Pick<TransactionBody, "operation" | "sender" | "nonce">): Buffer | undefined {
+  const { operation } = body;
+  const address = operation.case === "storage" ? touchedAddress(operation.value, body) : undefined;
+  return address === undefined ? undefined : addressBytes(address);
+}
+
+/** The 20 bytes that an address says. */
+export function addressBytes(address: string): Buffer {
+  return Buffer.from(address.slice(prefix.length), "hex");
+}
+
+/** The address that 20 bytes say. */
+export function addressFrom(bytes: Uint8Array): string {
+  return prefix + Buffer.from(bytes).toString("hex");
+}

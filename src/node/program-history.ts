@@ -1,0 +1,45 @@
+/** What changed a program: the transactions of the chain that are about it. */
+import { fromBinary } from "@bufbuild/protobuf";
+import { TransactionBodySchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { touchedAddress } from "../base/touched-program.js";
+import { checkFound, type ListedTransaction, newestPlace, readTransactionPage } from "../chain/listings.js";
+import type { ChainStore } from "../chain/store.js";
+import type { ProgramChange, ReadProgramHistory } from "../storage/history.js";
+
+/** Bodies that are read for a page: what a page has of them is little. */
+const mostBodyBytes = 4 * 1024 * 1024;
+
+/** Builds the read. */
+export function createProgramHistory(
+  store: Pick<ChainStore, "transactionEntries" | "listedTransactions" | "indexedFrom" | "lowestBlock">,
+): ReadProgramHistory {
+  return async (address, before, pageSize, signal) => {
+    const [page, indexedFrom, lowest] = await Promise.all([
+      readTransactionPage({
+        ...{
+          store,
+          of: { program: address },
+          before: before ?? newestPlace,
+          pageSize,
+          mostBytes: mostBodyBytes,
+          signal,
+        },
+      }),
+      store.indexedFrom(),
+      store.lowestBlock(),
+    ]);
+    return {
+      changes: page.transactions.map((one) => toChange(address, one)),
+      next: page.next,
+      fromBlock: indexedFrom > lowest ? indexedFrom : lowest,
+    };
+  };
+}
+
+function toChange(address: string, listed: ListedTransaction): ProgramChange {
+  const body = fromBinary(TransactionBodySchema, listed.body);
+  const operation = body.operation.case === "storage" ? body.operation.value : undefined;
+  checkFound(operation !== undefined && touchedAddress(operation, body) === address, listed);
+  const { blockNumber, blockHash, timestampMs, hash: transactionHash } = listed;
+  return { blockNumber, blockHash, timestampMs, transactionHash, sender: body.sender, operation: operation! };
+}

@@ -1,0 +1,105 @@
+/** The search service: what something is, by its form first, and then by asking for it wherever it may be. */
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type SearchResultSchema,
+  SearchResultKind,
+  type SearchService,
+} from "../../gen/gatehouse/search/v1/search_pb.js";
+import { toBareHash } from "../base/hex-forms.js";
+import { latestWord } from "../base/latest-block.js";
+import { Failure } from "../rpc/errors.js";
+import type { Implementation, Literal } from "../rpc/service.js";
+
+type Result = Literal<MessageInitShape<typeof SearchResultSchema>>;
+type Found<Kind extends string> = Extract<NonNullable<Result["result"]>, { readonly case: Kind }>["value"] | undefined;
+type Programs = readonly NonNullable<Found<"program">>[];
+
+/** Looks for one kind of things each; undefined for what is not there, or not for this caller. Nothing is refused. */
+export interface Finders {
+  /** @param number undefined for the newest one. */
+  block(number: bigint | undefined): Promise<Found<"block">>;
+  blockByHash(hash: string): Promise<Found<"block">>;
+  transaction(hash: string): Promise<Found<"transaction">>;
+  identity(publicKey: string, identity: string | undefined): Promise<Found<"identity">>;
+  commitment(commitment: string): Promise<Found<"commitment">>;
+  nullifier(hash: string): Promise<Found<"nullifier">>;
+  program(address: string, identity: string | undefined): Promise<Found<"program">>;
+  /** At most `limit`. */
+  programsNamed(name: string, exact: boolean, identity: string | undefined, limit: number): Promise<Programs>;
+}
+
+/** Longest text that is looked for, in UTF-16 units: names are not searched by more. */
+const maxQueryLength = 256;
+/** Programs of either kind: of this name, and with this in their name. */
+const mostPrograms = 10;
+
+const numberForm = /^(0|[1-9][0-9]{0,15})$/;
+const addressForm = /^stor-[0-9a-f]{40}$/;
+
+/** Builds the service. */
+export function createSearchService(find: Finders): Implementation<typeof SearchService> {
+  async function byHash(hash: string, identity: string | undefined): Promise<Result[]> {
+    const [block, transaction, owner, commitment, nullifier] = await Promise.all([
+      find.blockByHash(hash),
+      find.transaction(hash),
+      find.identity(hash, identity),
+      find.commitment(hash),
+      find.nullifier(hash),
+    ]);
+    return [
+      block && { kind: SearchResultKind.BLOCK, result: { case: "block", value: block } as const },
+      transaction && {
+        kind: SearchResultKind.TRANSACTION,
+        result: { case: "transaction", value: transaction } as const,
+      },
+      owner && { kind: SearchResultKind.IDENTITY, result: { case: "identity", value: owner } as const },
+      commitment && { kind: SearchResultKind.COMMITMENT, result: { case: "commitment", value: commitment } as const },
+      nullifier && { kind: SearchResultKind.NULLIFIER, result: { case: "nullifier", value: nullifier } as const },
+    ].filter((result) => result !== undefined);
+  }
+
+  async function byNumber(query: string): Promise<Result[]> {
+    const isNumber = numberForm.test(query);
+    const block = isNumber || query === latestWord ? await find.block(isNumber ? BigInt(query) : undefined) : undefined;
+    return block === undefined ? [] : [{ kind: SearchResultKind.BLOCK, result: { case: "block", value: block } }];
+  }
+
+  /** Those of this name, and then those with this in their name. */
+  async function byName(name: string, identity: string | undefined): Promise<Programs> {
+    const [named, others] = await Promise.all([
+      find.programsNamed(name, true, identity, mostPrograms),
+      find.programsNamed(name, false, identity, mostPrograms),
+    ]);
+    const known = new Set(named.map(({ storageAddress }) => storageAddress));
+    return [...named, ...others.filter(({ storageAddress }) => !known.has(storageAddress))];
+  }
+
+  return {
+    async search({ query: asked }, { caller: { identity } }) {
+      const query = asked.trim();
+      if (query === "" || query.length > maxQueryLength) {
+        throw new Failure(
+          "INVALID_REQUEST",
+          `q is required: a hash, a key, a number, an address or a name, at most ${maxQueryLength} characters.`,
+        );
+      }
+      const hash = toBareHash(query);
+      const program = addressForm.test(query) ? await find.program(query, identity) : undefined;
+      const [exact, named] = await Promise.all([
+        hash === undefined ? byNumber(query) : byHash(hash, identity),
+        byName(query, identity),
+      ]);
+      const programs = program === undefined ? named : [program, ...named];
+      return {
+        query,
+        results: [
+          ...exact,
+          ...programs.map((value) => ({
+            kind: SearchResultKind.PROGRAM,
+            result: { case: "program", value } as const,
+          })),
+        ],
+      };
+    },
+  };
+}
