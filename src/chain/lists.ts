@@ -4,7 +4,14 @@ import { TransactionBodySchema } from "../../gen/gatehouse/chain/v1/block_pb.js"
 import type { ListRecentBlocksRequest, ListTransactionsRequest } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { latestBlock } from "../base/latest-block.js";
 import { Failure } from "../rpc/errors.js";
-import { makePageToken, normalizeBareHex, pageNumber, readPageSize, readPageToken } from "../rpc/parameters.js";
+import {
+  makePageToken,
+  normalizeBareHex,
+  pageNumber,
+  pagePosition,
+  readPageSize,
+  readPageToken,
+} from "../rpc/parameters.js";
 import type { Call } from "../rpc/service.js";
 import type { Disclosure } from "./disclosure.js";
 import {
@@ -107,7 +114,7 @@ export function createListReads(head: () => ChainHead | undefined, store: Listin
 
 /** What a page goes on after; undefined for the first one. Throws Failure INVALID_REQUEST. */
 export function readPlace(list: string, token: string | undefined): TransactionPlace | undefined {
-  const [blockNumber, position] = readPageToken(list, [pageNumber, pageNumber], token) ?? [];
+  const [blockNumber, position] = readPageToken(list, [pageNumber, pagePosition], token) ?? [];
   return blockNumber === undefined ? undefined : { blockNumber: BigInt(blockNumber), position: Number(position) };
 }
 

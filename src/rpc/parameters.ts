@@ -82,6 +82,9 @@ export function readPageToken(list: string, forms: readonly RegExp[], token: str
 /** Numbers of a token, of which each is one of JavaScript's. */
 export const pageNumber = /^(0|[1-9][0-9]{0,14})$/;
 
+/** The same, of a place in a list. */
+export const pagePosition = /^(0|[1-9][0-9]{0,8})$/;
+
 /** A page token that is none. */
 export function wrongPageToken(): Failure {
   return new Failure(

@@ -2,7 +2,14 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { ProgramEncoding, StorageLocation, type StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { Failure } from "../rpc/errors.js";
-import { makePageToken, normalizeBareHex, pageNumber, readPageSize, readPageToken } from "../rpc/parameters.js";
+import {
+  makePageToken,
+  normalizeBareHex,
+  pageNumber,
+  pagePosition,
+  readPageSize,
+  readPageToken,
+} from "../rpc/parameters.js";
 import { answerOnce } from "../base/read-cache.js";
 import type { Call, Implementation } from "../rpc/service.js";
 import { toAccessControl } from "./access-control.js";
@@ -80,7 +87,7 @@ export function createStorageService(
     async listProgramHistory({ storageAddress, pageSize, pageToken }, call) {
       const address = checkAddress(storageAddress);
       const size = readPageSize(pageSize);
-      const [block, position] = readPageToken("history", [pageNumber, pageNumber], pageToken) ?? [];
+      const [block, position] = readPageToken("history", [pageNumber, pagePosition], pageToken) ?? [];
       needReadable(await programs.findWithField(address, ""), call);
       const before = block === undefined ? undefined : { blockNumber: BigInt(block), position: Number(position) };
       const { changes, next, fromBlock } = await readHistory(address, before, size, call.signal);

@@ -3,11 +3,13 @@ import { AttestationService } from "../../gen/gatehouse/attestation/v1/attestati
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
+import { SearchService } from "../../gen/gatehouse/search/v1/search_pb.js";
 import { StateService } from "../../gen/gatehouse/state/v1/state_pb.js";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import { IMT } from "@zk-kit/imt";
 import { poseidon2 } from "poseidon-lite/poseidon2";
+import { latestBlock } from "../../src/base/latest-block.js";
 import { buildPresentation } from "../helpers/presentation.js";
 import { type CallerName, type ContractCase, contractCase } from "./case.js";
 import {
@@ -39,6 +41,7 @@ const info = InfoService.method;
 const storage = StorageService.method;
 const state = StateService.method;
 const zk = ZkService.method;
+const search = SearchService.method;
 const attestation = AttestationService.method;
 
 const newcomer = { node: "newcomer" } as const;
@@ -224,6 +227,26 @@ const storageCases = [
   ...["limit=abc", "limit=1e3", "limit=-1", "limit=", "limit=5&limit=5", "offset=1.5", "offset=99999999999"].map(
     (query) => contractCase(storage.listProgramsByOwner, `/storage-program/owner/${owner}?${query}`, query, undefined),
   ),
+  contractCase(storage.listProgramsByOwner, `/storage-program/owner/${owner}?limit=1`, "first page", {
+    owner,
+    limit: 1,
+  }),
+  contractCase(storage.listProgramsByOwner, `/storage-program/owner/${owner}?pageToken=x`, "no page token", {
+    ...{ owner, pageToken: "x" },
+  }),
+  contractCase(storage.listProgramHistory, `/storage-program/${exotic}/history`, "nothing in blocks", {
+    storageAddress: exotic,
+  }),
+  contractCase(storage.listProgramHistory, `/storage-program/${unknown}/history`, "unknown", {
+    storageAddress: unknown,
+  }),
+  contractCase(storage.listProgramHistory, `/storage-program/${hidden}/history`, "hidden", { storageAddress: hidden }),
+  contractCase(storage.listProgramHistory, "/storage-program/stor-1/history", "no address", {
+    storageAddress: "stor-1",
+  }),
+  contractCase(storage.listProgramHistory, `/storage-program/${exotic}/history?pageToken=x`, "no page token", {
+    ...{ storageAddress: exotic, pageToken: "x" },
+  }),
   contractCase(storage.searchPrograms, "/storage-program/search?q=exotic", "part, any case", { query: "exotic" }),
   contractCase(storage.searchPrograms, "/storage-program/search?q=EXOTIC&exact=true", "exact", {
     query: "EXOTIC",
@@ -417,7 +440,30 @@ const chainCases = [
   contractCase(chain.getBlock, "/chain/blocks/0", "the genesis", { number: 0n }),
   contractCase(chain.getBlock, "/chain/blocks/2", "with a commitment root", { number: 2n }),
   contractCase(chain.getBlock, `/chain/blocks/${lastBlock + 1}`, "none yet", { number: BigInt(lastBlock + 1) }),
-  contractCase(chain.getBlock, "/chain/blocks/18446744073709551615", "beyond", { number: 2n ** 64n - 1n }),
+  contractCase(chain.getBlock, "/chain/blocks/18446744073709551614", "beyond", { number: 2n ** 64n - 2n }),
+  contractCase(chain.getBlock, "/chain/blocks/18446744073709551615", "the newest", { number: latestBlock }),
+  contractCase(chain.getBlock, "/chain/blocks/latest", "the newest, in a word", { number: latestBlock }),
+  contractCase(chain.getBlock, "/chain/blocks/latest", "the newest of none", { number: latestBlock }, newcomer),
+  contractCase(chain.listRecentBlocks, "/chain/blocks", "all", {}),
+  contractCase(chain.listRecentBlocks, "/chain/blocks", "none yet", {}, newcomer),
+  contractCase(chain.listRecentBlocks, "/chain/blocks?pageSize=1", "the first page", { pageSize: 1 }),
+  contractCase(chain.listRecentBlocks, "/chain/blocks?pageToken=YmxvY2tzLjI", "another page", {
+    pageToken: "YmxvY2tzLjI",
+  }),
+  contractCase(chain.listRecentBlocks, "/chain/blocks?pageSize=201", "too many", { pageSize: 201 }),
+  contractCase(chain.listRecentBlocks, "/chain/blocks?pageToken=x", "no page token", { pageToken: "x" }),
+  contractCase(chain.listTransactions, "/chain/transactions", "all", {}),
+  contractCase(chain.listTransactions, "/chain/transactions?pageSize=1", "the first page", { pageSize: 1 }),
+  contractCase(chain.listTransactions, "/chain/transactions?blockNumber=1", "of a block", { blockNumber: 1n }),
+  contractCase(chain.listTransactions, "/chain/transactions?blockNumber=latest", "of the newest block", {
+    blockNumber: latestBlock,
+  }),
+  contractCase(chain.listTransactions, "/chain/transactions?blockNumber=0", "of the genesis", { blockNumber: 0n }),
+  contractCase(chain.listTransactions, `/chain/transactions?sender=${owner}`, "of a sender", { sender: owner }),
+  contractCase(chain.listTransactions, "/chain/transactions?sender=alice", "of no key", { sender: "alice" }),
+  contractCase(chain.listTransactions, "/chain/transactions?pageToken=YmxvY2tzLjI", "another list's page token", {
+    pageToken: "YmxvY2tzLjI",
+  }),
   contractCase(chain.getBlock, "/chain/blocks/x", "no number", undefined),
   ofBlock("the first", firstBlockHash),
   ofBlock("in upper case", `0x${firstBlockHash.slice(2).toUpperCase()}`),
@@ -450,6 +496,27 @@ const chainCases = [
   }),
 ];
 
+const searchCases = [
+  ...Object.entries({
+    "a block's number": "1",
+    "the newest block": "latest",
+    "a block's hash": firstBlockHash,
+    "a transaction": includedHash,
+    "a rejected transaction": rejectedHash,
+    "a key, without 0x": owner.slice(2),
+    "a leaf": leaves[0]!,
+    "a nullifier": spentNullifier,
+    "an address": exotic,
+    "a program that is not readable": hidden,
+    "a name": "Exotic 100%",
+    "a part of a name": "otic",
+    "nothing of that name": "no such thing",
+  }).map(([title, query]) => contractCase(search.search, `/search?q=${encodeURIComponent(query)}`, title, { query })),
+  contractCase(search.search, `/search?q=${hidden}`, "the owner's program", { query: hidden }, { caller: "owner" }),
+  contractCase(search.search, "/search?q=+", "nothing", { query: " " }),
+  contractCase(search.search, "/search?q=1", "no block yet", { query: "1" }, newcomer),
+];
+
 /** All cases. */
 export const cases: readonly ContractCase[] = [
   ...healthCases,
@@ -458,5 +525,6 @@ export const cases: readonly ContractCase[] = [
   ...zkCases,
   ...attestationCases,
   ...stateCases,
+  ...searchCases,
   ...chainCases,
 ];

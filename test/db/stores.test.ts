@@ -3,6 +3,7 @@ import test from "ava";
 import { prepareEngines } from "../helpers/databases.js";
 import { testBlocks } from "./stores/blocks.js";
 import { testEvidence } from "./stores/evidence.js";
+import { testListings } from "./stores/listings.js";
 import { testMempool } from "./stores/mempool.js";
 import { testNullifiers } from "./stores/nullifiers.js";
 import { testPeers } from "./stores/peers.js";
@@ -20,6 +21,7 @@ for (const engine of engines.names) {
     testQueries,
     testBlocks,
     testEvidence,
+    testListings,
     testMempool,
     testSenders,
     testPrograms,

@@ -1,0 +1,131 @@
+import test from "ava";
+import { AccessMode } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
+import { programAddress } from "../../../src/base/touched-program.js";
+import { createChainStore } from "../../../src/chain/chain-store.js";
+import { pruneBlocks } from "../../../src/chain/header-store.js";
+import { newestPlace, readTransactionPage, type TransactionsOf } from "../../../src/chain/listings.js";
+import { readBlock } from "../../../src/chain/transaction.js";
+import { stateIn } from "../../../src/node/effects.js";
+import { createProgramHistory } from "../../../src/node/program-history.js";
+import type { Database } from "../../../src/db/database.js";
+import { openChain } from "../../helpers/chain.js";
+import { testKey } from "../../helpers/keys.js";
+import { commit, createPublic, rulesOf, signTransaction, signZk } from "../../helpers/transactions.js";
+import type { StoreSuite } from "./suite.js";
+
+const [authority, alice, bob] = [testKey(1), testKey(2), testKey(3)];
+const { signal } = new AbortController();
+const small = programAddress(alice.publicKey, "small", 1n, "");
+
+/** Four blocks: the program is made in the first one, and changed in each of the others, with other things beside. */
+async function fill(database: Database) {
+  const chain = await openChain(database, [authority]);
+  for (let i = 1; i <= 4; i++) {
+    await chain.submit(
+      signTransaction(
+        alice,
+        i,
+        i === 1
+          ? createPublic("small", "{}")
+          : { case: "setField", value: { storageAddress: small, field: `f${i}`, value: "1" } },
+      ),
+    );
+    await chain.submit(
+      signTransaction(bob, i, {
+        case: "createProgram",
+        value: { programName: `p${i}`, access: { mode: AccessMode.OWNER } },
+      }),
+    );
+    await chain.submit(signZk(bob, 100 + i, commit(`0x${String(i).padStart(64, "0")}`)));
+    await chain.seal(authority);
+  }
+  return createChainStore(database, stateIn);
+}
+
+export const testListings: StoreSuite = (engine, open) => {
+  test(`${engine}: listings: blocks come newest first, each once, page by page`, async (t) => {
+    const store = await fill(await open(t));
+    const numbers = async (below: bigint, limit: number) =>
+      (await store.recentBlocks(below, limit)).map(({ header }) => header.number);
+    t.deepEqual(await numbers(5n, 10), [4n, 3n, 2n, 1n]);
+    t.deepEqual(await numbers(5n, 3), [4n, 3n, 2n]);
+    t.deepEqual(await numbers(2n, 3), [1n]);
+    t.deepEqual(await numbers(1n, 3), []);
+    const [newest] = await store.recentBlocks(5n, 1);
+    t.is(newest!.transactionCount, 3);
+    t.is(newest!.hash, (await store.head())!.hash);
+  });
+
+  test(`${engine}: listings: transactions come newest first, by block, sender and program, each once over all pages`, async (t) => {
+    const store = await fill(await open(t));
+    const walk = async (of: TransactionsOf, pageSize: number, mostBytes = 1e6): Promise<string[]> => {
+      const seen: string[] = [];
+      for (let before: typeof newestPlace | undefined = newestPlace; before !== undefined;) {
+        const page = await readTransactionPage({ store, of, before, pageSize, mostBytes, signal });
+        t.true(page.transactions.length > 0 && page.transactions.length <= pageSize);
+        seen.push(...page.transactions.map(({ blockNumber, position }) => `${blockNumber}.${position}`));
+        before = page.next as typeof newestPlace | undefined;
+      }
+      return seen;
+    };
+    const all = await walk({}, 100);
+    const stored = await Promise.all([4n, 3n, 2n, 1n].map((number) => store.block(number)));
+    t.deepEqual(
+      all,
+      stored.flatMap((one) => one!.transactionHashes.map((_, i) => `${one!.header.number}.${i}`).reverse()),
+    );
+    t.is(all.length, 12);
+    for (const pageSize of [1, 2, 5, 12]) {
+      t.deepEqual(await walk({}, pageSize), all);
+    }
+    t.deepEqual(await walk({}, 100, 1), all, "a page has one at least, however large it is");
+    t.deepEqual(
+      await walk({ block: 3n }, 2),
+      all.filter((one) => one.startsWith("3.")),
+    );
+    t.is((await walk({ sender: alice.publicKey }, 3)).length, 4);
+    t.is((await walk({ sender: bob.publicKey }, 3)).length, 8);
+    t.is((await walk({ sender: bob.publicKey, block: 2n }, 1)).length, 2);
+    t.is((await walk({ program: small }, 3)).length, 4);
+    t.deepEqual(await store.transactionEntries({ sender: authority.publicKey }, newestPlace, 5), []);
+  });
+
+  test(`${engine}: listings: what changed a program is known as far as its blocks are kept`, async (t) => {
+    const database = await open(t);
+    const store = await fill(database);
+    const history = createProgramHistory(store);
+    const kinds = async () =>
+      (await history(small, undefined, 10, signal)).changes.map((one) => one.operation.operation.case);
+    t.deepEqual(await kinds(), ["setField", "setField", "setField", "createProgram"]);
+    const page = await history(small, undefined, 3, signal);
+    t.is(page.fromBlock, 1n);
+    t.deepEqual(
+      (await history(small, page.next, 3, signal)).changes.map(({ blockNumber, sender }) => [blockNumber, sender]),
+      [[1n, alice.publicKey]],
+    );
+    await database.transaction((db) => pruneBlocks(db, 3n));
+    t.deepEqual(await kinds(), ["setField", "setField"]);
+    t.is((await history(small, undefined, 10, signal)).fromBlock, 3n);
+    t.is((await store.recentBlocks(3n, 1))[0]!.transactionCount, undefined);
+  });
+
+  test(`${engine}: listings: transactions that are found by what they do not say are found out`, async (t) => {
+    const database = await open(t);
+    const store = await fill(database);
+    const block = await readBlock((await store.block(2n))!.block, rulesOf());
+    await t.notThrowsAsync(store.checkListed(2n, block.transactions));
+    await database.write.run((sql) =>
+      sql("transactions")
+        .where("block_number", 2)
+        .where("position", 0)
+        .update({ program: Buffer.alloc(20), sender: Buffer.alloc(32) }),
+    );
+    await t.throwsAsync(store.checkListed(2n, block.transactions), { message: /who sent them and what they change/ });
+    await t.throwsAsync(createProgramHistory(store)(`stor-${"0".repeat(40)}`, undefined, 10, signal), {
+      message: /by what it does not say/,
+    });
+    await database.write.run((sql) => sql("block_bounds").update({ indexed_from: 3 }));
+    await t.notThrowsAsync(store.checkListed(2n, block.transactions), "stored before they were found by it");
+    t.is((await createProgramHistory(store)(small, undefined, 10, signal)).fromBlock, 3n);
+  });
+};
