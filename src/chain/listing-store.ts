@@ -7,9 +7,12 @@ import type { ListedTransaction, Listings, TransactionEntry, TransactionsOf } fr
 import { type BlockRow, checkBlockRow, checkTransactionRow, type TransactionRow } from "./stored-block.js";
 import type { ReadTransaction } from "./transaction.js";
 
+/** A sender is found by the beginning of his key: nobody makes two that begin alike, and what is found is compared. */
+const senderBytes = 16;
+
 /** What a transaction is found by beside its hash and its place. */
 export function listingColumns({ body }: Pick<ReadTransaction, "body">) {
-  return { sender: fromHex32(body.sender), program: touchedProgram(body) ?? null };
+  return { sender: fromHex32(body.sender).subarray(0, senderBytes), program: touchedProgram(body) ?? null };
 }
 
 type SummaryRow = BlockRow & { readonly last_position: number | null };
@@ -122,7 +125,7 @@ function prepareEntries(db: Queries) {
   return async ({ block, sender, program }: TransactionsOf, ...page: readonly [number, number, number]) => {
     const by = {
       ...(block !== undefined && { block_number: Number(block) }),
-      ...(sender !== undefined && { sender: sender.slice(2) }),
+      ...(sender !== undefined && { sender: sender.slice(2, 2 + 2 * senderBytes) }),
       ...(program !== undefined && { program: addressBytes(program).toString("hex") }),
     };
     return await prepared.get(Object.keys(by).join())!(...Object.values(by), ...page);

@@ -332,7 +332,7 @@ export const migrations: readonly Migration[] = [
     name: "transactions by who sent them and what they change",
     queries: (sql) => [
       sql.schema.alterTable("transactions", (table) => {
-        // 32 and 20 bytes. None where the transaction was stored before this step; no program where it is about none.
+        // The first 16 bytes of the key, and the 20 of the address. None where the transaction was stored before this step; no program where it is about none.
         table.binary("sender");
         table.binary("program");
       }),

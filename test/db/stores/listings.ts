@@ -31,12 +31,12 @@ async function fill(database: Database) {
       ),
     );
     await chain.submit(
-      signTransaction(bob, i, {
+      signTransaction(bob, 2 * i - 1, {
         case: "createProgram",
         value: { programName: `p${i}`, access: { mode: AccessMode.OWNER } },
       }),
     );
-    await chain.submit(signZk(bob, 100 + i, commit(`0x${String(i).padStart(64, "0")}`)));
+    await chain.submit(signZk(bob, 2 * i, commit(`0x${String(i).padStart(64, "0")}`)));
     await chain.seal(authority);
   }
   return createChainStore(database, stateIn);
