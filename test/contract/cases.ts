@@ -46,6 +46,9 @@ const attestation = AttestationService.method;
 
 const newcomer = { node: "newcomer" } as const;
 
+/** What comes after the program that everybody may read. */
+const afterExotic = "cHJvZ3JhbXMuc3Rvci0xMTExMTExMTExMTExMTExMTExMTExMTExMTExMTExMTExMTExMTEx";
+
 const healthCases = [
   contractCase(health.getHealth, "/health", "ok", {}),
   contractCase(health.getHealth, "/health", "dormant", {}, newcomer),
@@ -246,6 +249,20 @@ const storageCases = [
   }),
   contractCase(storage.listProgramHistory, `/storage-program/${exotic}/history?pageToken=x`, "no page token", {
     ...{ storageAddress: exotic, pageToken: "x" },
+  }),
+  contractCase(
+    storage.listProgramHistory,
+    `/storage-program/${exotic}/history?pageSize=1&pageToken=aGlzdG9yeS45LjA`,
+    "a page",
+    {
+      ...{ storageAddress: exotic, pageSize: 1, pageToken: "aGlzdG9yeS45LjA" },
+    },
+  ),
+  contractCase(storage.listProgramsByOwner, `/storage-program/owner/${owner}?pageToken=${afterExotic}`, "next page", {
+    ...{ owner, pageToken: afterExotic },
+  }),
+  contractCase(storage.searchPrograms, `/storage-program/search?q=o&pageToken=${afterExotic}`, "next page", {
+    ...{ query: "o", pageToken: afterExotic },
   }),
   contractCase(storage.searchPrograms, "/storage-program/search?q=exotic", "part, any case", { query: "exotic" }),
   contractCase(storage.searchPrograms, "/storage-program/search?q=EXOTIC&exact=true", "exact", {
@@ -454,9 +471,12 @@ const chainCases = [
   contractCase(chain.listRecentBlocks, "/chain/blocks?pageToken=x", "no page token", { pageToken: "x" }),
   contractCase(chain.listTransactions, "/chain/transactions", "all", {}),
   contractCase(chain.listTransactions, "/chain/transactions?pageSize=1", "the first page", { pageSize: 1 }),
-  contractCase(chain.listTransactions, "/chain/transactions?blockNumber=1", "of a block", { blockNumber: 1n }),
   contractCase(chain.listTransactions, "/chain/transactions?blockNumber=latest", "of the newest block", {
     blockNumber: latestBlock,
+  }),
+  contractCase(chain.listTransactions, "/chain/transactions?blockNumber=1", "of a block", { blockNumber: 1n }),
+  contractCase(chain.listTransactions, "/chain/transactions?pageToken=dHJhbnNhY3Rpb25zLjMuMA", "the next page", {
+    pageToken: "dHJhbnNhY3Rpb25zLjMuMA",
   }),
   contractCase(chain.listTransactions, "/chain/transactions?blockNumber=0", "of the genesis", { blockNumber: 0n }),
   contractCase(chain.listTransactions, `/chain/transactions?sender=${owner}`, "of a sender", { sender: owner }),
