@@ -2,6 +2,7 @@
 import type { BlockHeader } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import type { ReadTransaction } from "./transaction.js";
 import { DamageError } from "../base/damage.js";
+import { Failure } from "../rpc/errors.js";
 
 /** A block in a list. */
 export interface ListedBlock {
@@ -82,35 +83,49 @@ export interface PageParts {
   readonly signal: AbortSignal;
 }
 
-/** Entries that are looked at at a time, where not all are listed. */
+/** Entries that are looked at at a time, where not all are listed, and in all for one page. */
 const portion = 500;
+const mostLookedAt = 10_000;
 
 /** Reads a page. The next one goes on after the last one that is listed: where others are, it does not tell. */
 export async function readTransactionPage(parts: PageParts): Promise<TransactionPage> {
   const { store, pageSize, mostBytes } = parts;
-  const entries = await findEntries(parts, pageSize + 1);
+  const { entries, areMore } = await findEntries(parts, pageSize + 1);
   let bytes = 0;
   const fitting = entries.slice(0, pageSize).filter((entry, i) => {
     bytes += entry.bytes;
     return i === 0 || bytes <= mostBytes;
   });
   const transactions = await store.listedTransactions(fitting);
-  return { transactions, next: entries.length > fitting.length ? fitting.at(-1) : undefined };
+  return { transactions, next: areMore || entries.length > fitting.length ? fitting.at(-1) : undefined };
 }
 
-async function findEntries(parts: PageParts, wanted: number): Promise<TransactionEntry[]> {
-  const { store, of, filter, signal } = parts;
+interface FoundEntries {
+  readonly entries: readonly TransactionEntry[];
+  /** The look ended before the end. */
+  readonly areMore: boolean;
+}
+
+/** @throws Failure ANSWER_TOO_LARGE where there are too many before the first that is listed. */
+async function findEntries({ store, of, before, filter, signal }: PageParts, wanted: number): Promise<FoundEntries> {
   if (filter === undefined) {
-    return await store.transactionEntries(of, parts.before, wanted);
+    return { entries: await store.transactionEntries(of, before, wanted), areMore: false };
   }
   const found: TransactionEntry[] = [];
-  for (let before: TransactionPlace | undefined = parts.before; before !== undefined && found.length < wanted;) {
+  let next: TransactionPlace | undefined = before;
+  for (let looked = 0; next !== undefined && found.length < wanted && looked < mostLookedAt; looked += portion) {
     signal.throwIfAborted();
-    const entries: TransactionEntry[] = await store.transactionEntries(of, before, portion);
+    const entries: TransactionEntry[] = await store.transactionEntries(of, next, portion);
     found.push(...(await filter(entries)));
-    before = entries.length < portion ? undefined : entries.at(-1);
+    next = entries.length < portion ? undefined : entries.at(-1);
   }
-  return found.slice(0, wanted);
+  if (next !== undefined && found.length === 0) {
+    throw new Failure(
+      "ANSWER_TOO_LARGE",
+      "There are too many transactions that you may not read before the next that you may; name a block_number, too.",
+    );
+  }
+  return { entries: found.slice(0, wanted), areMore: next !== undefined };
 }
 
 /** Throws DamageError for a transaction that was found by what it does not say. */
