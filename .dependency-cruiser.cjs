@@ -14,7 +14,7 @@
  * describe, then the other protocols, then server, which puts them together.
  */
 
-const features = "attestation|chain|control|health|info|metrics|peers|search|snapshot|state|storage|zk";
+const features = "attestation|chain|control|event|health|info|metrics|peers|search|snapshot|state|storage|zk";
 
 /** What every room may use: itself, what belongs to nobody, what is generated, Node itself. */
 const everywhere = [

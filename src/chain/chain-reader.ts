@@ -24,6 +24,8 @@ export interface ChainReaderParts {
    * more, or again, for the writer takes in a snapshot.
    */
   readonly onLeap: (isStateThere: boolean) => void;
+  /** Hears that the head is another one, after one of the two. */
+  readonly onMoved: (isLeap: boolean) => void;
   /** Hears of a look that failed; the head stays as it was until the next look. */
   readonly onError: (error: unknown) => void;
 }
@@ -33,7 +35,7 @@ const mostFollowed = 20n;
 
 /** Builds a reader, which looks for new blocks from now on. */
 export function createChainReader(parts: ChainReaderParts): ChainReader {
-  const { store, lookEveryMs, onApplied, onLeap, onError } = parts;
+  const { store, lookEveryMs, onApplied, onLeap, onMoved, onError } = parts;
   let head: ChainHead | undefined = parts.head;
 
   /** What came after the head, up to another one; undefined when that is too much, or does not follow on it. */
@@ -66,6 +68,7 @@ export function createChainReader(parts: ChainReaderParts): ChainReader {
       blocks.forEach(onApplied);
     }
     head = newest;
+    onMoved(blocks === undefined);
   }
 
   const looks = repeat(look, lookEveryMs, onError);

@@ -11,7 +11,7 @@ import { createMempoolIndex, type IndexEntry, type MempoolIndex } from "./mempoo
 import { createRelayQueue, type RelayQueue } from "./mempool-relay.js";
 import { createSenderRates, type RatesPerMinute } from "./sender-rates.js";
 import { waitsForEarlierMs } from "./sender-order.js";
-import type { ChainStore, MempoolView, PendingTransaction } from "./store.js";
+import type { ChainStore, MempoolView, PendingTransaction, Rejection } from "./store.js";
 import type { ReadTransaction } from "./transaction.js";
 
 /** What a mempool is made of. */
@@ -22,6 +22,8 @@ export interface MempoolParts {
   readonly nowMs: () => number;
   /** A clock that does not jump, for what waits for a while. */
   readonly monotonicMs: () => number;
+  /** Hears of each transaction that gets into no block, and why, once that is told. */
+  readonly onRejected?: (rejection: Pick<Rejection, "hash" | "reason">) => void;
   /** Hears that what left could not be taken out of the database yet; it is tried again. */
   readonly onError: (error: unknown) => void;
 }
@@ -90,6 +92,7 @@ export async function openMempool(parts: MempoolParts): Promise<Mempool> {
       const entry = index.remove(hash, end);
       if (entry !== undefined) {
         leaving.reject({ hash, reason, rejectedMs: nowMs(), expiresMs: entry.expiresMs });
+        parts.onRejected?.({ hash, reason });
       }
     }
     await leaving.store();

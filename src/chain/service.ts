@@ -11,11 +11,12 @@ import { normalizeBareHex } from "../rpc/parameters.js";
 import { type BodyChecks, type Caller, type Implementation, withLifetime } from "../rpc/service.js";
 import type { Chain } from "./chain.js";
 import type { Disclosure } from "./disclosure.js";
-import { blockZero, checkKept, noBlockYet } from "./needs.js";
+import { blockZero, noBlockYet } from "./needs.js";
 import type { HeadStatements } from "./head-statements.js";
+import { checkKept, createKeptBlocks } from "./kept-blocks.js";
 import type { Listings } from "./listings.js";
 import { createListReads } from "./lists.js";
-import type { BlockName, BlockWeight, ChainStore, StoredBlock, TransactionFate } from "./store.js";
+import type { BlockName, BlockWeight, ChainStore, TransactionFate } from "./store.js";
 import { maxTransactionBytes } from "./transaction.js";
 
 /** What became of a transaction, in the words of the contract. */
@@ -181,16 +182,7 @@ export function createChainService(
 /** Reads blocks as callers are given them. What is large does not pile up in memory, however many ask at once. */
 function createBlockReads(store: Pick<ChainStore, "block" | "lowestBlock" | "weighBlock">, disclose: Disclosure) {
   const inTurn = createOneAtATime();
-
-  /** A block that is there. Throws Failure PRUNED where its transactions are not. */
-  async function readKept(number: bigint): Promise<StoredBlock> {
-    const stored = await store.block(number);
-    if (stored === undefined) {
-      checkKept(number, await store.lowestBlock());
-      throw new DamageError(`Block ${number} is missing in the database.`);
-    }
-    return stored;
-  }
+  const readKept = createKeptBlocks(store);
 
   return {
     /** Whether a block fits an answer, as a whole, is known before it is read. */

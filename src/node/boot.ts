@@ -14,6 +14,7 @@ import { BootTable } from "./boot-table.js";
 import { createChainServices } from "./chain-services.js";
 import { createNodeChain, watchChainHealth } from "./chain.js";
 import { openControl } from "./control.js";
+import { createNodeEvents } from "./event-service.js";
 import type { NodeCore } from "./core.js";
 import { createNodeEdge } from "./edge.js";
 import { watchStore } from "./damage.js";
@@ -250,6 +251,12 @@ export const bootTable = BootTable.of<BootBeginning>()
     run: ({ core, watchedStore: store, ...parts }) => ({ stateService: createNodeState(core, { ...parts, store }) }),
   })
   .part({
+    name: "event service",
+    needs: ["core", "watchedStore", "chain", "heads", "readable"],
+    provides: ["events"],
+    run: ({ core, watchedStore: store, ...parts }) => ({ events: createNodeEvents(core, { ...parts, store }) }),
+  })
+  .part({
     name: "services",
     needs: [
       "core",
@@ -260,6 +267,7 @@ export const bootTable = BootTable.of<BootBeginning>()
       "mempoolView",
       "chainServices",
       "stateService",
+      "events",
       "programs",
       "tree",
       "nullifiers",
@@ -364,11 +372,15 @@ export const bootTable = BootTable.of<BootBeginning>()
       core.config.role === "standby" ? standBy(core, parts) : { turn: undefined },
   })
   .part({
-    name: "watchers of health",
-    needs: ["core", "health"],
+    name: "watchers",
+    needs: ["core", "health", "events"],
     provides: [],
     // First of all that ends, so that they hear that the node takes no more traffic, and not of what is closed after that.
-    run: ({ core, health }) => core.onStop("the watchers of health", () => health.feed.close()),
+    run: ({ core, health, events }) =>
+      core.onStop("those who watch", async () => {
+        events.close();
+        await health.feed.close();
+      }),
   });
 
 /** What a boot has made when it is over. */

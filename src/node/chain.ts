@@ -153,7 +153,7 @@ async function createWriterChain(
 
 /** Opens the mempool, and sweeps it from now on. */
 async function openNodeMempool(
-  { clock, config, log, onStop }: NodeCore,
+  { bus, clock, config, log, onStop }: NodeCore,
   store: ChainStore<State>,
   genesis: Genesis | undefined,
 ): Promise<Mempool> {
@@ -179,6 +179,7 @@ async function openNodeMempool(
     mayWrite: await readWriters(config, genesis),
     nowMs: Date.now,
     monotonicMs: () => performance.now(),
+    onRejected: (rejection) => bus.emit("transactionRejected", rejection),
     onError,
   });
   // By a clock that is wrong nothing has expired.
@@ -202,7 +203,7 @@ async function readWriters(
 }
 
 function createReaderChain(
-  { log, onStop }: NodeCore,
+  { bus, log, onStop }: NodeCore,
   { store, head, joining }: NodeChainParts,
   cached: CachedData,
 ): Chain {
@@ -228,6 +229,7 @@ function createReaderChain(
       joining.set(!isStateThere);
       cached.forgetAll();
     },
+    onMoved: (isLeap) => bus.emit("headFound", { isLeap }),
     onError: (error) => troubles.failed(error),
   });
   onStop("the look for new blocks", () => reader.stop());

@@ -87,6 +87,7 @@ export function watchPrograms(programs: Programs, damage: DamageWatch): Programs
 export function watchReadable(readable: ReadablePrograms, damage: DamageWatch): ReadablePrograms {
   return {
     readableOf: (...given) => damage.read("who may read programs", () => readable.readableOf(...given)),
+    ownersOf: (...given) => damage.read("whose programs are", () => readable.ownersOf(...given)),
   };
 }
 

@@ -5,6 +5,13 @@ import type { Bus } from "../base/bus.js";
 export interface NodeEvents {
   /** The chain has a new block, and it is in the database. Told by the chain. */
   readonly blockApplied: { readonly number: bigint };
+  /**
+   * A node that only reads has found another newest block; not by following the blocks in between, where it leapt. Told by
+   * the chain.
+   */
+  readonly headFound: { readonly isLeap: boolean };
+  /** A transaction was turned away for good, and why. Told by the mempool. */
+  readonly transactionRejected: { readonly hash: string; readonly reason: string };
   /** An authority said anew that the newest block is its newest one. Told by what hears of such words. */
   readonly headStated: undefined;
   /** The database takes no more writes (the engine's code, or a word for it), or does again (undefined). Told by the chain. */

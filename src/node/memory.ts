@@ -15,6 +15,8 @@ export interface MemoryBounds {
   readonly programsBytes: number;
   /** Of what is kept of blocks to know who may read them. */
   readonly readershipBytes: number;
+  /** Of the events of blocks that are kept for those who watch. */
+  readonly eventBytes: number;
   /** Threads that look at large transactions, and the heap of each. */
   readonly checks: { readonly threads: number; readonly heapMib: number };
   /** Threads of proofs and of the commitment tree. */
@@ -60,6 +62,8 @@ export function divideMemory({ bytes, heapBytes }: Memory, processors = availabl
     },
     programsBytes: Math.min(shrink(48 * mib, 4 * mib), Math.floor(heapBytes / 5)),
     readershipBytes: shrink(16 * mib, 1 * mib),
+    // Less than 8 MiB does not hold the largest block twice, as block-log.ts divides it.
+    eventBytes: shrink(16 * mib, 8 * mib),
     // Less than 64 MiB does not hold what the worst document of 1 MiB becomes.
     checks: { threads: Math.max(1, Math.min(2, processors - 1, threads)), heapMib: shrink(256, 64) },
     proofThreads: Math.max(1, Math.min(4, processors, threads)),

@@ -2,6 +2,7 @@
 import { AttestationService } from "../../gen/gatehouse/attestation/v1/attestation_pb.js";
 import { ChainService, ConsensusService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
+import { EventService } from "../../gen/gatehouse/event/v1/event_pb.js";
 import { HealthService, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { Health } from "../../gen/health/v1/health_pb.js";
@@ -17,6 +18,7 @@ import type { ChainStore, MempoolView } from "../chain/store.js";
 import type { Genesis } from "../chain/genesis.js";
 import type { Edge } from "../edge/edge.js";
 import { createGrpcHealthService } from "../health/grpc-health.js";
+import type { Events } from "../event/service.js";
 import { createInfoService } from "../info/service.js";
 import { createStorageService } from "../storage/service.js";
 import { createSearchService } from "../search/service.js";
@@ -46,13 +48,15 @@ export interface Implementations {
   readonly zk: Implementation<typeof ZkService>;
   readonly state: Implementation<typeof StateService>;
   readonly search: Implementation<typeof SearchService>;
+  readonly event: Implementation<typeof EventService>;
   /** Undefined when the node is not configured with TLSNOTARY_ENABLED=true: then its routes do not exist. */
   readonly attestation: Implementation<typeof AttestationService> | undefined;
 }
 
 /** Joins implementations with their descriptors. */
 export function listServices(implementations: Implementations): ServedService[] {
-  const { health, grpcHealth, info, chain, chainBodyChecks, storage, zk, state, search, attestation } = implementations;
+  const { health, grpcHealth, info, chain, chainBodyChecks, storage, zk, state, search, event, attestation } =
+    implementations;
   const services = [
     serve(HealthService, health, { plainReplies: healthReplies }),
     serve(InfoService, info),
@@ -61,6 +65,7 @@ export function listServices(implementations: Implementations): ServedService[] 
     serve(ZkService, zk),
     serve(StateService, state),
     serve(SearchService, search),
+    serve(EventService, event),
     serve(Health, grpcHealth, { isProbe: true }),
     ...(attestation === undefined
       ? []
@@ -108,6 +113,7 @@ export interface ServicesParts extends NodeData {
   readonly mempoolView: MempoolView;
   readonly chainServices: ChainServices;
   readonly stateService: Implementation<typeof StateService>;
+  readonly events: Pick<Events, "service">;
   readonly attestation: NodeAttestation;
 }
 
@@ -128,6 +134,7 @@ export function createServices(core: NodeCore, parts: ServicesParts): ServedServ
     zk: createZkService({ tree: parts.tree, nullifiers: parts.nullifiers }),
     state: parts.stateService,
     search: createSearchService(createFinders({ ...parts, store: { ...parts.watchedStore, ...parts.mempoolView } })),
+    event: parts.events.service,
     attestation: core.config.tlsnotaryEnabled ? parts.attestation.service : undefined,
   });
 }

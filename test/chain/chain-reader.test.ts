@@ -33,12 +33,13 @@ test("it hears of each block before that is the head, and of a leap where many c
     onApplied: ({ header, transactions }) =>
       heard.push(`${header.number} with ${transactions.length}, after ${numberNow()}`),
     onLeap: () => heard.push(`leap, after ${numberNow()}`),
+    onMoved: (isLeap) => heard.push(`${isLeap ? "leapt" : "moved"} to ${numberNow()}`),
     onError: (error) => t.fail(String(error)),
   });
   const reads = async (number: bigint): Promise<void> => await until(() => reader?.head()?.number === number);
   await makeBlock();
   await reads(1n);
-  t.deepEqual(heard.splice(0), ["1 with 1, after 0"]);
+  t.deepEqual(heard.splice(0), ["1 with 1, after 0", "moved to 1"]);
 
   await reader.stop();
   const [first, behind] = [reader.head()!, { lookEveryMs: 1, onError: (error: unknown) => t.fail(String(error)) }];
@@ -49,6 +50,7 @@ test("it hears of each block before that is the head, and of a leap where many c
       ...{ ...behind, store, head },
       onApplied: ({ header }) => heard.push(String(header.number)),
       onLeap: () => heard.push("leap"),
+      onMoved: () => undefined,
     });
   reader = follow(first);
   await reads(3n);

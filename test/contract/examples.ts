@@ -11,6 +11,7 @@ import type { Example } from "../../src/rpc/describe/examples.js";
 import { referenceJson } from "../helpers/reference-json.js";
 import { type ContractCase, contractCase } from "./case.js";
 import { withShownPending } from "./data.js";
+import { streams } from "./streams.js";
 
 /** What no case of the contract asks, and an example should. They come after the cases. */
 export const askedBeside: readonly ContractCase[] = [
@@ -56,7 +57,13 @@ export function makeExamples(answers: readonly Answered[]): Examples {
     const key = `${parent.typeName}.${name}`;
     byRpc.set(key, [...(byRpc.get(key) ?? []), answered]);
   }
-  return Object.fromEntries([...byRpc].map(([name, ofRpc]) => [name, makeExample(ofRpc)]));
+  return Object.fromEntries([
+    ...[...byRpc].map(([name, ofRpc]) => [name, makeExample(ofRpc)]),
+    // Of a stream there is no body to show.
+    ...streams.flatMap(({ stream: { parent, name }, plain }) =>
+      plain?.parameters === undefined ? [] : [[`${parent.typeName}.${name}`, { parameters: plain.parameters }]],
+    ),
+  ]) as Examples;
 }
 
 /**

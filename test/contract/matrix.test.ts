@@ -165,20 +165,26 @@ for (const [name, protocols] of Object.entries(cells) as [TransportName, readonl
         const { member } = t.context[sideOf(name)].nodes;
         const client = connectTransport(name, member);
         t.teardown(() => client.close());
-        for (const { stream, unary } of streams.filter((one) => readHttpRule(one.stream) !== undefined)) {
-          const [path, once] = [stream, unary].map((method) => readHttpRule(method)!.template);
+        const routed = streams.filter(({ stream }) => readHttpRule(stream) !== undefined);
+        t.deepEqual(
+          routed.filter(({ plain }) => plain === undefined),
+          [],
+        );
+        for (const { stream, plain } of routed) {
+          const { stream: path, unary: once, ofMessage, ofAnswer } = plain!;
           for (const accept of [undefined, "text/event-stream", "application/jsonl", "application/x-ndjson"]) {
             const ended = new AbortController();
             const asked: PlainRequest = accept === undefined ? {} : { headers: { accept } };
-            const { status, headers: sent, body } = await client.open(path!, asked, ended.signal);
+            const { status, headers: sent, body } = await client.open(path, asked, ended.signal);
             const isLines = accept?.startsWith("application/") === true;
             t.is(status, 200);
             t.is(sent["content-type"], `${isLines ? "application/jsonl" : "text/event-stream"}; charset=utf-8`);
             const [message] = await takeMessages(body, 1, isLines ? "\n" : "\n\n");
             ended.abort();
-            t.is(
-              mask(message!.replace(/^data: /, "")),
-              mask((await client.ask(once!)).text),
+            const data = message!.replace(/^(event|id): .*\n/gm, "").replace(/^data: /, "");
+            t.deepEqual(
+              ofMessage(mask(data)),
+              ofAnswer(mask((await client.ask(once)).text)),
               `${stream.name}, ${accept}`,
             );
           }
@@ -239,8 +245,8 @@ for (const [name, protocols] of Object.entries(cells) as [TransportName, readonl
           ended.abort();
           const answers = await Promise.all(unaryRequests.map((one) => client.call(unary, one)));
           t.deepEqual(
-            messages.map((message) => comparable(streamCase, message)),
-            answers.map((message) => comparable(streamCase, message)),
+            messages.map((message) => comparable(streamCase, message, "ofMessage")),
+            answers.map((message) => comparable(streamCase, message, "ofAnswer")),
             stream.name,
           );
         }
@@ -278,15 +284,13 @@ async function take(messages: AsyncIterable<Message>, count: number): Promise<Me
 }
 
 /** What a message of a stream and an answer of the unary rpc have in common. */
-function comparable({ stream, part }: StreamCase, message: Message): string {
-  const { fields } = stream.output;
+function comparable({ stream, common }: StreamCase, message: Message, of: "ofMessage" | "ofAnswer"): string {
   const json =
-    part === undefined
-      ? fields.map((field) => String((message as unknown as Record<string, unknown>)[field.localName])).join()
-      : referenceJson(
-          fields.find(({ name }) => name === part)!.message!,
-          (message as unknown as Record<string, Message>)[part]!,
-        );
+    common === undefined
+      ? stream.output.fields
+          .map((field) => String((message as unknown as Record<string, unknown>)[field.localName]))
+          .join()
+      : referenceJson(common.desc, common[of](message));
   return mask(json);
 }
 

@@ -1,8 +1,16 @@
 /** The server streams of the contract, whose messages are what unary rpcs answer. */
-import type { DescMethod } from "@bufbuild/protobuf";
-import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
+import type { DescMessage, DescMethod, Message } from "@bufbuild/protobuf";
+import { BlockHeaderSchema, BlockSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { ChainService, type GetBlockResponse, type ListBlocksResponse } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { EventKind, EventService, type WatchResponse } from "../../gen/gatehouse/event/v1/event_pb.js";
+import {
+  type GetHealthResponse,
+  HealthService,
+  HealthSnapshotSchema,
+  type WatchHealthResponse,
+} from "../../gen/gatehouse/health/v1/health_pb.js";
 import { Health } from "../../gen/health/v1/health_pb.js";
+import { exotic, includedHash, owner } from "./data.js";
 
 /** A stream, and a request for each of its first messages: the unary rpc answers it with the same. */
 export interface StreamCase {
@@ -10,9 +18,24 @@ export interface StreamCase {
   readonly request: object;
   readonly unary: DescMethod;
   readonly unaryRequests: readonly object[];
-  /** Field of both answers that is compared; the whole answer without. */
-  readonly part?: string;
+  /** What is compared; the whole of both without. */
+  readonly common?: {
+    readonly desc: DescMessage;
+    ofMessage(message: Message): Message;
+    ofAnswer(answer: Message): Message;
+  };
+  /** The same over plain HTTP, where the stream has a route: paths, and what of the bodies is compared. */
+  readonly plain?: {
+    readonly stream: string;
+    readonly unary: string;
+    readonly ofMessage: (json: string) => unknown;
+    readonly ofAnswer: (json: string) => unknown;
+    /** Parameters as the interface's documents show them; none where it has none. */
+    readonly parameters?: Readonly<Record<string, unknown>>;
+  };
 }
+
+const whole = (json: string): unknown => JSON.parse(json);
 
 /** All of them. */
 export const streams: readonly StreamCase[] = [
@@ -21,14 +44,44 @@ export const streams: readonly StreamCase[] = [
     request: {},
     unary: HealthService.method.getHealth,
     unaryRequests: [{}],
-    part: "snapshot",
+    common: {
+      desc: HealthSnapshotSchema,
+      ofMessage: (message) => (message as WatchHealthResponse).snapshot!,
+      ofAnswer: (answer) => (answer as GetHealthResponse).snapshot!,
+    },
+    plain: { stream: "/health/watch", unary: "/health", ofMessage: whole, ofAnswer: whole },
   },
   {
     stream: ChainService.method.listBlocks,
     request: { fromNumber: 2n },
     unary: ChainService.method.getBlock,
     unaryRequests: [{ number: 2n }, { number: 3n }, { number: 4n }],
-    part: "block",
+    common: {
+      desc: BlockSchema,
+      ofMessage: (message) => (message as ListBlocksResponse).block!,
+      ofAnswer: (answer) => (answer as GetBlockResponse).block!,
+    },
+  },
+  {
+    stream: EventService.method.watch,
+    request: { fromBlock: 2n, kinds: [EventKind.BLOCK] },
+    unary: ChainService.method.getBlock,
+    unaryRequests: [{ number: 2n }, { number: 3n }, { number: 4n }],
+    common: {
+      desc: BlockHeaderSchema,
+      ofMessage: (message) => headerOf((message as WatchResponse).event),
+      ofAnswer: (answer) => (answer as GetBlockResponse).header!,
+    },
+    plain: {
+      stream: "/events?fromBlock=2&kinds=block",
+      unary: "/chain/blocks/2",
+      ofMessage: (json) => (JSON.parse(json) as { block: { header: object } }).block.header,
+      ofAnswer: (json) => (JSON.parse(json) as { header: object }).header,
+      parameters: {
+        ...{ from: "2.1", fromBlock: 2, addresses: [exotic], owners: [owner], transactions: [includedHash] },
+        kinds: ["program", "block"],
+      },
+    },
   },
   {
     stream: Health.method.watch,
@@ -37,3 +90,10 @@ export const streams: readonly StreamCase[] = [
     unaryRequests: [{ service: "readiness" }],
   },
 ];
+
+function headerOf(event: WatchResponse["event"]): Message {
+  if (event.case !== "block") {
+    throw new Error(`The event is no block: ${event.case}`);
+  }
+  return event.value.header!;
+}

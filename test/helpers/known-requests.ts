@@ -3,10 +3,12 @@ import {
   type DescField,
   type DescMessage,
   fromJson,
+  getOption,
   type JsonObject,
   type JsonValue,
   ScalarType,
 } from "@bufbuild/protobuf";
+import { cursor } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
 
 /** What somebody knows. */
 export interface Known {
@@ -38,8 +40,11 @@ export function messageOf(desc: DescMessage, request: JsonObject): object {
 function valuesOf(field: DescField, { texts, numbers }: Known): readonly JsonValue[] {
   switch (field.fieldKind) {
     case "scalar":
+      // A place in a stream begins with a number.
       return field.scalar === ScalarType.STRING
-        ? texts
+        ? getOption(field, cursor)
+          ? numbers.map(String)
+          : texts
         : field.scalar === ScalarType.BOOL
           ? [true, false]
           : field.scalar === ScalarType.BYTES
@@ -47,6 +52,9 @@ function valuesOf(field: DescField, { texts, numbers }: Known): readonly JsonVal
             : numbers;
     case "enum":
       return field.enum.values.map(({ number }) => number);
+    case "list":
+      // One item is enough to ask for a thing.
+      return field.listKind === "scalar" && field.scalar === ScalarType.STRING ? texts.map((text) => [text]) : [];
     default:
       return [];
   }

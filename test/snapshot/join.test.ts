@@ -22,6 +22,7 @@ import {
   startMemberOf,
   startProcessOf,
 } from "../helpers/network.js";
+import { listen } from "../helpers/events.js";
 import { ask, askJson } from "../helpers/plain-client.js";
 import { runCli } from "../helpers/run-cli.js";
 import { makeRichChain, type RichChain } from "../helpers/rich-chain.js";
@@ -186,6 +187,14 @@ test.serial("a node removes the transactions of old blocks, and is asked for no 
   t.deepEqual(rows, [{ first: 33, rows: 268 }]);
   t.is((await ask(pruned.port, "/chain/blocks/32")).status, 410);
   t.is((await ask(pruned.port, "/chain/blocks/33")).status, 200);
+  for (const query of ["?fromBlock=1", "?from=31", "?from=32.1"]) {
+    const { status, text } = await ask(pruned.port, `/events${query}`);
+    t.is(status, 410, query);
+    t.regex(text, /"PRUNED"/);
+  }
+  const kept = await listen(pruned.port, "?from=32&kinds=block");
+  t.teardown(() => kept.end());
+  t.is((await kept.takeTo(300)).length, 268);
   const { code, stdout } = await runCli(["verify-data", "--database", `sqlite:${pruned.databaseFile}`, "--json"]);
   t.is(code, 0, stdout);
   // Who has block 32 follows it, who begins does not.

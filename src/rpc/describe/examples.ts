@@ -9,8 +9,8 @@ export interface Example {
   /** Values of parameters in path and query, by name. */
   readonly parameters?: Readonly<Record<string, unknown>>;
   readonly body?: unknown;
-  /** The body of the answer. */
-  readonly response: unknown;
+  /** The body of the answer; a stream has none. */
+  readonly response?: unknown;
   /** The body of an answer that says no, where that changes the status. */
   readonly refusal?: unknown;
   /** Bodies of failures, by status. */

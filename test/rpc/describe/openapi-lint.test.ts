@@ -20,12 +20,17 @@ const bothSpecified =
   "no-ambiguous-paths at #/paths/~1storage-program~1owner~1{owner}: Paths should resolve unambiguously. Found two " +
   "ambiguous paths: `/storage-program/{storageAddress}/all` and `/storage-program/owner/{owner}`.";
 
-test("Redocly finds nothing but two paths that are specified so", async (t) => {
+/** What the messages of a stream are stands in an extension, in which this linter does not look. */
+const ofStreams = [
+  'no-unused-components at #/components/schemas/event.WatchResponse: Component: "event.WatchResponse" is never used.',
+];
+
+test("Redocly finds nothing but two paths that are specified so, and messages of streams", async (t) => {
   const config = await createConfig({ extends: ["recommended"] });
   const found = await lintFromString({ source: await readDocument(), absoluteRef: "openapi.json", config });
   t.deepEqual(
     found.map(({ ruleId, message, location: [place] }) => `${ruleId} at ${place?.pointer}: ${message}`),
-    [bothSpecified],
+    [bothSpecified, ...ofStreams],
   );
 });
 
