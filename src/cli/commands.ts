@@ -65,6 +65,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import("./report.js")).addReport,
   },
   {
+    name: "watch",
+    description: "Show what happens on the chain, as it happens.",
+    load: async () => (await import("./watch.js")).addWatch,
+  },
+  {
     name: "storage",
     description: "Make, change and read storage programs.",
     load: async () => (await import("./transactions/storage.js")).addStorage,

@@ -44,6 +44,7 @@ test("a command loads what it needs, and no library of a node", async (t) => {
     ["keygen", "--data-dir", dir],
     ["health", ...nowhere],
     ["peers", ...nowhere],
+    ["watch", ...nowhere],
     ["storage", "list", "0x", ...nowhere],
   ]) {
     const { packages, own } = await loadedBy(t, args);

@@ -113,6 +113,8 @@ for (const engine of engines.names) {
       const all = stored.map(({ address }) => address);
       const asked = await readablePrograms.readableOf([...all, `stor-${"f".repeat(40)}`], identity);
       t.deepEqual([...asked].sort(), readable);
+      const owners = await readablePrograms.ownersOf([...all, `stor-${"f".repeat(40)}`]);
+      t.deepEqual(owners, new Map(stored.map(({ address, rule }) => [address, rule.owner])));
     }
   });
 
@@ -133,5 +135,7 @@ for (const engine of engines.names) {
       }
     }
     t.deepEqual([...(await programs.readableOf([], owner))], []);
+    t.deepEqual([...(await programs.ownersOf([`stor-${"0".repeat(40)}`]))], [[`stor-${"0".repeat(40)}`, owner]]);
+    t.deepEqual([...(await programs.ownersOf([]))], []);
   });
 }

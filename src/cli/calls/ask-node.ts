@@ -35,10 +35,7 @@ export interface NodeAnswer {
  * @throws ExitError with code 3 when the node cannot be reached or answers something else.
  */
 export async function askNode(node: string, path: string, request: NodeRequest = {}): Promise<NodeAnswer> {
-  const url = URL.canParse(path, node) ? new URL(path, node) : undefined;
-  if (url?.protocol !== "http:" && url?.protocol !== "https:") {
-    throw new ExitError(`--node must be a URL such as ${defaultNode}, not "${node}".`, exitCodes.usage);
-  }
+  const url = nodeUrl(node, path);
   try {
     const { response, text } = await exchange(url, request);
     const status = response.statusCode!;
@@ -50,6 +47,19 @@ export async function askNode(node: string, path: string, request: NodeRequest =
 }
 
 /**
+ * A path of a node.
+ *
+ * @throws ExitError with code 2 when what names the node is no URL.
+ */
+export function nodeUrl(node: string, path: string): URL {
+  const url = URL.canParse(path, node) ? new URL(path, node) : undefined;
+  if (url?.protocol !== "http:" && url?.protocol !== "https:") {
+    throw new ExitError(`--node must be a URL such as ${defaultNode}, not "${node}".`, exitCodes.usage);
+  }
+  return url;
+}
+
+/**
  * Asks the node for what is there.
  *
  * @throws ExitError with code 1 and the node's own sentence and reason when it refuses.
@@ -57,11 +67,24 @@ export async function askNode(node: string, path: string, request: NodeRequest =
 export async function askSuccessfully(node: string, path: string, request?: NodeRequest): Promise<string> {
   const { status, text } = await askNode(node, path, request);
   if (status >= 400) {
-    const body = JSON.parse(text) as { error?: string; errorCode?: string } | null;
-    const { error = `status ${status}`, errorCode } = body ?? {};
-    throw new ExitError(`The node refuses: ${error} (${errorCode ?? status})`, exitCodes.failed, errorCode);
+    throw refusal(status, text);
   }
   return text;
+}
+
+/** What the node says where it refuses, with code 1. */
+export function refusal(status: number, text: string): ExitError {
+  const { error = `status ${status}`, errorCode } = readFailure(text);
+  return new ExitError(`The node refuses: ${error} (${errorCode ?? status})`, exitCodes.failed, errorCode);
+}
+
+/** What is in the way may answer for the node, with anything. */
+function readFailure(text: string): { readonly error?: string; readonly errorCode?: string } {
+  try {
+    return (JSON.parse(text) as object | null) ?? {};
+  } catch {
+    return {};
+  }
 }
 
 /** Resolves with a whole answer, or rejects: whatever the other side does, one of the two comes. */
@@ -123,7 +146,8 @@ function checkIsNode({ statusCode, headers }: IncomingMessage, text: string): vo
   }
 }
 
-function whyNot(error: unknown): string {
+/** Why there is no answer, to go on with after a colon. */
+export function whyNot(error: unknown): string {
   if (!(error instanceof Error)) {
     return String(error);
   }

@@ -1,0 +1,159 @@
+/** `gatehouse watch`: what happens on the chain, as it happens. */
+import type { Command } from "commander";
+import { type EventBody, watchEvents } from "./calls/event-lines.js";
+import { paint, print, shorten } from "./terminal/output.js";
+import {
+  addKeyFlag,
+  addNetworkFlag,
+  addNodeFlags,
+  type NetworkFlags,
+  type NodeFlags,
+  wholeNumber,
+} from "./usage/flags.js";
+
+interface WatchFlags extends NodeFlags, NetworkFlags {
+  readonly key?: string;
+  readonly kind?: readonly string[];
+  readonly address?: readonly string[];
+  readonly owner?: readonly string[];
+  readonly transaction?: readonly string[];
+  readonly fromBlock?: string;
+  readonly from?: string;
+  readonly count?: number;
+}
+
+/** Adds the command. */
+export function addWatch(command: Command): void {
+  const many = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
+  addNodeFlags(addNetworkFlag(addKeyFlag(command, "Watch as the holder of this key, who hears of more.")))
+    .option("--kind <KIND>", "block, transaction, program, nullifier, commitments or head; may be repeated.", many)
+    .option("--address <ADDRESS>", "What changes this program; may be repeated.", many)
+    .option("--owner <KEY>", "What changes programs of this owner; may be repeated.", many)
+    .option("--transaction <HASH>", "What becomes of this transaction; may be repeated.", many)
+    .option("--from-block <NUMBER>", "Begin with this block, which may be one that is yet to come.")
+    .option("--from <CURSOR>", "Go on after the message with this cursor.")
+    .option("--count <NUMBER>", "End after so many events.", wholeNumber)
+    .addHelpText(
+      "after",
+      `
+It goes on until it is ended with Ctrl-C, or has had its --count. A connection that is lost is made again, and the stream goes
+on where it was. With --json each line is a message of GET /events; the cursor of the last one that was dealt with is what to
+give as --from another time.
+
+Examples:
+  gatehouse watch
+  gatehouse watch --kind program --owner 0x… --key alice.key
+  gatehouse watch --json --from-block 1 | while read -r event; do …; done
+
+Exit codes: 0 the count is reached; 1 the node refuses; 3 not reached.`,
+    )
+    .action(watch);
+}
+
+async function watch(flags: WatchFlags): Promise<void> {
+  if (flags.count === 0) {
+    return;
+  }
+  let left = flags.count ?? Infinity;
+  let hasHeading = flags.json === true;
+  const events = watchEvents({
+    node: flags.node,
+    query: queryOf(flags),
+    headers: () => identityOf(flags),
+    onLost: (why) =>
+      void process.stderr.write(why === undefined ? "The node is there again.\n" : `The connection is lost: ${why}.\n`),
+  });
+  for await (const { text, message } of events) {
+    if (flags.json === true) {
+      print(text);
+    } else if (message["progress"] === undefined) {
+      if (!hasHeading) {
+        hasHeading = true;
+        print(paint("dim", row("BLOCK", "EVENT", "")));
+      }
+      print(describe(message));
+    }
+    if (message["progress"] === undefined && --left === 0) {
+      return;
+    }
+  }
+}
+
+function queryOf({ kind, address, owner, transaction, fromBlock, from }: WatchFlags): URLSearchParams {
+  const lists = { kinds: kind, addresses: address, owners: owner, transactions: transaction };
+  const query = new URLSearchParams(
+    Object.entries(lists).flatMap(([name, values = []]) => values.map((value) => [name, value] as [string, string])),
+  );
+  for (const [name, value] of Object.entries({ fromBlock, from })) {
+    if (value !== undefined) {
+      query.set(name, value);
+    }
+  }
+  return query;
+}
+
+/** A proof holds for five minutes: each connection has its own. */
+async function identityOf(flags: WatchFlags): Promise<Readonly<Record<string, string>>> {
+  if (flags.key === undefined) {
+    return {};
+  }
+  const { loadKey, provedIdentity } = await import("./transactions/caller.js");
+  return { ...(await provedIdentity(await loadKey(flags.key), flags)) };
+}
+
+/** Blocks have their numbers for a while. */
+const widths = { block: 9, event: 12 } as const;
+
+function row(block: string, event: string, what: string): string {
+  return `${block.padEnd(widths.block)} ${event.padEnd(widths.event)} ${what}`.trimEnd();
+}
+
+interface Told {
+  readonly transaction?: {
+    readonly hash: string;
+    readonly outcome: string;
+    readonly withheld: boolean;
+    readonly sender?: string;
+    readonly reason?: string;
+  };
+  readonly program?: { readonly storageAddress: string; readonly change: string; readonly fields: readonly string[] };
+  readonly nullifier?: { readonly nullifierHash: string };
+  readonly commitments?: { readonly commitments: readonly string[]; readonly root: string };
+  readonly block?: { readonly hash: string; readonly transactionCount: number };
+  readonly head?: { readonly statement: { readonly proposer: string } };
+}
+
+/** A line for people; names and reasons are text of strangers. */
+function describe(message: EventBody): string {
+  const { transaction, program, nullifier, commitments, block, head } = message as unknown as Told;
+  const number = String(message.blockNumber);
+  if (transaction !== undefined) {
+    const { hash, outcome, sender, withheld, reason } = transaction;
+    const rest = withheld ? "private" : sender === undefined ? "" : `by ${shorten(sender)}`;
+    return outcome === "rejected"
+      ? row("", "transaction", `${hash} ${paint("red", "rejected")}: ${printable(reason ?? "")}`)
+      : row(number, "transaction", `${hash} ${rest}`);
+  }
+  if (program !== undefined) {
+    const { storageAddress, change, fields } = program;
+    const what = change === "fields" ? fields.map((name) => JSON.stringify(name)).join(", ") : change;
+    return row(number, "program", `${storageAddress} ${printable(what)}`);
+  }
+  if (nullifier !== undefined) {
+    return row(number, "nullifier", nullifier.nullifierHash);
+  }
+  if (commitments !== undefined) {
+    const { commitments: leaves, root } = commitments;
+    return row(number, "commitments", `${leaves.length}, root ${root}`);
+  }
+  if (block !== undefined) {
+    const { hash, transactionCount: count } = block;
+    return paint("bold", row(number, "block", `${hash} ${count} ${count === 1 ? "transaction" : "transactions"}`));
+  }
+  return row(number, "head", head === undefined ? "" : `signed by ${shorten(head.statement.proposer)}`);
+}
+
+/** Without what would move a terminal's cursor. */
+function printable(text: string): string {
+  return text.replace(/\p{C}/gu, "\ufffd");
+}

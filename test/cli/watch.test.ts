@@ -1,0 +1,111 @@
+/** `gatehouse watch` against real nodes. */
+import test, { type ExecutionContext } from "ava";
+import { spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import { join } from "node:path";
+import { AccessMode } from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import { sha256 } from "../../src/base/hash.js";
+import type { EventJson } from "../helpers/events.js";
+import { testKey, writeKey } from "../helpers/keys.js";
+import { ask } from "../helpers/plain-client.js";
+import { cleanEnvironment, cliPath, runCliProcess } from "../helpers/run-cli.js";
+import { startMember } from "../helpers/start-member.js";
+import { startTestNode } from "../helpers/start-node.js";
+import { createPublic, type Operation, signTransaction } from "../helpers/transactions.js";
+import { until } from "../helpers/until.js";
+
+const alice = testKey(2);
+
+async function write(port: number, nonce: number, operation: Operation): Promise<string> {
+  const { body, signature } = signTransaction(alice, nonce, operation);
+  const hash = sha256(body);
+  const transaction = {
+    body: Buffer.from(body).toString("base64"),
+    signature: Buffer.from(signature).toString("base64"),
+  };
+  const headers = { "Content-Type": "application/json" };
+  await ask(port, "/chain/transactions", { method: "POST", headers, body: JSON.stringify({ transaction }) });
+  await until(async () => (await ask(port, `/chain/transactions/${hash}`)).text.includes('"included"'));
+  return hash;
+}
+
+/** Runs it until the test is over. */
+function watch(t: ExecutionContext, port: number, ...args: readonly string[]) {
+  const all = [cliPath, "watch", "--node", `http://127.0.0.1:${port}`, ...args];
+  const child = spawn(process.execPath, all, { env: cleanEnvironment(), stdio: ["ignore", "pipe", "pipe"] });
+  t.teardown(() => child.kill());
+  const lines: string[] = [];
+  createInterface({ input: child.stdout }).on("line", (line) => lines.push(line));
+  let told = "";
+  child.stderr.on("data", (piece: Buffer) => (told += piece.toString()));
+  return { lines, told: () => told };
+}
+
+test("it prints what happens, as a table or as the node's own JSON, and ends after a count", async (t) => {
+  const node = await startMember(t);
+  const hash = await write(node.port, 1, createPublic("a", "{}"));
+  const secret: Operation = { case: "createProgram", value: { programName: "b", access: { mode: AccessMode.OWNER } } };
+  const hidden = await write(node.port, 2, secret);
+  const key = join(node.dir, "alice.key");
+  await writeKey(key, alice);
+  const run = (...args: readonly string[]) =>
+    runCliProcess(["watch", "--node", `http://127.0.0.1:${node.port}`, "--from-block", "1", ...args]);
+
+  const table = await run("--count", "5", "--kind", "transaction", "--kind", "program", "--kind", "block");
+  t.is(table.code, 0, table.stderr);
+  const short = `${alice.publicKey.slice(0, 10)}…${alice.publicKey.slice(-4)}`;
+  t.regex(
+    table.stdout,
+    new RegExp(
+      [
+        "^BLOCK +EVENT",
+        `1 +transaction +${hash} by ${short}`,
+        "1 +program +stor-[0-9a-f]{40} created",
+        "1 +block +0x[0-9a-f]{64} 1 transaction",
+        `2 +transaction +${hidden} private`,
+        "2 +block +0x[0-9a-f]{64} 1 transaction\n$",
+      ].join("\n"),
+    ),
+  );
+  const own = await run("--json", "--count", "2", "--kind", "program", "--owner", alice.publicKey, "--key", key);
+  const programs = own.stdout.split("\n").filter((line) => line.includes('"program"'));
+  t.deepEqual(
+    programs.map((line) => (JSON.parse(line) as EventJson).program!.change),
+    ["created", "created"],
+  );
+  const { cursor } = JSON.parse(programs[0]!) as EventJson;
+  const rest = await run("--json", "--from", cursor, "--count", "1", "--transaction", hidden, "--key", key);
+  const told = rest.stdout.split("\n").find((line) => line.includes('"transaction"'));
+  t.like(JSON.parse(told!), { cursor: "2.0", transaction: { hash: hidden, withheld: false } });
+});
+
+test("what cannot be watched is said, with a code of its own", async (t) => {
+  const node = await startMember(t);
+  const run = (...args: readonly string[]) =>
+    runCliProcess(["watch", "--node", `http://127.0.0.1:${node.port}`, ...args]);
+  const refused = await run("--address", "stor-1");
+  t.is(refused.code, 1);
+  t.regex(refused.stderr, /The node refuses: A program's address is stor- and 40 lower-case hex digits/);
+  t.is((await run("--count", "x")).code, 2);
+  const nowhere = await runCliProcess(["watch", "--node", "http://127.0.0.1:1"]);
+  t.is(nowhere.code, 3);
+  t.regex(nowhere.stderr, /No node answers at http:\/\/127\.0\.0\.1:1: the connection is refused/);
+});
+
+test("it goes on where it was when the node is there again, and says so", async (t) => {
+  const node = await startMember(t);
+  const { lines, told } = watch(t, node.port, "--json", "--kind", "block", "--from-block", "1");
+  const blocks = (): number[] =>
+    lines
+      .map((line) => JSON.parse(line) as EventJson)
+      .flatMap(({ block, blockNumber }) => (block ? [blockNumber] : []));
+  await write(node.port, 1, createPublic("a", "{}"));
+  await until(() => blocks().length === 1);
+  await node.stop();
+  await until(() => told().includes("The connection is lost"));
+  const again = await startTestNode(t, { genesis: "genesis.json", "rpc-port": String(node.port) }, node.dir);
+  await write(again.port, 2, createPublic("b", "{}"));
+  await until(() => blocks().length >= 2);
+  t.deepEqual(blocks(), [1, 2]);
+  t.regex(told(), /The connection is lost: .*\nThe node is there again\.\n/s);
+});
