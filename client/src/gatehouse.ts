@@ -2,6 +2,7 @@
 import type { Client, Transport } from "@connectrpc/connect";
 import { AttestationService } from "../../gen/gatehouse/attestation/v1/attestation_pb.js";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { EventService, type WatchResponse } from "../../gen/gatehouse/event/v1/event_pb.js";
 import { HealthService, type HealthSnapshot } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { SearchService } from "../../gen/gatehouse/search/v1/search_pb.js";
@@ -20,8 +21,8 @@ import { createServiceClient } from "./services.js";
 import { type Signer, toKnownSigner } from "./signer.js";
 import { type CallOptions, createSubmit, handIn, type Submitted, type SubmitOptions } from "./submit.js";
 import type { Operation, SignedTransaction } from "./transaction.js";
-import { type Included, waitFor } from "./wait-for.js";
-import { watchHealth } from "./watch.js";
+import { createWaitFor, type Included } from "./wait-for.js";
+import { type EventsRequest, watchEvents, watchHealth } from "./watch.js";
 
 /** How a client calls. */
 export interface GatehouseOptions {
@@ -61,6 +62,8 @@ export interface Gatehouse {
   readonly zk: Client<typeof ZkService>;
   readonly search: Client<typeof SearchService>;
   readonly attestation: Client<typeof AttestationService>;
+  /** As {@link Gatehouse.watch} has it, without going on. */
+  readonly event: Client<typeof EventService>;
   /** Public key of the signer: 0x and 64 lower-case hex digits; undefined without one. */
   readonly publicKey: string | undefined;
   /** Hash of the genesis of the network that is signed for. */
@@ -72,6 +75,11 @@ export interface Gatehouse {
   submitSigned(transaction: SignedTransaction, options?: CallOptions): Promise<Submitted>;
   /** Waits until a transaction is in a block, a minute when nothing is said. */
   waitFor(hash: string, options?: CallOptions): Promise<Included>;
+  /**
+   * What happens on the chain, as it happens, until the loop is left or the client is closed. A connection that is lost is made
+   * anew, and it goes on after the last message that was given: no gap, no repetition.
+   */
+  watch(request?: EventsRequest, options?: Pick<CallOptions, "signal">): AsyncIterableIterator<WatchResponse>;
   /** The states of the node's health, from the present one on, until the client is closed; a lost connection is made anew. */
   watchHealth(options?: Pick<CallOptions, "signal">): AsyncIterableIterator<HealthSnapshot>;
   /** Ends what is under way, with CLOSED; resolves when it has ended. */
@@ -103,6 +111,10 @@ export function createGatehouse(url: string | URL, options: GatehouseOptions = {
       : callsOf({ ...common, identity: createIdentity(signer, network) });
   const submit = signer && createSubmit({ chain: plainChain, lifetime, signer, network });
   const health = createServiceClient(HealthService, anonymous);
+  const event = createServiceClient(EventService, proving);
+  const going = { lifetime, retry };
+  // What a node tells by itself is no proof.
+  const waitFor = createWaitFor({ chain: plainChain, lifetime, event: session === undefined ? event : undefined });
   return {
     health,
     info: createServiceClient(InfoService, anonymous),
@@ -111,6 +123,7 @@ export function createGatehouse(url: string | URL, options: GatehouseOptions = {
     zk: createServiceClient(ZkService, anonymous),
     search: createServiceClient(SearchService, proving),
     attestation: createServiceClient(AttestationService, anonymous),
+    event,
     publicKey: signer?.publicKey,
     network,
     submit: (async (operation: Operation, submitOptions?: SubmitOptions) => {
@@ -120,8 +133,9 @@ export function createGatehouse(url: string | URL, options: GatehouseOptions = {
       return await submit(operation, submitOptions);
     }) as Gatehouse["submit"],
     submitSigned: (signed, callOptions = {}) => handIn(plainChain, signed, callOptions),
-    waitFor: (hash, callOptions = {}) => waitFor({ chain: plainChain, lifetime }, hash, callOptions),
-    watchHealth: ({ signal } = {}) => watchHealth({ health, lifetime, retry }, signal),
+    waitFor: (hash, callOptions = {}) => waitFor(hash, callOptions),
+    watch: (request = {}, { signal } = {}) => watchEvents(event, request, going, signal),
+    watchHealth: ({ signal } = {}) => watchHealth(health, going, signal),
     close: () => lifetime.close(),
   };
 }

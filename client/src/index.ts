@@ -58,3 +58,4 @@ export {
   type TransactionContent,
 } from "./transaction.js";
 export { type Included } from "./wait-for.js";
+export { type EventsRequest } from "./watch.js";

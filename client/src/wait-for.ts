@@ -1,6 +1,7 @@
 /** Follows a transaction into its block. */
 import type { Client } from "@connectrpc/connect";
 import { type ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { EventKind, type EventService } from "../../gen/gatehouse/event/v1/event_pb.js";
 import { ofTransaction, toGatehouseError } from "./errors.js";
 import { GatehouseError } from "./gatehouse-error.js";
 import type { Lifetime } from "./lifetime.js";
@@ -19,35 +20,109 @@ const usualTimeoutMs = 60_000;
 const firstWaitMs = 100;
 const maxWaitMs = 2_000;
 
+/** Looks are far apart where the node tells by itself: what it rejects it tells once, and another node not at all. */
+const toldWaitMs = 5_000;
+
+/** What it is made of. */
+export interface WaitDeps {
+  readonly chain: Client<typeof ChainService>;
+  readonly lifetime: Lifetime;
+  /** What tells of transactions; undefined where it is not to be believed. */
+  readonly event: Client<typeof EventService> | undefined;
+}
+
 /**
- * Waits until a transaction is in a block. One that the node does not know is waited for, too: it may come from another
- * node.
+ * Builds the function that waits until a transaction is in a block. One that the node does not know is waited for, too: it
+ * may come from another node.
  *
- * @throws GatehouseError REJECTED with the sentence that says why; NOT_FOUND or DEADLINE_EXCEEDED when the time is over
- * and it is unknown or pending.
+ * @returns rejects with GatehouseError REJECTED with the sentence that says why; NOT_FOUND or DEADLINE_EXCEEDED when the time
+ * is over and it is unknown or pending.
  */
-export async function waitFor(
-  { chain, lifetime }: { readonly chain: Client<typeof ChainService>; readonly lifetime: Lifetime },
-  hash: string,
-  { signal, timeoutMs = usualTimeoutMs }: CallOptions,
-): Promise<Included> {
-  return await lifetime.run(signal, async (own) => {
-    const endsAtMs = performance.now() + timeoutMs;
-    let last: GatehouseError | undefined;
-    for (let waitMs = firstWaitMs; ; waitMs = Math.min(maxWaitMs, waitMs * 1.5)) {
-      const leftMs = Math.max(1, Math.floor(endsAtMs - performance.now()));
-      const found = await look(chain, hash, { signal: own, timeoutMs: leftMs });
-      if (!(found instanceof GatehouseError)) {
-        return found;
-      }
-      // A look that the time ran out for tells less than the one before.
-      last = last !== undefined && found.reason === "DEADLINE_EXCEEDED" && found.cause !== undefined ? last : found;
-      if (performance.now() + waitMs >= endsAtMs) {
-        throw last;
-      }
-      await sleep(waitMs, own);
+export function createWaitFor({ chain, lifetime, event }: WaitDeps) {
+  // A browser has few connections to a node: one wait has a stream of its own, and others that go on meanwhile look.
+  let isListening = false;
+
+  /** Tells whenever the stream does, until it is ended. */
+  async function listen(hash: string, told: Told, signal: AbortSignal): Promise<void> {
+    if (event === undefined || isListening) {
+      return;
     }
-  });
+    isListening = true;
+    try {
+      const request = { transactions: [hash], kinds: [EventKind.TRANSACTION] };
+      const messages = event.watch(request, { signal })[Symbol.asyncIterator]();
+      while ((await messages.next()).done !== true) {
+        told.tell();
+      }
+    } catch {
+      // Looking does without; a node of before tells nothing.
+    } finally {
+      isListening = false;
+      told.isOpen = false;
+    }
+  }
+
+  return async (hash: string, { signal, timeoutMs = usualTimeoutMs }: CallOptions): Promise<Included> =>
+    await lifetime.run(signal, async (own) => {
+      const over = new AbortController();
+      const told = createTold();
+      void listen(hash, told, over.signal);
+      const endsAtMs = performance.now() + timeoutMs;
+      let last: GatehouseError | undefined;
+      try {
+        for (let waitMs = firstWaitMs; ; waitMs = Math.min(maxWaitMs, waitMs * 1.5)) {
+          const leftMs = Math.max(1, Math.floor(endsAtMs - performance.now()));
+          const found = await look(chain, hash, { signal: own, timeoutMs: leftMs });
+          if (!(found instanceof GatehouseError)) {
+            return found;
+          }
+          // A look that the time ran out for tells less than the one before.
+          last = last !== undefined && found.reason === "DEADLINE_EXCEEDED" && found.cause !== undefined ? last : found;
+          const restMs = endsAtMs - performance.now();
+          if (restMs <= (told.isOpen ? 0 : waitMs)) {
+            throw last;
+          }
+          await told.wait(told.isOpen ? Math.min(toldWaitMs, restMs) : waitMs, own);
+        }
+      } finally {
+        over.abort();
+      }
+    });
+}
+
+/** What is told while somebody waits. */
+interface Told {
+  /** Something was told, and more will be. */
+  isOpen: boolean;
+  tell(): void;
+  /** Resolves after this time, or earlier where something is told, or was since the last wait. */
+  wait(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+function createTold(): Told {
+  let isNew = false;
+  let wake: () => void = () => undefined;
+  const told: Told = {
+    isOpen: false,
+    tell() {
+      told.isOpen = true;
+      isNew = true;
+      wake();
+    },
+    async wait(ms, signal) {
+      if (!isNew) {
+        const waiting = new AbortController();
+        const stop = (): void => waiting.abort();
+        wake = stop;
+        signal.addEventListener("abort", stop, { once: true });
+        await sleep(ms, waiting.signal).catch(() => undefined);
+        signal.removeEventListener("abort", stop);
+        signal.throwIfAborted();
+      }
+      isNew = false;
+    },
+  };
+  return told;
 }
 
 /** Where it is; the error to give up with where it is nowhere yet. */

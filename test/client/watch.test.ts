@@ -1,0 +1,98 @@
+/** What a client hears of a chain, over the loss of its node, and how it waits for a transaction. */
+import { Code, ConnectError } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import test from "ava";
+import {
+  createGatehouse,
+  createProgram,
+  GatehouseError,
+  type GatehouseOptions,
+  keyFromSeed,
+  setField,
+} from "gatehouse-client";
+import { EventKind, EventService } from "../../gen/gatehouse/event/v1/event_pb.js";
+import { startMember } from "../helpers/start-member.js";
+import { startTestNode } from "../helpers/start-node.js";
+import type { Teardown } from "../helpers/teardown.js";
+import { until } from "../helpers/until.js";
+
+const alice = keyFromSeed(new Uint8Array(32).fill(2));
+
+function connect(t: Teardown, port: number, options: GatehouseOptions = {}) {
+  const node = createGatehouse(`http://127.0.0.1:${port}`, { signer: alice, retry: { firstWaitMs: 10 }, ...options });
+  t.teardown(() => node.close());
+  return node;
+}
+
+test("a loop over events goes on when its node is there again, and hears of what its signer may read", async (t) => {
+  const first = await startMember(t);
+  const { port, dir } = first;
+  const node = connect(t, port);
+  const heard: string[] = [];
+  const loop = (async () => {
+    const request = { fromBlock: 1n, owners: [alice.publicKey], kinds: [EventKind.PROGRAM, EventKind.BLOCK] };
+    for await (const { cursor, event } of node.watch(request)) {
+      if (event.case === "program") {
+        heard.push(`${cursor} ${event.value.fields.join()}`.trim());
+      }
+    }
+  })();
+  const { hash, storageAddress } = await node.submit(createProgram({ name: "notes", data: {}, access: "owner" }));
+  await node.waitFor(hash);
+  await until(() => heard.length === 1);
+  await first.stop();
+  await startTestNode(t, { genesis: "genesis.json", "rpc-port": String(port) }, dir);
+  const set = await node.submit(setField(storageAddress, "title", "x"));
+  const { blockNumber } = await node.waitFor(set.hash);
+  await until(() => heard.length >= 2);
+  t.deepEqual(heard, ["1.1", `${blockNumber}.1 title`]);
+  await node.close();
+  await t.notThrowsAsync(loop, "closing ends it");
+});
+
+test("whoever leaves a loop leaves its stream, and a refusal ends it", async (t) => {
+  const { port } = await startMember(t, { "streams-per-address": "2", "rate-limit-exempt": "192.0.2.1" });
+  const node = connect(t, port);
+  for (let i = 0; i < 5; i++) {
+    for await (const { event } of node.watch()) {
+      t.is(event.case, "progress");
+      break;
+    }
+  }
+  const refused = await t.throwsAsync(node.watch({ from: "x" }).next(), { instanceOf: GatehouseError });
+  t.is(refused.reason, "INVALID_REQUEST");
+});
+
+test("waiting for many at once takes one stream, and none of a node that has no events", async (t) => {
+  const { port } = await startMember(t);
+  let streams = 0;
+  let isOld = false;
+  const transport = createConnectTransport({
+    httpVersion: "1.1",
+    baseUrl: `http://127.0.0.1:${port}`,
+    interceptors: [
+      (next) => async (request) => {
+        if (request.service.typeName === EventService.typeName) {
+          streams++;
+          if (isOld) {
+            throw new ConnectError("there is no such thing", Code.Unimplemented);
+          }
+        }
+        return await next(request);
+      },
+    ],
+  });
+  const node = connect(t, port, { transport });
+  const made = await Promise.all(["a", "b", "c", "d"].map((name) => node.submit(createProgram({ name, data: {} }))));
+  const included = await Promise.all(made.map(({ hash }) => node.waitFor(hash)));
+  t.deepEqual(
+    included.map(({ hash }) => hash),
+    made.map(({ hash }) => hash),
+  );
+  t.is(streams, 1);
+  isOld = true;
+  const { hash } = await node.submit(createProgram({ name: "e", data: {} }));
+  t.true((await node.waitFor(hash)).blockNumber > 0n);
+  const watching = await t.throwsAsync(node.watch().next(), { instanceOf: GatehouseError });
+  t.is(watching.code, "Unimplemented");
+});
