@@ -114,7 +114,8 @@ export function createGatehouse(url: string | URL, options: GatehouseOptions = {
   const event = createServiceClient(EventService, proving);
   const going = { lifetime, retry };
   // What a node tells by itself is no proof.
-  const waitFor = createWaitFor({ chain: plainChain, lifetime, event: session === undefined ? event : undefined });
+  const told = session === undefined ? createServiceClient(EventService, anonymous) : undefined;
+  const waitFor = createWaitFor({ chain: plainChain, lifetime, event: told });
   return {
     health,
     info: createServiceClient(InfoService, anonymous),

@@ -79,10 +79,13 @@ export function createWaitFor({ chain, lifetime, event }: WaitDeps) {
           // A look that the time ran out for tells less than the one before.
           last = last !== undefined && found.reason === "DEADLINE_EXCEEDED" && found.cause !== undefined ? last : found;
           const restMs = endsAtMs - performance.now();
-          if (restMs <= (told.isOpen ? 0 : waitMs)) {
+          if (!told.isOpen && restMs <= waitMs) {
             throw last;
           }
           await told.wait(told.isOpen ? Math.min(toldWaitMs, restMs) : waitMs, own);
+          if (performance.now() >= endsAtMs) {
+            throw last;
+          }
         }
       } finally {
         over.abort();
