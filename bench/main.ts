@@ -25,6 +25,7 @@ import { startGatehouse } from "./server-process.js";
 import { benchSwitchovers } from "./switchovers.js";
 import { benchTree } from "./tree.js";
 import { benchTransports } from "./transports.js";
+import { benchWatchers } from "./watchers.js";
 
 const suites = [
   ...([
@@ -40,7 +41,7 @@ const suites = [
     "attestation",
     "network",
   ] as const),
-  ...(["snapshot", "switchovers", "fuzz", "sizes"] as const),
+  ...(["snapshot", "switchovers", "fuzz", "sizes", "watchers"] as const),
 ] as const;
 type Suite = (typeof suites)[number];
 
@@ -162,6 +163,10 @@ async function run(): Promise<Row[]> {
   if (chosen.includes("sizes")) {
     const { rounds, seconds } = opts;
     rows.push(...(await benchSizes({ directory, rounds, seconds, say })));
+  }
+  if (chosen.includes("watchers")) {
+    const { rounds, seconds } = opts;
+    rows.push(...(await benchWatchers({ directory, rounds, seconds, say })));
   }
   if (chosen.includes("hostile")) {
     const { seconds, only } = opts;
