@@ -1,0 +1,11 @@
+import { readProofJson } from "../../client/src/proof/json.js";
+(globalThis as any).x = [readProofJson];
+import { checkProof } from "../../client/src/proof/check.js";
+(globalThis as any).x = [checkProof];
+import { readProofNetwork } from "../../client/src/proof/network.js";
+(globalThis as any).x = [readProofNetwork];
+import { keyFromSeed, keyFromPem } from "../../client/src/keys.js";
+(globalThis as any).x = [keyFromSeed, keyFromPem];
+import { createIdentity } from "../../client/src/identity.js";
+(globalThis as any).x = [createIdentity];
+console.log(1);

@@ -1,0 +1,39 @@
+/** Builds the explorer's script, one file without anything beside it. */
+import { build, type Plugin } from "esbuild";
+import { resolve } from "node:path";
+import { messageTables } from "./message-tables.js";
+
+/** Proofs are read by tables in place of descriptors, and by a reader of these tables in place of the library. */
+const tables: Plugin = {
+  name: "message-tables",
+  setup({ onLoad, onResolve }) {
+    onResolve({ filter: /^@bufbuild\/protobuf$/ }, () => ({ path: resolve("pages/explore/protobuf.ts") }));
+    onLoad({ filter: /\/gen\/gatehouse\/.*_pb\.[jt]s$/ }, async ({ path }) => ({
+      contents: await messageTables(path.replace(/\.[jt]s$/, "")),
+      loader: "js",
+      resolveDir: resolve("."),
+    }));
+  },
+};
+
+/**
+ * Builds it, for browsers of 2023 and newer.
+ *
+ * @param entry its source, below pages/explore.
+ * @returns its text.
+ */
+export async function buildExplorer(entry = "main.ts"): Promise<string> {
+  const { outputFiles } = await build({
+    entryPoints: [resolve("pages/explore", entry)],
+    bundle: true,
+    minify: true,
+    format: "iife",
+    target: ["chrome111", "firefox113", "safari16.4"],
+    charset: "utf8",
+    legalComments: "none",
+    write: false,
+    logLevel: "error",
+    plugins: [tables],
+  });
+  return outputFiles[0]!.text;
+}
