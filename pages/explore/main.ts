@@ -1,11 +1,94 @@
-import { readProofJson } from "../../client/src/proof/json.js";
-(globalThis as any).x = [readProofJson];
-import { checkProof } from "../../client/src/proof/check.js";
-(globalThis as any).x = [checkProof];
-import { readProofNetwork } from "../../client/src/proof/network.js";
-(globalThis as any).x = [readProofNetwork];
-import { keyFromSeed, keyFromPem } from "../../client/src/keys.js";
-(globalThis as any).x = [keyFromSeed, keyFromPem];
-import { createIdentity } from "../../client/src/identity.js";
-(globalThis as any).x = [createIdentity];
-console.log(1);
+/** The explorer: shows what the address names, and asks for it again when who looks has changed. */
+import { at, h } from "./dom.js";
+import { createNode } from "./node.js";
+import { messageOf, note, renewTimes, tell } from "./parts.js";
+import { createProofs } from "./proofs.js";
+import { linkTo, readRoute, type Route } from "./routes.js";
+import { layOutSignIn } from "./sign-in.js";
+import type { Looking, View } from "./view.js";
+import { viewBlock } from "./views/block.js";
+import { viewNullifier } from "./views/nullifier.js";
+import { viewOverview } from "./views/overview.js";
+import { viewOwner } from "./views/owner.js";
+import { viewPeers } from "./views/peers.js";
+import { viewProgram } from "./views/program.js";
+import { viewSearch } from "./views/search.js";
+import { viewTransaction } from "./views/transaction.js";
+import { viewTree } from "./views/tree.js";
+
+const node = createNode(location);
+const proofs = createProofs(node);
+const main = at("main");
+const search = at("q") as HTMLInputElement;
+let shown = new AbortController();
+
+async function viewOf(looking: Looking, route: Route | undefined): Promise<View> {
+  switch (route?.kind) {
+    case undefined:
+      return { title: "Nothing here", contents: [note("This link names nothing that can be shown.")] };
+    case "overview":
+      return await viewOverview(looking);
+    case "block":
+      return await viewBlock(looking, route.name);
+    case "transaction":
+      return await viewTransaction(looking, route.hash);
+    case "program":
+      return await viewProgram(looking, route.address);
+    case "owner":
+      return await viewOwner(looking, route.key);
+    case "tree":
+      return await viewTree(looking, route.commitment);
+    case "nullifier":
+      return await viewNullifier(looking, route.hash);
+    case "peers":
+      return await viewPeers(looking);
+    case "search":
+      return await viewSearch(looking, route.text);
+  }
+}
+
+/** @param isMove what is shown is another thing: a screen reader reads its title, and the keyboard begins there. */
+async function show(isMove: boolean): Promise<void> {
+  shown.abort();
+  const { signal } = (shown = new AbortController());
+  const route = readRoute(location.hash);
+  search.value = route?.kind === "search" ? route.text : "";
+  for (const link of document.querySelectorAll("nav a")) {
+    link.toggleAttribute("aria-current", false);
+    if (route !== undefined && link.getAttribute("href") === linkTo(route)) {
+      link.setAttribute("aria-current", "page");
+    }
+  }
+  tell(undefined);
+  main.setAttribute("aria-busy", "true");
+  const view = await viewOf({ node, proofs, signal, signIn }, route).catch((error: unknown): View => ({
+    title: "Not found",
+    contents: [h("p", {}, messageOf(error))],
+  }));
+  if (signal.aborted) {
+    return;
+  }
+  const heading = h("h1", { tabindex: -1 }, view.title);
+  main.replaceChildren(heading, ...view.contents);
+  main.removeAttribute("aria-busy");
+  document.title = `${view.title} · Gatehouse explorer`;
+  if (isMove) {
+    heading.focus();
+    scrollTo(0, 0);
+  }
+}
+
+const signIn = layOutSignIn(node.session, () => void show(true));
+at("search").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const text = search.value.trim();
+  location.hash = text === "" ? "#/" : linkTo({ kind: "search", text });
+});
+// The part behind # names views, so what the link of the page leads to is found by hand.
+at("skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
+});
+addEventListener("hashchange", () => void show(true));
+setInterval(renewTimes, 1_000);
+void show(false);

@@ -6,6 +6,7 @@ import { createEdge, type Edge } from "../edge/edge.js";
 import type { SubsystemName } from "../health/subsystems.js";
 import type { Metrics } from "../metrics/metrics.js";
 import { createMetricsPage } from "../metrics/page.js";
+import { createExplorerPages } from "../rpc/http/explorer-page.js";
 import { createStatusPages } from "../rpc/http/status-page.js";
 import { answerNodeCall } from "../rpc/node-call/node-call.js";
 import { bindPort } from "../rpc/port/bind-port.js";
@@ -48,7 +49,7 @@ export async function openRpcPort(
   { services, edge, history, tls, ...state }: Public,
 ): Promise<RpcPort> {
   const { config, addresses, onInternalError } = core;
-  const pages = createStatusPages(history);
+  const pages = { ...createStatusPages(history), ...createExplorerPages() };
   const server = createRpcServer(
     {
       ...{ services, gate: edge, onInternalError, stateTags: createStateTags(state) },

@@ -185,8 +185,9 @@ function overview(url: string, samples: readonly SampleSection[]): string[] {
   return [
     "",
     "  Look:",
-    `    ${url}/status   the node at a glance`,
-    `    ${url}/docs     its interface`,
+    `    ${url}/explore   what is in the network`,
+    `    ${url}/status    the node at a glance`,
+    `    ${url}/docs      its interface`,
     "",
     "  Try:",
     ...routes.map((route) => `    curl '${url}${route}'`),

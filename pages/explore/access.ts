@@ -1,0 +1,31 @@
+/** Who may read a program, in words. */
+import type { AccessRule } from "./answers.js";
+import { h } from "./dom.js";
+import { ownerLink } from "./parts.js";
+
+const modes: Readonly<Record<string, string>> = {
+  public: "Everybody may read it.",
+  owner: "Its owner alone may read it.",
+  restricted: "Its owner may read it, and whom the rule allows.",
+};
+
+/** A rule, with all whom it names. */
+export function accessParts({ mode, allowed, blacklisted, groups }: AccessRule): HTMLElement {
+  return h(
+    "div",
+    {},
+    h("p", {}, modes[mode] ?? mode),
+    ...keyList("Allowed to read", allowed),
+    ...keyList("Never allowed", blacklisted),
+    ...Object.entries(groups).flatMap(([name, { members, permissions }]) =>
+      keyList(`Group ${JSON.stringify(name)}, may ${permissions.join(" and ") || "do nothing"}`, members, "nobody"),
+    ),
+  );
+}
+
+function keyList(title: string, keys: readonly string[], none?: string): HTMLElement[] {
+  if (keys.length === 0) {
+    return none === undefined ? [] : [h("p", {}, `${title}: ${none}.`)];
+  }
+  return [h("p", {}, `${title}:`), h("ul", { class: "keys" }, ...keys.map((key) => h("li", {}, ownerLink(key))))];
+}

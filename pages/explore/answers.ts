@@ -1,0 +1,165 @@
+/** What the node answers over plain HTTP, as far as it is shown; proto/gatehouse says what each field is. */
+
+export interface HeadAnswer {
+  readonly number: number;
+  readonly hash: string;
+  readonly timestamp: number;
+  readonly genesisHash: string;
+}
+
+export interface HealthAnswer {
+  readonly status: string;
+  readonly version: string;
+}
+
+export interface BlockSummary {
+  readonly number: number;
+  readonly hash: string;
+  readonly timestamp: number;
+  readonly proposer: string;
+  readonly transactionCount: number;
+}
+
+export interface BlocksAnswer {
+  readonly blocks: readonly BlockSummary[];
+  readonly nextPageToken?: string;
+}
+
+export interface BlockAnswer {
+  readonly hash: string;
+  readonly header: {
+    readonly number: number;
+    readonly previousHash: string;
+    readonly timestamp: number;
+    readonly transactionsHash: string;
+    readonly proposer: string;
+    readonly commitmentRoot: string | null;
+    readonly genesisHash: string;
+    readonly stateRoot: string;
+  };
+  readonly transactionHashes: readonly string[];
+}
+
+/** An operation is an object of one member, whose name says which one it is. */
+export interface TransactionBody {
+  readonly sender: string;
+  readonly nonce: number;
+  readonly timestampMs: number;
+  readonly network: string;
+  readonly expiresMs: number;
+  readonly storage?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly zk?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+}
+
+export interface TransactionAnswer {
+  readonly hash: string;
+  readonly status: string;
+  readonly blockNumber: number | null;
+  readonly reason: string | null;
+  readonly body?: TransactionBody;
+}
+
+export interface TransactionSummary {
+  readonly hash: string;
+  readonly blockNumber: number;
+  readonly index: number;
+  readonly timestamp: number;
+  readonly body?: TransactionBody;
+}
+
+export interface TransactionsAnswer {
+  readonly transactions: readonly TransactionSummary[];
+  readonly nextPageToken?: string;
+}
+
+export interface AccessRule {
+  readonly mode: string;
+  readonly allowed: readonly string[];
+  readonly blacklisted: readonly string[];
+  readonly groups: Readonly<
+    Record<string, { readonly members: readonly string[]; readonly permissions: readonly string[] }>
+  >;
+}
+
+export interface ProgramSummary {
+  readonly storageAddress: string;
+  readonly programName: string;
+  readonly owner: string;
+  readonly encoding: string;
+  readonly sizeBytes: number;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+export interface ProgramAnswer extends ProgramSummary {
+  readonly acl: AccessRule;
+}
+
+export interface ProgramsAnswer {
+  readonly programs: readonly ProgramSummary[];
+  readonly nextPageToken?: string;
+}
+
+export interface ProgramChange {
+  readonly blockNumber: number;
+  readonly timestamp: number;
+  readonly transactionHash: string;
+  readonly sender: string;
+  readonly kind: string;
+  readonly fields: readonly string[];
+}
+
+export interface HistoryAnswer {
+  readonly changes: readonly ProgramChange[];
+  readonly nextPageToken?: string;
+}
+
+export interface SenderAnswer {
+  readonly nonce: number;
+}
+
+export interface RootAnswer {
+  readonly rootHash: string;
+  readonly blockNumber: number;
+  readonly leafCount: number;
+}
+
+export interface MerkleProofAnswer {
+  readonly commitment: string;
+  readonly blockNumber: number;
+  readonly proof: {
+    readonly siblings: readonly (readonly [string])[];
+    readonly pathIndices: readonly number[];
+    readonly root: string;
+    readonly leaf: string;
+    readonly leafIndex: number;
+  };
+}
+
+export interface NullifierAnswer {
+  readonly used: boolean;
+  readonly blockNumber?: number;
+  readonly transactionHash?: string;
+}
+
+export interface PeerAnswer {
+  readonly connection: { readonly string: string };
+  readonly identity: string;
+  readonly verification: { readonly status: boolean; readonly message: string | null };
+  readonly sync: { readonly block: number | null };
+  readonly status: { readonly online: boolean; readonly ready: boolean; readonly timestamp: number | null };
+}
+
+export interface InfoAnswer {
+  readonly identity: string;
+  readonly connectionString: string;
+  readonly peerlist: readonly PeerAnswer[];
+}
+
+export interface SearchResult {
+  readonly kind: string;
+}
+
+export interface SearchAnswer {
+  readonly results: readonly SearchResult[];
+}

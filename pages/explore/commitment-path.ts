@@ -1,0 +1,100 @@
+/** The path from a commitment to the root of its tree: computed anew, and drawn. */
+import { poseidon2 } from "poseidon-lite/poseidon2";
+import type { MerkleProofAnswer } from "./answers.js";
+import { draw, h } from "./dom.js";
+import { code, table } from "./parts.js";
+
+/** A level of a path, from the leaf up. */
+export interface Level {
+  /** The node of the path: 0x and 64 lower-case hex digits. */
+  readonly node: string;
+  /** The one beside it; undefined for the root. */
+  readonly sibling: string | undefined;
+  /** Where the path's node stands. */
+  readonly side: "left" | "right";
+  /** Nothing was added below the one beside it yet. */
+  readonly isEmpty: boolean;
+}
+
+const toHex = (element: bigint): string => `0x${element.toString(16).padStart(64, "0")}`;
+
+/** Hashes a path upwards, whatever root the node says that it leads to. Throws for what is no path. */
+export function climb({ leaf, siblings, pathIndices }: MerkleProofAnswer["proof"]): Level[] {
+  let node = BigInt(leaf);
+  let empty = 0n;
+  const levels: Level[] = siblings.map(([sibling], i) => {
+    const beside = BigInt(sibling);
+    const isRight = pathIndices[i] === 1;
+    const level: Level = {
+      node: toHex(node),
+      sibling: toHex(beside),
+      side: isRight ? "right" : "left",
+      isEmpty: beside === empty,
+    };
+    node = poseidon2(isRight ? [beside, node] : [node, beside]);
+    empty = poseidon2([empty, empty]);
+    return level;
+  });
+  return [...levels, { node: toHex(node), sibling: undefined, side: "left", isEmpty: false }];
+}
+
+const [width, rowHeight, boxWidth, boxHeight] = [340, 36, 128, 22];
+const columns = { left: 80, right: 260 } as const;
+
+/** The root above, the leaf below, beside each node of the path the one that it is hashed with. */
+export function drawPath(levels: readonly Level[], leafIndex: number): SVGElement {
+  const height = rowHeight * levels.length;
+  const yOf = (level: number): number => height - rowHeight * (level + 0.5);
+  const xOf = (level: number): number => (level === levels.length - 1 ? width / 2 : columns[levels[level]!.side]);
+  const lines = levels.slice(0, -1).flatMap(({ side }, i) =>
+    (["left", "right"] as const).map((end) =>
+      draw("line", {
+        class: end === side ? "on-path" : "beside",
+        ...{ x1: columns[end], y1: yOf(i) - boxHeight / 2, x2: xOf(i + 1), y2: yOf(i + 1) + boxHeight / 2 },
+      }),
+    ),
+  );
+  const boxes = levels.flatMap(({ node, sibling, side, isEmpty }, i) => [
+    box(xOf(i), yOf(i), i === 0 ? `leaf ${leafIndex}` : i === levels.length - 1 ? "root" : digits(node), "on-path"),
+    ...(sibling === undefined
+      ? []
+      : [box(columns[side === "left" ? "right" : "left"], yOf(i), isEmpty ? "empty" : digits(sibling), "beside")]),
+  ]);
+  const label = `The path from leaf ${leafIndex} up to the root, over ${levels.length - 1} levels, each with the node that it is hashed with`;
+  return draw(
+    "svg",
+    { class: "path", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label },
+    ...lines,
+    ...boxes,
+  );
+}
+
+const digits = (hash: string): string => `${hash.slice(0, 8)}…${hash.slice(-4)}`;
+
+function box(x: number, y: number, text: string, className: string): SVGElement {
+  const place = { x: x - boxWidth / 2, y: y - boxHeight / 2, width: boxWidth, height: boxHeight, rx: 4 };
+  return draw(
+    "g",
+    { class: className },
+    draw("rect", place),
+    draw("text", { x, y: y + 4, "text-anchor": "middle" }, text),
+  );
+}
+
+/** The same for who does not see it, and to copy from. */
+export function pathTable(levels: readonly Level[]): HTMLElement {
+  const rows = levels
+    .slice(0, -1)
+    .map(({ node, sibling, side, isEmpty }, i) => [
+      i,
+      code(node),
+      side,
+      h("span", {}, code(sibling!), ...(isEmpty ? [" (empty)"] : [])),
+    ]);
+  return h(
+    "details",
+    {},
+    h("summary", {}, "As a table"),
+    table("Levels", ["Level", "Hash", "It is the", "Hashed with"], rows).element,
+  );
+}

@@ -1,0 +1,87 @@
+/** The node that the page comes from, asked over plain HTTP. */
+import type { HeadAnswer } from "./answers.js";
+import { createSession, type Session } from "./session.js";
+
+/** Why the node did not give what it was asked for: its sentence, and its reason where it has one. */
+export class NodeError extends Error {
+  override readonly name = "NodeError";
+  constructor(
+    message: string,
+    /** As docs/errors.md has it; UNREACHABLE where nobody answers. */
+    readonly reason: string,
+  ) {
+    super(message);
+  }
+}
+
+/** The node. */
+export interface ExploredNode {
+  readonly session: Session;
+  /** What it answers, as JSON. Rejects with NodeError. */
+  ask<Answer>(path: string, signal?: AbortSignal): Promise<Answer>;
+  /** The same, letter by letter. */
+  askText(path: string, signal?: AbortSignal): Promise<string>;
+  /** Where a path of it is. */
+  urlOf(path: string): string;
+}
+
+const timeoutMs = 15_000;
+
+/** @param page address of this page, beside which the node's paths are. */
+export function createNode(page: Location): ExploredNode {
+  const base = new URL(page.pathname.replace(/\/+$/, ""), page.origin);
+  const urlOf = (path: string): string => new URL(path, base).href;
+  const session = createSession(async () => {
+    const { genesisHash } = JSON.parse(await get("chain/head", {})) as HeadAnswer;
+    return genesisHash;
+  });
+
+  async function get(path: string, headers: Readonly<Record<string, string>>, signal?: AbortSignal): Promise<string> {
+    const signals = [AbortSignal.timeout(timeoutMs), ...(signal === undefined ? [] : [signal])];
+    try {
+      const response = await fetch(urlOf(path), { headers, signal: AbortSignal.any(signals), credentials: "omit" });
+      const text = await response.text();
+      if (!response.ok) {
+        throw failureOf(response.status, text);
+      }
+      return text;
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw error instanceof NodeError ? error : new NodeError("The node does not answer.", "UNREACHABLE");
+    }
+  }
+
+  const askText = async (path: string, signal?: AbortSignal): Promise<string> =>
+    await get(path, await session.headers(), signal);
+  return {
+    session,
+    urlOf,
+    askText,
+    ask: async <Answer>(path: string, signal?: AbortSignal) => JSON.parse(await askText(path, signal)) as Answer,
+  };
+}
+
+function failureOf(status: number, text: string): NodeError {
+  try {
+    const { error, errorCode } = JSON.parse(text) as { error: unknown; errorCode: unknown };
+    if (typeof error === "string") {
+      return new NodeError(error, String(errorCode));
+    }
+  } catch {
+    // What stands before the node answers in words of its own.
+  }
+  return new NodeError(`The node, or what stands before it, answers with status ${status}.`, "UNSPECIFIED");
+}
+
+/** A path with a query; what is undefined is left out, a list comes once for each of its items. */
+export function withQuery(
+  path: string,
+  query: Readonly<Record<string, string | readonly string[] | undefined>>,
+): string {
+  const parameters = new URLSearchParams(
+    Object.entries(query).flatMap(([name, value]) =>
+      (typeof value === "string" ? [value] : (value ?? [])).map((one) => [name, one]),
+    ),
+  );
+  return parameters.size === 0 ? path : `${path}?${parameters.toString()}`;
+}

@@ -1,0 +1,83 @@
+/** What is shown, as the part of the address behind #, so that links can be shared, and no server is told what is looked at. */
+
+/** What can be shown. */
+export type Route =
+  | { readonly kind: "overview" }
+  /** By its number, its hash, or `latest`. */
+  | { readonly kind: "block"; readonly name: string }
+  | { readonly kind: "transaction"; readonly hash: string }
+  | { readonly kind: "program"; readonly address: string }
+  | { readonly kind: "owner"; readonly key: string }
+  | { readonly kind: "tree"; readonly commitment: string | undefined }
+  | { readonly kind: "nullifier"; readonly hash: string }
+  | { readonly kind: "peers" }
+  | { readonly kind: "search"; readonly text: string };
+
+/** The address of what is shown. */
+export function linkTo(route: Route): string {
+  return `#/${partsOf(route).map(encodeURIComponent).join("/")}`;
+}
+
+function partsOf(route: Route): string[] {
+  switch (route.kind) {
+    case "overview":
+      return [];
+    case "block":
+      return ["block", route.name];
+    case "transaction":
+      return ["transaction", route.hash];
+    case "program":
+      return ["program", route.address];
+    case "owner":
+      return ["owner", route.key];
+    case "tree":
+      return route.commitment === undefined ? ["tree"] : ["tree", route.commitment];
+    case "nullifier":
+      return ["nullifier", route.hash];
+    case "peers":
+      return ["peers"];
+    case "search":
+      return ["search", route.text];
+  }
+}
+
+/** What an address says is to be shown; undefined where it says nothing that there is. */
+export function readRoute(hash: string): Route | undefined {
+  const parts = decode(hash.replace(/^#?\/?/, "").split("/"));
+  if (parts === undefined || parts.length > 2) {
+    return undefined;
+  }
+  const [kind, name] = parts;
+  if (name === undefined) {
+    return kind === "" ? { kind: "overview" } : kind === "tree" ? { kind, commitment: undefined } : readPeers(kind);
+  }
+  switch (kind) {
+    case "block":
+      return { kind, name };
+    case "transaction":
+    case "nullifier":
+      return { kind, hash: name };
+    case "program":
+      return { kind, address: name };
+    case "owner":
+      return { kind, key: name };
+    case "tree":
+      return { kind, commitment: name };
+    case "search":
+      return { kind, text: name };
+    default:
+      return undefined;
+  }
+}
+
+function readPeers(kind: string | undefined): Route | undefined {
+  return kind === "peers" ? { kind } : undefined;
+}
+
+function decode(parts: readonly string[]): string[] | undefined {
+  try {
+    return parts.map(decodeURIComponent);
+  } catch {
+    return undefined;
+  }
+}

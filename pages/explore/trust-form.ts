@@ -1,0 +1,50 @@
+/** Whom proofs are believed by: a genesis, by its hash. */
+import { h } from "./dom.js";
+import type { ExploredNode } from "./node.js";
+import type { Proofs } from "./proofs.js";
+import type { HeadAnswer } from "./answers.js";
+
+/** Lets a reader say which network he trusts; until he does it is the one that the node names. */
+export function trustForm(proofs: Proofs, node: Pick<ExploredNode, "ask">): HTMLElement {
+  const input = h("input", { type: "text", id: "trusted", spellcheck: "false", autocomplete: "off" });
+  const said = h("p", { role: "status" });
+  input.value = proofs.trusted ?? "";
+  if (proofs.trusted === undefined) {
+    void node.ask<HeadAnswer>("chain/head").then(
+      ({ genesisHash }) => (input.placeholder = genesisHash),
+      () => undefined,
+    );
+  }
+  const form = h(
+    "form",
+    {},
+    h("label", { for: "trusted" }, "Hash of the genesis that you trust"),
+    input,
+    h("button", {}, "Believe this one"),
+    said,
+  );
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const text = input.value.trim().toLowerCase();
+    const isHash = /^0x[0-9a-f]{64}$/.test(text);
+    if (isHash || text === "") {
+      proofs.trusted = isHash ? text : undefined;
+      said.textContent = isHash ? "Proofs have to lead to it from now on." : "The node's own is believed.";
+    } else {
+      said.textContent = "It is 0x and 64 hex digits.";
+    }
+  });
+  return h(
+    "details",
+    {},
+    h("summary", {}, "Whom it believes"),
+    h(
+      "p",
+      {},
+      "The authorities that the genesis names. While you name none it is the genesis of this node, and the page, too, comes from it: who does not trust this node checks with ",
+      h("code", {}, "gatehouse verify"),
+      " or the client package, against a hash from elsewhere.",
+    ),
+    form,
+  );
+}

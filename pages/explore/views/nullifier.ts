@@ -1,0 +1,36 @@
+/** A nullifier: whether it is spent, and the proof of that. */
+import type { NullifierAnswer } from "../answers.js";
+import { h } from "../dom.js";
+import { blockLink, code, facts, transactionLink } from "../parts.js";
+import { createVerifier } from "../verify-button.js";
+import type { Looking, View } from "../view.js";
+import { short } from "../words.js";
+
+export async function viewNullifier({ node, proofs, signal }: Looking, hash: string): Promise<View> {
+  const answer = await node.ask<NullifierAnswer>(`zk/nullifier/${encodeURIComponent(hash)}`, signal);
+  const { used, blockNumber, transactionHash } = answer;
+  const { button, result } = createVerifier(proofs, {
+    label: "Verify",
+    name: "Verify",
+    question: { nullifiers: [hash] },
+    conclude({ state }) {
+      if ((state.nullifiers[0]?.use !== undefined) !== used) {
+        throw new Error("It is proved that this has changed by now. Load the page again.");
+      }
+      return [used ? "It is spent." : "It is not spent."];
+    },
+  });
+  return {
+    title: `Nullifier ${short(hash)}`,
+    contents: [
+      facts({
+        Nullifier: code(hash),
+        State: h("strong", {}, used ? "spent" : "not spent"),
+        Block: blockNumber === undefined ? undefined : blockLink(blockNumber),
+        Transaction: transactionHash === undefined ? undefined : transactionLink(transactionHash),
+      }),
+      h("p", {}, button),
+      result,
+    ],
+  };
+}

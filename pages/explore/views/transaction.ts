@@ -1,0 +1,52 @@
+/** A transaction, decoded. */
+import type { TransactionAnswer } from "../answers.js";
+import { button, type Content, h } from "../dom.js";
+import { operationParts } from "../operation-words.js";
+import { blockLink, code, facts, ownerLink, section, timeAgo } from "../parts.js";
+import type { Looking, View } from "../view.js";
+import { short, timeOf } from "../words.js";
+
+const words: Readonly<Record<string, readonly [text: string, className: string]>> = {
+  included: ["in a block", "good"],
+  pending: ["waiting for a block", "warn"],
+  rejected: ["rejected", "bad"],
+};
+
+export async function viewTransaction({ node, signal, signIn }: Looking, name: string): Promise<View> {
+  const path = `chain/transactions/${encodeURIComponent(name)}?withBody=true`;
+  const { hash, status, blockNumber, reason, body } = await node.ask<TransactionAnswer>(path, signal);
+  const [text, className] = words[status] ?? [status, "dim"];
+  return {
+    title: `Transaction ${short(hash)}`,
+    contents: [
+      facts({
+        Hash: code(hash),
+        State: h("strong", { class: className }, text),
+        Block: blockNumber === null ? undefined : blockLink(blockNumber),
+        Why: reason ?? undefined,
+        ...(body && {
+          By: ownerLinkWhole(body.sender),
+          Made: h("span", {}, timeOf(body.timestampMs), ", ", timeAgo(body.timestampMs)),
+          Nonce: body.nonce,
+          "Not after": timeOf(body.expiresMs),
+        }),
+      }),
+      section("What it does", ...(body === undefined ? withheld(status, signIn) : [operationParts(body)])),
+    ],
+  };
+}
+
+function ownerLinkWhole(key: string): HTMLElement {
+  const made = ownerLink(key);
+  made.replaceChildren(code(key));
+  return made;
+}
+
+function withheld(status: string, signIn: () => void): Content[] {
+  return status === "rejected"
+    ? [h("p", {}, "A transaction that was rejected is not kept.")]
+    : [
+        h("p", {}, "It is on a private program. Whoever may read that may read this."),
+        h("p", {}, button("Sign in with a key", {}, signIn)),
+      ];
+}
