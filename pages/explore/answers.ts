@@ -17,7 +17,8 @@ export interface BlockSummary {
   readonly hash: string;
   readonly timestamp: number;
   readonly proposer: string;
-  readonly transactionCount: number;
+  /** Null where its transactions are not kept. */
+  readonly transactionCount: number | null;
 }
 
 export interface BlocksAnswer {
@@ -156,8 +157,15 @@ export interface InfoAnswer {
   readonly peerlist: readonly PeerAnswer[];
 }
 
+/** Of one kind; which one, kind says. */
 export interface SearchResult {
   readonly kind: string;
+  readonly block?: BlockSummary;
+  readonly transaction?: { readonly hash: string; readonly status: string };
+  readonly identity?: { readonly address: string };
+  readonly commitment?: { readonly commitment: string; readonly leafIndex: number };
+  readonly nullifier?: { readonly nullifierHash: string };
+  readonly program?: ProgramSummary;
 }
 
 export interface SearchAnswer {

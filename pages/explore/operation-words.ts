@@ -1,4 +1,6 @@
 /** What a transaction does, in words, and all that it says of it. */
+import { sha256Hex } from "../../client/src/bytes.js";
+import { addressOf, addressText } from "../../src/base/signed-texts.js";
 import type { AccessRule, TransactionBody } from "./answers.js";
 import { accessParts } from "./access.js";
 import { type Content, h } from "./dom.js";
@@ -8,14 +10,18 @@ import { short } from "./words.js";
 
 /** An operation, by its name, with what it says. */
 interface Operation {
+  readonly body: TransactionBody;
   readonly name: string;
   readonly value: Readonly<Record<string, unknown>>;
 }
 
 /** The operation of a transaction; undefined where its body is not shown, or says nothing that is known here. */
 function operationOf(body: TransactionBody | undefined): Operation | undefined {
-  const [name, value] = Object.entries(body?.storage ?? body?.zk ?? {})[0] ?? [];
-  return name === undefined ? undefined : { name, value: value ?? {} };
+  if (body === undefined) {
+    return undefined;
+  }
+  const [name, value] = Object.entries(body.storage ?? body.zk ?? {})[0] ?? [];
+  return name === undefined ? undefined : { body, name, value: value ?? {} };
 }
 
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
@@ -37,6 +43,11 @@ const sentences: Readonly<Record<string, (operation: Operation) => string>> = {
   spendNullifier: () => "Spends a nullifier:",
 };
 
+/** What a change of a program's history did, by the name that the node gives it: `set_field`. */
+export function changeWords(kind: string): string {
+  return kind.replace(/^./, (first) => first.toUpperCase()).replaceAll("_", " ");
+}
+
 /** In a line; `Not shown to you` where the program that it is on may not be read. */
 export function operationLine(body: TransactionBody | undefined): HTMLElement {
   const operation = operationOf(body);
@@ -47,7 +58,12 @@ export function operationLine(body: TransactionBody | undefined): HTMLElement {
   return h("span", {}, sentence, " ", targetOf(operation));
 }
 
-function targetOf({ value }: Operation): Content {
+function targetOf({ body, name, value }: Operation): Content {
+  if (name === "createProgram") {
+    // As the node works it out.
+    const named = addressText(body.sender, text(value["programName"]), BigInt(body.nonce), text(value["salt"]));
+    return programLink(addressOf(sha256Hex(named)));
+  }
   const { storageAddress, commitment, nullifierHash } = value;
   if (typeof storageAddress === "string") {
     return programLink(storageAddress);

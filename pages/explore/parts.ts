@@ -29,6 +29,12 @@ function codeLink(route: Route, name: string): HTMLElement {
   return h("a", { href: linkTo(route), title: name }, code(short(name)));
 }
 
+/** The same link with all digits of the name. */
+export function wholeLink(link: HTMLElement, name: string): HTMLElement {
+  link.replaceChildren(code(name));
+  return link;
+}
+
 export function code(text: string): HTMLElement {
   return h("code", {}, text);
 }

@@ -4,7 +4,7 @@ import { ProofError } from "../../client/src/proof/proof-error.js";
 import { button, type Content, h } from "./dom.js";
 import { blockLink, code, messageOf, ownerLink } from "./parts.js";
 import type { Proofs, Verified } from "./proofs.js";
-import { ago } from "./words.js";
+import { ago, short } from "./words.js";
 
 /** What is to be verified. */
 export interface Claim {
@@ -59,6 +59,7 @@ function basis({ state, signer, genesisHash }: Verified): HTMLElement {
     blockLink(Number(number)),
     ...(signer === undefined ? [] : [", whose header ", ownerLink(signer), " signed"]),
     `; an authority of the network said ${ago(Number(saidMs))} that it is the newest. Network: `,
-    code(genesisHash),
+    h("span", { title: genesisHash }, code(short(genesisHash))),
+    ".",
   );
 }

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { messageTables } from "./message-tables.js";
 
 /** Proofs are read by tables in place of descriptors, and by a reader of these tables in place of the library. */
-const tables: Plugin = {
+export const messageTablesPlugin: Plugin = {
   name: "message-tables",
   setup({ onLoad, onResolve }) {
     onResolve({ filter: /^@bufbuild\/protobuf$/ }, () => ({ path: resolve("pages/explore/protobuf.ts") }));
@@ -33,7 +33,7 @@ export async function buildExplorer(entry = "main.ts"): Promise<string> {
     legalComments: "none",
     write: false,
     logLevel: "error",
-    plugins: [tables],
+    plugins: [messageTablesPlugin],
   });
   return outputFiles[0]!.text;
 }

@@ -108,7 +108,7 @@ test("what deploy/README.md installs for systemd is all that a node needs, which
   const flags = [noWord, "--allow-private-peers"];
   const two = await startNodeProcess(t, join(root, data), flags, [], join(root, script));
   await until(async () => (await ask(two.port, "/readyz?verbose")).status === 200);
-  for (const path of ["/version", "/status", "/docs", "/openapi.json"]) {
+  for (const path of ["/version", "/explore", "/status", "/docs", "/openapi.json"]) {
     t.is((await ask(two.port, path)).status, 200, path);
   }
   // With the contract's comments, which come of a file that is no code.
@@ -129,7 +129,7 @@ testInstalled("a stranger installs the package into an empty folder, and begins 
   const node = await startNodeProcess(t, join(dir, "mine"), [noWord], [], bin);
   t.is((await ask(node.port, "/readyz")).text, '{"status":"ok","checks":[]}');
   t.is((await ask(node.port, "/version")).text, JSON.stringify(version));
-  for (const path of ["/status", "/docs", "/openapi.json"]) {
+  for (const path of ["/explore", "/status", "/docs", "/openapi.json"]) {
     t.is((await ask(node.port, path)).status, 200, path);
   }
 

@@ -1,6 +1,7 @@
 /** A real browser, where there is one. */
 import { existsSync } from "node:fs";
-import { type Browser, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import type { Teardown } from "./teardown.js";
 
 const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) =>
   existsSync(path),
@@ -27,4 +28,15 @@ export function listen(page: Page): { readonly complaints: string[]; readonly as
   page.on("pageerror", (error) => complaints.push(error.message));
   page.on("request", (request) => asked.push(request.url()));
   return { complaints, asked };
+}
+
+/** A page in a context of its own, 1,200 wide where nothing else is said; it goes to the address when it is told to. */
+export async function openPage(t: Teardown, browser: Browser, url: string, options: BrowserContextOptions = {}) {
+  const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, ...options });
+  t.teardown(() => context.close());
+  // A browser that shares two cores with everything else takes its time.
+  context.setDefaultTimeout(90_000);
+  const page = await context.newPage();
+  const heard = listen(page);
+  return { page, context, go: () => page.goto(url), ...heard };
 }

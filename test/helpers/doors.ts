@@ -169,6 +169,7 @@ const walkPlain: Walk = async (t, doors, known, headers) => {
   const others = [
     "/",
     "/docs",
+    "/explore",
     "/openapi.json",
     "/status",
     "/status/data",

@@ -1,6 +1,8 @@
 /** Pages as their readers get them: bytes over either HTTP, and what axe finds in a browser. */
-import { readFile } from "node:fs/promises";
+import type { ExecutionContext } from "ava";
+import { mkdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
+import { join } from "node:path";
 import { connect, type IncomingHttpHeaders } from "node:http2";
 import { request as httpRequest } from "node:http";
 import { buffer } from "node:stream/consumers";
@@ -54,4 +56,38 @@ export async function findByAxe(page: Page): Promise<string[]> {
   await page.evaluate(axe);
   const { violations } = (await page.evaluate("axe.run({ resultTypes: ['violations'] })")) as AxeResults;
   return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`));
+}
+
+export const desktop = { width: 1200, height: 900 };
+export const phone = { width: 360, height: 800 };
+
+/** A picture, where PICTURES names a directory for it. */
+async function picture(page: Page, name: string): Promise<void> {
+  const directory = process.env["PICTURES"];
+  if (directory !== undefined) {
+    await mkdir(directory, { recursive: true });
+    await page.screenshot({ path: join(directory, `${name}.png`), fullPage: true });
+  }
+}
+
+const devices = { desktop, phone };
+const backs = { light: "rgb(250, 250, 250)", dark: "rgb(18, 20, 22)" };
+
+/** Ways in which a page is seen: all of them, and as many as have each of both once. */
+export const everyWay = ["desktop light", "desktop dark", "phone light", "phone dark"] as const;
+export const bothWays = ["desktop light", "phone dark"] as const;
+/** Both colours, and both widths, where each look takes long. */
+export const threeWays = ["desktop light", "desktop dark", "phone dark"] as const;
+
+/** Nothing is found by axe, and nothing is wider than the window. */
+export async function inspect(t: ExecutionContext, page: Page, name: string, ways: readonly string[]): Promise<void> {
+  for (const way of ways) {
+    const [device, colorScheme] = way.split(" ") as [keyof typeof devices, keyof typeof backs];
+    await page.setViewportSize(devices[device]);
+    await page.emulateMedia({ colorScheme });
+    t.is(await page.evaluate("getComputedStyle(document.body).backgroundColor"), backs[colorScheme]);
+    t.deepEqual(await findByAxe(page), [], `${name}, ${way}`);
+    t.is(await page.evaluate("document.documentElement.scrollWidth"), devices[device].width, `${name}, ${way}`);
+    await picture(page, `${name}-${device}-${colorScheme}`);
+  }
 }

@@ -1,14 +1,12 @@
 /** The pages for people, in a real browser where there is one; how they are served, in any case. */
 import test, { type ExecutionContext } from "ava";
-import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import type { Browser, BrowserContextOptions } from "playwright-core";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { createPageServer } from "../../src/rpc/http/pages.js";
-import { launchBrowser, listen, whyNoBrowser } from "../helpers/browser.js";
+import { launchBrowser, openPage, whyNoBrowser } from "../helpers/browser.js";
 import type { HealthBody } from "../helpers/health-shape.js";
-import { findByAxe, getRaw } from "../helpers/pages.js";
+import { bothWays, everyWay, getRaw, inspect, phone, threeWays } from "../helpers/pages.js";
 import { ask, askJson } from "../helpers/plain-client.js";
 import { startMember } from "../helpers/start-member.js";
 import type { TestNode } from "../helpers/start-node.js";
@@ -27,7 +25,7 @@ test.before(async () => {
 });
 
 test.serial("pages say what they may load, and that is nothing of anybody else's", async (t) => {
-  for (const path of ["/status", "/docs"]) {
+  for (const path of ["/status", "/docs", "/explore"]) {
     const { status, headers, text } = await ask(node.port, path);
     t.is(status, 200);
     t.is(headers["content-type"], "text/html; charset=utf-8");
@@ -41,7 +39,7 @@ test.serial("pages say what they may load, and that is nothing of anybody else's
   }
 });
 
-const documents = ["/status", "/docs", "/openapi.json", "/status/data"];
+const documents = ["/status", "/docs", "/explore", "/openapi.json", "/status/data"];
 const decoders = { br: brotliDecompressSync, gzip: gunzipSync };
 
 for (const [http, get] of Object.entries(getRaw)) {
@@ -164,50 +162,9 @@ testBrowser.before(async () => {
 });
 testBrowser.after(() => browser.close());
 
-/** A page, with everything that the browser complains of. */
-async function open(t: ExecutionContext, path: string, options: BrowserContextOptions = {}) {
-  const context = await browser.newContext({ viewport: desktop, ...options });
-  t.teardown(() => context.close());
-  // A browser that shares two cores with everything else takes its time.
-  context.setDefaultTimeout(90_000);
-  const page = await context.newPage();
-  const heard = listen(page);
-  return { page, context, go: () => page.goto(`${node.rpcUrl}${path}`), ...heard };
-}
-
-const desktop = { width: 1200, height: 900 };
-const phone = { width: 375, height: 800 };
-
-/** A picture, where PICTURES names a directory for it. */
-async function picture(page: Page, name: string): Promise<void> {
-  const directory = process.env["PICTURES"];
-  if (directory !== undefined) {
-    await mkdir(directory, { recursive: true });
-    await page.screenshot({ path: join(directory, `${name}.png`), fullPage: true });
-  }
-}
-
-const devices = { desktop, phone };
-const backs = { light: "rgb(250, 250, 250)", dark: "rgb(18, 20, 22)" };
-
-/** Ways in which a page is seen: all of them, and as many as have each of both once. */
-const everyWay = ["desktop light", "desktop dark", "phone light", "phone dark"] as const;
-const bothWays = ["desktop light", "phone dark"] as const;
-/** Both colours, and both widths, where each look takes long. */
-const threeWays = ["desktop light", "desktop dark", "phone dark"] as const;
-
-/** Nothing is found by axe, and nothing is wider than the window. */
-async function inspect(t: ExecutionContext, page: Page, name: string, ways: readonly string[]): Promise<void> {
-  for (const way of ways) {
-    const [device, colorScheme] = way.split(" ") as [keyof typeof devices, keyof typeof backs];
-    await page.setViewportSize(devices[device]);
-    await page.emulateMedia({ colorScheme });
-    t.is(await page.evaluate("getComputedStyle(document.body).backgroundColor"), backs[colorScheme]);
-    t.deepEqual(await findByAxe(page), [], `${name}, ${way}`);
-    t.is(await page.evaluate("document.documentElement.scrollWidth"), devices[device].width, `${name}, ${way}`);
-    await picture(page, `${name}-${device}-${colorScheme}`);
-  }
-}
+/** A page of the node, with everything that the browser complains of. */
+const open = async (t: ExecutionContext, path: string, options: BrowserContextOptions = {}) =>
+  await openPage(t, browser, `${node.rpcUrl}${path}`, options);
 
 /** A node that has been up for longer than a day: it failed for 20 minutes, and was not there for two hours. */
 function dayBehind(nowMs: number): StatusData {

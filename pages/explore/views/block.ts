@@ -3,7 +3,18 @@ import type { BlockAnswer, TransactionsAnswer } from "../answers.js";
 import { type Content, h } from "../dom.js";
 import { withQuery } from "../node.js";
 import { operationLine } from "../operation-words.js";
-import { code, facts, link, ownerLink, type Page, pagedTable, section, timeAgo, transactionLink } from "../parts.js";
+import {
+  code,
+  facts,
+  link,
+  ownerLink,
+  type Page,
+  pagedTable,
+  section,
+  timeAgo,
+  transactionLink,
+  wholeLink,
+} from "../parts.js";
 import type { Looking, View } from "../view.js";
 import { timeOf } from "../words.js";
 
@@ -16,7 +27,7 @@ export async function viewBlock({ node, signal }: Looking, name: string): Promis
   const { number, timestamp } = header;
 
   const pageOf = async (pageToken?: string): Promise<Page> => {
-    const query = { block_number: String(number), page_token: pageToken };
+    const query = { blockNumber: String(number), pageToken };
     const { transactions, nextPageToken } = await node.ask<TransactionsAnswer>(withQuery("chain/transactions", query));
     return {
       rows: transactions.map(({ hash, index, body }): Content[] => [
@@ -46,8 +57,11 @@ export async function viewBlock({ node, signal }: Looking, name: string): Promis
       facts({
         Hash: code(hash),
         Time: h("span", {}, timeOf(timestamp), ", ", timeAgo(timestamp)),
-        "Made by": h("a", { href: ownerLink(header.proposer).getAttribute("href")! }, code(header.proposer)),
-        "Block before": link({ kind: "block", name: header.previousHash }, header.previousHash),
+        "Made by": wholeLink(ownerLink(header.proposer), header.proposer),
+        "Block before":
+          number > 1
+            ? wholeLink(link({ kind: "block", name: header.previousHash }, ""), header.previousHash)
+            : h("span", {}, "the genesis, ", code(header.previousHash)),
         "State root": code(header.stateRoot),
         "Commitment root": header.commitmentRoot === null ? undefined : code(header.commitmentRoot),
         "Hash of its transactions": code(header.transactionsHash),

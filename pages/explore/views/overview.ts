@@ -42,14 +42,14 @@ async function askBlocks(
   pageToken: string | undefined,
   signal: AbortSignal,
 ): Promise<BlocksAnswer> {
-  return await node.ask(withQuery("chain/blocks", { page_size: String(pageSize), page_token: pageToken }), signal);
+  return await node.ask(withQuery("chain/blocks", { pageSize: String(pageSize), pageToken }), signal);
 }
 
 function rowOf({ number, timestamp, transactionCount, hash, proposer }: BlockSummary): Content[] {
   return [
     blockLink(number),
     timeAgo(timestamp),
-    String(transactionCount),
+    transactionCount ?? "not kept",
     h("a", { href: blockLink(number).getAttribute("href")!, tabindex: -1, title: hash }, code(short(hash))),
     ownerLink(proposer),
   ];

@@ -11,10 +11,7 @@ import { short } from "../words.js";
 export async function viewOwner({ node, signal }: Looking, key: string): Promise<View> {
   const named = encodeURIComponent(key);
   const programs = async (pageToken?: string): Promise<Page> => {
-    const answer = await node.ask<ProgramsAnswer>(
-      withQuery(`storage-program/owner/${named}`, { page_token: pageToken }),
-      signal,
-    );
+    const answer = await node.ask<ProgramsAnswer>(withQuery(`storage-program/owner/${named}`, { pageToken }), signal);
     const { nextPageToken } = answer;
     return {
       rows: programRows(answer.programs),
@@ -22,7 +19,7 @@ export async function viewOwner({ node, signal }: Looking, key: string): Promise
     };
   };
   const transactions = async (pageToken?: string): Promise<Page> => {
-    const path = withQuery("chain/transactions", { sender: key, page_token: pageToken });
+    const path = withQuery("chain/transactions", { sender: key, pageToken });
     const { transactions: found, nextPageToken } = await node.ask<TransactionsAnswer>(path, signal);
     return {
       rows: found.map(({ hash, blockNumber, timestamp, body }): Content[] => [

@@ -6,6 +6,7 @@ import type { HistoryAnswer, ProgramAnswer } from "../answers.js";
 import { documentTree, partsOf } from "../document-tree.js";
 import { button, type Content, h } from "../dom.js";
 import { NodeError, withQuery } from "../node.js";
+import { changeWords } from "../operation-words.js";
 import {
   blockLink,
   code,
@@ -18,6 +19,7 @@ import {
   section,
   timeAgo,
   transactionLink,
+  wholeLink,
 } from "../parts.js";
 import type { Proofs } from "../proofs.js";
 import { trustForm } from "../trust-form.js";
@@ -32,24 +34,25 @@ export async function viewProgram(looking: Looking, address: string): Promise<Vi
     const text = await node.askText(path, signal);
     const program = JSON.parse(text) as ProgramAnswer;
     // As it was written: a number keeps all of its digits.
-    const data = [...eachField(text)].find(({ name }) => name === "data")!.value;
-    const owner = ownerLink(program.owner);
-    owner.replaceChildren(code(program.owner));
+    const [data, metadata] = ["data", "metadata"].map(
+      (wanted) => [...eachField(text)].find(({ name }) => name === wanted)!.value,
+    ) as [string, string];
     return {
       title: program.programName,
       contents: [
         note("Storage program"),
         facts({
           Address: code(program.storageAddress),
-          Owner: owner,
+          Owner: wholeLink(ownerLink(program.owner), program.owner),
           Holds:
-            data === "null"
+            program.sizeBytes === 0
               ? "nothing"
               : `${program.encoding === "json" ? "a document" : "bytes"} of ${sizeOf(program.sizeBytes)}`,
           Made: timeAgo(Date.parse(program.createdAt)),
           Changed: timeAgo(Date.parse(program.updatedAt)),
         }),
         section("Document", ...documentParts(proofs, program, data)),
+        ...(metadata === "null" ? [] : [section("Metadata", documentTree(metadata))]),
         section("Who may read", accessParts(program.acl)),
         section("History", await orWhyNot(history(looking, path), signal)),
         section("Proof", ...proofParts(looking, program, data)),
@@ -72,8 +75,12 @@ function privateParts({ node, signIn }: Looking, address: string): HTMLElement[]
 }
 
 /** Fields, each with a button that verifies it; of what is no object, the whole. */
-function documentParts(proofs: Proofs, { storageAddress, encoding }: ProgramAnswer, data: string): Content[] {
-  if (data === "null" && encoding !== "json") {
+function documentParts(
+  proofs: Proofs,
+  { storageAddress, encoding, sizeBytes }: ProgramAnswer,
+  data: string,
+): Content[] {
+  if (sizeBytes === 0) {
     return [note("It holds nothing.")];
   }
   if (encoding !== "json") {
@@ -129,13 +136,13 @@ function concludeField(name: string, shown: string, program: ProvedProgram): Con
 
 async function history({ node, signal }: Looking, path: string): Promise<HTMLElement> {
   const pageOf = async (pageToken?: string): Promise<Page> => {
-    const query = { page_token: pageToken };
+    const query = { pageToken };
     const answer = await node.ask<HistoryAnswer>(withQuery(`${path}/history`, query), signal);
     return {
       rows: answer.changes.map(({ blockNumber, timestamp, transactionHash, sender, kind, fields }) => [
         blockLink(blockNumber),
         timeAgo(timestamp),
-        fields.length === 0 ? kind : `${kind}: ${fields.join(", ")}`,
+        fields.length === 0 ? changeWords(kind) : `${changeWords(kind)}: ${fields.join(", ")}`,
         transactionLink(transactionHash),
         ownerLink(sender),
       ]),

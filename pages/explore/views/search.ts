@@ -5,6 +5,7 @@ import { withQuery } from "../node.js";
 import { link, note, table } from "../parts.js";
 import { linkTo, type Route } from "../routes.js";
 import type { Looking, View } from "../view.js";
+import { short } from "../words.js";
 
 /** What is found alone is shown at once, and the search is none of the places that one comes back to. */
 export async function viewSearch({ node, signal }: Looking, text: string): Promise<View> {
@@ -39,6 +40,33 @@ interface Found {
   readonly route: Route;
 }
 
-function foundOf(_result: SearchResult): Found | undefined {
-  return undefined;
+/** Where a result leads; undefined for one of a kind that is newer than this page. */
+function foundOf({ block, transaction, identity, commitment, nullifier, program }: SearchResult): Found | undefined {
+  if (block !== undefined) {
+    const name = String(block.number);
+    return { what: "block", name: `Block ${name}`, route: { kind: "block", name } };
+  }
+  if (transaction !== undefined) {
+    const { hash, status } = transaction;
+    return { what: `transaction, ${status}`, name: short(hash), route: { kind: "transaction", hash } };
+  }
+  if (identity !== undefined) {
+    const { address } = identity;
+    return { what: "key", name: short(address), route: { kind: "owner", key: address } };
+  }
+  if (commitment !== undefined) {
+    const { commitment: name, leafIndex } = commitment;
+    return { what: `commitment, leaf ${leafIndex}`, name: short(name), route: { kind: "tree", commitment: name } };
+  }
+  if (nullifier !== undefined) {
+    const { nullifierHash: hash } = nullifier;
+    return { what: "spent nullifier", name: short(hash), route: { kind: "nullifier", hash } };
+  }
+  return (
+    program && {
+      what: `program of ${short(program.owner)}`,
+      name: program.programName,
+      route: { kind: "program", address: program.storageAddress },
+    }
+  );
 }

@@ -2,7 +2,7 @@
 import type { TransactionAnswer } from "../answers.js";
 import { button, type Content, h } from "../dom.js";
 import { operationParts } from "../operation-words.js";
-import { blockLink, code, facts, ownerLink, section, timeAgo } from "../parts.js";
+import { blockLink, code, facts, ownerLink, section, timeAgo, wholeLink } from "../parts.js";
 import type { Looking, View } from "../view.js";
 import { short, timeOf } from "../words.js";
 
@@ -25,7 +25,7 @@ export async function viewTransaction({ node, signal, signIn }: Looking, name: s
         Block: blockNumber === null ? undefined : blockLink(blockNumber),
         Why: reason ?? undefined,
         ...(body && {
-          By: ownerLinkWhole(body.sender),
+          By: wholeLink(ownerLink(body.sender), body.sender),
           Made: h("span", {}, timeOf(body.timestampMs), ", ", timeAgo(body.timestampMs)),
           Nonce: body.nonce,
           "Not after": timeOf(body.expiresMs),
@@ -34,12 +34,6 @@ export async function viewTransaction({ node, signal, signIn }: Looking, name: s
       section("What it does", ...(body === undefined ? withheld(status, signIn) : [operationParts(body)])),
     ],
   };
-}
-
-function ownerLinkWhole(key: string): HTMLElement {
-  const made = ownerLink(key);
-  made.replaceChildren(code(key));
-  return made;
 }
 
 function withheld(status: string, signIn: () => void): Content[] {

@@ -1,0 +1,339 @@
+/** The explorer in a real browser, where there is one; how it is served, in any case. */
+import test, { type ExecutionContext } from "ava";
+import {
+  createGatehouse,
+  createProgram,
+  type Gatehouse,
+  addCommitment,
+  jsonText,
+  keyFromSeed,
+  setField,
+} from "gatehouse-client";
+import { readFile } from "node:fs/promises";
+import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core";
+import { launchBrowser, openPage, whyNoBrowser } from "../helpers/browser.js";
+import { testKey, writeKey } from "../helpers/keys.js";
+import { bothWays, everyWay, inspect, phone } from "../helpers/pages.js";
+import { ask, askJson } from "../helpers/plain-client.js";
+import { startMember } from "../helpers/start-member.js";
+import type { TestNode } from "../helpers/start-node.js";
+import { fileTeardown, temporaryDirectory } from "../helpers/teardown.js";
+import { testUnless } from "../helpers/when.js";
+import { join } from "node:path";
+
+const seed = "5a".repeat(32);
+const owner = testKey(0x5a);
+const markup = `<img src=x onerror="document.title='markup'">`;
+const element = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;
+
+let node: TestNode;
+let client: Gatehouse;
+/** Of the programs, by their names, and of a transaction. */
+let addresses: { readonly notes: string; readonly diary: string; readonly odd: string };
+let wanted: string;
+const whole = fileTeardown();
+
+test.before(async () => {
+  node = await startMember(whole);
+  client = createGatehouse(node.rpcUrl, { signer: keyFromSeed(seed) });
+  whole.teardown(() => client.close());
+  const make = async (name: string, data: string, access: "public" | "owner") => {
+    const made = await client.submit(createProgram({ name, data: jsonText(data), access, metadata: { kind: "test" } }));
+    await client.waitFor(made.hash);
+    return made.storageAddress;
+  };
+  addresses = {
+    notes: await make(
+      "notes",
+      '{"title": "Hello", "n": 1.50, "list": [{"a": null}, true], "big": 12345678901234567890}',
+      "public",
+    ),
+    diary: await make("diary", '{"today": "Nobody reads this but me."}', "owner"),
+    odd: await make(markup, JSON.stringify({ [markup]: markup, list: [markup] }), "public"),
+  };
+  wanted = (await client.submit(setField(addresses.notes, "title", "Changed"))).hash;
+  const added = await client.submit(addCommitment(element(102)));
+  await client.waitFor(added.hash);
+});
+
+test("its script is short, in the page itself, and all that the page may run", async (t) => {
+  const script = await readFile(new URL("../../assets/explore.js", import.meta.url));
+  t.log(`${script.length} bytes of script`);
+  t.true(script.length < 100_000, String(script.length));
+  const { status, headers, text } = await ask(node.port, "/explore");
+  t.is(status, 200);
+  t.true(text.includes(script.toString()));
+  t.is(text.match(/<script/g)?.length, 1);
+  const policy = String(headers["content-security-policy"]);
+  t.regex(policy, /default-src 'none'; frame-ancestors 'none'; base-uri 'none'/);
+  t.regex(policy, /connect-src 'self'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'/);
+  t.notRegex(policy, /https?:|\*|unsafe|script-src[^;]*'self'/);
+  t.notRegex(text, /(src|href)="(https?:)?\/\//);
+});
+
+const testBrowser = testUnless(whyNoBrowser);
+
+let browser: Browser;
+testBrowser.before(async () => {
+  browser = await launchBrowser();
+});
+testBrowser.after(() => browser.close());
+
+async function open(t: ExecutionContext, route: string, options: BrowserContextOptions = {}) {
+  const opened = await openPage(t, browser, `${node.rpcUrl}/explore#${route}`, options);
+  await opened.go();
+  return opened;
+}
+
+const heading = (page: Page, name: string | RegExp): Locator => page.getByRole("heading", { level: 1, name });
+
+async function signIn(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Sign in", exact: true }).first().click();
+  await page.getByLabel(/^Private key/).fill(seed);
+  await page.getByRole("dialog").getByRole("button", { name: "Sign in" }).click();
+  await page.getByText("Signed in:").waitFor();
+}
+
+testBrowser.serial(
+  "a transaction is found, a private program read as its owner, a field verified, in few clicks",
+  async (t) => {
+    const { page, complaints, asked } = await open(t, "/");
+    await heading(page, "Overview").waitFor();
+    let clicks = 0;
+    const click = async (target: Locator): Promise<void> => {
+      clicks++;
+      await target.click();
+    };
+
+    // A given transaction, by its hash.
+    await page.getByRole("searchbox").fill(wanted);
+    await click(page.getByRole("button", { name: "Search" }));
+    await heading(page, /^Transaction /).waitFor();
+    await page.getByText('Sets the field "title" of').waitFor();
+    t.is(clicks, 1);
+
+    // A private program, as its owner.
+    clicks = 0;
+    await click(page.getByRole("button", { name: "Sign in", exact: true }));
+    await page.getByLabel(/^Private key/).fill(seed);
+    await click(page.getByRole("dialog").getByRole("button", { name: "Sign in" }));
+    await click(page.locator("#who").getByRole("link"));
+    await heading(page, "You").waitFor();
+    await click(page.getByRole("link", { name: "diary", exact: true }));
+    await heading(page, "diary").waitFor();
+    await page.getByText("Nobody reads this but me.").first().waitFor();
+    t.is(clicks, 4);
+
+    // A field of it.
+    clicks = 0;
+    await click(page.getByRole("button", { name: "Verify today" }));
+    await page.getByRole("status").filter({ hasText: "✓ Verified. The field is" }).waitFor();
+    t.is(clicks, 1);
+
+    t.true(
+      asked.every((url) => url.startsWith(node.rpcUrl) || url.startsWith("data:")),
+      asked.join(),
+    );
+    t.deepEqual(complaints, []);
+  },
+);
+
+testBrowser.serial("a key is sent nowhere, stored nowhere, and gone when the page is", async (t) => {
+  const { page, context } = await open(t, `/program/${addresses.diary}`);
+  await heading(page, "A private program").waitFor();
+  const sent: string[] = [];
+  page.on("request", (request) => {
+    sent.push(JSON.stringify([request.url(), request.headers(), request.postData()]));
+  });
+  await page.getByRole("button", { name: "Sign in with a key" }).click();
+  await page.getByLabel(/^Private key/).fill("5a5a");
+  await page.getByRole("dialog").getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("alert").filter({ hasText: "64 hex digits" }).waitFor();
+  // The same by a file.
+  const path = join(await temporaryDirectory(t), "identity.key");
+  await writeKey(path, owner);
+  await page.getByLabel(/^Private key/).fill("");
+  await page.getByLabel("Or its file").setInputFiles(path);
+  await page.getByRole("dialog").getByRole("button", { name: "Sign in" }).click();
+  await heading(page, "diary").waitFor();
+  t.true(sent.some((text) => text.includes(`ed25519:${owner.publicKey}`)));
+  const pem = (await readFile(path, "utf8")).split("\n")[1]!;
+  t.false(sent.some((text) => text.includes(seed) || text.includes(pem) || text.includes(encodeURIComponent(pem))));
+  t.is(await page.evaluate("localStorage.length + sessionStorage.length + document.cookie.length"), 0);
+  t.deepEqual((await context.storageState()).origins, []);
+  t.is(await page.locator("#key").inputValue(), "");
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await heading(page, "A private program").waitFor();
+  await signIn(page);
+  await heading(page, "diary").waitFor();
+  await page.reload();
+  await heading(page, "A private program").waitFor();
+});
+
+testBrowser.serial("whatever is in a name or a document stays text", async (t) => {
+  const { page, complaints } = await open(t, `/program/${addresses.odd}`);
+  await heading(page, markup).waitFor();
+  await page.getByText("As it was written").click();
+  await page.getByRole("button", { name: `Verify ${markup}` }).click();
+  await page.getByRole("status").filter({ hasText: "Verified" }).waitFor();
+  for (const [route, title] of [
+    [`/owner/${owner.publicKey}`, /^Owner /],
+    ["/search/o", "Search: o"],
+    [`/search/${encodeURIComponent(`${markup} `)}`, markup],
+  ] as const) {
+    await page.evaluate(`location.hash = ${JSON.stringify(route)}`);
+    await heading(page, title).waitFor();
+    t.is(await page.locator("img").count(), 0);
+  }
+  t.notRegex(await page.title(), /^markup$/);
+  t.deepEqual(complaints, []);
+});
+
+testBrowser.serial("a document keeps the digits of its numbers, and what is not proved is said", async (t) => {
+  const { page } = await open(t, `/program/${addresses.notes}`);
+  await heading(page, "notes").waitFor();
+  await page.getByText("12345678901234567890").first().waitFor();
+  await page.getByText("1.50", { exact: true }).first().waitFor();
+  await page.getByText("Set field: title").waitFor();
+  // The node shows another value than the one that is proved.
+  await page.route(`**/storage-program/${addresses.notes}`, async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, body: (await response.text()).replace('"Changed"', '"A lie"') });
+  });
+  await page.reload();
+  await page.getByText('"A lie"').first().waitFor();
+  await page.getByRole("button", { name: "Verify title" }).click();
+  await page
+    .getByRole("status")
+    .filter({ hasText: "✗ Not verified. It is proved that the field has another value" })
+    .waitFor();
+  await page.getByRole("button", { name: "Verify all of it" }).click();
+  await page
+    .getByRole("status")
+    .filter({ hasText: "✗ Not verified. It is proved that the program is another one" })
+    .waitFor();
+  // A network that the reader does not trust.
+  await page.getByText("Whom it believes").click();
+  await page.getByLabel("Hash of the genesis that you trust").fill(`0x${"1".repeat(64)}`);
+  await page.getByRole("button", { name: "Believe this one" }).click();
+  await page.getByRole("button", { name: "Verify n", exact: true }).click();
+  await page.getByRole("status").filter({ hasText: "✗ Not verified. The genesis is that of the network" }).waitFor();
+  t.is(await page.getByText("✓ Verified.").count(), 0);
+});
+
+testBrowser.serial("new blocks come by themselves, and stand still for who asks for it", async (t) => {
+  const { page } = await open(t, "/");
+  const { number } = await askJson<{ number: number }>(node.port, "/chain/head");
+  const rowOf = (block: number): Locator =>
+    page.getByRole("row").filter({ has: page.getByRole("link", { name: String(block), exact: true }) });
+  await rowOf(number).waitFor();
+  const { hash } = await client.submit(setField(addresses.notes, "title", "Again"));
+  const { blockNumber } = await client.waitFor(hash);
+  await rowOf(Number(blockNumber)).waitFor();
+  await page.getByRole("button", { name: "Pause" }).click();
+  const rows = await page.getByRole("row").count();
+  const later = await client.submit(setField(addresses.notes, "title", "And again"));
+  const { blockNumber: last } = await client.waitFor(later.hash);
+  // What stands above the list goes on.
+  await page
+    .locator("dd")
+    .first()
+    .filter({ hasText: new RegExp(`^${last}$`) })
+    .waitFor();
+  t.is(await page.getByRole("row").count(), rows);
+  await page.getByRole("button", { name: "Pause" }).click();
+  await rowOf(Number(last)).waitFor();
+});
+
+testBrowser.serial("it is read by keyboard, and its links can be shared", async (t) => {
+  const { page, context } = await open(t, "/");
+  await heading(page, "Overview").waitFor();
+  const focused = async () =>
+    String(await page.evaluate("document.activeElement.textContent || document.activeElement.id"));
+  await page.keyboard.press("Tab");
+  t.is(await focused(), "To the content");
+  await page.keyboard.press("Enter");
+  t.is(await page.evaluate("document.activeElement.id"), "main");
+  // Where another view is shown, its title is what a screen reader reads next.
+  await page.getByRole("link", { name: "Tree" }).focus();
+  await page.keyboard.press("Enter");
+  await heading(page, "Commitment tree").waitFor();
+  t.is(await focused(), "Commitment tree");
+  await page.getByLabel(/^Commitment, 0x/).fill(element(102));
+  await page.keyboard.press("Enter");
+  await heading(page, /^Commitment 0x/).waitFor();
+  await page.getByRole("button", { name: "Verify this path" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("status").filter({ hasText: "✓ Verified. Hashed upwards" }).waitFor();
+  // A dialog takes the keyboard, and gives it back.
+  const opener = page.getByRole("button", { name: "Sign in", exact: true });
+  await opener.focus();
+  await page.keyboard.press("Enter");
+  t.is(await page.evaluate("document.activeElement.id"), "key");
+  await page.keyboard.press("Escape");
+  t.is(await focused(), "Sign in");
+  // The same is shown to who follows the link, and behind "back" is what was before.
+  const other = await context.newPage();
+  await other.goto(page.url());
+  await heading(other, /^Commitment 0x/).waitFor();
+  await page.goBack();
+  await heading(page, "Commitment tree").waitFor();
+});
+
+testBrowser.serial("what is not there, and a node that does not answer, are said in a sentence", async (t) => {
+  const { page, context } = await open(t, "/block/999999");
+  await heading(page, "Not found").waitFor();
+  for (const [route, text] of [
+    ["/nowhere/1/2", "Nothing here"],
+    ["/%ZZ", "Nothing here"],
+    [`/transaction/${element(1)}`, "Not found"],
+    ["/program/stor-1", "Not found"],
+    [`/nullifier/${element(7)}`, "Nullifier"],
+  ] as const) {
+    await page.evaluate(`location.hash = ${JSON.stringify(route)}`);
+    await heading(page, text).waitFor();
+  }
+  await page.evaluate("location.hash = '/'");
+  await heading(page, "Overview").waitFor();
+  await context.setOffline(true);
+  await page.getByRole("alert").filter({ hasText: "Nothing new comes: The node does not answer." }).waitFor();
+  await context.setOffline(false);
+  await page.locator("#notice").waitFor({ state: "hidden" });
+  t.regex(await page.title(), /^Overview · /);
+});
+
+testBrowser.serial(
+  "every view is for everybody: axe finds nothing, on a screen and a phone, in light and dark",
+  async (t) => {
+    t.timeout(300_000, "axe looks at each element in each way in which the page is seen");
+    const { page, complaints } = await open(t, "/");
+    const views = [
+      ["overview", "/", "Overview", everyWay],
+      ["block", "/block/1", "Block 1", bothWays],
+      ["transaction", `/transaction/${wanted}`, /^Transaction /, bothWays],
+      ["program", `/program/${addresses.notes}`, "notes", everyWay],
+      ["private", `/program/${addresses.diary}`, "A private program", bothWays],
+      ["owner", `/owner/${owner.publicKey}`, /^Owner /, bothWays],
+      ["commitment", `/tree/${element(102)}`, /^Commitment 0x/, bothWays],
+      ["peers", "/peers", "Peers", bothWays],
+      ["search", "/search/o", "Search: o", bothWays],
+    ];
+    for (const [name, route, ways] of views) {
+      await page.evaluate(`location.hash = ${JSON.stringify(route)}`);
+      await heading(page, title).waitFor();
+      if (name === "program") {
+        await page.getByRole("button", { name: "Verify title" }).click();
+        await page.getByText("✓ Verified.").waitFor();
+        await page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true");
+      }
+      await inspect(t, page, `explore-${name}`, ways);
+    }
+    await page.setViewportSize(phone);
+    await page.getByRole("button", { name: "Sign in", exact: true }).first().click();
+    await inspect(t, page, "explore-sign-in", bothWays);
+    t.deepEqual(
+      complaints.filter((text) => !text.includes("status of 40")),
+      [],
+    );
+  },
+);
