@@ -2,37 +2,68 @@
 import type { HeadAnswer } from "./answers.js";
 import type { ExploredNode } from "./node.js";
 
-const everyMs = 2_000;
+/** Who is told. */
+export interface BlockListener {
+  /** The newest block has another number than before. */
+  readonly onBlock: (number: number) => void;
+  /** Why nothing comes for now; undefined when it comes again. */
+  readonly onTrouble: (error: unknown) => void;
+}
 
-/**
- * Asks for the newest block again and again, seldom while nobody looks; what has not changed is answered with 304.
- *
- * @param onBlock is told of each that is newer.
- * @param onTrouble is told when no answer comes, and, with undefined, when one comes again.
- */
-export function watchBlocks(
-  node: Pick<ExploredNode, "ask">,
-  signal: AbortSignal,
-  onBlock: (number: number) => void,
-  onTrouble: (error: unknown) => void,
-): void {
+const askEveryMs = 2_000;
+const lost = new Error("The node does not answer.");
+
+/** Tells of new blocks until the signal aborts: as the node tells of them, or, where it has no stream for one more, by asking. */
+export function watchBlocks(node: ExploredNode, signal: AbortSignal, { onBlock, onTrouble }: BlockListener): void {
   let newest = -1;
-  const look = async (): Promise<void> => {
+  const hear = (number: number): void => {
+    onTrouble(undefined);
+    if (number > newest) {
+      newest = number;
+      onBlock(number);
+    }
+  };
+  listen(node, signal, hear, (isOver) => {
+    if (isOver) {
+      void poll(node, signal, hear, onTrouble);
+    } else {
+      onTrouble(lost);
+    }
+  });
+}
+
+/** @param onLost is told whether the connection is given up; otherwise the browser makes it anew. */
+function listen(
+  node: ExploredNode,
+  signal: AbortSignal,
+  hear: (number: number) => void,
+  onLost: (isOver: boolean) => void,
+): void {
+  const source = new EventSource(node.urlOf("events?kinds=block"));
+  const read = ({ data }: MessageEvent<string>): void =>
+    hear((JSON.parse(data) as { readonly blockNumber: number }).blockNumber);
+  source.addEventListener("block", read);
+  // It comes where the newest block is reached, and about every ten seconds in which nothing else does.
+  source.addEventListener("progress", read);
+  source.addEventListener("error", () => onLost(source.readyState === EventSource.CLOSED));
+  signal.addEventListener("abort", () => source.close());
+}
+
+/** Asks seldom while nobody looks. */
+async function poll(
+  node: ExploredNode,
+  signal: AbortSignal,
+  hear: (number: number) => void,
+  onTrouble: (error: unknown) => void,
+): Promise<void> {
+  while (!signal.aborted) {
     try {
-      const { number } = await node.ask<HeadAnswer>("chain/head", signal);
-      onTrouble(undefined);
-      if (number > newest) {
-        newest = number;
-        onBlock(number);
-      }
+      hear((await node.ask<HeadAnswer>("chain/head", signal)).number);
     } catch (error) {
       if (!signal.aborted) {
         onTrouble(error);
       }
     }
-    if (!signal.aborted) {
-      setTimeout(() => void look(), document.hidden ? 5 * everyMs : everyMs);
-    }
-  };
-  void look();
+    await new Promise((resolve) => setTimeout(resolve, document.hidden ? 5 * askEveryMs : askEveryMs));
+  }
 }

@@ -56,7 +56,7 @@ test.before(async () => {
   await client.waitFor(added.hash);
 });
 
-test("its script is short, in the page itself, and all that the page may run", async (t) => {
+test.serial("its script is short, in the page itself, and all that the page may run", async (t) => {
   const script = await readFile(new URL("../../assets/explore.js", import.meta.url));
   t.log(`${script.length} bytes of script`);
   t.true(script.length < 100_000, String(script.length));
@@ -280,28 +280,6 @@ testBrowser.serial("it is read by keyboard, and its links can be shared", async 
   await heading(page, "Commitment tree").waitFor();
 });
 
-testBrowser.serial("what is not there, and a node that does not answer, are said in a sentence", async (t) => {
-  const { page, context } = await open(t, "/block/999999");
-  await heading(page, "Not found").waitFor();
-  for (const [route, text] of [
-    ["/nowhere/1/2", "Nothing here"],
-    ["/%ZZ", "Nothing here"],
-    [`/transaction/${element(1)}`, "Not found"],
-    ["/program/stor-1", "Not found"],
-    [`/nullifier/${element(7)}`, "Nullifier"],
-  ] as const) {
-    await page.evaluate(`location.hash = ${JSON.stringify(route)}`);
-    await heading(page, text).waitFor();
-  }
-  await page.evaluate("location.hash = '/'");
-  await heading(page, "Overview").waitFor();
-  await context.setOffline(true);
-  await page.getByRole("alert").filter({ hasText: "Nothing new comes: The node does not answer." }).waitFor();
-  await context.setOffline(false);
-  await page.locator("#notice").waitFor({ state: "hidden" });
-  t.regex(await page.title(), /^Overview · /);
-});
-
 testBrowser.serial(
   "every view is for everybody: axe finds nothing, on a screen and a phone, in light and dark",
   async (t) => {
@@ -317,8 +295,8 @@ testBrowser.serial(
       ["commitment", `/tree/${element(102)}`, /^Commitment 0x/, bothWays],
       ["peers", "/peers", "Peers", bothWays],
       ["search", "/search/o", "Search: o", bothWays],
-    ];
-    for (const [name, route, ways] of views) {
+    ] as const;
+    for (const [name, route, title, ways] of views) {
       await page.evaluate(`location.hash = ${JSON.stringify(route)}`);
       await heading(page, title).waitFor();
       if (name === "program") {
@@ -337,3 +315,22 @@ testBrowser.serial(
     );
   },
 );
+
+testBrowser.serial("what is not there, and a node that does not answer, are said in a sentence", async (t) => {
+  const { page } = await open(t, "/block/999999");
+  await heading(page, "Not found").waitFor();
+  for (const [route, text] of [
+    ["/nowhere/1/2", "Nothing here"],
+    ["/%ZZ", "Nothing here"],
+    [`/transaction/${element(1)}`, "Not found"],
+    [`/nullifier/${element(7)}`, /^Nullifier /],
+    ["/program/stor-1", "Not found"],
+    ["/", "Overview"],
+  ] as const) {
+    await page.evaluate(`location.hash = ${JSON.stringify(route)}`);
+    await heading(page, text).waitFor();
+  }
+  await node.stop();
+  await page.getByRole("alert").filter({ hasText: "Nothing new comes: The node does not answer." }).waitFor();
+  t.regex(await page.title(), /^Overview · /);
+});

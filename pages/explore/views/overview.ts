@@ -77,17 +77,15 @@ function blockList(node: ExploredNode, first: BlocksAnswer, signal: AbortSignal,
     newest = blocks[0]?.number ?? newest;
     add(unknown.map(rowOf), "first");
   };
-  watchBlocks(
-    node,
-    signal,
-    (number) => {
+  watchBlocks(node, signal, {
+    onBlock(number) {
       say(newestShown, String(number));
       if (!isPaused && number > newest) {
         come().catch((error: unknown) => tell(messageOf(error)));
       }
     },
-    (error) => tell(error === undefined ? undefined : `Nothing new comes: ${messageOf(error)}`),
-  );
+    onTrouble: (error) => tell(error === undefined ? undefined : `Nothing new comes: ${messageOf(error)}`),
+  });
 
   const pause = button("Pause", { "aria-pressed": "false" }, () => {
     isPaused = !isPaused;
