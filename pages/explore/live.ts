@@ -56,13 +56,14 @@ async function poll(
   hear: (number: number) => void,
   onTrouble: (error: unknown) => void,
 ): Promise<void> {
-  while (!signal.aborted) {
+  for (;;) {
     try {
       hear((await node.ask<HeadAnswer>("chain/head", signal)).number);
     } catch (error) {
-      if (!signal.aborted) {
-        onTrouble(error);
+      if (signal.aborted) {
+        return;
       }
+      onTrouble(error);
     }
     await new Promise((resolve) => setTimeout(resolve, document.hidden ? 5 * askEveryMs : askEveryMs));
   }

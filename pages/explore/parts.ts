@@ -78,7 +78,7 @@ export function note(text: string): HTMLElement {
 export interface Table {
   readonly element: HTMLElement;
   /** Adds rows, at the begin or the end. */
-  add(rows: readonly (readonly Content[])[], where?: "first" | "last"): void;
+  readonly add: (rows: readonly (readonly Content[])[], where?: "first" | "last") => void;
   readonly body: HTMLElement;
 }
 

@@ -1,14 +1,14 @@
 /** Builds the explorer's script, one file without anything beside it. */
-import { build, type Plugin } from "esbuild";
+import * as esbuild from "esbuild";
 import { resolve } from "node:path";
 import { messageTables } from "./message-tables.js";
 
 /** Proofs are read by tables in place of descriptors, and by a reader of these tables in place of the library. */
-export const messageTablesPlugin: Plugin = {
+export const messageTablesPlugin: esbuild.Plugin = {
   name: "message-tables",
-  setup({ onLoad, onResolve }) {
-    onResolve({ filter: /^@bufbuild\/protobuf$/ }, () => ({ path: resolve("pages/explore/protobuf.ts") }));
-    onLoad({ filter: /\/gen\/gatehouse\/.*_pb\.[jt]s$/ }, async ({ path }) => ({
+  setup(build) {
+    build.onResolve({ filter: /^@bufbuild\/protobuf$/ }, () => ({ path: resolve("pages/explore/protobuf.ts") }));
+    build.onLoad({ filter: /\/gen\/gatehouse\/.*_pb\.[jt]s$/ }, async ({ path }) => ({
       contents: await messageTables(path.replace(/\.[jt]s$/, "")),
       loader: "js",
       resolveDir: resolve("."),
@@ -23,7 +23,7 @@ export const messageTablesPlugin: Plugin = {
  * @returns its text.
  */
 export async function buildExplorer(entry = "main.ts"): Promise<string> {
-  const { outputFiles } = await build({
+  const { outputFiles } = await esbuild.build({
     entryPoints: [resolve("pages/explore", entry)],
     bundle: true,
     minify: true,
