@@ -17,7 +17,7 @@ export function trustForm(proofs: Proofs, node: Pick<ExploredNode, "ask">): HTML
   }
   const form = h(
     "form",
-    {},
+    { class: "line" },
     h("label", { for: "trusted" }, "Hash of the genesis that you trust"),
     input,
     h("button", {}, "Believe this one"),

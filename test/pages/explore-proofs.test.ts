@@ -2,7 +2,7 @@
 import { fromBinary, type DescMessage, type JsonValue } from "@bufbuild/protobuf";
 import test from "ava";
 import { build } from "esbuild";
-import { checkProof, ProofError, questionOf, readProofJson, readProofNetwork } from "gatehouse-client";
+import { checkProof, type ProofError, questionOf, readProofJson, readProofNetwork } from "gatehouse-client";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
