@@ -1,7 +1,7 @@
 /** Plain requests beside the cases: pages and documents, preflights, and paths and methods that are not there. */
 import type { PlainRequest } from "../helpers/plain-client.js";
 
-const pages = ["/docs", "/openapi.json", "/status"];
+const pages = ["/docs", "/explore", "/openapi.json", "/status"];
 const rpc = "/gatehouse.info.v1.InfoService/GetVersion";
 const json = { "Content-Type": "application/json" };
 

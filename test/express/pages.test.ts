@@ -56,3 +56,15 @@ testBrowser.serial("the page of the interface draws it, and calls the node that 
   );
   t.deepEqual(complaints, []);
 });
+
+testBrowser.serial("the explorer asks the node that it is of", async (t) => {
+  const { page, base, asked } = await open(t, "/explore#/peers");
+  await page.getByRole("heading", { level: 1, name: "Peers" }).waitFor();
+  await page.getByRole("link", { name: "Tree" }).click();
+  await page.getByRole("heading", { level: 1, name: "Commitment tree" }).waitFor();
+  t.true(asked.includes(`${base}/zk/merkle-root`));
+  t.true(
+    asked.every((url) => url.startsWith(base) || url.startsWith("data:")),
+    asked.join(),
+  );
+});
