@@ -115,8 +115,8 @@ const kept = {
   "@modelcontextprotocol/": "rpc/mcp/",
   express: "express/",
   "json-rpc-2\\.0": "rpc/json-rpc/",
-  // sqlite3 is archived upstream: one file stands between it and everything else.
-  "(@types/)?sqlite3": "db/sqlite\\.ts$",
+  // sqlite3 is archived upstream: two files stand between it and everything else.
+  "(@types/)?sqlite3": "db/sqlite(-statements)?\\.ts$",
   "(@types/)?pg": "db/postgresql\\.ts$",
   knex: "db/",
   commander: "cli/",

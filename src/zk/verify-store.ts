@@ -133,7 +133,8 @@ type NullifierRow = NullifierColumns & { readonly row_hash: string };
 function verifyNullifiers(db: Queries, witness: ZkWitness): Verification {
   return verifyRows({
     kind: "nullifiers",
-    count: async () => (await db.first<{ count: number }>((sql) => sql("nullifiers").count({ count: "*" })))?.count ?? 0,
+    count: async () =>
+      (await db.first<{ count: number }>((sql) => sql("nullifiers").count({ count: "*" })))?.count ?? 0,
     after: db.prepare<NullifierRow>(
       `SELECT hash, block_number, transaction_hash, row_hash FROM nullifiers WHERE hash > ?
         ORDER BY hash LIMIT ${portionNullifiers}`,
