@@ -50,7 +50,16 @@ export function keepStatements(connection: SqliteConnection): void {
         return ask(text, values, callback);
       }
       return void compile(text)
-        .then((statement) => void statement[how](values, callback))
+        .then((statement) => {
+          statement[how](values, function (this: unknown, error: Error | null, rows?: unknown[]) {
+            if (error === null) {
+              callback.call(this, error, rows);
+            } else {
+              // One that met a lock has begun and may go on: until it is reset, it sees the database as it was then.
+              statement.reset(() => callback.call(this, error));
+            }
+          });
+        })
         .catch((error: unknown) => callback(error as Error));
     };
   }
