@@ -105,10 +105,10 @@ export function fullNameOf(field: DescField): string {
 
 /** The schema of a value in a path or a query. Everything is text there, and 64-bit numbers are digits. */
 export function parameterSchema(field: DescField): JsonSchema {
-  if (field.enum !== undefined) {
-    return { type: "string", enum: wordsOf(field.enum) };
-  }
-  const schema = orLatest(field, scalarSchema(field.scalar ?? ScalarType.STRING, "integer"));
+  const schema =
+    field.enum === undefined
+      ? orLatest(field, scalarSchema(field.scalar ?? ScalarType.STRING, "integer"))
+      : { type: "string", enum: wordsOf(field.enum) };
   return field.fieldKind === "list" ? { type: "array", items: schema } : schema;
 }
 

@@ -196,7 +196,7 @@ test("rpc.discover describes every method, with parameters, results and comments
   const search = result.methods.find(({ name }) => name === "storage.searchPrograms")!;
   t.deepEqual(
     search.params.map(({ name }) => name),
-    ["q", "exact", "limit", "offset"],
+    ["q", "exact", "limit", "offset", "pageToken"],
   );
   for (const { name, summary } of result.methods) {
     t.true(summary.length > 5, name);

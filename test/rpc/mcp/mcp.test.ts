@@ -38,7 +38,7 @@ test("tools are the rpcs that read, with their documentation, and answer as plai
   t.false(names.some((name) => /submit|verify|handshake|addPeer/i.test(name)));
   const search = tools.find(({ name }) => name === "storage_searchPrograms")!;
   t.regex(search.description ?? "", /\w{5}/);
-  t.deepEqual(Object.keys(search.inputSchema.properties ?? {}), ["q", "exact", "limit", "offset"]);
+  t.deepEqual(Object.keys(search.inputSchema.properties ?? {}), ["q", "exact", "limit", "offset", "pageToken"]);
   t.is(textOf(await client.callTool({ name: "info_getVersion", arguments: {} })), '"0.2.0"');
   const found = await client.callTool({ name: "storage_searchPrograms", arguments: { q: "nothing" } });
   t.deepEqual(JSON.parse(textOf(found)), await askJson(node.port, "/storage-program/search?q=nothing"));
@@ -75,7 +75,7 @@ test("what needs a parameter is a template, and reads as plain HTTP does", async
     templates.get("storage.getFieldItem"),
     "gatehouse://storage/getFieldItem/{storageAddress}/{field}/{index}{?fromEnd,withLength}",
   );
-  t.is(templates.get("storage.searchPrograms"), "gatehouse://storage/searchPrograms/{q}{?exact,limit,offset}");
+  t.is(templates.get("storage.searchPrograms"), "gatehouse://storage/searchPrograms/{q}{?exact,limit,offset,pageToken}");
   t.is(templates.get("chain.getBlock"), "gatehouse://chain/getBlock/{number}");
   t.false(templates.has("info.getInfo") || templates.has("chain.submitTransaction"));
   t.true(resourceTemplates.every(({ description = "" }) => description.length > 5));
