@@ -2,6 +2,7 @@
 import test from "ava";
 import { copyFile, cp, mkdir, symlink, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { ask } from "../../helpers/plain-client.js";
 import { startCli } from "../../helpers/start-cli.js";
 import { type Teardown, temporaryDirectory } from "../../helpers/teardown.js";
@@ -29,11 +30,22 @@ interface Described {
   >;
 }
 
+/** A node that has just begun may be busy, and then says when to come back. */
+async function askAgain(...request: Parameters<typeof ask>): ReturnType<typeof ask> {
+  for (;;) {
+    const answer = await ask(...request);
+    if (answer.status !== 503) {
+      return answer;
+    }
+    await sleep(200);
+  }
+}
+
 async function readDocuments(port: number) {
-  const openApi = await ask(port, "/openapi.json");
-  const docs = await ask(port, "/docs");
+  const openApi = await askAgain(port, "/openapi.json");
+  const docs = await askAgain(port, "/docs");
   const discover = '{"jsonrpc":"2.0","id":1,"method":"rpc.discover"}';
-  const openRpc = await ask(port, "/", { method: "POST", body: discover });
+  const openRpc = await askAgain(port, "/", { method: "POST", body: discover });
   return { openApi, docs, openRpc };
 }
 

@@ -75,7 +75,10 @@ test("what needs a parameter is a template, and reads as plain HTTP does", async
     templates.get("storage.getFieldItem"),
     "gatehouse://storage/getFieldItem/{storageAddress}/{field}/{index}{?fromEnd,withLength}",
   );
-  t.is(templates.get("storage.searchPrograms"), "gatehouse://storage/searchPrograms/{q}{?exact,limit,offset,pageToken}");
+  t.is(
+    templates.get("storage.searchPrograms"),
+    "gatehouse://storage/searchPrograms/{q}{?exact,limit,offset,pageToken}",
+  );
   t.is(templates.get("chain.getBlock"), "gatehouse://chain/getBlock/{number}");
   t.false(templates.has("info.getInfo") || templates.has("chain.submitTransaction"));
   t.true(resourceTemplates.every(({ description = "" }) => description.length > 5));
