@@ -78,8 +78,9 @@ export function createDisclosure(readership: Readership, maxKeptBytes: number): 
     },
 
     async body(body, identity) {
-      const [disclosed] = await bodies([body], identity);
-      return { disclosed, isEverybodys: readership.subjectOf(body) === undefined };
+      const subject = readership.subjectOf(body);
+      const [isReadable] = await areReadable([subject], identity);
+      return { disclosed: isReadable! ? body : undefined, isEverybodys: subject === undefined };
     },
     bodies,
     areReadable,

@@ -3,6 +3,9 @@ import { DamageError } from "../base/damage.js";
 import { Failure } from "../rpc/errors.js";
 import type { ChainStore, StoredBlock } from "./store.js";
 
+export const noBlockYet = "There is no such block yet.";
+export const blockZero = "Block 0 is the genesis: GET /genesis.";
+
 /**
  * Builds the read of a block that is there.
  *

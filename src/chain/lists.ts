@@ -24,8 +24,7 @@ import {
   type TransactionPlace,
   type TransactionsOf,
 } from "./listings.js";
-import { checkKept } from "./kept-blocks.js";
-import { blockZero, noBlockYet } from "./needs.js";
+import { blockZero, checkKept, noBlockYet } from "./kept-blocks.js";
 import type { ChainHead } from "./store.js";
 
 /** Bodies of a page, where it has more than one: with one of the largest on top they fit an answer. */
