@@ -4,7 +4,7 @@ import type { Pages } from "./pages.js";
 
 /** The page. What it shows it asks the interface for. */
 export function createExplorerPages(): Pages {
-  const style = readAssets("common.css", "explore.css");
+  const style = readAssets("common.css", "explore.css", "cards.css");
   const script = readAssets("explore.js");
   return {
     "/explore": {

@@ -13,7 +13,7 @@ export interface StatusPageData {
 
 /** The page, and what it alone reads: it changes with the page, and is no part of the interface. */
 export function createStatusPages({ history, everyMs, database }: StatusPageData): Pages {
-  const style = readAssets("common.css", "status.css");
+  const style = readAssets("common.css", "status.css", "cards.css");
   const script = readAssets("status-words.js", "status-plots.js", "status.js");
   return {
     "/status": {
