@@ -6,6 +6,9 @@
 /** Form of 32 bytes in text: a hash, or a public key. */
 export const hex32 = /^0x[0-9a-f]{64}$/;
 
+/** The form of a storage program's address. */
+export const addressForm = /^stor-[0-9a-f]{40}$/;
+
 /**
  * Before the bytes of a TransactionBody and of a BlockHeader where they are signed. The words say what is signed, so
  * that a signature fits nothing else that its key signs: no other kind of message, and no other format of the chain.

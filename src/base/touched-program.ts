@@ -44,5 +44,5 @@ export function addressBytes(address: string): Buffer {
 
 /** The address that 20 bytes say. */
 export function addressFrom(bytes: Uint8Array): string {
-  return prefix + Buffer.from(bytes).toString("hex");
+  return addressOf(Buffer.from(bytes).toString("hex"));
 }

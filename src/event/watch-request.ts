@@ -1,5 +1,6 @@
 /** What a watcher asks for: which events, and after which place of the stream. */
 import { EventKind, EventKindSchema, type WatchRequest } from "../../gen/gatehouse/event/v1/event_pb.js";
+import { addressForm } from "../base/signed-texts.js";
 import { Failure } from "../rpc/errors.js";
 import { normalizeBareHex } from "../rpc/parameters.js";
 import { type EventSubject, placeOfBlock } from "./block-events.js";
@@ -29,8 +30,6 @@ export interface Watching {
 
 /** Most of each list. */
 const mostNamed = 100;
-
-const addressForm = /^stor-[0-9a-f]{40}$/;
 
 /**
  * Reads a request.

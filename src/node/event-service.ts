@@ -14,7 +14,6 @@ import { createBlockLog } from "../event/block-log.js";
 import { createEvents, type Events } from "../event/service.js";
 import { binaryDecoder } from "../rpc/codec/binary-decoder.js";
 import type { ReadablePrograms } from "../storage/readable-store.js";
-
 import type { NodeCore } from "./core.js";
 
 /** What it is made of beside the core. */

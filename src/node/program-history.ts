@@ -16,14 +16,10 @@ export function createProgramHistory(
   return async (address, before, pageSize, signal) => {
     const [page, indexedFrom, lowest] = await Promise.all([
       readTransactionPage({
-        ...{
-          store,
-          of: { program: address },
-          before: before ?? newestPlace,
-          pageSize,
-          mostBytes: mostBodyBytes,
-          signal,
-        },
+        ...{ store, pageSize, signal },
+        of: { program: address },
+        before: before ?? newestPlace,
+        mostBytes: mostBodyBytes,
       }),
       store.indexedFrom(),
       store.lowestBlock(),

@@ -5,6 +5,7 @@ import {
   SearchResultKind,
   type SearchService,
 } from "../../gen/gatehouse/search/v1/search_pb.js";
+import { addressForm } from "../base/signed-texts.js";
 import { toBareHash } from "../base/hex-forms.js";
 import { latestWord } from "../base/latest-block.js";
 import { Failure } from "../rpc/errors.js";
@@ -34,7 +35,6 @@ const maxQueryLength = 256;
 const mostPrograms = 10;
 
 const numberForm = /^(0|[1-9][0-9]{0,15})$/;
-const addressForm = /^stor-[0-9a-f]{40}$/;
 
 /** Builds the service. */
 export function createSearchService(find: Finders): Implementation<typeof SearchService> {

@@ -1,3 +1,4 @@
+import { addressForm } from "../base/signed-texts.js";
 import { Failure } from "../rpc/errors.js";
 import { makePageToken, readPageToken } from "../rpc/parameters.js";
 
@@ -20,8 +21,6 @@ export interface PageQuestion {
   readonly offset?: number;
   readonly pageToken?: string;
 }
-
-const addressForm = /^stor-[0-9a-f]{40}$/;
 
 /**
  * Checks `limit` (1 to 200, default 50), `offset` (0 to 100,000, default 0) and `page_token`.

@@ -2,6 +2,7 @@
  * Why reads of programs are refused, as reason and sentence: for the node, and for whoever proves that it has to be so.
  * Nothing here needs Node.js.
  */
+import { addressForm } from "../base/signed-texts.js";
 import type { JsonType } from "./json-text.js";
 
 /** As a failure takes it. */
@@ -9,8 +10,6 @@ export type Refusal = readonly [
   "NOT_FOUND" | "FIELD_NOT_FOUND" | "INVALID_FIELD_TYPE" | "INDEX_OUT_OF_BOUNDS" | "INVALID_REQUEST",
   string,
 ];
-
-const addressForm = /^stor-[0-9a-f]{40}$/;
 
 export function isAddress(address: string): boolean {
   return addressForm.test(address);
