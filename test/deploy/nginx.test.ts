@@ -2,11 +2,8 @@
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import test from "ava";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "node:tls";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
@@ -14,8 +11,8 @@ import { maxBodyBytes } from "../../src/rpc/exchange/body.js";
 import { startMember } from "../helpers/start-member.js";
 import { makeCertificate } from "../helpers/certificate.js";
 import { defaults } from "../helpers/deployment.js";
-import { freePort } from "../helpers/free-port.js";
 import { bufCurl, run } from "../helpers/programs.js";
+import { startProxy, writeNginxConfiguration } from "../helpers/proxy-server.js";
 import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
 import { testUnless, whyNot } from "../helpers/when.js";
 
@@ -49,52 +46,24 @@ async function startNginx(t: Teardown, nodePort: number): Promise<Proxy> {
   const dir = await temporaryDirectory(t);
   const { cert, key } = await makeCertificate(dir);
   const curl: Proxy["curl"] = async (...args) => (await run("curl", ["-sS", "--cacert", cert, ...args])).stdout;
-  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
-  const main = [
-    ...(process.getuid?.() === 0 ? ["user root;"] : []),
-    "daemon off;",
-    "worker_processes 1;",
-    `pid ${dir}/nginx.pid;`,
-    "events {}",
-    "http {",
-    "access_log off;",
-    ...temporary.map((name) => `${name}_temp_path ${dir}/${name};`),
-    `include ${dir}/gatehouse.conf;`,
-    "}",
-  ];
-  await writeFile(join(dir, "nginx.conf"), main.join("\n"));
-
-  // Somebody else may take the port before nginx does.
-  for (let attempt = 1; ; attempt++) {
-    const port = await freePort();
-    const adapted = adapt({
-      [`127.0.0.1:${defaults.rpcPort}`]: `127.0.0.1:${nodePort}`,
-      "listen 443 ": `listen 127.0.0.1:${port} `,
-      // Not every machine has IPv6.
-      "listen [::]:443 ssl http2;": "",
-      "/etc/nginx/tls/gatehouse.crt": cert,
-      "/etc/nginx/tls/gatehouse.key": key,
-    });
-    await writeFile(join(dir, "gatehouse.conf"), adapted);
-    const child = spawn("nginx", ["-p", dir, "-c", join(dir, "nginx.conf"), "-e", "stderr"]);
-    let errors = "";
-    child.stderr.setEncoding("utf8").on("data", (chunk: string) => (errors += chunk));
-    const ended = once(child, "close");
-    t.teardown(async () => {
-      child.kill("SIGTERM");
-      await ended;
-    });
-    const url = `https://127.0.0.1:${port}`;
-    while (child.exitCode === null) {
-      if (await curl(`${url}/version`).then(Boolean, () => false)) {
-        return { url, cert, curl };
-      }
-      await sleep(20);
-    }
-    if (attempt === 3) {
-      throw new Error(`nginx ended: ${errors}`);
-    }
-  }
+  const urlOf = (port: number): string => `https://127.0.0.1:${port}`;
+  const port = await startProxy(t, {
+    program: "nginx",
+    async prepare(port) {
+      const adapted = adapt({
+        [`127.0.0.1:${defaults.rpcPort}`]: `127.0.0.1:${nodePort}`,
+        "listen 443 ": `listen 127.0.0.1:${port} `,
+        // Not every machine has IPv6.
+        "listen [::]:443 ssl http2;": "",
+        "/etc/nginx/tls/gatehouse.crt": cert,
+        "/etc/nginx/tls/gatehouse.key": key,
+      });
+      await writeFile(join(dir, "gatehouse.conf"), adapted);
+      return await writeNginxConfiguration(dir, [`include ${dir}/gatehouse.conf;`]);
+    },
+    answers: async (port) => (await curl(`${urlOf(port)}/version`)) !== "",
+  });
+  return { url: urlOf(port), cert, curl };
 }
 
 const testNginx = testUnless(whyNot("nginx", "-v") ?? whyNot("curl", "--version"));

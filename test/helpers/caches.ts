@@ -1,13 +1,10 @@
 /** Caches of this machine, in front of a node. */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { defaults } from "./deployment.js";
-import { freePort } from "./free-port.js";
 import { ask } from "./plain-client.js";
 import { run } from "./programs.js";
+import { startProxy, writeNginxConfiguration } from "./proxy-server.js";
 import { type Teardown, temporaryDirectory } from "./teardown.js";
 
 /** A cache that answers on this port. */
@@ -22,34 +19,26 @@ export interface Cache {
 /** Starts nginx, which keeps what it is told that it may, and asks anew with what it has. */
 export async function startNginxCache(t: Teardown, nodePort: number): Promise<Cache> {
   const dir = await temporaryDirectory(t);
-  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
-  return await startProgram(t, "nginx", async (port) => {
-    const text = [
-      ...(process.getuid?.() === 0 ? ["user root;"] : []),
-      "daemon off;",
-      "worker_processes 1;",
-      `pid ${dir}/nginx.pid;`,
-      "events {}",
-      "http {",
-      "access_log off;",
-      ...temporary.map((name) => `${name}_temp_path ${dir}/${name};`),
-      `proxy_cache_path ${dir}/cache keys_zone=node:1m;`,
-      "server {",
-      `listen 127.0.0.1:${port};`,
-      "location / {",
-      `proxy_pass http://127.0.0.1:${nodePort};`,
-      "proxy_http_version 1.1;",
-      'proxy_set_header Connection "";',
-      "proxy_cache node;",
-      "proxy_cache_revalidate on;",
-      "add_header X-Cache $upstream_cache_status always;",
-      "}",
-      "}",
-      "}",
-    ];
-    await writeFile(join(dir, "nginx.conf"), text.join("\n"));
-    return ["-p", dir, "-c", join(dir, "nginx.conf"), "-e", "stderr"];
+  const port = await startProxy(t, {
+    program: "nginx",
+    prepare: (port) =>
+      writeNginxConfiguration(dir, [
+        `proxy_cache_path ${dir}/cache keys_zone=node:1m;`,
+        "server {",
+        `listen 127.0.0.1:${port};`,
+        "location / {",
+        `proxy_pass http://127.0.0.1:${nodePort};`,
+        "proxy_http_version 1.1;",
+        'proxy_set_header Connection "";',
+        "proxy_cache node;",
+        "proxy_cache_revalidate on;",
+        "add_header X-Cache $upstream_cache_status always;",
+        "}",
+        "}",
+      ]),
+    answers,
   });
+  return { port };
 }
 
 /** Starts Varnish with the node's own rules. */
@@ -69,13 +58,17 @@ async function startVarnishWith(t: Teardown, nodePort: number, adapt: (rules: st
   const rules = adapt(await readFile("deploy/varnish/gatehouse.vcl", "utf8"));
   await writeFile(join(dir, "node.vcl"), replaced(rules, `"${defaults.rpcPort}"`, `"${nodePort}"`));
   const counters = join(dir, "varnish");
-  const cache = await startProgram(t, "varnishd", (port) => {
-    const place = ["-n", counters, "-a", `127.0.0.1:${port}`, "-f", join(dir, "node.vcl")];
-    // Without rights of root there is no other user to become.
-    return [...place, "-s", "malloc,32m", "-j", "none", "-F", "-p", "http_resp_hdr_len=16k"];
+  const port = await startProxy(t, {
+    program: "varnishd",
+    prepare: (port) => {
+      const place = ["-n", counters, "-a", `127.0.0.1:${port}`, "-f", join(dir, "node.vcl")];
+      // Without rights of root there is no other user to become.
+      return Promise.resolve([...place, "-s", "malloc,32m", "-j", "none", "-F", "-p", "http_resp_hdr_len=16k"]);
+    },
+    answers,
   });
   return {
-    ...cache,
+    port,
     async notModified() {
       const { stdout } = await run("varnishstat", ["-n", counters, "-1", "-f", "MAIN.fetch_304"]);
       return Number(/fetch_304\s+(\d+)/.exec(stdout)![1]);
@@ -90,35 +83,6 @@ function replaced(rules: string, from: string, to: string): string {
   return rules.replace(from, to);
 }
 
-/** Starts it on a free port; somebody else may take that before. */
-async function startProgram(
-  t: Teardown,
-  program: string,
-  prepare: (port: number) => string[] | Promise<string[]>,
-): Promise<Cache> {
-  for (let attempt = 1; ; attempt++) {
-    const port = await freePort();
-    const child = spawn(program, await prepare(port), { stdio: ["ignore", "ignore", "pipe"] });
-    let errors = "";
-    child.stderr.setEncoding("utf8").on("data", (chunk: string) => (errors += chunk));
-    const ended = once(child, "close");
-    t.teardown(async () => {
-      child.kill("SIGTERM");
-      await ended;
-    });
-    while (child.exitCode === null) {
-      if (
-        await ask(port, "/version").then(
-          ({ status }) => status === 200,
-          () => false,
-        )
-      ) {
-        return { port };
-      }
-      await sleep(50);
-    }
-    if (attempt === 3) {
-      throw new Error(`${program} ended: ${errors}`);
-    }
-  }
+async function answers(port: number): Promise<boolean> {
+  return (await ask(port, "/version")).status === 200;
 }
