@@ -1,7 +1,13 @@
 "use strict";
-/** Asks the node again and again, and shows what it says; what it does not say any more is shown as what it was. */
+/**
+ * Looks at the node when it tells of a change, and shows what it says; what it does not say any more is shown as what it
+ * was.
+ */
 
-const everyMs = 2000;
+/** How soon after a look the next one may come, and how late it comes: where the node tells of changes, and where not. */
+const lookMs = { soonest: 1000, told: 10_000, untold: 2000 };
+/** How soon a stream that was refused is asked for again. */
+const streamAgainMs = 30_000;
 const at = (id) => document.getElementById(id);
 
 /** Text only: whatever peers and logs say stays text. `name` says what it is where the columns' heads are not seen. */
@@ -134,6 +140,8 @@ async function askData() {
 const askHead = () => ask("chain/head").catch((error) => (error.name === "Error" ? undefined : Promise.reject(error)));
 
 async function look() {
+  lookedMs = Date.now();
+  nextMs = Infinity;
   try {
     const [health, node, log, head, past] = await Promise.all([
       ...["health", "info", "public_logs"].map(ask),
@@ -150,7 +158,38 @@ async function look() {
   } catch (error) {
     showStale(error);
   }
-  setTimeout(look, document.hidden ? 5 * everyMs : everyMs);
+  isLooking = false;
+  const apartMs = [...told.values()].every((isOpen) => isOpen) ? lookMs.told : lookMs.untold;
+  lookIn(document.hidden ? 5 * apartMs : apartMs);
+}
+
+/** Looks after that time, or before where it is to be sooner anyway. */
+function lookIn(ms) {
+  nextMs = Math.min(nextMs, Math.max(Date.now() + ms, lookedMs + lookMs.soonest));
+  if (isLooking) return;
+  clearTimeout(timer);
+  timer = setTimeout(
+    () => {
+      isLooking = true;
+      look();
+    },
+    Math.max(0, nextMs - Date.now()),
+  );
+}
+
+/** Has a look follow whatever a stream tells. The browser makes one that is lost anew, but not one that was refused. */
+function listen(path, event) {
+  const source = new EventSource(path);
+  const hear = () => {
+    told.set(path, source.readyState === EventSource.OPEN);
+    lookIn(0);
+  };
+  source.addEventListener(event, hear);
+  source.addEventListener("open", hear);
+  source.addEventListener("error", () => {
+    hear();
+    if (source.readyState === EventSource.CLOSED) setTimeout(() => listen(path, event), streamAgainMs);
+  });
 }
 
 /** Greys what is not known to be true any more, and says since when; the running time is in the title alone. */
@@ -169,5 +208,13 @@ function showStale(error) {
 /** When the node last answered. */
 let lastMs;
 let data;
+/** Whether each stream is open, by its path. */
+const told = new Map();
+let lookedMs = 0;
+let nextMs = Infinity;
+let isLooking = false;
+let timer;
 layPlots();
-look();
+listen("health/watch", "message");
+listen("events?kinds=block", "block");
+lookIn(0);

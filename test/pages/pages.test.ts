@@ -256,6 +256,34 @@ testBrowser.serial("plots are of the day behind the node, say their range, and s
   t.deepEqual(complaints, []);
 });
 
+testBrowser.serial(
+  "the status page looks when the node tells of a change, and by itself where it is given no stream",
+  async (t) => {
+    for (const [from, to, refused] of [
+      ["told: 10_000", "told: 3_600_000", []],
+      ["soonest: 1000", "soonest: 1000", ["**/health/watch", "**/events?*"]],
+    ] as const) {
+      const { page, go } = await open(t, "/status", { bypassCSP: true });
+      await page.route("**/status", async (route) => {
+        const text = await (await route.fetch()).text();
+        t.true(text.includes(from));
+        await route.fulfill({ body: text.replace(from, to), contentType: "text/html" });
+      });
+      for (const path of refused) {
+        await page.route(path, (route) => route.fulfill({ status: 429, json: { error: "no stream" } }));
+      }
+      await go();
+      for (const status of ["FAILED", "READY", "FAILED", "READY"] as const) {
+        node.subsystems.set("l2ps", { status: SubsystemStatus[status], error: { message: "a test" } });
+        await page
+          .getByRole("status")
+          .filter({ hasText: status === "READY" ? "ok" : "degraded" })
+          .waitFor();
+      }
+    }
+  },
+);
+
 testBrowser.serial("it is read by keyboard", async (t) => {
   const { page, go } = await open(t, "/status");
   await go();

@@ -2,10 +2,11 @@
  * The stream of a node's events, line by line, for as long as somebody wants it: a connection that is lost is made again,
  * and the stream goes on where it was.
  */
-import { type IncomingMessage, request as requestHttp, type RequestOptions } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ExitError, exitCodes } from "../usage/errors.js";
 import { nodeUrl, refusal, whyNot } from "./ask-node.js";
+import { linesOf, maxLineBytes, openStream } from "./stream-lines.js";
 
 /** What is watched, and as whom. */
 export interface EventsWatch {
@@ -35,11 +36,7 @@ export interface EventBody {
   readonly errorCode?: string;
 }
 
-/** A node says something every 15 s. */
-const idleMs = 45_000;
 const [firstWaitMs, maxWaitMs] = [250, 10_000];
-/** Longer than any message. */
-const maxLineBytes = 16 * 1024 * 1024;
 
 /** These may be over in a while; any other failure says that what is asked for cannot be had. */
 const isTransient = (status: number): boolean => status === 429 || status >= 500;
@@ -55,7 +52,7 @@ export async function* watchEvents({ node, query, headers, onLost }: EventsWatch
   for (let waitMs = firstWaitMs; ; waitMs = Math.min(maxWaitMs, 2 * waitMs)) {
     let why: string;
     try {
-      const response = await open(nodeUrl(node, `/events?${asked.toString()}`), await headers());
+      const response = await openStream(nodeUrl(node, `/events?${asked.toString()}`), { headers: await headers() });
       if (response.statusCode !== 200) {
         throw new RefusedError(response.statusCode!, await readWhole(response));
       }
@@ -99,36 +96,6 @@ class RefusedError extends Error {
     readonly body: string,
   ) {
     super(body);
-  }
-}
-
-async function open(url: URL, headers: Readonly<Record<string, string>>): Promise<IncomingMessage> {
-  const options: RequestOptions = {
-    agent: false,
-    timeout: idleMs,
-    headers: { ...headers, Accept: "application/jsonl" },
-  };
-  // TLS is loaded where it is spoken.
-  const get = url.protocol === "https:" ? (await import("node:https")).request : requestHttp;
-  return await new Promise((resolve, reject) => {
-    const request = get(url, options);
-    request.on("timeout", () => request.destroy(new Error(`nothing came for ${idleMs / 1000} s`)));
-    request.on("error", reject);
-    request.on("response", resolve);
-    request.end();
-  });
-}
-
-async function* linesOf(response: IncomingMessage): AsyncGenerator<string, void> {
-  let rest = "";
-  response.setEncoding("utf8");
-  for await (const piece of response as AsyncIterable<string>) {
-    const lines = (rest + piece).split("\n");
-    rest = lines.pop()!;
-    if (rest.length > maxLineBytes) {
-      throw new Error(`a message is longer than ${maxLineBytes} bytes`);
-    }
-    yield* lines.filter((line) => line !== "");
   }
 }
 

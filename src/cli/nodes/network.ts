@@ -10,11 +10,11 @@ import { createProcessErrors, watchProcess } from "../../health/process-errors.j
 import { loadOrCreateNodeKey } from "../../base/node-key.js";
 import { makePrivateDirectory, privateFileMode } from "../../base/private-files.js";
 import { type RunningNode, startNode, type StartOptions } from "../../node/node.js";
-import type { Repetition } from "../../base/repeat.js";
-import { askNode } from "../calls/ask-node.js";
+import { askNode, nodeUrl } from "../calls/ask-node.js";
 import type { PeerBody } from "../calls/peer-list.js";
+import { linesOf, openStream } from "../calls/stream-lines.js";
 import { paint, print, table } from "../terminal/output.js";
-import { keepDrawing } from "./live.js";
+import { type Drawing, keepDrawing } from "./live.js";
 import { type SampleSection, seedSamples } from "./samples.js";
 import { runUntilSignal } from "./signals.js";
 
@@ -27,8 +27,8 @@ export interface DevnetFlags {
   readonly json?: boolean;
 }
 
-/** How often the table of a terminal is drawn anew. */
-const drawEveryMs = 1_000;
+/** How often the table of a terminal is drawn anew at least: peers come and go without a block or a change of health. */
+const drawEveryMs = 10_000;
 /** How long the nodes may take to find each other, or to have what one of them has. */
 const settleWithinMs = 30_000;
 
@@ -42,7 +42,7 @@ async function startNetwork(flags: DevnetFlags, signal: AbortSignal): Promise<()
   const directory =
     flags.dataDir === undefined ? await mkdtemp(join(tmpdir(), "gatehouse-devnet-")) : resolve(flags.dataDir);
   const nodes: RunningNode[] = [];
-  let live: Repetition | undefined;
+  let live: Drawing | undefined;
   const close = async (): Promise<void> => {
     await live?.stop();
     await Promise.all(nodes.map((node) => node.stop()));
@@ -75,7 +75,10 @@ async function startNetwork(flags: DevnetFlags, signal: AbortSignal): Promise<()
       print(JSON.stringify({ event: "network-ready" }));
     } else {
       print(...overview(nodes[0]!.rpcUrl, samples));
-      live = await keepDrawing(() => networkTable(nodes), drawEveryMs);
+      live = await keepDrawing(() => networkTable(nodes), {
+        watch: (onChange, stopped) => watchNodes(nodes, onChange, stopped),
+        seldomMs: drawEveryMs,
+      });
     }
   } catch (error) {
     await close();
@@ -219,6 +222,21 @@ async function networkTable(nodes: readonly RunningNode[]): Promise<string[]> {
     }),
   );
   return [...table([["  NODE", "HTTP AND GRPC", "STATUS", "ACCEPTING", "BLOCK", "PEERS", "PUBLIC KEY"], ...rows]), ""];
+}
+
+/** Tells of new blocks and changes of health, until the signal aborts or the nodes end their streams. */
+function watchNodes(nodes: readonly RunningNode[], onChange: () => void, signal: AbortSignal): void {
+  async function follow(url: URL): Promise<void> {
+    for await (const _ of linesOf(await openStream(url, { signal }))) {
+      onChange();
+    }
+  }
+  for (const { rpcUrl } of nodes) {
+    for (const path of ["/health/watch", "/events?kinds=block"]) {
+      // A stream that is lost is no trouble of the network: the table is drawn anew now and then anyway.
+      follow(nodeUrl(rpcUrl, path)).catch(() => undefined);
+    }
+  }
 }
 
 async function freePorts(count: number, first: number): Promise<number[]> {

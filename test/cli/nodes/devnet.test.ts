@@ -2,11 +2,13 @@
 import test from "ava";
 import { spawn } from "node:child_process";
 import { readdir } from "node:fs/promises";
+import { join } from "node:path";
 import { run } from "../../helpers/programs.js";
-import { cleanEnvironment, cliPath } from "../../helpers/run-cli.js";
+import { cleanEnvironment, cliPath, runCli } from "../../helpers/run-cli.js";
 import { startCli } from "../../helpers/start-cli.js";
 import { temporaryDirectory } from "../../helpers/teardown.js";
 import { eventually } from "../../helpers/until.js";
+import { testUnless, whyNot } from "../../helpers/when.js";
 
 test("every line that devnet offers is answered, those that sign at any time", async (t) => {
   // Far from the ports that other tests ask for; it takes the next ones that are free.
@@ -28,6 +30,25 @@ test("every line that devnet offers is answered, those that sign at any time", a
     const { stdout } = await run("bash", ["-c", line.replace("curl", "curl --silent --fail-with-body")]);
     t.notThrows(() => JSON.parse(stdout) as unknown, line);
   }
+});
+
+testUnless(whyNot("script", "--version"))("on a terminal its table is drawn anew when there is a block", async (t) => {
+  const command = [process.execPath, cliPath, "devnet", "--rpc-port", String(30_000 + (process.pid % 1_000))].join(" ");
+  const child = spawn("script", ["-qefc", command, "/dev/null"], { env: { ...cleanEnvironment(), TERM: "xterm" } });
+  t.teardown(() => child.kill("SIGINT"));
+  let text = "";
+  child.stdout.setEncoding("utf8").on("data", (more: string) => (text += more));
+  const row = /\u001b\[2K {2}1 +(http:\S+) +\S+ +\S+ +(\d+) +\S*1 of 1/g;
+  const drawn = () => [...text.matchAll(row)].map(([, url, block]) => ({ url: url!, block: Number(block) }));
+  await eventually("the table is there", () => Promise.resolve(drawn().length > 0));
+  const { url, block } = drawn()[0]!;
+  const key = join(await temporaryDirectory(t), "key");
+  t.is((await runCli(["keygen", "--out", key])).code, 0);
+  const { code, stderr } = await runCli(["zk", "commit", "--node", url, "--key", key, `0x${"1".padStart(64, "0")}`]);
+  t.is(code, 0, stderr);
+  await eventually("the block is drawn", () => Promise.resolve(drawn().at(-1)!.block === block + 1));
+  // It is drawn over what was there.
+  t.true(text.includes("\u001b[4A"));
 });
 
 test("SIGHUP ends a devnet as Ctrl-C does, and leaves nothing behind", async (t) => {

@@ -1,0 +1,43 @@
+/** A stream of a node as lines of JSON. */
+import { type IncomingMessage, request as requestHttp, type RequestOptions } from "node:http";
+
+/** A node says something every 15 s. */
+const idleMs = 45_000;
+/** Longer than any message. */
+export const maxLineBytes = 16 * 1024 * 1024;
+
+/** Asks for a stream. The answer may be a failure: its status says so. */
+export async function openStream(
+  url: URL,
+  { headers = {}, signal }: { readonly headers?: Readonly<Record<string, string>>; readonly signal?: AbortSignal } = {},
+): Promise<IncomingMessage> {
+  const options: RequestOptions = {
+    agent: false,
+    timeout: idleMs,
+    headers: { ...headers, Accept: "application/jsonl" },
+    ...(signal !== undefined && { signal }),
+  };
+  // TLS is loaded where it is spoken.
+  const get = url.protocol === "https:" ? (await import("node:https")).request : requestHttp;
+  return await new Promise((resolve, reject) => {
+    const request = get(url, options);
+    request.on("timeout", () => request.destroy(new Error(`nothing came for ${idleMs / 1000} s`)));
+    request.on("error", reject);
+    request.on("response", resolve);
+    request.end();
+  });
+}
+
+/** The messages of a stream, one a line, until it ends. */
+export async function* linesOf(response: IncomingMessage): AsyncGenerator<string, void> {
+  let rest = "";
+  response.setEncoding("utf8");
+  for await (const piece of response as AsyncIterable<string>) {
+    const lines = (rest + piece).split("\n");
+    rest = lines.pop()!;
+    if (rest.length > maxLineBytes) {
+      throw new Error(`a message is longer than ${maxLineBytes} bytes`);
+    }
+    yield* lines.filter((line) => line !== "");
+  }
+}
