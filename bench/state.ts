@@ -11,11 +11,8 @@ import type { Database, Queries } from "../src/db/database.js";
 import { openDatabase } from "../src/db/open.js";
 import { createDamageWatch } from "../src/base/damage.js";
 import { fromHex32 } from "../src/base/hash.js";
-import { startProgress } from "../src/cli/terminal/progress.js";
 import { type State, stateIn } from "../src/node/effects.js";
 import { createNodeState } from "../src/node/state.js";
-import { createStateTreeChanges } from "../src/state/state-tree-store.js";
-import { readLeaves } from "../src/storage/program-state-store.js";
 import { stateHashes, treeHashes } from "../src/tree/node-hashes.js";
 import { leadsTo } from "../src/tree/path.js";
 import { openChain } from "../test/helpers/chain.js";
@@ -24,7 +21,7 @@ import { startPostgres } from "../test/helpers/postgres-server.js";
 import { createPublic, signTransaction } from "../test/helpers/transactions.js";
 import type { OwnNodeBench, Row } from "./row.js";
 import { median, percentile, ratioOfRounds } from "./statistics.js";
-import { addressOf, loadPrograms } from "./store.js";
+import { addressOf, loadPrograms, plantTree } from "./store.js";
 
 export interface StateBench extends OwnNodeBench {
   /** How many programs. */
@@ -33,8 +30,6 @@ export interface StateBench extends OwnNodeBench {
 
 const key = testKey(1);
 const proofs = 500;
-/** Programs that are put into the tree at a time. */
-const portion = 5_000;
 
 /** Measures on both engines. */
 export async function benchState(bench: StateBench): Promise<Row[]> {
@@ -58,7 +53,9 @@ async function benchEngine(bench: StateBench, engine: string, url: string): Prom
   await loadPrograms(url, programs, () => key.publicKey);
   const database = await openDatabase(url);
   try {
-    const treeS = await plantTree(database, programs);
+    const begunMs = performance.now();
+    await plantTree(database, programs);
+    const treeS = (performance.now() - begunMs) / 1_000;
     const switched = { hasTree: true };
     const chain = await openChain(database, [key], Date.now, undefined, undefined, (db) => stateWith(db, switched));
     // Proofs come first: what blocks do without the tree is not in it.
@@ -81,25 +78,6 @@ async function benchEngine(bench: StateBench, engine: string, url: string): Prom
   } finally {
     await database.close();
   }
-}
-
-/** Gives how many seconds it took to put all programs into the tree. */
-async function plantTree(database: Database, programs: number): Promise<number> {
-  const progress = startProgress("leaves", programs);
-  const begun = performance.now();
-  for (let i = 0; i < programs; i += portion) {
-    const addresses = Array.from({ length: Math.min(portion, programs - i) }, (_, k) => addressOf(i + k));
-    const touched = new Map(
-      addresses.map((address) => [address, { isWhole: false, text: undefined, fields: new Set<string>() }]),
-    );
-    await database.transaction(async (db) => {
-      await createStateTreeChanges(db).change(0n, await readLeaves(db, touched));
-      await db.run((sql) => sql("tree_undo").delete());
-    });
-    progress.update(i + addresses.length);
-  }
-  progress.end();
-  return (performance.now() - begun) / 1_000;
 }
 
 /** The state with its tree, or one that nobody keeps. */

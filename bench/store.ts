@@ -8,7 +8,14 @@ import { submitChange } from "../src/cli/transactions/submit.js";
 import { openDatabase } from "../src/db/open.js";
 import { migrate } from "../src/db/migrate.js";
 import { fillRowHashes } from "../src/db/row-hash-migration.js";
-import { createNodeKey, nodeKeyPath } from "../src/base/node-key.js";
+import type { Database } from "../src/db/database.js";
+import { loadNodeKey, type NodeKey, nodeKeyPath } from "../src/base/node-key.js";
+import { createStateTreeChanges } from "../src/state/state-tree-store.js";
+import { readLeaves } from "../src/storage/program-state-store.js";
+import { openChain } from "../test/helpers/chain.js";
+import { genesisOf } from "../test/helpers/genesis.js";
+import { testKey, writeKey } from "../test/helpers/keys.js";
+import { createPublic, signTransaction } from "../test/helpers/transactions.js";
 import { foldName } from "../src/storage/programs.js";
 import { compare, httpAnswer } from "./compare.js";
 import { httpLoad, type Load, randomLoad } from "./load.js";
@@ -23,7 +30,10 @@ export interface StoreBench extends OwnNodeBench {
   readonly programs: number;
 }
 
+const authority = testKey(1);
 const owners = 1_000;
+/** Programs that are put into the tree at a time. */
+const portion = 5_000;
 /** Programs of one insert; their fields must be no more than 500 rows. */
 const batch = 200;
 const words = ["alpha", "bravo", "notes", "guest", "ledger", "vault", "Größe", "ключи", "token", "price"];
@@ -38,11 +48,14 @@ export async function benchStore(bench: StoreBench): Promise<Row[]> {
   const { directory, programs, rounds, seconds, say } = bench;
   const dataDir = join(directory, "store");
   await mkdir(dataDir, { recursive: true });
-  const key = await createNodeKey(nodeKeyPath(dataDir));
+  await writeKey(nodeKeyPath(dataDir), authority);
+  const key = await loadNodeKey(nodeKeyPath(dataDir));
   const genesis = join(directory, "store-genesis.json");
-  await writeFile(genesis, JSON.stringify({ authorities: [key.publicKey] }));
+  await writeFile(genesis, genesisOf(authority));
   const loadStart = performance.now();
-  const big = await loadPrograms(`sqlite:${join(dataDir, "gatehouse.sqlite")}`, programs);
+  const url = `sqlite:${join(dataDir, "gatehouse.sqlite")}`;
+  const big = await loadPrograms(url, programs);
+  await commitTo(url, programs);
   const loadS = (performance.now() - loadStart) / 1000;
 
   const bootStart = performance.now();
@@ -82,6 +95,37 @@ export async function benchStore(bench: StoreBench): Promise<Row[]> {
     await node.stop();
   }
   return rows;
+}
+
+/** Has the header of a first block name the state that was loaded, as a node would not believe it otherwise. */
+async function commitTo(url: string, programs: number): Promise<void> {
+  const database = await openDatabase(url);
+  try {
+    // The one of 1 MB stands behind them.
+    await plantTree(database, programs + (programs % 2) + 1);
+    const chain = await openChain(database, [authority]);
+    await chain.submit(signTransaction(testKey(2), 1, createPublic("first", "{}")));
+    await chain.seal(authority);
+  } finally {
+    await database.close();
+  }
+}
+
+/** Puts the leaves of loaded programs, so many from the first one on, into the tree of the state. */
+export async function plantTree(database: Database, programs: number): Promise<void> {
+  const progress = startProgress("leaves", programs);
+  for (let i = 0; i < programs; i += portion) {
+    const addresses = Array.from({ length: Math.min(portion, programs - i) }, (_, k) => addressOf(i + k));
+    const touched = new Map(
+      addresses.map((address) => [address, { isWhole: false, text: undefined, fields: new Set<string>() }]),
+    );
+    await database.transaction(async (db) => {
+      await createStateTreeChanges(db).change(0n, await readLeaves(db, touched));
+      await db.run((sql) => sql("tree_undo").delete());
+    });
+    progress.update(i + addresses.length);
+  }
+  progress.end();
 }
 
 /** Writes rows as applied blocks would, but many at a time; gives the address of a document of 1 MB. */
@@ -151,18 +195,13 @@ export async function loadPrograms(url: string, count: number, owner = ownerOf):
   }
 }
 
-/** Another public program each time. */
 /** Any program that anybody may read. */
 function randomProgram(programs: number): string {
   const i = Math.floor(Math.random() * programs);
   return `/storage-program/${addressOf(i % 4 === 3 ? i - 1 : i)}`;
 }
 
-async function healthUnderWork(
-  node: ServerProcess,
-  key: Awaited<ReturnType<typeof createNodeKey>>,
-  seconds: number,
-): Promise<Row> {
+async function healthUnderWork(node: ServerProcess, key: NodeKey, seconds: number): Promise<Row> {
   const url = `http://127.0.0.1:${node.port}`;
   const end = performance.now() + seconds * 1000;
   let submitted = 0;

@@ -24,6 +24,7 @@ import { createTreeChanges } from "../src/zk/tree-store.js";
 import { fieldOrder, toHex, treeDepth } from "../src/zk/poseidon.js";
 import { createWorkerPool, type WorkerPool } from "../src/zk/worker-pool.js";
 import { compare, httpAnswer } from "./compare.js";
+import { testKey } from "../test/helpers/keys.js";
 import { httpLoad, type Load, randomLoad } from "./load.js";
 import { probeHealth } from "./prober.js";
 import type { OwnNodeBench, Row } from "./row.js";
@@ -48,6 +49,15 @@ const leafOf = (i: number): bigint => (BigInt(i + 1) ** 23n * 1_000_003n) % fiel
 
 /** Loads the leaves, and measures. */
 export async function benchTree(bench: TreeBench): Promise<Row[]> {
+  const workerPool = createWorkerPool(2);
+  try {
+    return await benchWith(workerPool, bench);
+  } finally {
+    await workerPool.stop();
+  }
+}
+
+async function benchWith(workerPool: WorkerPool, bench: TreeBench): Promise<Row[]> {
   const { directory, rounds, seconds, say } = bench;
   const leaves = Math.min(bench.leaves, maxLeaves - 5 * largeBlock);
   const dataDir = join(directory, "tree");
@@ -55,8 +65,7 @@ export async function benchTree(bench: TreeBench): Promise<Row[]> {
   const key = await createNodeKey(join(directory, "authority.key"));
   const genesis = join(directory, "tree-genesis.json");
   // Two authorities, so that the node makes no blocks of its own.
-  await writeFile(genesis, JSON.stringify({ authorities: [key.publicKey, `0x${"0".repeat(64)}`] }));
-  const workerPool = createWorkerPool(2);
+  await writeFile(genesis, JSON.stringify({ authorities: [key.publicKey, testKey(1).publicKey] }));
   const grown = await growInDatabase(`sqlite:${join(dataDir, "gatehouse.sqlite")}`, leaves, workerPool, say);
 
   const bootStart = performance.now();
@@ -93,7 +102,6 @@ export async function benchTree(bench: TreeBench): Promise<Row[]> {
     return rows;
   } finally {
     await node.stop();
-    await workerPool.stop();
   }
 }
 

@@ -1,11 +1,11 @@
 /**
- * Who stops reading for a while costs the node no memory, and goes on where he was. EVENT_STOPPED_S=600 and
+ * Who stops reading for a while costs the node no memory, and goes on where he was: on the same connection, or, where he
+ * stopped for long, on another one after the last message that he has. EVENT_STOPPED_S=600 and
  * EVENT_CHANGES=10000 make it longer.
  */
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import test, { type ExecutionContext } from "ava";
-import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -24,31 +24,61 @@ const readers = 90;
 const [authority, alice] = [testKey(1), testKey(2)];
 
 interface Reader {
-  readonly socket: Socket;
-  /** Cursors in the order in which they came, without those of progress and heads. */
+  /** Those of blocks and programs, in the order in which they came. */
   readonly cursors: readonly string[];
+  /** How often the node has ended it. */
+  readonly cuts: number;
+  stop(): void;
+  goOn(): void;
 }
 
-async function listen(t: ExecutionContext, port: number): Promise<Reader> {
-  const socket = connect(port, "127.0.0.1");
-  t.teardown(() => socket.destroy());
-  await once(socket, "connect");
+/** Reads on a bare socket; where that is ended, goes on after the last message that it has. */
+function listen(t: ExecutionContext, port: number): Reader {
   const cursors: string[] = [];
-  let rest = "";
-  socket.setEncoding("utf8").on("data", (piece: string) => {
-    const lines = (rest + piece).split("\n");
-    rest = lines.pop()!;
-    for (const line of lines) {
-      const told = /^\{"cursor":"([\d.]+)","blockNumber":\d+,"(?:program|block)"/.exec(line);
-      if (told !== null) {
-        cursors.push(told[1]!);
-      }
-    }
+  let socket: Socket;
+  let [last, cuts, isOver] = ["", 0, false];
+  t.teardown(() => {
+    isOver = true;
+    socket.destroy();
   });
-  socket.write(
-    "GET /events?fromBlock=1&kinds=program&kinds=block HTTP/1.1\r\nHost: a\r\nAccept: application/jsonl\r\n\r\n",
-  );
-  return { socket, cursors };
+
+  function open(): void {
+    const from = last === "" ? "fromBlock=1" : `from=${last}`;
+    let rest = "";
+    socket = connect(port, "127.0.0.1");
+    socket.setEncoding("utf8").on("data", (piece: string) => {
+      const lines = (rest + piece).split("\n");
+      rest = lines.pop()!;
+      for (const line of lines) {
+        const [, cursor, kind] = /^\{"cursor":"([\d.]+)","blockNumber":\d+,"(\w+)"/.exec(line) ?? [];
+        last = cursor ?? last;
+        if (kind === "program" || kind === "block") {
+          cursors.push(last);
+        }
+      }
+    });
+    socket
+      .on("error", () => undefined)
+      .on("close", () => {
+        if (!isOver) {
+          cuts++;
+          open();
+        }
+      });
+    socket.write(
+      `GET /events?${from}&kinds=program&kinds=block HTTP/1.1\r\nHost: a\r\nAccept: application/jsonl\r\n\r\n`,
+    );
+  }
+
+  open();
+  return {
+    cursors,
+    get cuts() {
+      return cuts;
+    },
+    stop: () => socket.pause(),
+    goOn: () => socket.resume(),
+  };
 }
 
 /** Memory of a process in MiB. */
@@ -76,10 +106,10 @@ testLinux(`${readers} readers that stop for a while cost no memory, and go on wh
   while (nonce < 50) {
     await submit();
   }
-  const all = await Promise.all(Array.from({ length: readers }, () => listen(t, node.port)));
+  const all = Array.from({ length: readers }, () => listen(t, node.port));
   await until(() => Promise.resolve(all.every(({ cursors }) => cursors.length > 10)), "everybody hears");
-  for (const { socket } of all) {
-    socket.pause();
+  for (const reader of all) {
+    reader.stop();
   }
   const heard = all.map(({ cursors }) => cursors.length);
   const before = await residentOf(node.child.pid!);
@@ -97,14 +127,15 @@ testLinux(`${readers} readers that stop for a while cost no memory, and go on wh
     heard,
   );
   t.true(after - before < 64, `${before} MiB, then ${after} MiB`);
-  for (const { socket } of all) {
-    socket.resume();
+  for (const reader of all) {
+    reader.goOn();
   }
   await until(async () => (await chain.getTransaction({ hash })).blockNumber !== undefined, "all is in blocks");
   await until(async () => {
     const { number } = await headOf(node);
     return all.every(({ cursors }) => cursors.at(-1) === String(number));
   }, "everybody has heard all");
+  t.log(`cut ${all.reduce((sum, { cuts }) => sum + cuts, 0)} times`);
   const expected = all[0]!.cursors;
   t.true(expected.filter((cursor) => cursor.includes(".")).length >= changes);
   t.is(new Set(expected).size, expected.length);
