@@ -1,7 +1,7 @@
 /** Figures that are kept: docs/benchmarks.json holds those of the newest release, and a run is set beside them. */
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
-import type { Row } from "./row.js";
+import type { Row, SuiteRow } from "./row.js";
 
 const result = {
   ratio: z.number().optional(),
@@ -16,7 +16,7 @@ const run = z.object({
   machine: z.object({ node: z.string(), cpu: z.string(), cores: z.number() }),
   rounds: z.number(),
   seconds: z.number(),
-  rows: z.array(z.object({ name: z.string(), baseline: z.string().optional(), ...result })),
+  rows: z.array(z.object({ suite: z.string(), name: z.string(), baseline: z.string().optional(), ...result })),
 });
 
 export type KeptRun = z.infer<typeof run>;
@@ -44,9 +44,11 @@ export async function readRun(file: string): Promise<KeptRun> {
 }
 
 /** Sets rows beside those of a kept run, ratio by ratio; rows of suites that were not chosen now are left out. */
-export function compareWithKept(rows: readonly Row[], kept: KeptRun): Change[] {
+export function compareWithKept(rows: readonly SuiteRow[], kept: KeptRun): Change[] {
   return kept.rows.flatMap((before) => {
-    const after = rows.find((row) => row.name === before.name && row.baseline === before.baseline);
+    const after = rows.find(
+      ({ suite, name, baseline }) => suite === before.suite && name === before.name && baseline === before.baseline,
+    );
     if (before.ratio === undefined || after === undefined) {
       return [];
     }

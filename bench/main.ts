@@ -6,6 +6,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { messageOf } from "../src/base/message-of.js";
 import { benchAttestation } from "./attestation.js";
 import { compareWithKept, formatChanges, readRun } from "./benchmarks.js";
 import { benchBoot } from "./boot.js";
@@ -16,12 +17,12 @@ import { benchFuzz } from "./fuzz.js";
 import { benchHostile } from "./hostile.js";
 import { benchNetwork } from "./network.js";
 import { formatRows } from "./print.js";
-import type { BenchContext, Row } from "./row.js";
+import type { BenchContext, OwnNodeBench, Row, SuiteRow } from "./row.js";
 import { benchSizes } from "./sizes.js";
 import { benchSnapshot } from "./snapshot.js";
 import { benchState } from "./state.js";
 import { benchStore } from "./store.js";
-import { startGatehouse } from "./server-process.js";
+import { type ServerProcess, startGatehouse } from "./server-process.js";
 import { benchSwitchovers } from "./switchovers.js";
 import { benchTree } from "./tree.js";
 import { benchTransports } from "./transports.js";
@@ -110,104 +111,76 @@ try {
   if (kept !== undefined) {
     const changes = compareWithKept(rows, kept);
     process.stderr.write(`\n${formatChanges(changes, kept)}`);
-    process.exitCode = changes.some(({ hasFallen }) => hasFallen) ? 1 : 0;
+    process.exitCode = changes.some(({ hasFallen }) => hasFallen) ? 1 : (process.exitCode ?? 0);
   }
 } finally {
   await rm(directory, { recursive: true, force: true });
 }
 
-async function run(): Promise<Row[]> {
+/** Measures suite by suite; one that fails does not take away what the others have measured. */
+async function run(): Promise<SuiteRow[]> {
   const peers = join(directory, "peers.json");
   // A peer that refuses: the main loop runs, and nothing else takes part in the measurement.
   await writeFile(peers, JSON.stringify([{ url: "https://127.0.0.1:9" }]));
-  const flags = ["--genesis", genesis, "--peers", peers, "--data-dir", join(directory, "data")];
-  const rows: Row[] = [];
-  if (chosen.includes("boot")) {
-    rows.push(...(await benchBoot(flags, opts.rounds, say)));
-  }
-  if (chosen.includes("caching")) {
-    const { rounds, seconds, against } = opts;
-    rows.push(...(await benchCaching({ directory, rounds, seconds, say, against })));
-  }
-  if (chosen.includes("store")) {
-    const { programs, rounds, seconds } = opts;
-    rows.push(...(await benchStore({ directory, programs, rounds, seconds, say })));
-  }
-  if (chosen.includes("state")) {
-    const { programs, rounds, seconds } = opts;
-    rows.push(...(await benchState({ directory, programs, rounds, seconds, say })));
-  }
-  if (chosen.includes("durability")) {
-    const { rounds, seconds } = opts;
-    rows.push(...(await benchDurability({ directory, rounds, seconds, say })));
-  }
-  if (chosen.includes("tree")) {
-    const { leaves, rounds, seconds } = opts;
-    rows.push(...(await benchTree({ directory, leaves, rounds, seconds, say })));
-  }
-  if (chosen.includes("attestation")) {
-    const { rounds, seconds } = opts;
-    rows.push(...(await benchAttestation({ directory, rounds, seconds, say })));
-  }
-  if (chosen.includes("network")) {
-    const { blocks, rounds, seconds } = opts;
-    rows.push(...(await benchNetwork({ directory, blocks, rounds, seconds, say })));
-  }
-  if (chosen.includes("snapshot")) {
-    const { transactions, rounds, seconds } = opts;
-    rows.push(...(await benchSnapshot({ directory, transactions, rounds, seconds, say })));
-  }
-  if (chosen.includes("switchovers")) {
-    rows.push(...(await benchSwitchovers({ directory, changes: opts.changes, say })));
-  }
-  if (chosen.includes("sizes")) {
-    const { rounds, seconds } = opts;
-    rows.push(...(await benchSizes({ directory, rounds, seconds, say })));
-  }
-  if (chosen.includes("watchers")) {
-    const { rounds, seconds } = opts;
-    rows.push(...(await benchWatchers({ directory, rounds, seconds, say })));
-  }
-  if (chosen.includes("hostile")) {
-    const { seconds, only } = opts;
-    rows.push(...(await benchHostile({ directory, seconds, say, only })));
-  }
-  if (chosen.includes("fuzz")) {
-    const { minutes, seed = randomInt(1, 2 ** 31) } = opts;
-    rows.push(...(await benchFuzz({ directory, minutes, seed, say })));
-  }
-  if (chosen.includes("transports") || chosen.includes("codecs")) {
-    rows.push(...(await benchRunning([...flags, "--allow-private-peers"])));
+  const benches = benchesOf(["--genesis", genesis, "--peers", peers, "--data-dir", join(directory, "data")]);
+  const rows: SuiteRow[] = [];
+  for (const suite of suites.filter((each) => chosen.includes(each))) {
+    try {
+      rows.push(...(await benches[suite]()).map((row) => ({ suite, ...row })));
+    } catch (error) {
+      process.exitCode = 1;
+      rows.push({ suite, name: suite, figures: {}, note: `It failed: ${messageOf(error)}` });
+    }
   }
   return rows;
 }
 
-/** What is measured of a node that does nothing else; where there is another build, of both. */
-async function benchRunning(flags: readonly string[]): Promise<Row[]> {
-  const rows: Row[] = [];
-  const node = await startGatehouse(flags);
+/** What measures each suite; `flags` start a node that has nothing. */
+function benchesOf(flags: readonly string[]): Readonly<Record<Suite, () => Promise<Row[]>>> {
+  const { rounds, seconds, programs, leaves, blocks, transactions, changes, against, only, minutes, seed } = opts;
+  const own: OwnNodeBench = { directory, rounds, seconds, say };
+  return {
+    transports: () => benchRunning(flags, benchTransports),
+    caching: () => benchCaching({ ...own, against }),
+    codecs: () => benchRunning(flags, benchCodecs),
+    boot: () => benchBoot(flags, rounds, say),
+    hostile: () => benchHostile({ directory, seconds, say, only }),
+    store: () => benchStore({ ...own, programs }),
+    state: () => benchState({ ...own, programs }),
+    durability: () => benchDurability(own),
+    tree: () => benchTree({ ...own, leaves }),
+    attestation: () => benchAttestation(own),
+    network: () => benchNetwork({ ...own, blocks }),
+    snapshot: () => benchSnapshot({ ...own, transactions }),
+    switchovers: () => benchSwitchovers({ directory, changes, say }),
+    fuzz: () => benchFuzz({ directory, minutes, seed: seed ?? randomInt(1, 2 ** 31), say }),
+    sizes: () => benchSizes(own),
+    watchers: () => benchWatchers(own),
+  };
+}
+
+/** Measures a node that does nothing else; where there is another build, that one as well. */
+async function benchRunning(
+  flags: readonly string[],
+  bench: (context: BenchContext & { readonly before: ServerProcess | undefined }) => Promise<Row[]>,
+): Promise<Row[]> {
   const { rounds, seconds, against } = opts;
-  const context: BenchContext = { node, rounds, seconds, say };
+  const start = async (name: string, build?: string): Promise<ServerProcess> =>
+    await startGatehouse([...flags, "--allow-private-peers", "--data-dir", join(directory, name)], { build });
+  const node = await start("data");
   try {
-    if (chosen.includes("transports")) {
-      const otherFlags = [...flags, "--data-dir", join(directory, "data-before")];
-      const before = against === undefined ? undefined : await startGatehouse(otherFlags, { build: against });
-      try {
-        rows.push(...(await benchTransports({ ...context, before })));
-      } finally {
-        await before?.stop();
-      }
-    }
-    if (chosen.includes("codecs")) {
-      rows.push(...(await benchCodecs(context)));
+    const before = against === undefined ? undefined : await start("data-before", against);
+    try {
+      return await bench({ node, before, rounds, seconds, say });
+    } finally {
+      await before?.stop();
     }
   } finally {
     await node.stop();
   }
-  return rows;
 }
 
-function print(rows: readonly Row[]): void {
+function print(rows: readonly SuiteRow[]): void {
   const machine = { node: process.version, cpu: cpus()[0]?.model ?? "unknown", cores: availableParallelism() };
   if (opts.json === true) {
     const { rounds, seconds } = opts;

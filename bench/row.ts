@@ -22,6 +22,11 @@ export interface Row extends Result {
   readonly before?: Result;
 }
 
+/** A row, and the suite that it is of. */
+export interface SuiteRow extends Row {
+  readonly suite: string;
+}
+
 /** What every benchmark gets. */
 export interface BenchSettings {
   /** How often each measurement is repeated; medians are shown. */

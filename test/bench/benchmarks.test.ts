@@ -9,7 +9,7 @@ import { temporaryDirectory } from "../helpers/teardown.js";
 const machine = { node: "v20.19.0", cpu: "a processor", cores: 2 };
 
 function keptRow(name: string, rounds: readonly number[]) {
-  return { name, baseline: "bare", ...ratioOfRounds(rounds, [1, 1, 1]), figures: {} };
+  return { suite: "store", name, baseline: "bare", ...ratioOfRounds(rounds, [1, 1, 1]), figures: {} };
 }
 
 test("a ratio that is lower in every round than in any before has fallen", (t) => {
@@ -35,7 +35,13 @@ test("a ratio that is lower in every round than in any before has fallen", (t) =
 
 test("of one round alone nothing is said to have fallen", (t) => {
   const { name, baseline, ratio } = keptRow("lower", [0.5, 0.6, 0.7]);
-  const kept = { commit: "1234567", machine, rounds: 1, seconds: 2, rows: [{ name, baseline, ratio, figures: {} }] };
+  const kept = {
+    commit: "1234567",
+    machine,
+    rounds: 1,
+    seconds: 2,
+    rows: [{ suite: "store", name, baseline, ratio, figures: {} }],
+  };
   const changes = compareWithKept([keptRow("lower", [0.1, 0.1, 0.1])], kept);
   t.deepEqual(
     changes.map(({ hasFallen, spreads }) => [hasFallen, spreads]),
