@@ -10,15 +10,13 @@ import { migrate } from "../src/db/migrate.js";
 import { fillRowHashes } from "../src/db/row-hash-migration.js";
 import type { Database } from "../src/db/database.js";
 import { loadNodeKey, type NodeKey, nodeKeyPath } from "../src/base/node-key.js";
-import { createStateTreeChanges } from "../src/state/state-tree-store.js";
 import { readLeaves } from "../src/storage/program-state-store.js";
-import { openChain } from "../test/helpers/chain.js";
 import { genesisOf } from "../test/helpers/genesis.js";
 import { testKey, writeKey } from "../test/helpers/keys.js";
-import { createPublic, signTransaction } from "../test/helpers/transactions.js";
 import { foldName } from "../src/storage/programs.js";
 import { compare, httpAnswer } from "./compare.js";
 import { httpLoad, type Load, randomLoad } from "./load.js";
+import { commitToLoaded, plantLeaves } from "./loaded-state.js";
 import { probeHealth } from "./prober.js";
 import type { OwnNodeBench, Row } from "./row.js";
 import { type ServerProcess, startGatehouse } from "./server-process.js";
@@ -55,7 +53,8 @@ export async function benchStore(bench: StoreBench): Promise<Row[]> {
   const loadStart = performance.now();
   const url = `sqlite:${join(dataDir, "gatehouse.sqlite")}`;
   const big = await loadPrograms(url, programs);
-  await commitTo(url, programs);
+  // The one of 1 MB stands behind them.
+  await commitToLoaded(url, [authority], (database) => plantTree(database, programs + (programs % 2) + 1));
   const loadS = (performance.now() - loadStart) / 1000;
 
   const bootStart = performance.now();
@@ -97,20 +96,6 @@ export async function benchStore(bench: StoreBench): Promise<Row[]> {
   return rows;
 }
 
-/** Has the header of a first block name the state that was loaded, as a node would not believe it otherwise. */
-async function commitTo(url: string, programs: number): Promise<void> {
-  const database = await openDatabase(url);
-  try {
-    // The one of 1 MB stands behind them.
-    await plantTree(database, programs + (programs % 2) + 1);
-    const chain = await openChain(database, [authority]);
-    await chain.submit(signTransaction(testKey(2), 1, createPublic("first", "{}")));
-    await chain.seal(authority);
-  } finally {
-    await database.close();
-  }
-}
-
 /** Puts the leaves of loaded programs, so many from the first one on, into the tree of the state. */
 export async function plantTree(database: Database, programs: number): Promise<void> {
   const progress = startProgress("leaves", programs);
@@ -119,10 +104,7 @@ export async function plantTree(database: Database, programs: number): Promise<v
     const touched = new Map(
       addresses.map((address) => [address, { isWhole: false, text: undefined, fields: new Set<string>() }]),
     );
-    await database.transaction(async (db) => {
-      await createStateTreeChanges(db).change(0n, await readLeaves(db, touched));
-      await db.run((sql) => sql("tree_undo").delete());
-    });
+    await plantLeaves(database, await readLeaves(database.read, touched));
     progress.update(i + addresses.length);
   }
   progress.end();

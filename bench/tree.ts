@@ -17,15 +17,20 @@ import type { Database } from "../src/db/database.js";
 import { openDatabase } from "../src/db/open.js";
 import { migrate } from "../src/db/migrate.js";
 import { fillRowHashes } from "../src/db/row-hash-migration.js";
-import { createNodeKey, type NodeKey } from "../src/base/node-key.js";
+import { fromHex32 } from "../src/base/hash.js";
+import { loadNodeKey, type NodeKey } from "../src/base/node-key.js";
+import type { Leaf } from "../src/tree/path.js";
+import { commitmentsLeaf, nullifierLeaf } from "../src/tree/state-leaves.js";
 import { edgeOf, growTree, type Peaks, peaksAfter } from "../src/zk/fold.js";
 import { appendLeaves, maxLeaves } from "../src/zk/merkle-tree.js";
 import { createTreeChanges } from "../src/zk/tree-store.js";
 import { fieldOrder, toHex, treeDepth } from "../src/zk/poseidon.js";
 import { createWorkerPool, type WorkerPool } from "../src/zk/worker-pool.js";
 import { compare, httpAnswer } from "./compare.js";
-import { testKey } from "../test/helpers/keys.js";
+import { genesisOf } from "../test/helpers/genesis.js";
+import { testKey, writeKey } from "../test/helpers/keys.js";
 import { httpLoad, type Load, randomLoad } from "./load.js";
+import { commitToLoaded, plantLeaves } from "./loaded-state.js";
 import { probeHealth } from "./prober.js";
 import type { OwnNodeBench, Row } from "./row.js";
 import { controlOf } from "./control.js";
@@ -62,11 +67,15 @@ async function benchWith(workerPool: WorkerPool, bench: TreeBench): Promise<Row[
   const leaves = Math.min(bench.leaves, maxLeaves - 5 * largeBlock);
   const dataDir = join(directory, "tree");
   await mkdir(dataDir, { recursive: true });
-  const key = await createNodeKey(join(directory, "authority.key"));
-  const genesis = join(directory, "tree-genesis.json");
   // Two authorities, so that the node makes no blocks of its own.
-  await writeFile(genesis, JSON.stringify({ authorities: [key.publicKey, testKey(1).publicKey] }));
-  const grown = await growInDatabase(`sqlite:${join(dataDir, "gatehouse.sqlite")}`, leaves, workerPool, say);
+  const authorities = [testKey(1), testKey(2)] as const;
+  await writeKey(join(directory, "authority.key"), authorities[0]);
+  const key = await loadNodeKey(join(directory, "authority.key"));
+  const genesis = join(directory, "tree-genesis.json");
+  await writeFile(genesis, genesisOf(...authorities));
+  const url = `sqlite:${join(dataDir, "gatehouse.sqlite")}`;
+  const grown = await growInDatabase(url, leaves, workerPool, say);
+  await commitToLoaded(url, authorities, (database) => plantLeaves(database, leavesOf(grown)));
 
   const bootStart = performance.now();
   const node = await startGatehouse(["--genesis", genesis, "--data-dir", dataDir]);
@@ -158,7 +167,7 @@ async function growInDatabase(url: string, leaves: number, workerPool: WorkerPoo
   }
   await insertNullifiers(database);
   const peaks = await createTreeChanges(database.write).peaks(leafCount);
-  // As if the genesis had them all: the first block is still to come.
+  // As if the genesis had them all.
   await database.write.runAll((sql) => [
     sql("merkle_roots").where("block_number", "<", block).delete(),
     sql("merkle_roots").update({ block_number: 0 }),
@@ -179,6 +188,17 @@ function zkKitSeconds(count: number): number {
     leaves.forEach((leaf) => tree.insert(leaf));
   }
   return (performance.now() - start) / 1000;
+}
+
+/** What the state holds of the commitment tree and of the nullifiers. */
+function leavesOf({ leafCount, peaks }: { readonly leafCount: number; readonly peaks: Peaks }): Leaf[] {
+  const root = fromHex32(toHex(edgeOf(leafCount, peaks)[treeDepth]!));
+  const spent = Array.from({ length: nullifiers }, (_, i) => fromHex32(toHex(leafOf(i))));
+  const transactionHash = fromHex32(toHex(0n));
+  return [
+    commitmentsLeaf({ root, leafCount }),
+    ...spent.map((nullifier) => nullifierLeaf({ nullifier, blockNumber: 0n, transactionHash })),
+  ];
 }
 
 async function insertNullifiers({ write }: Database): Promise<void> {
