@@ -71,7 +71,10 @@ const client = [
   },
   { from: { path: "^src/light/" }, to: { path: "^client/src/(errors|gatehouse-error|proof/[^/]+)\\.ts$" } },
 ];
-/** The explorer is a page: of the client what signs and checks proofs, of src/ how a document is taken apart. */
+/**
+ * The explorer is a page: of the client what signs and checks proofs, of src/ how a document is taken apart and what a
+ * transaction does in words.
+ */
 const explorer = [
   { from: { path: "^pages/explore/" }, to: { path: "^pages/explore/" } },
   {
@@ -80,7 +83,7 @@ const explorer = [
   },
   {
     from: { path: "^pages/explore/" },
-    to: { path: "^src/(base/signed-texts|storage/(document|document-parts|json-text))\\.ts$" },
+    to: { path: "^src/(base/(operation-words|signed-texts)|storage/(document|document-parts|json-text))\\.ts$" },
   },
   {
     from: { path: "^pages/explore/" },

@@ -70,13 +70,18 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import("./watch.js")).addWatch,
   },
   {
+    name: "search",
+    description: "Show what a hash, a key, a number, an address or a name is.",
+    load: async () => (await import("./search.js")).addSearch,
+  },
+  {
     name: "storage",
     description: "Make, change and read storage programs.",
     load: async () => (await import("./transactions/storage.js")).addStorage,
   },
   {
     name: "tx",
-    description: "Look after transactions.",
+    description: "List transactions, and show what became of one.",
     load: async () => (await import("./transactions/tx.js")).addTx,
   },
   {
@@ -101,7 +106,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: "block",
-    description: "Move blocks between nodes as files.",
+    description: "List blocks, and move them between nodes as files.",
     load: async () => (await import("./data/block.js")).addBlock,
   },
   {

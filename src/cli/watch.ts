@@ -1,7 +1,7 @@
 /** `gatehouse watch`: what happens on the chain, as it happens. */
 import type { Command } from "commander";
 import { type EventBody, watchEvents } from "./calls/event-lines.js";
-import { paint, print, shorten } from "./terminal/output.js";
+import { paint, print, printable, shorten } from "./terminal/output.js";
 import {
   addKeyFlag,
   addNetworkFlag,
@@ -151,9 +151,4 @@ function describe(message: EventBody): string {
     return paint("bold", row(number, "block", `${hash} ${count} ${count === 1 ? "transaction" : "transactions"}`));
   }
   return row(number, "head", head === undefined ? "" : `signed by ${shorten(head.statement.proposer)}`);
-}
-
-/** Without what would move a terminal's cursor. */
-function printable(text: string): string {
-  return text.replace(/\p{C}/gu, "\ufffd");
 }

@@ -46,6 +46,10 @@ test("a command loads what it needs, and no library of a node", async (t) => {
     ["peers", ...nowhere],
     ["watch", ...nowhere],
     ["storage", "list", "0x", ...nowhere],
+    ["storage", "history", "stor-", ...nowhere],
+    ["tx", "list", ...nowhere],
+    ["block", "list", ...nowhere],
+    ["search", "guestbook", ...nowhere],
   ]) {
     const { packages, own } = await loadedBy(t, args);
     // leven is 2 KB.
@@ -130,6 +134,7 @@ test("a command that does not run a node holds little more memory than Node.js i
   for (const [args, most, exitCode] of [
     [["--help"], 20, 0],
     [["health", "--node", rpcUrl], 32, 0],
+    [["tx", "list", "--node", rpcUrl], 32, 0],
     [["verify-data", "--data-dir", dir], libraries, 2],
   ] as const) {
     const { mb, code } = await peakMemoryOf([cliPath, ...args]);

@@ -1,10 +1,32 @@
-/** `gatehouse block`: the blocks of a node as a file, and back. */
+/** `gatehouse block`: the blocks of a node as a list, as a file, and back. */
 import type { Command } from "commander";
-import { addControlFlags, addNodeFlags, type ControlFlags, type NodeFlags } from "../usage/flags.js";
+import {
+  addControlFlags,
+  addNodeFlags,
+  addPageFlags,
+  type ControlFlags,
+  type NodeFlags,
+  type PageFlags,
+} from "../usage/flags.js";
 import { print } from "../terminal/output.js";
 
 /** Adds the subcommands. */
 export function addBlock(block: Command): void {
+  addPageFlags(addNodeFlags(block.command("list").description("List the blocks that a node has, newest first.")))
+    .addHelpText(
+      "after",
+      `
+What is in a block is listed with: gatehouse tx list --block NUMBER
+
+Examples:
+  gatehouse block list --limit 10
+  gatehouse block list --json | jq .blocks[0].hash`,
+    )
+    .action(async (flags: NodeFlags & PageFlags) => {
+      const { listBlocks } = await import("./block-list.js");
+      await listBlocks(flags);
+    });
+
   addControlFlags(
     block
       .command("export <FILE>")

@@ -1,6 +1,7 @@
 /** `gatehouse devnet`: a network of nodes in one process, to look at. */
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 import { optionsByKey } from "../../config/options.js";
+import { numberBetween } from "../usage/flags.js";
 import type { DevnetFlags } from "./network.js";
 
 const firstPort = Number(optionsByKey.rpcPort.fallback);
@@ -9,11 +10,11 @@ const maxNodes = 16;
 /** Adds the command. */
 export function addDevnet(command: Command): void {
   command
-    .option("--nodes <NUMBER>", `How many nodes, 1 to ${maxNodes}; one alone is dormant.`, wholeNumber(1, maxNodes), 2)
+    .option("--nodes <NUMBER>", `How many nodes, 1 to ${maxNodes}; one alone is dormant.`, numberBetween(1, maxNodes), 2)
     .option(
       "--rpc-port <PORT>",
       "First port to try; each node takes the next free one.",
-      wholeNumber(1, 65_000),
+      numberBetween(1, 65_000),
       firstPort,
     )
     .option("--data-dir <DIR>", "Keep the nodes' data here; without it the data is gone at the end.")
@@ -23,14 +24,4 @@ export function addDevnet(command: Command): void {
       const { runNetwork } = await import("./network.js");
       await runNetwork(flags);
     });
-}
-
-function wholeNumber(least: number, most: number): (text: string) => number {
-  return (text) => {
-    const value = /^\d{1,5}$/.test(text) ? Number(text) : NaN;
-    if (!(value >= least && value <= most)) {
-      throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
-    }
-    return value;
-  };
 }

@@ -20,8 +20,8 @@ export function paint(format: Parameters<typeof styleText>[0], text: string): st
 
 /**
  * Rows with their columns aligned; the first row is the heading. Where they do not fit the terminal, the last column is
- * broken into lines, or, where it has no heading, stands below its row. Where that does not do, each row is a block of its
- * own, with a line for each of its cells. Nothing is left out.
+ * broken into lines, or, where it has no heading, stands below its row before one of its words is broken. Where that does
+ * not do, each row is a block of its own, with a line for each of its cells. Nothing is left out.
  */
 export function table(rows: readonly (readonly string[])[], width = widthOf(process.stdout)): string[] {
   const heading = rows[0] ?? [];
@@ -30,7 +30,8 @@ export function table(rows: readonly (readonly string[])[], width = widthOf(proc
     [],
   );
   const lastStart = widths.slice(0, -1).reduce((sum, column) => sum + column + gap.length, 0);
-  if (lastStart + Math.min(widths.at(-1) ?? 0, minLastColumn) <= width) {
+  const longestWord = heading.at(-1) === "" ? longestOf(rows.flatMap((row) => row.at(-1)!.split(" "))) : 0;
+  if (lastStart + Math.max(longestWord, Math.min(widths.at(-1) ?? 0, minLastColumn)) <= width) {
     return rows.flatMap((row, i) => paintHeading(alignRow(row, widths, lastStart, width), i));
   }
   if (heading.at(-1) === "" && lastStart <= width) {
@@ -40,6 +41,10 @@ export function table(rows: readonly (readonly string[])[], width = widthOf(proc
     ]);
   }
   return rows.slice(1).flatMap((row, i) => [...(i === 0 ? [] : [""]), ...block(heading, row, width)]);
+}
+
+function longestOf(words: readonly string[]): number {
+  return words.reduce((longest, word) => Math.max(longest, lengthOf(word)), 0);
 }
 
 function alignRow(row: readonly string[], widths: readonly number[], lastStart: number, width: number): string[] {
@@ -96,6 +101,17 @@ export function duration(seconds: number): string {
 /** How long ago something was, for people. */
 export function ago(timeMs: number | undefined): string {
   return timeMs === undefined ? "never" : `${duration(Math.max(0, Date.now() - timeMs) / 1000)} ago`;
+}
+
+/** A moment as JSON has it elsewhere: ISO 8601 in UTC. */
+export function instant(timeMs: number): string {
+  // No calendar has the largest of them.
+  return Math.abs(timeMs) <= 8.64e15 ? new Date(timeMs).toISOString() : `${timeMs} ms`;
+}
+
+/** Text of strangers, without what would move a terminal's cursor. */
+export function printable(text: string): string {
+  return text.replace(/\p{C}/gu, "\ufffd");
 }
 
 /** A key or hash as tables have it; `--json` has it whole. */

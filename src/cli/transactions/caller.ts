@@ -5,7 +5,7 @@ import { hex32 } from "../../base/hash.js";
 import { loadNodeKey, type NodeKey } from "../../base/node-key.js";
 import { askSuccessfully } from "../calls/ask-node.js";
 import { ExitError, exitCodes } from "../usage/errors.js";
-import type { NetworkFlags } from "../usage/flags.js";
+import type { NetworkFlags, ReadFlags } from "../usage/flags.js";
 
 /**
  * The key of a file.
@@ -51,4 +51,14 @@ export async function provedIdentity(key: NodeKey, flags: NetworkFlags): Promise
   // Loaded here: who reads without a key needs none of it.
   const { identityHeaders } = await import("../../../client/src/identity.js");
   return await identityHeaders(key, network);
+}
+
+/**
+ * Asks a node for what is there, as the holder of the key where one is given.
+ *
+ * @throws ExitError as {@link networkToSignFor}, and where the node refuses or is not there.
+ */
+export async function readAs(flags: ReadFlags, path: string): Promise<string> {
+  const headers = flags.key === undefined ? {} : await provedIdentity(await loadKey(flags.key), flags);
+  return await askSuccessfully(flags.node, path, { headers });
 }

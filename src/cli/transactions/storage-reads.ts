@@ -1,19 +1,14 @@
 /** What the commands of `gatehouse storage` do that read. */
-import { askSuccessfully } from "../calls/ask-node.js";
-import type { NetworkFlags, NodeFlags, VerifyFlags } from "../usage/flags.js";
-import { print, shorten, table } from "../terminal/output.js";
-import { loadKey, provedIdentity } from "./caller.js";
+import type { PageFlags, ReadFlags, VerifyFlags } from "../usage/flags.js";
+import { pagePath } from "../calls/page-path.js";
+import { print, printable, shorten } from "../terminal/output.js";
+import { type PageBody, printPage } from "../terminal/page.js";
+import { readAs } from "./caller.js";
 import type { ProvedFlags } from "./proved-reads.js";
 import { isVerifying } from "./verifying.js";
 
-/** Flags of a command that reads, as the holder of a key where one is given. */
-export interface ReadFlags extends NetworkFlags, NodeFlags {
-  readonly key?: string;
-}
-
-/** Which part of a list. */
-export interface PageFlags extends ReadFlags {
-  readonly limit?: string;
+/** Which part of a list of programs. */
+export interface ProgramListFlags extends ReadFlags, PageFlags {
   readonly offset?: string;
 }
 
@@ -29,7 +24,7 @@ export async function getProgram(
 
 async function believe(flags: ReadFlags, address: string, field: string | undefined): Promise<string> {
   const path = `/storage-program/${encodeURIComponent(address)}`;
-  return await read(flags, field === undefined ? `${path}/all` : `${path}/field/${encodeURIComponent(field)}`);
+  return await readAs(flags, field === undefined ? `${path}/all` : `${path}/field/${encodeURIComponent(field)}`);
 }
 
 async function prove(flags: ProvedFlags, storageAddress: string, field: string | undefined): Promise<string> {
@@ -44,19 +39,13 @@ async function prove(flags: ProvedFlags, storageAddress: string, field: string |
 }
 
 /** Prints a table of an owner's programs. */
-export async function listPrograms(owner: string, flags: PageFlags): Promise<void> {
-  await list(flags, `/storage-program/owner/${encodeURIComponent(owner)}`, new URLSearchParams());
+export async function listPrograms(owner: string, flags: ProgramListFlags): Promise<void> {
+  await list(flags, `/storage-program/owner/${encodeURIComponent(owner)}`, {});
 }
 
 /** Prints a table of the programs with a name. */
-export async function searchPrograms(text: string, flags: PageFlags & { readonly exact?: boolean }): Promise<void> {
-  const query = new URLSearchParams({ q: text, ...(flags.exact === true && { exact: "true" }) });
-  await list(flags, "/storage-program/search", query);
-}
-
-async function read(flags: ReadFlags, path: string): Promise<string> {
-  const headers = flags.key === undefined ? {} : await provedIdentity(await loadKey(flags.key), flags);
-  return await askSuccessfully(flags.node, path, { headers });
+export async function searchPrograms(text: string, flags: ProgramListFlags & { readonly exact?: boolean }): Promise<void> {
+  await list(flags, "/storage-program/search", { q: text, exact: flags.exact?.toString() });
 }
 
 /** A member of the answer as the node wrote it: numbers keep all their digits. */
@@ -76,33 +65,33 @@ interface ProgramRow {
   readonly updatedAt: string;
 }
 
-async function list(flags: PageFlags, path: string, query: URLSearchParams): Promise<void> {
-  for (const name of ["limit", "offset"] as const) {
-    if (flags[name] !== undefined) {
-      query.set(name, flags[name]);
-    }
-  }
-  const text = await read(flags, `${path}?${query.toString()}`);
+interface ListBody extends PageBody {
+  readonly programs: readonly ProgramRow[];
+}
+
+async function list(
+  flags: ProgramListFlags,
+  path: string,
+  filters: Readonly<Record<string, string | undefined>>,
+): Promise<void> {
+  const { limit, offset } = flags;
+  // These lists had a limit and an offset before there were pages.
+  const asked = { ...filters, limit: limit?.toString(), offset };
+  const text = await readAs(flags, pagePath(path, { pageToken: flags.pageToken }, asked));
   if (flags.json === true) {
     print(text);
     return;
   }
-  const { programs } = JSON.parse(text) as { programs: ProgramRow[] };
-  if (programs.length === 0) {
-    print("No programs that you may read.");
-    return;
-  }
-  print(
-    ...table([
-      ["ADDRESS", "NAME", "ENCODING", "BYTES", "CHANGED", "OWNER"],
-      ...programs.map((row) => [
-        row.storageAddress,
-        row.programName,
-        row.encoding,
-        String(row.sizeBytes),
-        row.updatedAt,
-        shorten(row.owner),
-      ]),
-    ]),
-  );
+  const { programs, ...page } = JSON.parse(text) as ListBody;
+  const rows = programs.map((row) => [
+    row.storageAddress,
+    printable(row.programName),
+    row.encoding,
+    String(row.sizeBytes),
+    row.updatedAt,
+    shorten(row.owner),
+  ]);
+  const heading = ["ADDRESS", "NAME", "ENCODING", "BYTES", "CHANGED", "OWNER"];
+  // Whoever passes over some counts for himself: with a token the same would be passed over once more.
+  printPage(heading, rows, offset === undefined ? page : {}, "No programs that you may read.");
 }

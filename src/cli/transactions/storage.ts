@@ -2,17 +2,18 @@
 import type { Command } from "commander";
 import {
   addChangeFlags,
-  addKeyFlag,
-  addNetworkFlag,
-  addNodeFlags,
+  addPageFlags,
+  addReadFlags,
   addVerifyFlags,
   type ChangeFlags,
+  type PageFlags,
+  type ReadFlags,
   type VerifyFlags,
   wholeNumber,
 } from "../usage/flags.js";
 import { ExitError, exitCodes } from "../usage/errors.js";
 import type { AccessFlags, CreateFlags, DataFlags, IndexFlags } from "./storage-changes.js";
-import type { PageFlags, ReadFlags } from "./storage-reads.js";
+import type { ProgramListFlags } from "./storage-reads.js";
 
 /** Adds the subcommands. */
 export function addStorage(storage: Command): void {
@@ -27,7 +28,8 @@ Examples:
   gatehouse storage set stor-… title '"Hi"' --key alice.key
   gatehouse storage append stor-… tags '"first"' --key alice.key
   gatehouse storage get stor-… title
-  gatehouse storage get stor-… title --verify 0x…  # believes no node`,
+  gatehouse storage get stor-… title --verify 0x…  # believes no node
+  gatehouse storage history stor-… --limit 10`,
   );
   addCreate(storage);
   addChanges(storage);
@@ -92,16 +94,31 @@ function addReads(storage: Command): void {
     },
   );
 
-  paged(reading(storage, "list <OWNER>", "List the programs of an owner, newest first.")).action(
-    async (owner: string, flags: PageFlags) => {
+  listing(storage, "history <ADDRESS>", "List what changed a program, newest first.")
+    .addHelpText(
+      "after",
+      `
+Of a field that was changed its name is listed; what was written is in the transaction. Whoever may read the program may know
+this, too; of a program that is deleted nobody is told.
+
+Example:
+  gatehouse storage history stor-… --limit 10`,
+    )
+    .action(async (address: string, flags: ReadFlags & PageFlags) => {
+      const { listHistory } = await import("./transaction-list.js");
+      await listHistory(address, flags);
+    });
+
+  passing(listing(storage, "list <OWNER>", "List the programs of an owner, newest first.")).action(
+    async (owner: string, flags: ProgramListFlags) => {
       const { listPrograms } = await loadReads();
       await listPrograms(owner, flags);
     },
   );
 
-  paged(reading(storage, "search <TEXT>", "List programs whose name has this text, newest first."))
+  passing(listing(storage, "search <TEXT>", "List programs whose name has this text, newest first."))
     .option("--exact", "The whole name, in this case.")
-    .action(async (text: string, flags: PageFlags & { readonly exact?: boolean }) => {
+    .action(async (text: string, flags: ProgramListFlags & { readonly exact?: boolean }) => {
       const { searchPrograms } = await loadReads();
       await searchPrograms(text, flags);
     });
@@ -114,20 +131,21 @@ function changing(storage: Command, usage: string, description: string, ...more:
 }
 
 function reading(storage: Command, usage: string, description: string): Command {
-  const command = addKeyFlag(storage.command(usage).description(description), "Read as the holder of this key.");
-  return addNodeFlags(addNetworkFlag(command));
+  return addReadFlags(storage.command(usage).description(description));
 }
 
-function paged(command: Command): Command {
-  return command
-    .addOption(command.createOption("--verify <GENESIS>").argParser(refuseToVerify).hideHelp())
-    .option("--limit <NUMBER>", "How many, 1 to 200.")
-    .option("--offset <NUMBER>", "How many to pass over.");
+function listing(storage: Command, usage: string, description: string): Command {
+  const command = addPageFlags(reading(storage, usage, description));
+  return command.addOption(command.createOption("--verify <GENESIS>").argParser(refuseToVerify).hideHelp());
+}
+
+function passing(command: Command): Command {
+  return command.option("--offset <NUMBER>", "How many to pass over.");
 }
 
 function refuseToVerify(): never {
   throw new ExitError(
-    "A list cannot be proved: nothing shows that no program was left out. Read each with: gatehouse storage get ADDRESS --verify GENESIS",
+    "A list cannot be proved: nothing shows that nothing was left out. Read each program with: gatehouse storage get ADDRESS --verify GENESIS",
     exitCodes.usage,
   );
 }

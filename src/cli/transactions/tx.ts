@@ -1,7 +1,8 @@
-/** `gatehouse tx`: what became of a transaction. */
+/** `gatehouse tx`: transactions as a list, and what became of one. */
 import type { Command } from "commander";
-import { addNodeFlags, type NodeFlags } from "../usage/flags.js";
-import { print } from "../terminal/output.js";
+import { addNodeFlags, addPageFlags, addReadFlags, type NodeFlags } from "../usage/flags.js";
+import { print, printable } from "../terminal/output.js";
+import type { TransactionFlags } from "./transaction-list.js";
 import { transactionState } from "./transaction-state.js";
 
 /** Adds the commands. */
@@ -15,7 +16,26 @@ export function addTx(tx: Command): void {
     } else if (state.status === "included") {
       print(`included in block ${state.blockNumber}`);
     } else {
-      print(state.reason === null ? state.status : `${state.status}: ${state.reason}`);
+      print(state.reason === null ? state.status : `${state.status}: ${printable(state.reason)}`);
     }
   });
+
+  addPageFlags(addReadFlags(tx.command("list").description("List the transactions in blocks, newest first.")))
+    .option("--sender <KEY>", "Those that this public key signed, of which you may read what they say.")
+    .option("--block <NUMBER>", "Those of this block; latest for the newest one.")
+    .addHelpText(
+      "after",
+      `
+A transaction on a program that you may not read is listed as private; of a sender it is not. Those that wait for a block are
+not in the list. What changed one program: gatehouse storage history ADDRESS
+
+Examples:
+  gatehouse tx list --limit 10
+  gatehouse tx list --block latest
+  gatehouse tx list --sender 0x… --key alice.key`,
+    )
+    .action(async (flags: TransactionFlags) => {
+      const { listTransactions } = await import("./transaction-list.js");
+      await listTransactions(flags);
+    });
 }

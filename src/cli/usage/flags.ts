@@ -59,6 +59,29 @@ export function addNetworkFlag(command: Command): Command {
   );
 }
 
+/** Flags of a command that reads, as the holder of a key where one is given. */
+export interface ReadFlags extends NetworkFlags, NodeFlags {
+  readonly key?: string;
+}
+
+/** Adds {@link ReadFlags} to a command. */
+export function addReadFlags(command: Command): Command {
+  return addNodeFlags(addNetworkFlag(addKeyFlag(command, "Read as the holder of this key.")));
+}
+
+/** Which page of a list. */
+export interface PageFlags {
+  readonly limit?: number;
+  readonly pageToken?: string;
+}
+
+/** Adds {@link PageFlags} to a command. */
+export function addPageFlags(command: Command): Command {
+  return command
+    .option("--limit <NUMBER>", "How many, 1 to 200; 50 when left out.", numberBetween(1, 200))
+    .option("--page-token <TOKEN>", "Go on with this page: the page before says its token.");
+}
+
 /** Flags of the commands that change something. */
 export interface ChangeFlags extends NetworkFlags, NodeFlags {
   readonly key?: string;
@@ -96,4 +119,15 @@ export function wholeNumber(text: string): number {
     throw new InvalidArgumentError("It must be a whole number from 0.");
   }
   return Number(text);
+}
+
+/** What reads a whole number of a range. */
+export function numberBetween(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
+    if (!(value >= least && value <= most)) {
+      throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
+    }
+    return value;
+  };
 }

@@ -4,9 +4,11 @@ import { createProgram } from "../../../src/cli/program.js";
 import { describeWarnings, table } from "../../../src/cli/terminal/output.js";
 import { barLine } from "../../../src/cli/terminal/progress.js";
 import { lengthOf, wrap } from "../../../src/cli/terminal/wrap.js";
+import { testKey, writeKey } from "../../helpers/keys.js";
 import { runCli } from "../../helpers/run-cli.js";
 import { startMember } from "../../helpers/start-member.js";
 import type { Command } from "commander";
+import { join } from "node:path";
 
 const linesOf = (text: string): string[] => text.split("\n");
 const widest = (lines: readonly string[]): number =>
@@ -30,6 +32,11 @@ const tables = {
   "a long text at the end": [
     ["PEER", "STATE", "VERIFIED"],
     ["http://127.0.0.1:53551", "ready", `no: ${remark}`],
+  ],
+  "a hash at the end, which is not broken before it stands below": [
+    ["BLOCK", "TIME", "PROPOSER", ""],
+    ["1", "2026-11-23T02:06:15.624Z", "0x1cba760c…354a", hash],
+    ["2", "2026-11-23T02:06:15.624Z", "0x1cba760c…354a", `${hash} Adds a commitment to the tree: ${hash}`],
   ],
   "long hashes": [
     ["LEAF", "BLOCK", "ROOT"],
@@ -60,6 +67,13 @@ for (const [title, rows] of Object.entries(tables)) {
     }
   });
 }
+
+test("a hash is whole wherever a line has room for it", (t) => {
+  const rows = tables["a hash at the end, which is not broken before it stands below"];
+  for (let width = 70; width < 140; width++) {
+    t.is(table(rows, width).join("\n").split(hash).length, 4, `${width}`);
+  }
+});
 
 test("a text that is broken keeps its colour on each of its lines, and no other", (t) => {
   const lines = wrap(`\u001b[33m${remark}\u001b[39m`, 30);
@@ -97,9 +111,21 @@ test("every page of help fits 60 and 80 columns, and has all that a wide one has
   }
 });
 
-test("what a node says of itself fits 60 columns; in a pipe each row is a line, without colours", async (t) => {
-  const { rpcUrl } = await startMember(t);
-  for (const args of [["health"], ["peers"]]) {
+test("what a node says fits 60 columns; in a pipe each row is a line, without colours", async (t) => {
+  const { rpcUrl, dir } = await startMember(t);
+  const key = join(dir, "alice.key");
+  await writeKey(key, testKey(2));
+  const made = await runCli(["storage", "create", "notes", "--access", "public", "--key", key, "--node", rpcUrl]);
+  t.is(made.code, 0, made.stderr);
+  for (const args of [
+    ["health"],
+    ["peers"],
+    ["block", "list"],
+    ["tx", "list"],
+    ["storage", "history", made.stdout.split("\n")[0]!],
+    ["search", "notes"],
+    ["search", "1"],
+  ]) {
     const narrow = await runCli([...args, "--node", rpcUrl], { env: { COLUMNS: "60" } });
     t.true(widest(linesOf(narrow.stdout)) <= 60, narrow.stdout);
     const piped = await runCli([...args, "--node", rpcUrl]);

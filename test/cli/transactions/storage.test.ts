@@ -1,26 +1,12 @@
 import test from "ava";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { writeKey, testKey } from "../../helpers/keys.js";
-import { authorityDirectory } from "../../helpers/start-member.js";
-import { type CliResult, runCli } from "../../helpers/run-cli.js";
-import { startTestNode } from "../../helpers/start-node.js";
-import type { Teardown } from "../../helpers/teardown.js";
-
-async function setUp(t: Teardown, flags: Readonly<Record<string, string>> = {}) {
-  const dir = await authorityDirectory(t, testKey(1));
-  await writeKey(join(dir, "alice.key"), testKey(2));
-  await writeKey(join(dir, "bob.key"), testKey(3));
-  const node = await startTestNode(t, { genesis: "genesis.json", ...flags }, dir);
-  const as =
-    (key: string | undefined) =>
-    async (...args: string[]): Promise<CliResult> =>
-      await runCli(args, { env: { GATEHOUSE_NODE: node.rpcUrl, ...(key && { GATEHOUSE_KEY: join(dir, key) }) } });
-  return { dir, node, alice: as("alice.key"), bob: as("bob.key"), nobody: as(undefined) };
-}
+import { testKey } from "../../helpers/keys.js";
+import { startWithUsers } from "../../helpers/cli-users.js";
+import { runCli } from "../../helpers/run-cli.js";
 
 test("a program is made, changed and read from the command line", async (t) => {
-  const { alice, nobody } = await setUp(t);
+  const { alice, nobody } = await startWithUsers(t);
   const made = await alice(
     "storage",
     "create",
@@ -59,7 +45,7 @@ test("a program is made, changed and read from the command line", async (t) => {
 });
 
 test("a private program is read with its key, and shared by its rule", async (t) => {
-  const { alice, bob, nobody } = await setUp(t);
+  const { alice, bob, nobody } = await startWithUsers(t);
   const { stdout } = await alice("storage", "create", "diary", "--data", '{"pin":1}', "--json");
   const { storageAddress: address, status } = JSON.parse(stdout) as { storageAddress: string; status: string };
   t.is(status, "included");
@@ -78,7 +64,7 @@ test("a private program is read with its key, and shared by its rule", async (t)
 });
 
 test("the headers for curl prove the identity, on one network", async (t) => {
-  const { alice, node, dir } = await setUp(t);
+  const { alice, node, dir } = await startWithUsers(t);
   const { stdout } = await alice("storage", "create", "diary", "--data", '{"pin":1}');
   const [address] = stdout.split("\n");
   const { stdout: line } = await alice("identity", "headers");
@@ -107,13 +93,13 @@ test("the headers for curl prove the identity, on one network", async (t) => {
 });
 
 test("commands that read do so at a node that insists on its network", async (t) => {
-  const { alice } = await setUp(t, { "identity-form": "network" });
+  const { alice } = await startWithUsers(t, { "identity-form": "network" });
   const [address = ""] = (await alice("storage", "create", "diary", "--data", '{"pin":1}')).stdout.split("\n");
   t.is((await alice("storage", "get", address)).stdout, '{"pin":1}\n');
 });
 
 test("bytes and files are taken as they are", async (t) => {
-  const { dir, alice } = await setUp(t);
+  const { dir, alice } = await startWithUsers(t);
   await writeFile(join(dir, "bytes"), Buffer.from([0, 255, 10]));
   await writeFile(join(dir, "document.json"), '{ "a": 1.0 }\n');
   const binary = await alice("storage", "create", "b", "--binary", join(dir, "bytes"));
@@ -123,7 +109,7 @@ test("bytes and files are taken as they are", async (t) => {
 });
 
 test("a document of 1 MiB gets in and out", async (t) => {
-  const { dir, alice } = await setUp(t);
+  const { dir, alice } = await startWithUsers(t);
   const text = `{"a":"${"x".repeat(1024 * 1024 - 8)}"}`;
   await writeFile(join(dir, "large.json"), text);
   const { stdout, stderr } = await alice("storage", "create", "large", "--file", join(dir, "large.json"));
@@ -132,7 +118,7 @@ test("a document of 1 MiB gets in and out", async (t) => {
 });
 
 test("what is wrong on the command line is code 2, with a remedy", async (t) => {
-  const { alice, nobody } = await setUp(t);
+  const { alice, nobody } = await startWithUsers(t);
   const address = `stor-${"0".repeat(40)}`;
   for (const [run, args, message] of [
     [nobody, ["create", "a"], /--key FILE is needed to sign; make one with: gatehouse keygen/],

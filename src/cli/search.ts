@@ -1,0 +1,98 @@
+/** `gatehouse search`: what something is. */
+import type { Command } from "commander";
+import { instant, print, printable, shorten, table } from "./terminal/output.js";
+import { addReadFlags, type ReadFlags } from "./usage/flags.js";
+
+/** Adds the command. */
+export function addSearch(command: Command): void {
+  addReadFlags(command.argument("<TEXT>", "A hash, a key, a number, an address, or a name or a part of it."))
+    .addHelpText(
+      "after",
+      `
+Finds blocks by number (or latest) and hash, transactions, commitments and spent nullifiers by their hash, who signs or owns by
+the public key, and storage programs by address or name: at most 20 of those that you may read. What is found is looked at with:
+
+  gatehouse tx list --block NUMBER
+  gatehouse tx list --sender KEY
+  gatehouse tx status HASH
+  gatehouse storage get ADDRESS
+  gatehouse storage history ADDRESS
+
+Examples:
+  gatehouse search guestbook
+  gatehouse search latest
+  gatehouse search 0x… --key alice.key`,
+    )
+    .action(search);
+}
+
+async function search(text: string, flags: ReadFlags): Promise<void> {
+  const { readAs } = await import("./transactions/caller.js");
+  const answer = await readAs(flags, `/search?${new URLSearchParams({ q: text }).toString()}`);
+  if (flags.json === true) {
+    print(answer);
+    return;
+  }
+  const { results } = JSON.parse(answer) as { readonly results: readonly ResultBody[] };
+  if (results.length === 0) {
+    print("Nothing that you may read is called so.");
+    return;
+  }
+  print(...table([["KIND", ""], ...results.map((result) => [result.kind, printable(describe(result).join(" "))])]));
+}
+
+/** One of its members is set: the one that `kind` names. */
+interface ResultBody {
+  readonly kind: string;
+  readonly block?: {
+    readonly number: number;
+    readonly hash: string;
+    readonly timestamp: number;
+    readonly transactionCount: number | null;
+  };
+  readonly transaction?: { readonly hash: string; readonly status: string; readonly blockNumber?: number };
+  readonly identity?: { readonly address: string; readonly nonce: number; readonly hasPrograms: boolean };
+  readonly commitment?: { readonly commitment: string; readonly leafIndex: number };
+  readonly nullifier?: {
+    readonly nullifierHash: string;
+    readonly blockNumber: number;
+    readonly transactionHash: string;
+  };
+  readonly program?: {
+    readonly storageAddress: string;
+    readonly programName: string;
+    readonly owner: string;
+    readonly sizeBytes: number;
+    readonly updatedAt: string;
+  };
+}
+
+/** Its name, by which other commands take it, and what is known of it; names are text of strangers. */
+function describe({ block, transaction, identity, commitment, nullifier, program }: ResultBody): string[] {
+  if (block !== undefined) {
+    const { number, hash, timestamp, transactionCount: count } = block;
+    const transactions = count === null ? "" : `, ${count} ${count === 1 ? "transaction" : "transactions"}`;
+    return [String(number), hash, `${instant(timestamp)}${transactions}`];
+  }
+  if (transaction !== undefined) {
+    const { hash, status, blockNumber } = transaction;
+    return [hash, blockNumber === undefined ? status : `${status} in block ${blockNumber}`];
+  }
+  if (identity !== undefined) {
+    const { address, nonce, hasPrograms } = identity;
+    return [address, `last nonce ${nonce}${hasPrograms ? ", owns programs" : ""}`];
+  }
+  if (commitment !== undefined) {
+    return [commitment.commitment, `leaf ${commitment.leafIndex}`];
+  }
+  if (nullifier !== undefined) {
+    const { nullifierHash, blockNumber, transactionHash } = nullifier;
+    return [nullifierHash, `spent in block ${blockNumber} by ${transactionHash}`];
+  }
+  if (program !== undefined) {
+    const { storageAddress, programName, owner, sizeBytes, updatedAt } = program;
+    const size = `${sizeBytes} ${sizeBytes === 1 ? "byte" : "bytes"}`;
+    return [storageAddress, JSON.stringify(programName), `of ${shorten(owner)}, ${size}, changed ${updatedAt}`];
+  }
+  return ["This command is older than the node, and does not know what that is: --json shows it."];
+}

@@ -1,0 +1,81 @@
+/** What the commands do that list transactions: those in blocks, and those that changed a program. */
+import { createHash } from "node:crypto";
+import { type BodyJson, readOperation } from "../../base/operation-words.js";
+import { pagePath } from "../calls/page-path.js";
+import { instant, print, printable, shorten } from "../terminal/output.js";
+import { type PageBody, printPage } from "../terminal/page.js";
+import type { PageFlags, ReadFlags } from "../usage/flags.js";
+import { readAs } from "./caller.js";
+
+/** Which transactions. */
+export interface TransactionFlags extends ReadFlags, PageFlags {
+  readonly sender?: string;
+  readonly block?: string;
+}
+
+/** What is last has no heading: on a narrow terminal it stands below its row. */
+const heading = ["BLOCK", "TIME", "SENDER", ""];
+
+interface ListBody extends PageBody {
+  readonly transactions: readonly {
+    readonly hash: string;
+    readonly blockNumber: number;
+    readonly timestamp: number;
+    readonly body?: BodyJson;
+  }[];
+}
+
+/** Prints a table of the transactions in blocks. */
+export async function listTransactions(flags: TransactionFlags): Promise<void> {
+  const { sender, block: blockNumber } = flags;
+  const text = await readAs(flags, pagePath("/chain/transactions", flags, { sender, blockNumber }));
+  if (flags.json === true) {
+    print(text);
+    return;
+  }
+  const page = JSON.parse(text) as ListBody;
+  const rows = page.transactions.map(({ hash, blockNumber, timestamp, body }) => [
+    String(blockNumber),
+    instant(timestamp),
+    body === undefined ? "private" : shorten(body.sender),
+    [hash, ...(body === undefined ? [] : [describe(body)])].join(" "),
+  ]);
+  printPage(heading, rows, page, "No transactions.");
+}
+
+/** Names are text of strangers. */
+function describe(body: BodyJson): string {
+  const operation = readOperation(body, (text) => createHash("sha256").update(text, "utf8").digest("hex"));
+  return printable([operation?.sentence, operation?.target?.name].filter(Boolean).join(" "));
+}
+
+interface HistoryBody {
+  readonly nextPageToken?: string;
+  readonly historyFromBlock: number;
+  readonly changes: readonly {
+    readonly blockNumber: number;
+    readonly timestamp: number;
+    readonly transactionHash: string;
+    readonly sender: string;
+    readonly kind: string;
+    readonly fields: readonly string[];
+  }[];
+}
+
+/** Prints a table of what changed a program. */
+export async function listHistory(address: string, flags: ReadFlags & PageFlags): Promise<void> {
+  const path = `/storage-program/${encodeURIComponent(address)}/history`;
+  const text = await readAs(flags, pagePath(path, flags));
+  if (flags.json === true) {
+    print(text);
+    return;
+  }
+  const { changes, historyFromBlock: fromBlock, ...page } = JSON.parse(text) as HistoryBody;
+  const rows = changes.map(({ blockNumber, timestamp, transactionHash, sender, kind, fields }) => [
+    String(blockNumber),
+    instant(timestamp),
+    shorten(sender),
+    `${transactionHash} ${[kind.replaceAll("_", " "), ...fields.map((field) => printable(JSON.stringify(field)))].join(" ")}`,
+  ]);
+  printPage(heading, rows, { ...page, fromBlock }, "No changes that this node knows of.");
+}

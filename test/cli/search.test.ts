@@ -1,0 +1,55 @@
+/** `gatehouse search` against a real node. */
+import test from "ava";
+import { startWithUsers } from "../helpers/cli-users.js";
+import { withoutHeading } from "../helpers/cli-output.js";
+import { testKey } from "../helpers/keys.js";
+
+const alice = testKey(2).publicKey;
+const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;
+const commitment = `0x${"0".repeat(63)}7`;
+
+test("it says what something is, to those who may know it", async (t) => {
+  const { alice: owner, nobody } = await startWithUsers(t);
+  const firstLines = async (...args: string[]): Promise<string[]> => {
+    const { code, stdout, stderr } = await owner(...args);
+    t.is(code, 0, stderr);
+    return stdout.split("\n");
+  };
+  const [diary] = await firstLines("storage", "create", "di\u009bary", "--access", "owner", "--data", "{}");
+  const [, line = ""] = await firstLines("zk", "commit", commitment);
+  const hash = /0x[0-9a-f]{64}/.exec(line)![0];
+  const blockHash = /0x[0-9a-f]{64}/.exec((await firstLines("block", "list"))[1]!)![0];
+
+  const find = async (as: typeof owner, text: string): Promise<string[]> => {
+    const { code, stdout, stderr } = await as("search", text);
+    t.is(code, 0, stderr);
+    return withoutHeading(stdout);
+  };
+  const block = new RegExp(`^block  2 ${blockHash} ${time}, 1 transaction$`);
+  for (const text of ["2", "latest", blockHash, blockHash.slice(2).toUpperCase()]) {
+    const [found, ...more] = await find(nobody, text);
+    t.regex(found!, block, text);
+    t.deepEqual(more, [], text);
+  }
+  t.deepEqual(await find(nobody, hash), [`transaction  ${hash} included in block 2`]);
+  t.deepEqual(await find(nobody, commitment), [`commitment  ${commitment} leaf 0`]);
+  t.regex((await find(nobody, alice))[0]!, new RegExp(`^identity  ${alice} last nonce \\d+$`));
+  t.regex((await find(owner, alice))[0]!, new RegExp(`^identity  ${alice} last nonce \\d+, owns programs$`));
+  const program = `^program  ${diary} "di\ufffdary" of ${alice.slice(0, 10)}…${alice.slice(-4)}, 2 bytes, changed ${time}$`;
+  for (const text of [diary!, "DI\u009b"]) {
+    t.regex((await find(owner, text))[0]!, new RegExp(program));
+    t.is((await nobody("search", text)).stdout, "Nothing that you may read is called so.\n");
+  }
+  const { stdout } = await owner("search", "2", "--json");
+  t.like(JSON.parse(stdout), { query: "2", results: [{ kind: "block", block: { number: 2, hash: blockHash } }] });
+});
+
+test("it says what it cannot look for", async (t) => {
+  const { nobody, node } = await startWithUsers(t);
+  const empty = await nobody("search", " ");
+  t.is(empty.code, 1);
+  t.regex(empty.stderr, /^gatehouse: The node refuses: q is required: .* \(INVALID_REQUEST\)\n$/);
+  t.is((await nobody("search")).code, 2);
+  await node.stop();
+  t.is((await nobody("search", "2")).code, 3);
+});

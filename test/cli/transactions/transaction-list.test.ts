@@ -1,0 +1,143 @@
+/** `gatehouse tx list` and `gatehouse storage history`, and the pages of other lists. */
+import test, { type ExecutionContext } from "ava";
+import { type CliUser, startWithUsers } from "../../helpers/cli-users.js";
+import { testKey } from "../../helpers/keys.js";
+import { pageToken, withoutHeading } from "../../helpers/cli-output.js";
+
+const [alice, bob] = [testKey(2).publicKey, testKey(3).publicKey];
+const short = (key: string): string => `${key.slice(0, 10)}…${key.slice(-4)}`;
+const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;
+const hash = "0x[0-9a-f]{64}";
+
+async function succeed(t: ExecutionContext, as: CliUser, ...args: readonly string[]): Promise<string> {
+  const { code, stdout, stderr } = await as(...args);
+  t.is(code, 0, stderr);
+  return stdout;
+}
+
+const create = async (t: ExecutionContext, as: CliUser, name: string, access: string): Promise<string> =>
+  (await succeed(t, as, "storage", "create", name, "--access", access, "--data", "{}")).split("\n")[0]!;
+
+/** How wide columns are depends on all that is in a page. */
+const withoutColumns = (line: string): string => line.replace(/ +/g, " ");
+
+/** Matches lines of a table one by one. */
+function matches(t: ExecutionContext, stdout: string, patterns: readonly string[]): void {
+  const lines = withoutHeading(stdout);
+  t.is(lines.length, patterns.length, stdout);
+  patterns.forEach((pattern, i) => t.regex(lines[i]!, new RegExp(`^${pattern}$`)));
+}
+
+test("transactions are listed in words, newest first, as far as the reader may know them", async (t) => {
+  const users = await startWithUsers(t);
+  // What strangers call their things must not move the cursor of who reads of them.
+  const address = await create(t, users.alice, "no\u009btes", "public");
+  for (const change of [
+    ["write", address, "--data", '{"tags":[1]}'],
+    ["set", address, "\u202etitle", '"b"'],
+    ["append", address, "tags", "2"],
+    ["set", address, "tags", "3", "--index", "0"],
+    ["delete", address, "tags", "--index", "1"],
+    ["delete", address, "\u202etitle"],
+    ["access", address, "--access", "public"],
+  ]) {
+    await succeed(t, users.alice, "storage", ...change);
+  }
+  const diary = await create(t, users.bob, "diary", "owner");
+  await succeed(t, users.alice, "zk", "commit", `0x${"0".repeat(63)}7`);
+
+  const row = (block: number, key: string, what: string): string =>
+    `${block} {2,}${time}  ${short(key)}  ${hash} ${what}`;
+  const ofAlice = [
+    row(10, alice, `Adds a commitment to the tree: 0x0{63}7`),
+    row(8, alice, `Changes who may read and write ${address}`),
+    row(7, alice, `Deletes the field "\ufffdtitle" of ${address}`),
+    row(6, alice, `Deletes item 1 of the field "tags" of ${address}`),
+    row(5, alice, `Sets item 0 of the field "tags" of ${address}`),
+    row(4, alice, `Appends an item to the field "tags" of ${address}`),
+    row(3, alice, `Sets the field "\ufffdtitle" of ${address}`),
+    row(2, alice, `Writes the whole document of ${address}`),
+    row(1, alice, `Makes the program "no\ufffdtes" ${address}`),
+  ];
+  const inAll = (of9: string): string[] => [ofAlice[0]!, of9, ...ofAlice.slice(1)];
+  matches(t, await succeed(t, users.nobody, "tx", "list"), inAll(`9 {2,}${time}  private {2,}${hash}`));
+  matches(t, await succeed(t, users.bob, "tx", "list"), inAll(row(9, bob, `Makes the program "diary" ${diary}`)));
+  matches(t, await succeed(t, users.nobody, "tx", "list", "--sender", alice), ofAlice);
+  t.is(await succeed(t, users.nobody, "tx", "list", "--sender", bob), "No transactions.\n");
+  matches(t, await succeed(t, users.nobody, "tx", "list", "--block", "latest"), ofAlice.slice(0, 1));
+  matches(t, await succeed(t, users.nobody, "tx", "list", "--block", "2"), ofAlice.slice(7, 8));
+
+  const history = await succeed(t, users.nobody, "storage", "history", address);
+  matches(t, history, [
+    row(8, alice, "update access"),
+    row(7, alice, 'delete field "\ufffdtitle"'),
+    row(6, alice, 'delete item "tags"'),
+    row(5, alice, 'set item "tags"'),
+    row(4, alice, 'append item "tags"'),
+    row(3, alice, 'set field "\ufffdtitle"'),
+    row(2, alice, "write program"),
+    row(1, alice, "create program"),
+  ]);
+  const refused = await users.alice("storage", "history", diary);
+  t.is(refused.code, 1);
+  t.regex(refused.stderr, /^gatehouse: The node refuses: .* \(PERMISSION_DENIED\)\n$/);
+  matches(t, await succeed(t, users.bob, "storage", "history", diary), [row(9, bob, "create program")]);
+  t.false((await succeed(t, users.nobody, "storage", "list", alice)).includes("\u009b"));
+});
+
+test("lists go on page by page, to the end, and say it as the node does", async (t) => {
+  const { alice: as } = await startWithUsers(t);
+  const address = await create(t, as, "notes", "public");
+  for (const name of ["a", "b", "c"]) {
+    await create(t, as, `note ${name}`, "public");
+    await succeed(t, as, "storage", "set", address, name, "1");
+  }
+  for (const [list, count] of [
+    [["tx", "list"], 7],
+    [["tx", "list", "--sender", alice], 7],
+    [["block", "list"], 7],
+    [["storage", "history", address], 4],
+    [["storage", "list", alice], 4],
+    [["storage", "search", "note"], 4],
+  ] as const) {
+    const name = list.join(" ");
+    const whole = withoutHeading(await succeed(t, as, ...list));
+    t.is(whole.length, count, name);
+    const rows: string[] = [];
+    let token: string | undefined = "";
+    for (let pages = 0; token !== undefined && pages < 10; pages++) {
+      const stdout = await succeed(t, as, ...list, "--limit", "2", ...(token === "" ? [] : ["--page-token", token]));
+      rows.push(...withoutHeading(stdout));
+      token = pageToken(stdout);
+    }
+    t.deepEqual(rows.map(withoutColumns), whole.map(withoutColumns), name);
+    const json = JSON.parse(await succeed(t, as, ...list, "--limit", "1", "--json")) as { nextPageToken: string };
+    t.is(pageToken(await succeed(t, as, ...list, "--limit", "1")), json.nextPageToken, name);
+
+    const wrong = await as(...list, "--page-token", "x");
+    t.is(wrong.code, 1, name);
+    t.regex(wrong.stderr, /pageToken must be the nextPageToken of the page before.*\(INVALID_REQUEST\)\n$/);
+    for (const limit of ["0", "201", "x"]) {
+      const { code, stderr } = await as(...list, "--limit", limit);
+      t.is(code, 2, name);
+      t.regex(stderr, /It must be a whole number from 1 to 200\. See: gatehouse /);
+    }
+  }
+  // Whoever passes over some counts for himself.
+  const passed = await succeed(t, as, "storage", "list", alice, "--limit", "2", "--offset", "1");
+  t.is(pageToken(passed), undefined);
+  t.regex(passed, / note b .*\n.* note a /s);
+  const unproved = await as("storage", "history", address, "--verify", "0x");
+  t.is(unproved.code, 2);
+  t.regex(unproved.stderr, /A list cannot be proved: nothing shows that nothing was left out\./);
+});
+
+test("what a node does not have is said below the last page", async (t) => {
+  const { alice: as, node } = await startWithUsers(t);
+  t.is(await succeed(t, as, "block", "list"), "There is no block beside the genesis yet.\n");
+  t.is(await succeed(t, as, "tx", "list"), "No transactions.\n");
+  const missing = await as("tx", "list", "--block", "1");
+  t.is(missing.stderr, "gatehouse: The node refuses: There is no such block yet. (NOT_FOUND)\n");
+  await node.stop();
+  t.is((await as("tx", "list")).code, 3);
+});
