@@ -11,6 +11,7 @@ import { ChainService, ConsensusService } from "../../gen/gatehouse/chain/v1/cha
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import type { Engine } from "../../src/db/dialects.js";
 import { openDatabase } from "../../src/db/open.js";
+import { pageToken } from "../helpers/cli-output.js";
 import { prepareEngines } from "../helpers/databases.js";
 import { testKey } from "../helpers/keys.js";
 import {
@@ -195,6 +196,12 @@ test.serial("a node removes the transactions of old blocks, and is asked for no 
   const kept = await listen(pruned.port, "?from=32&kinds=block");
   t.teardown(() => kept.end());
   t.is((await kept.takeTo(300)).length, 268);
+  const list = async (...args: readonly string[]): Promise<string> =>
+    (await runCli([...args, "--limit", "200", "--node", pruned.rpcUrl])).stdout;
+  const next = async (...args: readonly string[]): Promise<string> =>
+    await list(...args, "--page-token", pageToken(await list(...args)) ?? "none");
+  t.true((await next("tx", "list")).endsWith("\n\nWhat is in blocks before 33 is not listed by this node.\n"));
+  t.regex(await next("block", "list"), /^33 .*Z {2}1 .*\n32 .*Z {2}not kept {2}0x/m);
   const { code, stdout } = await runCli(["verify-data", "--database", `sqlite:${pruned.databaseFile}`, "--json"]);
   t.is(code, 0, stdout);
   // Who has block 32 follows it, who begins does not.
