@@ -7,15 +7,13 @@
 #include <fstream>
 #include <functional>
 #include <iostream>
-#include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
 
+#include "details.h"
 #include "gatehouse/chain/v1/chain.grpc.pb.h"
 #include "gatehouse/storage/v1/storage.grpc.pb.h"
-#include "google/rpc/error_details.pb.h"
-#include "google/rpc/status.pb.h"
 #include "signing.h"
 
 namespace chain = gatehouse::chain::v1;
@@ -30,27 +28,6 @@ constexpr seconds lifetime(120);
 [[noreturn]] void Fail(const std::string& message) {
   std::cerr << message << '\n';
   std::exit(1);
-}
-
-// Why a call failed, and the seconds after which the same call may succeed.
-std::pair<std::string, std::optional<seconds>> Details(const grpc::Status& status) {
-  std::string reason;
-  std::optional<seconds> wait;
-  google::rpc::Status packed;
-  packed.ParseFromString(status.error_details());
-  for (const auto& detail : packed.details()) {
-    google::rpc::ErrorInfo info;
-    google::rpc::RetryInfo retry;
-    if (detail.UnpackTo(&info)) {
-      reason = info.reason();
-    } else if (detail.UnpackTo(&retry)) {
-      wait = seconds(retry.retry_delay().seconds());
-    }
-  }
-  if (reason.empty() && (status.error_code() == grpc::UNAVAILABLE || status.error_code() == grpc::DEADLINE_EXCEEDED)) {
-    wait = seconds(1);  // It comes from below the rpcs: the connection is lost, or the answer late.
-  }
-  return {reason.empty() ? std::to_string(status.error_code()) : reason, wait};
 }
 
 // Calls until there is an answer. Reads may be repeated, and so may the submission of one transaction.

@@ -4,30 +4,16 @@ import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { join } from "node:path";
 import { AccessMode } from "../../gen/gatehouse/storage/v1/storage_pb.js";
-import { sha256 } from "../../src/base/hash.js";
 import type { EventJson } from "../helpers/events.js";
 import { testKey, writeKey } from "../helpers/keys.js";
-import { ask } from "../helpers/plain-client.js";
 import { cleanEnvironment, cliPath, runCliProcess } from "../helpers/run-cli.js";
 import { startMember } from "../helpers/start-member.js";
 import { startTestNode } from "../helpers/start-node.js";
-import { createPublic, type Operation, signTransaction } from "../helpers/transactions.js";
+import { writeAs } from "../helpers/submit.js";
+import { createPublic, type Operation } from "../helpers/transactions.js";
 import { until } from "../helpers/until.js";
 
 const alice = testKey(2);
-
-async function write(port: number, nonce: number, operation: Operation): Promise<string> {
-  const { body, signature } = signTransaction(alice, nonce, operation);
-  const hash = sha256(body);
-  const transaction = {
-    body: Buffer.from(body).toString("base64"),
-    signature: Buffer.from(signature).toString("base64"),
-  };
-  const headers = { "Content-Type": "application/json" };
-  await ask(port, "/chain/transactions", { method: "POST", headers, body: JSON.stringify({ transaction }) });
-  await until(async () => (await ask(port, `/chain/transactions/${hash}`)).text.includes('"included"'));
-  return hash;
-}
 
 /** Runs it until the test is over. */
 function watch(t: ExecutionContext, port: number, ...args: readonly string[]) {
@@ -43,9 +29,9 @@ function watch(t: ExecutionContext, port: number, ...args: readonly string[]) {
 
 test("it prints what happens, as a table or as the node's own JSON, and ends after a count", async (t) => {
   const node = await startMember(t);
-  const hash = await write(node.port, 1, createPublic("a", "{}"));
+  const hash = await writeAs(alice, node.port, 1, createPublic("a", "{}"));
   const secret: Operation = { case: "createProgram", value: { programName: "b", access: { mode: AccessMode.OWNER } } };
-  const hidden = await write(node.port, 2, secret);
+  const hidden = await writeAs(alice, node.port, 2, secret);
   const key = join(node.dir, "alice.key");
   await writeKey(key, alice);
   const run = (...args: readonly string[]) =>
@@ -99,12 +85,12 @@ test("it goes on where it was when the node is there again, and says so", async 
     lines
       .map((line) => JSON.parse(line) as EventJson)
       .flatMap(({ block, blockNumber }) => (block ? [blockNumber] : []));
-  await write(node.port, 1, createPublic("a", "{}"));
+  await writeAs(alice, node.port, 1, createPublic("a", "{}"));
   await until(() => blocks().length === 1);
   await node.stop();
   await until(() => told().includes("The connection is lost"));
   const again = await startTestNode(t, { genesis: "genesis.json", "rpc-port": String(node.port) }, node.dir);
-  await write(again.port, 2, createPublic("b", "{}"));
+  await writeAs(alice, again.port, 2, createPublic("b", "{}"));
   await until(() => blocks().length >= 2);
   t.deepEqual(blocks(), [1, 2]);
   t.regex(told(), /The connection is lost: .*\nThe node is there again\.\n/s);

@@ -1,5 +1,5 @@
 /** The page of examples/browser, built and opened in a real browser. */
-import test from "ava";
+import test, { type ExecutionContext } from "ava";
 import { build } from "esbuild";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
@@ -10,7 +10,11 @@ import type { Browser } from "playwright-core";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { launchBrowser, listen, whyNoBrowser } from "../helpers/browser.js";
-import { createPublic, signTransaction } from "../helpers/transactions.js";
+import { createPublic, type Operation, signTransaction } from "../helpers/transactions.js";
+import { keepFrom } from "../helpers/foreign.js";
+import { startTestNode } from "../helpers/start-node.js";
+import { writeAs } from "../helpers/submit.js";
+import { AccessMode } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { startMember } from "../helpers/start-member.js";
 import { testKey } from "../helpers/keys.js";
 import { connectGrpc } from "../helpers/grpc-client.js";
@@ -30,6 +34,23 @@ testBrowser.before(async () => {
 });
 testBrowser.after(() => browser.close());
 
+/** Serves files as a web server would; gives the address. */
+async function serve(
+  t: ExecutionContext,
+  files: Readonly<Record<string, readonly [type: string, path: string]>>,
+): Promise<string> {
+  const server = createServer((request, response) => {
+    const [type, path] = files[request.url ?? ""] ?? ["text/plain", "/dev/null"];
+    void readFile(path).then((content) => response.writeHead(200, { "Content-Type": type }).end(content));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.teardown(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+}
+
 testBrowser("it calls the node, follows its health, and shows the reason of a failure", async (t) => {
   const node = await startMember(t);
   const client = connectGrpc(node.port);
@@ -46,25 +67,15 @@ testBrowser("it calls the node, follows its health, and shows the reason of a fa
     outfile,
     logLevel: "silent",
   });
-  const files: Record<string, [string, string]> = {
+  const site = await serve(t, {
     "/": ["text/html", "examples/browser/index.html"],
     "/client.js": ["text/javascript", outfile],
-  };
-  const server = createServer((request, response) => {
-    const [type, path] = files[request.url ?? ""] ?? ["text/plain", "/dev/null"];
-    void readFile(path).then((content) => response.writeHead(200, { "Content-Type": type }).end(content));
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  t.teardown(() => {
-    server.close();
-    server.closeAllConnections();
   });
-
   const page = await browser.newPage();
   page.setDefaultTimeout(90_000);
   t.teardown(() => page.close());
   const { complaints } = listen(page);
-  await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+  await page.goto(site);
   await page.getByLabel("Node").fill(node.rpcUrl);
   await page.getByLabel("Owner").fill(alice.publicKey);
   await page.getByRole("button", { name: "Ask" }).click();
@@ -84,4 +95,64 @@ testBrowser("it calls the node, follows its health, and shows the reason of a fa
   await page.getByLabel("Owner").fill("nonsense");
   await page.getByRole("button", { name: "Ask" }).click();
   await page.getByRole("status").filter({ hasText: "INVALID_REQUEST" }).waitFor();
+});
+
+testBrowser("what happens is shown once, whatever of page and node is begun anew, and a refusal is told", async (t) => {
+  const alice = testKey(90);
+  const node = await startMember(t);
+  const site = await serve(t, {
+    "/": ["text/html", "examples/browser/events.html"],
+    "/events.js": ["text/javascript", "examples/browser/events.js"],
+  });
+  const restart = () => startTestNode(t, { genesis: "genesis.json", "rpc-port": String(node.port) }, node.dir);
+  const page = await browser.newPage();
+  page.setDefaultTimeout(90_000);
+  t.teardown(() => page.close());
+  const status = (text: string) => page.getByRole("status").filter({ hasText: text }).waitFor();
+  const watch = async (button = "Watch"): Promise<void> => {
+    await page.getByLabel("Node").fill(node.rpcUrl);
+    await page.getByRole("button", { name: button }).click();
+  };
+  const shown = async (last: string): Promise<string[]> => {
+    await page.getByRole("listitem").filter({ hasText: last }).waitFor();
+    return (await page.getByRole("listitem").allTextContents()).reverse();
+  };
+
+  await page.goto(site);
+  await watch();
+  await status("Watching.");
+  // What is told while nobody listens yet is in the chain: it begins where the page has heard of the newest block.
+  await page.waitForFunction("localStorage.length === 1");
+  const one = await writeAs(alice, node.port, 1, createPublic("a", "{}"));
+  const [first, second, third] = await shown("1 block");
+  t.is(first, `1.0 transaction ${one} included`);
+  t.regex(second!, /^1\.1 program stor-[0-9a-f]{40} created $/);
+  t.regex(third!, /^1 block 0x[0-9a-f]{64}, transactions: 1$/);
+
+  await node.stop();
+  await status("The connection is lost");
+  let again = await restart();
+  const secret: Operation = { case: "createProgram", value: { programName: "b", access: { mode: AccessMode.OWNER } } };
+  const two = await writeAs(alice, again.port, 2, secret);
+  t.deepEqual((await shown("2 block")).slice(3, 4), [`2.0 transaction ${two} withheld`]);
+  t.is((await page.getByRole("listitem").count()) - 3, 2);
+
+  // The page is closed while something happens, and opened again.
+  await page.goto("about:blank");
+  const three = await writeAs(alice, again.port, 3, createPublic("c", "{}"));
+  await page.goto(site);
+  await watch();
+  t.is((await shown("3 block"))[0], `3.0 transaction ${three} included`);
+
+  await page.goto("about:blank");
+  await writeAs(alice, again.port, 4, createPublic("d", "{}"));
+  await again.stop();
+  await keepFrom(node, 5);
+  again = await restart();
+  await page.goto(site);
+  await watch();
+  await status("(PRUNED)");
+  await watch("Begin with what comes next");
+  await status("Watching.");
+  await again.stop();
 });

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startMember } from "../helpers/start-member.js";
-import { clientCases, type ForeignProgram, startProgram, writerCases } from "../helpers/foreign.js";
+import { clientCases, type ForeignProgram, startProgram, watcherCases, writerCases } from "../helpers/foreign.js";
 import { checksVectors } from "../helpers/vectors.js";
 import type { Teardown } from "../helpers/teardown.js";
 import { isInstalled, succeeds, testUnless, whyNotInstalled } from "../helpers/when.js";
@@ -48,6 +48,12 @@ const runBeside = (t: Teardown, name: string, ...args: readonly string[]): Forei
   startProgram(t, join(out, name), args);
 
 for (const [title, behaves] of Object.entries(writerCases((t, ...args) => runBeside(t, "write", ...args)))) {
+  testCpp(`the C++ client ${title}`, behaves);
+}
+
+for (const [title, behaves] of Object.entries(
+  watcherCases((t, ...args) => runBeside(t, "watch", ...args.filter((arg) => arg !== undefined))),
+)) {
   testCpp(`the C++ client ${title}`, behaves);
 }
 

@@ -8,7 +8,7 @@ import { startTlsNode } from "../helpers/certificate.js";
 import { startTestNode } from "../helpers/start-node.js";
 import { startMember } from "../helpers/start-member.js";
 import { testKey, writeKey } from "../helpers/keys.js";
-import { clientCases, type ForeignProgram, startProgram, writerCases } from "../helpers/foreign.js";
+import { clientCases, type ForeignProgram, startProgram, watcherCases, writerCases } from "../helpers/foreign.js";
 import { runCli } from "../helpers/run-cli.js";
 import { checksVectors } from "../helpers/vectors.js";
 import { testNetwork } from "../helpers/transactions.js";
@@ -109,6 +109,12 @@ const runBeside = (t: Teardown, name: string, ...args: readonly string[]): Forei
   startProgram(t, "env", [`PYTHONPATH=${stubs}`, python!, resolve("examples/python", name), ...args]);
 
 for (const [title, behaves] of Object.entries(writerCases((t, ...args) => runBeside(t, "write.py", ...args)))) {
+  testSigning(`the Python client ${title}`, behaves);
+}
+
+for (const [title, behaves] of Object.entries(
+  watcherCases((t, ...args) => runBeside(t, "watch.py", ...args.filter((arg) => arg !== undefined))),
+)) {
   testSigning(`the Python client ${title}`, behaves);
 }
 

@@ -1,17 +1,24 @@
 /** Clients in other languages: what they need on this machine, and how they are run. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
 import type { ExecutionContext } from "ava";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { AccessMode } from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import { openDatabase } from "../../src/db/open.js";
 import { startMember } from "./start-member.js";
 import { testKey, writeKey } from "./keys.js";
 import { ask, askJson } from "./plain-client.js";
 import { cleanEnvironment, type CliResult } from "./run-cli.js";
-import { sampleGenesis, startTestNode } from "./start-node.js";
+import { sampleGenesis, startTestNode, type TestNode } from "./start-node.js";
+import { writeAs } from "./submit.js";
 import { type Teardown, temporaryDirectory } from "./teardown.js";
+import { createPublic, type Operation } from "./transactions.js";
+import { until } from "./until.js";
 import { makeCertificate } from "./certificate.js";
 import { versionPattern } from "./version.js";
 
@@ -20,6 +27,8 @@ export interface ForeignProgram {
   /** Resolves once this is part of what it has printed; rejects when it ends before. */
   prints(text: string): Promise<void>;
   readonly ended: Promise<CliResult>;
+  /** Kills it, so that it can put nothing in order. */
+  kill(): void;
 }
 
 /** Starts a program; a proxy of this machine is not asked for the way to itself. */
@@ -32,6 +41,7 @@ export function startProgram(t: Teardown, command: string, args: readonly string
   const ended = once(child, "close").then(([code]) => ({ code: code as number | null, stdout, stderr }));
   return {
     ended,
+    kill: () => void child.kill("SIGKILL"),
     async prints(text) {
       const hasEnded = ended.then(() => true);
       while (!stdout.includes(text)) {
@@ -177,4 +187,83 @@ export function writerCases(run: ForeignWriter): Readonly<Record<string, (t: Exe
       t.true(stdout.endsWith("\ndata      []\n"), stdout);
     },
   };
+}
+
+/** A program that watches: starts it with a node, the file of its cursor and, where it has one, a key's file. */
+export type ForeignWatcher = (t: Teardown, ...args: readonly [string, string, string?]) => ForeignProgram;
+
+/** What every watching client of the examples does alike. */
+export function watcherCases(run: ForeignWatcher): Readonly<Record<string, (t: ExecutionContext) => Promise<void>>> {
+  const alice = testKey(2);
+  const secret: Operation = { case: "createProgram", value: { programName: "b", access: { mode: AccessMode.OWNER } } };
+
+  return {
+    async "prints what happens, each thing once, whatever of it and the node is stopped meanwhile"(t) {
+      const node = await startMember(t);
+      const target = `127.0.0.1:${node.port}`;
+      const cursorFile = join(node.dir, "cursor");
+      const first = run(t, target, cursorFile);
+      // Where it begins is known from then on.
+      await until(() => existsSync(cursorFile));
+      const one = await writeAs(alice, node.port, 1, createPublic("a", "{}"));
+      await first.prints(`1.0      transaction  ${one} included\n1.1      program      stor-`);
+      await first.prints("\n1        block        0x");
+      await node.stop();
+      const again = await startTestNode(t, { genesis: "genesis.json", "rpc-port": String(node.port) }, node.dir);
+      const two = await writeAs(alice, again.port, 2, secret);
+      await first.prints(`\n2.0      transaction  ${two} withheld\n2        block        0x`);
+      first.kill();
+      await first.ended;
+      const three = await writeAs(alice, again.port, 3, createPublic("c", "{}"));
+      const second = run(t, target, cursorFile);
+      await second.prints("\n3        block        0x");
+      second.kill();
+      const [before, after] = [await first.ended, await second.ended];
+      t.regex(before.stderr, /^lost: /);
+      const cursors = `${before.stdout}${after.stdout}`.split("\n").map((line) => line.split(" ")[0]);
+      t.deepEqual(cursors, ["1.0", "1.1", "1", "2.0", "2", "3.0", "3.1", "3", ""]);
+      t.true(after.stdout.startsWith(`3.0      transaction  ${three} included\n3.1      program      stor-`));
+      t.is((await readFile(cursorFile, "utf8")).trim(), "3");
+    },
+
+    async "tells an owner of what is his"(t) {
+      const node = await startMember(t);
+      const files = await temporaryDirectory(t);
+      const [cursorFile, keyFile] = [join(files, "cursor"), join(files, "alice.key")];
+      await writeKey(keyFile, alice);
+      await writeFile(cursorFile, "0\n");
+      const hash = await writeAs(alice, node.port, 1, secret);
+      const watcher = run(t, `127.0.0.1:${node.port}`, cursorFile, keyFile);
+      const told = `1.0      transaction  ${hash} included\n1.1      program      stor-`;
+      await t.notThrowsAsync(watcher.prints(told));
+    },
+
+    async "says why it cannot go on, and what to do"(t) {
+      const node = await startMember(t);
+      const cursorFile = join(await temporaryDirectory(t), "cursor");
+      await writeFile(cursorFile, "yesterday");
+      const target = `127.0.0.1:${node.port}`;
+      t.like(await run(t, target, cursorFile).ended, {
+        code: 1,
+        stdout: "",
+        stderr: "INVALID_REQUEST: from is the cursor of a message of this stream, as it was given.\n",
+      });
+      await writeAs(alice, node.port, 1, createPublic("a", "{}"));
+      await writeAs(alice, node.port, 2, createPublic("b", "{}"));
+      await node.stop();
+      await keepFrom(node, 2);
+      await startTestNode(t, { genesis: "genesis.json", "rpc-port": String(node.port) }, node.dir);
+      await writeFile(cursorFile, "0");
+      const { code, stdout, stderr } = await run(t, target, cursorFile).ended;
+      t.deepEqual([code, stdout], [1, ""]);
+      t.regex(stderr, /^PRUNED: .*\nSomething was missed\. Without .*cursor it begins with what comes next\.\n$/);
+    },
+  };
+}
+
+/** Has a node that is stopped keep no transactions of blocks below this one. */
+export async function keepFrom({ databaseFile }: Pick<TestNode, "databaseFile">, block: number): Promise<void> {
+  const database = await openDatabase(`sqlite:${databaseFile}`);
+  await database.write.run((sql) => sql("block_bounds").update({ lowest_block: block }));
+  await database.close();
 }
