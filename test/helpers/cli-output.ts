@@ -2,7 +2,10 @@
 
 /** The rows of a page of a list, as lines. */
 export function withoutHeading(stdout: string): string[] {
-  return stdout.replace(/\n\n[^]*$/, "\n").split("\n").slice(1, -1);
+  return stdout
+    .replace(/\n\n[^]*$/, "\n")
+    .split("\n")
+    .slice(1, -1);
 }
 
 /** How the list goes on; undefined on its last page. */

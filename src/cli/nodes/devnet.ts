@@ -10,7 +10,12 @@ const maxNodes = 16;
 /** Adds the command. */
 export function addDevnet(command: Command): void {
   command
-    .option("--nodes <NUMBER>", `How many nodes, 1 to ${maxNodes}; one alone is dormant.`, numberBetween(1, maxNodes), 2)
+    .option(
+      "--nodes <NUMBER>",
+      `How many nodes, 1 to ${maxNodes}; one alone is dormant.`,
+      numberBetween(1, maxNodes),
+      2,
+    )
     .option(
       "--rpc-port <PORT>",
       "First port to try; each node takes the next free one.",

@@ -44,7 +44,10 @@ export async function listPrograms(owner: string, flags: ProgramListFlags): Prom
 }
 
 /** Prints a table of the programs with a name. */
-export async function searchPrograms(text: string, flags: ProgramListFlags & { readonly exact?: boolean }): Promise<void> {
+export async function searchPrograms(
+  text: string,
+  flags: ProgramListFlags & { readonly exact?: boolean },
+): Promise<void> {
   await list(flags, "/storage-program/search", { q: text, exact: flags.exact?.toString() });
 }
 
