@@ -37,10 +37,18 @@ export function nameDatabase(url: string): string {
  * @throws DatabaseError
  */
 export async function openDatabase(url: string, access: Access = "write"): Promise<Database> {
+  return await openParts(url, access, openSqlite);
+}
+
+async function openParts(
+  url: string,
+  access: Access,
+  openFile: (path: string) => Promise<Connections>,
+): Promise<Database> {
   const path = fileOf(url);
   const servers = path === undefined ? await findServers(url, access) : undefined;
   const open = (suffix: string): Promise<Connections> =>
-    servers === undefined ? openSqlite(`${path}${suffix}`) : openPostgresql(servers);
+    servers === undefined ? openFile(`${path}${suffix}`) : openPostgresql(servers);
   const main = await open("");
   try {
     const mempool = await open(mempoolSuffix);
@@ -66,7 +74,18 @@ export async function openDatabase(url: string, access: Access = "write"): Promi
 
 /** Opens a database for some work, and closes it however that ends. */
 export async function withDatabase<T>(url: string, work: (database: Database) => Promise<T>): Promise<T> {
-  const database = await openDatabase(url);
+  return await closeAfter(await openDatabase(url), work);
+}
+
+/**
+ * The same for work that only reads all of it: files of SQLite stay as they are, down to their bytes, as they may be those
+ * of a backup. Of servers it is the primary: a standby may be behind.
+ */
+export async function withSource<T>(url: string, work: (database: Database) => Promise<T>): Promise<T> {
+  return await closeAfter(await openParts(url, "write", openSqliteForReading), work);
+}
+
+async function closeAfter<T>(database: Database, work: (database: Database) => Promise<T>): Promise<T> {
   try {
     return await work(database);
   } finally {
@@ -81,14 +100,11 @@ export async function withDatabase<T>(url: string, work: (database: Database) =>
  */
 export async function openForReading(url: string): Promise<ReadableDatabase> {
   const path = fileOf(url);
-  if (path !== undefined) {
-    return await openSqliteForReading(path);
-  }
-  const servers = await findServers(url, "read");
-  const opened = await openPostgresql(servers);
+  const servers = path === undefined ? await findServers(url, "read") : undefined;
+  const opened = servers === undefined ? await openSqliteForReading(path!) : await openPostgresql(servers);
   return {
     ...opened,
     ofOneMoment: readingOnce(opened.transaction),
-    whatMayBeLost: () => whatMayBeLost(opened.read, servers.count),
+    whatMayBeLost: async () => (servers === undefined ? [] : await whatMayBeLost(opened.read, servers.count)),
   };
 }

@@ -9,10 +9,9 @@ import sqlite3, { type Database as SqliteConnection, type Statement } from "sqli
 import { type DatabaseTrouble, isDatabaseTrouble, markDatabaseTrouble } from "../base/database-trouble.js";
 import { claimFile, closeFile, makePrivateDirectory } from "../base/private-files.js";
 import { type Connections, openConnections } from "./connections.js";
-import { DatabaseError, type Lane, type PreparedQuery, type ReadableDatabase } from "./database.js";
+import { DatabaseError, type Lane, type PreparedQuery } from "./database.js";
 import { dialects } from "./dialects.js";
 import { createPulse, type Pulse } from "./pulse.js";
-import { readingOnce } from "./reading-once.js";
 import { keepStatements } from "./sqlite-statements.js";
 
 /** Connections for reads. */
@@ -104,11 +103,11 @@ export async function lockFile(path: string): Promise<(() => Promise<void>) | un
 }
 
 /**
- * Opens a file that is there for reads alone; nothing is made or changed.
+ * Opens a file that is there for reads alone; nothing of it is made or changed.
  *
  * @throws DatabaseError
  */
-export async function openSqliteForReading(path: string): Promise<ReadableDatabase> {
+export async function openSqliteForReading(path: string): Promise<Connections> {
   if (!existsSync(path)) {
     throw new DatabaseError(`There is no database at ${path}; name the node's --data-dir, or its --database.`);
   }
@@ -128,12 +127,10 @@ export async function openSqliteForReading(path: string): Promise<ReadableDataba
     question: "SELECT 1 FROM sqlite_master LIMIT 1",
     explain: (error) => explain(path, error),
     prepare: (text) => statements.prepare(text),
+    inspect: (how) => inspect(path, how),
   });
   return {
-    read: connections.read,
-    ofOneMoment: readingOnce(connections.transaction),
-    inspect: (how) => inspect(path, how),
-    whatMayBeLost: () => Promise.resolve([]),
+    ...connections,
     async close() {
       await Promise.all([statements.close(), connections.close()]);
     },

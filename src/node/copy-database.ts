@@ -7,7 +7,7 @@ import { readLease } from "../chain/writer-lease-store.js";
 import { type CopyOutcome, copyDatabase, type CopyParts } from "../db/copy.js";
 import type { Database } from "../db/database.js";
 import { checkSchema } from "../db/migrate.js";
-import { isMissing, nameDatabase, withDatabase } from "../db/open.js";
+import { isMissing, nameDatabase, withDatabase, withSource } from "../db/open.js";
 import { refuseUnfinishedCopy } from "../db/unfinished-copy.js";
 
 export interface CopyNodeDatabaseParts extends Pick<CopyParts, "onProgress"> {
@@ -28,7 +28,7 @@ export async function copyNodeDatabase({ from, to, onProgress }: CopyNodeDatabas
   if (isMissing(from)) {
     throw new StartError(`There is no database at ${nameDatabase(from)}; name that of a node.`);
   }
-  return await withDatabase(from, async (source) => {
+  return await withSource(from, async (source) => {
     await refuseUnfinishedCopy(source.read);
     await checkSchema(source);
     await claim(source, from);

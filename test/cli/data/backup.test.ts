@@ -217,6 +217,21 @@ function describe(bytes: Buffer): string {
   return `"sizeBytes": ${bytes.length}, "sha256": "${sha256(bytes)}"`;
 }
 
+test.serial("a backup whose database was copied from is what was saved, and is restored", async (t) => {
+  const dir = await prepare(t);
+  const home = await temporaryDirectory(t);
+  const folder = join(home, "backup");
+  t.is((await backup(folder, "--data-dir", dir)).code, 0);
+  const database = join(folder, "gatehouse.sqlite");
+  const paths = [database, `${database}-mempool`];
+  const read = () => Promise.all(paths.map((path) => readFile(path)));
+  const saved = await read();
+  const copied = await runCli(["database", "copy", database, join(home, "copy.sqlite")]);
+  t.is(copied.code, 0, copied.stderr);
+  t.deepEqual(await read(), saved);
+  t.like(await restore(folder, join(home, "target")), { head: { number: 2 } });
+});
+
 test.serial("a backup without the key, or with another one, says that the node would not be itself", async (t) => {
   const dir = await prepare(t);
   const home = await temporaryDirectory(t);
