@@ -167,17 +167,25 @@ export function followTlsFiles({ paths, first, log, nowMs }: FollowedParts): Fol
   };
 }
 
-/** What is wrong with the time for which a certificate is valid, as a sentence; undefined when nothing is. */
-export function describeExpiry({ validFrom, validTo }: X509Certificate, nowMs: number): string | undefined {
+/**
+ * What is wrong with the time for which a certificate is valid, as a sentence; undefined when nothing is.
+ *
+ * @param owner whose it is, to go on with after "The certificate of".
+ */
+export function describeExpiry(
+  { validFrom, validTo }: X509Certificate,
+  nowMs: number,
+  owner = "--tls-cert",
+): string | undefined {
   const [from, to] = [new Date(validFrom), new Date(validTo)];
   if (nowMs > to.getTime()) {
-    return `The certificate of --tls-cert has expired: it was valid until ${to.toISOString()}.`;
+    return `The certificate of ${owner} has expired: it was valid until ${to.toISOString()}.`;
   }
   if (nowMs < from.getTime()) {
-    return `The certificate of --tls-cert is not valid before ${from.toISOString()}.`;
+    return `The certificate of ${owner} is not valid before ${from.toISOString()}.`;
   }
   return nowMs > to.getTime() - expiresSoonMs
-    ? `The certificate of --tls-cert expires soon: it is valid until ${to.toISOString()}.`
+    ? `The certificate of ${owner} expires soon: it is valid until ${to.toISOString()}.`
     : undefined;
 }
 

@@ -4,8 +4,8 @@ import { access, stat, statfs } from "node:fs/promises";
 import { loadNodeKey, type NodeKey, nodeKeyPath } from "../../base/node-key.js";
 import type { Config } from "../../config/config.js";
 import { readTlsFiles, tlsPaths } from "../../config/tls-files.js";
-import { describeExpiry } from "../../node/tls.js";
 import { attempt, type Check, fail, ok, skip, warn } from "./check.js";
+import { checkValidity } from "./check-certificate.js";
 
 const mib = 1024 * 1024;
 /** Less is soon used up; a write-ahead log alone may take much of the lower one. */
@@ -68,12 +68,6 @@ async function checkCertificate(config: Config): Promise<Check> {
     return skip("certificate", "No --tls-cert is given: the public port speaks no TLS.");
   }
   const { certificate } = await readTlsFiles(paths);
-  const problem = describeExpiry(certificate, Date.now());
   const remedy = "Renew it and replace the files; the node reads them by itself.";
-  if (problem === undefined) {
-    return ok("certificate", `It is valid until ${new Date(certificate.validTo).toISOString()}.`);
-  }
-  return Date.now() > Date.parse(certificate.validTo)
-    ? fail("certificate", problem, remedy)
-    : warn("certificate", problem, remedy);
+  return checkValidity("certificate", "--tls-cert", certificate, remedy);
 }

@@ -1,12 +1,15 @@
 /** Checks of a node that runs: how it is, whether it is reached, and whether its peers and it agree. */
+import type { X509Certificate } from "node:crypto";
+import { isIP } from "node:net";
 import { connect } from "node:tls";
 import { identityOfCertificate } from "../../base/certificate.js";
 import type { NodeKey } from "../../base/node-key.js";
 import type { Config } from "../../config/config.js";
-import { askNode } from "../calls/ask-node.js";
+import { askNode, whyNot } from "../calls/ask-node.js";
 import { ExitError } from "../usage/errors.js";
 import type { PeerBody } from "../calls/peer-list.js";
 import { type Check, fail, ok, skip, warn } from "./check.js";
+import { checkValidity } from "./check-certificate.js";
 import type { KnownGenesis } from "./check-database.js";
 import { askOwn, type LocalNode } from "./local-node.js";
 
@@ -21,6 +24,8 @@ export interface NetworkParts {
 /** Peers that are asked what they see. */
 const maxAsked = 5;
 const connectWithinMs = 5_000;
+/** That of https. */
+const defaultPort = 443;
 /** Beyond the one something is wrong with a clock; beyond the other signatures and blocks are refused. */
 const clockBounds = { warnMs: 5_000, failMs: 60_000 };
 
@@ -32,18 +37,20 @@ export async function checkNetwork(parts: NetworkParts): Promise<Check[]> {
     const why = "No node runs that could be asked.";
     return [
       running,
-      ...["public address", "internal address", "peers", "clock", "network"].map((name) => skip(name, why)),
+      ...["public address", "public certificate", "internal address", "peers", "clock", "network"].map((name) => skip(name, why)),
     ];
   }
   const peers = JSON.parse((await askOwn(node.url, "/peerlist")).text) as PeerBody[];
-  const [reached, internal, views] = await Promise.all([
+  const [reached, certificate, internal, views] = await Promise.all([
     checkPublicAddress(parts),
+    checkPublicCertificate(parts),
     checkInternalAddress(parts, node.health.ports.omni?.actual),
     Promise.all(peers.slice(0, maxAsked).map((peer) => askPeer(peer, node.publicKey!))),
   ]);
   return [
     running,
     reached,
+    certificate,
     internal,
     describePeers(parts, peers, views),
     describeClocks(views),
@@ -103,6 +110,20 @@ async function checkPublicAddress({ config, node }: NetworkParts): Promise<Check
   }
 }
 
+/** Of whoever ends TLS there: where that is a proxy, the node itself never sees it. */
+async function checkPublicCertificate({ config: { publicUrl } }: NetworkParts): Promise<Check> {
+  const name = "public certificate";
+  if (publicUrl?.startsWith("https:") !== true) {
+    return skip(name, "No --public-url with https is given.");
+  }
+  try {
+    const remedy = "Renew it where TLS ends for that address: in the proxy, or in the files of --tls-cert.";
+    return checkValidity(name, publicUrl, await certificateAt(new URL(publicUrl), "http/1.1"), remedy);
+  } catch (error) {
+    return fail(name, `${publicUrl} shows no certificate: ${whyNot(error)}.`, "Let it speak TLS, or be reached.");
+  }
+}
+
 async function checkInternalAddress({ config, node }: NetworkParts, port: number | undefined): Promise<Check> {
   const name = "internal address";
   if (port === undefined) {
@@ -125,11 +146,21 @@ async function checkInternalAddress({ config, node }: NetworkParts, port: number
 }
 
 /** The key that the other end of a TLS connection has proved; undefined where its certificate is no node's. */
-function identityAt({ hostname, port }: URL): Promise<string | undefined> {
+async function identityAt(url: URL): Promise<string | undefined> {
+  return identityOfCertificate((await certificateAt(url, "h2")).raw);
+}
+
+/** What the other end of a TLS connection shows, whoever has signed it. */
+function certificateAt({ hostname, port }: URL, protocol: string): Promise<X509Certificate> {
   return new Promise((resolve, reject) => {
     const host = hostname.replace(/^\[|\]$/g, "");
-    const socket = connect({ host, port: Number(port), rejectUnauthorized: false, ALPNProtocols: ["h2"] }, () => {
-      resolve(identityOfCertificate(socket.getPeerCertificate().raw));
+    const options = {
+      ...{ host, port: Number(port || defaultPort), rejectUnauthorized: false, ALPNProtocols: [protocol] },
+      // One that serves several names shows the certificate of the one that is asked for; an address is no name.
+      ...(isIP(host) === 0 && { servername: host }),
+    };
+    const socket = connect(options, () => {
+      resolve(socket.getPeerX509Certificate()!);
       socket.destroy();
     });
     socket.setTimeout(connectWithinMs, () => socket.destroy(new Error(`no answer within ${connectWithinMs / 1000} s`)));

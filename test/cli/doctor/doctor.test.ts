@@ -1,8 +1,11 @@
 /** `gatehouse doctor` finds what is wrong, and says what to do. */
 import test from "ava";
-import { chmod, open, rm, writeFile } from "node:fs/promises";
+import { once } from "node:events";
+import { chmod, open, readFile, rm, writeFile } from "node:fs/promises";
+import { type AddressInfo, connect } from "node:net";
 import { join } from "node:path";
-import { startTlsNode } from "../../helpers/certificate.js";
+import { createServer } from "node:tls";
+import { makeCertificate, startTlsNode } from "../../helpers/certificate.js";
 import { testKey, writeKey } from "../../helpers/keys.js";
 import { runCli } from "../../helpers/run-cli.js";
 import { startMember } from "../../helpers/start-member.js";
@@ -152,4 +155,32 @@ test("a node that speaks TLS is asked, and its certificate looked at", async (t)
   t.regex(found.certificate!.found, /expires soon/);
   await writeFile(key, "none");
   t.like((await examine(t, ...own, "--tls-cert", cert, "--tls-key", key)).certificate, { status: "fail" });
+});
+
+test("the certificate of the public address is looked at, whoever ends TLS there", async (t) => {
+  const { rpcUrl, port, dir } = await startTestNode(t);
+  const own = ["--data-dir", dir, "--rpc-port", String(port), "--omni-port", "0", ...local];
+  const examineAt = async (publicUrl: string): Promise<Check> =>
+    (await examine(t, ...own, "--public-url", publicUrl))["public certificate"]!;
+  const startProxy = async (days: number): Promise<string> => {
+    const { cert, key } = await makeCertificate(await temporaryDirectory(t), days);
+    const server = createServer({ cert: await readFile(cert), key: await readFile(key) }, (socket) => {
+      const upstream = connect(port, "127.0.0.1");
+      upstream.on("error", () => socket.destroy());
+      socket.on("error", () => upstream.destroy());
+      socket.pipe(upstream).pipe(socket);
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    t.teardown(() => server.close());
+    return `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  };
+  t.like(await examineAt(rpcUrl), { status: "skip" });
+  t.like(await examineAt(await startProxy(30)), { status: "ok" });
+  const ending = await startProxy(2);
+  const found = await examineAt(ending);
+  t.is(found.status, "warn");
+  t.true(found.found.startsWith(`The certificate of ${ending} expires soon: it is valid until `), found.found);
+  // It speaks, but no TLS.
+  t.like(await examineAt(rpcUrl.replace("http:", "https:")), { status: "fail" });
 });

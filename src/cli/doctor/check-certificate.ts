@@ -1,0 +1,18 @@
+/** For how long a certificate is valid. */
+import type { X509Certificate } from "node:crypto";
+import { describeExpiry } from "../../node/tls.js";
+import { type Check, fail, ok, warn } from "./check.js";
+
+/**
+ * Looks at its dates.
+ *
+ * @param owner whose it is, to go on with after "The certificate of".
+ */
+export function checkValidity(name: string, owner: string, certificate: X509Certificate, remedy: string): Check {
+  const nowMs = Date.now();
+  const problem = describeExpiry(certificate, nowMs, owner);
+  if (problem === undefined) {
+    return ok(name, `It is valid until ${new Date(certificate.validTo).toISOString()}.`);
+  }
+  return nowMs > Date.parse(certificate.validTo) ? fail(name, problem, remedy) : warn(name, problem, remedy);
+}
