@@ -8,8 +8,8 @@ import type { Command } from "commander";
 export interface CommandEntry {
   readonly name: string;
   readonly description: string;
-  /** Whether it runs until it is told to end, and is fast rather than small. */
-  readonly isServer?: true;
+  /** Not over in a moment: `server` runs until it is told to end, `data` goes through whole databases or files. */
+  readonly lasts?: "server" | "data";
   /** Gives what adds its arguments, flags and what it does; `whole` makes the program with all its commands. */
   readonly load: () => Promise<(command: Command, whole: () => Promise<Command>) => void>;
 }
@@ -29,19 +29,19 @@ export const commands: readonly CommandEntry[] = [
   {
     name: "start",
     description: "Run a node until Ctrl-C or SIGTERM; SIGHUP makes it read its certificate again.",
-    isServer: true,
+    lasts: "server",
     load: async () => (await import("./nodes/start.js")).addStart,
   },
   {
     name: "devnet",
     description: "Run a small network in one process, with sample data, until Ctrl-C.",
-    isServer: true,
+    lasts: "server",
     load: async () => (await import("./nodes/devnet.js")).addDevnet,
   },
   {
     name: "light",
     description: "Answer on a local port what nodes of a network prove, and nothing else, until Ctrl-C.",
-    isServer: true,
+    lasts: "server",
     load: async () => (await import("./nodes/light.js")).addLight,
   },
   {
@@ -112,21 +112,25 @@ export const commands: readonly CommandEntry[] = [
   {
     name: "verify-data",
     description: "Check that a node's database holds what was signed and stored.",
+    lasts: "data",
     load: async () => (await import("./data/verify-data.js")).addVerifyData,
   },
   {
     name: "backup",
     description: "Save a node, which may run, as a new folder: its key, its database and its files.",
+    lasts: "data",
     load: async () => (await import("./data/backup.js")).addBackup,
   },
   {
     name: "restore",
     description: "Make a data directory of a backup, once all of it is found to be what was saved.",
+    lasts: "data",
     load: async () => (await import("./data/backup.js")).addRestore,
   },
   {
     name: "database",
     description: "Move a node's database.",
+    lasts: "data",
     load: async () => (await import("./data/database.js")).addDatabase,
   },
   {

@@ -37,7 +37,9 @@ export async function checkNetwork(parts: NetworkParts): Promise<Check[]> {
     const why = "No node runs that could be asked.";
     return [
       running,
-      ...["public address", "public certificate", "internal address", "peers", "clock", "network"].map((name) => skip(name, why)),
+      ...["public address", "public certificate", "internal address", "peers", "clock", "network"].map((name) =>
+        skip(name, why),
+      ),
     ];
   }
   const peers = JSON.parse((await askOwn(node.url, "/peerlist")).text) as PeerBody[];

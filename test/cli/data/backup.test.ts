@@ -224,7 +224,7 @@ test.serial("a backup whose database was copied from is what was saved, and is r
   t.is((await backup(folder, "--data-dir", dir)).code, 0);
   const database = join(folder, "gatehouse.sqlite");
   const paths = [database, `${database}-mempool`];
-  const read = () => Promise.all(paths.map((path) => readFile(path)));
+  const read = () => Promise.all(paths.map(async (path) => sha256(await readFile(path))));
   const saved = await read();
   const copied = await runCli(["database", "copy", database, join(home, "copy.sqlite")]);
   t.is(copied.code, 0, copied.stderr);
