@@ -128,7 +128,8 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& target) {
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, std::chrono::milliseconds(longest_wait).count());
+  // Each connection is begun anew: nothing waits for one that was lost.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
 }
 
@@ -143,10 +144,9 @@ int main(int argc, char** argv) {
   if (argc == 4) {
     key = signing::LoadKey(ReadFile(argv[3]));
   }
-  const auto channel = Connect(argv[1]);
   for (seconds wait(1);;) {
     const auto before = ReadCursor(cursor_file);
-    const auto status = Watch(channel, cursor_file, key);
+    const auto status = Watch(Connect(argv[1]), cursor_file, key);
     const auto [reason, least] = Details(status);
     const bool is_lost = status.error_details().empty() && status.error_code() != grpc::UNIMPLEMENTED;
     if (!least && !is_lost) {

@@ -18,7 +18,8 @@ OPTIONS = [
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 10_000),
     ("grpc.http2.max_pings_without_data", 0),
-    ("grpc.max_reconnect_backoff_ms", LONGEST_WAIT_S * 1000),
+    # Each connection is begun anew: nothing waits for one that was lost.
+    ("grpc.use_local_subchannel_pool", 1),
 ]
 
 
@@ -84,22 +85,22 @@ def main(target, cursor_file, key_file=None):
         with open(key_file, "rb") as file:
             key = load_key(file.read())
     wait = 1
-    with grpc.insecure_channel(target, options=OPTIONS) as channel:
-        while True:
-            before = read_cursor(cursor_file)
-            try:
+    while True:
+        before = read_cursor(cursor_file)
+        try:
+            with grpc.insecure_channel(target, options=OPTIONS) as channel:
                 watch(channel, cursor_file, key)
-                why, least = "the node shuts down", 0
-            except grpc.RpcError as error:
-                reason, least = details(error)
-                is_lost = reason is None and error.code() != grpc.StatusCode.UNIMPLEMENTED
-                if least is None and not is_lost:
-                    raise
-                why = error.details()
-            # The longer it lasts, the longer it waits; and at least as long as the node says.
-            wait = 1 if read_cursor(cursor_file) != before else min(2 * wait, LONGEST_WAIT_S)
-            print(f"lost: {why}", file=sys.stderr, flush=True)
-            time.sleep(max(wait, least or 0))
+            why, least = "the node shuts down", 0
+        except grpc.RpcError as error:
+            reason, least = details(error)
+            is_lost = reason is None and error.code() != grpc.StatusCode.UNIMPLEMENTED
+            if least is None and not is_lost:
+                raise
+            why = error.details()
+        # The longer it lasts, the longer it waits; and at least as long as the node says.
+        wait = 1 if read_cursor(cursor_file) != before else min(2 * wait, LONGEST_WAIT_S)
+        print(f"lost: {why}", file=sys.stderr, flush=True)
+        time.sleep(max(wait, least or 0))
 
 
 if __name__ == "__main__":
