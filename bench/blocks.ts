@@ -19,7 +19,7 @@ import { createChainStore } from "../src/chain/chain-store.js";
 import type { Database } from "../src/db/database.js";
 import { migrate } from "../src/db/migrate.js";
 import { openDatabase } from "../src/db/open.js";
-import { createEffects, stateIn } from "../src/node/effects.js";
+import { createEffects, newestIn, stateIn } from "../src/node/effects.js";
 import { createWorkerPool } from "../src/zk/worker-pool.js";
 import { createZkChanges } from "../src/zk/write.js";
 
@@ -39,7 +39,7 @@ export async function withChain<T>(
   };
   await store.insertGenesis(genesis);
   const workerPool = createWorkerPool(2);
-  const newest = stateIn(database.read).zk;
+  const newest = newestIn(database.read);
   const zk = createZkChanges({ newest, workerPool, verificationKey: undefined, authorities: genesis.authorities });
   const chain = createChain({
     store,

@@ -77,7 +77,7 @@ async function includeAll(
   changes: ChainChanges,
 ): Promise<BlockRoots> {
   const inclusion = await beginInclusion(changes, transactions, effects, Number(timestampMs));
-  for (const transaction of transactions) {
+  for await (const transaction of inclusion.inTurns()) {
     await inclusion.include(transaction);
   }
   await changes.insertTransactions(transactions, number);
@@ -179,7 +179,7 @@ export async function makeNext<State>(
   const readable = await readWhatIsValid(candidates, rules, rejected);
   return await store.write(before, async (changes, state) => {
     const begun = begin(effects, header, state);
-    const { included, deferredCount } = await includeWhatFits(readable, {
+    const { included, deferredCount } = await includeWhatFits({
       inclusion: await beginInclusion(changes, readable, begun, Number(header.timestampMs)),
       changes,
       rejected,
@@ -224,14 +224,16 @@ interface Filling {
 }
 
 /** Includes transactions up to the bounds of a block. Those behind a deferred one of their sender wait with it. */
-async function includeWhatFits(
-  transactions: readonly ReadTransaction[],
-  { inclusion, changes, rejected, onUnexpected }: Filling,
-): Promise<{ included: ReadTransaction[]; deferredCount: number }> {
+async function includeWhatFits({
+  inclusion,
+  changes,
+  rejected,
+  onUnexpected,
+}: Filling): Promise<{ included: ReadTransaction[]; deferredCount: number }> {
   const included: ReadTransaction[] = [];
   const deferred = new Set<string>();
   let sizeBytes = 0;
-  for (const transaction of transactions) {
+  for await (const transaction of inclusion.inTurns()) {
     const { hash, body, signed } = transaction;
     if (deferred.has(body.sender)) {
       continue;
@@ -240,11 +242,11 @@ async function includeWhatFits(
       break;
     }
     try {
-      await changes.attempt(() => inclusion.include(transaction));
+      await inclusion.include(transaction);
       sizeBytes += signed.body.length;
       included.push(transaction);
     } catch (error) {
-      if (isDatabaseTrouble(error)) {
+      if (isDatabaseTrouble(error) || !(error instanceof Failure || (await changes.canGoOn()))) {
         throw error;
       }
       if (error instanceof Failure && error.kind.transient) {

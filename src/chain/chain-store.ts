@@ -57,7 +57,11 @@ function changesIn(db: DatabaseTransaction): ChainChanges {
   const blocks = createBlockChanges(db);
   const senders = createSenderStore(db);
   return {
-    attempt: (work) => db.attempt(work),
+    canGoOn: () =>
+      db
+        .rows((sql) => sql.raw("SELECT 1"))
+        .then(() => true)
+        .catch(() => false),
     included: (hashes) => blocks.included(hashes),
     lastNonces: (identities) => senders.lastNonces(identities),
     async insertTransactions(transactions, blockNumber) {

@@ -27,6 +27,8 @@ export interface Effects<State> extends Pick<ChainRules, "checkOperation"> {
 
 /** The effects of one block, made inside its database transaction. */
 export interface BlockEffects {
+  /** Reads ahead what transactions that come will look at: nothing that they do is another for it. */
+  expect(transactions: readonly ReadTransaction[]): Promise<void>;
   /**
    * Makes the effects of a transaction, and gives the work that they were: bytes touched, the same on every engine.
    * Throws a Failure when they cannot be made; then none are left.

@@ -1,13 +1,19 @@
 /** Which transactions fit into a block. */
 import type { TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { nextTurn } from "../base/yielding.js";
 import { Failure } from "../rpc/errors.js";
 import type { BlockEffects } from "./effects.js";
 import type { ChainChanges } from "./store.js";
 import type { ReadTransaction } from "./transaction.js";
 import { maxBlockWork, workOf } from "./work.js";
 
+/** Transactions that have one turn: what each needs is held in memory then, which is a document of 16 KiB at most. */
+const turnTransactions = 32;
+
 /** A block that transactions are put into, one after the other. */
 export interface Inclusion {
+  /** The transactions, in their order; of some at a time is read ahead what they need, and others have their turn. */
+  inTurns(): AsyncIterable<ReadTransaction>;
   /**
    * Makes the effects of the next transaction. Throws a Failure when it does not fit; then nothing changed.
    */
@@ -31,6 +37,14 @@ export async function beginInclusion(
   const nonces = await changes.lastNonces([...new Set(transactions.map(({ body }) => body.sender))]);
   let work = 0;
   return {
+    async *inTurns() {
+      for (let i = 0; i < transactions.length; i += turnTransactions) {
+        const some = transactions.slice(i, i + turnTransactions);
+        await effects.expect(some);
+        yield* some;
+        await nextTurn();
+      }
+    },
     async include(transaction) {
       const { hash, body, signed } = transaction;
       if (work >= maxBlockWork) {

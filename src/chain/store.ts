@@ -192,8 +192,8 @@ export interface ChainStore<State = unknown> extends Blocks, Listings, MempoolVi
 
 /** Changes of which all are stored, or none. */
 export interface ChainChanges {
-  /** Runs `work`; when it throws, its changes of the chain and of the state are taken back, and those before stay. */
-  attempt<T>(work: () => Promise<T>): Promise<T>;
+  /** Whether anything more can be stored: an engine may end a transaction with a query that failed. */
+  canGoOn(): Promise<boolean>;
   /** Which of these transactions are in a block. */
   included(hashes: readonly string[]): Promise<Set<string>>;
   /** Largest nonce in a block of each of these senders that has one. */

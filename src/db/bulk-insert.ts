@@ -23,17 +23,18 @@ export async function bulkInsert(
   rows: readonly (readonly BulkValue[])[],
 ): Promise<number> {
   const { list } = db.dialect;
-  const values = Object.values(columns).map((kind, i) => valueOf(db, kind, i));
+  const values = Object.values(columns).map((kind, i) => bulkValue(db, kind, i));
   const statement = `INSERT INTO ${table} (${Object.keys(columns).join(", ")}) SELECT ${values.join(", ")}
     FROM ${list.table} WHERE true ON CONFLICT DO NOTHING RETURNING 1 AS inserted`;
   let inserted = 0;
-  for (const some of portionsOf(rows)) {
+  for (const some of bulkPortions(rows)) {
     inserted += (await db.rows((sql) => sql.raw(statement, [`[${some.join(",")}]`]))).length;
   }
   return inserted;
 }
 
-function valueOf({ dialect }: Queries, kind: ColumnKind, i: number): string {
+/** The value of a column, the one at this place in a row, as SQL. */
+export function bulkValue({ dialect }: Queries, kind: ColumnKind, i: number): string {
   const value = `k.value ->> ${i}`;
   switch (kind) {
     case "text":
@@ -47,7 +48,8 @@ function valueOf({ dialect }: Queries, kind: ColumnKind, i: number): string {
   }
 }
 
-function* portionsOf(rows: readonly (readonly BulkValue[])[]): Generator<string[], void> {
+/** Rows as JSON texts, as many as one statement may have. */
+export function* bulkPortions(rows: readonly (readonly BulkValue[])[]): Generator<string[], void> {
   let portion: string[] = [];
   let characters = 0;
   for (const row of rows) {

@@ -38,11 +38,6 @@ export type PreparedQuery<Row> = (...values: readonly (string | number)[]) => Pr
 
 /** Queries inside one transaction of the database. */
 export interface DatabaseTransaction extends Queries {
-  /**
-   * Runs work that queries here; when it throws, what it changed is taken back, and what was changed before stays. One
-   * attempt ends before the next one begins.
-   */
-  attempt<T>(work: () => Promise<T>): Promise<T>;
   /** How long its query has waited for an answer; 0 while none is under way. */
   silentMs(): number;
 }

@@ -71,16 +71,15 @@ export async function runTransaction<T>(
   words: ConnectionWords,
   work: (db: DatabaseTransaction) => Promise<T>,
 ): Promise<T> {
-  return await telling(words, () => runStages(knex, words, work, "waiting"));
+  return await telling(words, () => runStages(knex, words, work));
 }
 
 async function runStages<T>(
   knex: Knex,
   words: ConnectionWords,
   work: (db: DatabaseTransaction) => Promise<T>,
-  begin: Stage,
 ): Promise<T> {
-  const progress: { stage: Stage; thrown?: unknown } = { stage: begin };
+  const progress: { stage: Stage; thrown?: unknown } = { stage: "waiting" };
   try {
     return await knex.transaction(async (transaction) => {
       progress.stage = "sent";
@@ -88,7 +87,6 @@ async function runStages<T>(
         const pulse = pulseWithin(words.pulse);
         return await work({
           ...createQueries(transaction, { ...words, pulse }),
-          attempt: createAttempt(transaction, words),
           silentMs: () => pulse.silentMs(),
         });
       } catch (error) {
@@ -105,22 +103,6 @@ async function runStages<T>(
     explain(error as Error, progress.stage, words);
     throw error;
   }
-}
-
-/** Queries of one attempt are known by their time alone, so there is no other one meanwhile. */
-function createAttempt(transaction: Knex.Transaction, words: ConnectionWords): DatabaseTransaction["attempt"] {
-  let isUnderWay = false;
-  return async (work) => {
-    if (isUnderWay) {
-      throw new Error("Another attempt is under way in this transaction.");
-    }
-    isUnderWay = true;
-    try {
-      return await runStages(transaction, words, work, "sent");
-    } finally {
-      isUnderWay = false;
-    }
-  };
 }
 
 /** How far a query came: it waited for a connection, it was being built, or the engine had it. */

@@ -19,7 +19,7 @@ import type { NodeLease } from "./lease.js";
 import type { Snapshots } from "./snapshots.js";
 import { createCheckThreads } from "./check-threads.js";
 import { type CachedData, createCachedData, type NodeData } from "./data-caches.js";
-import { createEffects, type State, stateIn } from "./effects.js";
+import { createEffects, newestIn, type State } from "./effects.js";
 import { repeat } from "../base/repeat.js";
 import { InputError, StartError } from "../base/start-error.js";
 import { createTroubleLog } from "../base/trouble-log.js";
@@ -118,7 +118,7 @@ async function createWriterChain(
   const workerPool = createWorkerPool(memory.proofThreads);
   onStop("the threads of proofs", () => workerPool.stop());
   const zk = createZkChanges({
-    newest: stateIn(database.read).zk,
+    newest: newestIn(database.read),
     workerPool,
     verificationKey: genesis && readVerificationKey(genesis.text),
     authorities: genesis?.authorities ?? [],

@@ -4,6 +4,7 @@ import { fromHex32, toHex32 } from "../base/hash.js";
 import type { BlockEffects, Effects } from "../chain/effects.js";
 import type { ReadTransaction } from "../chain/transaction.js";
 import type { Queries } from "../db/database.js";
+import { createStagedRows, type StagedRows } from "../db/staged-rows.js";
 import type { StateTreeChanges } from "../state/state-tree.js";
 import { createStateTreeChanges } from "../state/state-tree-store.js";
 import { checkOperation as checkStorageOperation } from "../storage/check-operation.js";
@@ -12,22 +13,31 @@ import type { ProgramChanges } from "../storage/programs.js";
 import { executeOperation } from "../storage/write.js";
 import type { Leaf } from "../tree/path.js";
 import { commitmentsLeaf, nullifierLeaf, senderLeaf } from "../tree/state-leaves.js";
-import { createNullifierStore } from "../zk/nullifier-store.js";
+import { createNullifierChanges, createNullifierStore } from "../zk/nullifier-store.js";
 import { createTreeChanges } from "../zk/tree-store.js";
-import type { ZkChanges, ZkState } from "../zk/write.js";
+import type { ZkChanges, ZkReads, ZkState } from "../zk/write.js";
 
 /** What transactions change, of all features. */
 export interface State {
+  /** The rows that they change; those of the trees are stored by themselves. */
+  readonly rows: Pick<StagedRows, "attempt" | "store">;
   readonly programs: ProgramChanges;
   readonly zk: ZkState;
   readonly tree: StateTreeChanges;
 }
 
-/** The state in the database: inside the transaction of a block, or as it is after the newest one. */
+/** What transactions are looked at by before they get into a block: the state after the newest one. */
+export function newestIn(read: Queries): ZkReads {
+  return { tree: createTreeChanges(read), nullifiers: createNullifierStore(read) };
+}
+
+/** The state in the database, inside the transaction of a block: what is read is held until its end. */
 export function stateIn(db: Queries): State {
+  const rows = createStagedRows(db);
   return {
-    programs: createProgramChanges(db),
-    zk: { tree: createTreeChanges(db), nullifiers: createNullifierStore(db) },
+    rows,
+    programs: createProgramChanges(rows),
+    zk: { tree: createTreeChanges(db), nullifiers: createNullifierChanges(rows) },
     tree: createStateTreeChanges(db),
   };
 }
@@ -67,25 +77,34 @@ export function createEffects(zk: ZkChanges): Effects<State> {
     },
     begin(block, state): BlockEffects {
       const zkBlock = zk.begin(block, state.zk);
-      return {
-        async apply({ body: { operation, sender, nonce }, hash, signed: { signature } }) {
-          switch (operation.case) {
-            case "storage": {
-              const context = { sender, nonce, timeMs: block.timeMs, signature };
-              try {
-                return await executeOperation(state.programs, operation.value, context);
-              } catch (error) {
-                state.programs.takenBack();
-                throw error;
-              }
-            }
-            case "zk":
-              return await zkBlock.apply(operation.value, { sender, transactionHash: hash });
-            case undefined:
-              throw new Error("A transaction without an operation was not refused when it was read.");
+      const applyOne = async ({ body, hash, signed }: ReadTransaction): Promise<number> => {
+        const { operation, sender, nonce } = body;
+        switch (operation.case) {
+          case "storage": {
+            const context = { sender, nonce, timeMs: block.timeMs, signature: signed.signature };
+            return await executeOperation(state.programs, operation.value, context);
           }
+          case "zk":
+            return await zkBlock.apply(operation.value, { sender, transactionHash: hash });
+          case undefined:
+            throw new Error("A transaction without an operation was not refused when it was read.");
+        }
+      };
+      return {
+        async expect(transactions) {
+          const operations = transactions.map(({ body }) => ({ by: body, operation: body.operation }));
+          await state.programs.expect(
+            operations.flatMap(({ by, operation }) =>
+              operation.case === "storage" ? { by, operation: operation.value } : [],
+            ),
+          );
+          await zkBlock.expect(
+            operations.flatMap(({ operation }) => (operation.case === "zk" ? operation.value : [])),
+          );
         },
+        apply: (transaction) => state.rows.attempt(() => applyOne(transaction)),
         async finish(transactions) {
+          await state.rows.store();
           const commitmentRoot = await zkBlock.finish();
           const leaves = [...(await state.programs.leaves()), ...leavesOf(transactions, block.number)];
           if (commitmentRoot !== undefined) {

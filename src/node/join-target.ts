@@ -31,7 +31,7 @@ import {
 import { changeTree } from "../tree/change.js";
 import { isSame } from "../tree/hashes.js";
 import { stateHashes } from "../tree/node-hashes.js";
-import { createPageStore } from "../tree/page-store.js";
+import { clearTrees, createPageStore } from "../tree/page-store.js";
 import type { Leaf } from "../tree/path.js";
 import { provePath } from "../tree/prove.js";
 import { readRoot } from "../tree/read-root.js";
@@ -145,7 +145,7 @@ export function createJoinTarget({
         await clearZk(db);
         await clearHeaders(db);
         await clearSenders(db);
-        await createPageStore(db, "").clear();
+        await clearTrees(db, [""]);
         await endJoin(db);
       }),
   };

@@ -12,7 +12,9 @@ import type { DatabasePart, Queries } from "../db/database.js";
 import { verifyPrograms } from "../storage/verify-store.js";
 import { touchedAddress } from "../base/touched-program.js";
 import { verifyZk } from "../zk/verify-store.js";
-import { stateIn } from "./effects.js";
+import { wasMade } from "../storage/program-state-store.js";
+import { createNullifierStore } from "../zk/nullifier-store.js";
+import { createTreeChanges } from "../zk/tree-store.js";
 import { createStateCheck } from "./state-check.js";
 
 /** What is looked at. */
@@ -71,11 +73,10 @@ async function verifyFile({ inspect }: Pick<DatabasePart, "inspect">) {
 
 function blocksParts(read: Queries, genesis: Genesis) {
   const senders = createSenderStore(read);
-  const state = stateIn(read);
   const store = { ...createBlockStore(read), lastNonce: (sender: string) => senders.lastNonce(sender) };
   const checkEffects = async ({ header, transactions }: ReadBlock): Promise<void> => {
     for (const { hash, body } of transactions) {
-      if (!(await isMade(state, body, { hash, number: header.number }))) {
+      if (!(await isMade(read, body, { hash, number: header.number }))) {
         throw new DamageError(
           `What transaction ${hash} of block ${header.number} made is missing in the database, or is another thing there.`,
         );
@@ -87,20 +88,20 @@ function blocksParts(read: Queries, genesis: Genesis) {
 
 /** Whether there is what a transaction made; what later ones may have changed is not looked at. */
 async function isMade(
-  { programs, zk }: ReturnType<typeof stateIn>,
+  read: Queries,
   body: ReadBlock["transactions"][number]["body"],
   { hash, number }: { readonly hash: string; readonly number: bigint },
 ): Promise<boolean> {
   if (body.operation.case === "storage") {
     const address = touchedAddress(body.operation.value, body);
-    return address === undefined || (await programs.wasMade(address));
+    return address === undefined || (await wasMade(read, address));
   }
   const operation = body.operation.case === "zk" ? body.operation.value.operation : undefined;
   switch (operation?.case) {
     case "addCommitment":
-      return await zk.tree.has(operation.value.commitment);
+      return await createTreeChanges(read).has(operation.value.commitment);
     case "spendNullifier": {
-      const { use } = await zk.nullifiers.find(operation.value.nullifierHash);
+      const { use } = await createNullifierStore(read).find(operation.value.nullifierHash);
       return use?.transactionHash === hash && use.blockNumber === number;
     }
     case undefined:

@@ -1,26 +1,33 @@
-/** Changes of storage programs in the database. */
-import { inChunks } from "../db/chunks.js";
-import type { Queries } from "../db/database.js";
+/** Changes of storage programs, by the rows that a block stages. */
+import { touchedAddress } from "../base/touched-program.js";
 import { hashProgramEntry, hashProgramRest } from "../db/row-hashes.js";
+import type { StagedRows } from "../db/staged-rows.js";
 import { type AccessRule, namedReaders } from "./access.js";
 import { isKeptInParts, writeContent } from "./document-writing.js";
 import { createDocumentRows } from "./program-document-store.js";
+import { type ProgramTableRow, type ProgramTables, stageProgramTables } from "./program-tables-store.js";
 import { type DocumentRows, foldName, type ProgramChanges, type ProgramContent } from "./programs.js";
-import { checkProgram, programColumns, type ProgramRow, toRecord } from "./stored-program.js";
+import { toRecord } from "./stored-program.js";
 import { readLeaves } from "./program-state-store.js";
 import { createTouched } from "./touched.js";
 import type { Work } from "./work.js";
 
-/** Builds the changes, inside the transaction of a block. */
-export function createProgramChanges(db: Queries): ProgramChanges {
-  const rows = createOwnRows(db);
-  const touched = createTouched();
+/** Documents of up to so many bytes are read ahead with all of their fields. */
+const maxBytesAhead = 2 * 1024;
+
+/** Builds the changes, inside the transaction of a block; they are stored with its other rows. */
+export function createProgramChanges(staged: StagedRows): ProgramChanges {
+  const tables = stageProgramTables(staged);
+  const rows = createOwnRows(tables);
+  const touched = createTouched(staged.onTakenBack);
   const documentRows = (address: string, work: Work): DocumentRows =>
-    touched.track(address, createDocumentRows(db, address, work));
+    touched.track(address, createDocumentRows({ tables, address, work }));
   const deleteReaders = async (address: string, work: Work): Promise<void> =>
-    work.touchRows((await db.run((sql) => sql("program_readers").where({ address }).delete())) as number);
+    work.touchRows(await tables.readers.clear(address));
 
   return {
+    expect: (operations) => expectRows(tables, operations),
+
     async find(address, work) {
       const row = await rows.find(address);
       work.touchRows(1);
@@ -32,11 +39,9 @@ export function createProgramChanges(db: Queries): ProgramChanges {
       return { address, encoding, type, access, sizeBytes, inParts: Boolean(row.in_parts) };
     },
 
-    async wasMade(address) {
-      return (await db.first((sql) => sql("programs").where({ address }).select("id"))) !== undefined;
-    },
+    wasMade: async (address) => (await tables.programs.get(address)) !== undefined,
 
-    async insert({ address, name, access, content, metadata, blinding }, timeMs, work) {
+    insert({ address, name, access, content, metadata, blinding }, timeMs, work) {
       touched.program(address);
       const columns = accessColumns(access);
       work.touchRows(1);
@@ -53,12 +58,11 @@ export function createProgramChanges(db: Queries): ProgramChanges {
         updated_ms: timeMs,
         deleted: false,
       };
-      const hashes = { entry_hash: hashProgramEntry(row), rest_hash: hashProgramRest(row) };
-      await db.run((sql) => sql("programs").insert({ ...row, name_folded: foldName(name), ...hashes }));
-      await insertReaders(db, address, access, work);
-      if (content !== undefined) {
-        await writeContent(documentRows(address, work), content);
-      }
+      tables.programs.insert({ ...row, name_folded: foldName(name), ...hashesOf(row) });
+      // None of them is there without a program.
+      [tables.readers, tables.documents, tables.fields, tables.chunks].forEach((table) => table.isNew(address));
+      insertReaders(tables, address, access, work);
+      return content === undefined ? Promise.resolve() : writeContent(documentRows(address, work), content);
     },
 
     async replaceContent(program, content, timeMs, work) {
@@ -81,7 +85,7 @@ export function createProgramChanges(db: Queries): ProgramChanges {
       work.touch(columns.access);
       await rows.update(address, { ...columns, blinding }, timeMs, work);
       await deleteReaders(address, work);
-      await insertReaders(db, address, access, work);
+      insertReaders(tables, address, access, work);
     },
 
     async delete(program, timeMs, work) {
@@ -90,56 +94,67 @@ export function createProgramChanges(db: Queries): ProgramChanges {
       await rows.update(program.address, { deleted: true, size_bytes: 0, in_parts: false }, timeMs, work);
     },
 
-    takenBack: () => touched.takenBack(),
-
-    leaves: () => readLeaves(db, touched.all),
+    leaves: () => readLeaves(staged.db, tables, touched.all),
   };
+}
+
+/** Reads ahead what operations will look at, as far as that is little. */
+async function expectRows(
+  { programs, readers, documents, fields }: ProgramTables,
+  expected: Parameters<ProgramChanges["expect"]>[0],
+): Promise<void> {
+  const named = expected.map(({ operation, by }) => ({
+    what: operation.operation.case,
+    address: touchedAddress(operation, by)!,
+  }));
+  await programs.expect(named.map(({ address }) => address));
+  const [withReaders, withText, withFields]: [string[], string[], string[]] = [[], [], []];
+  for (const { what, address } of named) {
+    const row = programs.peek(address);
+    if (row === undefined || Boolean(row.deleted)) {
+      continue;
+    }
+    if (what === "updateAccess" || what === "deleteProgram") {
+      withReaders.push(address);
+    }
+    if (what !== "createProgram" && !row.in_parts) {
+      withText.push(address);
+      if (row.size_bytes <= maxBytesAhead && what !== "updateAccess") {
+        withFields.push(address);
+      }
+    }
+  }
+  await readers.expect(withReaders);
+  await documents.expect(withText);
+  await fields.expect(withFields);
 }
 
 /** Programs' own rows. */
-function createOwnRows(db: Queries) {
-  /** Rows that were read and not changed since, by address. */
-  const known = new Map<string, ProgramRow>();
-
-  /** A program's own row, deleted or not. */
-  async function read(address: string): Promise<ProgramRow | undefined> {
-    const row = await db.first<ProgramRow>((sql) => sql("programs").where({ address }).select(programColumns));
-    return row && checkProgram(address, row);
-  }
-
-  /** Changes a program's own row. */
-  async function update(address: string, columns: Partial<ProgramRow>, timeMs: number, work: Work): Promise<void> {
-    work.touchRows(1);
-    const before = known.get(address) ?? (await read(address))!;
-    known.delete(address);
-    const changed = { ...columns, updated_ms: timeMs };
-    const row = { ...before, ...changed };
-    const hashes = { entry_hash: hashProgramEntry(row), rest_hash: hashProgramRest(row) };
-    await db.run((sql) =>
-      sql("programs")
-        .where({ address })
-        .update({ ...changed, ...hashes }),
-    );
-  }
-
+function createOwnRows({ programs }: ProgramTables) {
   return {
     /** A program's own row; undefined for one that was deleted. */
-    async find(address: string): Promise<ProgramRow | undefined> {
-      const row = await read(address);
-      if (row === undefined || Boolean(row.deleted)) {
-        return undefined;
-      }
-      known.set(address, row);
-      return row;
+    async find(address: string): Promise<ProgramTableRow | undefined> {
+      const row = await programs.get(address);
+      return row === undefined || Boolean(row.deleted) ? undefined : row;
     },
-    update,
+
+    /** Changes a program's own row. */
+    async update(address: string, columns: Partial<ProgramTableRow>, timeMs: number, work: Work): Promise<void> {
+      work.touchRows(1);
+      const row = { ...(await programs.get(address))!, ...columns, updated_ms: timeMs };
+      programs.put({ ...row, ...hashesOf(row) });
+    },
   };
 }
 
-async function insertReaders(db: Queries, address: string, rule: AccessRule, work: Work): Promise<void> {
-  const rows = [...namedReaders(rule)].map(([identity, isAllowed]) => ({ address, identity, allowed: isAllowed }));
-  work.touchRows(rows.length);
-  await db.runAll((sql) => inChunks(rows).map((some) => sql("program_readers").insert(some)));
+function hashesOf(row: Omit<ProgramTableRow, "name_folded" | "entry_hash" | "rest_hash">) {
+  return { entry_hash: hashProgramEntry(row), rest_hash: hashProgramRest(row) };
+}
+
+function insertReaders({ readers }: ProgramTables, address: string, rule: AccessRule, work: Work): void {
+  const named = namedReaders(rule);
+  work.touchRows(named.size);
+  named.forEach((allowed, identity) => readers.insert({ address, identity, allowed }));
 }
 
 /** What a program's own row says of what it holds. */

@@ -1,128 +1,111 @@
-/** The chunks of the large fields of one document in the database: a row for each. */
+/** The chunks of the large fields of one document: a row for each. */
 import { hashChunkRow } from "../db/row-hashes.js";
 import type { Chunk } from "./document-parts.js";
-import type { Rows } from "./document-rows-store.js";
-import { chunksOf } from "./program-parts-store.js";
+import type { DocumentPlace } from "./program-document-store.js";
 import type { ChunkEntry, DocumentRows } from "./programs.js";
-import { checkChunk, type ChunkRecord, readChunks } from "./stored-program.js";
+import type { ChunkRecord } from "./stored-program.js";
 
 type ChunkReads = Pick<DocumentRows, "chunks" | "lastChunk" | "chunkText" | "chunkTexts">;
 type ChunkChanges = Pick<DocumentRows, "insertChunks" | "saveChunk" | "extendChunk" | "deleteChunk" | "deleteChunks">;
 
-interface EntryRow {
-  readonly position: number;
-  readonly items: number;
-  readonly size_bytes: number;
-}
-
-const columns = ["position", "items", "size_bytes"];
-
 /** Reads and changes them. */
-export function createChunkRows(rows: Rows): ChunkReads & ChunkChanges {
-  return { ...createChunkReads(rows), ...createChunkChanges(rows) };
+export function createChunkRows(place: DocumentPlace): ChunkReads & ChunkChanges {
+  return { ...createChunkReads(place), ...createChunkChanges(place) };
 }
 
-function createChunkReads(rows: Rows): ChunkReads {
-  const { db, address, work, read } = rows;
+function createChunkReads(place: DocumentPlace): ChunkReads {
+  const { address, work } = place;
+  const { chunks } = place.tables;
   return {
     async chunks(field) {
-      const entries = await db.rows<EntryRow>((sql) =>
-        sql("program_chunks").where({ address, field }).orderBy("position").select(columns),
-      );
+      const entries = await chunks.list(address, [field], ["field", "position", "items", "size_bytes"]);
       work.touchRows(entries.length);
       return entries.map(toEntry);
     },
 
     async lastChunk(field) {
-      const row = await read<EntryRow>((sql) =>
-        sql("program_chunks").where({ address, field }).orderBy("position", "desc").limit(1).select(columns),
-      );
-      return toEntry(row!);
+      const position = await chunks.edge(address, [field], "last");
+      work.touchRows(1);
+      return toEntry(await readChunk(place, field, position!));
     },
 
     async chunkText(field, position) {
-      const { text } = await readChunk(rows, field, position);
+      const { text } = await readChunk(place, field, position);
       work.touchRows(1);
       work.touch(text);
       return text;
     },
 
     async chunkTexts(field) {
-      const chunks = chunksOf(db.dialect, "CAST(? AS varchar(45))", "CAST(? AS integer)");
-      const [row] = await db.rows<{ chunks: string }>((sql) => sql.raw(`SELECT ${chunks} AS chunks`, [address, field]));
-      const text = readChunks(address, row!.chunks)
-        .map((chunk) => chunk.text)
-        .join("");
+      const text = (await chunks.list(address, [field])).map((chunk) => chunk.text).join("");
       work.touch(text);
       return text;
     },
   };
 }
 
-function createChunkChanges(rows: Rows): ChunkChanges {
-  const { address, work, change, insert } = rows;
-  /** The columns of a chunk beside its key, with its checksum. */
-  const toColumns = (field: number, position: number, { text, items }: Chunk) => {
-    const row = { items, size_bytes: Buffer.byteLength(text), text };
-    return { ...row, row_hash: hashChunkRow({ address, field, position, ...row }) };
+function createChunkChanges(place: DocumentPlace): ChunkChanges {
+  const { address, work } = place;
+  const { chunks } = place.tables;
+  /** The row of a chunk. */
+  const toRow = (field: number, position: number, { text, items }: Chunk): ChunkRecord => {
+    const row = { address, field, position, items, size_bytes: Buffer.byteLength(text), text };
+    return { ...row, row_hash: hashChunkRow(row) };
   };
-  const saveChunk = (field: number, position: number, chunk: Chunk): Promise<void> =>
-    change((sql) =>
-      sql("program_chunks")
-        .where({ address, field, position })
-        .update(toColumns(field, position, chunk)),
-    );
+  const saveChunk = (field: number, position: number, chunk: Chunk): void => {
+    work.touchRows(1);
+    chunks.put(toRow(field, position, chunk));
+  };
+  const deleteChunk = (field: number, position: number): void => {
+    work.touchRows(1);
+    chunks.remove(address, field, position);
+  };
 
   return {
-    async insertChunks(field, chunks) {
-      chunks.forEach(({ text }) => work.touch(text));
-      await insert(
-        "program_chunks (address, field, position, items, size_bytes, text, row_hash)",
-        `CAST(? AS varchar(45)), CAST(? AS integer), CAST(k.value ->> 0 AS bigint), CAST(k.value ->> 1 AS integer),
-          CAST(k.value ->> 2 AS integer), k.value ->> 3, k.value ->> 4`,
-        [address, field],
-        chunks.map(({ position, ...chunk }) => {
-          const { items, size_bytes, text, row_hash } = toColumns(field, position, chunk);
-          return [position, items, size_bytes, text, row_hash];
-        }),
-      );
+    insertChunks(field, added) {
+      work.touchRows(added.length);
+      for (const { position, ...chunk } of added) {
+        work.touch(chunk.text);
+        chunks.insert(toRow(field, position, chunk));
+      }
+      return Promise.resolve();
     },
 
-    async saveChunk(field, position, chunk) {
+    saveChunk(field, position, chunk) {
       work.touch(chunk.text);
-      await saveChunk(field, position, chunk);
+      saveChunk(field, position, chunk);
+      return Promise.resolve();
     },
 
     async extendChunk(field, { position, sizeBytes }, { before, after }) {
       const bytesOf = (chunk: Chunk | undefined): number => Buffer.byteLength(chunk?.text ?? "");
       work.touch(sizeBytes + bytesOf(before) + bytesOf(after));
       // Its checksum is over all of its text.
-      const { text, items } = await readChunk(rows, field, position);
-      await saveChunk(field, position, {
+      const { text, items } = await readChunk(place, field, position);
+      saveChunk(field, position, {
         text: (before?.text ?? "") + text + (after?.text ?? ""),
         items: (before?.items ?? 0) + items + (after?.items ?? 0),
       });
     },
 
-    deleteChunk: (field, position) =>
-      change((sql) => sql("program_chunks").where({ address, field, position }).delete()),
+    deleteChunk(field, position) {
+      deleteChunk(field, position);
+      return Promise.resolve();
+    },
 
     async deleteChunks(field, sizeBytes) {
       work.touch(sizeBytes);
-      await change((sql) => sql("program_chunks").where({ address, field }).delete());
+      for (const { position } of await chunks.list(address, [field], ["field", "position"])) {
+        deleteChunk(field, position);
+      }
     },
   };
 }
 
-function toEntry({ position, items, size_bytes: sizeBytes }: EntryRow): ChunkEntry {
+function toEntry({ position, items, size_bytes: sizeBytes }: ChunkRecord): ChunkEntry {
   return { position, items, sizeBytes };
 }
 
-async function readChunk({ db, address }: Rows, field: number, position: number): Promise<ChunkRecord> {
-  const row = await db.first<ChunkRecord>((sql) =>
-    sql("program_chunks")
-      .where({ address, field, position })
-      .select("address", "field", ...columns, "text", "row_hash"),
-  );
-  return checkChunk(address, row!);
+async function readChunk({ address, tables }: DocumentPlace, field: number, position: number): Promise<ChunkRecord> {
+  return (await tables.chunks.get(address, field, position))!;
 }

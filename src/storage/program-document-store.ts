@@ -1,30 +1,33 @@
-/** The rows of one document in the database. */
-import type { Queries } from "../db/database.js";
+/** The rows of one document. */
 import { hashDocumentRow } from "../db/row-hashes.js";
-import { createRows } from "./document-rows-store.js";
 import { createChunkRows } from "./program-chunk-store.js";
 import { createFieldRows } from "./program-field-store.js";
-import { readParts } from "./program-parts-store.js";
+import type { ProgramTables } from "./program-tables-store.js";
 import type { DocumentRows } from "./programs.js";
-import { checkText, joinParts, type TextRow } from "./stored-program.js";
+import { joinRows } from "./stored-program.js";
 import type { Work } from "./work.js";
 
-/** Builds the reads and changes, inside the transaction of a block. */
-export function createDocumentRows(db: Queries, address: string, work: Work): DocumentRows {
-  const rows = createRows(db, address, work);
-  return { ...createTextRows(db, address, work), ...createFieldRows(rows), ...createChunkRows(rows) };
+/** Where the rows of a document are, and who counts what is done with them. */
+export interface DocumentPlace {
+  readonly tables: ProgramTables;
+  readonly address: string;
+  readonly work: Work;
 }
 
-function createTextRows(
-  db: Queries,
-  address: string,
-  work: Work,
-): Pick<DocumentRows, "whole" | "text" | "saveText" | "clear" | "wrote"> {
+/** Builds the reads and changes, inside the transaction of a block. */
+export function createDocumentRows(place: DocumentPlace): DocumentRows {
+  return { ...createTextRows(place), ...createFieldRows(place), ...createChunkRows(place) };
+}
+
+function createTextRows({
+  tables,
+  address,
+  work,
+}: DocumentPlace): Pick<DocumentRows, "whole" | "text" | "saveText" | "clear" | "wrote"> {
+  const { documents, fields, chunks } = tables;
+
   async function readText(): Promise<string | undefined> {
-    const row = await db.first<TextRow>((sql) =>
-      sql("program_documents").where({ address }).select("data", "row_hash"),
-    );
-    const text = row && checkText(address, row);
+    const text = (await documents.get(address))?.data;
     work.touch(text ?? 0);
     return text;
   }
@@ -34,7 +37,12 @@ function createTextRows(
       if (!inParts) {
         return await readText();
       }
-      const { text } = await joinParts(address, await readParts(db, address), sizeBytes);
+      const parts = {
+        fields: await fields.list(address),
+        chunks: await chunks.list(address),
+        tail: (await documents.get(address))?.data,
+      };
+      const { text } = await joinRows(address, parts, sizeBytes);
       work.touch(text);
       return text;
     },
@@ -48,7 +56,11 @@ function createTextRows(
       work.touchRows(1);
       work.touch(data);
       const row = { address, data, row_hash: hashDocumentRow({ address, data }) };
-      await db.run((sql) => sql("program_documents").insert(row).onConflict("address").merge());
+      if ((await documents.get(address)) === undefined) {
+        documents.insert(row);
+      } else {
+        documents.put(row);
+      }
     },
 
     // Whoever has to know hears of it in ./touched.ts.
@@ -56,8 +68,8 @@ function createTextRows(
 
     async clear({ sizeBytes, inParts }) {
       work.touch(sizeBytes);
-      for (const table of ["program_documents", "program_fields", ...(inParts ? ["program_chunks"] : [])]) {
-        work.touchRows((await db.run((sql) => sql(table).where({ address }).delete())) as number);
+      for (const table of inParts ? [documents, fields, chunks] : [documents, fields]) {
+        work.touchRows(await table.clear(address));
       }
     },
   };

@@ -1,7 +1,7 @@
 /** The rows that a document is kept in, each list as one column, as SQL. What they hold is checked by stored-program.ts. */
 import type { Queries } from "../db/database.js";
 import type { Dialect } from "../db/dialects.js";
-import type { Parts } from "./stored-program.js";
+import { joinParts, type Parts } from "./stored-program.js";
 
 /** The chunks of a field, as JSON. */
 export function chunksOf({ jsonArray, jsonList }: Dialect, address: string, field: string): string {
@@ -15,6 +15,11 @@ export function chunksOf({ jsonArray, jsonList }: Dialect, address: string, fiel
 /** The columns of {@link Parts}, beside a document's own row, `d`. */
 export function partsColumns(dialect: Dialect, address: string): string {
   return `d.data, d.row_hash, ${fieldsOf(dialect, address)} AS fields, ${allChunksOf(dialect, address)} AS chunks`;
+}
+
+/** The text of a document in parts, which has so many bytes. Throws DamageError. */
+export async function readWhole(db: Queries, address: string, sizeBytes: number): Promise<string> {
+  return (await joinParts(address, await readParts(db, address), sizeBytes)).text;
 }
 
 /** A document in parts. */

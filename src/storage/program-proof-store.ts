@@ -9,11 +9,10 @@ import type { FieldParts } from "../tree/state-format.js";
 import { type Proof, proveAmong, provePaths } from "../tree/prove.js";
 import { readRoot } from "../tree/read-root.js";
 import { checkReadable } from "./needs.js";
-import { createDocumentRows } from "./program-document-store.js";
+import { readWhole } from "./program-parts-store.js";
 import { documentOfText, readEnd, readFieldParts, readProgramRows } from "./program-state-store.js";
 import { type DocumentParts, fieldKey, fieldsOfObject, hashDocument, hashProgram, partsOf } from "./program-state.js";
 import { checkDocument, type ProgramRow, type TextRow, toRecord } from "./stored-program.js";
-import { createWork } from "./work.js";
 
 /** What of a program is to be proved beside its record. */
 export interface WantedParts {
@@ -85,8 +84,7 @@ async function readParts(db: Queries, row: ProgramRow & TextRow, wanted: WantedP
   for (const [i, name] of wanted.fields.entries()) {
     fields.push(toProof(name, proofs[i]!, await readFieldParts(db, address, name)));
   }
-  const rows = createDocumentRows(db, address, createWork());
-  const text = wanted.withDocument ? await rows.whole({ sizeBytes, inParts: true }) : undefined;
+  const text = wanted.withDocument ? await readWhole(db, address, sizeBytes) : undefined;
   return objectReading(object, fields, text);
 }
 

@@ -1,14 +1,14 @@
 /** What the database holds of programs, as leaves of the state tree. */
-import { atOnce, inTurns } from "../base/yielding.js";
+import { atOnce, inTurns, nextTurn } from "../base/yielding.js";
 import { inChunks } from "../db/chunks.js";
 import type { Queries, QueryBuilder } from "../db/database.js";
 import { buildTree, type ChangedTree, changeTree, type LeafChange } from "../tree/change.js";
 import { stateHashes } from "../tree/node-hashes.js";
-import { createPageStore } from "../tree/page-store.js";
+import { clearTrees, createPageStore } from "../tree/page-store.js";
 import { type FieldParts, nothing, type ObjectParts } from "../tree/state-format.js";
-import { createDocumentRows } from "./program-document-store.js";
 import { type DocumentParts, fieldKey, fieldsOfObject, programLeaf } from "./program-state.js";
-import { chunksOf } from "./program-parts-store.js";
+import { chunksOf, readWhole } from "./program-parts-store.js";
+import type { ProgramTables } from "./program-tables-store.js";
 import {
   checkDocument,
   checkField,
@@ -23,20 +23,37 @@ import {
   type TextRow,
 } from "./stored-program.js";
 import type { TouchedProgram } from "./touched.js";
-import { createWork } from "./work.js";
 
 /** Programs that are read at a time: each may hold a document of 16 KiB, or a text of 1 MiB. */
 const portionRows = 50;
 
-/** Leaves of the programs that were touched; none for one that was not made. */
-export async function readLeaves(db: Queries, touched: ReadonlyMap<string, TouchedProgram>): Promise<LeafChange[]> {
+/** Leaves of the programs that were touched, whose changes were stored; none for one that was not made. */
+export async function readLeaves(
+  db: Queries,
+  { programs, documents }: Pick<ProgramTables, "programs" | "documents">,
+  touched: ReadonlyMap<string, TouchedProgram>,
+): Promise<LeafChange[]> {
+  const whole = [...touched].filter(([, { isWhole }]) => isWhole).map(([address]) => address);
+  await clearTrees(db, whole);
   const leaves: LeafChange[] = [];
   for (const addresses of inChunks([...touched.keys()], portionRows)) {
-    for (const row of await readProgramRows(db, addresses)) {
-      leaves.push(programLeaf(row, await readDocument(db, row, touched.get(row.address)!)));
+    await programs.expect(addresses);
+    await documents.expect(addresses);
+    for (const address of addresses) {
+      const row = await programs.get(address);
+      if (row !== undefined) {
+        const { data, row_hash } = (await documents.get(address)) ?? { data: null, row_hash: null };
+        leaves.push(programLeaf(row, await readDocument(db, { ...row, data, row_hash }, touched.get(address)!)));
+      }
     }
+    await nextTurn();
   }
   return leaves;
+}
+
+/** Whether there is or was a program at an address. */
+export async function wasMade(db: Queries, address: string): Promise<boolean> {
+  return (await db.first((sql) => sql("programs").where({ address }).select("id"))) !== undefined;
 }
 
 /** Programs' own rows, deleted or not, with the texts of their documents. */
@@ -53,10 +70,6 @@ export function selectPrograms(sql: QueryBuilder) {
 }
 
 async function readDocument(db: Queries, row: ProgramRow & TextRow, touched: TouchedProgram): Promise<DocumentParts> {
-  const pages = createPageStore(db, row.address);
-  if (touched.isWhole) {
-    await pages.clear();
-  }
   if (row.deleted) {
     return { kind: "nothing" };
   }
@@ -94,8 +107,7 @@ async function writeFields(
   { address, size_bytes: sizeBytes }: ProgramRow,
   known: string | undefined,
 ): Promise<ObjectParts> {
-  const rows = createDocumentRows(db, address, createWork());
-  const text = known ?? (await rows.whole({ sizeBytes, inParts: true }))!;
+  const text = known ?? (await readWhole(db, address, sizeBytes));
   const { pages, ...object } = await growFields(text);
   await createPageStore(db, address).save(pages);
   return object;

@@ -1,4 +1,6 @@
 /** Storage programs as they are stored: what is read of them, and what blocks change. */
+import type { TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import type { StorageOperation } from "../../gen/gatehouse/storage/v1/operation_pb.js";
 import type { AccessRule } from "./access.js";
 import type { Chunk } from "./document-parts.js";
 import type { LeafChange } from "../tree/change.js";
@@ -109,8 +111,16 @@ export type ChangeableProgram = Pick<ProgramRecord, "address" | "encoding" | "ty
 /** A document that is an object, as its program's row tells of it. */
 export type DocumentState = Pick<ChangeableProgram, "sizeBytes" | "inParts">;
 
+/** An operation that will be executed, and by whom. */
+export interface ExpectedOperation {
+  readonly operation: StorageOperation;
+  readonly by: Pick<TransactionBody, "sender" | "nonce">;
+}
+
 /** Changes of stored programs, in the transaction of a block. Times are those of the block. */
 export interface ProgramChanges {
+  /** Reads ahead what operations that come will look at; whatever it does not, is read when they do. */
+  expect(operations: readonly ExpectedOperation[]): Promise<void>;
   /** Undefined for one that does not exist or was deleted. */
   find(address: string, work: Work): Promise<ChangeableProgram | undefined>;
   /** Whether there is or was a program at an address. */
@@ -126,9 +136,7 @@ export interface ProgramChanges {
   ): Promise<void>;
   setAccess(address: string, access: NewAccess, timeMs: number, work: Work): Promise<void>;
   delete(program: ChangeableProgram, timeMs: number, work: Work): Promise<void>;
-  /** What the last operation changed was taken back. */
-  takenBack(): void;
-  /** Leaves of the state tree for the programs that were touched, as they are now. */
+  /** Leaves of the state tree for the programs that were touched, after all changes were stored. */
   leaves(): Promise<LeafChange[]>;
 }
 

@@ -194,23 +194,32 @@ export function readFields(address: string, json: string): FieldRecord[] {
 /** Rows that are checked before others have their turn. */
 const portionRows = 1_000;
 
+/** The rows of a document in parts, in their order; they were checked, or are when they are taken. */
+export interface RowsInParts {
+  readonly fields: Iterable<FieldRecord>;
+  readonly chunks: readonly ChunkRecord[];
+  /** The text after the last value. */
+  readonly tail: string | undefined;
+}
+
 /**
  * Puts a document in parts together.
  *
  * @param sizeBytes what it must have.
  * @throws DamageError
  */
-export async function joinParts(address: string, parts: Parts, sizeBytes: number): Promise<JoinedParts> {
-  const rows = parse(address, parts.fields, "field") as FieldValues[];
-  const chunks = readChunks(address, parts.chunks);
+export async function joinRows(
+  address: string,
+  { fields, chunks, tail }: RowsInParts,
+  sizeBytes: number,
+): Promise<JoinedParts> {
   const names: string[] = [];
   let text = "";
   let nextChunk = 0;
-  for (const [i, row] of rows.entries()) {
-    if (i % portionRows === portionRows - 1) {
+  for (const field of fields) {
+    if (names.length % portionRows === portionRows - 1) {
       await nextTurn();
     }
-    const field = readField(address, row);
     const from = nextChunk;
     while (chunks[nextChunk]?.field === field.position) {
       nextChunk++;
@@ -218,11 +227,24 @@ export async function joinParts(address: string, parts: Parts, sizeBytes: number
     names.push(JSON.parse(field.name_json) as string);
     text += field.text_before + joinValue(address, field, chunks.slice(from, nextChunk));
   }
-  text += checkText(address, parts) ?? "";
+  text += tail ?? "";
   if (nextChunk !== chunks.length || Buffer.byteLength(text) !== sizeBytes) {
     throw damaged(address, "document");
   }
   return { text, names };
+}
+
+/** The same of rows that a query gives as JSON. */
+export async function joinParts(address: string, parts: Parts, sizeBytes: number): Promise<JoinedParts> {
+  const values = parse(address, parts.fields, "field") as FieldValues[];
+  const rows = { chunks: readChunks(address, parts.chunks), tail: checkText(address, parts) };
+  return await joinRows(address, { ...rows, fields: checkEach(address, values) }, sizeBytes);
+}
+
+function* checkEach(address: string, fields: readonly FieldValues[]): Generator<FieldRecord> {
+  for (const values of fields) {
+    yield readField(address, values);
+  }
 }
 
 /** JSON that the database made of rows. Throws DamageError where it is none. */

@@ -14,7 +14,8 @@ export interface TouchedProgram {
   readonly fields: Set<string>;
 }
 
-export function createTouched() {
+/** @param onTakenBack hears what is to be done when the transaction that touches something is taken back. */
+export function createTouched(onTakenBack: (undo: () => void) => void) {
   const all = new Map<string, TouchedProgram>();
 
   function program(address: string): TouchedProgram {
@@ -61,14 +62,10 @@ export function createTouched() {
         wrote(text) {
           Object.assign(touched, { isWhole: true, text });
           touched.fields.clear();
+          // What was written is not there then: no text that is at hand is believed.
+          onTakenBack(() => (touched.text = undefined));
         },
       };
-    },
-    /** What was written last is not there: no text that is at hand is believed. */
-    takenBack(): void {
-      all.forEach((touched) => {
-        touched.text = undefined;
-      });
     },
   };
 }

@@ -19,8 +19,6 @@ export interface PageStore {
   readonly load: LoadPages;
   /** Stores pages; those that are undefined are taken out. */
   save(pages: ReadonlyMap<PagePath, Uint8Array | undefined>): Promise<void>;
-  /** Takes all pages out. */
-  clear(): Promise<void>;
 }
 
 /** Pages of one statement: 2 KiB each, as hex digits. */
@@ -69,11 +67,14 @@ export function createPageStore(db: Queries, tree: string): PageStore {
         await db.run((sql) => sql("tree_pages").where({ tree }).whereIn("path", some).delete());
       }
     },
-
-    async clear() {
-      await db.run((sql) => sql("tree_pages").where({ tree }).delete());
-    },
   };
+}
+
+/** Takes all pages of trees out. */
+export async function clearTrees(db: Queries, trees: readonly string[]): Promise<void> {
+  for (const some of inChunks(trees)) {
+    await db.run((sql) => sql("tree_pages").whereIn("tree", some).delete());
+  }
 }
 
 /** The page of a row. Throws DamageError. */

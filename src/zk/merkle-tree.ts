@@ -67,6 +67,8 @@ export interface NewRoot {
 
 /** The tree as blocks see it and change it. */
 export interface TreeChanges {
+  /** Reads ahead which of these commitments are in the tree. */
+  expect(commitments: readonly string[]): Promise<void>;
   /** Whether a commitment is in the tree. */
   has(commitment: string): Promise<boolean>;
   /**

@@ -1,35 +1,55 @@
 /** Spent nullifiers in the database. */
 import { DamageError } from "../base/damage.js";
 import type { Queries } from "../db/database.js";
-import { hashNullifierRow } from "../db/row-hashes.js";
-import type { NullifierChanges } from "./nullifiers.js";
+import { hashNullifierRow, type NullifierColumns } from "../db/row-hashes.js";
+import type { StagedRows } from "../db/staged-rows.js";
+import type { NullifierChanges, Nullifiers, NullifierUse } from "./nullifiers.js";
 
-interface NullifierRow {
-  readonly block_number: number;
-  readonly transaction_hash: string;
-  readonly row_hash: string;
-}
+type NullifierRow = NullifierColumns & { readonly row_hash: string };
 
-/** Builds the store; inside the transaction of a block, or for reads alone. */
-export function createNullifierStore(db: Queries): NullifierChanges {
+/** Builds the reads. */
+export function createNullifierStore(db: Queries): Nullifiers {
   const byHash = db.prepare<NullifierRow>(
-    "SELECT block_number, transaction_hash, row_hash FROM nullifiers WHERE hash = ?",
+    "SELECT hash, block_number, transaction_hash, row_hash FROM nullifiers WHERE hash = ?",
   );
   return {
     async find(hash) {
       const [row] = await byHash(hash);
-      if (row !== undefined && row.row_hash !== hashNullifierRow({ ...row, hash })) {
-        throw new DamageError(`The nullifier ${hash} in the database is not what was stored.`);
+      if (row !== undefined) {
+        checkNullifier({ ...row, hash });
       }
-      return {
-        hash,
-        use: row && { blockNumber: BigInt(row.block_number), transactionHash: row.transaction_hash },
-      };
-    },
-
-    async insert(hash, { blockNumber, transactionHash }) {
-      const row = { hash, block_number: Number(blockNumber), transaction_hash: transactionHash };
-      await db.run((sql) => sql("nullifiers").insert({ ...row, row_hash: hashNullifierRow(row) }));
+      return { hash, use: useOf(row) };
     },
   };
+}
+
+/** Builds the changes, inside the transaction of a block; they are stored with its other rows. */
+export function createNullifierChanges(staged: StagedRows): NullifierChanges {
+  const nullifiers = staged.table<NullifierRow>({
+    name: "nullifiers",
+    group: "hash",
+    within: [],
+    columns: { hash: "text", block_number: "integer", transaction_hash: "text", row_hash: "text" },
+    changing: [],
+    check: checkNullifier,
+  });
+  return {
+    expect: (hashes) => nullifiers.expect(hashes),
+    find: async (hash) => ({ hash, use: useOf(await nullifiers.get(hash)) }),
+    insert(hash, { blockNumber, transactionHash }) {
+      const row = { hash, block_number: Number(blockNumber), transaction_hash: transactionHash };
+      nullifiers.insert({ ...row, row_hash: hashNullifierRow(row) });
+    },
+  };
+}
+
+/** Throws DamageError for a row that is not what was stored. */
+function checkNullifier(row: NullifierRow): void {
+  if (row.row_hash !== hashNullifierRow(row)) {
+    throw new DamageError(`The nullifier ${row.hash} in the database is not what was stored.`);
+  }
+}
+
+function useOf(row: NullifierRow | undefined): NullifierUse | undefined {
+  return row && { blockNumber: BigInt(row.block_number), transactionHash: row.transaction_hash };
 }

@@ -18,5 +18,7 @@ export interface Nullifiers {
 
 /** Spent nullifiers as blocks see them and change them. */
 export interface NullifierChanges extends Nullifiers {
-  insert(hash: string, use: NullifierUse): Promise<void>;
+  /** Reads ahead what will be looked for. */
+  expect(hashes: readonly string[]): Promise<void>;
+  insert(hash: string, use: NullifierUse): void;
 }

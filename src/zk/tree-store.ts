@@ -127,19 +127,20 @@ export function createTreeStore(db: Queries): MerkleTree {
 /** Builds the changes, inside the transaction of a block; what they read may be read outside of one as well. */
 export function createTreeChanges(db: Queries): TreeChanges {
   const { dialect } = db;
+  /** Whether commitments were in the tree before the block. */
+  const expected = new Map<string, boolean>();
   const rootIsKnown = db.prepare(
     `SELECT 1 FROM merkle_roots WHERE root = ? AND block_number >= ${oldestKnownAt(dialect, givenBlock)}`,
   );
 
   return {
-    async has(commitment) {
-      const found = await db.first((sql) =>
-        sql("commitments")
-          .where({ commitment: toBytes(commitment) })
-          .select("leaf_index"),
-      );
-      return found !== undefined;
+    async expect(commitments) {
+      const found = await findCommitments(db, commitments);
+      commitments.forEach((commitment) => expected.set(commitment, found.has(commitment)));
     },
+
+    has: async (commitment) =>
+      expected.get(commitment) ?? (await findCommitments(db, [commitment])).has(commitment),
 
     async isKnownRoot(root, { number, timeMs }) {
       return (await rootIsKnown(root, ...valuesOf({ number: number - 1n, timeMs }))).length > 0;
@@ -195,6 +196,22 @@ export function createTreeChanges(db: Queries): TreeChanges {
       ]);
     },
   };
+}
+
+/** Those of these commitments that are in the tree. */
+async function findCommitments(db: Queries, commitments: readonly string[]): Promise<Set<string>> {
+  const { list, bytesOf } = db.dialect;
+  const rows =
+    commitments.length === 0
+      ? []
+      : await db.rows<{ commitment: string }>((sql) =>
+          sql.raw(
+            `SELECT ${list.text} AS commitment FROM ${list.table}
+              CROSS JOIN commitments c WHERE c.commitment = ${bytesOf(`substr(${list.text}, 3)`)}`,
+            [JSON.stringify(commitments)],
+          ),
+        );
+  return new Set(rows.map(({ commitment }) => commitment));
 }
 
 /** Throws DamageError for a root that is not the one that was stored. */

@@ -1,5 +1,6 @@
 /** What transactions change in the commitment tree and among the nullifiers. */
 import type { ZkOperation } from "../../gen/gatehouse/zk/v1/operation_pb.js";
+import { hex32 } from "../base/hash.js";
 import { Failure } from "../rpc/errors.js";
 import { costs } from "./cost.js";
 import { readElement } from "./field-element.js";
@@ -23,13 +24,15 @@ export interface ZkReads extends SpendState {
 }
 
 /** What blocks change. */
-export interface ZkState extends ZkReads {
+export interface ZkState {
   readonly tree: TreeChanges;
   readonly nullifiers: NullifierChanges;
 }
 
 /** The changes of one block. */
 export interface ZkBlock {
+  /** Reads ahead what operations that come will look at. */
+  expect(operations: readonly ZkOperation[]): Promise<void>;
   /**
    * Makes a change, and gives what it costs (./cost.ts). Once it did, the change is the block's: it can be taken back
    * with the whole block only. Throws a Failure when it cannot be made.
@@ -78,6 +81,13 @@ export function createZkChanges(parts: ZkChangesParts): ZkChanges {
       const leaves = new Map<string, bigint>();
       let leafCount: number | undefined;
       return {
+        async expect(operations) {
+          // What is no element is refused before anybody looks for it.
+          const named = (which: typeof namedCommitment): string[] =>
+            operations.map(which).filter((name) => name !== undefined && hex32.test(name)) as string[];
+          await tree.expect(named(namedCommitment));
+          await nullifiers.expect(named(namedNullifier));
+        },
         async apply({ operation }, context) {
           switch (operation.case) {
             case "addCommitment": {
@@ -94,7 +104,7 @@ export function createZkChanges(parts: ZkChangesParts): ZkChanges {
             case "spendNullifier": {
               const { sender, transactionHash } = context;
               await checkSpend(state, operation.value, { sender, block, askedBy: undefined });
-              await nullifiers.insert(operation.value.nullifierHash, { blockNumber: block.number, transactionHash });
+              nullifiers.insert(operation.value.nullifierHash, { blockNumber: block.number, transactionHash });
               return verificationKey === undefined ? costs.nullifier : costs.proof;
             }
             case undefined:
@@ -108,6 +118,14 @@ export function createZkChanges(parts: ZkChangesParts): ZkChanges {
       };
     },
   };
+}
+
+function namedCommitment({ operation }: ZkOperation): string | undefined {
+  return operation.case === "addCommitment" ? operation.value.commitment : undefined;
+}
+
+function namedNullifier({ operation }: ZkOperation): string | undefined {
+  return operation.case === "spendNullifier" ? operation.value.nullifierHash : undefined;
 }
 
 /** Final, since leaves stay for ever. */

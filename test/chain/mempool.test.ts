@@ -57,6 +57,7 @@ async function start(database: Database, settings: Settings = {}): Promise<Opene
       begin(block, state) {
         const begun = effects.begin(block, state);
         return {
+          expect: (transactions) => begun.expect(transactions),
           finish: (included) => begun.finish(included),
           async apply(transaction) {
             await gate;

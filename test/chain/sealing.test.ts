@@ -53,18 +53,22 @@ async function open(t: Teardown, engine: Engine, { onApply = () => 0, onFinish =
     effects: {
       ...effects,
       begin(block, state): BlockEffects {
-        const begun = effects.begin(block, state);
         const names: string[] = [];
-        return {
-          async apply(transaction) {
-            const work = await begun.apply(transaction);
-            const { operation } = transaction.body;
-            const change = operation.case === "storage" ? operation.value.operation : undefined;
-            const name = change?.case === "createProgram" ? change.value.programName : "";
-            const more = onApply(name);
-            names.push(name);
-            return work + more;
+        const { programs } = state;
+        const begun = effects.begin(block, {
+          ...state,
+          programs: {
+            ...programs,
+            // What goes wrong does so after something was changed.
+            async insert(program, timeMs, work) {
+              await programs.insert(program, timeMs, work);
+              work.touch(onApply(program.name));
+              names.push(program.name);
+            },
           },
+        });
+        return {
+          ...begun,
           async finish(included) {
             onFinish(names);
             return await begun.finish(included);

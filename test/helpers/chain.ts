@@ -4,7 +4,7 @@ import { createChainStore } from "../../src/chain/chain-store.js";
 import type { Effects } from "../../src/chain/effects.js";
 import { type Mempool, type MempoolParts, openMempool } from "../../src/chain/mempool.js";
 import type { Database, Queries } from "../../src/db/database.js";
-import { createEffects, type State, stateIn } from "../../src/node/effects.js";
+import { createEffects, newestIn, type State, stateIn } from "../../src/node/effects.js";
 import { sha256 } from "../../src/base/hash.js";
 import { fold } from "../../src/zk/fold.js";
 import { type VerificationKey, verifyGroth16 } from "../../src/zk/groth16.js";
@@ -64,7 +64,7 @@ export function effectsOn(
   authorities: readonly string[],
   verificationKey?: VerificationKey,
 ): Effects<State> {
-  const newest = stateIn(database.read).zk;
+  const newest = newestIn(database.read);
   return createEffects(createZkChanges({ newest, workerPool: inlinePool, verificationKey, authorities }));
 }
 

@@ -13,6 +13,8 @@ import { fillRowHashes } from "../../src/db/row-hash-migration.js";
 import { migrate } from "../../src/db/migrate.js";
 import { createStateTreeChanges } from "../../src/state/state-tree-store.js";
 import { readLeaves } from "../../src/storage/program-state-store.js";
+import { stageProgramTables } from "../../src/storage/program-tables-store.js";
+import { createStagedRows } from "../../src/db/staged-rows.js";
 import { type AccessRule, namedReaders } from "../../src/storage/access.js";
 import { programAddress } from "../../src/storage/write.js";
 import { appendLeaves } from "../../src/zk/merkle-tree.js";
@@ -149,7 +151,7 @@ export async function insertProgramLeaves(database: Database): Promise<void> {
     rows.map(({ address }) => [address, { isWhole: true, text: undefined, fields: new Set<string>() }]),
   );
   await database.transaction(async (db) => {
-    await createStateTreeChanges(db).change(0n, await readLeaves(db, touched));
+    await createStateTreeChanges(db).change(0n, await readLeaves(db, stageProgramTables(createStagedRows(db)), touched));
   });
 }
 

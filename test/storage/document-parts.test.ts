@@ -17,6 +17,7 @@ import {
   sliceItem,
 } from "../../src/storage/document.js";
 import { typeOfJson } from "../../src/storage/json-text.js";
+import { createStagedRows } from "../../src/db/staged-rows.js";
 import { createProgramChanges } from "../../src/storage/program-change-store.js";
 import { createProgramStore } from "../../src/storage/program-store.js";
 import { readProgramForProof } from "../../src/storage/program-proof-store.js";
@@ -45,11 +46,13 @@ function openPrograms(database: Database) {
   const leaves = new Map<string, Uint8Array | undefined>();
   const execute = (operation: Operation): Promise<number> =>
     database.transaction(async (db) => {
-      const changes = createProgramChanges(db);
+      const rows = createStagedRows(db);
+      const changes = createProgramChanges(rows);
       const context = { sender, nonce, timeMs: 1, signature: new Uint8Array(64) };
-      const cost = await db.attempt(() =>
+      const cost = await rows.attempt(() =>
         executeOperation(changes, create(StorageOperationSchema, { operation }), context),
       );
+      await rows.store();
       for (const { key, valueHash } of await changes.leaves()) {
         leaves.set(hex(key), valueHash);
       }

@@ -6,6 +6,7 @@ import { AccessMode, AccessPermission } from "../../gen/gatehouse/storage/v1/sto
 import type { Engine } from "../../src/db/dialects.js";
 import { deleteMember, itemsOf, membersOf, setMember } from "../../src/storage/document.js";
 import { checkJson } from "../../src/storage/json-check.js";
+import { createStagedRows } from "../../src/db/staged-rows.js";
 import { createProgramChanges } from "../../src/storage/program-change-store.js";
 import { createProgramStore } from "../../src/storage/program-store.js";
 import { executeOperation, programAddress } from "../../src/storage/write.js";
@@ -242,14 +243,14 @@ for (const engine of engines.names) {
     const database = await engines.open(t, engine);
     const create = createPublic("p", "{}");
     const execute = (operation: Operation): Promise<number> =>
-      database.transaction((db) =>
-        executeOperation(createProgramChanges(db), createMessage(StorageOperationSchema, { operation }), {
-          sender: alice.publicKey,
-          nonce: 1n,
-          timeMs: 1,
-          signature: new Uint8Array(64),
-        }),
-      );
+      database.transaction(async (db) => {
+        const rows = createStagedRows(db);
+        const context = { sender: alice.publicKey, nonce: 1n, timeMs: 1, signature: new Uint8Array(64) };
+        const asked = createMessage(StorageOperationSchema, { operation });
+        const work = await executeOperation(createProgramChanges(rows), asked, context);
+        await rows.store();
+        return work;
+      });
     const storageAddress = programAddress(alice.publicKey, "p", 1n, "");
     const isTaken = async (): Promise<void> => {
       t.like(await t.throwsAsync(execute(create)), {

@@ -1,6 +1,7 @@
 import test from "ava";
 import { isDatabaseTrouble } from "../../../src/base/database-trouble.js";
-import { createNullifierStore } from "../../../src/zk/nullifier-store.js";
+import { createStagedRows } from "../../../src/db/staged-rows.js";
+import { createNullifierChanges, createNullifierStore } from "../../../src/zk/nullifier-store.js";
 import type { StoreSuite } from "./suite.js";
 
 export const testNullifiers: StoreSuite = (engine, open) => {
@@ -10,13 +11,24 @@ export const testNullifiers: StoreSuite = (engine, open) => {
     const use = { blockNumber: 7n, transactionHash: "0xt" };
     t.deepEqual(await nullifiers.find("0x1"), { hash: "0x1", use: undefined });
     await transaction(async (db) => {
-      const inside = createNullifierStore(db);
-      await inside.insert("0x1", use);
+      const rows = createStagedRows(db);
+      const inside = createNullifierChanges(rows);
+      await inside.expect(["0x1"]);
+      t.is((await inside.find("0x1")).use, undefined);
+      inside.insert("0x1", use);
       t.deepEqual((await inside.find("0x1")).use, use);
+      await rows.store();
+      t.deepEqual((await createNullifierStore(db).find("0x1")).use, use);
       t.is((await nullifiers.find("0x1")).use, undefined, "nobody else sees it yet");
     });
     t.deepEqual(await nullifiers.find("0x1"), { hash: "0x1", use });
-    const twice = await t.throwsAsync(transaction((db) => createNullifierStore(db).insert("0x1", use)));
+    const twice = await t.throwsAsync(
+      transaction(async (db) => {
+        const rows = createStagedRows(db);
+        createNullifierChanges(rows).insert("0x1", use);
+        await rows.store();
+      }),
+    );
     t.false(isDatabaseTrouble(twice));
     t.is((await nullifiers.find("0x2")).use, undefined);
   });

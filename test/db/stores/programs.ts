@@ -1,5 +1,6 @@
 import test from "ava";
 import type { Database } from "../../../src/db/database.js";
+import { createStagedRows } from "../../../src/db/staged-rows.js";
 import { createProgramChanges } from "../../../src/storage/program-change-store.js";
 import { createProgramStore } from "../../../src/storage/program-store.js";
 import type { DocumentRows, NewProgram, ProgramChanges, ProgramContent } from "../../../src/storage/programs.js";
@@ -31,7 +32,11 @@ const program: NewProgram = {
 async function withProgram(database: Database) {
   const programs = createProgramStore(database.read);
   const change = (work: (changes: ProgramChanges) => Promise<void>): Promise<void> =>
-    database.transaction((db) => work(createProgramChanges(db)));
+    database.transaction(async (db) => {
+      const rows = createStagedRows(db);
+      await work(createProgramChanges(rows));
+      await rows.store();
+    });
   await change((changes) => changes.insert(program, 1_800_000_000_000, createWork()));
   return { programs, change };
 }

@@ -37,31 +37,6 @@ export const testQueries: StoreSuite = (engine, open) => {
     t.deepEqual(await stored(read), ["1", "2"]);
   });
 
-  test(`${engine}: an attempt that fails takes back its own changes, and those around it stay`, async (t) => {
-    const { read, transaction } = await open(t);
-    await transaction(async (db) => {
-      await insert(db, "1");
-      const failure = new Failure("NOT_FOUND", "There is none.");
-      const attempt = db.attempt(async () => {
-        await insert(db, "2");
-        throw failure;
-      });
-      t.is(await t.throwsAsync(attempt), failure);
-      t.false(isDatabaseTrouble(failure));
-      // A query that fails inside of an attempt leaves the transaction as good as it was.
-      await t.throwsAsync(db.attempt(() => insert(db, "1")));
-      t.is(await db.attempt(async () => (await insert(db, "3"), "kept")), "kept");
-      await db.attempt(async () => {
-        await insert(db, "4");
-        await t.throwsAsync(
-          db.attempt(() => insert(db, "5")),
-          { message: /Another attempt is under way/ },
-        );
-      });
-    });
-    t.deepEqual(await stored(read), ["1", "3", "4"]);
-  });
-
   test(`${engine}: a prepared query has the same answer outside of a transaction and inside`, async (t) => {
     const { read, write, transaction } = await open(t);
     await insert(write, "1");
@@ -85,7 +60,6 @@ export const testQueries: StoreSuite = (engine, open) => {
       () => insert(write, "1"),
       () => write.run((sql) => sql("nullifiers").insert({ ...row("2"), block_number: null })),
       () => transaction((db) => insert(db, "1")),
-      () => transaction((db) => db.attempt(() => insert(db, "1"))),
       () => read.rows((sql) => sql("nowhere").where({ hash: "a secret" })),
       () => read.first((sql) => sql("nowhere").where({ hash: "a secret" })),
       () => read.rows((sql) => sql("nullifiers").where({ hash: undefined })),

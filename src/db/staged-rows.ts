@@ -1,0 +1,466 @@
+/**
+ * Rows as the transactions of a block see them. A row is read once, many of them at a time where it is known what will be
+ * asked for; it is held and changed in memory, and taken back there with its transaction. What changed is stored
+ * together: a few statements for all of a block, whatever its transactions do again and again.
+ *
+ * Until then nobody else may change these rows, or see them changed by a query.
+ */
+import { deleteRows, insertRows, updateRows } from "./bulk-changes.js";
+import type { BulkValue, ColumnKind } from "./bulk-insert.js";
+import type { Queries } from "./database.js";
+
+/** A table whose rows are staged. */
+export interface TableShape<Row> {
+  readonly name: string;
+  /** Rows that have the same text here belong together. */
+  readonly group: keyof Row & string;
+  /** Columns that tell the rows of a group apart, and in whose order they stand; none where a group is one row. */
+  readonly within: readonly (keyof Row & string)[];
+  readonly columns: Readonly<Record<keyof Row & string, ColumnKind>>;
+  /** Those that may become others while the row stays. */
+  readonly changing: readonly (keyof Row & string)[];
+  /** Throws where the row is not what was stored. */
+  readonly check: (row: Row) => void;
+}
+
+/** The part of a row's key that stands after its group. */
+export type WithinKey = readonly (string | number)[];
+
+/** Rows of one table. */
+export interface StagedTable<Row> {
+  /** Reads all rows of groups, at once. */
+  expect(groups: Iterable<string>): Promise<void>;
+  /** Tells that a group has no rows, which is known. */
+  isNew(group: string): void;
+  get(group: string, ...within: WithinKey): Promise<Row | undefined>;
+  /** What is held of a row, which nobody has checked yet. */
+  peek(group: string, ...within: WithinKey): Row | undefined;
+  /** The row of a group with this text in another column, of which there is at most one. */
+  find(group: string, column: keyof Row & string, text: string): Promise<Row | undefined>;
+  /**
+   * Of the rows of a group whose keys begin with `prefix`: the next part of the key, a number, of the first one or the
+   * last one; above or below `beyond`, where that is given.
+   */
+  edge(group: string, prefix: readonly number[], side: Side, beyond?: number): Promise<number | undefined>;
+  /** Rows of a group whose keys begin with `prefix`, in their order, with at least these columns; all when left out. */
+  list(group: string, prefix?: readonly number[], columns?: readonly (keyof Row & string)[]): Promise<Row[]>;
+  /** A row that is not there yet. */
+  insert(row: Row): void;
+  /** Another state of a row that is there. */
+  put(row: Row): void;
+  /** Takes a row out that is there. */
+  remove(group: string, ...within: WithinKey): void;
+  /** Takes all rows of a group out, and gives how many there were. */
+  clear(group: string): Promise<number>;
+}
+
+type Side = "first" | "last";
+
+/** The staged rows of one transaction of the database. */
+export interface StagedRows {
+  readonly db: Queries;
+  /** Begins to stage a table. Tables are stored in this order: one after those that its rows refer to. */
+  table<Row extends object>(shape: TableShape<Row>): StagedTable<Row>;
+  /** Runs work that changes rows; when it throws, they are as before. One attempt ends before the next one begins. */
+  attempt<T>(work: () => Promise<T>): Promise<T>;
+  /** What is to be done when the attempt that is under way is taken back; nothing outside of one. */
+  onTakenBack(undo: () => void): void;
+  /** Stores what changed. */
+  store(): Promise<void>;
+}
+
+/** What the database has where a row is held: no row, this one, an older state of it, or one that was taken out since. */
+type InDatabase = "none" | "this" | "older" | "another";
+
+interface Held<Row> {
+  readonly row: Row | undefined;
+  readonly inDatabase: InDatabase;
+  /** New rows are stored in the order in which they were made. */
+  readonly order: number;
+}
+
+interface Group<Row> {
+  readonly held: Map<string, Held<Row>>;
+  /** Keys of held rows that may have changed. */
+  readonly changed: Set<string>;
+  /** What is not held is not there. */
+  isWhole: boolean;
+  /** The rows that the database has are taken out. */
+  readonly isCleared: boolean;
+}
+
+/** Rows of a group that are held from one transaction to the next; those of larger ones are stored, and read again. */
+const mostHeld = 1_000;
+/** Changed rows of a group that is not whole: what is taken out is read past by who looks for a neighbour. */
+const mostChanged = 64;
+
+/** Begins to stage rows over a transaction of the database, or over reads alone where nothing is changed. */
+export function createStagedRows(db: Queries): StagedRows {
+  const tables: { store(): Promise<void>; isFull(): boolean }[] = [];
+  let undo: (() => void)[] | undefined;
+  const onTakenBack = (step: () => void): void => void undo?.push(step);
+
+  async function store(): Promise<void> {
+    for (const table of tables) {
+      await table.store();
+    }
+  }
+
+  return {
+    db,
+    onTakenBack,
+    store,
+    table(shape) {
+      const { table, ...stored } = createStagedTable(db, shape, onTakenBack);
+      tables.push(stored);
+      return table;
+    },
+    async attempt(work) {
+      if (undo !== undefined) {
+        throw new Error("Another attempt is under way.");
+      }
+      const steps: (() => void)[] = (undo = []);
+      try {
+        const result = await work();
+        undo = undefined;
+        if (tables.some((table) => table.isFull())) {
+          await store();
+        }
+        return result;
+      } catch (error) {
+        undo = undefined;
+        steps.toReversed().forEach((step) => step());
+        throw error;
+      }
+    },
+  };
+}
+
+function createStagedTable<Row extends object>(
+  db: Queries,
+  shape: TableShape<Row>,
+  onTakenBack: StagedRows["onTakenBack"],
+) {
+  const groups = new Map<string, Group<Row>>();
+  /** Names of groups that may have changed. */
+  const changedGroups = new Set<string>();
+  /** Rows that were checked, or made here. */
+  const trusted = new WeakSet<Row>();
+  const queries = createTableQueries(db, shape);
+  const values = (row: Row) => row as Readonly<Record<string, BulkValue>>;
+  const keyOf = (row: Row): string => shape.within.map((name) => values(row)[name]).join(":");
+  const groupName = (row: Row): string => values(row)[shape.group] as string;
+  let made = 0;
+
+  function groupOf(name: string): Group<Row> {
+    const known = groups.get(name);
+    if (known !== undefined) {
+      return known;
+    }
+    const group: Group<Row> = { held: new Map(), changed: new Set(), isWhole: false, isCleared: false };
+    groups.set(name, group);
+    return group;
+  }
+
+  /** Holds a row of the database, unless its place is taken by what was done since. */
+  function hold(group: Group<Row>, row: Row): Row | undefined {
+    const key = keyOf(row);
+    const known = group.held.get(key);
+    if (known !== undefined) {
+      return known.row;
+    }
+    group.held.set(key, { row, inDatabase: "this", order: 0 });
+    return row;
+  }
+
+  function trust(row: Row | undefined): Row | undefined {
+    if (row !== undefined && !trusted.has(row)) {
+      shape.check(row);
+      trusted.add(row);
+    }
+    return row;
+  }
+
+  function change(name: string, key: string, next: (before: Held<Row> | undefined) => Held<Row>): void {
+    const group = groupOf(name);
+    const { held, changed } = group;
+    const before = held.get(key);
+    held.set(key, next(before));
+    changed.add(key);
+    changedGroups.add(name);
+    onTakenBack(() => void (before === undefined ? held.delete(key) : held.set(key, before)));
+  }
+
+  /** Rows that the database has, and that are taken out since. */
+  const hidden = ({ held, changed }: Group<Row>): number =>
+    [...changed].filter((key) => held.get(key)?.row === undefined).length;
+
+  const startsWith = (row: Row, prefix: readonly number[]): boolean =>
+    prefix.every((part, i) => values(row)[shape.within[i]!] === part);
+
+  const table: StagedTable<Row> = {
+    async expect(names) {
+      const wanted = [...new Set(names)].filter((name) => groups.get(name)?.isWhole !== true);
+      if (wanted.length === 0) {
+        return;
+      }
+      const rows = await queries.ofGroups(wanted);
+      rows.forEach((row) => hold(groupOf(groupName(row)), row));
+      wanted.forEach((name) => (groupOf(name).isWhole = true));
+    },
+
+    isNew(name) {
+      groupOf(name).isWhole = true;
+    },
+
+    async get(name, ...within) {
+      const group = groupOf(name);
+      const key = within.join(":");
+      const known = group.held.get(key);
+      if (known !== undefined || group.isWhole) {
+        return trust(known?.row);
+      }
+      const row = await queries.one(name, within);
+      group.held.set(key, { row, inDatabase: row === undefined ? "none" : "this", order: 0 });
+      return trust(row);
+    },
+
+    peek: (name, ...within) => groups.get(name)?.held.get(within.join(":"))?.row,
+
+    async find(name, column, text) {
+      const group = groupOf(name);
+      for (const { row } of group.held.values()) {
+        if (row !== undefined && values(row)[column] === text) {
+          return trust(row);
+        }
+      }
+      const row = group.isWhole ? undefined : await queries.by(column, name, text);
+      // Where another row is held, or none, the one that was found is taken out.
+      return row === undefined || group.held.has(keyOf(row)) ? undefined : trust(hold(group, row));
+    },
+
+    async edge(name, prefix, side, beyond) {
+      const group = groupOf(name);
+      const column = shape.within[prefix.length]!;
+      const isBeyond = (at: number): boolean => beyond === undefined || (side === "first" ? at > beyond : at < beyond);
+      const candidates: number[] = [];
+      for (const { row } of group.held.values()) {
+        const at = row !== undefined && startsWith(row, prefix) ? (values(row)[column] as number) : undefined;
+        if (at !== undefined && isBeyond(at)) {
+          candidates.push(at);
+        }
+      }
+      if (!group.isWhole) {
+        const stored = await queries.edge({ name, prefix, side, beyond, limit: 1 + hidden(group) });
+        const isThere = (at: number): boolean => {
+          const known = group.held.get([...prefix, at].join(":"));
+          return known === undefined || known.row !== undefined;
+        };
+        candidates.push(...stored.filter(isThere));
+      }
+      const better = side === "first" ? Math.min : Math.max;
+      return candidates.length === 0 ? undefined : candidates.reduce((a, b) => better(a, b));
+    },
+
+    async list(name, prefix = [], columns) {
+      const group = groupOf(name);
+      const rows = new Map<string, Row>();
+      if (!group.isWhole) {
+        (await queries.list(name, prefix, columns)).forEach((row) => rows.set(keyOf(row), row));
+      }
+      for (const [key, { row }] of group.held) {
+        if (row === undefined) {
+          rows.delete(key);
+        } else if (startsWith(row, prefix)) {
+          rows.set(key, row);
+        }
+      }
+      const listed = [...rows.values()];
+      if (columns === undefined) {
+        listed.forEach(trust);
+      }
+      return listed.sort((a, b) => compareKeys(shape.within, values(a), values(b)));
+    },
+
+    insert(row) {
+      trusted.add(row);
+      change(groupName(row), keyOf(row), (before) => {
+        if (before?.row !== undefined) {
+          throw new Error(`A row of ${shape.name} was to be made twice.`);
+        }
+        const inDatabase = before === undefined || before.inDatabase === "none" ? "none" : "another";
+        return { row, inDatabase, order: ++made };
+      });
+    },
+
+    put(row) {
+      trusted.add(row);
+      change(groupName(row), keyOf(row), (before) => {
+        const { inDatabase, order } = before ?? { inDatabase: "this", order: 0 };
+        return { row, inDatabase: inDatabase === "this" ? "older" : inDatabase, order };
+      });
+    },
+
+    remove(name, ...within) {
+      change(name, within.join(":"), (before) => ({
+        row: undefined,
+        inDatabase: before?.inDatabase === "none" ? "none" : "older",
+        order: 0,
+      }));
+    },
+
+    async clear(name) {
+      const group = groupOf(name);
+      const held = [...group.held.values()];
+      const inDatabase = group.isWhole
+        ? held.filter((each) => each.inDatabase !== "none").length
+        : await queries.count(name);
+      const made = held.filter(({ row, inDatabase: has }) => row !== undefined && has === "none").length;
+      const gone = held.filter(({ row, inDatabase: has }) => row === undefined && has !== "none").length;
+      const isCleared = group.isCleared || inDatabase > 0;
+      groups.set(name, { held: new Map(), changed: new Set(), isWhole: true, isCleared });
+      changedGroups.add(name);
+      onTakenBack(() => groups.set(name, group));
+      return inDatabase + made - gone;
+    },
+  };
+
+  return {
+    table,
+    /** Whether what is held should be stored before the next transaction. */
+    isFull: () =>
+      [...changedGroups].some((name) => {
+        const { held, changed, isWhole } = groupOf(name);
+        return held.size > mostHeld || (!isWhole && changed.size > mostChanged);
+      }),
+    async store(): Promise<void> {
+      const changes = collectChanges(changedGroups, groupOf);
+      await queries.store(changes);
+      for (const name of changedGroups) {
+        const { held, isWhole } = groupOf(name);
+        if (held.size > mostHeld) {
+          groups.delete(name);
+          continue;
+        }
+        held.forEach(({ row }, key) =>
+          held.set(key, { row, inDatabase: row === undefined ? "none" : "this", order: 0 }),
+        );
+        groups.set(name, { held, changed: new Set(), isWhole, isCleared: false });
+      }
+      changedGroups.clear();
+    },
+  };
+}
+
+interface Changes<Row> {
+  /** Names of groups all of whose rows go, before others come. */
+  readonly cleared: readonly string[];
+  /** Keys of rows that go, before others come. */
+  readonly removed: readonly (readonly [group: string, key: string])[];
+  readonly inserted: readonly Row[];
+  readonly updated: readonly Row[];
+}
+
+function collectChanges<Row>(names: Iterable<string>, groupOf: (name: string) => Group<Row>): Changes<Row> {
+  const cleared: string[] = [];
+  const removed: (readonly [string, string])[] = [];
+  const inserted: (Held<Row> & { readonly row: Row })[] = [];
+  const updated: Row[] = [];
+  for (const name of names) {
+    const { held, changed, isCleared } = groupOf(name);
+    if (isCleared) {
+      cleared.push(name);
+    }
+    for (const key of changed) {
+      const { row, inDatabase, order } = held.get(key) ?? { row: undefined, inDatabase: "none", order: 0 };
+      if (inDatabase === "another" || (inDatabase === "older" && row === undefined)) {
+        removed.push([name, key]);
+      }
+      if (row !== undefined && (inDatabase === "none" || inDatabase === "another")) {
+        inserted.push({ row, inDatabase, order });
+      } else if (row !== undefined && inDatabase === "older") {
+        updated.push(row);
+      }
+    }
+  }
+  inserted.sort((a, b) => a.order - b.order);
+  return { cleared, removed, inserted: inserted.map(({ row }) => row), updated };
+}
+
+function compareKeys(
+  within: readonly string[],
+  a: Readonly<Record<string, BulkValue>>,
+  b: Readonly<Record<string, BulkValue>>,
+): number {
+  for (const name of within) {
+    const [one, other] = [a[name]!, b[name]!];
+    if (one !== other) {
+      return one < other ? -1 : 1;
+    }
+  }
+  return 0;
+}
+
+/** The queries of one table. */
+function createTableQueries<Row extends object>(db: Queries, shape: TableShape<Row>) {
+  const { name: table, group, within } = shape;
+  const { list } = db.dialect;
+  const kinds: Readonly<Record<string, ColumnKind>> = shape.columns;
+  const pick = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, kinds[name]!]));
+  const valuesOf = (row: Row, names: readonly string[]): BulkValue[] =>
+    names.map((name) => (row as Readonly<Record<string, BulkValue>>)[name]!);
+  const all = Object.keys(kinds);
+  const key = [group, ...within];
+  const select = (columns: readonly string[]): string => `SELECT ${columns.map((name) => `t.${name}`).join(", ")}`;
+  const where = (names: readonly string[]): string => names.map((name) => `t.${name} = ?`).join(" AND ");
+  const rows = <Of>(text: string, values: readonly (string | number)[]): Promise<Of[]> =>
+    db.rows<Of>((sql) => sql.raw(text, values));
+
+  return {
+    /** Rows of these groups; the list drives the query. */
+    ofGroups: (names: readonly string[]) =>
+      rows<Row>(
+        `${select(all)} FROM ${list.table} CROSS JOIN ${table} AS t WHERE t.${group} = ${list.text}`,
+        [JSON.stringify(names)],
+      ),
+    one: async (name: string, at: WithinKey): Promise<Row | undefined> =>
+      (await rows<Row>(`${select(all)} FROM ${table} AS t WHERE ${where(key)}`, [name, ...at]))[0],
+    by: async (column: string, name: string, text: string): Promise<Row | undefined> =>
+      (await rows<Row>(`${select(all)} FROM ${table} AS t WHERE ${where([group, column])}`, [name, text]))[0],
+    list: (name: string, prefix: readonly number[], columns: readonly string[] = all) =>
+      rows<Row>(
+        `${select(columns)} FROM ${table} AS t WHERE ${where([group, ...within.slice(0, prefix.length)])}`,
+        [name, ...prefix],
+      ),
+    count: async (name: string): Promise<number> =>
+      (await rows<{ count: number }>(`SELECT count(*) AS count FROM ${table} AS t WHERE ${where([group])}`, [name]))[0]!
+        .count,
+    async edge(asked: {
+      readonly name: string;
+      readonly prefix: readonly number[];
+      readonly side: Side;
+      readonly beyond: number | undefined;
+      readonly limit: number;
+    }): Promise<number[]> {
+      const { name, prefix, side, beyond, limit } = asked;
+      const column = within[prefix.length]!;
+      const [sign, order] = side === "first" ? [">", "ASC"] : ["<", "DESC"];
+      const bound = beyond === undefined ? "" : ` AND t.${column} ${sign} ?`;
+      const found = await rows<{ at: number }>(
+        `SELECT t.${column} AS at FROM ${table} AS t WHERE ${where([group, ...within.slice(0, prefix.length)])}${bound}
+          ORDER BY t.${column} ${order} LIMIT ${limit}`,
+        [name, ...prefix, ...(beyond === undefined ? [] : [beyond])],
+      );
+      return found.map(({ at }) => at);
+    },
+    async store({ cleared, removed, inserted, updated }: Changes<Row>): Promise<void> {
+      const { changing } = shape;
+      const keyValues = ([name, at]: readonly [string, string]) => (within.length === 0 ? [name] : [name, ...at.split(":")]);
+      await deleteRows(db, table, pick([group]), cleared.map((name) => [name]));
+      await deleteRows(db, table, pick(key), removed.map(keyValues));
+      await insertRows(db, table, pick(all), inserted.map((row) => valuesOf(row, all)));
+      const columns = { key: pick(key), columns: pick(changing) };
+      await updateRows(db, table, columns, updated.map((row) => valuesOf(row, [...key, ...changing])));
+    },
+  };
+}
