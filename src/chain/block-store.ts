@@ -1,5 +1,6 @@
 /** Blocks, and the transactions in them, in the database. */
 import { DamageError } from "../base/damage.js";
+import { insertRows } from "../db/bulk-changes.js";
 import { inChunks } from "../db/chunks.js";
 import type { DatabasePart, Queries } from "../db/database.js";
 import { hashBlockRow, hashTransactionRow, type TransactionColumns } from "../db/row-hashes.js";
@@ -43,6 +44,10 @@ type AnyBlockRow = Omit<BlockRow, "header" | "signature"> & {
 };
 
 const blockColumns = ["number", "hash", "previous_hash", "timestamp_ms", "header", "signature", "row_hash"] as const;
+const insertedColumns = {
+  ...({ hash: "text", block_number: "integer", position: "integer", body: "bytes", signature: "bytes" } as const),
+  ...({ row_hash: "text", sender: "bytes", program: "bytes" } as const),
+};
 const transactionColumns = ["hash", "block_number", "position", "body", "signature", "row_hash"] as const;
 
 interface WeightRow {
@@ -242,21 +247,20 @@ export function createBlockChanges(db: Queries): BlockChanges {
 
     async insertTransactions(transactions, blockNumber) {
       const rows = transactions.map(({ hash, signed, body }, position) => {
-        const columns: TransactionColumns = {
-          hash,
-          block_number: Number(blockNumber),
-          position,
-          signature: Buffer.from(signed.signature),
-        };
-        return {
-          ...columns,
-          ...{ body: Buffer.from(signed.body), row_hash: hashTransactionRow(columns) },
-          ...listingColumns({ body }),
-        };
+        const row: TransactionColumns = { hash, block_number: Number(blockNumber), position, signature: signed.signature };
+        const { sender, program } = listingColumns({ body });
+        return [
+          ...[hash, row.block_number, position, toHex(signed.body), toHex(signed.signature), hashTransactionRow(row)],
+          ...[toHex(sender), program && toHex(program)],
+        ];
       });
-      await db.runAll((sql) => inChunks(rows).map((some) => sql("transactions").insert(some)));
+      await insertRows(db, "transactions", insertedColumns, rows);
     },
   };
+}
+
+function toHex(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("hex");
 }
 
 function describeNewest(

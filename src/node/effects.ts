@@ -105,13 +105,14 @@ export function createEffects(zk: ZkChanges): Effects<State> {
         apply: (transaction) => state.rows.attempt(() => applyOne(transaction)),
         async finish(transactions) {
           await state.rows.store();
-          const commitmentRoot = await zkBlock.finish();
+          const commitments = await zkBlock.finish();
           const leaves = [...(await state.programs.leaves()), ...leavesOf(transactions, block.number)];
-          if (commitmentRoot !== undefined) {
-            const { root, leafCount } = await state.zk.tree.newest();
+          if (commitments !== undefined) {
+            const { root, leafCount } = commitments;
             leaves.push(commitmentsLeaf({ root: fromHex32(root), leafCount }));
           }
-          return { commitmentRoot, stateRoot: toHex32(await state.tree.change(block.number, leaves)) };
+          const stateRoot = toHex32(await state.tree.change(block.number, leaves));
+          return { commitmentRoot: commitments?.root, stateRoot };
         },
       };
     },

@@ -90,12 +90,14 @@ export interface TreeChanges {
  * Adds leaves, none of which is in the tree, and gives the new root.
  *
  * @param block the one that adds them.
+ * @param newest the newest root, where it is known.
  */
 export async function appendLeaves(
   tree: TreeChanges,
   { leaves, block, foldAll }: { leaves: readonly bigint[]; block: BlockMoment; foldAll: FoldAll },
-): Promise<string> {
-  const { leafCount: before, root: rootBefore } = await tree.newest();
+  newest?: MerkleRoot,
+): Promise<Pick<MerkleRoot, "root" | "leafCount">> {
+  const { leafCount: before, root: rootBefore } = newest ?? (await tree.newest());
   const peaks = await tree.peaks(before);
   if (rootOf(before, peaks) !== rootBefore) {
     throw new DamageError("The nodes of the commitment tree in the database do not lead to its newest root.");
@@ -108,7 +110,7 @@ export async function appendLeaves(
   const root = rootOf(leafCount, after);
   const above = edge.slice(1, treeDepth).map((node) => node ?? 0n);
   await tree.insertRoot({ root, block, leafCount, edge: above });
-  return root;
+  return { root, leafCount };
 }
 
 /** The root over so many leaves. Empty where a node is missing. */

@@ -1,10 +1,11 @@
 /** The commitment tree in the database. */
 import { DamageError } from "../base/damage.js";
 import { prepareBatch } from "../db/batch.js";
+import { insertRows } from "../db/bulk-changes.js";
 import type { Queries } from "../db/database.js";
 import type { Dialect } from "../db/dialects.js";
 import { hashRootRow, type RootColumns } from "../db/row-hashes.js";
-import { type NodeRun, rootOfPath } from "./fold.js";
+import { rootOfPath } from "./fold.js";
 import {
   type BlockMoment,
   knownBlocks,
@@ -170,17 +171,22 @@ export function createTreeChanges(db: Queries): TreeChanges {
     },
 
     async insertNodes(runs) {
-      const { list, bytesOf } = dialect;
-      const hash = bytesOf(list.text);
-      const insert = async (into: string, values: string, { hashes }: NodeRun): Promise<void> => {
-        const texts = JSON.stringify(hashes.map((node) => toHex(node).slice(2)));
-        await db.run((sql) => sql.raw(`INSERT INTO ${into} SELECT ${values} FROM ${list.table}`, [texts]));
-      };
       const leaves = runs[0]!;
-      await insert("commitments (commitment, leaf_index)", `${hash}, ${leaves.position} + ${list.slot}`, leaves);
-      for (const run of runs) {
-        await insert("merkle_nodes (id, hash)", `${nodeId(run.level, run.position)} + ${list.slot}, ${hash}`, run);
-      }
+      const hexOf = (node: bigint): string => toHex(node).slice(2);
+      await insertRows(
+        db,
+        "commitments",
+        { commitment: "bytes", leaf_index: "integer" },
+        leaves.hashes.map((leaf, i) => [hexOf(leaf), leaves.position + i]),
+      );
+      await insertRows(
+        db,
+        "merkle_nodes",
+        { id: "integer", hash: "bytes" },
+        runs.flatMap(({ level, position, hashes }) =>
+          hashes.map((node, i) => [nodeId(level, position + i), hexOf(node)]),
+        ),
+      );
     },
 
     async insertRoot({ root, block, leafCount, edge }) {

@@ -4,7 +4,7 @@ import { hex32 } from "../base/hash.js";
 import { Failure } from "../rpc/errors.js";
 import { costs } from "./cost.js";
 import { readElement } from "./field-element.js";
-import { appendLeaves, type BlockMoment, maxLeaves, type TreeChanges } from "./merkle-tree.js";
+import { appendLeaves, type BlockMoment, maxLeaves, type MerkleRoot, type TreeChanges } from "./merkle-tree.js";
 import type { NullifierChanges } from "./nullifiers.js";
 import { createSpendCheck, type SpendCheckParts, type SpendContext, type SpendState } from "./spend-check.js";
 import type { WorkerPool } from "./worker-pool.js";
@@ -38,8 +38,8 @@ export interface ZkBlock {
    * with the whole block only. Throws a Failure when it cannot be made.
    */
   apply(operation: ZkOperation, context: ZkContext): Promise<number>;
-  /** Adds the block's leaves to the tree, and gives the new root if there are any. */
-  finish(): Promise<string | undefined>;
+  /** Adds the block's leaves to the tree, and gives the new root and how many there are then, if there are any. */
+  finish(): Promise<Pick<MerkleRoot, "root" | "leafCount"> | undefined>;
 }
 
 export interface ZkChanges {
@@ -79,7 +79,7 @@ export function createZkChanges(parts: ZkChangesParts): ZkChanges {
     begin(block, state) {
       const { tree, nullifiers } = state;
       const leaves = new Map<string, bigint>();
-      let leafCount: number | undefined;
+      let newest: MerkleRoot | undefined;
       return {
         async expect(operations) {
           // What is no element is refused before anybody looks for it.
@@ -96,8 +96,8 @@ export function createZkChanges(parts: ZkChangesParts): ZkChanges {
               if (leaves.has(commitment)) {
                 throw alreadyThere();
               }
-              leafCount ??= (await tree.newest()).leafCount;
-              checkRoom(leafCount + leaves.size);
+              newest ??= await tree.newest();
+              checkRoom(newest.leafCount + leaves.size);
               leaves.set(commitment, leaf);
               return costs.leaf;
             }
@@ -114,7 +114,7 @@ export function createZkChanges(parts: ZkChangesParts): ZkChanges {
         finish: async () =>
           leaves.size === 0
             ? undefined
-            : await appendLeaves(tree, { leaves: [...leaves.values()], block, foldAll: workerPool.foldAll }),
+            : await appendLeaves(tree, { leaves: [...leaves.values()], block, foldAll: workerPool.foldAll }, newest),
       };
     },
   };
