@@ -77,6 +77,8 @@ interface Held<Row> {
   readonly inDatabase: InDatabase;
   /** New rows are stored in the order in which they were made. */
   readonly order: number;
+  /** It was checked, or made here. */
+  isTrusted: boolean;
 }
 
 interface Group<Row> {
@@ -87,6 +89,8 @@ interface Group<Row> {
   isWhole: boolean;
   /** The rows that the database has are taken out. */
   readonly isCleared: boolean;
+  /** The attempt that began it anew: with that, all of it is taken back at once. */
+  readonly begunBy: object | undefined;
 }
 
 /** Rows of a group that are held from one transaction to the next; those of larger ones are stored, and read again. */
@@ -99,6 +103,7 @@ export function createStagedRows(db: Queries): StagedRows {
   const tables: { store(): Promise<void>; isFull(): boolean }[] = [];
   let undo: (() => void)[] | undefined;
   const onTakenBack = (step: () => void): void => void undo?.push(step);
+  const attempts: Attempts = { onTakenBack, current: () => undo };
 
   async function store(): Promise<void> {
     for (const table of tables) {
@@ -111,7 +116,7 @@ export function createStagedRows(db: Queries): StagedRows {
     onTakenBack,
     store,
     table(shape) {
-      const { table, ...stored } = createStagedTable(db, shape, onTakenBack);
+      const { table, ...stored } = createStagedTable(db, shape, attempts);
       tables.push(stored);
       return table;
     },
@@ -136,19 +141,27 @@ export function createStagedRows(db: Queries): StagedRows {
   };
 }
 
+/** What tables know of attempts. */
+interface Attempts extends Pick<StagedRows, "onTakenBack"> {
+  /** The one that is under way. */
+  current(): object | undefined;
+}
+
 function createStagedTable<Row extends object>(
   db: Queries,
   shape: TableShape<Row>,
-  onTakenBack: StagedRows["onTakenBack"],
+  { onTakenBack, current }: Attempts,
 ) {
   const groups = new Map<string, Group<Row>>();
   /** Names of groups that may have changed. */
   const changedGroups = new Set<string>();
-  /** Rows that were checked, or made here. */
-  const trusted = new WeakSet<Row>();
   const queries = createTableQueries(db, shape);
   const values = (row: Row) => row as Readonly<Record<string, BulkValue>>;
-  const keyOf = (row: Row): string => shape.within.map((name) => values(row)[name]).join(":");
+  const [first, ...others] = shape.within;
+  const keyOf = (row: Row): string =>
+    first === undefined
+      ? ""
+      : others.reduce((key, name) => `${key}:${String(values(row)[name])}`, String(values(row)[first]));
   const groupName = (row: Row): string => values(row)[shape.group] as string;
   let made = 0;
 
@@ -157,38 +170,47 @@ function createStagedTable<Row extends object>(
     if (known !== undefined) {
       return known;
     }
-    const group: Group<Row> = { held: new Map(), changed: new Set(), isWhole: false, isCleared: false };
+    const group = { held: new Map(), changed: new Set<string>(), isWhole: false, isCleared: false, begunBy: undefined };
     groups.set(name, group);
     return group;
   }
 
+  /** Begins a group anew, all of whose rows are known: there are none. */
+  function begin(name: string, isCleared: boolean): void {
+    const before = groups.get(name);
+    groups.set(name, { held: new Map(), changed: new Set(), isWhole: true, isCleared, begunBy: current() });
+    onTakenBack(() => void (before === undefined ? groups.delete(name) : groups.set(name, before)));
+  }
+
   /** Holds a row of the database, unless its place is taken by what was done since. */
-  function hold(group: Group<Row>, row: Row): Row | undefined {
-    const key = keyOf(row);
+  function hold(group: Group<Row>, key: string, row: Row | undefined): Held<Row> {
     const known = group.held.get(key);
     if (known !== undefined) {
-      return known.row;
+      return known;
     }
-    group.held.set(key, { row, inDatabase: "this", order: 0 });
-    return row;
+    const held: Held<Row> = { row, inDatabase: row === undefined ? "none" : "this", order: 0, isTrusted: false };
+    group.held.set(key, held);
+    return held;
   }
 
-  function trust(row: Row | undefined): Row | undefined {
-    if (row !== undefined && !trusted.has(row)) {
-      shape.check(row);
-      trusted.add(row);
+  /** Gives a row that is what was stored. */
+  function trust(held: Held<Row> | undefined): Row | undefined {
+    if (held?.row !== undefined && !held.isTrusted) {
+      shape.check(held.row);
+      held.isTrusted = true;
     }
-    return row;
+    return held?.row;
   }
 
-  function change(name: string, key: string, next: (before: Held<Row> | undefined) => Held<Row>): void {
-    const group = groupOf(name);
-    const { held, changed } = group;
-    const before = held.get(key);
-    held.set(key, next(before));
+  /** Gives a key another state; `before` is the one that it has. */
+  function change(name: string, group: Group<Row>, key: string, before: Held<Row> | undefined, after: Held<Row>): void {
+    const { held, changed, begunBy } = group;
+    held.set(key, after);
     changed.add(key);
     changedGroups.add(name);
-    onTakenBack(() => void (before === undefined ? held.delete(key) : held.set(key, before)));
+    if (begunBy === undefined || begunBy !== current()) {
+      onTakenBack(() => void (before === undefined ? held.delete(key) : held.set(key, before)));
+    }
   }
 
   /** Rows that the database has, and that are taken out since. */
@@ -205,38 +227,34 @@ function createStagedTable<Row extends object>(
         return;
       }
       const rows = await queries.ofGroups(wanted);
-      rows.forEach((row) => hold(groupOf(groupName(row)), row));
+      rows.forEach((row) => hold(groupOf(groupName(row)), keyOf(row), row));
       wanted.forEach((name) => (groupOf(name).isWhole = true));
     },
 
-    isNew(name) {
-      groupOf(name).isWhole = true;
-    },
+    isNew: (name) => begin(name, false),
 
     async get(name, ...within) {
       const group = groupOf(name);
       const key = within.join(":");
       const known = group.held.get(key);
       if (known !== undefined || group.isWhole) {
-        return trust(known?.row);
+        return trust(known);
       }
-      const row = await queries.one(name, within);
-      group.held.set(key, { row, inDatabase: row === undefined ? "none" : "this", order: 0 });
-      return trust(row);
+      return trust(hold(group, key, await queries.one(name, within)));
     },
 
     peek: (name, ...within) => groups.get(name)?.held.get(within.join(":"))?.row,
 
     async find(name, column, text) {
       const group = groupOf(name);
-      for (const { row } of group.held.values()) {
-        if (row !== undefined && values(row)[column] === text) {
-          return trust(row);
+      for (const held of group.held.values()) {
+        if (held.row !== undefined && values(held.row)[column] === text) {
+          return trust(held);
         }
       }
       const row = group.isWhole ? undefined : await queries.by(column, name, text);
       // Where another row is held, or none, the one that was found is taken out.
-      return row === undefined || group.held.has(keyOf(row)) ? undefined : trust(hold(group, row));
+      return row === undefined || group.held.has(keyOf(row)) ? undefined : trust(hold(group, keyOf(row), row));
     },
 
     async edge(name, prefix, side, beyond) {
@@ -268,45 +286,44 @@ function createStagedTable<Row extends object>(
       if (!group.isWhole) {
         (await queries.list(name, prefix, columns)).forEach((row) => rows.set(keyOf(row), row));
       }
-      for (const [key, { row }] of group.held) {
-        if (row === undefined) {
+      for (const [key, held] of group.held) {
+        if (held.row === undefined || startsWith(held.row, prefix)) {
           rows.delete(key);
-        } else if (startsWith(row, prefix)) {
-          rows.set(key, row);
         }
       }
-      const listed = [...rows.values()];
       if (columns === undefined) {
-        listed.forEach(trust);
+        rows.forEach(shape.check);
       }
-      return listed.sort((a, b) => compareKeys(shape.within, values(a), values(b)));
+      const held = [...group.held.values()].filter(({ row }) => row !== undefined && startsWith(row, prefix));
+      return [...rows.values(), ...held.map((each) => trust(each)!)].sort((a, b) => compareKeys(shape.within, values(a), values(b)));
     },
 
     insert(row) {
-      trusted.add(row);
-      change(groupName(row), keyOf(row), (before) => {
-        if (before?.row !== undefined) {
-          throw new Error(`A row of ${shape.name} was to be made twice.`);
-        }
-        const inDatabase = before === undefined || before.inDatabase === "none" ? "none" : "another";
-        return { row, inDatabase, order: ++made };
-      });
+      const [name, key] = [groupName(row), keyOf(row)];
+      const group = groupOf(name);
+      const before = group.held.get(key);
+      if (before?.row !== undefined) {
+        throw new Error(`A row of ${shape.name} was to be made twice.`);
+      }
+      const inDatabase = before === undefined || before.inDatabase === "none" ? "none" : "another";
+      change(name, group, key, before, { row, inDatabase, order: ++made, isTrusted: true });
     },
 
     put(row) {
-      trusted.add(row);
-      change(groupName(row), keyOf(row), (before) => {
-        const { inDatabase, order } = before ?? { inDatabase: "this", order: 0 };
-        return { row, inDatabase: inDatabase === "this" ? "older" : inDatabase, order };
-      });
+      const [name, key] = [groupName(row), keyOf(row)];
+      const group = groupOf(name);
+      const before = group.held.get(key);
+      const { inDatabase, order } = before ?? { inDatabase: "this", order: 0 };
+      const after = inDatabase === "this" ? "older" : inDatabase;
+      change(name, group, key, before, { row, inDatabase: after, order, isTrusted: true });
     },
 
     remove(name, ...within) {
-      change(name, within.join(":"), (before) => ({
-        row: undefined,
-        inDatabase: before?.inDatabase === "none" ? "none" : "older",
-        order: 0,
-      }));
+      const key = within.join(":");
+      const group = groupOf(name);
+      const before = group.held.get(key);
+      const inDatabase = before?.inDatabase === "none" ? "none" : "older";
+      change(name, group, key, before, { row: undefined, inDatabase, order: 0, isTrusted: true });
     },
 
     async clear(name) {
@@ -317,10 +334,8 @@ function createStagedTable<Row extends object>(
         : await queries.count(name);
       const made = held.filter(({ row, inDatabase: has }) => row !== undefined && has === "none").length;
       const gone = held.filter(({ row, inDatabase: has }) => row === undefined && has !== "none").length;
-      const isCleared = group.isCleared || inDatabase > 0;
-      groups.set(name, { held: new Map(), changed: new Set(), isWhole: true, isCleared });
+      begin(name, group.isCleared || inDatabase > 0);
       changedGroups.add(name);
-      onTakenBack(() => groups.set(name, group));
       return inDatabase + made - gone;
     },
   };
@@ -342,10 +357,10 @@ function createStagedTable<Row extends object>(
           groups.delete(name);
           continue;
         }
-        held.forEach(({ row }, key) =>
-          held.set(key, { row, inDatabase: row === undefined ? "none" : "this", order: 0 }),
+        held.forEach(({ row, isTrusted }, key) =>
+          held.set(key, { row, inDatabase: row === undefined ? "none" : "this", order: 0, isTrusted }),
         );
-        groups.set(name, { held, changed: new Set(), isWhole, isCleared: false });
+        groups.set(name, { held, changed: new Set(), isWhole, isCleared: false, begunBy: undefined });
       }
       changedGroups.clear();
     },
@@ -364,7 +379,7 @@ interface Changes<Row> {
 function collectChanges<Row>(names: Iterable<string>, groupOf: (name: string) => Group<Row>): Changes<Row> {
   const cleared: string[] = [];
   const removed: (readonly [string, string])[] = [];
-  const inserted: (Held<Row> & { readonly row: Row })[] = [];
+  const inserted: Held<Row>[] = [];
   const updated: Row[] = [];
   for (const name of names) {
     const { held, changed, isCleared } = groupOf(name);
@@ -372,19 +387,23 @@ function collectChanges<Row>(names: Iterable<string>, groupOf: (name: string) =>
       cleared.push(name);
     }
     for (const key of changed) {
-      const { row, inDatabase, order } = held.get(key) ?? { row: undefined, inDatabase: "none", order: 0 };
+      const known = held.get(key);
+      if (known === undefined) {
+        continue;
+      }
+      const { row, inDatabase } = known;
       if (inDatabase === "another" || (inDatabase === "older" && row === undefined)) {
         removed.push([name, key]);
       }
       if (row !== undefined && (inDatabase === "none" || inDatabase === "another")) {
-        inserted.push({ row, inDatabase, order });
+        inserted.push(known);
       } else if (row !== undefined && inDatabase === "older") {
         updated.push(row);
       }
     }
   }
   inserted.sort((a, b) => a.order - b.order);
-  return { cleared, removed, inserted: inserted.map(({ row }) => row), updated };
+  return { cleared, removed, inserted: inserted.map(({ row }) => row!), updated };
 }
 
 function compareKeys(

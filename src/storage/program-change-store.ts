@@ -42,7 +42,7 @@ export function createProgramChanges(staged: StagedRows): ProgramChanges {
     wasMade: async (address) => (await tables.programs.get(address)) !== undefined,
 
     insert({ address, name, access, content, metadata, blinding }, timeMs, work) {
-      touched.program(address);
+      touched.program(address).isWhole = isKeptInParts(content);
       const columns = accessColumns(access);
       work.touchRows(1);
       [name, columns.access, metadata ?? ""].forEach((text) => work.touch(text));

@@ -65,7 +65,12 @@ export function* buildTree(leaves: readonly Leaf[]): Generator<void, ChangedTree
 }
 
 function sortLeaves<T extends LeafChange>(leaves: readonly T[]): T[] {
-  return leaves.toSorted((a, b) => Buffer.compare(a.key, b.key));
+  return leaves.toSorted((a, b) => compareKeys(a.key, b.key));
+}
+
+/** Nearly all keys differ in their first bytes, which are compared without a call of what compares them all. */
+function compareKeys(a: Uint8Array, b: Uint8Array): number {
+  return a[0]! - b[0]! || a[1]! - b[1]! || a[2]! - b[2]! || Buffer.compare(a, b);
 }
 
 /** Pages above a leaf in a tree of a million leaves. */

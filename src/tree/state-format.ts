@@ -45,8 +45,16 @@ export interface FieldParts {
 
 export type StateHashes = ReturnType<typeof createStateHashes>;
 
+const tags: Readonly<Record<KeyTag, Uint8Array>> = {
+  program: utf8.encode("program\0"),
+  nullifier: utf8.encode("nullifier\0"),
+  sender: utf8.encode("sender\0"),
+  commitments: utf8.encode("commitments\0"),
+  field: utf8.encode("field\0"),
+};
+
 export function createStateHashes({ sha256 }: TreeHashes) {
-  const keyOf = (tag: KeyTag, name: Uint8Array): Uint8Array => sha256(join(utf8.encode(`${tag}\0`), name));
+  const keyOf = (tag: KeyTag, name: Uint8Array): Uint8Array => sha256(join(tags[tag], name));
   const textHash = (text: string): Uint8Array => sha256(utf8.encode(text));
   return {
     /** @param address `stor-` and 40 hex digits. */
