@@ -40,7 +40,7 @@ const rooms = [
   // Queries stand in the stores of a feature; the rest of it speaks of blocks, programs, leaves and peers.
   see(
     "(chain|peers|snapshot|state|storage|tree|zk)/[^/]+-store\\.ts$",
-    "db/(database|dialects|batch|bulk-insert|chunks|try-write)\\.ts$",
+    "db/(database|dialects|batch|bulk-changes|bulk-insert|chunks|staged-rows|try-write)\\.ts$",
   ),
   // The checksums that rows are stored with, which reads compare; they know no engine.
   see("(chain|state|storage|tree|zk)/", "db/row-hashes\\.ts$"),

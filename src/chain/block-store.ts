@@ -247,7 +247,12 @@ export function createBlockChanges(db: Queries): BlockChanges {
 
     async insertTransactions(transactions, blockNumber) {
       const rows = transactions.map(({ hash, signed, body }, position) => {
-        const row: TransactionColumns = { hash, block_number: Number(blockNumber), position, signature: signed.signature };
+        const row: TransactionColumns = {
+          hash,
+          block_number: Number(blockNumber),
+          position,
+          signature: signed.signature,
+        };
         const { sender, program } = listingColumns({ body });
         return [
           ...[hash, row.block_number, position, toHex(signed.body), toHex(signed.signature), hashTransactionRow(row)],

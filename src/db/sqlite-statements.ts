@@ -15,7 +15,7 @@ interface Asked {
 /** Most compiled queries of a connection: lists of values of every length are queries of their own. */
 const maxStatements = 256;
 
-/** Queries that come again; names of savepoints are new each time. */
+/** Queries that come again; what begins and ends a transaction is not worth keeping. */
 const isRepeated = /^(select|insert|update|delete|with)\b/i;
 
 /** Keeps the compiled queries of a connection until it is closed. */

@@ -64,7 +64,7 @@ export interface StagedRows {
   /** Runs work that changes rows; when it throws, they are as before. One attempt ends before the next one begins. */
   attempt<T>(work: () => Promise<T>): Promise<T>;
   /** What is to be done when the attempt that is under way is taken back; nothing outside of one. */
-  onTakenBack(undo: () => void): void;
+  readonly onTakenBack: (undo: () => void) => void;
   /** Stores what changed. */
   store(): Promise<void>;
 }
@@ -144,7 +144,7 @@ export function createStagedRows(db: Queries): StagedRows {
 /** What tables know of attempts. */
 interface Attempts extends Pick<StagedRows, "onTakenBack"> {
   /** The one that is under way. */
-  current(): object | undefined;
+  readonly current: () => object | undefined;
 }
 
 function createStagedTable<Row extends object>(
@@ -179,7 +179,7 @@ function createStagedTable<Row extends object>(
   function begin(name: string, isCleared: boolean): void {
     const before = groups.get(name);
     groups.set(name, { held: new Map(), changed: new Set(), isWhole: true, isCleared, begunBy: current() });
-    onTakenBack(() => void (before === undefined ? groups.delete(name) : groups.set(name, before)));
+    onTakenBack(() => (before === undefined ? groups.delete(name) : groups.set(name, before)));
   }
 
   /** Holds a row of the database, unless its place is taken by what was done since. */
@@ -209,7 +209,7 @@ function createStagedTable<Row extends object>(
     changed.add(key);
     changedGroups.add(name);
     if (begunBy === undefined || begunBy !== current()) {
-      onTakenBack(() => void (before === undefined ? held.delete(key) : held.set(key, before)));
+      onTakenBack(() => (before === undefined ? held.delete(key) : held.set(key, before)));
     }
   }
 
@@ -295,7 +295,9 @@ function createStagedTable<Row extends object>(
         rows.forEach(shape.check);
       }
       const held = [...group.held.values()].filter(({ row }) => row !== undefined && startsWith(row, prefix));
-      return [...rows.values(), ...held.map((each) => trust(each)!)].sort((a, b) => compareKeys(shape.within, values(a), values(b)));
+      return [...rows.values(), ...held.map((each) => trust(each)!)].sort((a, b) =>
+        compareKeys(shape.within, values(a), values(b)),
+      );
     },
 
     insert(row) {
@@ -438,19 +440,18 @@ function createTableQueries<Row extends object>(db: Queries, shape: TableShape<R
   return {
     /** Rows of these groups; the list drives the query. */
     ofGroups: (names: readonly string[]) =>
-      rows<Row>(
-        `${select(all)} FROM ${list.table} CROSS JOIN ${table} AS t WHERE t.${group} = ${list.text}`,
-        [JSON.stringify(names)],
-      ),
+      rows<Row>(`${select(all)} FROM ${list.table} CROSS JOIN ${table} AS t WHERE t.${group} = ${list.text}`, [
+        JSON.stringify(names),
+      ]),
     one: async (name: string, at: WithinKey): Promise<Row | undefined> =>
       (await rows<Row>(`${select(all)} FROM ${table} AS t WHERE ${where(key)}`, [name, ...at]))[0],
     by: async (column: string, name: string, text: string): Promise<Row | undefined> =>
       (await rows<Row>(`${select(all)} FROM ${table} AS t WHERE ${where([group, column])}`, [name, text]))[0],
     list: (name: string, prefix: readonly number[], columns: readonly string[] = all) =>
-      rows<Row>(
-        `${select(columns)} FROM ${table} AS t WHERE ${where([group, ...within.slice(0, prefix.length)])}`,
-        [name, ...prefix],
-      ),
+      rows<Row>(`${select(columns)} FROM ${table} AS t WHERE ${where([group, ...within.slice(0, prefix.length)])}`, [
+        name,
+        ...prefix,
+      ]),
     count: async (name: string): Promise<number> =>
       (await rows<{ count: number }>(`SELECT count(*) AS count FROM ${table} AS t WHERE ${where([group])}`, [name]))[0]!
         .count,
@@ -474,12 +475,28 @@ function createTableQueries<Row extends object>(db: Queries, shape: TableShape<R
     },
     async store({ cleared, removed, inserted, updated }: Changes<Row>): Promise<void> {
       const { changing } = shape;
-      const keyValues = ([name, at]: readonly [string, string]) => (within.length === 0 ? [name] : [name, ...at.split(":")]);
-      await deleteRows(db, table, pick([group]), cleared.map((name) => [name]));
+      const keyValues = ([name, at]: readonly [string, string]) =>
+        within.length === 0 ? [name] : [name, ...at.split(":")];
+      await deleteRows(
+        db,
+        table,
+        pick([group]),
+        cleared.map((name) => [name]),
+      );
       await deleteRows(db, table, pick(key), removed.map(keyValues));
-      await insertRows(db, table, pick(all), inserted.map((row) => valuesOf(row, all)));
+      await insertRows(
+        db,
+        table,
+        pick(all),
+        inserted.map((row) => valuesOf(row, all)),
+      );
       const columns = { key: pick(key), columns: pick(changing) };
-      await updateRows(db, table, columns, updated.map((row) => valuesOf(row, [...key, ...changing])));
+      await updateRows(
+        db,
+        table,
+        columns,
+        updated.map((row) => valuesOf(row, [...key, ...changing])),
+      );
     },
   };
 }

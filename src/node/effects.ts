@@ -98,9 +98,7 @@ export function createEffects(zk: ZkChanges): Effects<State> {
               operation.case === "storage" ? { by, operation: operation.value } : [],
             ),
           );
-          await zkBlock.expect(
-            operations.flatMap(({ operation }) => (operation.case === "zk" ? operation.value : [])),
-          );
+          await zkBlock.expect(operations.flatMap(({ operation }) => (operation.case === "zk" ? operation.value : [])));
         },
         apply: (transaction) => state.rows.attempt(() => applyOne(transaction)),
         async finish(transactions) {

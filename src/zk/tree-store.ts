@@ -140,8 +140,7 @@ export function createTreeChanges(db: Queries): TreeChanges {
       commitments.forEach((commitment) => expected.set(commitment, found.has(commitment)));
     },
 
-    has: async (commitment) =>
-      expected.get(commitment) ?? (await findCommitments(db, [commitment])).has(commitment),
+    has: async (commitment) => expected.get(commitment) ?? (await findCommitments(db, [commitment])).has(commitment),
 
     async isKnownRoot(root, { number, timeMs }) {
       return (await rootIsKnown(root, ...valuesOf({ number: number - 1n, timeMs }))).length > 0;

@@ -117,12 +117,21 @@ async function take(table: StagedTable<Row>, model: Model, one: Exclude<Step, { 
 async function compare(t: ExecutionContext, table: StagedTable<Row>, model: Model): Promise<void> {
   for (const [name, rows] of model) {
     const places = [...rows.keys()].sort((a, b) => a - b);
-    t.deepEqual((await table.list(name)).map(plain), places.map((at) => plain(rows.get(at)!)));
+    t.deepEqual(
+      (await table.list(name)).map(plain),
+      places.map((at) => plain(rows.get(at)!)),
+    );
     t.is(await table.edge(name, [], "first"), places[0]);
     t.is(await table.edge(name, [], "last"), places.at(-1));
     for (const at of [0, 3]) {
-      t.is(await table.edge(name, [], "first", at), places.find((each) => each > at));
-      t.is(await table.edge(name, [], "last", at), places.findLast((each) => each < at));
+      t.is(
+        await table.edge(name, [], "first", at),
+        places.find((each) => each > at),
+      );
+      t.is(
+        await table.edge(name, [], "last", at),
+        places.findLast((each) => each < at),
+      );
       const found = await table.get(name, at);
       t.deepEqual(found && plain(found), rows.get(at) && plain(rows.get(at)!));
     }
@@ -174,7 +183,10 @@ for (const engine of engines.names) {
           await rows.store();
           for (const [name, some] of model) {
             const places = [...some.keys()].sort((a, b) => a - b);
-            t.deepEqual(await stored(db, name), places.map((at) => plain(some.get(at)!)));
+            t.deepEqual(
+              await stored(db, name),
+              places.map((at) => plain(some.get(at)!)),
+            );
           }
         });
       }),

@@ -18,11 +18,16 @@ export interface RichChain {
 
 const writer = testKey(77);
 
-/** Makes so many blocks of this authority in a file of SQLite. */
-export async function makeRichChain(file: string, authority: TestKey, count: number): Promise<RichChain> {
+/** Makes so many blocks of this authority in a file of SQLite; from the same time on, the same ones. */
+export async function makeRichChain(
+  file: string,
+  authority: TestKey,
+  count: number,
+  fromMs = Date.now() - 3_600_000,
+): Promise<RichChain> {
   const database = await openDatabase(`sqlite:${file}`);
   await migrate(database);
-  let now = Date.now() - 3_600_000;
+  let now = fromMs;
   const network = sha256(genesisOf(authority));
   const chain = await openChain(database, [authority], () => now);
   const hostile = createHostileTransactions({ seed: 7, network, authority, nowMs: () => now, hasProofs: false });

@@ -151,7 +151,10 @@ export async function insertProgramLeaves(database: Database): Promise<void> {
     rows.map(({ address }) => [address, { isWhole: true, text: undefined, fields: new Set<string>() }]),
   );
   await database.transaction(async (db) => {
-    await createStateTreeChanges(db).change(0n, await readLeaves(db, stageProgramTables(createStagedRows(db)), touched));
+    await createStateTreeChanges(db).change(
+      0n,
+      await readLeaves(db, stageProgramTables(createStagedRows(db)), touched),
+    );
   });
 }
 
