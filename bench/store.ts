@@ -10,7 +10,9 @@ import { migrate } from "../src/db/migrate.js";
 import { fillRowHashes } from "../src/db/row-hash-migration.js";
 import type { Database } from "../src/db/database.js";
 import { loadNodeKey, type NodeKey, nodeKeyPath } from "../src/base/node-key.js";
+import { createStagedRows } from "../src/db/staged-rows.js";
 import { readLeaves } from "../src/storage/program-state-store.js";
+import { stageProgramTables } from "../src/storage/program-tables-store.js";
 import { genesisOf } from "../test/helpers/genesis.js";
 import { testKey, writeKey } from "../test/helpers/keys.js";
 import { foldName } from "../src/storage/programs.js";
@@ -104,7 +106,10 @@ export async function plantTree(database: Database, programs: number): Promise<v
     const touched = new Map(
       addresses.map((address) => [address, { isWhole: false, text: undefined, fields: new Set<string>() }]),
     );
-    await plantLeaves(database, await readLeaves(database.read, touched));
+    await plantLeaves(
+      database,
+      await readLeaves(database.read, stageProgramTables(createStagedRows(database.read)), touched),
+    );
     progress.update(i + addresses.length);
   }
   progress.end();

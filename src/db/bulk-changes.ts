@@ -12,7 +12,7 @@ export async function insertRows(db: Queries, table: string, columns: Columns, r
   await runPortions(
     db,
     `INSERT INTO ${table} (${Object.keys(columns).join(", ")}) SELECT ${valuesOf(db, columns).join(", ")}
-      FROM ${list.table} ORDER BY ${list.slot}`,
+      FROM ${list.table} ORDER BY k.key`,
     rows,
   );
 }

@@ -1,7 +1,7 @@
 /** The chunks of the large fields of one document: a row for each. */
 import { hashChunkRow } from "../db/row-hashes.js";
 import type { Chunk } from "./document-parts.js";
-import type { DocumentPlace } from "./program-document-store.js";
+import type { DocumentPlace } from "./program-tables-store.js";
 import type { ChunkEntry, DocumentRows } from "./programs.js";
 import type { ChunkRecord } from "./stored-program.js";
 

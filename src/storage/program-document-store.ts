@@ -2,17 +2,9 @@
 import { hashDocumentRow } from "../db/row-hashes.js";
 import { createChunkRows } from "./program-chunk-store.js";
 import { createFieldRows } from "./program-field-store.js";
-import type { ProgramTables } from "./program-tables-store.js";
+import type { DocumentPlace } from "./program-tables-store.js";
 import type { DocumentRows } from "./programs.js";
 import { joinRows } from "./stored-program.js";
-import type { Work } from "./work.js";
-
-/** Where the rows of a document are, and who counts what is done with them. */
-export interface DocumentPlace {
-  readonly tables: ProgramTables;
-  readonly address: string;
-  readonly work: Work;
-}
 
 /** Builds the reads and changes, inside the transaction of a block. */
 export function createDocumentRows(place: DocumentPlace): DocumentRows {

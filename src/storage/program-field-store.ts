@@ -1,6 +1,6 @@
 /** The fields of one document: a row for each. */
 import { hashFieldRow } from "../db/row-hashes.js";
-import type { DocumentPlace } from "./program-document-store.js";
+import type { DocumentPlace } from "./program-tables-store.js";
 import type { DocumentRows, FieldColumns, FieldRow } from "./programs.js";
 import type { FieldRecord } from "./stored-program.js";
 

@@ -9,6 +9,7 @@ import {
   type FieldRecord,
   type ProgramRow,
 } from "./stored-program.js";
+import type { Work } from "./work.js";
 
 /** A program's own row, with what it is searched by. */
 export type ProgramTableRow = ProgramRow & { readonly name_folded: string };
@@ -34,6 +35,13 @@ export interface ProgramTables {
   readonly documents: StagedTable<DocumentRecord>;
   readonly fields: StagedTable<FieldRecord>;
   readonly chunks: StagedTable<ChunkRecord>;
+}
+
+/** Where the rows of a document are, and who counts what is done with them. */
+export interface DocumentPlace {
+  readonly tables: ProgramTables;
+  readonly address: string;
+  readonly work: Work;
 }
 
 /** Begins to stage them. */

@@ -29,15 +29,22 @@ test("blocks of a seed become what they were, and their transactions count for a
   for (const engine of engines.names) {
     const database = await engines.open(t, engine);
     const work: number[] = [];
-    const chain = await openChain(database, [authority], () => fromMs + 3_600_000, undefined, undefined, (db) => {
-      const state = stateIn(db);
-      const attempt: typeof state.rows.attempt = async (change) => {
-        const result = await state.rows.attempt(change);
-        work.push(Number(result));
-        return result;
-      };
-      return { ...state, rows: { ...state.rows, attempt } };
-    });
+    const chain = await openChain(
+      database,
+      [authority],
+      () => fromMs + 3_600_000,
+      undefined,
+      undefined,
+      (db) => {
+        const state = stateIn(db);
+        const attempt: typeof state.rows.attempt = async (change) => {
+          const result = await state.rows.attempt(change);
+          work.push(Number(result));
+          return result;
+        };
+        return { ...state, rows: { ...state.rows, attempt } };
+      },
+    );
     for (const block of blocks) {
       // Its header says the roots.
       await chain.apply(block);
