@@ -208,9 +208,19 @@ function createStagedTable<Row extends object>(
     held.set(key, after);
     changed.add(key);
     changedGroups.add(name);
-    if (begunBy === undefined || begunBy !== current()) {
-      onTakenBack(() => (before === undefined ? held.delete(key) : held.set(key, before)));
+    if (begunBy !== undefined && begunBy === current()) {
+      return;
     }
+    const { isWhole } = group;
+    onTakenBack(() => {
+      if (before === undefined) {
+        held.delete(key);
+        // What the database has there is not known, also where all of the group was read since.
+        group.isWhole = isWhole;
+      } else {
+        held.set(key, before);
+      }
+    });
   }
 
   /** Rows that the database has, and that are taken out since. */
