@@ -52,7 +52,8 @@ export async function openRpcPort(
   const pages = { ...createStatusPages(history), ...createExplorerPages() };
   const server = createRpcServer(
     {
-      ...{ services, gate: edge, onInternalError, stateTags: createStateTags(state) },
+      ...{ services, gate: edge, onInternalError },
+      ...{ stateTags: createStateTags(state), keptAnswerBytes: core.memory.answerBytes },
       ...{ nodeCall: answerNodeCall, info, pages },
     },
     tls.credentials(),

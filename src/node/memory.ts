@@ -13,6 +13,8 @@ export interface MemoryBounds {
   readonly exchanges: ByteBounds;
   /** Of programs that are kept, as texts. */
   readonly programsBytes: number;
+  /** Of answers that are kept until the next block, for each protocol that has such. */
+  readonly answerBytes: number;
   /** Of what is kept of blocks to know who may read them. */
   readonly readershipBytes: number;
   /** Of the events of blocks that are kept for those who watch. */
@@ -61,6 +63,7 @@ export function divideMemory({ bytes, heapBytes }: Memory, processors = availabl
       perConnectionBytes: shrink(defaultBytes.perConnectionBytes, 8 * mib),
     },
     programsBytes: Math.min(shrink(48 * mib, 4 * mib), Math.floor(heapBytes / 5)),
+    answerBytes: shrink(4 * mib, 1 * mib),
     readershipBytes: shrink(16 * mib, 1 * mib),
     // Less than 8 MiB does not hold the largest block twice, as block-log.ts divides it.
     eventBytes: shrink(16 * mib, 8 * mib),

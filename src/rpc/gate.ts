@@ -100,6 +100,8 @@ export interface ProtocolParts {
   readonly gate: Gate;
   /** Left out where answers are not made of a state that has a name: then no cache keeps any. */
   readonly stateTags?: StateTags;
+  /** Most bytes of answers that are kept until the state is another one; a MiB when left out. */
+  readonly keptAnswerBytes?: number;
   /** Hears of every exception that the caller is told nothing about. */
   readonly onInternalError: (error: unknown, requestId: string) => void;
 }

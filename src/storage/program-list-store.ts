@@ -1,4 +1,6 @@
 /** Lists of storage programs in the database, of those that the caller may read. */
+import { makeImmutable } from "../base/immutable.js";
+import { createRecentCache } from "../base/recent-cache.js";
 import type { Queries } from "../db/database.js";
 import { wrongPageToken } from "../rpc/parameters.js";
 import type { Page } from "./paging.js";
@@ -9,6 +11,10 @@ import { checkEntry, entryColumns, type EntryRow } from "./stored-program.js";
 const indexedLength = 3;
 /** What is shorter is looked for among so many of the newest programs: a look at all of them would take too long. */
 const shortQueryPrograms = 50_000;
+
+/** Most entries of lists that are kept, of about 2 kB each with their texts, and the longest name of one. */
+const keptEntries = 2_000;
+const keptNameUnits = 256;
 
 /** Builds the reads. */
 export function createProgramLists({
@@ -38,6 +44,8 @@ export function createProgramLists({
     return row.id;
   }
 
+  const readEntry = createEntryReader();
+
   /** A list of the programs that the caller may read, newest first. */
   function prepareList(where: string, from = "programs p", id = "p.id") {
     const text = (readable: string): string =>
@@ -52,7 +60,7 @@ export function createProgramLists({
         identity === undefined
           ? await byAnybody(value, below, limit, offset)
           : await byIdentity(value, identity, identity, identity, identity, below, limit, offset);
-      return rows.map((row) => toEntry(checkEntry(row)));
+      return rows.map(readEntry);
     };
   }
   const ofOwner = prepareList("p.owner = ?");
@@ -100,6 +108,41 @@ const listed = (allowed: boolean): string =>
 /** The rule of canRead for many programs at once; it takes the caller's identity four times. */
 export const readableByIdentity = `(p.owner = ? OR (p.mode = 'public' AND NOT ${listed(false)})
   OR (p.mode = 'restricted' AND ${listed(true)} AND NOT ${listed(false)}))`;
+
+/**
+ * Reads rows that were checked, as the services speak of them. Lists show the same programs again and again, and to check
+ * a row costs more than all else about it: one that is what it was when it was checked is not checked again, and is told of
+ * by the same object.
+ */
+function createEntryReader(): (row: EntryRow) => ProgramEntry {
+  const known = createRecentCache<{ readonly row: EntryRow; readonly entry: ProgramEntry }>(keptEntries);
+  return (row) => {
+    const kept = known.get(row.address);
+    if (kept !== undefined && isSameRow(kept.row, row)) {
+      return kept.entry;
+    }
+    const entry = makeImmutable(toEntry(checkEntry(row)));
+    if (row.name.length <= keptNameUnits) {
+      known.set(row.address, { row, entry });
+    }
+    return entry;
+  };
+}
+
+function isSameRow(a: EntryRow, b: EntryRow): boolean {
+  return (
+    a.entry_hash === b.entry_hash &&
+    a.address === b.address &&
+    a.owner === b.owner &&
+    a.name === b.name &&
+    a.encoding === b.encoding &&
+    a.mode === b.mode &&
+    a.size_bytes === b.size_bytes &&
+    a.created_ms === b.created_ms &&
+    a.updated_ms === b.updated_ms &&
+    a.deleted === b.deleted
+  );
+}
 
 function toEntry(row: EntryRow): ProgramEntry {
   return {

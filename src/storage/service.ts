@@ -32,6 +32,7 @@ export function createStorageService(
 ): Implementation<typeof StorageService> {
   const programAnswer = answerOnce(toProgram);
   const dataAnswer = answerOnce(toData);
+  const summaryAnswer = answerOnce(toSummary);
   const arrays = createArrayReads(programs);
 
   async function readField(address: string, name: string, call: Call): Promise<Field | undefined> {
@@ -101,7 +102,7 @@ export function createStorageService(
       const key = normalizeBareHex("An owner is an Ed25519 public key:", owner);
       const list = (asked: Page): Promise<ProgramEntry[]> => programs.listByOwner(key, caller.identity, asked);
       const { entries, ...next } = await readPage(toPage(page), list);
-      return { success: true, programs: entries.map(toSummary), count: entries.length, ...next };
+      return { success: true, programs: entries.map(summaryAnswer), count: entries.length, ...next };
     },
 
     async searchPrograms({ query, exact, ...page }, { caller }) {
@@ -110,7 +111,7 @@ export function createStorageService(
       }
       const list = (asked: Page): Promise<ProgramEntry[]> => programs.search(query, exact, caller.identity, asked);
       const { entries, ...next } = await readPage(toPage(page), list);
-      return { success: true, query, programs: entries.map(toSummary), count: entries.length, ...next };
+      return { success: true, query, programs: entries.map(summaryAnswer), count: entries.length, ...next };
     },
   };
 }

@@ -2,8 +2,8 @@
  * Compiles a message descriptor to an encoder of the plain JSON interface. Its rules are those of docs/json-profile.md:
  * zeros are written, unset is null, 64-bit integers are numbers, enumerations are lower-case words. It takes literals
  * in which fields may be missing at any depth, or whole messages, and does no reflection per call. What is immutable
- * (src/base/immutable.ts) is encoded once: the text of a whole message is kept as long as the message, that of a field
- * as long as the field has that same value.
+ * (src/base/immutable.ts) is encoded once: the text of a whole message, or of one in a list, is kept as long as the
+ * message, that of a field as long as the field has that same value.
  */
 import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
 import { omit_when_unset, raw_json, unwrap } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
@@ -117,7 +117,8 @@ function fieldEncoder(field: DescField): (value: unknown) => string | undefined 
   switch (field.fieldKind) {
     case "list": {
       const empty = getOption(field, omit_when_unset) ? undefined : "[]";
-      return rememberImmutable((values: readonly never[]) => encodeList(values, encode) ?? empty, empty);
+      const encodeItem = field.message === undefined ? encode : rememberItems(encode);
+      return rememberImmutable((values: readonly never[]) => encodeList(values, encodeItem) ?? empty, empty);
     }
     case "map": {
       const empty = getOption(field, omit_when_unset) ? undefined : "{}";
@@ -170,6 +171,22 @@ function rememberImmutable(
     if (text !== undefined && isImmutable(value)) {
       remembered = value;
       rememberedText = inOnePiece(text);
+    }
+    return text;
+  };
+}
+
+/** What is immutable stands in one list after the other, as those change: its text is kept as long as it is. */
+function rememberItems(encode: EncodeValue): EncodeValue {
+  const texts = new WeakMap<object, string>();
+  return (item: never) => {
+    let text = texts.get(item);
+    if (text === undefined) {
+      text = encode(item);
+      if (isImmutable(item)) {
+        text = inOnePiece(text);
+        texts.set(item, text);
+      }
     }
     return text;
   };

@@ -5,7 +5,14 @@
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { Failure } from "../errors.js";
 import { maxBodyBytes } from "../exchange/body.js";
-import { createCaching, forCallerAlone, notModified, type RpcCaching, type Told } from "../exchange/caching.js";
+import {
+  createCaching,
+  forCallerAlone,
+  notModified,
+  type Recalled,
+  type RpcCaching,
+  type Told,
+} from "../exchange/caching.js";
 import { corsHeaders } from "../exchange/cors.js";
 import type { Answer, Exchange, Handler } from "../exchange/exchange.js";
 import { type RpcMedia, readRpcMedia } from "../exchange/media-type.js";
@@ -28,7 +35,7 @@ type Format = RpcMedia["format"];
 export function createConnectHandler(parts: ProtocolParts, serveOther: ServeRpc): Handler {
   const byPath = methodsByPath(parts.services);
   const compiled = new Map<ServedMethod, Compiled>();
-  const cachingOf = createCaching(parts.stateTags);
+  const cachingOf = createCaching(parts.stateTags, parts.keptAnswerBytes);
   for (const served of byPath.values()) {
     if (served.desc.methodKind === "unary") {
       compiled.set(served, { forms: compileForms(served.desc), caching: cachingOf(served) });
@@ -127,17 +134,22 @@ function serveUnary(
           throw new Failure("INVALID_REQUEST", "The header connect-timeout-ms is up to nine digits.");
         }
         const headers = ["Content-Type", form.contentType, "X-Request-Id", requestId, ...corsHeaders];
-        const tag = caching?.tagFor(lease.caller);
-        const unchanged = caching?.tellUnchanged(exchange, tag);
-        if (unchanged !== undefined) {
-          return notModified(requestId, unchanged.headers, lease.headers);
-        }
-        const answer = (message: object): Answer => {
-          const told = caching?.tell(exchange, tag, message) ?? toldToNobody;
+        const answerTold = ({ told, body }: Recalled): Answer => {
           const ofRequest = told.isForGood ? [] : lease.headers;
           return told.isKnown
             ? notModified(requestId, told.headers, ofRequest)
-            : { status: 200, headers: [...headers, ...told.headers, ...ofRequest], ...form.encode(message) };
+            : { status: 200, headers: [...headers, ...told.headers, ...ofRequest], ...body };
+        };
+        const tag = caching?.tagFor(lease.caller);
+        const recalled = caching?.recall(exchange, tag);
+        if (recalled !== undefined) {
+          return answerTold(recalled);
+        }
+        const answer = (message: object): Answer => {
+          const told = caching?.tell(exchange, tag, message) ?? toldToNobody;
+          const body = told.isKnown ? {} : form.encode(message);
+          caching?.keep(exchange, tag, told, body);
+          return answerTold({ told, body });
         };
         return read(lease)
           .then((body) => served.invoke(form.decode(body), call))
@@ -151,7 +163,7 @@ function serveUnary(
 }
 
 /** Nothing: an answer to POST is not kept, whoever says so. */
-const toldToNobody: Told = { headers: [], isKnown: false, isForGood: false };
+const toldToNobody: Told = { headers: [], isKnown: false, isForGood: false, etag: undefined };
 
 /** A request that is of no protocol of rpcs is answered as plain HTTP is. */
 function refuse({ exchange, served }: RpcCall, failure: Failure, parts: ProtocolParts): void {

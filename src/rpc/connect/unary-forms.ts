@@ -5,7 +5,7 @@ import { binaryEncoder } from "../codec/binary-encoder.js";
 import { parseJson } from "../codec/parse-json.js";
 import { shareBytes } from "../codec/share-bytes.js";
 import { Failure } from "../errors.js";
-import type { Answer } from "../exchange/exchange.js";
+import type { AnswerBody } from "../exchange/exchange.js";
 import { bindObject } from "../http/request-binder.js";
 
 /** One form of an rpc's messages. */
@@ -13,7 +13,7 @@ export interface Form {
   readonly contentType: string;
   /** Throws the Failure that says what is wrong with the body. */
   readonly decode: (body: Buffer) => object;
-  readonly encode: (message: object) => Pick<Answer, "body" | "isShared">;
+  readonly encode: (message: object) => AnswerBody;
 }
 
 export type Forms = Readonly<Record<"json" | "proto", Form>>;
@@ -27,10 +27,7 @@ export function compileForms({ input, output }: DescMethod): Forms {
     json: {
       contentType: "application/json",
       decode: (body) => bindObject(input, parseObject(body)),
-      encode(message) {
-        const encoded = encodeJson(message);
-        return typeof encoded === "string" ? { body: encoded } : { body: encoded.bytes, isShared: true };
-      },
+      encode: encodeJson,
     },
     proto: {
       contentType: "application/proto",

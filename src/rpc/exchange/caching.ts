@@ -1,7 +1,8 @@
 /**
  * What caches may do with answers to GET, by what the contract says that they are made of (RFC 9111). An answer for nobody
  * in particular has the tag of the state that it was made of; who shows that tag again is told that nothing has changed,
- * and sent nothing. All else is for its caller alone.
+ * and sent nothing. The node itself is the first of these caches: by the same tag it keeps the bytes of what is asked again
+ * and again. All else is for its caller alone.
  */
 import { getOption } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
@@ -9,9 +10,10 @@ import { LRUCache } from "lru-cache";
 import { caching as cachingOption, Caching } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import type { StateTags } from "../gate.js";
 import { type Caller, lifetimeOf, type ServedMethod } from "../service.js";
+import { toLastingBody } from "../codec/share-bytes.js";
 import { corsHeaders } from "./cors.js";
 import { isKnown } from "./entity-tags.js";
-import type { Answer, Exchange } from "./exchange.js";
+import type { Answer, AnswerBody, Exchange } from "./exchange.js";
 
 /** For one caller alone: a flat list of names and values, as all lists of headers are. */
 export const forCallerAlone: readonly string[] = ["Cache-Control", "private, no-store"];
@@ -21,20 +23,22 @@ const askedAbout = ["Cache-Control", "public, no-cache", "ETag"] as const;
 /** Kept for a year, as long as caches keep anything, and not asked about. */
 const keptForGood = ["Cache-Control", "public, max-age=31536000, immutable", "ETag"] as const;
 
-/** What the answers of one rpc are told to caches. */
+/** What the answers of one rpc are told to caches, and what is kept of them here. */
 export interface RpcCaching {
   /**
    * The tag of what an answer would be made of now; undefined where nobody may keep it. The caller was let in before.
    */
   tagFor(caller: Caller): string | undefined;
-  /** What is told where it is known, without asking the rpc, that the caller has the answer of this tag. */
-  tellUnchanged(exchange: Exchange, tag: string | undefined): Told | undefined;
+  /** The answer where the rpc need not be asked for it: it was before, in the state of this tag. */
+  recall(exchange: Exchange, tag: string | undefined): Recalled | undefined;
   /**
    * What is told with an answer that was made.
    *
    * @param tag what {@link tagFor} gave before it was made; undefined where nobody may keep it.
    */
   tell(exchange: Exchange, tag: string | undefined, message: object): Told;
+  /** Keeps an answer that was told so, in the state of this tag, for whoever asks the same. */
+  keep(exchange: Exchange, tag: string | undefined, told: Told, body: AnswerBody): void;
 }
 
 /** What is told of an answer. */
@@ -44,32 +48,52 @@ export interface Told {
   readonly isKnown: boolean;
   /** It is answered again and again, to whomever: what is of this moment and this caller does not belong beside it. */
   readonly isForGood: boolean;
+  /** The tag that it is sent with; undefined for an answer that is for its caller alone. */
+  readonly etag: string | undefined;
 }
 
-const toldToCaller: Told = { headers: forCallerAlone, isKnown: false, isForGood: false };
+/** An answer that was given before; without a body where the caller has it. */
+export interface Recalled {
+  readonly told: Told;
+  readonly body: AnswerBody;
+}
+
+const toldToCaller: Told = { headers: forCallerAlone, isKnown: false, isForGood: false, etag: undefined };
 const keptByNobody: RpcCaching = {
   tagFor: () => undefined,
-  tellUnchanged: () => undefined,
+  recall: () => undefined,
   tell: () => toldToCaller,
+  keep: () => undefined,
 };
 
-/** Most of what is remembered of requests that were answered "nothing has changed", and of one of them. */
-const rememberedBytes = 1024 * 1024;
-const mostBytes = 2 * 1024;
+/** What is known of a question in one state: that it has an answer, and from the second time on the answer's bytes. */
+interface Known {
+  readonly told: Told;
+  readonly body: AnswerBody | undefined;
+}
+
+/** Most bytes of what is kept, where nobody says how many. */
+const defaultKeptBytes = 1024 * 1024;
+/** Longer questions and answers are not kept: they are nobody's but one's, or kept elsewhere. */
+const mostKeyUnits = 1024;
+const mostBodyUnits = 64 * 1024;
+/** Roughly what one costs beside its texts. */
+const entryBytes = 300;
+const noBody: AnswerBody = {};
 
 /**
- * Compiles what the contract says of single rpcs.
+ * Compiles what the contract says of single rpcs. Whoever has no identity is answered the same for as long as the state is
+ * the same: so whether there is an answer, and no failure, is found once for each state, and its bytes are made once.
  *
  * @param tags none where nobody knows what answers are made of: then nobody keeps them.
+ * @param keptBytes most bytes of what is kept here of all answers.
  * @throws Error for an rpc whose answers are said to be kept, and that is no unary read.
  */
-export function createCaching(tags: StateTags | undefined): (served: ServedMethod) => RpcCaching {
-  // An answer is the same for everybody who is nobody in particular, as long as the state is: so whether it is an answer,
-  // and no failure, is found once for each state.
-  const unchanged = new LRUCache<string, true>({
-    maxSize: rememberedBytes,
-    sizeCalculation: (_, key) => 2 * key.length,
-  });
+export function createCaching(
+  tags: StateTags | undefined,
+  keptBytes = defaultKeptBytes,
+): (served: ServedMethod) => RpcCaching {
+  const answers = new LRUCache<string, Known>({ maxSize: keptBytes, sizeCalculation: sizeOf });
 
   return ({ desc }) => {
     const madeOf = getOption(desc, cachingOption);
@@ -80,18 +104,25 @@ export function createCaching(tags: StateTags | undefined): (served: ServedMetho
       throw new Error(`${desc.parent.typeName}.${desc.name}: only unary rpcs with NO_SIDE_EFFECTS can be cached.`);
     }
     const tagNow = (): string | undefined => tags.tagOf(madeOf);
-    const tellAskedAbout = rememberLast((tag: string) => [...askedAbout, tag]);
-    const tellKeptForGood = rememberLast((tag: string) => [...keptForGood, tag]);
+    const tellAskedAbout = rememberLast((etag) => tellBoth({ headers: [...askedAbout, etag], isForGood: false, etag }));
+    const tellKeptForGood = rememberLast((etag) =>
+      tellBoth({ headers: [...keptForGood, etag], isForGood: true, etag }),
+    );
 
     return {
       tagFor: ({ identity }) => (identity === undefined ? tagNow() : undefined),
 
-      tellUnchanged: (exchange, tag) =>
-        tag !== undefined &&
-        isKnown(tag, exchange.header("if-none-match")) &&
-        unchanged.get(keyOf(exchange, tag)) === true
-          ? { headers: tellAskedAbout(tag), isKnown: true, isForGood: false }
-          : undefined,
+      recall(exchange, tag) {
+        const known = tag === undefined ? undefined : answers.get(keyOf(exchange, tag));
+        if (known === undefined) {
+          return undefined;
+        }
+        const { told, body } = known;
+        if (isKnown(told.etag!, exchange.header("if-none-match"))) {
+          return { told: { ...told, isKnown: true }, body: noBody };
+        }
+        return body && { told, body };
+      },
 
       tell(exchange, tag, message) {
         // A block that came in between: nobody can say of which state the answer is.
@@ -102,25 +133,35 @@ export function createCaching(tags: StateTags | undefined): (served: ServedMetho
         if (lifetime === "moment") {
           return toldToCaller;
         }
-        const known = exchange.header("if-none-match");
         const lasting = lifetime === "for good" ? tags.tagOf(Caching.NETWORK) : undefined;
-        if (lasting !== undefined) {
-          return { headers: tellKeptForGood(lasting), isKnown: isKnown(lasting, known), isForGood: true };
+        const { whole, unchanged } = lasting === undefined ? tellAskedAbout(tag) : tellKeptForGood(lasting);
+        return isKnown(whole.etag!, exchange.header("if-none-match")) ? unchanged : whole;
+      },
+
+      keep(exchange, tag, told, body) {
+        if (tag === undefined || told.etag === undefined) {
+          return;
         }
-        const isSame = isKnown(tag, known);
-        if (isSame) {
-          remember(keyOf(exchange, tag));
+        const key = keyOf(exchange, tag);
+        if (key.length > mostKeyUnits) {
+          return;
         }
-        return { headers: tellAskedAbout(tag), isKnown: isSame, isForGood: false };
+        // What is asked once only takes no room but its name's, so that reading everything once drives out little.
+        const isKept = !told.isKnown && (body.body?.length ?? 0) <= mostBodyUnits && answers.has(key);
+        answers.set(key, { told: { ...told, isKnown: false }, body: isKept ? toLastingBody(body) : undefined });
       },
     };
   };
+}
 
-  function remember(key: string): void {
-    if (2 * key.length <= mostBytes) {
-      unchanged.set(key, true);
-    }
-  }
+/** How an answer is told to whoever does not have it, and to whoever does. */
+function tellBoth(told: Omit<Told, "isKnown">): Readonly<Record<"whole" | "unchanged", Told>> {
+  return { whole: { ...told, isKnown: false }, unchanged: { ...told, isKnown: true } };
+}
+
+/** Two bytes for each unit of a text at most; bytes that are shared with other answers count here, too. */
+function sizeOf({ body }: Known, key: string): number {
+  return entryBytes + 2 * (key.length + (body?.body?.length ?? 0));
 }
 
 function keyOf({ path, query }: Exchange, tag: string): string {

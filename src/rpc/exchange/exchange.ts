@@ -1,15 +1,19 @@
 /** A request and the way to answer it, whichever HTTP carries it: all that the protocols know of either. */
 import type { Arrival, Lease } from "../gate.js";
 
+/** The body of an answer. */
+export interface AnswerBody {
+  /** Nothing where there is none. */
+  readonly body?: string | Buffer | undefined;
+  /** The body's bytes are kept elsewhere, and shared with other answers. */
+  readonly isShared?: boolean | undefined;
+}
+
 /** A whole answer. */
-export interface Answer {
+export interface Answer extends AnswerBody {
   readonly status: number;
   /** A flat list of names and values. */
   readonly headers: readonly string[];
-  /** Nothing where there is none. */
-  readonly body?: string | Buffer;
-  /** The body's bytes are kept elsewhere, and shared with other answers. */
-  readonly isShared?: boolean;
   /** Trailers, a flat list of names and values; over HTTP/2 only. */
   readonly trailers?: readonly string[];
 }

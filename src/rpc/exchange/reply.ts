@@ -2,26 +2,27 @@
 import { Failure } from "../errors.js";
 import { forCallerAlone } from "./caching.js";
 import { corsHeaders } from "./cors.js";
-import type { Answer } from "./exchange.js";
+import type { Answer, AnswerBody } from "./exchange.js";
 
 /** A JSON text as the whole body. `headers` is a flat list of names and values. */
 export function jsonAnswer(
   requestId: string,
   status: number,
-  body: string | Buffer,
+  { body, isShared }: AnswerBody,
   headers: readonly string[] = [],
 ): Answer {
   return {
     status,
     headers: ["Content-Type", "application/json; charset=utf-8", "X-Request-Id", requestId, ...corsHeaders, ...headers],
     body,
+    isShared,
   };
 }
 
 /** A failure in the one error body: `{success, error, errorCode}`, with `retryAfter` where there is one. */
 export function failureAnswer(requestId: string, failure: Failure, headers: readonly string[] = []): Answer {
   const { httpStatus } = failure.kind;
-  return jsonAnswer(requestId, httpStatus, failureBody(failure), [
+  return jsonAnswer(requestId, httpStatus, { body: failureBody(failure) }, [
     ...forCallerAlone,
     ...headers,
     ...failureHeaders(failure),

@@ -3,20 +3,20 @@
  * to binder, response to encoder.
  */
 import type { Lease, ProtocolParts } from "../gate.js";
-import type { Answer, Exchange, Handler } from "../exchange/exchange.js";
+import type { Answer, AnswerBody, Exchange, Handler } from "../exchange/exchange.js";
 import { maxBodyBytes } from "../exchange/body.js";
-import { createCaching, notModified, type RpcCaching } from "../exchange/caching.js";
+import { createCaching, notModified, type Recalled, type RpcCaching } from "../exchange/caching.js";
 import { failureAnswer, jsonAnswer } from "../exchange/reply.js";
 import { serve } from "../exchange/serve.js";
 import { answerInTurn } from "../exchange/turns.js";
 import { type HttpRoute, readHttpRule } from "./http-rule.js";
 import { jsonEncoder, jsonFieldEncoder } from "../codec/json-encoder.js";
-import { type SharedBytes, shareBytes } from "../codec/share-bytes.js";
+import { shareBytes } from "../codec/share-bytes.js";
 import { pathFieldsOf } from "./path-template.js";
 import { compileResume, compileStream } from "./event-stream.js";
 import { compileRequestBinder } from "./request-binder.js";
 import { createRouteTable, type RouteMatch, type RouteTable } from "./route-table.js";
-import type { Call, ServedMethod } from "../service.js";
+import type { Call, PlainReply, ServedMethod } from "../service.js";
 
 /** A request on its way to a route. */
 interface Asked {
@@ -85,7 +85,7 @@ export function createTranscoder(parts: ProtocolParts): Transcoder {
 
 function compileRoutes(parts: ProtocolParts): RouteTable<Route> {
   const routes = createRouteTable<Route>();
-  const cachingOf = createCaching(parts.stateTags);
+  const cachingOf = createCaching(parts.stateTags, parts.keptAnswerBytes);
   for (const served of parts.services.flatMap(({ methods }) => methods)) {
     const rule = readHttpRule(served.desc);
     if (rule === undefined) {
@@ -116,9 +116,9 @@ function compileRoute(
     served,
     respond({ exchange, parameters, lease, call }) {
       const tag = caching.tagFor(lease.caller);
-      const unchanged = caching.tellUnchanged(exchange, tag);
-      if (unchanged !== undefined) {
-        return notModified(exchange.requestId, unchanged.headers, lease.headers);
+      const recalled = caching.recall(exchange, tag);
+      if (recalled !== undefined) {
+        return answerTold(recalled, exchange, lease);
       }
       const answer = (message: object): Answer => answerOf(message, tag, exchange, lease);
       const later = (message: object) => answerInTurn(() => answer(message));
@@ -137,29 +137,29 @@ function compileRoute(
 /** What is made of a response, and of the tag that the state had before it was made. */
 type MakeAnswer = (message: object, tag: string | undefined, exchange: Exchange, lease: Lease) => Answer;
 
-function compileAnswer(
-  served: ServedMethod,
-  encode: (message: object) => string | SharedBytes,
-  caching: RpcCaching,
-): MakeAnswer {
+function compileAnswer(served: ServedMethod, encode: (message: object) => AnswerBody, caching: RpcCaching): MakeAnswer {
   return (message, tag, exchange, lease) => {
-    const { requestId } = exchange;
     const told = caching.tell(exchange, tag, message);
-    const ofRequest = told.isForGood ? noHeaders : lease.headers;
-    if (told.isKnown) {
-      return notModified(requestId, told.headers, ofRequest);
-    }
     const plain = served.plainReply?.(message);
-    const own = plain?.headers === undefined ? noHeaders : Object.entries(plain.headers).flat();
-    const headers = [...told.headers, ...ofRequest, ...own];
-    const status = plain?.status ?? 200;
-    const encoded = encode(message);
-    return typeof encoded === "string"
-      ? jsonAnswer(requestId, status, encoded, headers)
-      : { ...jsonAnswer(requestId, status, encoded.bytes, headers), isShared: true };
+    const body = told.isKnown ? noBody : encode(message);
+    if (plain === undefined) {
+      caching.keep(exchange, tag, told, body);
+    }
+    return answerTold({ told, body }, exchange, lease, plain);
   };
 }
 
+/** The answer that is told so, or that there is nothing new; `plain` is what it has beyond its body. */
+function answerTold({ told, body }: Recalled, { requestId }: Exchange, lease: Lease, plain?: PlainReply): Answer {
+  const ofRequest = told.isForGood ? noHeaders : lease.headers;
+  if (told.isKnown) {
+    return notModified(requestId, told.headers, ofRequest);
+  }
+  const own = plain?.headers === undefined ? noHeaders : Object.entries(plain.headers).flat();
+  return jsonAnswer(requestId, plain?.status ?? 200, body, [...told.headers, ...ofRequest, ...own]);
+}
+
+const noBody: AnswerBody = {};
 const noHeaders: readonly string[] = [];
 
 function compileStreamRoute(served: ServedMethod, rule: HttpRoute, parts: ProtocolParts): Route {

@@ -76,7 +76,7 @@ export function createJsonRpcHandler(jsonRpc: JsonRpcEntry, parts: Parts): Handl
           lease.settle(given.failure);
           return text === undefined
             ? { status: 204, headers: ["X-Request-Id", requestId] }
-            : jsonAnswer(requestId, 200, text, lease.headers);
+            : jsonAnswer(requestId, 200, { body: text }, lease.headers);
         },
         refuse: (failure, headers) => failureAnswer(requestId, failure, headers),
       },

@@ -29,7 +29,7 @@ function mountOf(handle: (exchange: Exchange) => void) {
 function countBytes(exchange: Exchange): void {
   void exchange
     .readBytes(1_000_000, { hold: () => undefined })
-    .then(({ length }) => exchange.send(jsonAnswer(exchange.requestId, 200, String(length))));
+    .then(({ length }) => exchange.send(jsonAnswer(exchange.requestId, 200, { body: String(length) })));
 }
 
 const parsers: Readonly<Record<string, RequestHandler>> = {
@@ -88,11 +88,11 @@ test("it has drained when the last answer is out", async (t) => {
   await until(() => waiting.length === 2);
   let isDrained = false;
   const drained = mount.drain(60_000).then(() => (isDrained = true));
-  waiting[0]!.send(jsonAnswer("", 200, "1"));
+  waiting[0]!.send(jsonAnswer("", 200, { body: "1" }));
   await Promise.race(answers);
   t.is((await ask(port, "/")).status, 503);
   t.false(isDrained);
-  waiting[1]!.send(jsonAnswer("", 200, "2"));
+  waiting[1]!.send(jsonAnswer("", 200, { body: "2" }));
   t.deepEqual((await Promise.all(answers)).map(({ text }) => text).sort(), ["1", "2"]);
   await drained;
 });
