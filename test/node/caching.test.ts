@@ -111,6 +111,50 @@ for (const [http, flag] of [
   });
 }
 
+test("what is asked again and again is answered as it is now: lists, searches and roots after each block", async (t) => {
+  const node = await startMember(t);
+  const key = alice.publicKey.slice(2);
+  const paths = [
+    `/storage-program/owner/${key}`,
+    "/storage-program/search?q=made",
+    "/storage-program/search?q=made%202&exact=true",
+  ];
+  const names = async (asked: string, headers = {}): Promise<readonly string[]> => {
+    const { programs } = JSON.parse((await ask(node.port, asked, { headers })).text) as {
+      readonly programs: readonly { readonly programName: string }[];
+    };
+    return programs.map(({ programName }) => programName);
+  };
+  /** Often enough that it comes from memory; `own` is what the owner alone sees. */
+  const settle = async (asked: string, all: readonly string[], own = all): Promise<void> => {
+    for (let i = 0; i < 3; i++) {
+      t.deepEqual(await names(asked, callerOf(alice).headers()), own, asked);
+      t.deepEqual(await names(asked), all, asked);
+    }
+  };
+  const rootOf = async () => await askJson<{ rootHash: string; leafCount: number }>(node.port, "/zk/merkle-root");
+  for (const asked of paths) {
+    await settle(asked, []);
+  }
+  const before = await Promise.all([rootOf(), rootOf(), rootOf()]);
+  await include(node, signTransaction(alice, 1, createPublic("made 1", "{}")));
+  await include(node, signTransaction(alice, 2, createPublic("made 2", "{}")));
+  await settle(paths[0]!, ["made 2", "made 1"]);
+  await settle(paths[1]!, ["made 2", "made 1"]);
+  await settle(paths[2]!, ["made 2"]);
+  const made2 = programAddress(alice.publicKey, "made 2", 2n, "");
+  const hidden = { storageAddress: made2, access: { mode: AccessMode.OWNER } };
+  await include(node, signTransaction(alice, 3, { case: "updateAccess", value: hidden }));
+  await settle(paths[0]!, ["made 1"], ["made 2", "made 1"]);
+  await settle(paths[2]!, [], ["made 2"]);
+  await include(node, signZk(alice, 4, commit(`0x${"3".padStart(64, "0")}`)));
+  for (let i = 0; i < 3; i++) {
+    const { rootHash, leafCount } = await rootOf();
+    t.is(leafCount, before[0].leafCount + 1);
+    t.not(rootHash, before[0].rootHash);
+  }
+});
+
 test("by its hash is kept for good what no rule has a say in", async (t) => {
   const node = await startMember(t);
   const program = await include(node, makeProgram());

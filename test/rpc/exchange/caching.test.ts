@@ -1,0 +1,178 @@
+/** What is kept of answers, beside a server that keeps nothing: nobody hears anything else because of it. */
+import test from "ava";
+import { type Caching, Caching as MadeOf } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
+import { ZkService } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
+import { createEdge } from "../../../src/edge/edge.js";
+import { Failure } from "../../../src/rpc/errors.js";
+import { createRpcServer } from "../../../src/rpc/server/rpc-server.js";
+import { serve } from "../../../src/rpc/service.js";
+import { openSettings } from "../../helpers/edge-server.js";
+import { testKey } from "../../helpers/keys.js";
+import { ask } from "../../helpers/plain-client.js";
+import { createRandom } from "../../helpers/random-message.js";
+import type { Teardown } from "../../helpers/teardown.js";
+
+const version = "1.0.0";
+
+/** A state that changes, and a server of it. */
+async function startServer(t: Teardown, state: { block: number }, keptAnswerBytes?: number) {
+  const edge = createEdge({ ...openSettings, identityMode: "trusted-header", rateLimitExempt: ["127.0.0.0/8"] });
+  const told = { asked: 0, onAsked: (): void => undefined };
+  const server = createRpcServer({
+    services: [
+      serve(ZkService, {
+        getMerkleRoot: () => ({ rootHash: `root ${state.block}`, leafCount: 1 }),
+        getMerkleProof: () => {
+          throw new Failure("NOT_FOUND", "It is not there.");
+        },
+        // What is asked for says how long the answer is, and that it comes later.
+        getNullifier: async ({ nullifierHash: asked }, { caller }) => {
+          told.asked++;
+          const { block } = state;
+          told.onAsked();
+          await Promise.resolve();
+          if (Number(asked) % 7 === block % 7) {
+            throw new Failure("NOT_FOUND", `Not in block ${block}.`);
+          }
+          const text = "x".repeat(Number(asked));
+          return { nullifierHash: `${asked} in ${block} for ${caller.identity ?? "anybody"} ${text}`, used: true };
+        },
+      }),
+    ],
+    gate: edge,
+    ...(keptAnswerBytes !== undefined && {
+      keptAnswerBytes,
+      stateTags: {
+        tagOf: (madeOf: Caching) => (madeOf === MadeOf.STATE ? `W/"${state.block}"` : undefined),
+      },
+    }),
+    onInternalError: () => undefined,
+    nodeCall: () => Promise.reject(new Error("not called")),
+    info: { title: "test", version },
+  });
+  const port = await server.listen({ host: "127.0.0.1", port: 0 });
+  t.teardown(async () => {
+    edge.stop();
+    await server.drain(1_000);
+  });
+  return { port, told };
+}
+
+const mib = 1024 * 1024;
+
+test("whoever asks, and whatever comes in between: everybody is answered as by a server that keeps nothing", async (t) => {
+  const seed = Number(process.env["SEED"] ?? 29);
+  t.log(`SEED=${seed}`);
+  const random = createRandom(seed);
+  const pick = <T>(values: readonly T[]): T => values[Math.floor(random() * values.length)]!;
+  const state = { block: 1 };
+  const keeping = await startServer(t, state, mib);
+  const plain = await startServer(t, state);
+  let unchanged = 0;
+  // Beyond 16 kB answers are kept as bytes, beyond 64 kB not at all.
+  const sizes = [1, 2, 3, 20_000, 70_000];
+  const connect = (size: number, encoding: string): string => {
+    const message = encodeURIComponent(JSON.stringify({ nullifierHash: String(size) }));
+    const json = `/gatehouse.zk.v1.ZkService/GetNullifier?connect=v1&encoding=json&message=${message}`;
+    return encoding === "json" ? json : "/gatehouse.zk.v1.ZkService/GetNullifier?connect=v1&encoding=proto&message=";
+  };
+  for (let i = 0; i < 600; i++) {
+    if (random() < 0.03) {
+      state.block++;
+    }
+    const size = pick(sizes);
+    const path = pick([
+      `/zk/nullifier/${size}`,
+      "/zk/merkle-root",
+      "/zk/merkle-proof/1",
+      connect(size, "json"),
+      connect(size, "proto"),
+    ]);
+    const identity = random() < 0.3 ? testKey(1).publicKey : undefined;
+    const shown = pick([undefined, undefined, `W/"${state.block}"`, `W/"${state.block - 1}"`, "*"]);
+    const method = path.includes("connect") ? "GET" : pick(["GET", "GET", "HEAD"]);
+    const of = { method, headers: { ...(identity && { identity }) } };
+    const [answer, expected] = [
+      await ask(keeping.port, path, {
+        ...of,
+        headers: { ...of.headers, ...(shown !== undefined && { "if-none-match": shown }) },
+      }),
+      await ask(plain.port, path, of),
+    ];
+    const what = `${i}: ${method} ${path} at ${state.block}, ${identity === undefined ? "anybody" : "somebody"}`;
+    const { status, text, headers } = answer;
+    if (status === 304) {
+      unchanged++;
+      t.is(expected.status, 200, what);
+      t.is(identity, undefined, what);
+      t.true(shown === `W/"${state.block}"` || shown === "*", what);
+      t.is(text, "");
+      t.is(headers.etag, `W/"${state.block}"`);
+    } else {
+      t.deepEqual([status, text], [expected.status, expected.text], what);
+      for (const name of ["content-type", "content-length", "access-control-allow-origin"]) {
+        t.is(headers[name], expected.headers[name], what);
+      }
+      const isFor = status === 200 && identity === undefined ? "public, no-cache" : "private, no-store";
+      t.is(headers["cache-control"], isFor, what);
+      t.is(headers.etag, isFor === "public, no-cache" ? `W/"${state.block}"` : undefined, what);
+      t.not(headers["x-request-id"], undefined);
+    }
+  }
+  t.true(unchanged > 20, String(unchanged));
+  t.true(keeping.told.asked < plain.told.asked * 0.9, `${keeping.told.asked} of ${plain.told.asked}`);
+});
+
+test("in one state an rpc is asked twice at most, and after the next block again", async (t) => {
+  const state = { block: 1 };
+  const { port, told } = await startServer(t, state, mib);
+  for (let block = 1; block <= 3; block++) {
+    state.block = block;
+    told.asked = 0;
+    const answers = [];
+    for (let i = 0; i < 5; i++) {
+      answers.push((await ask(port, "/zk/nullifier/20")).text);
+    }
+    t.is(new Set(answers).size, 1);
+    t.true(answers[0]!.includes(`in ${block} for anybody`));
+    t.is(told.asked, 2);
+    // An identity is always answered for itself.
+    const headers = { identity: testKey(1).publicKey };
+    t.true((await ask(port, "/zk/nullifier/20", { headers })).text.includes(testKey(1).publicKey));
+    t.is(told.asked, 3);
+    t.false((await ask(port, "/zk/nullifier/20")).text.includes(testKey(1).publicKey));
+  }
+});
+
+test("an answer in whose making a block came is kept for neither state", async (t) => {
+  const state = { block: 1 };
+  const { port, told } = await startServer(t, state, mib);
+  await ask(port, "/zk/nullifier/20");
+  told.onAsked = () => state.block++;
+  const between = await ask(port, "/zk/nullifier/20");
+  t.is(between.headers["cache-control"], "private, no-store");
+  told.onAsked = () => undefined;
+  for (const block of [1, 2, 1, 2]) {
+    state.block = block;
+    t.true((await ask(port, "/zk/nullifier/20")).text.includes(`20 in ${block} for`));
+  }
+});
+
+test("what is kept is bounded, however much there is to ask for", async (t) => {
+  const { port, told } = await startServer(t, { block: 1 }, 100_000);
+  const askTwice = async (size: number): Promise<void> => {
+    await ask(port, `/zk/nullifier/${size}`);
+    await ask(port, `/zk/nullifier/${size}`);
+  };
+  await askTwice(2);
+  told.asked = 0;
+  await ask(port, "/zk/nullifier/2");
+  t.is(told.asked, 0);
+  // Of these there is room for five.
+  for (let i = 0; i < 10; i++) {
+    await askTwice(7 * (1_400 + i) + 2);
+  }
+  told.asked = 0;
+  await ask(port, "/zk/nullifier/2");
+  t.is(told.asked, 1);
+});

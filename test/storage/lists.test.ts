@@ -1,0 +1,45 @@
+/** Entries of lists are checked once, and no longer believed when their rows are others. */
+import test from "ava";
+import { DamageError } from "../../src/base/damage.js";
+import { createProgramStore } from "../../src/storage/program-store.js";
+import { prepareEngines } from "../helpers/databases.js";
+import { insertProgram, storeHashes } from "../helpers/seed.js";
+
+const engines = await prepareEngines();
+test.after.always(() => engines.stop());
+
+for (const engine of engines.names) {
+  test(`${engine}: an entry is the same object until its row is another one, and damage is met all the same`, async (t) => {
+    const database = await engines.open(t, engine);
+    const address = `stor-${"1".repeat(40)}`;
+    const other = `stor-${"2".repeat(40)}`;
+    for (const [i, one] of [address, other].entries()) {
+      await insertProgram(database, {
+        address: one,
+        owner: "0xa",
+        name: "a",
+        mode: "public",
+        type: "null",
+        createdMs: i,
+      });
+    }
+    const programs = createProgramStore(database.read);
+    const list = () => programs.listByOwner("0xa", undefined, { limit: 10, offset: 0 });
+    const change = (columns: object) => database.write.run((sql) => sql("programs").where({ address }).update(columns));
+    const [kept, first] = await list();
+    t.is((await list())[1], first);
+    t.is((await programs.search("a", true, undefined, { limit: 10, offset: 0 }))[1], first);
+
+    await change({ size_bytes: 77, entry_hash: "" });
+    await storeHashes(database);
+    const changed = await list();
+    t.is(changed[1]!.sizeBytes, 77);
+    t.is(first!.sizeBytes, 0);
+    t.is(changed[0], kept);
+
+    await change({ size_bytes: 78 });
+    await t.throwsAsync(list(), { instanceOf: DamageError });
+    await change({ size_bytes: 77 });
+    t.is((await list())[1]!.sizeBytes, 77);
+  });
+}
