@@ -3,7 +3,7 @@ import { create, type DescMethod, toJsonString } from "@bufbuild/protobuf";
 import { requestDecoder } from "../codec/binary-decoder.js";
 import { binaryEncoder } from "../codec/binary-encoder.js";
 import { parseJson } from "../codec/parse-json.js";
-import { shareBytes } from "../codec/share-bytes.js";
+import { shareBytes } from "../exchange/share-bytes.js";
 import { Failure } from "../errors.js";
 import type { AnswerBody } from "../exchange/exchange.js";
 import { bindObject } from "../http/request-binder.js";

@@ -10,7 +10,7 @@ import { LRUCache } from "lru-cache";
 import { caching as cachingOption, Caching } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import type { StateTags } from "../gate.js";
 import { type Caller, lifetimeOf, type ServedMethod } from "../service.js";
-import { toLastingBody } from "../codec/share-bytes.js";
+import { toLastingBody } from "./share-bytes.js";
 import { corsHeaders } from "./cors.js";
 import { isKnown } from "./entity-tags.js";
 import type { Answer, AnswerBody, Exchange } from "./exchange.js";

@@ -11,7 +11,7 @@ import { serve } from "../exchange/serve.js";
 import { answerInTurn } from "../exchange/turns.js";
 import { type HttpRoute, readHttpRule } from "./http-rule.js";
 import { jsonEncoder, jsonFieldEncoder } from "../codec/json-encoder.js";
-import { shareBytes } from "../codec/share-bytes.js";
+import { shareBytes } from "../exchange/share-bytes.js";
 import { pathFieldsOf } from "./path-template.js";
 import { compileResume, compileStream } from "./event-stream.js";
 import { compileRequestBinder } from "./request-binder.js";

@@ -1,6 +1,6 @@
 /** Long encodings of values that never change are made once, and every answer sends the same bytes. */
 import { isImmutable } from "../../base/immutable.js";
-import type { AnswerBody } from "../exchange/exchange.js";
+import type { AnswerBody } from "./exchange.js";
 
 /** Shorter texts are sent faster as text, beside the headers. */
 const longFromLength = 16 * 1024;
