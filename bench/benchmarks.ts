@@ -35,7 +35,11 @@ export interface Change {
 
 /** Reads a run. Throws an Error that says what is wrong with the file. */
 export async function readRun(file: string): Promise<KeptRun> {
-  const text = await readFile(file, "utf8");
+  return parseRun(await readFile(file, "utf8"), file);
+}
+
+/** The same of the file's text. */
+export function parseRun(text: string, file: string): KeptRun {
   const read = run.safeParse(JSON.parse(text));
   if (!read.success) {
     throw new Error(`${file} is no run that npm run bench -- --json has printed: ${z.prettifyError(read.error)}`);

@@ -41,8 +41,8 @@ function figuresOf(row: Row, before: Result | undefined): string[] {
   const units = new Set([...Object.keys(row.figures), ...Object.keys(before?.figures ?? {})]);
   return [...units].map((unit) => {
     const [now, then] = [row.figures[unit], before?.figures[unit]];
-    const figure = now === undefined ? "–" : round(now);
-    return then === undefined ? `${unit} ${figure}` : `${unit} ${figure} (${round(then)})`;
+    const figure = now === undefined ? "–" : formatFigure(now);
+    return then === undefined ? `${unit} ${figure}` : `${unit} ${figure} (${formatFigure(then)})`;
   });
 }
 
@@ -65,6 +65,7 @@ function wrap(details: readonly string[], columns: number): string {
   return lines.map((line) => `${line.trimEnd()}\n`).join("");
 }
 
-function round(figure: number): string {
+/** A figure with three digits, or whole. */
+export function formatFigure(figure: number): string {
   return figure >= 100 || Number.isInteger(figure) ? Math.round(figure).toLocaleString("en") : figure.toPrecision(3);
 }

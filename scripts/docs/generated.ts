@@ -4,6 +4,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { format, resolveConfig } from "prettier";
+import { benchmarkHighlights, benchmarkTables } from "./benchmarks.js";
 import { bootRows } from "./boot-table.js";
 import { configSchema } from "./config-schema.js";
 import { optionsTable } from "./options-table.js";
@@ -28,6 +29,8 @@ const generated: readonly Generated[] = [
   { path: "docs/options.md", part: "options", text: optionsTable },
   { path: "docs/config.schema.json", text: configSchema },
   { path: "docs/errors.md", part: "reasons", text: reasonsTable },
+  { path: "docs/benchmarks.md", part: "benchmarks", text: benchmarkTables },
+  { path: "README.md", part: "highlights", text: benchmarkHighlights },
   { path: "docs/metrics.md", part: "metrics", text: metricsTable },
   { path: "examples/vectors/keys.json", text: keyVectors },
   { path: "examples/vectors/addresses.json", text: addressVectors },
