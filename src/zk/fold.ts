@@ -119,10 +119,19 @@ export function peaksAfter(leafCount: number, before: Peaks, runs: readonly Node
   return peaks;
 }
 
-/** The root that a path leads a leaf to. */
-export function rootOfPath(leaf: bigint, siblings: readonly bigint[], pathIndices: readonly number[]): bigint {
+/**
+ * The root that a path leads a leaf to.
+ *
+ * @param hash of two children on this level.
+ */
+export function rootOfPath(
+  leaf: bigint,
+  siblings: readonly bigint[],
+  pathIndices: readonly number[],
+  hash: (left: bigint, right: bigint, level: number) => bigint = hashPair,
+): bigint {
   return siblings.reduce(
-    (node, sibling, level) => (pathIndices[level] === 0 ? hashPair(node, sibling) : hashPair(sibling, node)),
+    (node, sibling, level) => (pathIndices[level] === 0 ? hash(node, sibling, level) : hash(sibling, node, level)),
     leaf,
   );
 }
