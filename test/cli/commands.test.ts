@@ -165,6 +165,8 @@ test("a process ends with the exit code of its command, and says what it says", 
   const alive = await runCliProcess(["health"], { env: { GATEHOUSE_NODE: rpcUrl } });
   t.is(alive.code, 0, alive.stderr);
   t.regex(alive.stdout, /^ok /);
+  // Nor does V8, of flags that it does not know.
+  t.is(alive.stderr, "");
   const wrong = await runCliProcess(["start", "--rpc-port", "x"]);
   t.is(wrong.code, 2);
   t.regex(wrong.stderr, /^gatehouse: /);
