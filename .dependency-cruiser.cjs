@@ -33,7 +33,7 @@ const rooms = [
   // What the package exports.
   see("express/", "node/", "config/", "health/process-errors\\.ts$"),
   see("cli/", "node/", "light/", "config/", `(${features})/`, "rpc/errors\\.ts$"),
-  see("node/", "config/", `(${features})/`, "edge/", "db/", "rpc/", "tree/"),
+  see("node/", "config/", `(${features})/`, "edge/", "workers/", "db/", "rpc/", "tree/"),
   see("(snapshot|state|storage|zk|chain)/", "tree/"),
   // What an implementation is, the failures that it may throw, and the forms of parameters; no machinery.
   see(`(${features})/`, "rpc/(service|errors|parameters)\\.ts$"),
@@ -48,6 +48,8 @@ const rooms = [
   see("light/", "rpc/", "edge/open-gate\\.ts$", "zk/poseidon\\.ts$"),
   // Calls other nodes, by whatever carries it.
   see("peers/", "rpc/channel\\.ts$"),
+  // Serve for a node, of which they know what it is told and asked, and no part of it.
+  see("workers/", "rpc/(service|errors|port/listen)\\.ts$", "edge/edge\\.ts$"),
   // Implements the gate of rpc.
   see("edge/", "rpc/(service|errors|gate)\\.ts$"),
 ];

@@ -10,7 +10,7 @@ export interface NotaryState {
   readonly publicKey: string | undefined;
 }
 
-export interface WatchedNotary extends Repetition {
+export interface WatchedNotary extends Pick<Repetition, "stop"> {
   readonly state: NotaryState;
   /** Port of its URL. */
   readonly port: number;

@@ -1,6 +1,8 @@
 /** Work that is done again and again, never twice at a time. */
 
 export interface Repetition {
+  /** Does it at once, after what is under way, without the pause. */
+  now(): void;
   /** Ends it, after what is under way. */
   stop(): Promise<void>;
 }
@@ -19,27 +21,43 @@ export function repeat(
 ): Repetition {
   let timer: NodeJS.Timeout | undefined;
   let isStopped = false;
+  let isUnderWay = false;
+  /** Somebody wants it again, while it is under way. */
+  let isWanted = false;
   let underWay: Promise<void> = Promise.resolve();
 
   async function once(): Promise<void> {
+    isUnderWay = true;
     try {
       await work();
     } catch (error) {
       onError(error);
     }
-    schedule(pauseMs);
+    isUnderWay = false;
+    schedule(isWanted ? 0 : pauseMs);
+    isWanted = false;
   }
 
   function schedule(afterMs: number): void {
     if (!isStopped) {
-      timer = setTimeout(() => {
-        underWay = once();
-      }, afterMs);
+      timer = setTimeout(begin, afterMs);
     }
+  }
+
+  function begin(): void {
+    underWay = once();
   }
 
   schedule(firstPauseMs);
   return {
+    now() {
+      if (isUnderWay) {
+        isWanted = true;
+      } else if (!isStopped) {
+        clearTimeout(timer);
+        begin();
+      }
+    },
     async stop() {
       isStopped = true;
       clearTimeout(timer);

@@ -82,6 +82,7 @@ export function createChainReader(parts: ChainReaderParts): ChainReader {
     dryRun: refuse,
     seal: refuse,
     signHead: refuse,
+    now: () => looks.now(),
     stop: () => looks.stop(),
   };
 }

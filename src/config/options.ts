@@ -9,6 +9,7 @@ import {
   addressRanges,
   count,
   countFrom,
+  countOrAuto,
   databaseUrl,
   hostNames,
   notaryKeys,
@@ -119,6 +120,12 @@ export const optionsByKey = declareOptions({
     fallback: "writer",
     description:
       "A reader serves reads of a database that another node writes, and applies nothing; a standby does so until that node is gone, and then writes.",
+  },
+  workers: {
+    type: countOrAuto("N", 64),
+    fallback: "1",
+    description:
+      "Processes that serve the RPC port; auto takes one for each processor. 1 serves it in the node's own process; from 2 on there are so many beside that.",
   },
   recover: {
     type: toggle,

@@ -72,6 +72,13 @@ export const count = (placeholder: string, allowed: string): ValueType<number, n
   schema: wholeNumber(1_000_000_000),
 });
 
+/** A whole number from 1 on, or as many as fit. */
+export const countOrAuto = (placeholder: string, most: number): ValueType<number | "auto", number | string> => ({
+  placeholder,
+  allowed: `auto or a whole number from 1 to ${most}`,
+  schema: (z) => z.union([z.literal("auto"), numeric(z, z.number().int().min(1).max(most))]),
+});
+
 /** Nothing, by 0, or a whole number that is not too small. */
 export const countFrom = (placeholder: string, least: number, nothing: string): ValueType<number, number | string> => ({
   placeholder,

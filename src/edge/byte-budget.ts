@@ -77,6 +77,8 @@ const smallBytes = 8 * 1024;
 
 const retryAfterS = 1;
 
+const bytesOf = (account: Account): number => account.bytes + account.elsewhere.bytes;
+
 export function createByteBudget(bounds: ByteBounds): ByteBudget {
   let heldBytes = 0;
   // A list of neighbours: every answer goes through it, and a Map would cost more than all else here.
@@ -105,13 +107,15 @@ export function createByteBudget(bounds: ByteBounds): ByteBudget {
   }
 
   function isShareFull({ account, connection }: Holder, bytes: number): boolean {
-    return account.bytes + bytes > bounds.perAddressBytes || connection.heldBytes + bytes > bounds.perConnectionBytes;
+    return (
+      bytesOf(account) + bytes > bounds.perAddressBytes || connection.heldBytes + bytes > bounds.perConnectionBytes
+    );
   }
 
   return {
     isShareFull,
     check(account, connection) {
-      if (account.bytes * 2 > bounds.perAddressBytes || connection.heldBytes * 2 > bounds.perConnectionBytes) {
+      if (bytesOf(account) * 2 > bounds.perAddressBytes || connection.heldBytes * 2 > bounds.perConnectionBytes) {
         const message = `Read the answers that are under way, then ask again, in ${retryAfterS} s.`;
         throw new Failure("OVERLOADED", message, retryAfterS);
       }

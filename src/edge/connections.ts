@@ -5,6 +5,7 @@
 import { createRecentCache } from "../base/recent-cache.js";
 import { createTokenBuckets } from "../base/token-buckets.js";
 import type { Connection } from "../rpc/gate.js";
+import type { Accounts } from "./accounts.js";
 import { type AddressSet, networkOf, normalizeAddress } from "./cidr.js";
 
 /** How many connections there may be. */
@@ -19,13 +20,14 @@ export const defaultConnections: ConnectionBounds = { total: 4_000, perAddress: 
 
 export interface ConnectionParts {
   readonly bounds: ConnectionBounds;
+  readonly accounts: Pick<Accounts, "of">;
   /** Connections of proxies are those of many callers: their number is not bounded, and they are never shut out. */
   readonly isTrustedProxy: AddressSet;
   /** Addresses that are never shut out. */
   readonly isExempt: AddressSet;
   readonly nowMs: () => number;
-  /** Hears of an address that is shut out. */
-  readonly onShutOut: (address: string) => void;
+  /** Hears of an address that is shut out, and of its network. */
+  readonly onShutOut: (address: string, network: string) => void;
 }
 
 /** What requests do to their connection's place. */
@@ -40,6 +42,8 @@ export interface HeldConnection extends Connection {
 
 export interface Connections {
   connect(remoteAddress: string, cut: () => void): HeldConnection | undefined;
+  /** Shuts out an address that another process of this node has shut out. */
+  hear(shutOut: readonly string[]): void;
   readonly size: number;
 }
 
@@ -51,7 +55,7 @@ const shutOutMs = 10_000;
 const maxAddresses = 10_000;
 
 export function createConnections(parts: ConnectionParts): Connections {
-  const { bounds, isTrustedProxy, isExempt, nowMs, onShutOut } = parts;
+  const { bounds, accounts, isTrustedProxy, isExempt, nowMs, onShutOut } = parts;
   const all = new ConnectionSet();
   const byAddress = new Map<string, ConnectionSet>();
   const strikes = createTokenBuckets(maxAddresses);
@@ -73,6 +77,11 @@ export function createConnections(parts: ConnectionParts): Connections {
     }
   }
 
+  function shutOutNow(network: string): void {
+    shutOut.set(network, nowMs() + shutOutMs);
+    byAddress.get(network)?.cutAll();
+  }
+
   return {
     connect(remoteAddress, cut) {
       const address = normalizeAddress(remoteAddress);
@@ -82,13 +91,18 @@ export function createConnections(parts: ConnectionParts): Connections {
         return undefined;
       }
       const own = isProxy ? new ConnectionSet() : placesOf(network);
-      if ((!isProxy && !own.makeRoom(bounds.perAddress)) || !all.makeRoom(bounds.total)) {
+      const account = accounts.of(network);
+      if (
+        (!isProxy && !own.makeRoom(bounds.perAddress - account.elsewhere.connections)) ||
+        !all.makeRoom(bounds.total)
+      ) {
         forgetEmpty(network, own);
         return undefined;
       }
       const place = { cut, held: 0, idleSinceMs: nowMs() };
       all.add(place);
       own.add(place);
+      account.connections++;
       return {
         remoteAddress: address,
         provenIdentity: undefined,
@@ -107,18 +121,19 @@ export function createConnections(parts: ConnectionParts): Connections {
           if (isProxy || isExempt(address)) {
             cut();
           } else {
-            shutOut.set(network, nowMs() + shutOutMs);
-            own.cutAll();
-            onShutOut(address);
+            shutOutNow(network);
+            onShutOut(address, network);
           }
         },
         end() {
+          account.connections--;
           all.delete(place);
           own.delete(place);
           forgetEmpty(network, own);
         },
       };
     },
+    hear: (networks) => networks.forEach(shutOutNow),
     get size() {
       return all.size;
     },

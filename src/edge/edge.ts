@@ -2,11 +2,11 @@
  * What every connection, request and stream meets first, whatever protocol brings it: address, identity, overload, rate
  * limit, bounds of connections, streams and unsent bytes, access log. What it lets in is a lease that ends with it.
  */
-import { toFailure } from "../rpc/errors.js";
+import { Failure, toFailure } from "../rpc/errors.js";
 import type { Arrival, Gate } from "../rpc/gate.js";
 import type { ServedMethod } from "../rpc/service.js";
 import type { AccessLine } from "./access-log.js";
-import { createAccounts } from "./accounts.js";
+import { createAccounts, type UsageByNetwork } from "./accounts.js";
 import { createAddressSet, networkOf } from "./cidr.js";
 import { createClientAddress } from "./client-address.js";
 import { type ByteBounds, createByteBudget, defaultBytes } from "./byte-budget.js";
@@ -15,7 +15,7 @@ import { createIdentify, type IdentitySettings } from "./identity.js";
 import { EdgeLease, type Leasing } from "./lease.js";
 import { createOverload, defaultOverload, type OverloadBounds } from "./overload.js";
 import { createPlaces } from "./places.js";
-import { bytesPerRequest, createRateLimit, type RateLimitCounts } from "./rate-limit.js";
+import { bytesPerRequest, type Charges, createRateLimit, type RateLimitCounts } from "./rate-limit.js";
 import { createStreams, defaultStreams, type StreamBounds } from "./streams.js";
 import { createTelling, type EndedRequest, isStream } from "./telling.js";
 
@@ -40,6 +40,20 @@ export interface EdgeSettings extends IdentitySettings {
   readonly onShutOut?: (address: string) => void;
   /** Hears, once, that requests are forwarded by a local proxy that is not trusted. */
   readonly onUntrustedForwarding: () => void;
+  /** Other processes serve the same callers, and are told what they do here. */
+  readonly isShared?: boolean;
+  /** What a request waits for whose caller wants nothing from before a block; undefined where that is there already. */
+  readonly untilBlock?: (leastBlock: bigint) => Promise<void> | undefined;
+}
+
+/** What callers did in one of the processes that serve them, for the others. */
+export interface SharedUsage {
+  /** What addresses have there. */
+  readonly places: UsageByNetwork;
+  /** What they were charged for their rate. */
+  readonly charges: Charges;
+  /** Those that it has shut out. */
+  readonly shutOut: readonly string[];
 }
 
 export type EdgeStats = RateLimitCounts & {
@@ -54,6 +68,10 @@ export type EdgeStats = RateLimitCounts & {
 export interface Edge extends Gate {
   /** Counts for the rate limiter's statistics and the metrics. */
   stats(): EdgeStats;
+  /** What callers did here since this was last asked. */
+  takeUsage(): SharedUsage;
+  /** What they did in other processes of this node: bounds and limits hold for all of it. */
+  hearUsage(usage: SharedUsage): void;
   /** Ends what the edge does by itself. */
   stop(): void;
 }
@@ -69,18 +87,26 @@ export function createEdge(settings: EdgeSettings): Edge {
   const clientAddress = createClientAddress(isTrustedProxy);
   const identify = createIdentify(settings, Date.now);
   const isExempt = createAddressSet(settings.rateLimitExempt);
-  const rateLimit = createRateLimit(settings.rateLimitPerMinute);
+  const rateLimit = createRateLimit(settings.rateLimitPerMinute, settings.isShared);
   const overload = createOverload(settings.overload ?? defaultOverload);
+  const accounts = createAccounts();
+  const tellShutOut = atMostEachSecond(settings.onShutOut ?? (() => undefined));
+  let shutOut: string[] = [];
   const connections = createConnections({
     bounds: settings.connections ?? defaultConnections,
+    accounts,
     isTrustedProxy,
     isExempt,
     nowMs: () => performance.now(),
-    onShutOut: atMostEachSecond(settings.onShutOut ?? (() => undefined)),
+    onShutOut(address, network) {
+      tellShutOut(address);
+      if (settings.isShared === true) {
+        shutOut.push(network);
+      }
+    },
   });
   const streams = createStreams(settings.streams ?? defaultStreams);
   const bytes = createByteBudget(settings.bytes ?? defaultBytes);
-  const accounts = createAccounts();
   const places = createPlaces(overload, streams, bytes);
   const tell = createTelling(settings);
   const lookForProxies = createProxyWatch(settings);
@@ -99,6 +125,11 @@ export function createEdge(settings: EdgeSettings): Edge {
     },
   };
 
+  function headersOf(method: ServedMethod | undefined, ofRate: readonly string[]): readonly string[] {
+    const told = (method && settings.headersOf?.(method)) ?? noHeaders;
+    return ofRate.length === 0 ? told : [...told, ...ofRate];
+  }
+
   return {
     connect: (remoteAddress, cut) => connections.connect(remoteAddress, cut),
     admit(arrival, protocol, method) {
@@ -110,19 +141,22 @@ export function createEdge(settings: EdgeSettings): Edge {
       const isProbe = method?.isProbe === true;
       const account = accounts.of(networkOf(address));
       try {
-        let headers = (method && settings.headersOf?.(method)) ?? noHeaders;
+        let ofRate = noHeaders;
         if (isOpenEnded || !isProbe) {
           overload.check(places.activeRequests);
           if (!isExempt(address)) {
-            headers = [...headers, ...strikeRefused(arrival, address, () => rateLimit.count(address))];
+            ofRate = strikeRefused(arrival, address, () => rateLimit.count(address));
           }
         }
+        const leastBlock = leastBlockOf(arrival);
         const identity = connection.provenIdentity ?? identify((name) => arrival.header(name));
         strikeRefused(arrival, address, () => places.take({ connection, account, isStream: isOpenEnded, isProbe }));
         const caller = { address, identity };
         const entered = { arrival, protocol, method, startMs };
-        const lease = new EdgeLease(entered, caller, headers, isOpenEnded, account, leasing);
+        const lease = new EdgeLease(entered, caller, headersOf(method, ofRate), isOpenEnded, account, leasing);
         arrival.onClose(() => lease.end());
+        lease.ready = leastBlock === undefined ? undefined : settings.untilBlock?.(leastBlock);
+        lease.ready = lease.ready?.then(() => void (lease.headers = headersOf(method, ofRate)));
         return lease;
       } catch (error) {
         tell({ arrival, address, protocol, method, startMs }, toFailure(error).reason, performance.now());
@@ -136,11 +170,38 @@ export function createEdge(settings: EdgeSettings): Edge {
       openConnections: connections.size,
       heldBytes: bytes.heldBytes,
     }),
+    takeUsage() {
+      const usage = { places: accounts.takeChanged(), charges: rateLimit.takeCharged(), shutOut };
+      shutOut = [];
+      return usage;
+    },
+    hearUsage(usage) {
+      accounts.hear(usage.places);
+      rateLimit.hear(usage.charges);
+      connections.hear(usage.shutOut);
+    },
     stop() {
       overload.stop();
       clearInterval(sweeper);
     },
   };
+}
+
+/**
+ * The block that a caller names as the oldest whose state he takes, as one does who has seen it elsewhere: whoever answers
+ * him may not be there yet.
+ *
+ * @throws Failure INVALID_REQUEST
+ */
+function leastBlockOf(arrival: Arrival): bigint | undefined {
+  const named = arrival.header("gatehouse-min-block");
+  if (named === undefined) {
+    return undefined;
+  }
+  if (!/^\d{1,19}$/.test(named)) {
+    throw new Failure("INVALID_REQUEST", "Gatehouse-Min-Block takes the number of a block.");
+  }
+  return BigInt(named);
 }
 
 /** Who asks again and again beyond what his address may have is struck; a proxy is not for those that it asks for. */

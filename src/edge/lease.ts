@@ -34,6 +34,7 @@ export class EdgeLease implements Lease, Entered, Holder {
   next: Holder | undefined;
   previous: Holder | undefined;
   readByMs: number | undefined;
+  ready: Promise<void> | undefined;
 
   readonly arrival: Arrival;
   readonly protocol: Protocol;
@@ -43,7 +44,7 @@ export class EdgeLease implements Lease, Entered, Holder {
   constructor(
     { arrival, protocol, method, startMs }: Omit<Entered, "address">,
     readonly caller: Caller,
-    readonly headers: readonly string[],
+    public headers: readonly string[],
     readonly isStream: boolean,
     readonly account: Account,
     private readonly leasing: Leasing,

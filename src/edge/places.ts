@@ -32,7 +32,7 @@ export function createPlaces(overload: Overload, streams: Streams, bytes: Pick<B
   return {
     take({ connection, account, isStream, isProbe }) {
       if (isStream || !isProbe) {
-        overload.checkAddress(account.requests);
+        overload.checkAddress(account.requests + account.elsewhere.requests);
         bytes.check(account, connection as HeldConnection);
       }
       if (isStream) {

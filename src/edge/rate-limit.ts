@@ -28,13 +28,25 @@ export interface RateLimit {
   /** Charges a body of so many bytes, beyond the request that was counted: a large one is worth many requests. */
   weigh(address: string, bytes: number): void;
   counts(): RateLimitCounts;
+  /** What addresses were charged since this was last asked; nothing where it is not remembered. */
+  takeCharged(): Charges;
+  /** Charges what other processes of this node have charged. */
+  hear(charges: Charges): void;
 }
+
+/** Requests that networks were charged. */
+export type Charges = readonly (readonly [network: string, requests: number])[];
 
 /** So many bytes of an answer, or of a request's body, weigh as much as a request. */
 export const bytesPerRequest = 64 * 1024;
 
-/** A limiter of so many requests a minute for each address; 0 limits nothing. */
-export function createRateLimit(perMinute: number): RateLimit {
+/**
+ * A limiter of so many requests a minute for each address; 0 limits nothing.
+ *
+ * @param isShared others count with it: what it charges is remembered until somebody asks.
+ */
+export function createRateLimit(perMinute: number, isShared = false): RateLimit {
+  let charged = new Map<string, number>();
   const buckets = createTokenBuckets(maxAddresses);
   const rate = { burst: perMinute, tokens: perMinute, everyMs: windowMs };
   const policy = `"default";q=${perMinute};w=${windowMs / 1000}`;
@@ -48,20 +60,45 @@ export function createRateLimit(perMinute: number): RateLimit {
     if (perMinute === 0) {
       return unlimited;
     }
-    const bucket = buckets.of(networkOf(address), rate);
+    const network = networkOf(address);
+    const bucket = buckets.of(network, rate);
     if (!bucket.tryRemoveTokens(1)) {
       const retryAfterS = Math.max(1, Math.ceil(bucket.getWaitTime(1) / 1000));
       const message = `Too many requests; try again in ${retryAfterS} s.`;
       throw new Failure("RATE_LIMITED", message, retryAfterS, headersOf(bucket));
     }
+    remember(network, 1);
     return headersOf(bucket);
   }
 
+  function remember(network: string, requests: number): void {
+    if (isShared) {
+      charged.set(network, (charged.get(network) ?? 0) + requests);
+    }
+  }
+
   function weigh(address: string, bytes: number): void {
-    const bucket = perMinute === 0 ? undefined : buckets.known(networkOf(address));
+    const network = networkOf(address);
+    const bucket = perMinute === 0 ? undefined : buckets.known(network);
     if (bucket !== undefined) {
       // It may be overdrawn: what was answered is answered, and the next request waits.
       bucket.content -= Math.floor(bytes / bytesPerRequest);
+      remember(network, Math.floor(bytes / bytesPerRequest));
+    }
+  }
+
+  function takeCharged(): Charges {
+    const taken = [...charged];
+    charged = new Map();
+    return taken;
+  }
+
+  function hear(charges: Charges): void {
+    for (const [network, requests] of perMinute === 0 ? [] : charges) {
+      const bucket = buckets.of(network, rate);
+      // It fills with the time until now before it is charged.
+      bucket.drip();
+      bucket.content -= requests;
     }
   }
 
@@ -78,5 +115,5 @@ export function createRateLimit(perMinute: number): RateLimit {
     return { totalIps, blockedIps };
   }
 
-  return { count, weigh, counts };
+  return { count, weigh, counts, takeCharged, hear };
 }

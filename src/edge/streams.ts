@@ -29,7 +29,7 @@ export function createStreams({ total, perAddress }: StreamBounds): Streams {
   let openCount = 0;
   return {
     open(account) {
-      const isOwn = account.streams >= perAddress;
+      const isOwn = account.streams + account.elsewhere.streams >= perAddress;
       if (isOwn || openCount >= total) {
         const whose = isOwn
           ? `Your address has ${perAddress} streams open, which is`

@@ -11,31 +11,53 @@ import { createListCutter } from "../base/answer-budget.js";
 import { Failure } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
 
-export interface InfoServiceParts {
+interface RateLimitStats {
+  readonly totalIps: number;
+  readonly blockedIps: number;
+  readonly activeRequests: number;
+}
+
+/** What of a node never changes. */
+export interface LastingInfo {
   readonly version: string;
-  readonly versionName: string;
   /** 0x and 64 lower-case hex digits. */
   readonly publicKey: string;
+  /** The text of the genesis; undefined while there is no block 0. */
+  readonly genesis: () => string | undefined;
+}
+
+export interface InfoServiceParts extends LastingInfo {
+  readonly versionName: string;
   /** scheme://host:port; known once the port is bound. */
   readonly connectionString: () => string;
   readonly peers: () => readonly MessageInitShape<typeof PeerSchema>[];
   readonly publicLines: () => MessageInitShape<typeof PublicLogLineSchema>[];
   readonly diagnosticLines: () => MessageInitShape<typeof DiagnosticLineSchema>[];
   readonly mcp: () => { readonly enabled: boolean; readonly running: boolean };
-  /** The text of the genesis; undefined while there is no block 0. */
-  readonly genesis: () => string | undefined;
-  readonly rateLimit: () => {
-    readonly totalIps: number;
-    readonly blockedIps: number;
-    readonly activeRequests: number;
-  };
+  readonly rateLimit: () => RateLimitStats | Promise<RateLimitStats>;
+}
+
+/** The rpcs that tell what never changes. */
+export function createLastingInfo({ version, publicKey, genesis }: LastingInfo) {
+  return {
+    getGreeting: (_request, { caller }) => ({ message: "Hello, World!", yourIp: caller.address }),
+    getVersion: () => ({ version }),
+    getPublicKey: () => ({ publicKey }),
+    getGenesis: () => {
+      const text = genesis();
+      if (text === undefined) {
+        throw new Failure("STATE_NOT_READY", "The node has no genesis block yet; start it with --genesis FILE.");
+      }
+      return { genesis: text };
+    },
+  } satisfies Partial<Implementation<typeof InfoService>>;
 }
 
 export function createInfoService(parts: InfoServiceParts): Implementation<typeof InfoService> {
   const { version, versionName, publicKey } = parts;
   const cutPeers = createListCutter<MessageInitShape<typeof PeerSchema>>();
   return {
-    getGreeting: (_request, { caller }) => ({ message: "Hello, World!", yourIp: caller.address }),
+    ...createLastingInfo(parts),
     getInfo: () => {
       const { items, nextOffset } = cutPeers(parts.peers());
       return {
@@ -47,8 +69,6 @@ export function createInfoService(parts: InfoServiceParts): Implementation<typeo
         nextPeerOffset: nextOffset,
       };
     },
-    getVersion: () => ({ version }),
-    getPublicKey: () => ({ publicKey }),
     getConnectionString: () => ({ connectionString: parts.connectionString() }),
     listPeers: ({ offset }) => {
       const { items, nextOffset } = cutPeers(parts.peers(), offset);
@@ -59,13 +79,6 @@ export function createInfoService(parts: InfoServiceParts): Implementation<typeo
     getMcpStatus: () => {
       const { enabled, running } = parts.mcp();
       return { enabled, transport: "streamable-http", status: running ? McpStatus.RUNNING : McpStatus.STOPPED };
-    },
-    getGenesis: () => {
-      const genesis = parts.genesis();
-      if (genesis === undefined) {
-        throw new Failure("STATE_NOT_READY", "The node has no genesis block yet; start it with --genesis FILE.");
-      }
-      return { genesis };
     },
     getRateLimitStats: () => parts.rateLimit(),
   };

@@ -31,6 +31,8 @@ export interface History {
   /** How many points were ever added. */
   count(): number;
   columns(): HistoryColumns;
+  /** The oldest first. */
+  points(): readonly HistoryPoint[];
 }
 
 export function createHistory(keptPoints = historyPoints): History {
@@ -45,6 +47,7 @@ export function createHistory(keptPoints = historyPoints): History {
       count++;
     },
     count: () => count,
+    points: () => [...points],
     columns: () => ({
       atMs: column("atMs"),
       status: column("status"),

@@ -1,5 +1,14 @@
 /** Metrics in the text format of Prometheus: the rows of a table, and what the library knows of Node.js. */
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
+import {
+  AggregatorRegistry,
+  collectDefaultMetrics,
+  Counter,
+  Gauge,
+  Histogram,
+  type MetricObjectWithValues,
+  type MetricValue,
+  Registry,
+} from "prom-client";
 import type { Metric, ReadMetric, RequestMetric, Values } from "./row.js";
 import type { SettledRequest } from "./settled-request.js";
 
@@ -10,6 +19,15 @@ export interface Metrics {
   count(request: SettledRequest): void;
   /** The text, as it is now. */
   text(): Promise<string>;
+}
+
+/** What requests were counted as, in one process. */
+export type RequestCounts = readonly MetricObjectWithValues<MetricValue<string>>[];
+
+/** Counts requests, by the rows of a table that are counted so. */
+export interface RequestCounter {
+  count(request: SettledRequest): void;
+  counts(): Promise<RequestCounts>;
 }
 
 /** What a table may tell of the metrics themselves, beside what its sources tell. */
@@ -28,21 +46,21 @@ const readWithinMs = 1_000;
  * was, and is left out where there was none: the others are told all the same.
  *
  * @param onUnread hears why a value could not be read.
+ * @param countedElsewhere what other processes of this node have counted.
  */
 export function createMetrics<Sources>(
   table: readonly Metric<Sources & Reading>[],
   takeSources: () => Promise<Sources>,
   onUnread: (name: string, error: unknown) => void,
+  countedElsewhere: () => Promise<readonly RequestCounts[]> = () => Promise.resolve([]),
 ): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const readers: ((sources: Sources & Reading) => Promise<void>)[] = [];
   let unread = 0;
-  const counters: ((request: SettledRequest) => void)[] = [];
+  const requests = createRequestCounter(table);
   for (const row of table) {
-    if ("perRequest" in row) {
-      counters.push(registerPerRequest(row, registry));
-    } else {
+    if (!("perRequest" in row)) {
       const read = inTime(registerRead(row, registry));
       readers.push((sources) =>
         read(sources).catch((error: unknown) => {
@@ -55,16 +73,29 @@ export function createMetrics<Sources>(
 
   return {
     contentType: registry.contentType,
+    count: (request) => requests.count(request),
+    async text() {
+      const sources = { ...(await takeSources()), reading: { unread: () => unread } };
+      await Promise.all(readers.map((read) => read(sources)));
+      const counts = [await requests.counts(), ...(await countedElsewhere())];
+      // It takes lists that it may change.
+      const counted = AggregatorRegistry.aggregate(counts as MetricObjectWithValues<MetricValue<string>>[][]);
+      return `${await registry.metrics()}\n${await counted.metrics()}`;
+    },
+  };
+}
+
+/** Counts nothing yet. */
+export function createRequestCounter(table: readonly Metric<never>[]): RequestCounter {
+  const registry = new Registry();
+  const counters = table.flatMap((row) => ("perRequest" in row ? registerPerRequest(row, registry) : []));
+  return {
     count(request) {
       for (const count of counters) {
         count(request);
       }
     },
-    async text() {
-      const sources = { ...(await takeSources()), reading: { unread: () => unread } };
-      await Promise.all(readers.map((read) => read(sources)));
-      return await registry.metrics();
-    },
+    counts: () => registry.getMetricsAsJSON(),
   };
 }
 

@@ -32,6 +32,17 @@ export interface Sources {
       readonly blockedIps: number;
     };
   };
+  /** Undefined where the node's own process serves its port. */
+  readonly workers:
+    | {
+        state(): {
+          readonly running: number;
+          readonly configured: number;
+          readonly restarts: number;
+          readonly vitals: Readonly<Record<string, { readonly residentBytes: number; readonly cpuSeconds: number }>>;
+        };
+      }
+    | undefined;
   readonly logLines: { lost(): number };
   readonly tls: { notAfterMs(): number | undefined };
 }
@@ -251,6 +262,30 @@ export const nodeMetrics: readonly Metric<Sources & Reading>[] = [
     "Addresses that are over their limit.",
     [],
     ({ edge }) => edge.stats().blockedIps,
+  ),
+  gauge(
+    "gatehouse_workers",
+    "Processes that serve the RPC port beside the node's own: those that run, and those that should.",
+    ["state"],
+    ({ workers }) => {
+      const { running = 0, configured = 0 } = workers?.state() ?? {};
+      return { running, configured };
+    },
+  ),
+  counter(
+    "gatehouse_worker_restarts_total",
+    "Workers that died or hung and were replaced.",
+    [],
+    ({ workers }) => workers?.state().restarts ?? 0,
+  ),
+  gauge("gatehouse_worker_resident_memory_bytes", "Resident memory of a worker.", ["worker"], ({ workers }) =>
+    each(workers?.state().vitals, ({ residentBytes }) => residentBytes),
+  ),
+  gauge(
+    "gatehouse_worker_cpu_seconds",
+    "Processor time of a worker since it began, which it does anew when it is replaced.",
+    ["worker"],
+    ({ workers }) => each(workers?.state().vitals, ({ cpuSeconds }) => cpuSeconds),
   ),
   counter(
     "gatehouse_log_lines_lost_total",

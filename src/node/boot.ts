@@ -3,6 +3,7 @@
  * how rows are taken is in boot-table.ts, what they are made of in the files beside it.
  */
 import { messageOf } from "../base/message-of.js";
+import { StartError } from "../base/start-error.js";
 import { adoptGenesis, verifyStoredChain } from "../chain/genesis.js";
 import { createChainStore } from "../chain/chain-store.js";
 import type { ChainHead, ChainStore } from "../chain/store.js";
@@ -36,6 +37,7 @@ import { createNodeSnapshotService, openSnapshots } from "./snapshots.js";
 import { createServices, listInternalServices } from "./services.js";
 import { type Standby, standBy } from "./standby.js";
 import { openTls } from "./tls.js";
+import { createNodeWorkers } from "./workers.js";
 import { startVerifier } from "./verifier.js";
 
 const reportedElsewhere = "Another process runs it, and none has reported it to the control service.";
@@ -150,8 +152,14 @@ export const bootTable = BootTable.of<BootBeginning>()
       ...(["chain", "written", "forgetAll", "mempool", "mempoolView"] as const),
       ...(["programs", "readable", "tree", "nullifiers"] as const),
     ],
-    run: ({ core, watchedStore: store, forks: { headers }, ...parts }) =>
-      createNodeChain(core, { ...parts, store, headers }),
+    run({ core, watchedStore: store, forks: { headers }, ...parts }) {
+      if (core.config.role !== "writer" && parts.head === undefined && !parts.joining.isUnderWay()) {
+        throw new StartError(
+          "The database holds no chain that can be followed; start the node that writes to it first.",
+        );
+      }
+      return createNodeChain(core, { ...parts, store, headers });
+    },
   })
   .part({
     name: "heads",
@@ -210,9 +218,16 @@ export const bootTable = BootTable.of<BootBeginning>()
     run: ({ core, ...parts }) => ({ history: keepHistory(core, parts) }),
   })
   .part({
+    name: "workers",
+    needs: ["core"],
+    provides: ["workers"],
+    run: ({ core }) => ({ workers: createNodeWorkers(core) }),
+  })
+  .part({
     name: "edge",
     needs: [
       "core",
+      "workers",
       "key",
       "genesis",
       "network",
@@ -226,7 +241,7 @@ export const bootTable = BootTable.of<BootBeginning>()
       "verifier",
       "tls",
     ],
-    provides: ["edge", "metrics"],
+    provides: ["edge", "edgeStats", "metrics"],
     run: ({ core, ...parts }) => createNodeEdge(core, parts),
   })
   .part({
@@ -273,7 +288,7 @@ export const bootTable = BootTable.of<BootBeginning>()
       "nullifiers",
       "network",
       "health",
-      "edge",
+      "edgeStats",
     ],
     provides: ["attestation", "services"],
     run({ core, ...parts }) {
@@ -289,7 +304,10 @@ export const bootTable = BootTable.of<BootBeginning>()
   })
   .step({
     name: "rpc",
-    needs: ["core", "services", "edge", "history", "tls", "chain", "heads", "genesis"],
+    needs: [
+      ...(["core", "services", "edge", "history", "tls", "chain", "heads", "genesis"] as const),
+      ...(["key", "chainHealth", "workers"] as const),
+    ],
     provides: ["rpcPort", "handle"],
     run: ({ core, ...parts }) => openRpcPort(core, parts),
   })

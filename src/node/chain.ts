@@ -21,7 +21,7 @@ import { createCheckThreads } from "./check-threads.js";
 import { type CachedData, createCachedData, type NodeData } from "./data-caches.js";
 import { createEffects, newestIn, type State } from "./effects.js";
 import { repeat } from "../base/repeat.js";
-import { InputError, StartError } from "../base/start-error.js";
+import { InputError } from "../base/start-error.js";
 import { createTroubleLog } from "../base/trouble-log.js";
 import { createProgramStore } from "../storage/program-store.js";
 import { createReadablePrograms, type ReadablePrograms } from "../storage/readable-store.js";
@@ -68,34 +68,48 @@ export interface NodeChain extends NodeData {
   readonly mempoolView: MempoolView;
 }
 
-/**
- * Builds the chain of a node.
- *
- * @throws StartError for a reader whose database holds no chain.
- */
+/** What a chain is made of that somebody else writes. */
+export type FollowedChainParts = Pick<NodeChainParts, "database" | "store" | "head" | "joining">;
+
+/** Builds the chain of a node. */
 export async function createNodeChain(core: NodeCore, parts: NodeChainParts): Promise<NodeChain> {
-  const { database } = parts;
-  const { damage } = core;
+  if (core.config.role !== "writer") {
+    return createFollowedChain(core, parts);
+  }
+  const cached = openData(core, parts);
+  return { ...(await createWriterChain(core, parts, cached)), ...dataOf(core, parts, cached) };
+}
+
+/** Builds a chain that another process writes to the same database. */
+export function createFollowedChain(core: NodeCore, parts: FollowedChainParts): NodeChain {
+  const cached = openData(core, parts);
+  return {
+    ...{ chain: createReaderChain(core, parts, cached), written: undefined },
+    ...{ mempool: undefined, mempoolView: parts.store },
+    ...dataOf(core, parts, cached),
+  };
+}
+
+function openData({ damage, memory }: NodeCore, { database }: Pick<NodeChainParts, "database">): CachedData {
   const stored = {
     programs: watchPrograms(createProgramStore(database.read), damage),
     tree: watchTree(createTreeStore(database.read), damage),
     nullifiers: watchNullifiers(createNullifierStore(database.read), damage),
   };
-  const cached = createCachedData(stored, core.memory.programsBytes);
-  const made =
-    core.config.role === "writer"
-      ? await createWriterChain(core, parts, cached)
-      : {
-          ...{ chain: createReaderChain(core, parts, cached), written: undefined },
-          ...{ mempool: undefined, mempoolView: parts.store },
-        };
-  const { joining } = parts;
+  return createCachedData(stored, memory.programsBytes);
+}
+
+/** What is read of it, while it is there. */
+function dataOf(
+  { damage }: NodeCore,
+  { database, joining }: Pick<NodeChainParts, "database" | "joining">,
+  { data: { programs, tree, nullifiers }, ...cached }: CachedData,
+): NodeData & Pick<NodeChain, "forgetAll" | "readable"> {
   return {
-    ...made,
     forgetAll: () => cached.forgetAll(),
-    programs: onceThere(cached.data.programs, joining),
-    tree: onceThere(cached.data.tree, joining),
-    nullifiers: onceThere(cached.data.nullifiers, joining),
+    programs: onceThere(programs, joining),
+    tree: onceThere(tree, joining),
+    nullifiers: onceThere(nullifiers, joining),
     readable: onceThere(watchReadable(createReadablePrograms(database.read), damage), joining),
   };
 }
@@ -204,12 +218,9 @@ async function readWriters(
 
 function createReaderChain(
   { bus, log, onStop }: NodeCore,
-  { store, head, joining }: NodeChainParts,
+  { store, head, joining }: FollowedChainParts,
   cached: CachedData,
 ): Chain {
-  if (head === undefined && !joining.isUnderWay()) {
-    throw new StartError("The database holds no chain that can be followed; start the node that writes to it first.");
-  }
   const troubles = createTroubleLog({
     log,
     level: "warn",
@@ -232,6 +243,7 @@ function createReaderChain(
     onMoved: (isLeap) => bus.emit("headFound", { isLeap }),
     onError: (error) => troubles.failed(error),
   });
+  bus.on("blockTold", () => reader.now());
   onStop("the look for new blocks", () => reader.stop());
   return reader;
 }

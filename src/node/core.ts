@@ -13,6 +13,7 @@ import type { NodeBus, NodeEvents } from "./events.js";
 import { createTroubleLog } from "../base/trouble-log.js";
 import { createLifecycle, type Lifecycle } from "./lifecycle.js";
 import { divideMemory, findMemory, type MemoryBounds } from "./memory.js";
+import { countWorkers } from "./worker-count.js";
 import { createStops, type OnStop, type Stops } from "./stops.js";
 
 /** The core of a node. */
@@ -57,13 +58,18 @@ export interface Addresses {
   omniUrl: string;
 }
 
-/** Builds the core of a node whose boot has so many steps. */
+/**
+ * Builds the core of a node whose boot has so many steps.
+ *
+ * @param logging where it logs; by itself when left out.
+ */
 export function createNodeCore(
   given: Pick<NodeCore, "config" | "processErrors" | "overload" | "stateHeadEveryMs" | "wake">,
   steps: number,
+  logging?: Logging,
 ): NodeCore {
   const { config } = given;
-  const { log, ...logLines } = createLogging({ level: config.logLevel, json: config.json });
+  const { log, ...logLines } = logging ?? createLogging({ level: config.logLevel, json: config.json });
   const warnings: string[] = [];
   const subsystems = createSubsystems(Date.now, (name, state) => logTransition(log, name, state));
   const failures = createTroubleLog({ log, fields: { subsystem: "rpc" }, message: "A request failed" });
@@ -81,7 +87,8 @@ export function createNodeCore(
     warnings,
     subsystems,
     progress: createBootProgress(steps, subsystems),
-    memory: divideMemory(findMemory(config.memoryMib)),
+    // Workers take as much each as the node's own process.
+    memory: divideMemory(findMemory(config.memoryMib, countWorkers(config) + 1)),
     bus,
     damage,
     lifecycle: createLifecycle(),

@@ -8,10 +8,11 @@ import { version } from "../base/version.js";
 import type { Chain } from "../chain/chain.js";
 import type { Genesis } from "../chain/genesis.js";
 import { defaultConnections } from "../edge/connections.js";
-import { createEdge, type Edge, type EdgeSettings } from "../edge/edge.js";
+import { createEdge, type Edge, type EdgeSettings, type EdgeStats } from "../edge/edge.js";
+import { defaultOverload } from "../edge/overload.js";
 import { defaultStreams } from "../edge/streams.js";
 import type { NodeKey } from "../base/node-key.js";
-import { createMetrics, type Metrics } from "../metrics/metrics.js";
+import { createMetrics, type Metrics, type RequestCounter } from "../metrics/metrics.js";
 import { nodeMetrics } from "../metrics/table.js";
 import type { Traces } from "../metrics/traces.js";
 import type { ServedMethod } from "../rpc/service.js";
@@ -19,8 +20,11 @@ import type { NodeChain } from "./chain.js";
 import type { NodeCore } from "./core.js";
 import type { NodeHealth } from "./health.js";
 import type { NodeNetwork } from "./network.js";
+import { createBlockWaits } from "./block-waits.js";
 import type { NodeTls } from "./tls.js";
 import type { Verifier } from "./verifier.js";
+import { countWorkers } from "./worker-count.js";
+import type { NodeWorkers } from "./workers.js";
 
 /** What it is made of beside the core. */
 export interface NodeEdgeParts extends Omit<NodeChain, "written" | "forgetAll" | "readable"> {
@@ -30,16 +34,21 @@ export interface NodeEdgeParts extends Omit<NodeChain, "written" | "forgetAll" |
   readonly health: NodeHealth;
   readonly verifier: Verifier | undefined;
   readonly tls: NodeTls;
+  readonly workers: NodeWorkers | undefined;
 }
 
 /** The edge, and the metrics where they are served. */
 export interface NodeEdge {
   readonly edge: Edge;
+  /** Of this process and of all that serve for it. */
+  readonly edgeStats: () => EdgeStats | Promise<EdgeStats>;
   readonly metrics: Metrics | undefined;
 }
 
 export async function createNodeEdge(core: NodeCore, parts: NodeEdgeParts): Promise<NodeEdge> {
-  const { config, log, warn, onStop } = core;
+  const { config, log, warn } = core;
+  const { workers } = parts;
+  const edgeStats = () => workers?.addTo(edge.stats()) ?? edge.stats();
   const unread = createTroubleLog({
     log,
     level: "warn",
@@ -49,25 +58,57 @@ export async function createNodeEdge(core: NodeCore, parts: NodeEdgeParts): Prom
   const metrics = config.metricsEnabled
     ? createMetrics(
         nodeMetrics,
-        async () => ({ ...parts, edge, logLines: core.logLines, health: await parts.health.takeSnapshot() }),
+        async () => {
+          const [stats, health] = await Promise.all([edgeStats(), parts.health.takeSnapshot()]);
+          return { ...parts, edge: { stats: () => stats }, logLines: core.logLines, health };
+        },
         (metric, error) => unread.failed(error, { metric }),
+        () => workers?.requests() ?? Promise.resolve([]),
       )
     : undefined;
   const traces = await startTraces(core, parts.key);
+  const edge = createPublicEdge(core, { ...parts, requests: metrics, traces }, boundsOf(core));
+  workers?.shareUsage(edge);
+  if (config.identityMode === "trusted-header") {
+    warn(
+      "rpc",
+      "The identity header is believed without a signature: only a gateway that sets it may reach this node.",
+    );
+  }
+  return { edge, edgeStats, metrics };
+}
+
+/** What the gate of the public port is made of, whichever process serves it. */
+export interface PublicEdgeParts {
+  readonly genesis: Pick<Genesis, "hash"> | undefined;
+  readonly chain: Pick<Chain, "head">;
+  /** Undefined where nobody counts them, as for traces. */
+  readonly requests: Pick<RequestCounter, "count"> | undefined;
+  readonly traces: Traces | undefined;
+}
+
+/** Builds that gate. */
+export function createPublicEdge(
+  core: NodeCore,
+  { genesis, chain, requests, traces }: PublicEdgeParts,
+  bounds: ReturnType<typeof boundsOf>,
+): Edge {
+  const { config, log, warn, onStop } = core;
   const edge = createEdge({
     trustedProxies: config.trustedProxies,
     identityMode: config.identityMode,
     identityForm: config.identityForm,
-    network: parts.genesis?.hash,
+    network: genesis?.hash,
     rateLimitPerMinute: config.rateLimitPerMinute,
     rateLimitExempt: config.rateLimitExempt,
-    overload: core.overload,
-    ...boundsOf(core),
-    headersOf: tellBlock(parts.chain),
+    ...bounds,
+    isShared: countWorkers(config) > 0,
+    headersOf: tellBlock(chain),
+    untilBlock: createBlockWaits(core, chain),
     onAccess: (line) => log.info({ access: true, ...line }, "Answered"),
-    ...((metrics ?? traces) !== undefined && {
+    ...((requests ?? traces) !== undefined && {
       onSettled(request, arrival) {
-        metrics?.count(request);
+        requests?.count(request);
         traces?.record({ ...request, header: (name) => arrival.header(name) });
       },
     }),
@@ -80,13 +121,7 @@ export async function createNodeEdge(core: NodeCore, parts: NodeEdgeParts): Prom
       ),
   });
   onStop("the edge", () => edge.stop());
-  if (config.identityMode === "trusted-header") {
-    warn(
-      "rpc",
-      "The identity header is believed without a signature: only a gateway that sets it may reach this node.",
-    );
-  }
-  return { edge, metrics };
+  return edge;
 }
 
 /** Whose answers are made of what blocks change. */
@@ -114,20 +149,29 @@ function tellBlock(chain: Pick<Chain, "head">): (method: ServedMethod) => readon
   };
 }
 
-/** What one address may have at a time. */
-export function boundsOf({
-  config: { connectionsPerAddress, streamsPerAddress },
-  memory,
-}: NodeCore): Pick<EdgeSettings, "connections" | "streams" | "bytes"> {
+/**
+ * What there may be at a time, in all and of one address.
+ *
+ * @param processes how many serve: each has its part of all, and an address has what it has anywhere.
+ */
+export function boundsOf(
+  { config: { connectionsPerAddress, streamsPerAddress }, memory, overload = defaultOverload }: NodeCore,
+  processes = 1,
+): Required<Pick<EdgeSettings, "overload" | "connections" | "streams" | "bytes">> {
+  const partOf = (total: number): number => Math.ceil(total / processes);
   return {
     bytes: memory.exchanges,
-    connections: { ...defaultConnections, perAddress: connectionsPerAddress || Infinity },
-    streams: { ...defaultStreams, perAddress: streamsPerAddress || Infinity },
+    overload: { ...overload, maxInFlight: partOf(overload.maxInFlight) },
+    connections: { total: partOf(defaultConnections.total), perAddress: connectionsPerAddress || Infinity },
+    streams: { total: partOf(defaultStreams.total), perAddress: streamsPerAddress || Infinity },
   };
 }
 
 /** The libraries of traces are loaded where somebody wants them. */
-async function startTraces({ config, onStop }: NodeCore, { publicKey }: NodeKey): Promise<Traces | undefined> {
+export async function startTraces(
+  { config, onStop }: NodeCore,
+  { publicKey }: Pick<NodeKey, "publicKey">,
+): Promise<Traces | undefined> {
   if (config.otlpEndpoint === undefined) {
     return undefined;
   }

@@ -1,5 +1,6 @@
 /** What the parts of a node tell each other, whichever of them is made first. */
 import type { Bus } from "../base/bus.js";
+import type { HistoryPoint } from "../metrics/history.js";
 
 /** Events by name. */
 export interface NodeEvents {
@@ -10,6 +11,8 @@ export interface NodeEvents {
    * the chain.
    */
   readonly headFound: { readonly isLeap: boolean };
+  /** The process that this one belongs to has another newest block. Told by the link to it. */
+  readonly blockTold: undefined;
   /** A transaction was turned away for good, and why. Told by the mempool. */
   readonly transactionRejected: { readonly hash: string; readonly reason: string };
   /** An authority said anew that the newest block is its newest one. Told by what hears of such words. */
@@ -22,6 +25,8 @@ export interface NodeEvents {
   readonly consensusReported: { readonly isReady: boolean; readonly failure: string | undefined };
   /** A peer proved who it is. Told by the network. */
   readonly peerVerified: { readonly endpoint: string };
+  /** Another point of the day behind the node. Told by the history. */
+  readonly historyTaken: HistoryPoint;
   /** The operator wants files that may change to be read again. Told by whoever started the node. */
   readonly reloadAsked: undefined;
 }

@@ -9,7 +9,7 @@ import type { NodeCore } from "./core.js";
 import type { NodeHealth } from "./health.js";
 import type { NodeNetwork } from "./network.js";
 
-const everyMs = 60_000;
+export const historyEveryMs = 60_000;
 /** By then most nodes have booted, and what they are like says something. */
 const firstAfterMs = 2_000;
 
@@ -23,14 +23,14 @@ export interface NodeHistoryParts {
 
 /** What the status page shows beside what the interface tells. */
 export interface NodeHistory {
-  readonly history: Pick<History, "count" | "columns">;
+  readonly history: Pick<History, "count" | "columns" | "points">;
   readonly everyMs: number;
   /** The engine's name alone: where it is and how it is reached is nobody's business. */
   readonly database: string;
 }
 
 /** Keeps it until the node stops. */
-export function keepHistory({ log, onStop }: NodeCore, parts: NodeHistoryParts): NodeHistory {
+export function keepHistory({ bus, log, onStop }: NodeCore, parts: NodeHistoryParts): NodeHistory {
   const history = createHistory();
   const failures = createTroubleLog({
     log,
@@ -39,13 +39,17 @@ export function keepHistory({ log, onStop }: NodeCore, parts: NodeHistoryParts):
     message: "A point of the history could not be taken",
   });
   const looks = repeat(
-    async () => history.add(await takePoint(parts)),
-    everyMs,
+    async () => {
+      const point = await takePoint(parts);
+      history.add(point);
+      bus.emit("historyTaken", point);
+    },
+    historyEveryMs,
     (error) => failures.failed(error),
     firstAfterMs,
   );
   onStop("the history", () => looks.stop());
-  return { history, everyMs, database: parts.database.engineName };
+  return { history, everyMs: historyEveryMs, database: parts.database.engineName };
 }
 
 async function takePoint({ health, chain, network }: NodeHistoryParts): Promise<HistoryPoint> {

@@ -7,8 +7,8 @@ export interface Lifecycle {
   setDormant(isDormant: boolean): void;
   /** It was told to stop. */
   readonly isStopping: () => boolean;
-  /** What is under way has until then; from now on the node is stopping. */
-  stop(): void;
+  /** What is under way has so long, ten seconds when left out; from now on the node is stopping. */
+  stop(graceMs?: number): void;
   /** How long listeners may still wait for what is under way: they end one after the other and share the time. */
   drainLeftMs(): number;
   /** Aborted when it is told to stop. */
@@ -29,8 +29,8 @@ export function createLifecycle(): Lifecycle {
       isDormant = value;
     },
     isStopping: () => controller.signal.aborted,
-    stop() {
-      stopByMs = Math.min(stopByMs, Date.now() + drainMs);
+    stop(graceMs = drainMs) {
+      stopByMs = Math.min(stopByMs, Date.now() + graceMs);
       controller.abort(new Error("The node was told to stop."));
     },
     drainLeftMs: () => Math.max(0, Math.min(drainMs, stopByMs - Date.now())),

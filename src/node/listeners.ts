@@ -12,7 +12,7 @@ import { answerNodeCall } from "../rpc/node-call/node-call.js";
 import { bindPort } from "../rpc/port/bind-port.js";
 import type { RpcListener } from "../rpc/port/listen.js";
 import { createSmallServer } from "../rpc/port/small-server.js";
-import { createGrpcOnlyServer, createMcpPort, createRpcServer } from "../rpc/server/rpc-server.js";
+import { createGrpcOnlyServer, createMcpPort, createRpcServer, type RpcServer } from "../rpc/server/rpc-server.js";
 import type { ServedService } from "../rpc/service.js";
 import { version } from "../base/version.js";
 import type { NodeCore } from "./core.js";
@@ -20,6 +20,7 @@ import { boundsOf } from "./edge.js";
 import type { NodeHistory } from "./history.js";
 import { createStateTags, type StateTagsParts } from "./state-tags.js";
 import type { NodeTls } from "./tls.js";
+import type { NodeWorkers, WorkersParts } from "./workers.js";
 
 /** A public port serves these, behind this gate. */
 export interface Served {
@@ -38,31 +39,51 @@ export interface RpcPort {
 }
 
 /** What is served for everybody. */
-interface Public extends Served, StateTagsParts {
+export interface Public extends Served, StateTagsParts {
   readonly history: NodeHistory;
   readonly tls: NodeTls;
 }
 
-/** Binds the public port, after which clients know where the node is. */
-export async function openRpcPort(
+/** Builds the server of the public port, not listening yet. */
+export function createPublicServer(
   core: NodeCore,
   { services, edge, history, tls, ...state }: Public,
-): Promise<RpcPort> {
-  const { config, addresses, onInternalError } = core;
+  connectionAgeMs?: number,
+): RpcServer {
   const pages = { ...createStatusPages(history), ...createExplorerPages() };
   const server = createRpcServer(
     {
-      ...{ services, gate: edge, onInternalError },
+      ...{ services, gate: edge, onInternalError: core.onInternalError, connectionAgeMs },
       ...{ stateTags: createStateTags(state), keptAnswerBytes: core.memory.answerBytes },
       ...{ nodeCall: answerNodeCall, info, pages },
     },
     tls.credentials(),
   );
   tls.onRenewed((credentials) => server.renewTls?.(credentials));
-  const rpcPort = await open(core, "rpc", server, config.rpcPort, "--rpc-port");
+  return server;
+}
+
+/** Binds the public port, after which clients know where the node is. */
+export async function openRpcPort(
+  core: NodeCore,
+  parts: Public & WorkersParts & { readonly workers: NodeWorkers | undefined },
+): Promise<RpcPort> {
+  const { config, addresses } = core;
+  const { workers } = parts;
+  // With workers, what this process serves by itself is what others hand over, if they ever do.
+  let own: RpcServer | undefined;
+  const makeOwn = (): RpcServer => (own ??= createPublicServer(core, parts));
+  const handOver = (): RpcServer => {
+    if (own === undefined) {
+      drainOnStop(core, "what others hand over", makeOwn());
+    }
+    return makeOwn();
+  };
+  const listener = workers?.listener(parts) ?? makeOwn();
+  const rpcPort = await open(core, "rpc", listener, config.rpcPort, "--rpc-port");
   addresses.rpcUrl = `${config.tlsCertFile === undefined ? "http" : "https"}://${reachableHost(config.host)}:${rpcPort}`;
   addresses.connectionString = config.publicUrl ?? addresses.rpcUrl;
-  return { rpcPort, handle: server.handle };
+  return { rpcPort, handle: (request, response) => handOver().handle(request, response) };
 }
 
 /** Binds the port of the metrics. */
@@ -97,7 +118,6 @@ export async function openInternalPort(core: NodeCore, { services, key, genesis 
     network: genesis?.hash,
     rateLimitPerMinute: config.rateLimitPerMinute,
     rateLimitExempt: config.rateLimitExempt,
-    overload: core.overload,
     ...boundsOf(core),
     onAccess: () => undefined,
     onUntrustedForwarding: () => undefined,

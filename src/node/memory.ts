@@ -37,15 +37,23 @@ export interface Memory {
   readonly heapBytes: number;
 }
 
-/** The memory that there is: what the operator says, or what the container or the machine has. */
-export function findMemory(saidMib: number): Memory {
+/**
+ * The memory that there is: what the operator says, or what the container or the machine has.
+ *
+ * @param processes how many have it together.
+ */
+export function findMemory(saidMib: number, processes = 1): Memory {
   const { heap_size_limit: heapBytes } = getHeapStatistics();
+  return { bytes: Math.floor(findBytes(saidMib) / processes), heapBytes };
+}
+
+function findBytes(saidMib: number): number {
   if (saidMib > 0) {
-    return { bytes: saidMib * mib, heapBytes };
+    return saidMib * mib;
   }
   // Where nothing constrains the process it is 0, or more than there is; some systems cannot tell.
   const constrained = (process.constrainedMemory as (() => number | undefined) | undefined)?.() ?? 0;
-  return { bytes: constrained > 0 ? Math.min(constrained, totalmem()) : totalmem(), heapBytes };
+  return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
 }
 
 /** Divides it. */

@@ -16,7 +16,7 @@ import type { NodeKey } from "../base/node-key.js";
 import { codename, version } from "../base/version.js";
 import type { ChainStore, MempoolView } from "../chain/store.js";
 import type { Genesis } from "../chain/genesis.js";
-import type { Edge } from "../edge/edge.js";
+import type { EdgeStats } from "../edge/edge.js";
 import { createGrpcHealthService } from "../health/grpc-health.js";
 import type { Events } from "../event/service.js";
 import { createInfoService } from "../info/service.js";
@@ -107,7 +107,7 @@ export interface ServicesParts extends NodeData {
   readonly genesis: Genesis | undefined;
   readonly network: NodeNetwork;
   readonly health: NodeHealth;
-  readonly edge: Edge;
+  readonly edgeStats: () => EdgeStats | Promise<EdgeStats>;
   readonly chain: SearchParts["chain"];
   readonly watchedStore: ChainStore;
   readonly mempoolView: MempoolView;
@@ -141,7 +141,7 @@ export function createServices(core: NodeCore, parts: ServicesParts): ServedServ
 
 function createInfo(
   { config, subsystems, addresses, logLines }: NodeCore,
-  { key, genesis, network, edge }: ServicesParts,
+  { key, genesis, network, edgeStats }: ServicesParts,
 ): Implementation<typeof InfoService> {
   return createInfoService({
     version,
@@ -155,6 +155,6 @@ function createInfo(
       running: subsystems.get("mcp").status === SubsystemStatus.READY,
     }),
     genesis: () => genesis?.text,
-    rateLimit: () => edge.stats(),
+    rateLimit: () => edgeStats(),
   });
 }

@@ -41,8 +41,13 @@ export interface Arrival {
 /** What was let in: it holds its place until the arrival is closed. */
 export interface Lease {
   readonly caller: Caller;
-  /** Headers that the response gets: a flat list of names and values. */
+  /** Headers that the response gets: a flat list of names and values. They are right once it is ready. */
   readonly headers: readonly string[];
+  /**
+   * What the call waits for before it is made; undefined where that is nothing. It rejects with the Failure that the call
+   * ends with.
+   */
+  readonly ready?: Promise<void> | undefined;
   /** The rpc; a protocol that names it in the body sets it when the body was read. */
   method: ServedMethod | undefined;
   /** An answer was decided on, and with which failure if it failed: counted and logged when the lease ends. */

@@ -44,6 +44,15 @@ export async function startContractNodesWithTls(
   return { cleartext, tls: await startBoth(t, copy, { "tls-cert": cert, "tls-key": key }) };
 }
 
+/** Starts both nodes twice, from one seed: with workers that serve their ports, and without. */
+export async function startContractNodesWithWorkers(
+  t: Teardown,
+): Promise<{ readonly workers: ContractNodes; readonly alone: ContractNodes }> {
+  const [dir, copy] = [await seedMember(t), await temporaryDirectory(t)];
+  await cp(dir, copy, { recursive: true });
+  return { workers: await startBoth(t, dir, { workers: "2" }), alone: await startBoth(t, copy) };
+}
+
 /** A directory that holds the member's database, key, genesis and peers. */
 async function seedMember(t: Teardown): Promise<string> {
   const dir = await temporaryDirectory(t);
@@ -76,9 +85,9 @@ async function seedMember(t: Teardown): Promise<string> {
   return dir;
 }
 
-async function startBoth(t: Teardown, memberDir: string, tls: Record<string, string> = {}): Promise<ContractNodes> {
-  const ca = tls["tls-cert"] === undefined ? {} : { ca: await readFile(tls["tls-cert"]) };
-  const flags = { "tlsnotary-enabled": true, "notary-keys": notaryKey, ...tls };
+async function startBoth(t: Teardown, memberDir: string, given: Record<string, string> = {}): Promise<ContractNodes> {
+  const ca = given["tls-cert"] === undefined ? {} : { ca: await readFile(given["tls-cert"]) };
+  const flags = { "tlsnotary-enabled": true, "notary-keys": notaryKey, ...given };
   const member = await startTestNode(
     t,
     {

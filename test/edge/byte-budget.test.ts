@@ -5,6 +5,7 @@ import type { IncomingHttpHeaders } from "node:http2";
 import { setTimeout as sleep } from "node:timers/promises";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
+import { createAccounts } from "../../src/edge/accounts.js";
 import { type ByteBounds, createByteBudget, defaultBytes, type Holder } from "../../src/edge/byte-budget.js";
 import { Failure } from "../../src/rpc/errors.js";
 import { metricsFlags, readEdgeCounts } from "../helpers/edge-metrics.js";
@@ -22,7 +23,7 @@ const mib = 1024 * 1024;
 
 /** Who holds bytes; several of them may be of one address, or of one connection. */
 function createHolder(
-  account = { requests: 0, streams: 0, bytes: 0 },
+  account = createAccounts().of("192.0.2.1"),
   connection = { heldBytes: 0 },
 ): Holder & { cuts: number } {
   return {

@@ -3,6 +3,7 @@ import test, { type ExecutionContext } from "ava";
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { createAddressSet } from "../../src/edge/cidr.js";
+import { createAccounts } from "../../src/edge/accounts.js";
 import { type ConnectionBounds, createConnections, type HeldConnection } from "../../src/edge/connections.js";
 import { metricsFlags, readEdgeCounts } from "../helpers/edge-metrics.js";
 import { askFrom, firstBytes, openFrom, sessionFrom } from "../helpers/from-address.js";
@@ -101,6 +102,7 @@ function create(bounds: Partial<ConnectionBounds> = {}) {
   const cut: string[] = [];
   const connections = createConnections({
     bounds: { total: 1_000, perAddress: 1_000, ...bounds },
+    accounts: createAccounts(),
     isTrustedProxy: createAddressSet(["10.0.0.0/8"]),
     isExempt: createAddressSet(["192.0.2.0/24"]),
     nowMs: () => clock.nowMs,

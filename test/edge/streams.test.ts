@@ -2,6 +2,7 @@
 import test, { type ExecutionContext } from "ava";
 import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
 import type { DescMethod } from "@bufbuild/protobuf";
+import { createAccounts } from "../../src/edge/accounts.js";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { createStreams } from "../../src/edge/streams.js";
@@ -154,8 +155,8 @@ test("--streams-per-address bounds them, probes that stream among them, and a pl
 
 test("the streams of all addresses are bounded, too", (t) => {
   const streams = createStreams({ total: 3, perAddress: 2 });
-  const accounts = [0, 1].map(() => ({ requests: 0, streams: 0, bytes: 0 }));
-  const [one, two] = accounts as [(typeof accounts)[0], (typeof accounts)[0]];
+  const accounts = createAccounts();
+  const [one, two] = [accounts.of("192.0.2.1"), accounts.of("192.0.2.2")];
   streams.open(one);
   streams.open(one);
   t.regex(t.throws(() => streams.open(one), { instanceOf: Failure }).message, /Your address has 2 streams open/);

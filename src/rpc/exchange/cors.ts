@@ -14,7 +14,7 @@ export const preflightHeaders: readonly string[] = [
   "Access-Control-Allow-Methods",
   "GET, POST, OPTIONS",
   "Access-Control-Allow-Headers",
-  "Content-Type, If-None-Match, identity, signature, timestamp, network, connect-protocol-version, connect-timeout-ms, x-grpc-web, x-user-agent, grpc-timeout",
+  "Content-Type, If-None-Match, Gatehouse-Min-Block, identity, signature, timestamp, network, connect-protocol-version, connect-timeout-ms, x-grpc-web, x-user-agent, grpc-timeout",
   "Access-Control-Max-Age",
   "86400",
 ];

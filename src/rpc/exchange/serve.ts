@@ -79,7 +79,9 @@ export function serve(
       exchange.discardBody().then(() => fail(refusal), fail);
       return;
     }
-    const answer = serving.respond(lease, call);
+    const { ready } = lease;
+    const answer =
+      ready === undefined ? serving.respond(lease, call) : ready.then(() => serving.respond(lease!, call!));
     if (answer instanceof Promise) {
       answer.then(finish).catch(fail);
     } else {

@@ -9,6 +9,8 @@ export interface Entry {
   readonly connection: Connection;
   /** It speaks HTTP/2, or has made a request. */
   isUsed: boolean;
+  /** When it was let in, on the clock of `performance.now()`. */
+  readonly sinceMs: number;
 }
 
 export interface Entrances {
@@ -32,7 +34,7 @@ export function createEntrances(gate: Gate): Entrances {
         socket.destroy();
         return undefined;
       }
-      const entry = { socket, connection, isUsed: false };
+      const entry = { socket, connection, isUsed: false, sinceMs: performance.now() };
       entries.add(entry);
       bySocket.set(socket, entry);
       socket.once("close", () => {

@@ -11,6 +11,7 @@ import type { Socket } from "node:net";
 import type { Exchange } from "../exchange/exchange.js";
 import { Http2Exchange } from "../exchange/http2-exchange.js";
 import type { Connection } from "../gate.js";
+import { isOld } from "./listen.js";
 
 /** Most bytes of a request's headers. */
 const maxHeaderBytes = 16 * 1024;
@@ -34,7 +35,7 @@ const options: ServerOptions = {
 };
 
 /** How often idle and silent connections are looked for. */
-const lookEveryMs = 60_000;
+const longestLookMs = 60_000;
 /** A connection that has been without a stream at so many looks in a row is closed. */
 const maxIdleLooks = 10;
 /** A connection whose other end vanished without a word is found by pings while it has streams. */
@@ -65,7 +66,12 @@ interface Session {
   struckBytes: number;
 }
 
-export function createHttp2Sessions(handle: (exchange: Exchange) => void, nextRequestId: () => string): Http2Sessions {
+/** @param connectionAgeMs as of a port. */
+export function createHttp2Sessions(
+  handle: (exchange: Exchange) => void,
+  nextRequestId: () => string,
+  connectionAgeMs: number,
+): Http2Sessions {
   const sessions = new Set<Session>();
   let weighing: NodeJS.Timeout | undefined;
 
@@ -103,7 +109,7 @@ export function createHttp2Sessions(handle: (exchange: Exchange) => void, nextRe
     http2.on("frameError", () => connection.strike());
     // Who sends no more can neither read nor end a stream; as servers of HTTP/1.1 take them, sockets stay half open.
     socket.once("end", () => http2.destroy());
-    const stopLooking = lookAfter(session);
+    const stopLooking = lookAfter(session, connectionAgeMs);
     http2.once("close", () => {
       stopLooking();
       sessions.delete(session);
@@ -130,29 +136,37 @@ function weigh(session: Session): void {
   }
 }
 
-/** Closes a connection that is idle for long, and one whose other end does not answer. */
-function lookAfter(session: Session): () => void {
+/** Closes a connection that is idle for long or old, and one whose other end does not answer. */
+function lookAfter(session: Session, connectionAgeMs: number): () => void {
   const { http2 } = session;
+  const sinceMs = performance.now();
   let idleLooks = 0;
   let late: NodeJS.Timeout | undefined;
-  const timer = setInterval(() => {
-    if (http2.destroyed) {
-      return;
-    }
-    if (session.openStreams === 0) {
-      idleLooks++;
-      if (idleLooks >= maxIdleLooks) {
+  const timer = setInterval(
+    () => {
+      if (http2.destroyed) {
+        return;
+      }
+      if (isOld(sinceMs, connectionAgeMs) && !http2.closed) {
+        // It takes no new stream, and ends with the last one.
         http2.close();
       }
-      return;
-    }
-    idleLooks = 0;
-    late ??= setTimeout(() => http2.destroy(), pongWithinMs);
-    http2.ping(() => {
-      clearTimeout(late);
-      late = undefined;
-    });
-  }, lookEveryMs).unref();
+      if (session.openStreams === 0) {
+        idleLooks++;
+        if (idleLooks >= maxIdleLooks) {
+          http2.close();
+        }
+        return;
+      }
+      idleLooks = 0;
+      late ??= setTimeout(() => http2.destroy(), pongWithinMs);
+      http2.ping(() => {
+        clearTimeout(late);
+        late = undefined;
+      });
+    },
+    Math.min(longestLookMs, connectionAgeMs),
+  ).unref();
   return () => {
     clearInterval(timer);
     clearTimeout(late);

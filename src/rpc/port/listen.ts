@@ -3,7 +3,19 @@ import type { AddressInfo, ListenOptions, Server } from "node:net";
 import type { TlsCredentials } from "../../base/certificate.js";
 
 /** Where to listen: a port on a host, or the path of a Unix socket. */
-export type ListenAddress = { readonly host: string; readonly port: number } | { readonly path: string };
+export type ListenAddress =
+  | {
+      readonly host: string;
+      readonly port: number;
+      /** Other processes listen there, too, and the kernel gives each its part of the connections, where Node.js knows how. */
+      readonly reusePort?: boolean;
+    }
+  | { readonly path: string };
+
+/** Whether what began then is older than that: by up to a tenth, as chance has it. */
+export function isOld(sinceMs: number, ageMs: number): boolean {
+  return ageMs !== Infinity && performance.now() - sinceMs > ageMs * (1 + Math.random() / 10);
+}
 
 /** A listener that is not bound yet. */
 export interface RpcListener {

@@ -12,7 +12,7 @@ import type { Connection, Gate } from "../gate.js";
 import { createEntrances, type Entrances, type Entry } from "./entrances.js";
 import { createHttp1Server, headersWithinMs } from "./http1-server.js";
 import { createHttp2Sessions, type Http2Sessions } from "./http2-sessions.js";
-import { listenOn, type RpcListener } from "./listen.js";
+import { isOld, listenOn, type RpcListener } from "./listen.js";
 import { type Accept, decideByPreface } from "./one-port.js";
 
 /** How long idle connections are kept after the port closed, so that a request already on its way is answered. */
@@ -31,19 +31,24 @@ export interface PortParts {
    * counts is the key in them, and a client without one is turned away.
    */
   readonly isMutual?: boolean;
+  /**
+   * How old a connection gets, in milliseconds, roughly, so that those of one moment do not all end at another: then its
+   * client is told to make a new one, and what is under way on it goes on. For ever when left out.
+   */
+  readonly connectionAgeMs?: number | undefined;
 }
 
 /** Builds the listener, not bound yet. */
 export function createPort(parts: PortParts): RpcListener {
-  const { handle, gate, nextRequestId, tls, isMutual = false } = parts;
+  const { handle, gate, nextRequestId, tls, isMutual = false, connectionAgeMs = Infinity } = parts;
   const entrances = createEntrances(gate);
-  const http2 = createHttp2Sessions(handle, nextRequestId);
+  const http2 = createHttp2Sessions(handle, nextRequestId, connectionAgeMs);
   let isDraining = false;
   const server = createHttp1Server(
     (request, response) => {
       const entry = entrances.of(request.socket);
       entry.isUsed = true;
-      if (isDraining) {
+      if (isDraining || isOld(entry.sinceMs, connectionAgeMs)) {
         response.shouldKeepAlive = false;
       }
       handle(new Http1Exchange(nextRequestId(), entry.connection, request, response));

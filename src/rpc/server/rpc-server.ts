@@ -35,6 +35,8 @@ export interface RpcServerParts extends ProtocolParts {
   readonly info: DocumentInfo;
   /** Documents beside those that describe the interface. */
   readonly pages?: Pages;
+  /** As of a port. */
+  readonly connectionAgeMs?: number | undefined;
 }
 
 /**

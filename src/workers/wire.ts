@@ -1,0 +1,234 @@
+/**
+ * The wire between a node and a process that belongs to it: each end calls functions of the other by name, follows what it
+ * gives one after the other, and tells it things. What goes over it is cloned: plain values and bytes.
+ */
+import { Failure, type Reason, toFailure } from "../rpc/errors.js";
+
+/** One end of a channel. */
+export interface WireEnd {
+  /** Never throws; what cannot be sent any more is lost. */
+  send(message: unknown): void;
+  onMessage(listener: (message: unknown) => void): void;
+}
+
+/** What one side does for the other. */
+export interface Side {
+  readonly calls: Readonly<Record<string, (request: never, signal: AbortSignal) => unknown>>;
+  /** What is given one after the other; the next is made when it is asked for. */
+  readonly streams: Readonly<Record<string, (request: never, signal: AbortSignal) => AsyncIterable<unknown>>>;
+  readonly tells: Readonly<Record<string, (told: never) => void>>;
+}
+
+type Names<T> = keyof T & string;
+type Given<F> = F extends (given: infer G, ...rest: never[]) => unknown ? G : never;
+type Item<F> = F extends (...given: never[]) => AsyncIterable<infer T> ? T : never;
+type Outcome<F> = F extends (...given: never[]) => infer R ? Awaited<R> : never;
+
+/** An end of the wire, with the other side as it is from here. */
+export interface Wire<Their extends Side> {
+  /** @throws Failure as it was thrown there, and as INTERNAL_ERROR what was none; Error when the wire is cut. */
+  call<N extends Names<Their["calls"]>>(
+    name: N,
+    request: Given<Their["calls"][N]>,
+    signal?: AbortSignal,
+  ): Promise<Outcome<Their["calls"][N]>>;
+  stream<N extends Names<Their["streams"]>>(
+    name: N,
+    request: Given<Their["streams"][N]>,
+    signal: AbortSignal,
+  ): AsyncGenerator<Item<Their["streams"][N]>, void>;
+  tell<N extends Names<Their["tells"]>>(name: N, told: Given<Their["tells"][N]>): void;
+  /** Ends all that is under way: the other side is gone. */
+  cut(): void;
+}
+
+type Message =
+  | { readonly kind: "call" | "stream"; readonly id: number; readonly name: string; readonly given: unknown }
+  | { readonly kind: "next" | "leave"; readonly id: number }
+  | { readonly kind: "tell"; readonly name: string; readonly given: unknown }
+  | { readonly kind: "answer"; readonly id: number; readonly value: unknown; readonly isLast?: true }
+  | { readonly kind: "failure"; readonly id: number; readonly failure: SentFailure };
+
+type SentFailure = Pick<Failure, "message" | "retryAfterS" | "headers"> & { readonly reason: Reason };
+
+/** Who waits for an answer. */
+interface Waiting {
+  readonly resolve: (answer: { readonly value: unknown; readonly isLast?: true }) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Opens an end.
+ *
+ * @param own what the other side may ask for.
+ * @param onInternalError hears of what was thrown that the other side is told nothing about.
+ */
+export function openWire<Their extends Side>(
+  end: WireEnd,
+  own: Side,
+  onInternalError: (error: unknown) => void,
+): Wire<Their> {
+  const waiting = new Map<number, Waiting>();
+  const answering = createAnswering(end, own, onInternalError);
+  let lastId = 0;
+  let isCut = false;
+
+  function ask(id: number, message: Message): Promise<{ readonly value: unknown; readonly isLast?: true }> {
+    if (isCut) {
+      return Promise.reject(new Error("The other process is gone."));
+    }
+    return new Promise((resolve, reject) => {
+      waiting.set(id, { resolve, reject });
+      end.send(message);
+    });
+  }
+
+  end.onMessage((received) => {
+    const message = received as Message;
+    if (message.kind === "answer" || message.kind === "failure") {
+      const asker = waiting.get(message.id);
+      waiting.delete(message.id);
+      if (message.kind === "answer") {
+        asker?.resolve(message);
+      } else {
+        asker?.reject(receive(message.failure));
+      }
+    } else {
+      answering.take(message);
+    }
+  });
+
+  const leave = (id: number): void => end.send({ kind: "leave", id } satisfies Message);
+
+  return {
+    async call(name, given, signal) {
+      const id = ++lastId;
+      const onAbort = (): void => leave(id);
+      signal?.addEventListener("abort", onAbort, { once: true });
+      try {
+        return (await ask(id, { kind: "call", id, name, given })).value as never;
+      } finally {
+        signal?.removeEventListener("abort", onAbort);
+      }
+    },
+    async *stream(name, given, signal) {
+      const id = ++lastId;
+      const onAbort = (): void => leave(id);
+      signal.addEventListener("abort", onAbort, { once: true });
+      let isOver = false;
+      try {
+        let message: Message = { kind: "stream", id, name, given };
+        while (!signal.aborted) {
+          const { value, isLast } = await ask(id, message);
+          if (isLast === true) {
+            isOver = true;
+            return;
+          }
+          yield value as never;
+          message = { kind: "next", id };
+        }
+      } catch (error) {
+        isOver = true;
+        throw error;
+      } finally {
+        signal.removeEventListener("abort", onAbort);
+        if (!isOver) {
+          leave(id);
+        }
+      }
+    },
+    tell: (name, given) => end.send({ kind: "tell", name, given } satisfies Message),
+    cut() {
+      isCut = true;
+      answering.leaveAll();
+      for (const { reject } of waiting.values()) {
+        reject(new Error("The other process is gone."));
+      }
+      waiting.clear();
+    },
+  };
+}
+
+/** What the other side has asked for, and has not left yet. */
+interface Asked {
+  readonly controller: AbortController;
+  /** Of a stream. */
+  readonly items?: AsyncIterator<unknown>;
+}
+
+function createAnswering(end: WireEnd, own: Side, onInternalError: (error: unknown) => void) {
+  const asked = new Map<number, Asked>();
+
+  const answer = (id: number, value: unknown, isLast?: true): void =>
+    end.send({ kind: "answer", id, value, ...(isLast && { isLast }) } satisfies Message);
+
+  function fail(id: number, error: unknown): void {
+    const failure = toFailure(error);
+    if (failure !== error) {
+      onInternalError(error);
+    }
+    const { reason, message, retryAfterS, headers } = failure;
+    end.send({ kind: "failure", id, failure: { reason, message, retryAfterS, headers } } satisfies Message);
+  }
+
+  async function answerCall(id: number, name: string, given: unknown): Promise<void> {
+    const controller = new AbortController();
+    asked.set(id, { controller });
+    try {
+      answer(id, await own.calls[name]!(given as never, controller.signal));
+    } catch (error) {
+      fail(id, error);
+    } finally {
+      asked.delete(id);
+    }
+  }
+
+  async function answerNext(id: number): Promise<void> {
+    try {
+      const { value, done } = (await asked.get(id)!.items!.next()) as IteratorResult<unknown, unknown>;
+      if (done === true) {
+        asked.delete(id);
+        answer(id, undefined, true);
+      } else {
+        answer(id, value);
+      }
+    } catch (error) {
+      asked.delete(id);
+      fail(id, error);
+    }
+  }
+
+  function leave(id: number): void {
+    const found = asked.get(id);
+    asked.delete(id);
+    found?.controller.abort();
+    // One that waits for its next item ends by its signal.
+    found?.items?.return?.().catch(() => undefined);
+  }
+
+  return {
+    take(message: Exclude<Message, { kind: "answer" | "failure" }>): void {
+      if (message.kind === "tell") {
+        own.tells[message.name]!(message.given as never);
+      } else if (message.kind === "call") {
+        void answerCall(message.id, message.name, message.given);
+      } else if (message.kind === "leave") {
+        leave(message.id);
+      } else {
+        if (message.kind === "stream") {
+          const controller = new AbortController();
+          const items = own.streams[message.name]!(message.given as never, controller.signal);
+          asked.set(message.id, { controller, items: items[Symbol.asyncIterator]() });
+        }
+        if (asked.has(message.id)) {
+          void answerNext(message.id);
+        }
+      }
+    },
+    leaveAll: () => [...asked.keys()].forEach(leave),
+  };
+}
+
+function receive({ reason, message, retryAfterS, headers }: SentFailure): Failure {
+  return new Failure(reason, message, retryAfterS, headers);
+}

@@ -1,0 +1,308 @@
+/**
+ * The tests of a cell of the matrix: all cases of the contract and all streams by a protocol over a transport. What comes
+ * is compared with what plain HTTP/1.1 answers, which contract.test.ts holds against snapshots.
+ */
+import { create, type DescMethod, getOption, type Message, toJsonString } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
+import type { TestFn } from "ava";
+import { isDeepStrictEqual } from "node:util";
+import { caching, Caching } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
+import { readHttpRule } from "../../src/rpc/http/http-rule.js";
+import type { PlainRequest, PlainResponse } from "../helpers/plain-client.js";
+import { referenceJson } from "../helpers/reference-json.js";
+import { type AnyRpcProtocol, connectRpc } from "../helpers/rpc-clients.js";
+import { connectTransport, type TransportName, transports } from "../helpers/transports.js";
+import { type ContractCase, describe, mask, type NodeName, plainRequestOf } from "./case.js";
+import { cases } from "./cases.js";
+import { type Protocol, streaming } from "./cells.js";
+import { type Comparison, comparePlainAnswers, speak } from "./compare.js";
+import { type ContractNodes, plainTransport } from "./nodes.js";
+import { type StreamCase, streams } from "./streams.js";
+import { surface } from "./surface.js";
+
+/** Two nodes, and what they should answer. */
+export interface Side {
+  readonly nodes: ContractNodes;
+  /** Nodes of the same data whose answers over plain HTTP/1.1 are right: the same ones, or others. */
+  readonly reference: ContractNodes;
+  /** Those answers. */
+  readonly plain: ReadonlyMap<ContractCase, PlainResponse>;
+}
+
+/** The sides of a file of tests: those that its transports need. */
+export type Sides = Readonly<Partial<Record<"cleartext" | "tls", Side>>>;
+
+/** Requests under way at a time in one cell. */
+const parallel = 16;
+const mostShown = 10;
+/** Characters in a path: lines and headers of 16 KiB are taken. */
+const longestMessage = 10_000;
+
+/** Twice, since some cases change what others answer: the second time nothing new is submitted. */
+export async function askAll(nodes: ContractNodes): Promise<Side> {
+  const plain = new Map<ContractCase, PlainResponse>();
+  for (let round = 0; round < 2; round++) {
+    for (const contractCase of cases) {
+      plain.set(contractCase, await askPlainly(nodes, contractCase));
+    }
+  }
+  return { nodes, reference: nodes, plain };
+}
+
+async function askPlainly(nodes: ContractNodes, contractCase: ContractCase): Promise<PlainResponse> {
+  const target = nodes[contractCase.node];
+  const client = connectTransport(plainTransport(target), target);
+  try {
+    return await client.ask(contractCase.path, plainRequestOf(contractCase));
+  } finally {
+    client.close();
+  }
+}
+
+/** What is not as it should be: which case, and both sides. */
+interface Difference extends Comparison {
+  readonly title: string;
+}
+
+/** Compares many at a time, and gives those that differ: no more than can be read. */
+async function differing<T>(items: readonly T[], compare: (item: T) => Promise<Comparison>): Promise<T[]> {
+  const waiting = [...items];
+  const found: T[] = [];
+  const work = async (): Promise<void> => {
+    for (let item = waiting.shift(); item !== undefined && found.length < mostShown; item = waiting.shift()) {
+      if (!isSame(await compare(item).catch(asDifference))) {
+        found.push(item);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: parallel }, work));
+  return found;
+}
+
+const isSame = ({ expected, got }: Comparison): boolean => isDeepStrictEqual(expected, got);
+const asDifference = (thrown: unknown): Comparison => ({ expected: "an answer", got: String(thrown) });
+
+/** What still differs when it is asked for alone, beside a new plain answer: counts are the same at such a time. */
+async function explain<T>(
+  items: readonly T[],
+  describeItem: (item: T) => string,
+  compareAnew: (item: T) => Promise<Comparison>,
+): Promise<Difference[]> {
+  const differences: Difference[] = [];
+  for (const item of items) {
+    const comparison = await compareAnew(item).catch(asDifference);
+    if (!isSame(comparison)) {
+      differences.push({ title: describeItem(item), ...excerpt(comparison) });
+    }
+  }
+  return differences;
+}
+
+const shownBefore = 100;
+const shownAfter = 300;
+
+/** Both sides around the place where they begin to differ: some are long. */
+function excerpt({ expected, got }: Comparison): Comparison {
+  const [left, right] = [JSON.stringify(expected), JSON.stringify(got)];
+  const at = Array.from(left).findIndex((character, i) => character !== right[i]);
+  const [from, to] = [Math.max(0, at - shownBefore), at + shownAfter];
+  return { expected: left.slice(from, to), got: right.slice(from, to) };
+}
+
+function caseOf(protocol: Protocol): (contractCase: ContractCase) => boolean {
+  if (protocol === "Connect GET") {
+    return (contractCase) => isRead(contractCase.method) && fitsAPath(contractCase);
+  }
+  return ({ request }) => protocol === "plain JSON" || request !== undefined;
+}
+
+/** Half a megabyte can be posted only. */
+function fitsAPath({ method, request }: ContractCase): boolean {
+  if (request === undefined) {
+    return false;
+  }
+  const json = toJsonString(method.input, create(method.input, request as never));
+  return encodeURIComponent(json).length < longestMessage;
+}
+
+export function isRead(method: DescMethod): boolean {
+  return method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
+}
+
+function sideOf(name: TransportName): "cleartext" | "tls" {
+  return transports[name].alpn === undefined ? "cleartext" : "tls";
+}
+
+/** Tests a cell: all cases and, where the protocol has them, all streams. */
+export function testCell(test: TestFn<Sides>, name: TransportName, protocol: Protocol): void {
+  test.serial(`every contract case, ${protocol} over ${name}`, async (t) => {
+    t.timeout(5 * 60_000);
+    const { nodes, reference, plain } = t.context[sideOf(name)]!;
+    const speakers = {
+      member: speak(protocol, name, nodes.member),
+      newcomer: speak(protocol, name, nodes.newcomer),
+    };
+    t.teardown(() => Object.values(speakers).forEach((speaker) => void speaker.close()));
+    const applicable = cases.filter(caseOf(protocol));
+    t.true(applicable.length > 100, `only ${applicable.length} cases`);
+    const compare = (contractCase: ContractCase, answer: PlainResponse) =>
+      speakers[contractCase.node].compare(contractCase, answer);
+    const found = await differing(applicable, (contractCase) => compare(contractCase, plain.get(contractCase)!));
+    t.deepEqual(
+      await explain(found, describe, async (contractCase) =>
+        compare(contractCase, await askPlainly(reference, contractCase)),
+      ),
+      [],
+    );
+  });
+
+  if (protocol === "plain JSON") {
+    test.serial(`every stream, plain JSON over ${name}`, async (t) => {
+      const { member } = t.context[sideOf(name)]!.nodes;
+      const client = connectTransport(name, member);
+      t.teardown(() => client.close());
+      const routed = streams.filter(({ stream }) => readHttpRule(stream) !== undefined);
+      t.deepEqual(
+        routed.filter(({ plain }) => plain === undefined),
+        [],
+      );
+      for (const { stream, plain } of routed) {
+        const { stream: path, unary: once, ofMessage, ofAnswer } = plain!;
+        for (const accept of [undefined, "text/event-stream", "application/jsonl", "application/x-ndjson"]) {
+          const ended = new AbortController();
+          const asked: PlainRequest = accept === undefined ? {} : { headers: { accept } };
+          const { status, headers: sent, body } = await client.open(path, asked, ended.signal);
+          const isLines = accept?.startsWith("application/") === true;
+          t.is(status, 200);
+          t.is(sent["content-type"], `${isLines ? "application/jsonl" : "text/event-stream"}; charset=utf-8`);
+          const [message] = await takeMessages(body, 1, isLines ? "\n" : "\n\n");
+          ended.abort();
+          const data = message!.replace(/^(event|id): .*\n/gm, "").replace(/^data: /, "");
+          t.deepEqual(
+            ofMessage(mask(data)),
+            ofAnswer(mask((await client.ask(once)).text)),
+            `${stream.name}, ${accept}`,
+          );
+        }
+      }
+    });
+  }
+
+  if (protocol === "plain JSON" || protocol === "Connect GET") {
+    test.serial(`who has an answer is told so, ${protocol} over ${name}`, async (t) => {
+      const { nodes } = t.context[sideOf(name)]!;
+      const client = connectTransport(name, nodes.member);
+      t.teardown(() => client.close());
+      const pathOf = protocol === "plain JSON" ? ({ path }: ContractCase) => path : connectPathOf;
+      const kept = cases
+        .filter((one) => one.node === "member" && one.httpMethod === "GET" && one.caller === undefined)
+        .filter((one) => protocol === "plain JSON" || fitsAPath(one))
+        .filter((one) => getOption(one.method, caching) !== Caching.UNSPECIFIED);
+      let notModified = 0;
+      for (const path of kept.map(pathOf)) {
+        const answer = await client.ask(path);
+        const { etag } = answer.headers;
+        if (etag === undefined) {
+          continue;
+        }
+        for (const method of protocol === "plain JSON" ? ["GET", "HEAD", "GET"] : ["GET", "GET"]) {
+          const again = await client.ask(path, { method, headers: { "if-none-match": `"other", ${etag}` } });
+          // Meanwhile an authority may have said anew which block is the newest.
+          if (again.headers.etag === etag) {
+            t.is(again.status, 304, path);
+            t.is(again.text, "");
+            t.is(again.headers["content-type"], undefined);
+            t.is(again.headers["cache-control"], answer.headers["cache-control"]);
+            t.is(again.headers["access-control-allow-origin"], "*");
+            notModified++;
+          }
+        }
+        t.is((await client.ask(path, { headers: { "if-none-match": 'W/"0.other"' } })).status, 200, path);
+        if (protocol === "plain JSON") {
+          const head = await client.ask(path, { method: "HEAD" });
+          t.is(head.status, 200);
+          t.is(head.headers["cache-control"], answer.headers["cache-control"]);
+          t.is(head.text, "");
+        }
+      }
+      t.true(notModified > 40, `only ${notModified} answers`);
+    });
+  }
+
+  if (streaming.has(protocol)) {
+    test.serial(`every stream, ${protocol} over ${name}`, async (t) => {
+      const client = connectRpc(protocol as AnyRpcProtocol, name, t.context[sideOf(name)]!.nodes.member);
+      t.teardown(() => client.close());
+      for (const streamCase of streams) {
+        const ended = new AbortController();
+        const patience = AbortSignal.any([ended.signal, AbortSignal.timeout(60_000)]);
+        const { stream, request, unary, unaryRequests } = streamCase;
+        const messages = await take(client.stream(stream, request, patience), unaryRequests.length);
+        ended.abort();
+        const answers = await Promise.all(unaryRequests.map((one) => client.call(unary, one)));
+        t.deepEqual(
+          messages.map((message) => comparable(streamCase, message, "ofMessage")),
+          answers.map((message) => comparable(streamCase, message, "ofAnswer")),
+          stream.name,
+        );
+      }
+    });
+  }
+}
+
+function connectPathOf({ method, request }: ContractCase): string {
+  const json = toJsonString(method.input, create(method.input, request as never));
+  return `/${method.parent.typeName}/${method.name}?connect=v1&encoding=json&message=${encodeURIComponent(json)}`;
+}
+
+/** The first messages of a body in which each has this after it. */
+async function takeMessages(body: AsyncIterable<Buffer>, count: number, end: string): Promise<string[]> {
+  let text = "";
+  for await (const piece of body) {
+    text += piece.toString();
+    if (text.split(end).length > count) {
+      break;
+    }
+  }
+  return text.split(end).slice(0, count);
+}
+
+async function take(messages: AsyncIterable<Message>, count: number): Promise<Message[]> {
+  const taken: Message[] = [];
+  for await (const message of messages) {
+    taken.push(message);
+    if (taken.length === count) {
+      break;
+    }
+  }
+  return taken;
+}
+
+/** What a message of a stream and an answer of the unary rpc have in common. */
+function comparable({ stream, common }: StreamCase, message: Message, of: "ofMessage" | "ofAnswer"): string {
+  const json =
+    common === undefined
+      ? stream.output.fields
+          .map((field) => String((message as unknown as Record<string, unknown>)[field.localName]))
+          .join()
+      : referenceJson(common.desc, common[of](message));
+  return mask(json);
+}
+
+const requests = Object.entries(surface);
+
+/** Tests, over a transport, what is no rpc. */
+export function testSurface(test: TestFn<Sides>, name: TransportName): void {
+  test.serial(`pages, preflights, and what is not there, over ${name}`, async (t) => {
+    const { nodes, reference } = t.context[sideOf(name)]!;
+    for (const node of ["member", "newcomer"] satisfies NodeName[]) {
+      const [target, other] = [nodes[node], reference[node]];
+      const [client, plain] = [connectTransport(name, target), connectTransport(plainTransport(other), other)];
+      t.teardown(() => [client, plain].forEach((each) => each.close()));
+      const compare = async ([, [path, request]]: (typeof requests)[number]): Promise<Comparison> =>
+        comparePlainAnswers(await plain.ask(path, request), await client.ask(path, request));
+      const found = await differing(requests, compare);
+      t.deepEqual(await explain(found, ([title]) => title, compare), []);
+    }
+  });
+}
