@@ -1,7 +1,8 @@
 /**
  * The processes that serve the public port of a node, as one listener: begun when it binds, replaced when they die or
- * hang, drained together. They share the port by the kernel where it can (SO_REUSEPORT), otherwise by Node.js, whose
- * parent process takes the connections and hands them out.
+ * hang, drained together. Each has a queue of connections of its own (SO_REUSEPORT) where Node.js knows how, otherwise
+ * all take theirs from one. No connection goes through the node's own process: one that is on its way to a worker that
+ * dies would be answered by nobody.
  */
 import cluster, { type Worker } from "node:cluster";
 import { createServer } from "node:net";
@@ -190,6 +191,7 @@ function fork<Start, Their extends WorkerSide<Start>>(
   name: number,
   { module, sideFor, onInternalError }: WorkerPoolParts<Start, Their>,
 ): Process<Their> {
+  cluster.schedulingPolicy = cluster.SCHED_NONE;
   cluster.setupPrimary({ exec: fileURLToPath(module), args: [], serialization: "advanced" });
   const forked = cluster.fork();
   const ended = new Promise<string>((resolve) => {

@@ -1,0 +1,352 @@
+/** A node whose port two workers serve: what comes of a kill, a hang, a stop, and what holds for both of them together. */
+import test from "ava";
+import cluster from "node:cluster";
+import { readFile } from "node:fs/promises";
+import { Agent, request as httpRequest } from "node:http";
+import { setTimeout as pause } from "node:timers/promises";
+import { defaultOverload } from "../../src/edge/overload.js";
+import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { prepareEngines } from "../helpers/databases.js";
+import { readEdgeCounts, metricsFlags } from "../helpers/edge-metrics.js";
+import { type Listener, listen } from "../helpers/events.js";
+import { askFrom, openFrom } from "../helpers/from-address.js";
+import { freePort } from "../helpers/free-port.js";
+import { connectGrpc } from "../helpers/grpc-client.js";
+import { testKey } from "../helpers/keys.js";
+import { ask, askJson } from "../helpers/plain-client.js";
+import { parseMetrics } from "../helpers/prometheus.js";
+import { runCli } from "../helpers/run-cli.js";
+import { openSqlite } from "../helpers/sqlite.js";
+import { startNodeProcess } from "../helpers/start-cli.js";
+import { authorityDirectory, startMember } from "../helpers/start-member.js";
+import { startTestNode } from "../helpers/start-node.js";
+import { storeProgram } from "../helpers/stored-program.js";
+import { writeAs } from "../helpers/submit.js";
+import { type Operation, signZk, spend } from "../helpers/transactions.js";
+import { eventually, until } from "../helpers/until.js";
+
+const engines = await prepareEngines();
+test.after.always(() => engines.stop());
+
+const two = { workers: "2" };
+
+const setN = (storageAddress: string, n: number): Operation => ({
+  case: "setField",
+  value: { storageAddress, field: "n", value: String(n) },
+});
+
+/** The processes that serve for the nodes of this one. */
+function pids(): number[] {
+  return Object.values(cluster.workers ?? {}).flatMap((worker) => worker?.process.pid ?? []);
+}
+
+const toHex = (n: number): string => n.toString(16).padStart(64, "0");
+
+interface Health {
+  readonly status: string;
+  readonly subsystems: {
+    readonly rpc: {
+      readonly status: string;
+      readonly lastError: { readonly message: string } | null;
+      readonly extra?: { readonly workers: { running: number; configured: number; restarts: number } };
+    };
+    readonly chain: { readonly status: string; readonly lastError: { readonly message: string } | null };
+  };
+}
+
+async function workersOf(port: number) {
+  return (await askJson<Health>(port, "/health")).subsystems.rpc.extra?.workers;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+test.serial(
+  "killed workers lose no answer but those that were under way in them, and are replaced and counted",
+  async (t) => {
+    const node = await startTestNode(t, two);
+    const outcomes: string[] = [];
+    let isOver = false;
+    /** One request after the other over a connection that is kept. */
+    const client = async (): Promise<void> => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      while (!isOver) {
+        outcomes.push(await outcomeOf(node.port, agent));
+      }
+      agent.destroy();
+    };
+    const clients = Array.from({ length: 8 }, client);
+    const kills = 4;
+    for (let i = 0; i < kills; i++) {
+      await until(async () => (await workersOf(node.port).catch(() => undefined))?.running === 2, "both run");
+      await pause(100);
+      const before = outcomes.length;
+      process.kill(pids()[i % 2]!, "SIGKILL");
+      await until(() => outcomes.length > before + 200, "the other one answers");
+    }
+    isOver = true;
+    await Promise.all(clients);
+    const lost = outcomes.filter((outcome) => outcome !== "200");
+    t.true(lost.length <= kills * clients.length, `${lost.length} of ${outcomes.length} lost`);
+    t.deepEqual(
+      [...new Set(lost)].filter((code) => !["ECONNRESET", "EPIPE"].includes(code)),
+      [],
+    );
+    await until(async () => (await workersOf(node.port))?.running === 2, "both run again");
+    const { restarts } = (await workersOf(node.port))!;
+    t.is(restarts, kills);
+    const { rpc } = (await askJson<Health>(node.port, "/health")).subsystems;
+    t.is(rpc.status, "ready");
+    t.regex(rpc.lastError!.message, /^Worker [12] ended \(SIGKILL\) and is replaced\.$/);
+  },
+);
+
+/** The status of an answer, or the code of what came instead. */
+function outcomeOf(port: number, agent: Agent): Promise<string> {
+  return new Promise((resolve) => {
+    const request = httpRequest({ host: "127.0.0.1", port, path: "/version", agent }, (response) => {
+      response.resume().once("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+      response.once("end", () => resolve(String(response.statusCode)));
+    });
+    request.once("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message)).end();
+  });
+}
+
+test.serial("a worker that hangs is killed and replaced; the others serve meanwhile", async (t) => {
+  t.timeout(120_000);
+  const node = await startTestNode(t, two);
+  const [frozen] = pids();
+  process.kill(frozen!, "SIGSTOP");
+  await until(() => !isAlive(frozen!), "it is killed");
+  await eventually("it is replaced", async () => {
+    const workers = await workersOf(node.port);
+    return workers?.running === 2 && workers.restarts === 1;
+  });
+  t.true(pids().every(isAlive));
+});
+
+test.serial("a rate holds for all workers together", async (t) => {
+  const node = await startTestNode(t, { ...two, "rate-limit": "60", "rate-limit-exempt": "" });
+  const statuses = async (count: number): Promise<number[]> =>
+    (await Promise.all(Array.from({ length: count }, () => askFrom(node.port, "/info", "127.0.0.5")))).map(
+      ({ status }) => status,
+    );
+  // Each of them has had fewer than 60.
+  t.deepEqual(new Set(await statuses(40)), new Set([200]));
+  await pause(400);
+  await statuses(40);
+  await pause(400);
+  const refused = (await statuses(20)).filter((status) => status === 429);
+  t.true(refused.length >= 17, `${refused.length} of 20 were refused`);
+  t.is((await askFrom(node.port, "/info", "127.0.0.6")).status, 200, "another address is not concerned");
+  const { totalIPs, blockedIPs } = JSON.parse((await askFrom(node.port, "/rate-limit/stats", "127.0.0.6")).text) as {
+    totalIPs: number;
+    blockedIPs: number;
+  };
+  t.deepEqual({ totalIPs, blockedIPs }, { totalIPs: 2, blockedIPs: 1 });
+});
+
+test.serial("streams of an address are bounded for all workers together", async (t) => {
+  const node = await startTestNode(t, { ...two, ...metricsFlags, "streams-per-address": "4" });
+  const counts = await readEdgeCounts(node);
+  const open = (): void =>
+    void openFrom(t, node.port, "127.0.0.7").write("GET /health/watch HTTP/1.1\r\nHost: a\r\n\r\n");
+  for (let i = 1; i <= 4; i++) {
+    open();
+    await until(async () => (await counts()).openStreams === i, `${i} streams`);
+  }
+  await pause(400);
+  const fifth = await askFrom(node.port, "/health/watch", "127.0.0.7");
+  t.is(fifth.status, 429);
+  t.is((JSON.parse(fifth.text) as { errorCode: string }).errorCode, "TOO_MANY_STREAMS");
+  t.is((await askFrom(node.port, "/version", "127.0.0.7")).status, 200);
+});
+
+test.serial("connections of an address are bounded for all workers together", async (t) => {
+  const node = await startTestNode(t, { ...two, ...metricsFlags, "connections-per-address": "4" });
+  const counts = await readEdgeCounts(node);
+  for (let i = 1; i <= 4; i++) {
+    openFrom(t, node.port, "127.0.0.7").write("GET /health/watch HTTP/1.1\r\nHost: a\r\n\r\n");
+    await until(async () => (await counts()).openStreams === i, `${i} streams`);
+  }
+  await pause(400);
+  await t.throwsAsync(askFrom(node.port, "/version", "127.0.0.7"), undefined, "the fifth is closed");
+  t.is((await askFrom(node.port, "/version", "127.0.0.8")).status, 200);
+});
+
+test.serial("requests of all workers are counted, and each is measured", async (t) => {
+  const node = await startTestNode(t, { ...two, ...metricsFlags });
+  const { ports } = await askJson<{ ports: { metrics: { actual: number } } }>(node.port, "/health");
+  await Promise.all(Array.from({ length: 30 }, () => ask(node.port, "/version")));
+  const rpc = "gatehouse.info.v1.InfoService/GetVersion";
+  await until(async () => {
+    const metrics = parseMetrics((await ask(ports.metrics.actual, "/metrics")).text);
+    const ofBoth = ["1", "2"].map((worker) => metrics.value("gatehouse_worker_resident_memory_bytes", { worker }) ?? 0);
+    return (
+      metrics.value("gatehouse_requests_total", { protocol: "http", rpc, code: "OK" }) === 30 &&
+      metrics.value("gatehouse_request_duration_seconds_count", { protocol: "http", rpc }) === 30 &&
+      metrics.value("gatehouse_workers", { state: "running" }) === 2 &&
+      ofBoth.every((bytes) => bytes > 1_000_000)
+    );
+  });
+  t.pass();
+});
+
+for (const engine of engines.names) {
+  test.serial(`${engine}: whoever has seen a block reads nothing older from any worker`, async (t) => {
+    t.timeout(120_000);
+    const node = await startMember(t, { ...two, database: await engines.createUrl(t, engine) });
+    const { address } = await storeProgram(t, node, "counter", `{"n":0}`);
+    for (let n = 1; n <= 15; n++) {
+      const hash = await writeAs(testKey(90), node.port, n + 1, setN(address, n));
+      const { blockNumber } = await askJson<{ blockNumber: number }>(node.port, `/chain/transactions/${hash}`);
+      const headers = { "Gatehouse-Min-Block": String(blockNumber) };
+      const answers = await Promise.all(
+        Array.from({ length: 10 }, () => ask(node.port, `/storage-program/${address}/field/n`, { headers })),
+      );
+      for (const { status, headers: told, text } of answers) {
+        t.is(status, 200);
+        t.true(Number(told["gatehouse-block"]) >= blockNumber);
+        t.is((JSON.parse(text) as { value: number }).value, n);
+      }
+    }
+  });
+}
+
+for (const flags of [{}, two]) {
+  test.serial(`a block that is not there is waited for, ${JSON.stringify(flags)}`, async (t) => {
+    const node = await startMember(t, flags);
+    const at = (block: string) => ask(node.port, "/zk/merkle-root", { headers: { "Gatehouse-Min-Block": block } });
+    const late = await at("1000");
+    t.is(late.status, 503);
+    t.is(late.headers["retry-after"], "1");
+    t.like(JSON.parse(late.text), {
+      errorCode: "STATE_NOT_READY",
+      error: "This node is at block 0; try again in 1 s.",
+    });
+    t.is((await at("0")).status, 200);
+    for (const wrong of ["", "-1", "1e3", "0x1", "99999999999999999999"]) {
+      const { status, text } = await at(wrong);
+      t.is(status, 400, wrong);
+      t.like(JSON.parse(text), {
+        errorCode: "INVALID_REQUEST",
+        error: "Gatehouse-Min-Block takes the number of a block.",
+      });
+    }
+    const waiting = Promise.all([at("1"), at("1"), at("1")]);
+    await storeProgram(t, node, "one", "{}");
+    for (const { status, headers } of await waiting) {
+      t.is(status, 200);
+      t.is(headers["gatehouse-block"], "1");
+    }
+  });
+}
+
+test.serial("events reach those who watch by any worker, what is rejected among them", async (t) => {
+  const node = await startMember(t, two);
+  const listeners: Listener[] = [];
+  for (let i = 0; i < 4; i++) {
+    listeners.push(await listen(node.port));
+  }
+  t.teardown(() => listeners.forEach((listener) => listener.end()));
+  await storeProgram(t, node, "one", "{}");
+  for (const listener of listeners) {
+    const events = await listener.takeTo(1);
+    t.deepEqual(
+      events.flatMap(({ program }) => program?.change ?? []),
+      ["created"],
+    );
+  }
+  // Two that exclude each other; where the first is in a block already, the second is refused at once.
+  const client = connectGrpc(node.port);
+  t.teardown(() => client.close());
+  const heardRejected = ({ heard }: Listener): boolean =>
+    heard.some(({ transaction }) => transaction?.outcome === "rejected");
+  for (let i = 1; !listeners.some(heardRejected); i++) {
+    const pair = [2 * i, 2 * i + 1].map((nonce) => signZk(testKey(1), nonce, spend(`0x${toHex(i)}`)));
+    const [, second] = await Promise.allSettled(
+      pair.map((transaction) => client.call(ChainService.method.submitTransaction, { transaction })),
+    );
+    if (second!.status === "fulfilled") {
+      await until(() => listeners.every(heardRejected), "all hear of what is rejected");
+    }
+  }
+  t.true(listeners.every(heardRejected));
+});
+
+test.serial("what a worker meets that is damaged fails the chain of its node", async (t) => {
+  const node = await startMember(t, two);
+  const { address } = await storeProgram(t, node, "one", `{"a":"untouched"}`);
+  const owner = `0x${"1".repeat(64)}`;
+  await openSqlite(t, node.databaseFile)("programs").where({ address }).update({ owner });
+  const { status } = await ask(node.port, `/storage-program/${address}`);
+  t.is(status, 500);
+  await until(async () => {
+    const { chain } = (await askJson<Health>(node.port, "/health")).subsystems;
+    return chain.status === "failed" && chain.lastError!.message.includes(address);
+  });
+});
+
+test.serial("a stop ends what is under way in all workers, and the workers", async (t) => {
+  const node = await startMember(t, two);
+  const running = pids();
+  t.is(running.length, 2);
+  const listeners = [await listen(node.port), await listen(node.port)];
+  await node.stop();
+  await until(() => listeners.every(({ isOver }) => isOver));
+  t.deepEqual(running.filter(isAlive), []);
+  t.deepEqual(pids(), []);
+  await t.throwsAsync(ask(node.port, "/version"));
+});
+
+test.serial(
+  "as a process: a signal to all of them ends it well, and workers do not outlive a node that is killed",
+  async (t) => {
+    const dir = await authorityDirectory(t, testKey(1));
+    for (const signal of ["SIGINT", "SIGKILL"] as const) {
+      const node = await startNodeProcess(t, dir, ["--workers", "2", "--metrics-enabled", "--metrics-port", "0"]);
+      const children = await childrenOf(node.child.pid!);
+      t.is(children.length, 2);
+      if (signal === "SIGINT") {
+        // As a terminal does it.
+        children.forEach((pid) => process.kill(pid, signal));
+      }
+      await pause(200);
+      t.is((await ask(node.port, "/version")).status, 200, "workers wait for their node to tell them");
+      node.child.kill(signal);
+      t.is(await node.ended, signal === "SIGINT" ? 0 : null);
+      await until(() => !children.some(isAlive), "no worker is left");
+    }
+  },
+);
+
+async function childrenOf(pid: number): Promise<number[]> {
+  const text = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8");
+  return text.split(" ").flatMap((word) => (word.trim() === "" ? [] : Number(word)));
+}
+
+test.serial("a port that is taken, and a number of workers that is none, are told of", async (t) => {
+  const port = await freePort();
+  const first = await startTestNode(t, { "rpc-port": String(port) });
+  const error = await t.throwsAsync(startTestNode(t, { ...two, "rpc-port": String(port), "port-drift": "deny" }));
+  t.is(error.message, `Port ${port} is taken; choose another --rpc-port, or --port-drift allow.`);
+  const beside = await startTestNode(t, { ...two, "rpc-port": String(port) });
+  t.is(beside.port, port + 1);
+  t.is((await ask(first.port, "/version")).status, 200);
+  for (const wrong of ["0", "many", "1.5", "65"]) {
+    const { code, stderr } = await runCli(["start", "--workers", wrong]);
+    t.is(code, 2, wrong);
+    t.regex(stderr, /--workers must be auto or a whole number from 1 to 64/);
+  }
+});
+
+test.serial("one worker is the node's own process", async (t) => {
+  const node = await startTestNode(t, { workers: "1" }, undefined, { overload: defaultOverload });
+  t.deepEqual(pids(), []);
+  t.is(await workersOf(node.port), undefined);
+});
