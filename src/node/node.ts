@@ -16,6 +16,7 @@ import { commentTrouble } from "../rpc/describe/comments.js";
 import { bootTable, type Booted } from "./boot.js";
 import { countSteps, createBoot } from "./boot-table.js";
 import { createNodeCore, type NodeCore } from "./core.js";
+import { countWorkers } from "./worker-count.js";
 
 /** A node that booted. */
 export interface RunningNode {
@@ -41,6 +42,8 @@ export interface RunningNode {
   /** Of a node that stands by: the lease, once it is its turn to write; undefined when it stops without. */
   readonly turn: Promise<HeldLease | undefined> | undefined;
   readonly role: Config["role"];
+  /** Processes that serve its public port beside its own. */
+  readonly workers: number;
   /** Answers a request that a server of HTTP/1.1 of somebody else took, as the RPC port would. */
   readonly handle: RequestListener;
   readonly log: Logger;
@@ -165,6 +168,7 @@ function describeNode(core: NodeCore, booted: Booted, stop: () => Promise<void>)
     syncProgress: () => network.syncProgress(),
     turn,
     role: core.config.role,
+    workers: countWorkers(core.config),
     handle,
     log: core.log,
     stop,

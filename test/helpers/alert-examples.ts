@@ -62,6 +62,12 @@ export const alertExamples: Readonly<Record<string, AlertExample>> = {
     atMin: 25,
     value: "3",
   },
+  GatehouseWorkersDying: {
+    fires: { gatehouse_worker_restarts_total: "0x10 1x10 2x10 3x90" },
+    silent: { gatehouse_worker_restarts_total: "0x20 1x20 2x80" },
+    atMin: 25,
+    value: "3",
+  },
   GatehouseDormant: {
     fires: { gatehouse_dormant: always(1), gatehouse_accepting: always(0) },
     silent: { gatehouse_dormant: always(1), gatehouse_accepting: always(1) },

@@ -104,7 +104,7 @@ function panel(node: RunningNode): string[] {
   return [
     "",
     `  ${paint("bold", `Gatehouse ${node.version}`)} "${node.versionName}"${paint("yellow", stateOf(node))}`,
-    `  ${node.rpcUrl}   HTTP and gRPC`,
+    `  ${node.rpcUrl}   HTTP and gRPC${node.workers === 0 ? "" : `, by ${node.workers} workers`}`,
     `  ${node.publicKey}`,
     ...describeWarnings(node.warnings, widthOf(process.stdout) - 2).map((line) => `  ${line}`),
     "",
