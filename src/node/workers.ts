@@ -157,9 +157,17 @@ function createNodePool(
     },
     onInternalError: (error) => onInternalError(error, ""),
   });
-  return pool;
+  return {
+    ...pool,
+    async listen(address) {
+      const port = await pool.listen(address);
+      // The boot's step is over then, which has changed the status once more.
+      setImmediate(show);
+      return port;
+    },
+  };
 
-  /** Shows how many there are, which is gone with each change of the status, as of the boot's last one. */
+  /** Shows how many there are, which is gone with each change of the status. */
   function show(): void {
     const workers = pool.state();
     const shown = subsystems.get("rpc").extra?.workers;
