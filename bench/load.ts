@@ -1,6 +1,6 @@
 /** Load on a server, with clients that cost little, and what it cost the server. */
 import autocannon from "autocannon";
-import type { ClientHttp2Session } from "node:http2";
+import { get } from "node:http";
 import { askHttp2, faultOf, type Http2Request, openSession } from "./http2-client.js";
 import type { ServerProcess } from "./server-process.js";
 import { percentile } from "./statistics.js";
@@ -43,6 +43,45 @@ export function randomLoad(path: () => string): Load {
   };
 }
 
+/** GETs over HTTP/1.1, each over a connection of its own. */
+export function newConnectionLoad(path: string): Load {
+  return (port, seconds) => latencyLoad(seconds, () => getOnce(port, path));
+}
+
+function getOnce(port: number, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const request = get({ host: "127.0.0.1", port, path, agent: false }, (response) => {
+      response.resume().once("error", reject).once("end", resolve);
+      if (response.statusCode !== 200) {
+        reject(new Error(`${path} was answered with ${response.statusCode}.`));
+      }
+    });
+    request.once("error", reject);
+  });
+}
+
+/** Does something again and again, many at a time. */
+async function latencyLoad(seconds: number, once: (caller: number) => Promise<void>): ReturnType<Load> {
+  const latencies: number[] = [];
+  const start = performance.now();
+  const end = start + seconds * 1000;
+  const caller = async (n: number): Promise<void> => {
+    while (performance.now() < end) {
+      const sent = performance.now();
+      await once(n);
+      latencies.push(performance.now() - sent);
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, (_, n) => caller(n)));
+  const elapsed = (performance.now() - start) / 1000;
+  latencies.sort((a, b) => a - b);
+  return {
+    requests: latencies.length,
+    requestsPerSecond: latencies.length / elapsed,
+    p99Ms: percentile(latencies, 0.99),
+  };
+}
+
 function figuresOf(path: string, result: autocannon.Result): Awaited<ReturnType<Load>> {
   if (result.errors > 0 || result.non2xx > 0) {
     throw new Error(`${path}: ${result.errors} requests failed, ${result.non2xx} were answered with an error.`);
@@ -76,30 +115,15 @@ const sessions = 4;
 export function http2Load(request: Http2Request): Load {
   return async (port, seconds) => {
     const clients = await Promise.all(Array.from({ length: sessions }, () => openSession(port)));
-    const latencies: number[] = [];
-    const start = performance.now();
-    const end = start + seconds * 1000;
-    const caller = async (client: ClientHttp2Session): Promise<void> => {
-      while (performance.now() < end) {
-        const sent = performance.now();
-        const fault = faultOf(await askHttp2(client, request));
+    try {
+      return await latencyLoad(seconds, async (caller) => {
+        const fault = faultOf(await askHttp2(clients[caller % sessions]!, request));
         if (fault !== undefined) {
           throw new Error(`${String(request.headers[":path"])} was answered with ${fault}.`);
         }
-        latencies.push(performance.now() - sent);
-      }
-    };
-    try {
-      await Promise.all(Array.from({ length: concurrency }, (_, i) => caller(clients[i % sessions]!)));
+      });
     } finally {
       clients.forEach((client) => client.close());
     }
-    const elapsed = (performance.now() - start) / 1000;
-    latencies.sort((a, b) => a - b);
-    return {
-      requests: latencies.length,
-      requestsPerSecond: latencies.length / elapsed,
-      p99Ms: percentile(latencies, 0.99),
-    };
   };
 }

@@ -27,6 +27,7 @@ import { benchSwitchovers } from "./switchovers.js";
 import { benchTree } from "./tree.js";
 import { benchTransports } from "./transports.js";
 import { benchWatchers } from "./watchers.js";
+import { benchWorkers } from "./workers.js";
 
 const suites = [
   ...([
@@ -42,7 +43,7 @@ const suites = [
     "attestation",
     "network",
   ] as const),
-  ...(["snapshot", "switchovers", "fuzz", "sizes", "watchers"] as const),
+  ...(["snapshot", "switchovers", "fuzz", "sizes", "watchers", "workers"] as const),
 ] as const;
 type Suite = (typeof suites)[number];
 
@@ -156,6 +157,7 @@ function benchesOf(flags: readonly string[]): Readonly<Record<Suite, () => Promi
     fuzz: () => benchFuzz({ directory, minutes, seed: seed ?? randomInt(1, 2 ** 31), say }),
     sizes: () => benchSizes(own),
     watchers: () => benchWatchers(own),
+    workers: () => benchWorkers([...flags, "--allow-private-peers"], own),
   };
 }
 

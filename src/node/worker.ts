@@ -243,10 +243,10 @@ function createWorkerServices(core: NodeCore, parts: WorkerServicesParts): Serve
     readershipBytes: core.memory.readershipBytes,
   });
   return listServices({
-    health: forwardService(HealthService, forward),
-    grpcHealth: forwardService(Health, forward),
+    health: forwardService(HealthService, forward, true),
+    grpcHealth: forwardService(Health, forward, true),
     info: {
-      ...forwardService(InfoService, forward),
+      ...forwardService(InfoService, forward, true),
       ...createLastingInfo({ version, publicKey: start.publicKey, genesis: () => genesis?.text }),
     },
     chain: {

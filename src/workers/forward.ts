@@ -11,6 +11,7 @@ import {
   type MessageInitShape,
   toBinary,
 } from "@bufbuild/protobuf";
+import { makeImmutable } from "../base/immutable.js";
 import { Failure } from "../rpc/errors.js";
 import type { Call, Caller, Implementation, ServedMethod, ServedService } from "../rpc/service.js";
 
@@ -34,8 +35,16 @@ export interface Forward {
   stream(call: ForwardedCall, signal: AbortSignal): AsyncIterable<Uint8Array>;
 }
 
-/** Implements a service by the node. */
-export function forwardService<S extends DescService>(desc: S, forward: Forward): Implementation<S> {
+/**
+ * Implements a service by the node.
+ *
+ * @param isEverybodys its answers depend on the request alone, and hold no bytes: those who ask the same at a time get the same.
+ */
+export function forwardService<S extends DescService>(
+  desc: S,
+  forward: Forward,
+  isEverybodys = false,
+): Implementation<S> {
   const functions = desc.methods.map((method) => {
     const toForwarded = (request: Message, { caller }: Call): ForwardedCall => ({
       service: desc.typeName,
@@ -43,8 +52,14 @@ export function forwardService<S extends DescService>(desc: S, forward: Forward)
       request: toBinary(method.input, request),
       caller,
     });
-    const unary = async (request: Message, call: Call): Promise<Message> =>
+    const ofOne = async (request: Message, call: Call): Promise<Message> =>
       fromBinary(method.output, await forward.unary(toForwarded(request, call), call.signal));
+    const ofMany = shareAnswers(async (forwarded) =>
+      makeImmutable(fromBinary(method.output, await forward.unary(forwarded, neverAborted))),
+    );
+    const unary = isEverybodys
+      ? (request: Message, call: Call): Promise<Message> => ofMany(toForwarded(request, call))
+      : ofOne;
     async function* stream(request: Message, call: Call): AsyncGenerator<Message> {
       for await (const item of forward.stream(toForwarded(request, call), call.signal)) {
         yield fromBinary(method.output, item);
@@ -56,6 +71,45 @@ export function forwardService<S extends DescService>(desc: S, forward: Forward)
     return [method.localName, method.methodKind === "unary" ? unary : stream];
   });
   return Object.fromEntries(functions) as Implementation<S>;
+}
+
+/** Whoever of those who wait leaves, the others go on waiting. */
+const neverAborted = new AbortController().signal;
+/** Most different requests that are waited for by several; beyond that each asks for himself. */
+const mostShared = 1_000;
+
+/**
+ * Asks once for all who ask the same. Who comes while it is asked waits until it is asked again: no answer is older than
+ * its question.
+ */
+function shareAnswers<T>(ask: (call: ForwardedCall) => Promise<T>): (call: ForwardedCall) => Promise<T> {
+  const asked = new Map<string, { readonly now: Promise<T>; next: Promise<T> | undefined }>();
+
+  function begin(key: string, call: ForwardedCall): Promise<T> {
+    const now = ask(call);
+    const entry = { now, next: undefined };
+    asked.set(key, entry);
+    const forget = (): void => {
+      if (asked.get(key) === entry) {
+        asked.delete(key);
+      }
+    };
+    now.then(forget, forget);
+    return now;
+  }
+
+  return (call) => {
+    const key = Buffer.from(call.request).toString("latin1");
+    const entry = asked.get(key);
+    if (entry === undefined) {
+      return asked.size < mostShared ? begin(key, call) : ask(call);
+    }
+    entry.next ??= entry.now.then(
+      () => begin(key, call),
+      () => begin(key, call),
+    );
+    return entry.next;
+  };
 }
 
 /** Answers what is forwarded by these services. */

@@ -1,0 +1,100 @@
+/** A node with workers beside one that serves its port by itself, and beside bare servers, one of Bun among them. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { compareBuilds, httpAnswer } from "./compare.js";
+import { httpLoad, type Load, measure, type Measurement, newConnectionLoad } from "./load.js";
+import { usageOfTree, whyNoTree } from "./process-tree.js";
+import type { OwnNodeBench, Row } from "./row.js";
+import { type NodeProcess, type ServerProcess, startGatehouse } from "./server-process.js";
+import { median } from "./statistics.js";
+
+/** Two, and as many as there are processors. */
+const workerCounts = [...new Set([2, availableParallelism()])].filter((count) => count > 1);
+
+/** Of these, the first are answered by a worker, and the last by the node that it asks. */
+const subjects: readonly { readonly name: string; readonly path: string; readonly load: Load }[] = [
+  ...["/version", "/", "/zk/merkle-root", "/health", "/info"].map((path) => ({
+    ...{ name: `GET ${path}`, path },
+    load: httpLoad(path),
+  })),
+  { name: "GET /version, over a new connection each", path: "/version", load: newConnectionLoad("/version") },
+];
+
+/** Measures all of them in turns. */
+export async function benchWorkers(flags: readonly string[], bench: OwnNodeBench): Promise<Row[]> {
+  if (whyNoTree !== undefined) {
+    return [{ name: "workers", figures: {}, note: `skipped: ${whyNoTree}` }];
+  }
+  const { directory, rounds, seconds, say } = bench;
+  const rows: Row[] = [];
+  for (const count of workerCounts) {
+    const nodes: NodeProcess[] = [];
+    try {
+      for (const workers of [count, 1]) {
+        const dataDir = join(directory, `workers-${count}-${workers}`);
+        nodes.push(await startGatehouse([...flags, "--data-dir", dataDir, "--workers", String(workers)]));
+      }
+      const [after, before] = nodes.map(withTree) as [ServerProcess, ServerProcess];
+      for (const { name, path, load } of subjects) {
+        say(`${name}, ${count} workers`);
+        const answers = { [path]: await httpAnswer(after.port, path) };
+        const baselines = [{ kind: "http" as const, answers }];
+        const [row] = await compareBuilds({ name, load, baselines }, { after, before }, rounds, seconds);
+        const { before: alone, ...withWorkers } = row!;
+        rows.push({ ...withWorkers, ...alone!, name: `${name}, in one process (beside ${count} workers)` });
+        rows.push({ ...withWorkers, name: `${name}, ${count} workers` });
+      }
+    } finally {
+      await Promise.all(nodes.map((node) => node.stop()));
+    }
+  }
+  say("Bun");
+  return [...rows, await benchBun(rounds, seconds)];
+}
+
+/** All processes of a node are charged. */
+function withTree(node: NodeProcess): ServerProcess {
+  return { ...node, usage: () => usageOfTree(node.pid) };
+}
+
+const bunServer = `
+const body = JSON.stringify("0.0.0");
+const headers = { "Content-Type": "application/json" };
+const { port } = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(body, { headers }) });
+console.log(port);
+`;
+
+/** A constant by Bun, where there is one: another runtime, as a bound from elsewhere. */
+async function benchBun(rounds: number, seconds: number): Promise<Row> {
+  const name = "a constant by Bun";
+  const child = spawn("bun", ["-e", bunServer], { stdio: ["ignore", "pipe", "inherit"] });
+  const started = await Promise.race([
+    once(child.stdout, "data").then(([chunk]) => Number(String(chunk))),
+    once(child, "error").then(() => undefined),
+  ]).catch(() => undefined);
+  if (started === undefined) {
+    return { name, figures: {}, note: "skipped: there is no bun on the PATH" };
+  }
+  try {
+    const server: ServerProcess = {
+      port: started,
+      usage: () => usageOfTree(child.pid!),
+      stop: () => Promise.resolve(void child.kill()),
+    };
+    const load = httpLoad("/version");
+    const measured: Measurement[] = [];
+    await load(server.port, 1);
+    for (let round = 0; round < rounds; round++) {
+      measured.push(await measure(server, load, seconds));
+    }
+    const middle = (key: keyof Measurement): number => median(measured.map((one) => one[key]));
+    return {
+      name,
+      figures: { "requests/s": middle("requestsPerSecond"), "cpu µs/request": middle("cpuUsPerRequest") },
+    };
+  } finally {
+    child.kill();
+  }
+}

@@ -1,0 +1,90 @@
+import { create } from "@bufbuild/protobuf";
+import test from "ava";
+import { setImmediate as turn } from "node:timers/promises";
+import { InfoService, ListPeersRequestSchema, ListPeersResponseSchema } from "../../gen/gatehouse/info/v1/info_pb.js";
+import { Failure } from "../../src/rpc/errors.js";
+import { serve, type Implementation } from "../../src/rpc/service.js";
+import { answerForwarded, type Forward, forwardService } from "../../src/workers/forward.js";
+
+const nobody = { caller: { address: "192.0.2.1", identity: undefined }, signal: new AbortController().signal };
+const at = (offset: number) => create(ListPeersRequestSchema, { offset });
+
+/** A node whose answers are given when the test says so; an answer is how often it was asked before. */
+function createNode(failsAt = -1) {
+  const asked: number[] = [];
+  const waiting: (() => void)[] = [];
+  const listPeers: Implementation<typeof InfoService>["listPeers"] = async ({ offset }) => {
+    const count = asked.push(offset ?? 0) - 1;
+    await new Promise<void>((resolve) => waiting.push(resolve));
+    if (count === failsAt) {
+      throw new Failure("BUSY", "Not now.");
+    }
+    return create(ListPeersResponseSchema, { nextOffset: count });
+  };
+  const others = Object.fromEntries(InfoService.methods.map(({ localName }) => [localName, () => ({})]));
+  const served = serve(InfoService, { ...others, listPeers } as unknown as Implementation<typeof InfoService>);
+  const { calls, streams } = answerForwarded([served]);
+  const forward: Forward = {
+    unary: (call, signal) => calls.rpc(call, signal),
+    stream: (call, signal) => streams.rpc(call, signal),
+  };
+  const answer = async (): Promise<void> => {
+    await turn();
+    waiting.splice(0).forEach((resolve) => resolve());
+    await turn();
+  };
+  return { asked, answer, forward };
+}
+
+test("who comes while the same is asked shares the next answer, which is none from before his question", async (t) => {
+  const { asked, answer, forward } = createNode();
+  const { listPeers } = forwardService(InfoService, forward, true);
+  const ask = async (offset = 0) => (await listPeers(at(offset), nobody)).nextOffset;
+  const first = ask();
+  const later = [ask(), ask(), ask()];
+  const other = ask(7);
+  await answer();
+  t.is(await first, 0);
+  t.is(await other, 1);
+  await answer();
+  t.deepEqual(await Promise.all(later), [2, 2, 2]);
+  const last = ask();
+  await answer();
+  t.is(await last, 3);
+  t.deepEqual(asked, [0, 7, 0, 0]);
+});
+
+test("after a failure it is asked anew for those who wait", async (t) => {
+  const { answer, forward } = createNode(0);
+  const { listPeers } = forwardService(InfoService, forward, true);
+  const [first, second] = [listPeers(at(0), nobody), listPeers(at(0), nobody)];
+  await answer();
+  await t.throwsAsync(Promise.resolve(first), { message: "Not now." });
+  await answer();
+  t.is((await second).nextOffset, 1);
+});
+
+test("what is somebody's is asked for each, with who he is", async (t) => {
+  const callers: (string | undefined)[] = [];
+  const { answer, forward, asked } = createNode();
+  const { listPeers } = forwardService(InfoService, {
+    ...forward,
+    unary(call, signal) {
+      callers.push(call.caller.identity);
+      return forward.unary(call, signal);
+    },
+  });
+  const calls = ["0xa", "0xb"].map((identity) =>
+    listPeers(at(0), { ...nobody, caller: { ...nobody.caller, identity } }),
+  );
+  await answer();
+  await Promise.all(calls);
+  t.deepEqual(callers, ["0xa", "0xb"]);
+  t.deepEqual(asked, [0, 0]);
+});
+
+test("an rpc that the node has not is refused", async (t) => {
+  const { calls } = answerForwarded([]);
+  const call = { service: "a.Service", method: "b", request: new Uint8Array(), caller: nobody.caller };
+  await t.throwsAsync(calls.rpc(call, nobody.signal), { message: "There is no rpc b of a.Service here." });
+});
