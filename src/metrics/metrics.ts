@@ -80,7 +80,7 @@ export function createMetrics<Sources>(
       const counts = [await requests.counts(), ...(await countedElsewhere())];
       // It takes lists that it may change.
       const counted = AggregatorRegistry.aggregate(counts as MetricObjectWithValues<MetricValue<string>>[][]);
-      return `${await registry.metrics()}\n${await counted.metrics()}`;
+      return `${await counted.metrics()}\n${await registry.metrics()}`;
     },
   };
 }

@@ -196,7 +196,11 @@ function fork<Start, Their extends WorkerSide<Start>>(
   const forked = cluster.fork();
   const ended = new Promise<string>((resolve) => {
     forked.once("exit", (code, signal) => resolve((signal as string | null) ?? `code ${code}`));
-    forked.once("error", (error) => resolve(messageOf(error)));
+    // It could not be begun, or told something: then it is of no use.
+    forked.on("error", (error) => {
+      forked.process.kill("SIGKILL");
+      resolve(messageOf(error));
+    });
   });
   const end: WireEnd = {
     send(message) {

@@ -168,10 +168,13 @@ test("a value that cannot be read is left out or stays, and the others are told"
 });
 
 test("the page has the metrics of the table, in its order, with their labels", async (t) => {
-  const node = await startMember(t, flags);
+  // Some rows are of workers.
+  const node = await startMember(t, { ...flags, workers: "2" });
   await ask(node.port, "/version");
   await watchOnce(node);
-  await until(async () => /^gatehouse_stream_duration_seconds_count/m.test((await scrape(node)).text));
+  for (const last of [/^gatehouse_stream_duration_seconds_count/m, /^gatehouse_worker_cpu_seconds\{/m]) {
+    await until(async () => last.test((await scrape(node)).text));
+  }
   const { metrics, port } = await scrape(node);
   t.deepEqual(
     metrics.names.filter((name) => name.startsWith("gatehouse_")),

@@ -89,7 +89,7 @@ test("OPTIONS answers a preflight on any path", async (t) => {
     t.is(headers["access-control-allow-methods"], "GET, POST, OPTIONS");
     t.is(
       headers["access-control-allow-headers"],
-      "Content-Type, If-None-Match, identity, signature, timestamp, network, connect-protocol-version, connect-timeout-ms, x-grpc-web, x-user-agent, grpc-timeout",
+      "Content-Type, If-None-Match, Gatehouse-Min-Block, identity, signature, timestamp, network, connect-protocol-version, connect-timeout-ms, x-grpc-web, x-user-agent, grpc-timeout",
     );
   }
 });
