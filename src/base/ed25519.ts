@@ -20,6 +20,19 @@ export function verifyEd25519(publicKey: string, bytes: Uint8Array, signature: U
   return key !== undefined && verify(null, bytes, key, signature);
 }
 
+/**
+ * The same in a thread of the pool that Node.js has, beside which the caller goes on. Whoever has much to verify hands over
+ * a few at a time: queries of the database wait for the same threads.
+ */
+export function verifyEd25519Aside(publicKey: string, bytes: Uint8Array, signature: Uint8Array): Promise<boolean> {
+  const key = signature.length === 64 ? readKey(publicKey) : undefined;
+  return key === undefined
+    ? Promise.resolve(false)
+    : new Promise((resolve, reject) => {
+        verify(null, bytes, key, signature, (error, isRight) => (error === null ? resolve(isRight) : reject(error)));
+      });
+}
+
 function readKey(publicKey: string): KeyObject | undefined {
   let key = known.get(publicKey);
   if (key === undefined && publicKey.length <= 66 && isStrongKey(publicKey)) {

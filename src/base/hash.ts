@@ -1,11 +1,11 @@
 /** Hashes and keys as the network writes them: 0x and 64 lower-case hex digits. */
-import { createHash, hash } from "node:crypto";
+import { hash } from "node:crypto";
 
 export { hex32 } from "./signed-texts.js";
 
 /** SHA-256 of bytes, or of a text in UTF-8. */
 export function sha256(content: Uint8Array | string): string {
-  return `0x${createHash("sha256").update(content).digest("hex")}`;
+  return `0x${hash("sha256", content, "hex")}`;
 }
 
 /** 32 bytes as the network writes them. */

@@ -1,7 +1,6 @@
 /** Blocks, and the transactions in them, in the database. */
 import { DamageError } from "../base/damage.js";
 import { insertRows } from "../db/bulk-changes.js";
-import { inChunks } from "../db/chunks.js";
 import type { DatabasePart, Queries } from "../db/database.js";
 import { hashBlockRow, hashTransactionRow, type TransactionColumns } from "../db/row-hashes.js";
 import { tryWrite } from "../db/try-write.js";
@@ -44,6 +43,10 @@ type AnyBlockRow = Omit<BlockRow, "header" | "signature"> & {
 };
 
 const blockColumns = ["number", "hash", "previous_hash", "timestamp_ms", "header", "signature", "row_hash"] as const;
+const insertedBlockColumns = {
+  ...({ number: "integer", hash: "text", previous_hash: "text", timestamp_ms: "integer" } as const),
+  ...({ header: "bytes", signature: "bytes", row_hash: "text" } as const),
+};
 const insertedColumns = {
   ...({ hash: "text", block_number: "integer", position: "integer", body: "bytes", signature: "bytes" } as const),
   ...({ row_hash: "text", sender: "bytes", program: "bytes" } as const),
@@ -200,12 +203,12 @@ async function findWeight(db: Queries, by: BlockName): Promise<BlockWeight | und
 }
 
 async function findIncluded(db: Queries, hashes: readonly string[]): Promise<Set<string>> {
-  const found = new Set<string>();
-  for (const some of inChunks(hashes)) {
-    const rows = await db.rows<{ hash: string }>((sql) => sql("transactions").whereIn("hash", some).select("hash"));
-    rows.forEach(({ hash }) => found.add(hash));
-  }
-  return found;
+  const { list } = db.dialect;
+  const find = db.prepare<{ hash: string }>(
+    `SELECT t.hash FROM ${list.table} CROSS JOIN transactions AS t WHERE t.hash = ${list.text}`,
+  );
+  const rows = hashes.length === 0 ? [] : await find(JSON.stringify(hashes));
+  return new Set(rows.map(({ hash }) => hash));
 }
 
 /** Writes as much as a large block does and takes it back. Rejects as that block would. */
@@ -216,6 +219,9 @@ export async function tryBlockWrite({ transaction }: Pick<DatabasePart, "transac
 
 /** Builds the changes. */
 export function createBlockChanges(db: Queries): BlockChanges {
+  const findNewest = db.prepare<{ number: number; hash: string }>(
+    "SELECT number, hash FROM blocks ORDER BY number DESC LIMIT 1",
+  );
   return {
     async insertGenesis({ text, hash, timestampMs }) {
       const row = { number: 0, hash, previous_hash: null, timestamp_ms: timestampMs, signature: null };
@@ -230,16 +236,18 @@ export function createBlockChanges(db: Queries): BlockChanges {
         hash,
         previous_hash: header.previousHash,
         timestamp_ms: Number(header.timestampMs),
-        signature: Buffer.from(signed.signature),
+        signature: signed.signature,
       };
-      const rowHash = hashBlockRow(row);
-      await db.run((sql) => sql("blocks").insert({ ...row, header: Buffer.from(signed.header), row_hash: rowHash }));
+      await insertRows(db, "blocks", insertedBlockColumns, [
+        [
+          ...[row.number, hash, row.previous_hash, row.timestamp_ms],
+          ...[toHex(signed.header), toHex(signed.signature), hashBlockRow(row)],
+        ],
+      ]);
     },
 
     async checkNewest({ number, hash }) {
-      const newest = await db.first<{ number: number; hash: string }>((sql) =>
-        sql("blocks").orderBy("number", "desc").select("number", "hash"),
-      );
+      const newest = (await findNewest())[0];
       if (newest?.hash !== hash) {
         throw new FencedError("newest", describeNewest(newest, { number, hash }));
       }

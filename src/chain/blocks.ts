@@ -9,6 +9,7 @@ import type { Genesis } from "./genesis.js";
 import { beginInclusion, type Inclusion } from "./inclusion.js";
 import type { ChainChanges, ChainHead, ChainStore } from "./store.js";
 import {
+  type BlockInReading,
   type BlockRoots,
   type ChainRules,
   hashOfHashes,
@@ -43,12 +44,12 @@ export const maxBlockBytes = 3 * 1024 * 1024;
 export const maxAheadMs = 60_000;
 
 /**
- * Applies a block whose signatures were verified.
+ * Applies a block. Nothing of it is stored before the signatures of its transactions hold, which are verified meanwhile.
  *
  * @throws Failure INVALID_REQUEST, INVALID_SIGNATURE when it is not a block that may come after `before`.
  */
 export async function applyNext<State>(
-  block: ReadBlock,
+  { block, signatures }: BlockInReading,
   before: ChainHead,
   { store, genesis, effects, nowMs }: BlockParts<State>,
 ): Promise<void> {
@@ -63,10 +64,17 @@ export async function applyNext<State>(
     throw new Failure("INVALID_SIGNATURE", "The block's proposer is no authority of this network.");
   }
   checkTime(header.timestampMs, before, nowMs);
-  await store.write(before, async (changes, state) => {
-    checkRoots(header, await includeAll(header, block.transactions, begin(effects, header, state), changes));
-    await changes.insertBlock(block);
-  });
+  await store
+    .write(before, async (changes, state) => {
+      checkRoots(header, await includeAll(header, block.transactions, begin(effects, header, state), changes));
+      await changes.insertBlock(block);
+      await signatures;
+    })
+    .catch(async (error: unknown) => {
+      // A signature that is wrong is what is wrong, whatever came of it.
+      await signatures;
+      throw error;
+    });
 }
 
 /** Makes the effects of a block that is given. */

@@ -16,7 +16,7 @@ import type { Handed } from "./mempool-intake.js";
 import { type CheckAside, createKnownTransactions, readAside, type Reading } from "./reading.js";
 import { copyHeader, type SignedHeader } from "./signed-headers.js";
 import type { ChainHead } from "./store.js";
-import { type ReadBlock, readBlock, readTransaction, type UnsignedHeader } from "./transaction.js";
+import { beginBlock, type ReadBlock, readBlock, readTransaction, type UnsignedHeader } from "./transaction.js";
 
 /** What the chain needs. */
 export interface ChainParts<State> extends BlockParts<State> {
@@ -148,14 +148,16 @@ export function createChain<State>(parts: ChainParts<State>): WrittenChain {
 
     async apply(signed) {
       head.need();
-      const block = await readBlock(signed, reading);
+      const inReading = await beginBlock(signed, reading);
+      const { block } = inReading;
       return await inTurn(async () => {
         const before = head.need();
         if (block.header.number <= before.number && (await store.header(block.header.number))?.hash === block.hash) {
+          await inReading.signatures;
           return block.hash;
         }
         try {
-          await applyNext(block, before, parts);
+          await applyNext(inReading, before, parts);
         } catch (error) {
           parts.onRefused?.(headerOf(block));
           throw error;

@@ -1,6 +1,5 @@
 /** The largest nonce of each sender, in the database. */
 import { DamageError } from "../base/damage.js";
-import { inChunks } from "../db/chunks.js";
 import type { Queries } from "../db/database.js";
 import { hashSenderRow, type SenderColumns } from "../db/row-hashes.js";
 import type { Senders } from "./store.js";
@@ -28,6 +27,17 @@ export function nonceOf(row: SenderRow): bigint {
 
 /** Builds the store. */
 export function createSenderStore(db: Queries): SenderStore {
+  const { list } = db.dialect;
+  // The list drives the query.
+  const ofSenders = db.prepare<SenderRow>(
+    `SELECT ${columns.map((name) => `s.${name}`).join(", ")} FROM ${list.table}
+      CROSS JOIN senders AS s WHERE s.identity = ${list.text}`,
+  );
+  const save = db.prepare(
+    `INSERT INTO senders (${columns.join(", ")})
+      SELECT k.value ->> 0, CAST(k.value ->> 1 AS bigint), k.value ->> 2 FROM ${list.table} WHERE true
+      ON CONFLICT (identity) DO UPDATE SET nonce = excluded.nonce, row_hash = excluded.row_hash`,
+  );
   return {
     async lastNonce(identity) {
       const row = await db.first<SenderRow>((sql) => sql("senders").where({ identity }).select(columns));
@@ -35,22 +45,16 @@ export function createSenderStore(db: Queries): SenderStore {
     },
 
     async lastNonces(senders) {
-      const nonces = new Map<string, bigint>();
-      for (const some of inChunks(senders)) {
-        const rows = await db.rows<SenderRow>((sql) => sql("senders").whereIn("identity", some).select(columns));
-        rows.forEach((row) => nonces.set(row.identity, nonceOf(row)));
-      }
-      return nonces;
+      const rows = senders.length === 0 ? [] : await ofSenders(JSON.stringify(senders));
+      return new Map(rows.map((row) => [row.identity, nonceOf(row)]));
     },
 
     async saveNonces(nonces) {
       const rows = [...nonces].map(([identity, last]) => {
         const row = { identity, nonce: Number(last) };
-        return { ...row, row_hash: hashSenderRow(row) };
+        return [identity, row.nonce, hashSenderRow(row)];
       });
-      await db.runAll((sql) =>
-        inChunks(rows).map((some) => sql("senders").insert(some).onConflict("identity").merge()),
-      );
+      await save(JSON.stringify(rows));
     },
   };
 }

@@ -11,7 +11,7 @@ import {
   TransactionSchema,
 } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { maxAnswerBytes } from "../base/answer-budget.js";
-import { verifyEd25519 } from "../base/ed25519.js";
+import { verifyEd25519, verifyEd25519Aside } from "../base/ed25519.js";
 import { Failure } from "../rpc/errors.js";
 import { compileBounds } from "../base/bounds.js";
 import { hex32, sha256 } from "../base/hash.js";
@@ -71,7 +71,20 @@ const findInHeader = compileBounds(BlockHeaderSchema, "block header");
  * @throws Failure INVALID_REQUEST when it is malformed, out of bounds, or of another network; INVALID_SIGNATURE when its
  * sender did not sign it.
  */
-export function readTransaction(signed: Transaction, { network, checkOperation, known }: ChainRules): ReadTransaction {
+export function readTransaction(signed: Transaction, rules: ChainRules): ReadTransaction {
+  const transaction = readUnverified(signed, rules);
+  if (rules.known?.has(signed, transaction.hash) !== true) {
+    if (!verifyEd25519(...signatureOf(transaction))) {
+      throw notSignedBySender();
+    }
+    rules.checkOperation(transaction.body.operation);
+    rules.known?.add(signed, transaction.hash);
+  }
+  return transaction;
+}
+
+/** Reads a transaction without a look at its signature, and at its operation as far as that takes no more than bounds. */
+function readUnverified(signed: Transaction, { network }: ChainRules): ReadTransaction {
   if (signed.withheldHash !== undefined) {
     throw new Failure("INVALID_REQUEST", "The transaction is withheld: it is a hash without its body.");
   }
@@ -86,15 +99,15 @@ export function readTransaction(signed: Transaction, { network, checkOperation, 
   if (body.operation.case === undefined) {
     throw new Failure("INVALID_REQUEST", "The transaction says nothing to do.");
   }
-  const hash = sha256(signed.body);
-  if (known?.has(signed, hash) !== true) {
-    if (!verifyEd25519(body.sender, transactionMessage(signed.body), signed.signature)) {
-      throw new Failure("INVALID_SIGNATURE", "The transaction is not signed by its sender.");
-    }
-    checkOperation(body.operation);
-    known?.add(signed, hash);
-  }
-  return { hash, body, signed };
+  return { hash: sha256(signed.body), body, signed };
+}
+
+function signatureOf({ body, signed }: ReadTransaction): [publicKey: string, bytes: Uint8Array, signature: Uint8Array] {
+  return [body.sender, transactionMessage(signed.body), signed.signature];
+}
+
+function notSignedBySender(): Failure {
+  return new Failure("INVALID_SIGNATURE", "The transaction is not signed by its sender.");
 }
 
 /**
@@ -117,21 +130,68 @@ export function readHeader(
   return header;
 }
 
+/** A block that is read as far as one thread does it. */
+export interface BlockInReading {
+  /** What it is once {@link signatures} hold. */
+  readonly block: ReadBlock;
+  /** The signatures of its transactions, verified in other threads. Rejects with a Failure INVALID_SIGNATURE. */
+  readonly signatures: Promise<void>;
+}
+
 /**
  * Reads a block. How it fits to the chain is for the chain to say.
  *
  * @throws Failure INVALID_REQUEST, INVALID_SIGNATURE
  */
 export async function readBlock(signed: Block, rules: ChainRules): Promise<ReadBlock> {
+  const { block, signatures } = await beginBlock(signed, rules);
+  await signatures;
+  return block;
+}
+
+/**
+ * Reads a block but for the signatures of its transactions, which are verified meanwhile.
+ *
+ * @throws Failure INVALID_REQUEST; INVALID_SIGNATURE when it is not signed by its proposer.
+ */
+export async function beginBlock(signed: Block, rules: ChainRules): Promise<BlockInReading> {
   if (encodedBlockBytes(signed) > maxBlockBytes) {
     throw new Failure("INVALID_REQUEST", `A block must not be larger than ${maxBlockBytes} bytes.`);
   }
   const header = readHeader(signed, rules);
-  const transactions = await mapYielding(signed.transactions, (one) => readTransaction(one, rules));
+  const transactions = await mapYielding(signed.transactions, (one) => readUnverified(one, rules));
   if (header.transactionsHash !== hashOfHashes(transactions.map(({ hash }) => hash))) {
     throw new Failure("INVALID_REQUEST", "The block does not hold the transactions that its header names.");
   }
-  return { hash: sha256(signed.header), header, transactions, signed };
+  const unknown = transactions.filter(({ signed: one, hash }) => rules.known?.has(one, hash) !== true);
+  const verified = verifySenders(unknown);
+  // Whoever waits for them hears of it; an operation may be found wrong before.
+  verified.catch(() => undefined);
+  await mapYielding(unknown, ({ body }) => rules.checkOperation(body.operation));
+  const signatures = verified.then(() => unknown.forEach(({ signed: one, hash }) => rules.known?.add(one, hash)));
+  signatures.catch(() => undefined);
+  return { block: { hash: sha256(signed.header), header, transactions, signed }, signatures };
+}
+
+/**
+ * Signatures that are verified at a time. That is twice the threads of Node.js's pool, so that none waits until this one
+ * has the next for it; a query of the database waits for two of them at most.
+ */
+const verifiedAtOnce = 8;
+
+/** Verifies that transactions are signed by their senders. Throws Failure INVALID_SIGNATURE. */
+async function verifySenders(transactions: readonly ReadTransaction[]): Promise<void> {
+  const left = transactions.values();
+  let areRight = true;
+  const verifySome = async (): Promise<void> => {
+    for (const transaction of left) {
+      areRight &&= await verifyEd25519Aside(...signatureOf(transaction));
+      if (!areRight) {
+        throw notSignedBySender();
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: verifiedAtOnce }, verifySome));
 }
 
 /** How many bytes a block has once it is encoded, without encoding it. */

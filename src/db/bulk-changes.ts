@@ -51,6 +51,6 @@ function valuesOf(db: Queries, columns: Columns): string[] {
 
 async function runPortions(db: Queries, statement: string, rows: Rows): Promise<void> {
   for (const some of bulkPortions(rows)) {
-    await db.run((sql) => sql.raw(statement, [`[${some.join(",")}]`]));
+    await db.prepare(statement)(`[${some.join(",")}]`);
   }
 }

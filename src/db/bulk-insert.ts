@@ -28,7 +28,7 @@ export async function bulkInsert(
     FROM ${list.table} WHERE true ON CONFLICT DO NOTHING RETURNING 1 AS inserted`;
   let inserted = 0;
   for (const some of bulkPortions(rows)) {
-    inserted += (await db.rows((sql) => sql.raw(statement, [`[${some.join(",")}]`]))).length;
+    inserted += (await db.prepare(statement)(`[${some.join(",")}]`)).length;
   }
   return inserted;
 }

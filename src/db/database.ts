@@ -26,15 +26,21 @@ export interface Queries {
   run(build: (sql: QueryBuilder) => Query): Promise<unknown>;
   /** Runs queries one after the other. */
   runAll(build: (sql: QueryBuilder) => readonly Query[]): Promise<void>;
-  /** A query that is asked often: compiled once where the engine can. In the lane for points when left out. */
+  /**
+   * A query that is asked often: compiled once where the engine can, and handed over without the query builder. In the lane
+   * for points when left out.
+   */
   readonly prepare: <Row>(text: string, lane?: Lane) => PreparedQuery<Row>;
 }
 
 /** Where queries wait for each other: those of a few rows by their keys, and those that may look at many rows. */
 export type Lane = "point" | "list";
 
+/** A value for a question mark. */
+export type QueryValue = string | number;
+
 /** Runs a query with values for its question marks. */
-export type PreparedQuery<Row> = (...values: readonly (string | number)[]) => Promise<Row[]>;
+export type PreparedQuery<Row> = (...values: readonly QueryValue[]) => Promise<Row[]>;
 
 /** Queries inside one transaction of the database. */
 export interface DatabaseTransaction extends Queries {

@@ -1,4 +1,5 @@
 /** Opens PostgreSQL: one node that writes, and many that read, over one database. */
+import type { Client } from "pg";
 import { type Connections, openConnections } from "./connections.js";
 import { DatabaseError, type Queries } from "./database.js";
 import { dialects } from "./dialects.js";
@@ -52,6 +53,7 @@ export async function openPostgresql(servers: Servers): Promise<Connections> {
   return await openConnections({
     words: {
       dialect: dialects.postgresql,
+      ask: async (connection: Client, text, values) => (await connection.query(numberMarks(text), [...values])).rows,
       troubleOf(code) {
         // data_corrupted, index_corrupted.
         if (code === "XX001" || code === "XX002") {
@@ -98,6 +100,12 @@ export async function openPostgresql(servers: Servers): Promise<Connections> {
     question: "SELECT 1",
     explain: (error) => (error instanceof DatabaseError ? error : explain(tried, error)),
   });
+}
+
+/** The driver names the places of values by their numbers. No text of the house has a question mark for anything else. */
+function numberMarks(text: string): string {
+  let mark = 0;
+  return text.replace(/\?/g, () => `$${++mark}`);
 }
 
 function explain(url: string, error: unknown): DatabaseError {

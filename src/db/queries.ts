@@ -2,7 +2,7 @@
 import type { Knex } from "knex";
 import type { EventEmitter } from "node:events";
 import { type DatabaseTrouble, isDatabaseTrouble, markDatabaseTrouble } from "../base/database-trouble.js";
-import type { DatabaseTransaction, Lane, PreparedQuery, Queries, Query } from "./database.js";
+import type { DatabaseTransaction, Lane, PreparedQuery, Queries, Query, QueryValue } from "./database.js";
 import type { Dialect } from "./dialects.js";
 import { type Pulse, pulseWithin } from "./pulse.js";
 
@@ -11,6 +11,11 @@ export interface EngineWords {
   readonly dialect: Dialect;
   /** What is the matter with the database when a query fails with this code; undefined when it is the query. */
   readonly troubleOf: (code: string | undefined) => DatabaseTrouble | undefined;
+  /**
+   * Asks a connection itself, without the query builder, which takes longer to hand over a query of a few rows than the
+   * engine to answer it.
+   */
+  readonly ask: (connection: never, text: string, values: readonly QueryValue[]) => Promise<unknown[]>;
   /** Watches over a query or a transaction while it is under way; where it is left out, nobody does. */
   readonly watch?: <T>(work: () => Promise<T>) => Promise<T>;
   /** Hears of trouble, once the query or the transaction that met it is over. */
@@ -86,7 +91,7 @@ async function runStages<T>(
       try {
         const pulse = pulseWithin(words.pulse);
         return await work({
-          ...createQueries(transaction, { ...words, pulse }),
+          ...createQueries(transaction, { ...words, pulse }, prepareWithin(transaction, { ...words, pulse })),
           silentMs: () => pulse.silentMs(),
         });
       } catch (error) {
@@ -105,6 +110,29 @@ async function runStages<T>(
   }
 }
 
+/** Queries that are handed to the connection of a transaction. */
+function prepareWithin(transaction: Knex.Transaction, words: ConnectionWords): Queries["prepare"] {
+  const { client } = transaction as unknown as { readonly client: { acquireConnection(): Promise<never> } };
+  return <Row>(text: string): PreparedQuery<Row> =>
+    async (...values) => {
+      if (transaction.isCompleted()) {
+        throw new Error("The transaction that a query belongs to is over.");
+      }
+      try {
+        const asked = client.acquireConnection().then((connection) => words.ask(connection, text, values));
+        return (await words.pulse.count(asked, isAnswer(words))) as Row[];
+      } catch (error) {
+        explain(error as Error, "sent", words);
+        throw error;
+      }
+    };
+}
+
+/** Whether an error of a query that the engine had is its answer. */
+function isAnswer({ troubleOf }: EngineWords): (error: unknown) => boolean {
+  return (error) => troubleOf(codeOf(error)) !== "unavailable";
+}
+
 /** How far a query came: it waited for a connection, it was being built, or the engine had it. */
 type Stage = "waiting" | "building" | "sent";
 
@@ -114,10 +142,7 @@ async function settleQuery(query: Query, words: ConnectionWords): Promise<unknow
   events.once("start", () => (stage = "building"));
   events.once("query", () => (stage = "sent"));
   try {
-    return await words.pulse.count(
-      Promise.resolve(query),
-      (error) => stage === "sent" && words.troubleOf(codeOf(error)) !== "unavailable",
-    );
+    return await words.pulse.count(Promise.resolve(query), (error) => stage === "sent" && isAnswer(words)(error));
   } catch (error) {
     explain(error as Error, stage, words);
     throw error;

@@ -9,7 +9,7 @@ import sqlite3, { type Database as SqliteConnection, type Statement } from "sqli
 import { type DatabaseTrouble, isDatabaseTrouble, markDatabaseTrouble } from "../base/database-trouble.js";
 import { claimFile, closeFile, makePrivateDirectory } from "../base/private-files.js";
 import { type Connections, openConnections } from "./connections.js";
-import { DatabaseError, type Lane, type PreparedQuery } from "./database.js";
+import { DatabaseError, type Lane, type PreparedQuery, type QueryValue } from "./database.js";
 import { dialects } from "./dialects.js";
 import { createPulse, type Pulse } from "./pulse.js";
 import { keepStatements } from "./sqlite-statements.js";
@@ -41,7 +41,7 @@ export async function openSqlite(path: string): Promise<Connections> {
     list: createStatements({ path, mmapBytes: 0, pulse }, listReaders),
   };
   const connections = await openConnections({
-    words: { dialect: dialects.sqlite, troubleOf },
+    words: { dialect: dialects.sqlite, troubleOf, ask },
     pulse,
     settings: {
       client: "sqlite3",
@@ -114,7 +114,7 @@ export async function openSqliteForReading(path: string): Promise<Connections> {
   const pulse = createPulse();
   const statements = createStatements({ path, mmapBytes: 0, pulse }, 1);
   const connections = await openConnections({
-    words: { dialect: dialects.sqlite, troubleOf },
+    words: { dialect: dialects.sqlite, troubleOf, ask },
     pulse,
     settings: {
       client: "sqlite3",
@@ -150,6 +150,12 @@ async function inspect(path: string, how: "whole" | "quick" = "whole"): Promise<
   } finally {
     await reader.close();
   }
+}
+
+function ask(connection: SqliteConnection, text: string, values: readonly QueryValue[]): Promise<unknown[]> {
+  return new Promise((resolve, reject) => {
+    connection.all(text, values, (error, rows) => (error === null ? resolve(rows) : reject(error)));
+  });
 }
 
 /** Undefined where it is the query that is wrong. */

@@ -46,7 +46,7 @@ export function createTableQueries<Row extends object>(db: Queries, shape: Table
   const select = (columns: readonly string[]): string => `SELECT ${columns.map((name) => `t.${name}`).join(", ")}`;
   const where = (names: readonly string[]): string => names.map((name) => `t.${name} = ?`).join(" AND ");
   const rows = <Of>(text: string, values: readonly (string | number)[]): Promise<Of[]> =>
-    db.rows<Of>((sql) => sql.raw(text, values));
+    db.prepare<Of>(text)(...values);
 
   return {
     /** Rows of these groups; the list drives the query. */
@@ -79,8 +79,8 @@ export function createTableQueries<Row extends object>(db: Queries, shape: Table
       const bound = beyond === undefined ? "" : ` AND t.${column} ${sign} ?`;
       const found = await rows<{ at: number }>(
         `SELECT t.${column} AS at FROM ${table} AS t WHERE ${where([group, ...within.slice(0, prefix.length)])}${bound}
-          ORDER BY t.${column} ${order} LIMIT ${limit}`,
-        [name, ...prefix, ...(beyond === undefined ? [] : [beyond])],
+          ORDER BY t.${column} ${order} LIMIT ?`,
+        [name, ...prefix, ...(beyond === undefined ? [] : [beyond]), limit],
       );
       return found.map(({ at }) => at);
     },

@@ -17,17 +17,16 @@ export function createStateTreeChanges(db: Queries): StateTreeChanges {
   const store = createPageStore(db, tree);
   const { list } = db.dialect;
 
+  const keepPages = db.prepare(
+    `INSERT INTO tree_undo (path, block_number, page, row_hash)
+      SELECT ${list.text}, CAST(? AS bigint), p.page, p.row_hash
+      FROM ${list.table} LEFT JOIN tree_pages p ON p.tree = '' AND p.path = ${list.text}`,
+  );
+
   /** Keeps what pages are now. */
   async function keep(blockNumber: number, paths: readonly PagePath[]): Promise<void> {
     for (const some of inChunks(paths, 1_000)) {
-      await db.run((sql) =>
-        sql.raw(
-          `INSERT INTO tree_undo (path, block_number, page, row_hash)
-            SELECT ${list.text}, CAST(? AS bigint), p.page, p.row_hash
-            FROM ${list.table} LEFT JOIN tree_pages p ON p.tree = '' AND p.path = ${list.text}`,
-          [blockNumber, JSON.stringify(some)],
-        ),
-      );
+      await keepPages(blockNumber, JSON.stringify(some));
     }
   }
 

@@ -4,7 +4,7 @@
  * Merkle spec. Nothing here needs Node.js: who hashes does it with what there is.
  */
 
-/** SHA-256 of bytes. */
+/** SHA-256 of bytes, which it does not keep. */
 export type Sha256 = (bytes: Uint8Array) => Uint8Array;
 
 /** Bytes of a key and of a hash. */
@@ -14,25 +14,35 @@ export const maxDepth = 8 * hashBytes;
 /** Hash of a half without leaves. */
 export const emptyHash: Uint8Array = new Uint8Array(hashBytes);
 
+/** SHA-256 of a text in UTF-8. */
+export type Sha256OfText = (text: string) => Uint8Array;
+
 /** The hashes, made with one SHA-256. */
 export type TreeHashes = ReturnType<typeof createTreeHashes>;
 
-export function createTreeHashes(sha256: Sha256) {
+const utf8 = new TextEncoder();
+
+/** @param ofText where there is a way for texts that is shorter than that over their bytes. */
+export function createTreeHashes(sha256: Sha256, ofText: Sha256OfText = (text) => sha256(utf8.encode(text))) {
+  // A tree has two nodes for each leaf: all of them are written here, before they are hashed.
+  const node = new Uint8Array(1 + 2 * hashBytes);
+  const hashNode = (prefix: number, a: Uint8Array, b: Uint8Array): Uint8Array => {
+    if (a.length !== hashBytes || b.length !== hashBytes) {
+      throw new RangeError("A part of a node of a tree has not the length of a hash.");
+    }
+    node[0] = prefix;
+    node.set(a, 1);
+    node.set(b, 1 + hashBytes);
+    return sha256(node);
+  };
   return {
     sha256,
+    ofText,
     /** A leaf. */
-    leaf: (key: Uint8Array, valueHash: Uint8Array): Uint8Array => sha256(joinTwo(0, key, valueHash)),
+    leaf: (key: Uint8Array, valueHash: Uint8Array): Uint8Array => hashNode(0, key, valueHash),
     /** An inner node. */
-    inner: (left: Uint8Array, right: Uint8Array): Uint8Array => sha256(joinTwo(1, left, right)),
+    inner: (left: Uint8Array, right: Uint8Array): Uint8Array => hashNode(1, left, right),
   };
-}
-
-function joinTwo(prefix: number, a: Uint8Array, b: Uint8Array): Uint8Array {
-  const bytes = new Uint8Array(1 + 2 * hashBytes);
-  bytes[0] = prefix;
-  bytes.set(a, 1);
-  bytes.set(b, 1 + hashBytes);
-  return bytes;
 }
 
 /** Which way a key goes at a depth, from the highest bit of its first byte on: 0 is left. */
@@ -48,5 +58,13 @@ export function commonBits(a: Uint8Array, b: Uint8Array): number {
 
 /** Whether two runs of bytes are the same. */
 export function isSame(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && a.every((one, i) => one === b[i]);
+  if (a.length !== b.length) {
+    return false;
+  }
+  for (let i = 0; i < a.length; i++) {
+    if (a[i] !== b[i]) {
+      return false;
+    }
+  }
+  return true;
 }

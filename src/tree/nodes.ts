@@ -35,18 +35,22 @@ export function createTreeNodes(hashes: TreeHashes) {
    *
    * @param leaves in the order of their keys, which have so many bits in common.
    */
-  function nodeOfLeaves(leaves: readonly Leaf[], depth: number): TreeNode {
-    if (leaves.length < 2) {
-      return leaves[0];
+  function nodeOfLeaves(leaves: readonly Leaf[], depth: number, from = 0, to = leaves.length): TreeNode {
+    if (to - from < 2) {
+      return from === to ? undefined : leaves[from];
     }
-    const [left, right] = halvesOf(leaves, depth);
-    return joinNodes(nodeOfLeaves(left, depth + 1), nodeOfLeaves(right, depth + 1));
+    let middle = from;
+    while (middle < to && bitOf(leaves[middle]!.key, depth) === 0) {
+      middle++;
+    }
+    const left = nodeOfLeaves(leaves, depth + 1, from, middle);
+    return joinNodes(left, nodeOfLeaves(leaves, depth + 1, middle, to));
   }
 
   return {
     hashOfNode,
     joinNodes,
-    nodeOfLeaves,
+    nodeOfLeaves: (leaves: readonly Leaf[], depth: number): TreeNode => nodeOfLeaves(leaves, depth),
     /** The root of the tree of these leaves, in any order; undefined where two of them have the same key. */
     rootOfLeaves(leaves: readonly Leaf[]): Uint8Array | undefined {
       const sorted = leaves.toSorted((a, b) => compareKeys(a.key, b.key));
@@ -57,6 +61,10 @@ export function createTreeNodes(hashes: TreeHashes) {
 }
 
 function compareKeys(a: Uint8Array, b: Uint8Array): number {
-  const at = a.findIndex((one, i) => one !== b[i]);
-  return at === -1 ? 0 : a[at]! - b[at]!;
+  for (let i = 0; i < a.length; i++) {
+    if (a[i] !== b[i]) {
+      return a[i]! - b[i]!;
+    }
+  }
+  return 0;
 }

@@ -23,6 +23,8 @@ export interface PageStore {
 
 /** Pages of one statement: 2 KiB each, as hex digits. */
 const portionRows = 200;
+/** Paths of one statement that looks for pages. */
+const portionPaths = 1_000;
 
 /**
  * Builds the store.
@@ -31,13 +33,21 @@ const portionRows = 200;
  */
 export function createPageStore(db: Queries, tree: string): PageStore {
   const { bytesOf, list } = db.dialect;
+  // The list drives the query.
+  const loadPages = db.prepare<PageRow>(
+    `SELECT p.path, p.page, p.row_hash FROM ${list.table}
+      CROSS JOIN tree_pages AS p WHERE p.path = ${list.text} AND p.tree = ?`,
+  );
+  const savePages = db.prepare(
+    `INSERT INTO tree_pages (tree, path, page, row_hash)
+      SELECT CAST(? AS varchar(45)), k.value ->> 0, ${bytesOf("(k.value ->> 1)")}, k.value ->> 2 FROM ${list.table} WHERE true
+      ON CONFLICT (tree, path) DO UPDATE SET page = excluded.page, row_hash = excluded.row_hash`,
+  );
   return {
     async load(paths) {
       const found = new Map<PagePath, Uint8Array>();
-      for (const some of inChunks(paths)) {
-        const rows = await db.rows<PageRow>((sql) =>
-          sql("tree_pages").where({ tree }).whereIn("path", some).select("path", "page", "row_hash"),
-        );
+      for (const some of inChunks(paths, portionPaths)) {
+        const rows = await loadPages(JSON.stringify(some), tree);
         rows.forEach((row) => found.set(row.path, checkPage(tree, row)));
       }
       return found;
@@ -54,14 +64,7 @@ export function createPageStore(db: Queries, tree: string): PageStore {
         }
       }
       for (const some of inChunks(kept, portionRows)) {
-        await db.run((sql) =>
-          sql.raw(
-            `INSERT INTO tree_pages (tree, path, page, row_hash)
-              SELECT CAST(? AS varchar(45)), k.value ->> 0, ${bytesOf("(k.value ->> 1)")}, k.value ->> 2 FROM ${list.table} WHERE true
-              ON CONFLICT (tree, path) DO UPDATE SET page = excluded.page, row_hash = excluded.row_hash`,
-            [tree, JSON.stringify(some)],
-          ),
-        );
+        await savePages(tree, JSON.stringify(some));
       }
       for (const some of inChunks(gone)) {
         await db.run((sql) => sql("tree_pages").where({ tree }).whereIn("path", some).delete());

@@ -2,7 +2,7 @@
  * What stands in the state tree: keys of the things that decide what is valid next, and the hashes of their values. The
  * fields of a document are a tree of the same kind. For both ends: the node, and whoever checks what it was told.
  */
-import type { TreeHashes } from "./hashes.js";
+import { hashBytes, type TreeHashes } from "./hashes.js";
 
 const utf8 = new TextEncoder();
 
@@ -53,19 +53,24 @@ const tags: Readonly<Record<KeyTag, Uint8Array>> = {
   field: utf8.encode("field\0"),
 };
 
-export function createStateHashes({ sha256 }: TreeHashes) {
+/** Bytes of the text of a field, up to which it is written in one place. */
+const shortField = 4_096;
+
+export function createStateHashes({ sha256, ofText }: TreeHashes) {
   const keyOf = (tag: KeyTag, name: Uint8Array): Uint8Array => sha256(join(tags[tag], name));
-  const textHash = (text: string): Uint8Array => sha256(utf8.encode(text));
+  const keyOfText = (tag: KeyTag, name: string): Uint8Array => ofText(`${tag}\0${name}`);
+  const place = new Uint8Array(4 + shortField + hashBytes);
+  const view = new DataView(place.buffer);
   return {
     /** @param address `stor-` and 40 hex digits. */
-    programKey: (address: string) => keyOf("program", utf8.encode(address)),
+    programKey: (address: string) => keyOfText("program", address),
     /** @param nullifier 32 bytes. */
     nullifierKey: (nullifier: Uint8Array) => keyOf("nullifier", nullifier),
     /** @param publicKey 32 bytes. */
     senderKey: (publicKey: Uint8Array) => keyOf("sender", publicKey),
     commitmentsKey: () => keyOf("commitments", new Uint8Array()),
     /** @param name as JSON text, with its quotes: every name has one, also one that UTF-8 cannot write. */
-    fieldKey: (name: string) => keyOf("field", utf8.encode(name)),
+    fieldKey: (name: string) => keyOfText("field", name),
 
     program: ({ blinding, record, metadataHash, documentHash }: ProgramParts) =>
       sha256(join(blinding, sha256(record), metadataHash, documentHash)),
@@ -76,12 +81,21 @@ export function createStateHashes({ sha256 }: TreeHashes) {
     commitments: (root: Uint8Array, leafCount: number) => sha256(join(root, uint64(BigInt(leafCount)))),
 
     /** A text: metadata, or what follows the last value of an object. */
-    text: textHash,
+    text: ofText,
     /** A document that is no object: its JSON text, of a binary one the JSON string of base64. */
-    plainDocument: (text: string) => sha256(join(Uint8Array.of(0), utf8.encode(text))),
+    plainDocument: (text: string) => ofText(`\0${text}`),
     objectDocument: ({ fieldsRoot, lastKey, tailHash }: ObjectParts) =>
       sha256(join(Uint8Array.of(1), fieldsRoot, lastKey, tailHash)),
     field({ before, previousKey, value }: FieldParts) {
+      // A document has thousands of them. No text has more than three bytes for each of its units.
+      if (3 * (before.length + value.length) <= shortField && previousKey.length === hashBytes) {
+        const { written } = utf8.encodeInto(before, place.subarray(4));
+        view.setUint32(0, written);
+        place.set(previousKey, 4 + written);
+        const valueAt = 4 + written + hashBytes;
+        const end = valueAt + utf8.encodeInto(value, place.subarray(valueAt)).written;
+        return sha256(place.subarray(0, end));
+      }
       const text = utf8.encode(before);
       return sha256(join(uint32(text.length), text, previousKey, utf8.encode(value)));
     },

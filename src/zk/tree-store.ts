@@ -58,6 +58,11 @@ const valuesOf = ({ number, timeMs }: BlockMoment): [number, number] => [Number(
 export type RootRow = RootColumns & { readonly edge: Buffer; readonly row_hash: string };
 
 export const rootColumns = "block_number, root, timestamp_ms, leaf_count, edge, row_hash";
+const newestRoot = `SELECT ${rootColumns} FROM merkle_roots ORDER BY block_number DESC LIMIT 1`;
+const insertedRootColumns = {
+  ...({ block_number: "integer", root: "text", timestamp_ms: "integer", leaf_count: "integer" } as const),
+  ...({ edge: "bytes", row_hash: "text" } as const),
+};
 
 /** Without a root where that is not known. */
 type PathRow = { readonly [name in keyof RootRow]: name extends "root" ? string | null : RootRow[name] } & {
@@ -74,7 +79,7 @@ export function createTreeStore(db: Queries): MerkleTree {
   // Here, while the node boots: nobody who asks for a path waits for the hash to be compiled.
   const emptySiblings = emptyNodes().slice(0, treeDepth).map(toHex);
   const hash = createPairHash();
-  const newest = prepare<RootRow>(`SELECT ${rootColumns} FROM merkle_roots ORDER BY block_number DESC LIMIT 1`);
+  const newest = prepare<RootRow>(newestRoot);
   const after = prepare<RootRow>(
     `SELECT ${rootColumns} FROM merkle_roots
       WHERE block_number <= ? AND CAST(? AS bigint) <= ${newestBlock.number}
@@ -139,6 +144,12 @@ export function createTreeChanges(db: Queries): TreeChanges {
   const { dialect } = db;
   /** Whether commitments were in the tree before the block. */
   const expected = new Map<string, boolean>();
+  const findNewest = db.prepare<RootRow>(newestRoot);
+  const findNodes = db.prepare<{ id: number; hash: Buffer }>(
+    `SELECT n.id, n.hash FROM ${dialect.list.table}
+      CROSS JOIN merkle_nodes AS n WHERE n.id = CAST(${dialect.list.text} AS bigint)`,
+  );
+  const forgetRoots = db.prepare(`DELETE FROM merkle_roots WHERE block_number < ${oldestKnownAt(dialect, givenBlock)}`);
   const rootIsKnown = db.prepare(
     `SELECT 1 FROM merkle_roots WHERE root = ? AND block_number >= ${oldestKnownAt(dialect, givenBlock)}`,
   );
@@ -156,9 +167,7 @@ export function createTreeChanges(db: Queries): TreeChanges {
     },
 
     async newest() {
-      const row = await db.first<RootRow>((sql) =>
-        sql("merkle_roots").orderBy("block_number", "desc").select(sql.raw(rootColumns)),
-      );
+      const [row] = await findNewest();
       return toRoot(row!);
     },
 
@@ -170,11 +179,7 @@ export function createTreeChanges(db: Queries): TreeChanges {
           levels.set(nodeId(level, complete - 1), level);
         }
       }
-      const rows = await db.rows<{ id: number; hash: Buffer }>((sql) =>
-        sql("merkle_nodes")
-          .whereIn("id", [...levels.keys()])
-          .select("id", "hash"),
-      );
+      const rows = await findNodes(JSON.stringify([...levels.keys()]));
       return Object.fromEntries(rows.map(({ id, hash }) => [levels.get(id)!, BigInt(`0x${hash.toString("hex")}`)]));
     },
 
@@ -201,13 +206,10 @@ export function createTreeChanges(db: Queries): TreeChanges {
       const [number, timeMs] = valuesOf(block);
       const bytes = Buffer.concat(edge.map((node) => toBytes(toHex(node))));
       const row = { block_number: number, root, timestamp_ms: timeMs, leaf_count: leafCount, edge: bytes };
-      await db.runAll((sql) => [
-        sql("merkle_roots").insert({ ...row, row_hash: hashRootRow(row) }),
-        sql.raw(`DELETE FROM merkle_roots WHERE block_number < ${oldestKnownAt(dialect, givenBlock)}`, [
-          number,
-          timeMs,
-        ]),
+      await insertRows(db, "merkle_roots", insertedRootColumns, [
+        [number, root, timeMs, leafCount, bytes.toString("hex"), hashRootRow(row)],
       ]);
+      await forgetRoots(number, timeMs);
     },
   };
 }
@@ -215,16 +217,11 @@ export function createTreeChanges(db: Queries): TreeChanges {
 /** Those of these commitments that are in the tree. */
 async function findCommitments(db: Queries, commitments: readonly string[]): Promise<Set<string>> {
   const { list, bytesOf } = db.dialect;
-  const rows =
-    commitments.length === 0
-      ? []
-      : await db.rows<{ commitment: string }>((sql) =>
-          sql.raw(
-            `SELECT ${list.text} AS commitment FROM ${list.table}
-              CROSS JOIN commitments c WHERE c.commitment = ${bytesOf(`substr(${list.text}, 3)`)}`,
-            [JSON.stringify(commitments)],
-          ),
-        );
+  const find = db.prepare<{ commitment: string }>(
+    `SELECT ${list.text} AS commitment FROM ${list.table}
+      CROSS JOIN commitments c WHERE c.commitment = ${bytesOf(`substr(${list.text}, 3)`)}`,
+  );
+  const rows = commitments.length === 0 ? [] : await find(JSON.stringify(commitments));
   return new Set(rows.map(({ commitment }) => commitment));
 }
 
