@@ -1,16 +1,12 @@
 /** Which storage program a transaction makes or changes. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import type { StorageOperation } from "../../gen/gatehouse/storage/v1/operation_pb.js";
 import { addressOf, addressText } from "./signed-texts.js";
 
 /** Address of a program: `stor-` and 40 lower-case hex digits. */
 export function programAddress(owner: string, name: string, nonce: bigint, salt: string): string {
-  return addressOf(
-    createHash("sha256")
-      .update(addressText(owner, name, nonce, salt), "utf8")
-      .digest("hex"),
-  );
+  return addressOf(hash("sha256", addressText(owner, name, nonce, salt), "hex"));
 }
 
 /** Address of the program that an operation makes or changes; undefined when it names none. */

@@ -1,4 +1,5 @@
 /** The next block: applied as it came, or made of what is pending. Its effects and itself are stored together. */
+import { allDone } from "../base/all-done.js";
 import { isDatabaseTrouble } from "../base/database-trouble.js";
 import { sha256 } from "../base/hash.js";
 import type { BlockHeader, Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
@@ -88,8 +89,8 @@ async function includeAll(
   for await (const transaction of inclusion.inTurns()) {
     await inclusion.include(transaction);
   }
-  await changes.insertTransactions(transactions, number);
-  return await effects.finish(transactions);
+  const [, roots] = await allDone([changes.insertTransactions(transactions, number), effects.finish(transactions)]);
+  return roots;
 }
 
 /**
@@ -196,8 +197,7 @@ export async function makeNext<State>(
     if (included.length === 0) {
       return { block: undefined, rejected, deferredCount };
     }
-    await changes.insertTransactions(included, header.number);
-    const roots = await begun.finish(included);
+    const [, roots] = await allDone([changes.insertTransactions(included, header.number), begun.finish(included)]);
     const block = signBlock({ ...header, ...roots }, included, (bytes) => key.sign(bytes));
     await changes.insertBlock(block);
     return { block, rejected, deferredCount };

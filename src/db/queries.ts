@@ -110,16 +110,22 @@ async function runStages<T>(
   }
 }
 
-/** Queries that are handed to the connection of a transaction. */
+/** Queries that are handed to the connection of a transaction, one after the other: some engines take no second one. */
 function prepareWithin(transaction: Knex.Transaction, words: ConnectionWords): Queries["prepare"] {
   const { client } = transaction as unknown as { readonly client: { acquireConnection(): Promise<never> } };
+  let last: Promise<unknown> = Promise.resolve();
+  const ask = async (text: string, values: readonly QueryValue[]): Promise<unknown[]> => {
+    const connection = await client.acquireConnection();
+    if (transaction.isCompleted()) {
+      throw new Error("The transaction that a query belongs to is over.");
+    }
+    return await words.ask(connection, text, values);
+  };
   return <Row>(text: string): PreparedQuery<Row> =>
     async (...values) => {
-      if (transaction.isCompleted()) {
-        throw new Error("The transaction that a query belongs to is over.");
-      }
+      const asked = last.then(() => ask(text, values));
+      last = asked.catch(() => undefined);
       try {
-        const asked = client.acquireConnection().then((connection) => words.ask(connection, text, values));
         return (await words.pulse.count(asked, isAnswer(words))) as Row[];
       } catch (error) {
         explain(error as Error, "sent", words);

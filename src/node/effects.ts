@@ -1,5 +1,6 @@
 /** Which feature makes the effects of a transaction, by its operation. */
 import type { TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { allDone } from "../base/all-done.js";
 import { fromHex32, toHex32 } from "../base/hash.js";
 import type { BlockEffects, Effects } from "../chain/effects.js";
 import type { ReadTransaction } from "../chain/transaction.js";
@@ -102,9 +103,10 @@ export function createEffects(zk: ZkChanges): Effects<State> {
         },
         apply: (transaction) => state.rows.attempt(() => applyOne(transaction)),
         async finish(transactions) {
-          await state.rows.store();
-          const commitments = await zkBlock.finish();
-          const leaves = [...(await state.programs.leaves()), ...leavesOf(transactions, block.number)];
+          // Hashes are worked out here while the database stores rows.
+          const stored = state.rows.store();
+          const [, ofPrograms, commitments] = await allDone([stored, state.programs.leaves(stored), zkBlock.finish()]);
+          const leaves = [...ofPrograms, ...leavesOf(transactions, block.number)];
           if (commitments !== undefined) {
             const { root, leafCount } = commitments;
             leaves.push(commitmentsLeaf({ root: fromHex32(root), leafCount }));

@@ -3,7 +3,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { FieldProofSchema, ObjectStateSchema, ProgramStateSchema } from "../../gen/gatehouse/state/v1/state_pb.js";
 import { atOnce } from "../base/yielding.js";
 import type { Queries } from "../db/database.js";
-import { buildTree } from "../tree/change.js";
+import { rootOfLeaves } from "../tree/change.js";
 import { createPageStore } from "../tree/page-store.js";
 import type { FieldParts } from "../tree/state-format.js";
 import { type Proof, proveAmong, provePaths } from "../tree/prove.js";
@@ -68,7 +68,7 @@ async function readDocument(db: Queries, row: ProgramRow & TextRow, wanted: Want
     return { parts, told: parts.kind === "nothing" ? { case: undefined } : textHash, text: given };
   }
   const { leaves, fields, lastKey, tailHash } = atOnce(fieldsOfObject(text, wanted.fields));
-  const object = { fieldsRoot: atOnce(buildTree(leaves)).root, lastKey, tailHash };
+  const object = { fieldsRoot: rootOfLeaves(leaves), lastKey, tailHash };
   const sorted = leaves.toSorted((a, b) => Buffer.compare(a.key, b.key));
   const proofs = wanted.fields.map((name) => toProof(name, proveAmong(sorted, fieldKey(name)), fields.get(name)));
   return objectReading(object, proofs, given);

@@ -2,7 +2,7 @@
 import { atOnce, inTurns, nextTurn } from "../base/yielding.js";
 import { inChunks } from "../db/chunks.js";
 import type { Queries, QueryBuilder } from "../db/database.js";
-import { buildTree, type ChangedTree, changeTree, type LeafChange } from "../tree/change.js";
+import { buildTree, type ChangedTree, changeTree, type LeafChange, rootOfLeaves } from "../tree/change.js";
 import { stateHashes } from "../tree/node-hashes.js";
 import { clearTrees, createPageStore } from "../tree/page-store.js";
 import { type FieldParts, nothing, type ObjectParts } from "../tree/state-format.js";
@@ -27,26 +27,40 @@ import type { TouchedProgram } from "./touched.js";
 /** Programs that are read at a time: each may hold a document of 16 KiB, or a text of 1 MiB. */
 const portionRows = 50;
 
-/** Leaves of the programs that were touched, whose changes were stored; none for one that was not made. */
+/**
+ * Leaves of the programs that were touched; none for one that was not made.
+ *
+ * @param stored their changes are in the database; what is held of them in memory is looked at before.
+ */
 export async function readLeaves(
   db: Queries,
   { programs, documents }: Pick<ProgramTables, "programs" | "documents">,
   touched: ReadonlyMap<string, TouchedProgram>,
+  stored: Promise<void> = Promise.resolve(),
 ): Promise<LeafChange[]> {
-  const whole = [...touched].filter(([, { isWhole }]) => isWhole).map(([address]) => address);
-  await clearTrees(db, whole);
   const leaves: LeafChange[] = [];
+  const inParts: (ProgramRow & TextRow)[] = [];
   for (const addresses of inChunks([...touched.keys()], portionRows)) {
     await programs.expect(addresses);
     await documents.expect(addresses);
     for (const address of addresses) {
-      const row = await programs.get(address);
-      if (row !== undefined) {
-        const { data, row_hash } = (await documents.get(address)) ?? { data: null, row_hash: null };
-        leaves.push(programLeaf(row, await readDocument(db, { ...row, data, row_hash }, touched.get(address)!)));
+      const own = await programs.get(address);
+      const row = own && { ...own, ...((await documents.get(address)) ?? { data: null, row_hash: null }) };
+      if (row !== undefined && Boolean(row.in_parts)) {
+        inParts.push(row);
+      } else if (row !== undefined) {
+        leaves.push(programLeaf(row, row.deleted ? { kind: "nothing" } : documentOfText(row, checkDocument(row, row))));
       }
+      // The database may have stored something meanwhile, and waits for what comes next.
+      await nextTurn();
     }
-    await nextTurn();
+  }
+  await stored;
+  await clearTrees(db, [...touched].filter(([, { hadTree }]) => hadTree).map(([address]) => address));
+  for (const row of inParts) {
+    const { isWhole, text, fields } = touched.get(row.address)!;
+    const object = await (isWhole ? writeFields(db, row, text) : changeFields(db, row, fields));
+    leaves.push(programLeaf(row, { kind: "object", ...object }));
   }
   return leaves;
 }
@@ -69,19 +83,6 @@ export function selectPrograms(sql: QueryBuilder) {
     .select([...programColumns.map((name) => `p.${name}`), "d.data", "d.row_hash"]);
 }
 
-async function readDocument(db: Queries, row: ProgramRow & TextRow, touched: TouchedProgram): Promise<DocumentParts> {
-  if (row.deleted) {
-    return { kind: "nothing" };
-  }
-  if (!row.in_parts) {
-    return documentOfText(row, checkDocument(row, row));
-  }
-  return {
-    kind: "object",
-    ...(await (touched.isWhole ? writeFields(db, row, touched.text) : changeFields(db, row, touched.fields))),
-  };
-}
-
 /** What is hashed of a document that is kept as one text. */
 export function documentOfText({ type }: ProgramRow, text: string | undefined): DocumentParts {
   if (text === undefined) {
@@ -91,7 +92,7 @@ export function documentOfText({ type }: ProgramRow, text: string | undefined): 
     return { kind: "text", text };
   }
   const { leaves, lastKey, tailHash } = atOnce(fieldsOfObject(text));
-  return { kind: "object", fieldsRoot: atOnce(buildTree(leaves)).root, lastKey, tailHash };
+  return { kind: "object", fieldsRoot: rootOfLeaves(leaves), lastKey, tailHash };
 }
 
 /** The tree of the fields of an object, of any size. */

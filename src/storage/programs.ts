@@ -136,8 +136,13 @@ export interface ProgramChanges {
   ): Promise<void>;
   setAccess(address: string, access: NewAccess, timeMs: number, work: Work): Promise<void>;
   delete(program: ChangeableProgram, timeMs: number, work: Work): Promise<void>;
-  /** Leaves of the state tree for the programs that were touched, after all changes were stored. */
-  leaves(): Promise<LeafChange[]>;
+  /**
+   * Leaves of the state tree for the programs that were touched, after all changes.
+   *
+   * @param stored these are in the database, which they are already where it is left out: documents that are kept in parts
+   * are read there.
+   */
+  leaves(stored?: Promise<void>): Promise<LeafChange[]>;
 }
 
 /** What the row of a field holds beside its name. */

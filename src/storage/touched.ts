@@ -8,6 +8,8 @@ import type { DocumentRows } from "./programs.js";
 export interface TouchedProgram {
   /** Its document was written as a whole. */
   isWhole: boolean;
+  /** The one before that was kept in parts, and had a tree of its fields. */
+  hadTree: boolean;
   /** Its text, where it is at hand: of one in parts that nothing has changed since. */
   text: string | undefined;
   /** Names of fields of a document that was not. */
@@ -19,7 +21,7 @@ export function createTouched(onTakenBack: (undo: () => void) => void) {
   const all = new Map<string, TouchedProgram>();
 
   function program(address: string): TouchedProgram {
-    const known = all.get(address) ?? { isWhole: false, text: undefined, fields: new Set() };
+    const known = all.get(address) ?? { isWhole: false, hadTree: false, text: undefined, fields: new Set() };
     all.set(address, known);
     return known;
   }
@@ -55,7 +57,7 @@ export function createTouched(onTakenBack: (undo: () => void) => void) {
           await rows.deleteField(field);
         },
         async clear(state) {
-          Object.assign(touched, { isWhole: true, text: undefined });
+          Object.assign(touched, { isWhole: true, hadTree: touched.hadTree || state.inParts, text: undefined });
           touched.fields.clear();
           await rows.clear(state);
         },

@@ -2,7 +2,7 @@
  * Operations on storage programs, inside the transaction of the block that carries them. One that cannot be executed
  * throws a Failure, which rejects its transaction.
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { CreateProgram, ProgramData, StorageOperation } from "../../gen/gatehouse/storage/v1/operation_pb.js";
 import { programAddress } from "../base/touched-program.js";
 import { Failure } from "../rpc/errors.js";
@@ -122,12 +122,14 @@ async function create(
   await programs.insert({ address, name, access, content, metadata, blinding }, timeMs, work);
 }
 
+const beforeBlinding = Buffer.from("gatehouse blinding v1\0", "latin1");
+
 /**
  * 64 hex digits that every node knows, and of others those alone who may read the transaction: its signature is shown to
  * nobody else, and cannot be worked out from what its sender has said elsewhere.
  */
 function blindingOf(signature: Uint8Array): string {
-  return createHash("sha256").update("gatehouse blinding v1\0", "latin1").update(signature).digest("hex");
+  return hash("sha256", Buffer.concat([beforeBlinding, signature]), "hex");
 }
 
 /** What a program is given to hold. */

@@ -64,6 +64,11 @@ export function* buildTree(leaves: readonly Leaf[]): Generator<void, ChangedTree
   return { root: treeNodes.hashOfNode(nodeOf(page, "")), pages: changing.changed };
 }
 
+/** The root of the tree of leaves that are at hand, whose keys differ; no page of it is made. */
+export function rootOfLeaves(leaves: readonly Leaf[]): Uint8Array {
+  return treeNodes.hashOfNode(treeNodes.nodeOfLeaves(sortLeaves(leaves), 0));
+}
+
 function sortLeaves<T extends LeafChange>(leaves: readonly T[]): T[] {
   return leaves.toSorted((a, b) => compareKeys(a.key, b.key));
 }

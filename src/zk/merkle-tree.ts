@@ -107,16 +107,26 @@ export async function appendLeaves(
   const leafCount = before + leaves.length;
   const after = peaksAfter(leafCount, peaks, runs);
   const edge = edgeOf(leafCount, after);
-  const root = rootOf(leafCount, after);
+  const root = rootOfEdge(edge, after);
+  newestWorkedOut = { leafCount, peaks: after, root };
   const above = edge.slice(1, treeDepth).map((node) => node ?? 0n);
   await tree.insertRoot({ root, block, leafCount, edge: above });
   return { root, leafCount };
 }
 
+/** The root that was worked out last. It is that of the next block's first look, whatever became of this one. */
+let newestWorkedOut: { readonly leafCount: number; readonly peaks: Peaks; readonly root: string } | undefined;
+
 /** The root over so many leaves. Empty where a node is missing. */
 export function rootOf(leafCount: number, peaks: Peaks): string {
-  const isWhole = Array.from({ length: treeDepth + 1 }, (_, level) => level).every(
-    (level) => Math.floor(leafCount / 2 ** level) % 2 === 0 || peaks[level] !== undefined,
-  );
-  return isWhole ? toHex(edgeOf(leafCount, peaks)[treeDepth] ?? peaks[treeDepth] ?? emptyNodes()[treeDepth]!) : "";
+  const levels = Array.from({ length: treeDepth + 1 }, (_, level) => level);
+  if (newestWorkedOut?.leafCount === leafCount && levels.every((at) => newestWorkedOut!.peaks[at] === peaks[at])) {
+    return newestWorkedOut.root;
+  }
+  const isWhole = levels.every((level) => Math.floor(leafCount / 2 ** level) % 2 === 0 || peaks[level] !== undefined);
+  return isWhole ? rootOfEdge(edgeOf(leafCount, peaks), peaks) : "";
+}
+
+function rootOfEdge(edge: readonly (bigint | undefined)[], peaks: Peaks): string {
+  return toHex(edge[treeDepth] ?? peaks[treeDepth] ?? emptyNodes()[treeDepth]!);
 }

@@ -148,7 +148,7 @@ export async function insertProgram({ write }: Database, program: SeedProgram): 
 export async function insertProgramLeaves(database: Database): Promise<void> {
   const rows = await database.read.rows<{ address: string }>((sql) => sql("programs").select("address"));
   const touched = new Map(
-    rows.map(({ address }) => [address, { isWhole: true, text: undefined, fields: new Set<string>() }]),
+    rows.map(({ address }) => [address, { isWhole: true, hadTree: false, text: undefined, fields: new Set<string>() }]),
   );
   await database.transaction(async (db) => {
     await createStateTreeChanges(db).change(
