@@ -128,7 +128,7 @@ const kept = {
   "prom-client": "metrics/",
   "@opentelemetry/": "metrics/",
   "tlsn-wasm": "attestation/",
-  piscina: "(attestation/|zk/|node/check-threads\\.ts)",
+  piscina: "(attestation/|zk/|node/(check-threads|document-thread)\\.ts)",
 };
 const packages = [
   {

@@ -4,7 +4,8 @@ import type { Queries } from "./database.js";
 
 /** Columns by their names, in the order of the values. */
 type Columns = Readonly<Record<string, ColumnKind>>;
-type Rows = readonly (readonly BulkValue[])[];
+/** Values are asked for as they are stored, so that many rows need not be there twice. */
+type Rows = Iterable<readonly BulkValue[]>;
 
 /** Inserts rows in their order. Rejects where there is one with the key of one of them. */
 export async function insertRows(db: Queries, table: string, columns: Columns, rows: Rows): Promise<void> {
@@ -50,7 +51,13 @@ function valuesOf(db: Queries, columns: Columns): string[] {
 }
 
 async function runPortions(db: Queries, statement: string, rows: Rows): Promise<void> {
+  const run = db.prepare(statement);
+  let running: Promise<unknown> = Promise.resolve();
   for (const some of bulkPortions(rows)) {
-    await db.prepare(statement)(`[${some.join(",")}]`);
+    // The next portion is written here while the engine stores this one.
+    await running;
+    running = run(`[${some.join(",")}]`);
+    running.catch(() => undefined);
   }
+  await running;
 }

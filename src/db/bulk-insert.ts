@@ -49,7 +49,7 @@ export function bulkValue({ dialect }: Queries, kind: ColumnKind, i: number): st
 }
 
 /** Rows as JSON texts, as many as one statement may have. */
-export function* bulkPortions(rows: readonly (readonly BulkValue[])[]): Generator<string[], void> {
+export function* bulkPortions(rows: Iterable<readonly BulkValue[]>): Generator<string[], void> {
   let portion: string[] = [];
   let characters = 0;
   for (const row of rows) {

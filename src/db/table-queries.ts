@@ -99,15 +99,21 @@ export function createTableQueries<Row extends object>(db: Queries, shape: Table
         db,
         table,
         pick(all),
-        inserted.map((row) => valuesOf(row, all)),
+        mapLazily(inserted, (row) => valuesOf(row, all)),
       );
       const columns = { key: pick(key), columns: pick(changing) };
       await updateRows(
         db,
         table,
         columns,
-        updated.map((row) => valuesOf(row, [...key, ...changing])),
+        mapLazily(updated, (row) => valuesOf(row, [...key, ...changing])),
       );
     },
   };
+}
+
+function* mapLazily<T, R>(items: readonly T[], map: (item: T) => R): Generator<R, void> {
+  for (const item of items) {
+    yield map(item);
+  }
 }

@@ -18,6 +18,7 @@ import { type Joining, onceThere } from "./joining.js";
 import type { NodeLease } from "./lease.js";
 import type { Snapshots } from "./snapshots.js";
 import { createCheckThreads } from "./check-threads.js";
+import { createDocumentThread } from "./document-thread.js";
 import { type CachedData, createCachedData, type NodeData } from "./data-caches.js";
 import { createEffects, newestIn, type State } from "./effects.js";
 import { repeat } from "../base/repeat.js";
@@ -140,13 +141,15 @@ async function createWriterChain(
   const mempool = await openNodeMempool(core, watched.store, genesis);
   const checks = createCheckThreads(memory.checks);
   onStop("the threads of checks", () => checks.stop());
+  const documents = createDocumentThread(memory.documentHeapMib);
+  onStop("the thread of large documents", () => documents.stop());
   const chain = createChain({
     checkAside: checks.check,
     store: watched.store,
     mempool,
     genesis,
     head,
-    effects: createEffects(zk),
+    effects: createEffects(zk, memory.documentHeapMib === 0 ? undefined : documents.grow),
     onRefused: (signed) => headers.hear(signed),
     onApplied: (block) => {
       headers.applied(headerOf(block));

@@ -9,8 +9,9 @@ import { createStagedRows, type StagedRows } from "../db/staged-rows.js";
 import type { StateTreeChanges } from "../state/state-tree.js";
 import { createStateTreeChanges } from "../state/state-tree-store.js";
 import { checkOperation as checkStorageOperation } from "../storage/check-operation.js";
+import { createGrowing } from "../storage/growing.js";
 import { createProgramChanges } from "../storage/program-change-store.js";
-import type { ProgramChanges } from "../storage/programs.js";
+import type { GrowDocument, ProgramChanges } from "../storage/programs.js";
 import { executeOperation } from "../storage/write.js";
 import type { Leaf } from "../tree/path.js";
 import { commitmentsLeaf, nullifierLeaf, senderLeaf } from "../tree/state-leaves.js";
@@ -67,8 +68,12 @@ export function checkOperation(operation: TransactionBody["operation"]): void {
   }
 }
 
-/** Joins the features. */
-export function createEffects(zk: ZkChanges): Effects<State> {
+/**
+ * Joins the features.
+ *
+ * @param growAside grows the trees of large documents in another thread; here, where it is left out.
+ */
+export function createEffects(zk: ZkChanges, growAside?: GrowDocument): Effects<State> {
   return {
     checkOperation,
     async check({ body: { operation, sender } }, block) {
@@ -78,6 +83,7 @@ export function createEffects(zk: ZkChanges): Effects<State> {
     },
     begin(block, state): BlockEffects {
       const zkBlock = zk.begin(block, state.zk);
+      const growing = createGrowing(growAside);
       const applyOne = async ({ body, hash, signed }: ReadTransaction): Promise<number> => {
         const { operation, sender, nonce } = body;
         switch (operation.case) {
@@ -94,19 +100,20 @@ export function createEffects(zk: ZkChanges): Effects<State> {
       return {
         async expect(transactions) {
           const operations = transactions.map(({ body }) => ({ by: body, operation: body.operation }));
-          await state.programs.expect(
-            operations.flatMap(({ by, operation }) =>
-              operation.case === "storage" ? { by, operation: operation.value } : [],
-            ),
+          const onPrograms = operations.flatMap(({ by, operation }) =>
+            operation.case === "storage" ? { by, operation: operation.value } : [],
           );
+          growing.expect(onPrograms);
+          await state.programs.expect(onPrograms);
           await zkBlock.expect(operations.flatMap(({ operation }) => (operation.case === "zk" ? operation.value : [])));
         },
         apply: (transaction) => state.rows.attempt(() => applyOne(transaction)),
         async finish(transactions) {
           // Hashes are worked out here while the database stores rows.
           const stored = state.rows.store();
-          const [, ofPrograms, commitments] = await allDone([stored, state.programs.leaves(stored), zkBlock.finish()]);
-          const leaves = [...ofPrograms, ...leavesOf(transactions, block.number)];
+          const ofPrograms = state.programs.leaves({ stored, grow: growing.grow });
+          const [, changed, commitments] = await allDone([stored, ofPrograms, zkBlock.finish()]);
+          const leaves = [...changed, ...leavesOf(transactions, block.number)];
           if (commitments !== undefined) {
             const { root, leafCount } = commitments;
             leaves.push(commitmentsLeaf({ root: fromHex32(root), leafCount }));

@@ -21,6 +21,8 @@ export interface MemoryBounds {
   readonly eventBytes: number;
   /** Threads that look at large transactions, and the heap of each. */
   readonly checks: { readonly threads: number; readonly heapMib: number };
+  /** Heap of the thread that hashes large documents of blocks; 0 where that is better done without one. */
+  readonly documentHeapMib: number;
   /** Threads of proofs and of the commitment tree. */
   readonly proofThreads: number;
 }
@@ -77,6 +79,8 @@ export function divideMemory({ bytes, heapBytes }: Memory, processors = availabl
     eventBytes: shrink(16 * mib, 8 * mib),
     // Less than 64 MiB does not hold what the worst document of 1 MiB becomes.
     checks: { threads: Math.max(1, Math.min(2, processors - 1, threads)), heapMib: shrink(256, 64) },
+    // The worst document of 1 MiB is 100 MiB of leaves, which would be there twice with what the block holds of it.
+    documentHeapMib: part < 1 || processors === 1 ? 0 : 256,
     proofThreads: Math.max(1, Math.min(4, processors, threads)),
   };
 }

@@ -94,7 +94,7 @@ export function createProgramChanges(staged: StagedRows): ProgramChanges {
       await rows.update(program.address, { deleted: true, size_bytes: 0, in_parts: false }, timeMs, work);
     },
 
-    leaves: (stored) => readLeaves(staged.db, tables, touched.all, stored),
+    leaves: (how) => readLeaves(staged.db, tables, touched.all, how),
   };
 }
 

@@ -46,8 +46,9 @@ function createFieldChanges({ address, work, tables: { fields } }: DocumentPlace
   const toRow = (position: number, name: string, field: FieldColumns): FieldRecord => {
     const { type, before, value, sizeBytes: size_bytes, items = null } = field;
     const name_json = JSON.stringify(name);
-    const row = { address, position, name_json, type, text_before: before, value, size_bytes, items };
-    return { ...row, row_hash: hashFieldRow(row) };
+    const row = { address, position, name_json, type, items, size_bytes, text_before: before, value, row_hash: "" };
+    row.row_hash = hashFieldRow(row);
+    return row;
   };
   const touch = ({ before, value }: FieldColumns): void => {
     work.touchRows(1);

@@ -15,7 +15,8 @@ import { readRoot } from "../tree/read-root.js";
 import { namedReaders } from "./access.js";
 import { readParts } from "./program-parts-store.js";
 import { programLeaf } from "./program-state.js";
-import { documentOfText, growFields, readEnd, selectPrograms } from "./program-state-store.js";
+import { growFields } from "./growing.js";
+import { documentOfText, readEnd, selectPrograms } from "./program-state-store.js";
 import { foldName } from "./programs.js";
 import { readProgram, type RestoredProgram, WrongProgram } from "./restored-program.js";
 import {

@@ -1,13 +1,15 @@
 /** What the database holds of programs, as leaves of the state tree. */
-import { atOnce, inTurns, nextTurn } from "../base/yielding.js";
+import { atOnce, nextTurn } from "../base/yielding.js";
 import { inChunks } from "../db/chunks.js";
 import type { Queries, QueryBuilder } from "../db/database.js";
-import { buildTree, type ChangedTree, changeTree, type LeafChange, rootOfLeaves } from "../tree/change.js";
+import { changeTree, type LeafChange, rootOfLeaves } from "../tree/change.js";
 import { stateHashes } from "../tree/node-hashes.js";
 import { clearTrees, createPageStore } from "../tree/page-store.js";
 import { type FieldParts, nothing, type ObjectParts } from "../tree/state-format.js";
+import { growHere } from "./growing.js";
 import { type DocumentParts, fieldKey, fieldsOfObject, programLeaf } from "./program-state.js";
 import { chunksOf, readWhole } from "./program-parts-store.js";
+import type { GrowDocument, LeavesToRead } from "./programs.js";
 import type { ProgramTables } from "./program-tables-store.js";
 import {
   checkDocument,
@@ -27,16 +29,12 @@ import type { TouchedProgram } from "./touched.js";
 /** Programs that are read at a time: each may hold a document of 16 KiB, or a text of 1 MiB. */
 const portionRows = 50;
 
-/**
- * Leaves of the programs that were touched; none for one that was not made.
- *
- * @param stored their changes are in the database; what is held of them in memory is looked at before.
- */
+/** Leaves of the programs that were touched; none for one that was not made. */
 export async function readLeaves(
   db: Queries,
   { programs, documents }: Pick<ProgramTables, "programs" | "documents">,
   touched: ReadonlyMap<string, TouchedProgram>,
-  stored: Promise<void> = Promise.resolve(),
+  { stored = Promise.resolve(), grow = growHere }: LeavesToRead = {},
 ): Promise<LeafChange[]> {
   const leaves: LeafChange[] = [];
   const inParts: (ProgramRow & TextRow)[] = [];
@@ -59,7 +57,7 @@ export async function readLeaves(
   await clearTrees(db, [...touched].filter(([, { hadTree }]) => hadTree).map(([address]) => address));
   for (const row of inParts) {
     const { isWhole, text, fields } = touched.get(row.address)!;
-    const object = await (isWhole ? writeFields(db, row, text) : changeFields(db, row, fields));
+    const object = await (isWhole ? writeFields(db, row, text, grow) : changeFields(db, row, fields));
     leaves.push(programLeaf(row, { kind: "object", ...object }));
   }
   return leaves;
@@ -95,22 +93,16 @@ export function documentOfText({ type }: ProgramRow, text: string | undefined): 
   return { kind: "object", fieldsRoot: rootOfLeaves(leaves), lastKey, tailHash };
 }
 
-/** The tree of the fields of an object, of any size. */
-export async function growFields(text: string): Promise<ObjectParts & Pick<ChangedTree, "pages">> {
-  const { leaves, lastKey, tailHash } = await inTurns(fieldsOfObject(text));
-  const { root: fieldsRoot, pages } = await inTurns(buildTree(leaves));
-  return { fieldsRoot, lastKey, tailHash, pages };
-}
-
 /** Makes the tree of the fields of a document in parts. */
 async function writeFields(
   db: Queries,
   { address, size_bytes: sizeBytes }: ProgramRow,
   known: string | undefined,
+  grow: GrowDocument,
 ): Promise<ObjectParts> {
   const text = known ?? (await readWhole(db, address, sizeBytes));
-  const { pages, ...object } = await growFields(text);
-  await createPageStore(db, address).save(pages);
+  const { pages, ...object } = await grow(address, text);
+  await createPageStore(db, address).saveTexts(pages);
   return object;
 }
 

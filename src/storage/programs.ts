@@ -4,6 +4,7 @@ import type { StorageOperation } from "../../gen/gatehouse/storage/v1/operation_
 import type { AccessRule } from "./access.js";
 import type { Chunk } from "./document-parts.js";
 import type { LeafChange } from "../tree/change.js";
+import type { ObjectParts } from "../tree/state-format.js";
 import type { JsonType } from "./json-text.js";
 import type { Page } from "./paging.js";
 import type { Work } from "./work.js";
@@ -117,6 +118,23 @@ export interface ExpectedOperation {
   readonly by: Pick<TransactionBody, "sender" | "nonce">;
 }
 
+/** What is hashed of an object, and the pages of the tree of its fields as texts, which go from thread to thread as they are. */
+export interface GrownDocument extends ObjectParts {
+  /** For saveTexts of the tree's page store. */
+  readonly pages: readonly string[];
+}
+
+/** Grows the tree of a document, which is the JSON text of an object, for the program at an address. */
+export type GrowDocument = (address: string, text: string) => Promise<GrownDocument>;
+
+/** How leaves are read. */
+export interface LeavesToRead {
+  /** Changes are in the database, as they are where this is left out; what is held of them in memory is looked at before. */
+  readonly stored?: Promise<void>;
+  /** Here, where it is left out. */
+  readonly grow?: GrowDocument;
+}
+
 /** Changes of stored programs, in the transaction of a block. Times are those of the block. */
 export interface ProgramChanges {
   /** Reads ahead what operations that come will look at; whatever it does not, is read when they do. */
@@ -136,13 +154,8 @@ export interface ProgramChanges {
   ): Promise<void>;
   setAccess(address: string, access: NewAccess, timeMs: number, work: Work): Promise<void>;
   delete(program: ChangeableProgram, timeMs: number, work: Work): Promise<void>;
-  /**
-   * Leaves of the state tree for the programs that were touched, after all changes.
-   *
-   * @param stored these are in the database, which they are already where it is left out: documents that are kept in parts
-   * are read there.
-   */
-  leaves(stored?: Promise<void>): Promise<LeafChange[]>;
+  /** Leaves of the state tree for the programs that were touched, after all changes. */
+  leaves(how?: LeavesToRead): Promise<LeafChange[]>;
 }
 
 /** What the row of a field holds beside its name. */

@@ -7,7 +7,7 @@ import { isSame } from "../tree/hashes.js";
 import { createPageStore } from "../tree/page-store.js";
 import { readRoot } from "../tree/read-root.js";
 import { partsColumns } from "./program-parts-store.js";
-import { growFields } from "./program-state-store.js";
+import { growFields } from "./growing.js";
 import { foldName } from "./programs.js";
 import {
   checkDocument,

@@ -19,6 +19,8 @@ export interface PageStore {
   readonly load: LoadPages;
   /** Stores pages; those that are undefined are taken out. */
   save(pages: ReadonlyMap<PagePath, Uint8Array | undefined>): Promise<void>;
+  /** Stores what {@link pageTexts} made of pages of this tree. */
+  saveTexts(texts: Iterable<string>): Promise<void>;
 }
 
 /** Pages of one statement: 2 KiB each, as hex digits. */
@@ -43,6 +45,12 @@ export function createPageStore(db: Queries, tree: string): PageStore {
       SELECT CAST(? AS varchar(45)), k.value ->> 0, ${bytesOf("(k.value ->> 1)")}, k.value ->> 2 FROM ${list.table} WHERE true
       ON CONFLICT (tree, path) DO UPDATE SET page = excluded.page, row_hash = excluded.row_hash`,
   );
+  async function saveTexts(texts: Iterable<string>): Promise<void> {
+    for (const text of texts) {
+      await savePages(tree, text);
+    }
+  }
+
   return {
     async load(paths) {
       const found = new Map<PagePath, Uint8Array>();
@@ -54,23 +62,32 @@ export function createPageStore(db: Queries, tree: string): PageStore {
     },
 
     async save(pages) {
-      const kept: string[][] = [];
-      const gone: PagePath[] = [];
-      for (const [path, page] of pages) {
-        if (page === undefined) {
-          gone.push(path);
-        } else {
-          kept.push([path, Buffer.from(page).toString("hex"), hashPageRow({ tree, path, page })]);
-        }
-      }
-      for (const some of inChunks(kept, portionRows)) {
-        await savePages(tree, JSON.stringify(some));
-      }
+      await saveTexts(pageTexts(tree, pages));
+      const gone = [...pages].filter(([, page]) => page === undefined).map(([path]) => path);
       for (const some of inChunks(gone)) {
         await db.run((sql) => sql("tree_pages").where({ tree }).whereIn("path", some).delete());
       }
     },
+
+    saveTexts,
   };
+}
+
+/** Pages as texts, each of which is stored with one statement. Those that are undefined are in none. */
+export function* pageTexts(tree: string, pages: ReadonlyMap<PagePath, Uint8Array | undefined>): Generator<string, void> {
+  let portion: string[][] = [];
+  for (const [path, page] of pages) {
+    if (page !== undefined) {
+      portion.push([path, Buffer.from(page.buffer, page.byteOffset, page.length).toString("hex"), hashPageRow({ tree, path, page })]);
+    }
+    if (portion.length === portionRows) {
+      yield JSON.stringify(portion);
+      portion = [];
+    }
+  }
+  if (portion.length > 0) {
+    yield JSON.stringify(portion);
+  }
 }
 
 /** Takes all pages of trees out. */

@@ -1,0 +1,33 @@
+/** The thread that hashes large documents of blocks, while their rows are stored. */
+import { fileURLToPath } from "node:url";
+import { Piscina } from "piscina";
+import type { GrowDocument, GrownDocument } from "../storage/programs.js";
+import type { DocumentTask } from "./document-worker.js";
+
+export interface DocumentThread {
+  readonly grow: GrowDocument;
+  stop(): Promise<void>;
+}
+
+const idleMs = 5_000;
+
+/** Builds it; there is no thread until one is needed. */
+export function createDocumentThread(heapMib: number): DocumentThread {
+  let pool: Piscina | undefined;
+  return {
+    async grow(address, text) {
+      pool ??= new Piscina({
+        filename: fileURLToPath(new URL("document-worker.js", import.meta.url)),
+        minThreads: 0,
+        maxThreads: 1,
+        idleTimeout: idleMs,
+        resourceLimits: { maxOldGenerationSizeMb: heapMib },
+      });
+      const task: DocumentTask = { address, text };
+      return (await pool.run(task, { name: "grow" })) as GrownDocument;
+    },
+    async stop() {
+      await pool?.destroy();
+    },
+  };
+}
