@@ -104,7 +104,10 @@ export async function plantTree(database: Database, programs: number): Promise<v
   for (let i = 0; i < programs; i += portion) {
     const addresses = Array.from({ length: Math.min(portion, programs - i) }, (_, k) => addressOf(i + k));
     const touched = new Map(
-      addresses.map((address) => [address, { isWhole: false, hadTree: false, text: undefined, fields: new Set<string>() }]),
+      addresses.map((address) => [
+        address,
+        { isWhole: false, hadTree: false, text: undefined, fields: new Set<string>() },
+      ]),
     );
     await plantLeaves(
       database,

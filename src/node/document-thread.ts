@@ -22,7 +22,8 @@ export function createDocumentThread(heapMib: number): DocumentThread {
         maxThreads: 1,
         idleTimeout: idleMs,
         resourceLimits: { maxOldGenerationSizeMb: heapMib },
-      });
+        // Whoever's document it was at hears of a thread that dies, and does without.
+      }).on("error", () => undefined);
       const task: DocumentTask = { address, text };
       return (await pool.run(task, { name: "grow" })) as GrownDocument;
     },

@@ -61,6 +61,7 @@ export function createGrowing(aside: GrowDocument | undefined): Growing {
 
 /** The text of the object that an operation writes. */
 function writtenObject({ operation }: ExpectedOperation["operation"]): string | undefined {
-  const data = operation.case === "createProgram" || operation.case === "writeProgram" ? operation.value.data : undefined;
+  const data =
+    operation.case === "createProgram" || operation.case === "writeProgram" ? operation.value.data : undefined;
   return data?.data.case === "json" && typeOfJson(data.data.value) === "object" ? data.data.value : undefined;
 }

@@ -54,7 +54,10 @@ export async function readLeaves(
     }
   }
   await stored;
-  await clearTrees(db, [...touched].filter(([, { hadTree }]) => hadTree).map(([address]) => address));
+  await clearTrees(
+    db,
+    [...touched].filter(([, { hadTree }]) => hadTree).map(([address]) => address),
+  );
   for (const row of inParts) {
     const { isWhole, text, fields } = touched.get(row.address)!;
     const object = await (isWhole ? writeFields(db, row, text, grow) : changeFields(db, row, fields));

@@ -2,11 +2,12 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { ProgramRecordSchema } from "../../gen/gatehouse/state/v1/state_pb.js";
 import { ProgramEncoding } from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import { createRecentCache } from "../base/recent-cache.js";
 import { stateHashes } from "../tree/node-hashes.js";
 import type { Leaf } from "../tree/path.js";
 import { type FieldParts, nothing, type ObjectParts, type ProgramParts } from "../tree/state-format.js";
 import { toAccessControl } from "./access-control.js";
-import { eachField } from "./document-parts.js";
+import { eachField, maxTextBytes } from "./document-parts.js";
 import { type ProgramRow, toRecord } from "./stored-program.js";
 
 /** A document as far as it is hashed. */
@@ -78,6 +79,24 @@ export function fieldKey(name: string): Uint8Array {
   return stateHashes.fieldKey(JSON.stringify(name));
 }
 
+/** Names whose keys are remembered, of a few hundred bytes each. */
+const keptNames = 2_000;
+const longestKeptName = 64;
+const keysOfNames = createRecentCache<Uint8Array>(keptNames);
+
+/** The same for a document of few fields: these are often named as those of others. */
+function keyOfCommonName(name: string): Uint8Array {
+  let key = keysOfNames.get(name);
+  if (key === undefined) {
+    // A copy: what it is part of is larger, and would be kept with it.
+    key = new Uint8Array(fieldKey(name));
+    if (name.length <= longestKeptName) {
+      keysOfNames.set(name, key);
+    }
+  }
+  return key;
+}
+
 /** The fields of an object, and what else is hashed of it. */
 export interface ObjectFields extends Omit<ObjectParts, "fieldsRoot"> {
   readonly leaves: readonly Leaf[];
@@ -97,12 +116,13 @@ export function* fieldsOfObject(text: string, wanted: readonly string[] = []): G
   const leaves: Leaf[] = [];
   const fields = new Map<string, FieldParts>();
   let lastKey = nothing;
+  const keyOf = text.length <= maxTextBytes ? keyOfCommonName : fieldKey;
   const parts = eachField(text);
   let next = parts.next();
   for (; next.done !== true; next = parts.next()) {
     const { name, before, value } = next.value;
     const field = { before, previousKey: lastKey, value };
-    const key = fieldKey(name);
+    const key = keyOf(name);
     leaves.push({ key, valueHash: stateHashes.field(field) });
     if (wanted.includes(name)) {
       fields.set(name, field);

@@ -74,11 +74,18 @@ export function createPageStore(db: Queries, tree: string): PageStore {
 }
 
 /** Pages as texts, each of which is stored with one statement. Those that are undefined are in none. */
-export function* pageTexts(tree: string, pages: ReadonlyMap<PagePath, Uint8Array | undefined>): Generator<string, void> {
+export function* pageTexts(
+  tree: string,
+  pages: ReadonlyMap<PagePath, Uint8Array | undefined>,
+): Generator<string, void> {
   let portion: string[][] = [];
   for (const [path, page] of pages) {
     if (page !== undefined) {
-      portion.push([path, Buffer.from(page.buffer, page.byteOffset, page.length).toString("hex"), hashPageRow({ tree, path, page })]);
+      portion.push([
+        path,
+        Buffer.from(page.buffer, page.byteOffset, page.length).toString("hex"),
+        hashPageRow({ tree, path, page }),
+      ]);
     }
     if (portion.length === portionRows) {
       yield JSON.stringify(portion);

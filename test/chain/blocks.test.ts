@@ -244,6 +244,11 @@ for (const engine of engines.names) {
     const [block] = await makeBlocks(t, 1);
     const stranger = sign(alice, 2, { case: "deleteProgram", value: { storageAddress: nowhere } });
     const broken = create(BlockSchema, { ...block!, transactions: [...block!.transactions, stranger] });
+    const forged = {
+      ...block!.transactions[0]!,
+      signature: bob.sign(transactionMessage(block!.transactions[0]!.body)),
+    };
+    const wrong = sign(bob, 7, createPublic("wrong", "no JSON"));
     const cases: readonly (readonly [string, RegExp, Block])[] = [
       ["another proposer", /no authority/, resign(block!, {}, second)],
       [
@@ -255,6 +260,30 @@ for (const engine of engines.names) {
       ["another past", /not the next one/, resign(block!, { previousHash: sha256(block!.header) }, authority)],
       ["a time to come", /in the future/, resign(block!, { timestampMs: BigInt(now + 3_600_000) }, authority)],
       ["other transactions", /does not hold the transactions/, broken],
+      // Its header is right: signatures are in no hash.
+      [
+        "a transaction that somebody else signed",
+        /not signed by its sender/,
+        create(BlockSchema, { ...block!, transactions: [forged, ...block!.transactions.slice(1)] }),
+      ],
+      [
+        "one such among those that cannot be applied",
+        /not signed by its sender/,
+        resign(
+          create(BlockSchema, { ...broken, transactions: [forged, ...broken.transactions.slice(1)] }),
+          { transactionsHash: hashOf(broken.transactions) },
+          authority,
+        ),
+      ],
+      [
+        "a transaction that is none",
+        /is not JSON/,
+        resign(
+          create(BlockSchema, { ...block!, transactions: [wrong] }),
+          { transactionsHash: hashOf([wrong]) },
+          authority,
+        ),
+      ],
       [
         "a transaction that cannot be applied",
         /no storage program/,
@@ -277,12 +306,17 @@ for (const engine of engines.names) {
       t.regex(error.message, message, what);
       t.true(error instanceof Failure, what);
     }
+    // What was in a block that was refused is not believed for that.
+    await t.throwsAsync(chain.submit(forged), { message: /not signed by its sender/ });
+    await t.throwsAsync(chain.submit(wrong), { message: /is not JSON/ });
     t.is(chain.head()!.number, 0n);
     t.deepEqual(await database.read.rows((sql) => sql("programs")), []);
     t.deepEqual(await database.read.rows((sql) => sql("transactions")), []);
     t.is(await store.block(1n), undefined);
     await chain.apply(block!);
     t.is(chain.head()!.number, 1n);
+    const again = create(BlockSchema, { ...block!, transactions: [forged, ...block!.transactions.slice(1)] });
+    await t.throwsAsync(chain.apply(again), { message: /not signed by its sender/ });
   });
 }
 

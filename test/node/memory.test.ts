@@ -23,6 +23,12 @@ test("what a node of 256 MiB holds leaves most of it for what it is at", (t) => 
   t.is(proofThreads, 1);
 });
 
+test("large documents have a thread of their own where there is memory for it, and another processor", (t) => {
+  t.is(divide(1_024).documentHeapMib, 256);
+  t.is(divide(1_023).documentHeapMib, 0);
+  t.is(divideMemory({ bytes: 8_192 * mib, heapBytes: 4_096 * mib }, 1).documentHeapMib, 0);
+});
+
 test("however little there is, one connection gets the largest answer, as JSON too", (t) => {
   const { perConnectionBytes, perAddressBytes, totalBytes } = divide(64).exchanges;
   t.true(perConnectionBytes >= (maxAnswerBytes * 4) / 3);

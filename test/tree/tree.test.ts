@@ -4,7 +4,7 @@ import { atOnce } from "../../src/base/yielding.js";
 import { smtSpec } from "@confio/ics23/build/proofs.js";
 import test from "ava";
 import { hash, randomBytes } from "node:crypto";
-import { buildTree, changeTree, type LeafChange, type LoadPages } from "../../src/tree/change.js";
+import { buildTree, changeTree, type LeafChange, type LoadPages, rootOfLeaves } from "../../src/tree/change.js";
 import { bitOf, emptyHash } from "../../src/tree/hashes.js";
 import { treeHashes } from "../../src/tree/node-hashes.js";
 import { decodePage, encodePage, maxBucketLeaves, type PagePath } from "../../src/tree/page.js";
@@ -86,6 +86,7 @@ test("blocks of changes lead to the root of what is there, as does a tree that i
       const leaves = inOrder(expected);
       t.is(root, hex(rootOf(leaves)));
       t.is(root, hex(atOnce(buildTree(leaves)).root));
+      t.is(root, hex(rootOfLeaves(leaves.toReversed())));
     }
     // Everything taken out again leaves no page behind.
     await stored.change(inOrder(expected).map(({ key }) => ({ key, valueHash: undefined })));

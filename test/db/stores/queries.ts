@@ -37,6 +37,36 @@ export const testQueries: StoreSuite = (engine, open) => {
     t.deepEqual(await stored(read), ["1", "2"]);
   });
 
+  test(`${engine}: queries that a transaction is handed at once are answered in their order, and none after its end`, async (t) => {
+    const { read, transaction } = await open(t);
+    const text = "INSERT INTO nullifiers (hash, block_number, transaction_hash) VALUES (?, ?, ?)";
+    const countText = "SELECT count(*) AS count FROM nullifiers";
+    const late = await transaction(async (db) => {
+      const put = db.prepare(text);
+      const count = db.prepare<{ count: number }>(countText);
+      const counts = await Promise.all(
+        Array.from({ length: 20 }, async (_, i) => {
+          const stored = put(String(i), i, "a secret");
+          const counted = count();
+          await stored;
+          return (await counted)[0]!.count;
+        }),
+      );
+      t.deepEqual(
+        counts,
+        Array.from({ length: 20 }, (_, i) => i + 1),
+      );
+      return put;
+    });
+    await t.throwsAsync(late("late", 1, "a secret"), { message: /is over/ });
+    t.is((await stored(read)).length, 20);
+
+    const failed = await t.throwsAsync(transaction((db) => db.prepare(text)("1", 1, "a secret")));
+    t.false(isDatabaseTrouble(failed), "a query that is wrong is no trouble");
+    t.notRegex(inspect(failed), /a secret/);
+    t.is((await stored(read)).length, 20);
+  });
+
   test(`${engine}: a prepared query has the same answer outside of a transaction and inside`, async (t) => {
     const { read, write, transaction } = await open(t);
     await insert(write, "1");
