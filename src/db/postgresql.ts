@@ -53,7 +53,8 @@ export async function openPostgresql(servers: Servers): Promise<Connections> {
   return await openConnections({
     words: {
       dialect: dialects.postgresql,
-      ask: async (connection: Client, text, values) => (await connection.query<object>(numberMarks(text), [...values])).rows,
+      ask: async (connection: Client, text, values) =>
+        (await connection.query<object>(numberMarks(text), [...values])).rows,
       troubleOf(code) {
         // data_corrupted, index_corrupted.
         if (code === "XX001" || code === "XX002") {
