@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { connect as connectPlain, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { encodeBlock, type Field } from "./hpack.js";
-import { errorCodes, flags, type Frame, frameBytes, frameTypes, numberBytes, settingsPayload } from "./http2-frames.js";
+import { errorCodes, flags, type Frame, frameBytes, frameTypes, noBytes, numberBytes, settingsPayload } from "./http2-frames.js";
 import { createIncoming, type IncomingOptions, type RawAnswer } from "./http2-incoming.js";
 
 /** A connection. */
@@ -44,20 +44,21 @@ export interface RawOptions extends IncomingOptions {
   readonly localAddress?: string;
   /** Sent in the first SETTINGS, by number. */
   readonly settings?: Readonly<Record<number, number>>;
+  /** Frames that are sent in one piece with the preface and SETTINGS. */
+  readonly beginning?: Buffer;
 }
 
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
 /** Connects, and sends preface and SETTINGS. */
 export async function connectRawHttp2(port: number, options: RawOptions = {}): Promise<RawHttp2> {
-  const { ca, alpn = ["h2"], localAddress = "127.0.0.1", settings = {} } = options;
+  const { ca, alpn = ["h2"], localAddress = "127.0.0.1", settings = {}, beginning = noBytes } = options;
   const to = { port, host: "127.0.0.1", localAddress };
   const socket = ca === undefined ? connectPlain(to) : connectTls({ ...to, ca, ALPNProtocols: [...alpn] });
   socket.setNoDelay(true);
   await once(socket, ca === undefined ? "connect" : "secureConnect");
   socket.on("error", () => undefined);
-  socket.write(preface);
-  socket.write(frameBytes(frameTypes.settings, 0, 0, settingsPayload(settings)));
+  socket.write(Buffer.concat([preface, frameBytes(frameTypes.settings, 0, 0, settingsPayload(settings)), beginning]));
   return createConnection(socket, options);
 }
 

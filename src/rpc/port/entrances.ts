@@ -11,6 +11,8 @@ export interface Entry {
   isUsed: boolean;
   /** When it was let in, on the clock of `performance.now()`. */
   readonly sinceMs: number;
+  /** Its session, where it speaks HTTP/2. */
+  session: { destroy(): void } | undefined;
 }
 
 export interface Entrances {
@@ -29,12 +31,12 @@ export function createEntrances(gate: Gate): Entrances {
   return {
     enter(socket) {
       socket.on("error", () => socket.destroy());
-      const connection = gate.connect(socket.remoteAddress ?? "", () => socket.destroy());
+      const connection = gate.connect(socket.remoteAddress ?? "", () => close(entry));
       if (connection === undefined) {
         socket.destroy();
         return undefined;
       }
-      const entry = { socket, connection, isUsed: false, sinceMs: performance.now() };
+      const entry: Entry = { socket, connection, isUsed: false, sinceMs: performance.now(), session: undefined };
       entries.add(entry);
       bySocket.set(socket, entry);
       socket.once("close", () => {
@@ -48,9 +50,15 @@ export function createEntrances(gate: Gate): Entrances {
     cut(matches) {
       for (const entry of entries) {
         if (matches(entry)) {
-          entry.socket.destroy();
+          close(entry);
         }
       }
     },
   };
+}
+
+/** A socket alone tells its session too late: of what was read at once, every stream would still be opened. */
+function close({ socket, session }: Entry): void {
+  session?.destroy();
+  socket.destroy();
 }

@@ -49,7 +49,8 @@ const bytesPerRequest = maxHeaderBytes;
 const bytesPerStrike = 8 * 1024;
 
 export interface Http2Sessions {
-  accept(socket: Socket, connection: Connection): void;
+  /** Gives the session, which opens no more streams from when it is destroyed. */
+  accept(socket: Socket, connection: Connection): Pick<ServerHttp2Session, "destroy">;
   /** Takes no more streams, and ends each connection when those under way are answered. */
   drain(): void;
 }
@@ -75,7 +76,7 @@ export function createHttp2Sessions(
   const sessions = new Set<Session>();
   let weighing: NodeJS.Timeout | undefined;
 
-  function accept(socket: Socket, connection: Connection): void {
+  function accept(socket: Socket, connection: Connection): ServerHttp2Session {
     const http2 = performServerHandshake(socket, options);
     const session: Session = {
       http2,
@@ -118,9 +119,23 @@ export function createHttp2Sessions(
         weighing = undefined;
       }
     });
+    return http2;
   }
 
   return { accept, drain: () => sessions.forEach(({ http2 }) => http2.close()) };
+}
+
+/** Frames have a head of nine bytes: three of their length, one of their type, and of what the others say. */
+const headBytes = 9;
+const resetType = 3;
+
+/** How many streams are reset in the frames that a connection begins with, after its preface. */
+export function countResets(frames: Buffer): number {
+  let resets = 0;
+  for (let at = 0; at + headBytes <= frames.length; at += headBytes + frames.readUIntBE(at, 3)) {
+    resets += frames[at + 3] === resetType ? 1 : 0;
+  }
+  return resets;
 }
 
 /**

@@ -12,9 +12,15 @@ export type Accept = (socket: Socket) => void;
 /**
  * Waits for the first bytes of a connection, and hands it on with them.
  *
+ * @param acceptHttp2 is told which bytes came after the preface.
  * @param withinMs a connection that has not sent enough to decide by then is closed.
  */
-export function decideByPreface(socket: Socket, acceptHttp1: Accept, acceptHttp2: Accept, withinMs: number): void {
+export function decideByPreface(
+  socket: Socket,
+  acceptHttp1: Accept,
+  acceptHttp2: (socket: Socket, afterPreface: Buffer) => void,
+  withinMs: number,
+): void {
   const timer = setTimeout(() => socket.destroy(), withinMs);
   let seen: Buffer | undefined;
 
@@ -40,7 +46,7 @@ export function decideByPreface(socket: Socket, acceptHttp1: Accept, acceptHttp2
     release();
     socket.unshift(seen);
     if (matches) {
-      acceptHttp2(socket);
+      acceptHttp2(socket, seen.subarray(preface.length));
     } else {
       acceptHttp1(socket);
     }

@@ -11,7 +11,7 @@ import { Http1Exchange } from "../exchange/http1-exchange.js";
 import type { Connection, Gate } from "../gate.js";
 import { createEntrances, type Entrances, type Entry } from "./entrances.js";
 import { createHttp1Server, headersWithinMs } from "./http1-server.js";
-import { createHttp2Sessions, type Http2Sessions } from "./http2-sessions.js";
+import { countResets, createHttp2Sessions, type Http2Sessions } from "./http2-sessions.js";
 import { isOld, listenOn, type RpcListener } from "./listen.js";
 import { type Accept, decideByPreface } from "./one-port.js";
 
@@ -58,9 +58,14 @@ export function createPort(parts: PortParts): RpcListener {
 
   /** Finds out which HTTP a connection speaks, once it is known to be let in. */
   const decide = (socket: Socket, entry: Entry, acceptHttp1: Accept): void => {
-    const acceptHttp2 = (): void => {
+    const acceptHttp2 = (_: Socket, beginning: Buffer): void => {
       entry.isUsed = true;
-      http2.accept(socket, entry.connection);
+      strikeResets(beginning, entry);
+      if (entry.socket.destroyed) {
+        socket.destroy();
+        return;
+      }
+      entry.session = http2.accept(socket, entry.connection);
     };
     decideByPreface(socket, isMutual ? () => socket.destroy() : acceptHttp1, acceptHttp2, headersWithinMs);
   };
@@ -81,6 +86,16 @@ export function createPort(parts: PortParts): RpcListener {
       await drainServer(server, { entrances, http2 }, graceMs);
     },
   };
+}
+
+/**
+ * Strikes a connection for the streams that it resets in what it sends with its preface: Node.js opens and closes all of
+ * these before anybody hears of the first.
+ */
+function strikeResets(beginning: Buffer, { connection, socket }: Entry): void {
+  for (let resets = countResets(beginning); resets > 0 && !socket.destroyed; resets--) {
+    connection.strike();
+  }
 }
 
 /** Takes a connection that was let in, and one way to go on with it. */

@@ -1,0 +1,126 @@
+/** Streams that are reset as soon as they are open: from the strike that cuts their connection on, none is handled any more. */
+import test, { type ExecutionContext } from "ava";
+import { readFile } from "node:fs/promises";
+import type { TlsCredentials } from "../../../src/base/certificate.js";
+import { createOpenGate } from "../../../src/edge/open-gate.js";
+import type { Exchange } from "../../../src/rpc/exchange/exchange.js";
+import type { Gate } from "../../../src/rpc/gate.js";
+import { createPort } from "../../../src/rpc/port/port.js";
+import { createRequestIds } from "../../../src/rpc/server/request-ids.js";
+import { makeCertificate } from "../../helpers/certificate.js";
+import { encodeBlock, type Field } from "../../helpers/hpack.js";
+import { errorCodes, flags, frameBytes, frameTypes, numberBytes } from "../../helpers/http2-frames.js";
+import { connectRawHttp2, type RawHttp2 } from "../../helpers/raw-http2.js";
+import { type Teardown, temporaryDirectory } from "../../helpers/teardown.js";
+import { until } from "../../helpers/until.js";
+
+const [harm, honest] = ["/harm", "/honest"];
+/** Strikes that a connection has. */
+const maxStrikes = 20;
+/** As many as come in one read. */
+const resetCount = 1_000;
+
+const fieldsOf = (path: string): Field[] => [
+  [":method", "GET"],
+  [":scheme", "http"],
+  [":path", path],
+  [":authority", "localhost"],
+];
+
+/** Cuts a connection at its last strike. */
+function createStrictGate(): Gate {
+  const open = createOpenGate();
+  return {
+    ...open,
+    connect(remoteAddress, cut) {
+      let strikes = 0;
+      return {
+        ...open.connect(remoteAddress, cut)!,
+        strike() {
+          if (++strikes === maxStrikes) {
+            cut();
+          }
+        },
+      };
+    },
+  };
+}
+
+/** A port, what was handled there of what does harm, and connections to it. */
+async function listen(t: Teardown, isTls: boolean) {
+  let harmful = 0;
+  const handle = (exchange: Exchange): void => {
+    if (exchange.path === honest) {
+      exchange.send({ status: 200, headers: [], body: "ok" });
+    } else {
+      harmful++;
+    }
+  };
+  const tls = isTls ? await makeTls(t) : undefined;
+  const port = createPort({ handle, gate: createStrictGate(), nextRequestId: createRequestIds(), tls });
+  t.teardown(() => port.drain(0));
+  const number = await port.listen({ host: "127.0.0.1", port: 0 });
+  return {
+    harmful: () => harmful,
+    async connect(beginning?: Buffer): Promise<RawHttp2> {
+      const ca = tls && { ca: Buffer.from(tls.cert) };
+      const client = await connectRawHttp2(number, { replenish: false, ...(beginning && { beginning }), ...ca });
+      t.teardown(() => client.close());
+      return client;
+    },
+  };
+}
+
+async function makeTls(t: Teardown): Promise<TlsCredentials> {
+  const { cert, key } = await makeCertificate(await temporaryDirectory(t));
+  return { cert: await readFile(cert, "utf8"), key: await readFile(key, "utf8") };
+}
+
+/** Streams that are opened and reset at once, from the first one on. */
+function resets(count: number): Buffer {
+  const block = encodeBlock(fieldsOf(harm));
+  const cancel = numberBytes(errorCodes.cancel);
+  return Buffer.concat(
+    Array.from({ length: count }, (_, i) => [
+      frameBytes(frameTypes.headers, flags.endHeaders, 1 + 2 * i, block),
+      frameBytes(frameTypes.reset, 0, 1 + 2 * i, cancel),
+    ]).flat(),
+  );
+}
+
+for (const isTls of [false, true]) {
+  const name = isTls ? "TLS" : "cleartext";
+
+  test(`over ${name}: on a connection that is open`, async (t) => {
+    const { harmful, connect } = await listen(t, isTls);
+    const [bad, neighbour] = await Promise.all([connect(), connect()]);
+    await until(() => bad.frames.some(({ type }) => type === frameTypes.settings));
+    bad.write(resets(resetCount));
+    await bad.closed;
+    t.true(harmful() <= maxStrikes + 1, `${harmful()} were handled`);
+    await isServed(t, neighbour);
+  });
+
+  test(`over ${name}: together with the preface`, async (t) => {
+    const { harmful, connect } = await listen(t, isTls);
+    const [bad, neighbour] = await Promise.all([connect(resets(resetCount)), connect()]);
+    await bad.closed;
+    t.is(harmful(), 0);
+    await isServed(t, neighbour);
+  });
+}
+
+test("a few streams that are reset together with the preface do no harm to one that is not", async (t) => {
+  const { connect } = await listen(t, false);
+  const [count, next] = [3, 7];
+  const fields = encodeBlock(fieldsOf(honest));
+  const request = frameBytes(frameTypes.headers, flags.endHeaders | flags.endStream, next, fields);
+  const client = await connect(Buffer.concat([resets(count), request]));
+  t.is(String((await client.answer(next)).body), "ok");
+});
+
+async function isServed(t: ExecutionContext, client: RawHttp2): Promise<void> {
+  const { headers, body } = await client.request(fieldsOf(honest));
+  t.is(headers[":status"], "200");
+  t.is(String(body), "ok");
+}
