@@ -1,8 +1,10 @@
 /**
- * Joins queries that would wait for each other: the first goes to the database at once, and those that arrive while it is
- * under way go together, as one query. What a query costs beside its rows is paid once for all of them.
+ * Joins queries that would wait for each other: those that arrive in one turn of the event loop, or while one is under way,
+ * go together, as one query. What a query costs beside its rows, most of it the waking of a thread, is paid once for all of
+ * them.
  */
 
+import { nextTurn } from "../base/yielding.js";
 import type { Lane, Queries } from "./database.js";
 import type { ListTable } from "./dialects.js";
 
@@ -25,6 +27,7 @@ export function batch<Key, Found>(
 
   async function run(): Promise<void> {
     isUnderWay = true;
+    await nextTurn();
     while (waiting.length > 0) {
       const joined = waiting.slice(0, maxKeys);
       waiting = waiting.slice(maxKeys);
@@ -33,6 +36,9 @@ export function batch<Key, Found>(
         joined.forEach(({ resolve }, i) => resolve(found[i]));
       } catch (error) {
         joined.forEach(({ reject }) => reject(error));
+      }
+      if (waiting.length < maxKeys) {
+        await nextTurn();
       }
     }
     isUnderWay = false;
@@ -47,8 +53,12 @@ export function batch<Key, Found>(
     });
 }
 
-/** Most keys of one query: each row may hold a document of 1 MiB. */
-const maxKeys = 16;
+/** How the keys of a query are joined. */
+export interface BatchOptions {
+  readonly lane?: Lane | undefined;
+  /** Most keys of one query; 32 when left out. */
+  readonly maxKeys?: number;
+}
 
 /**
  * A query of at most one row for each key, prepared and batched.
@@ -58,7 +68,7 @@ const maxKeys = 16;
 export function prepareBatch<Row extends { readonly slot: number }>(
   { dialect, prepare }: Queries,
   text: (keys: ListTable) => string,
-  lane?: Lane,
+  { lane, maxKeys = 32 }: BatchOptions = {},
 ): (key: readonly string[]) => Promise<Row | undefined> {
   const query = prepare<Row>(text(dialect.list), lane);
   return batch(async (keys) => {

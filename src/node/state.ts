@@ -9,7 +9,7 @@ import type { Database, Queries } from "../db/database.js";
 import { createStateService, type ProvenBlock, type StateReads } from "../state/service.js";
 import { createStateTreeStore } from "../state/state-tree-store.js";
 import { checkAddress } from "../storage/address.js";
-import { readProgramForProof } from "../storage/program-proof-store.js";
+import { createProgramProofs } from "../storage/program-proof-store.js";
 import { emptyHash } from "../tree/hashes.js";
 import { createNullifierStore } from "../zk/nullifier-store.js";
 import { createTreeStore } from "../zk/tree-store.js";
@@ -50,9 +50,10 @@ export function createStateReads(read: Queries): StateReads {
   const senders = createSenderStore(read);
   const nullifiers = createNullifierStore(read);
   const commitments = createTreeStore(read);
+  const findProgram = createProgramProofs(read);
   return {
     tree: createStateTreeStore(read),
-    program: async (address, wanted) => await readProgramForProof(read, checkAddress(address), wanted),
+    program: async (address, wanted) => await findProgram(checkAddress(address), wanted),
     nullifier: async (hash) => (await nullifiers.find(hash)).use,
     lastNonce: (sender) => senders.lastNonce(sender),
     async commitments() {

@@ -10,9 +10,10 @@ import { type Proof, proveAmong, provePaths } from "../tree/prove.js";
 import { readRoot } from "../tree/read-root.js";
 import { checkReadable } from "./needs.js";
 import { readWhole } from "./program-parts-store.js";
-import { documentOfText, readEnd, readFieldParts, readProgramRows } from "./program-state-store.js";
+import { prepareAnyProgram } from "./program-query-store.js";
+import { documentOfText, readEnd, readFieldParts } from "./program-state-store.js";
 import { type DocumentParts, fieldKey, fieldsOfObject, hashDocument, hashProgram, partsOf } from "./program-state.js";
-import { checkDocument, type ProgramRow, type TextRow, toRecord } from "./stored-program.js";
+import { checkDocument, checkProgram, parse, type ProgramRow, type TextRow, toRecord } from "./stored-program.js";
 
 /** What of a program is to be proved beside its record. */
 export interface WantedParts {
@@ -31,12 +32,21 @@ interface DocumentReading {
   readonly text: string | undefined;
 }
 
-/** Reads a program, deleted or not; undefined for one that was never made. */
-export async function readProgramForProof(db: Queries, address: string, wanted: WantedParts) {
-  const [row] = await readProgramRows(db, [address]);
-  if (row === undefined) {
-    return undefined;
-  }
+/** Builds the read of a program, deleted or not, for its proof; it finds undefined for one that was never made. */
+export function createProgramProofs(db: Queries) {
+  const findProgram = prepareAnyProgram(db);
+  return async (address: string, wanted: WantedParts) => {
+    const found = await findProgram([address]);
+    if (found === undefined) {
+      return undefined;
+    }
+    const { record, data, row_hash } = found;
+    const program = checkProgram(address, parse(address, record, "row") as ProgramRow);
+    return await toReading(db, { ...program, data, row_hash }, wanted);
+  };
+}
+
+async function toReading(db: Queries, row: ProgramRow & TextRow, wanted: WantedParts) {
   const parts = partsOf(row);
   const { access } = toRecord(row);
   const document = await readDocument(db, row, wanted);

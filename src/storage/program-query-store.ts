@@ -1,6 +1,6 @@
 /** The queries of single programs: each gives, as one row, all that one read needs. Nothing is checked here. */
-import { prepareBatch } from "../db/batch.js";
-import type { Lane, Queries } from "../db/database.js";
+import { type BatchOptions, prepareBatch } from "../db/batch.js";
+import type { Queries } from "../db/database.js";
 import { chunksOf, partsColumns } from "./program-parts-store.js";
 import { type Parts, programColumns, type TextRow } from "./stored-program.js";
 
@@ -32,38 +32,59 @@ const chunkColumns = ["address", "field", "position", "items", "size_bytes", "te
 const columnsOf = (table: string, names: readonly string[]): Record<string, string> =>
   Object.fromEntries(names.map((name) => [name, `${table}.${name}`]));
 
+/** Rows of programs, each with more that stands beside it. */
+interface RecordQuery {
+  readonly columns: string;
+  /** What the columns are of, beside the program, `p`. */
+  readonly join: string;
+  /** Whether those that were deleted are found as well. */
+  readonly withDeleted?: boolean;
+  readonly batch?: BatchOptions;
+}
+
+/** What is put together of many rows takes its time, and may be 1 MiB: nobody who reads a small document waits for that. */
+const large: BatchOptions = { lane: "list", maxKeys: 16 };
+
+/** A program, and more, by a key: a list whose first item is the address. */
+function prepareRecord<Extra>(db: Queries, { columns, join, withDeleted = false, batch }: RecordQuery) {
+  return prepareBatch<PackedRow & Extra>(
+    db,
+    ({ table, slot }) =>
+      `SELECT ${slot} AS slot, ${db.dialect.jsonObject(columnsOf("p", programColumns))} AS record, ${columns}
+        FROM ${table} JOIN programs p ON p.address = k.value ->> 0 ${join} ${withDeleted ? "" : "WHERE NOT p.deleted"}`,
+    batch,
+  );
+}
+
+const text = { columns: "d.data, d.row_hash", join: "LEFT JOIN program_documents d ON d.address = p.address" };
+
+/** Prepares the query of a program, deleted or not, with the text of its document. The key is the address in a list. */
+export function prepareAnyProgram(db: Queries): (key: readonly [string]) => Promise<(PackedRow & TextRow) | undefined> {
+  return prepareRecord<TextRow>(db, { ...text, withDeleted: true });
+}
+
 /** Prepares them. The key of each is a list: the address, the name of a field as JSON, the index of an item. */
 export function prepareProgramQueries(db: Queries) {
   const { jsonObject } = db.dialect;
-  /** A program, and more, by a key: a list whose first item is the address. */
-  function prepareRecord<Extra>(extraColumns: string, join = "", lane?: Lane) {
-    return prepareBatch<PackedRow & Extra>(
-      db,
-      ({
-        table,
-        slot,
-      }) => `SELECT ${slot} AS slot, ${jsonObject(columnsOf("p", programColumns))} AS record, ${extraColumns}
-        FROM ${table} JOIN programs p ON p.address = k.value ->> 0 ${join} WHERE NOT p.deleted`,
-      lane,
-    );
-  }
-  const documents = "LEFT JOIN program_documents d ON d.address = p.address";
-  const withData = prepareRecord<TextRow>("d.data, d.row_hash", documents);
-  // What is put together of many rows takes its time: nobody who reads a small document waits for that.
-  const withParts = prepareRecord<Parts>(partsColumns(db.dialect, "p.address"), documents, "list");
+  const withData = prepareRecord<TextRow>(db, text);
+  const withParts = prepareRecord<Parts>(db, {
+    columns: partsColumns(db.dialect, "p.address"),
+    join: text.join,
+    batch: large,
+  });
   const fields = "LEFT JOIN program_fields f ON f.address = p.address AND f.name_json = k.value ->> 1";
   const field = jsonObject(columnsOf("f", [...fieldColumns, "row_hash"]));
-  const withField = prepareRecord<PackedField>(`${field} AS field`, fields);
-  const withChunks = prepareRecord<PackedField & { readonly chunks: string }>(
-    `${field} AS field, ${chunksOf(db.dialect, "f.address", "f.position")} AS chunks`,
-    fields,
-    "list",
-  );
-  const withChunk = prepareRecord<PackedItem>(
-    `${field} AS field, ${jsonObject(columnsOf("c", [...chunkColumns, "row_hash"]))} AS chunk,
+  const withField = prepareRecord<PackedField>(db, { columns: `${field} AS field`, join: fields });
+  const withChunks = prepareRecord<PackedField & { readonly chunks: string }>(db, {
+    columns: `${field} AS field, ${chunksOf(db.dialect, "f.address", "f.position")} AS chunks`,
+    join: fields,
+    batch: large,
+  });
+  const withChunk = prepareRecord<PackedItem>(db, {
+    columns: `${field} AS field, ${jsonObject(columnsOf("c", [...chunkColumns, "row_hash"]))} AS chunk,
       ${itemsBefore("c.position")} AS first_item, ${itemsBefore("9007199254740991")} AS all_items`,
-    `${fields} LEFT JOIN program_chunks c ON c.address = f.address AND c.field = f.position AND c.position = ${chunkWith("CAST(k.value ->> 2 AS bigint)")}`,
-  );
+    join: `${fields} LEFT JOIN program_chunks c ON c.address = f.address AND c.field = f.position AND c.position = ${chunkWith("CAST(k.value ->> 2 AS bigint)")}`,
+  });
   return { withData, withParts, withField, withChunks, withChunk, isHidden: prepareHidden(db) };
 }
 

@@ -14,7 +14,6 @@ import type { ProgramTables } from "./program-tables-store.js";
 import {
   checkDocument,
   checkField,
-  checkProgram,
   checkText,
   damaged,
   type FieldRecord,
@@ -69,12 +68,6 @@ export async function readLeaves(
 /** Whether there is or was a program at an address. */
 export async function wasMade(db: Queries, address: string): Promise<boolean> {
   return (await db.first((sql) => sql("programs").where({ address }).select("id"))) !== undefined;
-}
-
-/** Programs' own rows, deleted or not, with the texts of their documents. */
-export async function readProgramRows(db: Queries, addresses: readonly string[]): Promise<(ProgramRow & TextRow)[]> {
-  const rows = await db.rows<ProgramRow & TextRow>((sql) => selectPrograms(sql).whereIn("p.address", addresses));
-  return rows.map((row) => checkProgram(row.address, row));
 }
 
 /** The rows of programs, `p`, deleted or not, with the texts of their documents. */

@@ -1,5 +1,6 @@
 /** Spent nullifiers in the database. */
 import { DamageError } from "../base/damage.js";
+import { prepareBatch } from "../db/batch.js";
 import type { Queries } from "../db/database.js";
 import { hashNullifierRow, type NullifierColumns } from "../db/row-hashes.js";
 import type { StagedRows } from "../db/staged-rows.js";
@@ -9,12 +10,14 @@ type NullifierRow = NullifierColumns & { readonly row_hash: string };
 
 /** Builds the reads. */
 export function createNullifierStore(db: Queries): Nullifiers {
-  const byHash = db.prepare<NullifierRow>(
-    "SELECT hash, block_number, transaction_hash, row_hash FROM nullifiers WHERE hash = ?",
+  const byHash = prepareBatch<Omit<NullifierRow, "hash"> & { readonly slot: number }>(
+    db,
+    ({ table, slot }) => `SELECT ${slot} AS slot, n.block_number, n.transaction_hash, n.row_hash
+      FROM ${table} JOIN nullifiers n ON n.hash = k.value ->> 0`,
   );
   return {
     async find(hash) {
-      const [row] = await byHash(hash);
+      const row = await byHash([hash]);
       if (row !== undefined) {
         checkNullifier({ ...row, hash });
       }
@@ -50,6 +53,6 @@ function checkNullifier(row: NullifierRow): void {
   }
 }
 
-function useOf(row: NullifierRow | undefined): NullifierUse | undefined {
+function useOf(row: Omit<NullifierRow, "hash"> | undefined): NullifierUse | undefined {
   return row && { blockNumber: BigInt(row.block_number), transactionHash: row.transaction_hash };
 }

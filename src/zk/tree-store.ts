@@ -100,6 +100,8 @@ export function createTreeStore(db: Queries): MerkleTree {
         THEN (SELECT max(block_number) FROM merkle_roots)
         ELSE (SELECT block_number FROM merkle_roots
           WHERE root = k.value ->> 1 AND block_number >= ${oldestKnownAt(dialect, newestBlock)}) END`,
+    // All of them are followed to their roots in one turn of the event loop, each by hashes of 40 µs.
+    { maxKeys: 16 },
   );
   return {
     async root() {

@@ -11,8 +11,9 @@ import type { Database } from "../../src/db/database.js";
 import { createStateTreeChanges, createStateTreeStore } from "../../src/state/state-tree-store.js";
 import { provenBlocks } from "../../src/state/state-tree.js";
 import { fieldsOfObject, hashDocument, partsOf } from "../../src/storage/program-state.js";
-import { readProgramRows } from "../../src/storage/program-state-store.js";
+import { selectPrograms } from "../../src/storage/program-state-store.js";
 import { createProgramStore } from "../../src/storage/program-store.js";
+import type { ProgramRow } from "../../src/storage/stored-program.js";
 import { programAddress } from "../../src/storage/write.js";
 import { buildTree } from "../../src/tree/change.js";
 import { stateHashes, treeHashes } from "../../src/tree/node-hashes.js";
@@ -43,12 +44,12 @@ const large = `{${Array.from({ length: 900 }, (_, i) => `"name ${i}": "${"x".rep
 async function allLeaves({ read }: Database): Promise<Leaf[]> {
   const leaves: Leaf[] = [];
   const programs = createProgramStore(read);
-  for (const { address } of await read.rows<{ address: string }>((sql) => sql("programs").select("address"))) {
-    const [row] = await readProgramRows(read, [address]);
-    const data = row!.deleted ? undefined : (await programs.findWithData(address))!.data;
+  for (const row of await read.rows<ProgramRow>(selectPrograms)) {
+    const { address } = row;
+    const data = row.deleted ? undefined : (await programs.findWithData(address))!.data;
     leaves.push({
       key: stateHashes.programKey(address),
-      valueHash: stateHashes.program({ ...partsOf(row!), documentHash: documentHash(row!.type, data) }),
+      valueHash: stateHashes.program({ ...partsOf(row), documentHash: documentHash(row.type, data) }),
     });
   }
   const senders = await read.rows<{ identity: string; nonce: number }>((sql) => sql("senders"));

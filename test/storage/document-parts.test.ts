@@ -20,9 +20,10 @@ import { typeOfJson } from "../../src/storage/json-text.js";
 import { createStagedRows } from "../../src/db/staged-rows.js";
 import { createProgramChanges } from "../../src/storage/program-change-store.js";
 import { createProgramStore } from "../../src/storage/program-store.js";
-import { readProgramForProof } from "../../src/storage/program-proof-store.js";
+import { createProgramProofs } from "../../src/storage/program-proof-store.js";
 import { fieldKey, fieldsOfObject, hashDocument, partsOf } from "../../src/storage/program-state.js";
-import { readProgramRows } from "../../src/storage/program-state-store.js";
+import { selectPrograms } from "../../src/storage/program-state-store.js";
+import type { ProgramRow } from "../../src/storage/stored-program.js";
 import { buildTree } from "../../src/tree/change.js";
 import { stateHashes, treeHashes } from "../../src/tree/node-hashes.js";
 import { leadsTo, type Path } from "../../src/tree/path.js";
@@ -239,7 +240,7 @@ async function checkState(
   address: string,
   text: string,
 ): Promise<void> {
-  const [row] = await readProgramRows(database.read, [address]);
+  const [row] = await database.read.rows<ProgramRow>((sql) => selectPrograms(sql).where("p.address", address));
   const { leaves, lastKey, tailHash } = atOnce(fieldsOfObject(text));
   const fieldsRoot = atOnce(buildTree(leaves)).root;
   const documentHash = hashDocument({ kind: "object", fieldsRoot, lastKey, tailHash });
@@ -247,7 +248,7 @@ async function checkState(
   t.is(hex(leafOf(address)!), hex(valueHash), "the leaf");
   const fields = ["not there", ...membersOf(text).map((member) => member.name)].slice(0, 4);
   const wanted = { fields, withDocument: true, withMetadata: false };
-  const proof = (await readProgramForProof(database.read, address, wanted))!;
+  const proof = (await createProgramProofs(database.read)(address, wanted))!;
   t.is(hex(proof.valueHash), hex(valueHash));
   t.true(proof.state.data === text);
   const object = proof.state.document!.value as MessageInitShape<typeof ObjectStateSchema>;
