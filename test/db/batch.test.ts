@@ -2,6 +2,7 @@
 import test from "ava";
 import { setImmediate as turn } from "node:timers/promises";
 import { batch } from "../../src/db/batch.js";
+import { until } from "../helpers/until.js";
 
 /** Queries that end when they are told to. */
 function createQueries() {
@@ -20,7 +21,7 @@ test("what is asked in one turn is one query, and so is what is asked while it i
   const { asked, end, find } = createQueries();
   const first = Promise.all([find(1), find(2)]);
   t.deepEqual(asked, []);
-  await turn();
+  await until(() => asked.length === 1);
   t.deepEqual(asked, [[1, 2]]);
   const second = Promise.all([find(3), find(4)]);
   await turn();
@@ -28,14 +29,13 @@ test("what is asked in one turn is one query, and so is what is asked while it i
   end();
   t.deepEqual(await first, ["found 1", "found 2"]);
   const late = find(5);
-  await turn();
+  await until(() => asked.length === 2);
   t.deepEqual(asked.slice(1), [[3, 4, 5]]);
   end();
   t.deepEqual(await second, ["found 3", "found 4"]);
   t.is(await late, "found 5");
-  await turn();
   const again = find(6);
-  await turn();
+  await until(() => asked.length === 3);
   end();
   t.is(await again, "found 6");
 });
@@ -43,11 +43,11 @@ test("what is asked in one turn is one query, and so is what is asked while it i
 test("a query has no more keys than it may, and one that fails fails for its own alone", async (t) => {
   const { asked, end, find } = createQueries();
   const found = Promise.allSettled([1, 2, 3, 4, 5, 6, 7].map((key) => find(key)));
-  await turn();
+  await until(() => asked.length === 1);
   end(new Error("no"));
-  await turn();
+  await until(() => asked.length === 2);
   end();
-  await turn();
+  await until(() => asked.length === 3);
   end();
   const outcomes = (await found).map(({ status }) => status === "fulfilled");
   t.deepEqual(asked, [[1, 2, 3], [4, 5, 6], [7]]);
