@@ -62,7 +62,7 @@ async function listen(t: Teardown, isTls: boolean) {
   const number = await port.listen({ host: "127.0.0.1", port: 0 });
   return {
     harmful: () => harmful,
-    async connect(beginning?: Buffer): Promise<RawHttp2> {
+    connect: async (beginning?: Buffer): Promise<RawHttp2> => {
       const ca = tls && { ca: Buffer.from(tls.cert) };
       const client = await connectRawHttp2(number, { replenish: false, ...(beginning && { beginning }), ...ca });
       t.teardown(() => client.close());
