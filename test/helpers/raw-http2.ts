@@ -6,7 +6,16 @@ import { once } from "node:events";
 import { connect as connectPlain, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { encodeBlock, type Field } from "./hpack.js";
-import { errorCodes, flags, type Frame, frameBytes, frameTypes, noBytes, numberBytes, settingsPayload } from "./http2-frames.js";
+import {
+  errorCodes,
+  flags,
+  type Frame,
+  frameBytes,
+  frameTypes,
+  noBytes,
+  numberBytes,
+  settingsPayload,
+} from "./http2-frames.js";
 import { createIncoming, type IncomingOptions, type RawAnswer } from "./http2-incoming.js";
 
 /** A connection. */
