@@ -148,9 +148,12 @@ export function createChain<State>(parts: ChainParts<State>): WrittenChain {
 
     async apply(signed) {
       head.need();
-      const inReading = await beginBlock(signed, reading);
-      const { block } = inReading;
+      const beginning = beginBlock(signed, reading);
+      // Its turn is from now on, however long reading it takes: a block that is read sooner may be the one after it.
+      beginning.catch(() => undefined);
       return await inTurn(async () => {
+        const inReading = await beginning;
+        const { block } = inReading;
         const before = head.need();
         if (block.header.number <= before.number && (await store.header(block.header.number))?.hash === block.hash) {
           await inReading.signatures;

@@ -1,13 +1,16 @@
 import anyTest, { type ExecutionContext, type TestFn } from "ava";
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { createIdentify } from "../../src/edge/identity.js";
 import { createCaller } from "../helpers/caller.js";
 import { ask } from "../helpers/plain-client.js";
 import { connectEach, readFailure, type RpcClient, rpcProtocols } from "../helpers/rpc-clients.js";
-import { insertProgram, seedDatabase } from "../helpers/seed.js";
-import { sampleGenesis, startTestNode, type TestNode } from "../helpers/start-node.js";
+import { genesisOf } from "../helpers/genesis.js";
+import { testKey } from "../helpers/keys.js";
+import { insertProgram, nameInHeader, seedDatabase } from "../helpers/seed.js";
+import { startTestNode, type TestNode } from "../helpers/start-node.js";
 import { temporaryDirectory, fileTeardown } from "../helpers/teardown.js";
 import { identityMessage } from "../../src/base/identity-message.js";
 import { forge, smallOrderKeys } from "../helpers/weak-keys.js";
@@ -28,7 +31,9 @@ const owner = createCaller();
 const friend = createCaller();
 const address = `stor-${"1".repeat(40)}`;
 const path = `/storage-program/${address}/field/secret`;
-const network = `0x${createHash("sha256").update(readFileSync(sampleGenesis)).digest("hex")}`;
+const authority = testKey(1);
+const genesis = genesisOf(authority);
+const network = `0x${createHash("sha256").update(genesis).digest("hex")}`;
 const otherNetwork = `0x${"5".repeat(64)}`;
 const teardown = fileTeardown();
 
@@ -46,11 +51,15 @@ test.before(async (t) => {
         fields: [["secret", "number", "1"]],
         createdMs: 1,
       });
+      if (flags["genesis"] !== undefined) {
+        await writeFile(join(dir, "genesis.json"), genesis);
+        await nameInHeader(database, authority);
+      }
     });
     return await startTestNode(teardown, flags, dir);
   };
-  const node = await start({ genesis: sampleGenesis });
-  const strict = await start({ genesis: sampleGenesis, "identity-form": "network" });
+  const node = await start({ genesis: "genesis.json" });
+  const strict = await start({ genesis: "genesis.json", "identity-form": "network" });
   Object.assign(t.context, {
     node,
     strict,

@@ -5,16 +5,12 @@ import anyTest, { type TestFn } from "ava";
 import { createNodeRouter } from "../../src/express/router.js";
 import type { ContractCase, NodeName } from "../contract/case.js";
 import { cases } from "../contract/cases.js";
-import { people, programs } from "../contract/data.js";
+import { people } from "../contract/data.js";
+import { startContractNodes } from "../contract/nodes.js";
 import { callerOf } from "../helpers/caller.js";
 import { listenApp } from "../helpers/express-app.js";
-import { notaryKey } from "../helpers/presentation.js";
 import { ask, type PlainRequest, type PlainResponse } from "../helpers/plain-client.js";
-import { insertProgram, seedDatabase } from "../helpers/seed.js";
-import { sampleGenesis, silentPeer, startTestNode } from "../helpers/start-node.js";
-import { fileTeardown, temporaryDirectory } from "../helpers/teardown.js";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { fileTeardown } from "../helpers/teardown.js";
 
 /** Ports of the node itself, and of an application that mounts it. */
 type Ports = Record<NodeName, { readonly own: number; readonly app: number }>;
@@ -23,23 +19,11 @@ const test = anyTest as TestFn<Ports>;
 const whole = fileTeardown();
 
 test.before(async (t) => {
+  const nodes = await startContractNodes(whole);
   for (const name of ["member", "newcomer"] as const) {
-    const dir = await temporaryDirectory(whole);
-    if (name === "member") {
-      await seedDatabase(dir, async (database) => {
-        for (const program of programs) {
-          await insertProgram(database, program);
-        }
-      });
-      await writeFile(join(dir, "peers.json"), JSON.stringify([{ url: silentPeer }]));
-    }
-    const known =
-      name === "member"
-        ? { genesis: sampleGenesis, peers: "peers.json", "allow-private-peers": true, "loop-interval": "3600" }
-        : {};
-    const node = await startTestNode(whole, { "tlsnotary-enabled": true, "notary-keys": notaryKey, ...known }, dir);
+    const { node, port: own } = nodes[name];
     const { port: app } = await listenApp(whole, express().use("/mounted/here", createNodeRouter(node)));
-    t.context[name] = { own: node.port, app };
+    t.context[name] = { own, app };
   }
 });
 

@@ -1,12 +1,12 @@
 /** Puts rows into a database as an applied block would, before a node opens it. */
-import { rulesOf } from "./transactions.js";
+import { createPublic, rulesOf, signTransaction } from "./transactions.js";
 import { join } from "node:path";
 import type { Transaction, TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import { sha256 } from "../../src/base/hash.js";
+import { fromHex32, sha256, toHex32 } from "../../src/base/hash.js";
 import { createBlockChanges } from "../../src/chain/block-store.js";
 import { createSenderStore } from "../../src/chain/sender-store.js";
 import { readTransaction, signBlock } from "../../src/chain/transaction.js";
-import type { Database } from "../../src/db/database.js";
+import type { Database, Queries } from "../../src/db/database.js";
 import { openDatabase } from "../../src/db/open.js";
 import { hashDocumentRow, hashFieldRow, hashProgramEntry, hashProgramRest } from "../../src/db/row-hashes.js";
 import { fillRowHashes } from "../../src/db/row-hash-migration.js";
@@ -17,9 +17,11 @@ import { stageProgramTables } from "../../src/storage/program-tables-store.js";
 import { createStagedRows } from "../../src/db/staged-rows.js";
 import { type AccessRule, namedReaders } from "../../src/storage/access.js";
 import { programAddress } from "../../src/storage/write.js";
+import type { LeafChange } from "../../src/tree/change.js";
+import { senderLeaf } from "../../src/tree/state-leaves.js";
 import { appendLeaves } from "../../src/zk/merkle-tree.js";
 import { createTreeChanges } from "../../src/zk/tree-store.js";
-import { inlinePool } from "./chain.js";
+import { inlinePool, openChain } from "./chain.js";
 import { genesisOf } from "./genesis.js";
 import type { TestKey } from "./keys.js";
 
@@ -44,7 +46,7 @@ export async function seedDatabase(dir: string, fill: (database: Database) => Pr
 
 /**
  * Stores a genesis and these blocks as if they had been applied, but of their effects only the programs that they make,
- * public and empty: what reads blocks sees them.
+ * public and empty, and the nonces of their senders: what reads blocks sees them.
  */
 export async function insertBlocks(
   database: Database,
@@ -55,40 +57,53 @@ export async function insertBlocks(
   await createBlockChanges(database.write).insertGenesis({ text, hash: sha256(text), timestampMs: 0 });
   let before = { number: 0n, hash: sha256(text) };
   for (const signed of blocks) {
+    const number = before.number + 1n;
     const transactions = signed.map((one) => readTransaction(one, rulesOf(sha256(text))));
+    const made: string[] = [];
+    for (const { body } of transactions) {
+      made.push(...(await insertMadeProgram(database, body)));
+    }
+    const nonces = new Map(transactions.map(({ body }) => [body.sender, body.nonce]));
+    const senders = [...nonces].map(([sender, nonce]) => senderLeaf({ publicKey: fromHex32(sender), nonce }));
+    const stateRoot = toHex32(
+      await database.transaction(async (db) =>
+        createStateTreeChanges(db).change(number, [...(await programLeaves(db, made)), ...senders]),
+      ),
+    );
     const block = signBlock(
       {
-        number: before.number + 1n,
+        number,
         previousHash: before.hash,
         timestampMs: 1_700_000_000_000n,
         proposer: authority.publicKey,
         genesisHash: sha256(text),
-        ...anyRoots,
+        stateRoot,
+        commitmentRoot: undefined,
       },
       transactions,
       (bytes) => authority.sign(bytes),
     );
     await database.transaction(async (db) => {
       const changes = createBlockChanges(db);
-      await changes.insertTransactions(transactions, block.header.number);
+      await changes.insertTransactions(transactions, number);
       await changes.insertBlock(block);
-      await createSenderStore(db).saveNonces(new Map(transactions.map(({ body }) => [body.sender, body.nonce])));
+      await createSenderStore(db).saveNonces(nonces);
     });
-    for (const { body } of transactions) {
-      await insertMadeProgram(database, body);
-    }
-    before = { number: block.header.number, hash: block.hash };
+    before = { number, hash: block.hash };
   }
 }
 
-async function insertMadeProgram(database: Database, body: TransactionBody): Promise<void> {
+/** Gives the address of what a transaction makes. */
+async function insertMadeProgram(database: Database, body: TransactionBody): Promise<string[]> {
   const operation = body.operation.case === "storage" ? body.operation.value.operation : undefined;
-  if (operation?.case === "createProgram") {
-    const { programName: name, salt } = operation.value;
-    const address = programAddress(body.sender, name, body.nonce, salt);
-    const createdMs = Number(body.timestampMs);
-    await insertProgram(database, { address, owner: body.sender, name, mode: "public", type: "null", createdMs });
+  if (operation?.case !== "createProgram") {
+    return [];
   }
+  const { programName: name, salt } = operation.value;
+  const address = programAddress(body.sender, name, body.nonce, salt);
+  const createdMs = Number(body.timestampMs);
+  await insertProgram(database, { address, owner: body.sender, name, mode: "public", type: "null", createdMs });
+  return [address];
 }
 
 /** A program to store. */
@@ -144,18 +159,32 @@ export async function insertProgram({ write }: Database, program: SeedProgram): 
   }
 }
 
+/**
+ * Names what was inserted in the header of a block, which makes one program more: a node that starts with
+ * `genesisOf(authority)` walks over what it has stored, and finds it right. Nodes without a genesis do not walk.
+ */
+export async function nameInHeader(database: Database, authority: TestKey): Promise<void> {
+  await insertProgramLeaves(database);
+  const chain = await openChain(database, [authority]);
+  const network = sha256(genesisOf(authority));
+  await chain.submit(signTransaction(authority, 1, createPublic("seeded", "null"), { network }));
+  await chain.seal(authority);
+}
+
 /** Puts all stored programs into the state tree, as if blocks had made them. */
 export async function insertProgramLeaves(database: Database): Promise<void> {
   const rows = await database.read.rows<{ address: string }>((sql) => sql("programs").select("address"));
-  const touched = new Map(
-    rows.map(({ address }) => [address, { isWhole: true, hadTree: false, text: undefined, fields: new Set<string>() }]),
-  );
   await database.transaction(async (db) => {
-    await createStateTreeChanges(db).change(
-      0n,
-      await readLeaves(db, stageProgramTables(createStagedRows(db)), touched),
-    );
+    const addresses = rows.map(({ address }) => address);
+    await createStateTreeChanges(db).change(0n, await programLeaves(db, addresses));
   });
+}
+
+/** The leaves of programs that were not in the state tree before. */
+async function programLeaves(db: Queries, addresses: readonly string[]): Promise<LeafChange[]> {
+  const whole = { isWhole: true, hadTree: false, text: undefined, fields: new Set<string>() };
+  const touched = new Map(addresses.map((address) => [address, whole]));
+  return await readLeaves(db, stageProgramTables(createStagedRows(db)), touched);
 }
 
 /** Adds leaves to the tree, as a block would. */

@@ -95,7 +95,7 @@ test("two hundred programs with the longest names, and a document of names, fit 
     const names = { address: addressOf(200), owner: testKey(3).publicKey, name: "names", type: "object", createdMs: 1 };
     await insertProgram(database, { ...names, mode: "public", data, fields });
   });
-  const { port } = await startTestNode(t, { genesis: sampleGenesis }, dir);
+  const { port } = await startTestNode(t, {}, dir);
   const { listProgramsByOwner, searchPrograms, listFields } = StorageService.method;
   for (const [protocol, client] of Object.entries(connectEach(port))) {
     t.teardown(() => client.close());
@@ -136,7 +136,7 @@ test("a batch is answered as far as one answer holds it; what is left is refused
       data,
     }),
   );
-  const { port } = await startTestNode(t, { genesis: sampleGenesis }, dir);
+  const { port } = await startTestNode(t, {}, dir);
   const large = { jsonrpc: "2.0", method: "storage.getProgramData", params: [addressOf(1)] };
   const small = { jsonrpc: "2.0", method: "info.getVersion" };
   let requests = Array.from({ length: 9 }, (_, id) => ({ ...(id % 3 === 2 ? small : large), id }));
