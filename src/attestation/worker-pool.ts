@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import type { Worker } from "node:worker_threads";
 import { Piscina } from "piscina";
 import { Failure } from "../rpc/errors.js";
+import { joinSmall } from "./join-small.js";
 import { trappedCode, type Verdict, type VerifiedPresentation } from "./presentation.js";
 import { watchThread } from "./thread-watch.js";
 import type { WorkerSetup } from "./worker.js";
@@ -42,18 +43,22 @@ const maxHeapMb = 64;
 export function createWorkerPool({ timeoutMs, onProblem, onBroken, ...setup }: WorkerPoolParts): WorkerPool {
   const pool = startPiscina(setup).on("error", onProblem);
   const watch = watchThread(pool, { taskWithinMs: timeoutMs, startWithinMs, onBroken });
+  const verify = joinSmall(async (presentations) => {
+    watch.begin();
+    let verdicts: readonly Verdict[];
+    try {
+      verdicts = (await pool.run(presentations, { name: "verify" })) as readonly Verdict[];
+    } catch (error) {
+      throw explainEnd(error, watch.end() ? timeoutMs : undefined);
+    }
+    watch.end();
+    return verdicts;
+  });
 
   return {
     ready: pool.run(undefined, { name: "ready", signal: AbortSignal.timeout(startWithinMs) }) as Promise<void>,
     async verify(bytes) {
-      watch.begin();
-      let verdict: Verdict;
-      try {
-        verdict = (await pool.run(bytes, { name: "verify" })) as Verdict;
-      } catch (error) {
-        throw explainEnd(error, watch.end() ? timeoutMs : undefined);
-      }
-      watch.end();
+      const verdict = await verify(bytes);
       if ("refused" in verdict) {
         throw refused(verdict.refused);
       }

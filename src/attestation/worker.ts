@@ -38,13 +38,20 @@ export function ready(): void {
   return;
 }
 
-/** Verifies a presentation in bincode; does not settle when the library trapped, since the thread ends then. */
-export function verify(bytes: Uint8Array): Verdict | Promise<never> {
-  try {
-    return { presentation: read(bytes) };
-  } catch (error) {
-    return isTrap(error) ? end() : { refused: explain(error) };
+/** Verifies presentations in bincode; does not settle when the library trapped, since the thread ends then. */
+export function verify(presentations: readonly Uint8Array[]): readonly Verdict[] | Promise<never> {
+  const verdicts: Verdict[] = [];
+  for (const bytes of presentations) {
+    try {
+      verdicts.push({ presentation: read(bytes) });
+    } catch (error) {
+      if (isTrap(error)) {
+        return end();
+      }
+      verdicts.push({ refused: explain(error) });
+    }
   }
+  return verdicts;
 }
 
 /** A trap leaves the instance in a state that nobody knows; so does a memory that could not grow. */
