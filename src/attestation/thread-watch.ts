@@ -3,7 +3,7 @@
  * that ended. Piscina's own way to bound a task, a signal, would count the time that it waits, too, and take tasks out
  * of their order (docs/decisions/0007-verification-in-threads.md).
  */
-import type { Piscina } from "piscina";
+import type { ThreadPool } from "../base/thread-pool.js";
 
 /** The bounds, and who hears that a thread could not be replaced. */
 export interface ThreadWatchParts {
@@ -23,7 +23,7 @@ export interface ThreadWatch {
 }
 
 /** Watches a pool whose first thread is somebody else's to wait for. */
-export function watchThread(pool: Piscina, parts: ThreadWatchParts): ThreadWatch {
+export function watchThread(pool: ThreadPool, parts: ThreadWatchParts): ThreadWatch {
   const { taskWithinMs, startWithinMs, onBroken } = parts;
   let openTasks = 0;
   /** Whether there is a thread to work; otherwise another one is being started. */

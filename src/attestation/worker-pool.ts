@@ -4,7 +4,7 @@
  */
 import { fileURLToPath } from "node:url";
 import type { Worker } from "node:worker_threads";
-import { Piscina } from "piscina";
+import { createThreadPool, type ThreadPool } from "../base/thread-pool.js";
 import { Failure } from "../rpc/errors.js";
 import { joinSmall } from "./join-small.js";
 import { trappedCode, type Verdict, type VerifiedPresentation } from "./presentation.js";
@@ -74,8 +74,8 @@ export function createWorkerPool({ timeoutMs, onProblem, onBroken, ...setup }: W
   };
 }
 
-function startPiscina(workerData: WorkerSetup): Piscina {
-  return new Piscina({
+function startPiscina(workerData: WorkerSetup): ThreadPool {
+  return createThreadPool({
     filename: fileURLToPath(new URL("worker.js", import.meta.url)),
     minThreads: 1,
     maxThreads: 1,

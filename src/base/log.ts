@@ -1,7 +1,8 @@
 /** The node's log: structured lines on stderr, and the two buffers that the node serves. */
 import pino, { type DestinationStream, type StreamEntry } from "pino";
-import { prettyFactory } from "pino-pretty";
+import type * as PinoPretty from "pino-pretty";
 import type { LogLevelName } from "./log-levels.js";
+import { loadLater } from "./load-later.js";
 import { type LogDestination, openLogDestination } from "./log-destination.js";
 import { createLogBuffers, type LogBuffers } from "./log-buffer.js";
 
@@ -33,6 +34,9 @@ export interface Logging extends LogBuffers {
 /** Names of fields that never leave the process, at the top of a line or one level down. */
 const secretNames = ["signature", "authorization", "cookie", "identity", "privateKey", "seed", "password", "token"];
 
+/** For terminals alone. */
+const pretty = loadLater<typeof PinoPretty>("pino-pretty");
+
 /** One for the process, however many nodes are in it. */
 let stderr: LogDestination | undefined;
 
@@ -63,6 +67,6 @@ export function createLogging({ level, json, destination }: LoggingSettings): Lo
 
 /** Lines as people read them. */
 function forPeople(destination: LogDestination): DestinationStream {
-  const format = prettyFactory({ ignore: "public", translateTime: "SYS:HH:MM:ss.l" });
+  const format = pretty().prettyFactory({ ignore: "public", translateTime: "SYS:HH:MM:ss.l" });
   return { write: (line) => destination.write(format(line)) };
 }

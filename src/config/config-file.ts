@@ -1,13 +1,13 @@
 /** The file of --config: options with their values, in YAML or JSON. */
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import type * as Yaml from "yaml";
+import { loadLater } from "../base/load-later.js";
 import { ConfigError } from "./config-error.js";
 import { options } from "./options.js";
 import { suggest } from "./suggest.js";
 
 /** Where a file is named: no other start waits for it. */
-const loadYaml = (): typeof Yaml => createRequire(import.meta.url)("yaml") as typeof Yaml;
+const yaml = loadLater<typeof Yaml>("yaml");
 
 /**
  * The values of a configuration file by the names of their options, as they are written.
@@ -17,7 +17,7 @@ const loadYaml = (): typeof Yaml => createRequire(import.meta.url)("yaml") as ty
 export function readConfigFile(path: string): ReadonlyMap<string, unknown> {
   let content: unknown;
   try {
-    content = loadYaml().parse(readFileSync(path, "utf8"));
+    content = yaml().parse(readFileSync(path, "utf8"));
   } catch (error) {
     const [why = ""] = (error instanceof Error ? error.message : String(error)).split("\n", 1);
     throw new ConfigError(`--config ${path} cannot be read: ${why.replace(/:$/, "")}.`);

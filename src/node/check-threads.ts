@@ -1,6 +1,6 @@
 /** Threads that look at large transactions, so that a document of 1 MiB keeps nobody else waiting. */
 import { fileURLToPath } from "node:url";
-import { Piscina } from "piscina";
+import { createThreadPool, type ThreadPool } from "../base/thread-pool.js";
 import type { CheckAside } from "../chain/reading.js";
 import { Failure } from "../rpc/errors.js";
 import type { MemoryBounds } from "./memory.js";
@@ -17,10 +17,10 @@ const maxWaiting = 32;
 
 /** Builds them; there is no thread until one is needed. */
 export function createCheckThreads({ threads, heapMib }: MemoryBounds["checks"]): CheckThreads {
-  let pool: Piscina | undefined;
+  let pool: ThreadPool | undefined;
   return {
     async check({ body, signature }, network) {
-      pool ??= new Piscina({
+      pool ??= createThreadPool({
         filename: fileURLToPath(new URL("check-worker.js", import.meta.url)),
         minThreads: 0,
         maxThreads: threads,

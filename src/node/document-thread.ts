@@ -1,6 +1,6 @@
 /** The thread that hashes large documents of blocks, while their rows are stored. */
 import { fileURLToPath } from "node:url";
-import { Piscina } from "piscina";
+import { createThreadPool, type ThreadPool } from "../base/thread-pool.js";
 import type { GrowDocument, GrownDocument } from "../storage/programs.js";
 import type { DocumentTask } from "./document-worker.js";
 
@@ -13,10 +13,10 @@ const idleMs = 5_000;
 
 /** Builds it; there is no thread until one is needed. */
 export function createDocumentThread(heapMib: number): DocumentThread {
-  let pool: Piscina | undefined;
+  let pool: ThreadPool | undefined;
   return {
     async grow(address, text) {
-      pool ??= new Piscina({
+      pool ??= createThreadPool({
         filename: fileURLToPath(new URL("document-worker.js", import.meta.url)),
         minThreads: 0,
         maxThreads: 1,

@@ -12,7 +12,7 @@ import { createEdge, type Edge, type EdgeSettings, type EdgeStats } from "../edg
 import { defaultOverload } from "../edge/overload.js";
 import { defaultStreams } from "../edge/streams.js";
 import type { NodeKey } from "../base/node-key.js";
-import { createMetrics, type Metrics, type RequestCounter } from "../metrics/metrics.js";
+import type { Metrics, RequestCounter } from "../metrics/metrics.js";
 import { nodeMetrics } from "../metrics/table.js";
 import type { Traces } from "../metrics/traces.js";
 import type { ServedMethod } from "../rpc/service.js";
@@ -56,7 +56,7 @@ export async function createNodeEdge(core: NodeCore, parts: NodeEdgeParts): Prom
     message: "The value of a metric could not be read",
   });
   const metrics = config.metricsEnabled
-    ? createMetrics(
+    ? (await import("../metrics/metrics.js")).createMetrics(
         nodeMetrics,
         async () => {
           const [stats, health] = await Promise.all([edgeStats(), parts.health.takeSnapshot()]);
@@ -167,7 +167,7 @@ export function boundsOf(
   };
 }
 
-/** The libraries of traces are loaded where somebody wants them. */
+/** The libraries of traces are loaded where somebody wants them, as that of metrics is. */
 export async function startTraces(
   { config, onStop }: NodeCore,
   { publicKey }: Pick<NodeKey, "publicKey">,

@@ -19,7 +19,6 @@ import { createProcessErrors, watchProcess } from "../health/process-errors.js";
 import type { Logging } from "../base/log.js";
 import { createLastingInfo } from "../info/service.js";
 import { createHistory } from "../metrics/history.js";
-import { createRequestCounter } from "../metrics/metrics.js";
 import { nodeMetrics } from "../metrics/table.js";
 import type { ListenAddress } from "../rpc/port/listen.js";
 import { Failure } from "../rpc/errors.js";
@@ -88,7 +87,9 @@ export async function startWorker(
   const heads = keepHeads(core, { chain: data.chain, genesis });
   const hearHead = takeHeads(core, heads, start.headStatement);
 
-  const requests = config.metricsEnabled ? createRequestCounter(nodeMetrics) : undefined;
+  const requests = config.metricsEnabled
+    ? (await import("../metrics/metrics.js")).createRequestCounter(nodeMetrics)
+    : undefined;
   const traces = await startTraces(core, { publicKey: start.publicKey });
   const edge = createPublicEdge(
     core,

@@ -1,6 +1,6 @@
 /** The threads for long arithmetic: started when there is work, ended when there has been none for a while. */
 import { fileURLToPath } from "node:url";
-import { Piscina } from "piscina";
+import { createThreadPool, type ThreadPool } from "../base/thread-pool.js";
 import { fold, type FoldAll, type NodeRun } from "./fold.js";
 import type { verifyGroth16 } from "./groth16.js";
 
@@ -19,9 +19,9 @@ const idleMs = 5_000;
 
 /** Builds the pool of so many threads at most; it has none until one is needed. */
 export function createWorkerPool(maxThreads: number): WorkerPool {
-  let pool: Piscina | undefined;
+  let pool: ThreadPool | undefined;
   const run = async <T>(name: "fold" | "verifyGroth16", task: unknown): Promise<T> => {
-    pool ??= new Piscina({
+    pool ??= createThreadPool({
       filename: fileURLToPath(new URL("worker.js", import.meta.url)),
       minThreads: 0,
       maxThreads,

@@ -11,13 +11,14 @@ import {
   type MessageInitShape,
   type MessageShape,
 } from "@bufbuild/protobuf";
-import { Client, type ClientReadableStream, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
+import type { Client, ClientReadableStream, ServiceError } from "@grpc/grpc-js";
 import { isIPv6 } from "node:net";
 import { StatusSchema } from "../../../gen/google/rpc/status_pb.js";
 import type { TlsCredentials } from "../../base/certificate.js";
 import { CallError, type ChannelTarget, type OpenChannel } from "../channel.js";
 import { binaryDecoder } from "../codec/binary-decoder.js";
 import { binaryEncoder } from "../codec/binary-encoder.js";
+import { grpcJs } from "./grpc-js.js";
 import { type OneAhead, readOneAhead } from "./one-ahead.js";
 import { credentialsFor, findPeer, serverNameOf } from "./pinned-peer.js";
 
@@ -32,6 +33,7 @@ const maxMessageBytes = 8 * 1024 * 1024;
 export function createGrpcClient(tls: TlsCredentials | undefined): OpenChannel {
   return async (target, untilMs) => {
     const peer = tls && (await findPeer(target, tls, untilMs));
+    const { Client, credentials } = grpcJs();
     const client = new Client(
       addressOf(target),
       tls && peer ? credentialsFor(peer, tls) : credentials.createInsecure(),
@@ -73,6 +75,7 @@ async function callUnary<I extends DescMessage, O extends DescMessage>(
   deadline: number,
 ): Promise<MessageShape<O>> {
   const bytes = binaryEncoder(method.input)(request as object);
+  const { Metadata } = grpcJs();
   const answer = await new Promise<Buffer>((resolve, reject) => {
     client.makeUnaryRequest(pathOf(method), pass, pass, bytes, new Metadata(), { deadline }, (error, response) => {
       if (error !== null || response === undefined) {
@@ -95,6 +98,7 @@ async function* callStream<I extends DescMessage, O extends DescMessage>(
     return;
   }
   const bytes = binaryEncoder(method.input)(request as object);
+  const { Metadata } = grpcJs();
   const oneAhead = readOneAhead();
   const options = { interceptors: [oneAhead.interceptor] };
   const stream = client.makeServerStreamRequest(pathOf(method), pass, pass, bytes, new Metadata(), options);

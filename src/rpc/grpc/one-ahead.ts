@@ -2,7 +2,8 @@
  * Keeps a stream of messages from being read further ahead than one. By itself grpc-js reads sixteen, whatever they weigh:
  * of large blocks, a quarter of what a small node may have.
  */
-import { InterceptingCall, type Interceptor } from "@grpc/grpc-js";
+import type { Interceptor } from "@grpc/grpc-js";
+import { grpcJs } from "./grpc-js.js";
 
 export interface OneAhead {
   readonly interceptor: Interceptor;
@@ -16,7 +17,7 @@ export function readOneAhead(): OneAhead {
   let deliver: (() => void) | undefined;
   return {
     interceptor: (options, nextCall) =>
-      new InterceptingCall(nextCall(options), {
+      new (grpcJs().InterceptingCall)(nextCall(options), {
         start(metadata, _, next) {
           next(metadata, {
             onReceiveMessage(message: unknown, give: (message: unknown) => void) {

@@ -3,12 +3,13 @@
  * certificates by who signed them. So the certificate at an address is fetched first, and a channel then trusts that one
  * alone: nothing is sent to anybody else, however often the channel connects again.
  */
-import { ChannelCredentials } from "@grpc/grpc-js";
+import type { ChannelCredentials } from "@grpc/grpc-js";
 import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { connect, createSecureContext, type TLSSocket } from "node:tls";
 import { identityOfCertificate, type TlsCredentials } from "../../base/certificate.js";
 import { CallError, type ChannelTarget } from "../channel.js";
+import { grpcJs } from "./grpc-js.js";
 
 /** Who was found at an address. */
 export interface PinnedPeer {
@@ -53,7 +54,7 @@ export async function findPeer(target: ChannelTarget, own: TlsCredentials, until
 
 /** Credentials of a channel at whose other end is this peer, and nobody else. */
 export function credentialsFor({ identity, certificate }: PinnedPeer, own: TlsCredentials): ChannelCredentials {
-  return ChannelCredentials.createFromSecureContext(createSecureContext({ ...own, ca: certificate, minVersion }), {
+  return grpcJs().ChannelCredentials.createFromSecureContext(createSecureContext({ ...own, ca: certificate, minVersion }), {
     // Instead of names, which mean nothing in these certificates.
     checkServerIdentity: (_, { raw }) =>
       identityOfCertificate(raw) === identity ? undefined : new Error("It is another node."),

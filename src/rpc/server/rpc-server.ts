@@ -1,8 +1,7 @@
 /** All protocols over one list of services: what the node serves on its ports. */
 import type { RequestListener } from "node:http";
 import type { TlsCredentials } from "../../base/certificate.js";
-import { createConnectHandler } from "../connect/connect-handler.js";
-import { createLibraryHandler } from "../connect/library-handler.js";
+import { createConnectLater } from "../connect/connect-later.js";
 import { createApiDocs } from "../describe/api-docs.js";
 import { commentOf } from "../describe/comments.js";
 import type { DocumentInfo } from "../describe/openapi.js";
@@ -50,7 +49,7 @@ export function createChain(parts: RpcServerParts): (exchange: Exchange) => void
   let discovered: string | undefined;
   const discover = (): string => (discovered ??= describeOpenRpc(methods, parts.info, commentOf));
   const pages = createPageServer({ ...createApiDocs(parts.services, parts.info, commentOf), ...parts.pages });
-  const serveByLibrary = createLibraryHandler(parts);
+  const connect = createConnectLater(parts);
   const methodsOf = (path: string): string[] => [
     ...new Set([
       ...transcoder.methodsOf(path),
@@ -61,10 +60,10 @@ export function createChain(parts: RpcServerParts): (exchange: Exchange) => void
   return chainHandlers(
     [
       createPreflightHandler(parts),
-      createGrpcHandler(parts, serveByLibrary),
+      createGrpcHandler(parts, connect.serveByLibrary),
       transcoder.handle,
       createJsonRpcHandler(createJsonRpcEntry({ ...parts, methods, discover }), parts),
-      createConnectHandler(parts, serveByLibrary),
+      connect.handle,
       createPageHandler(pages, parts),
     ],
     createLastHandler(methodsOf, parts),
@@ -104,7 +103,7 @@ export function createRpcServer(parts: RpcServerParts, tls?: TlsCredentials): Rp
  */
 export function createGrpcOnlyServer(parts: ProtocolParts, tls?: TlsCredentials): RpcListener {
   const handle = chainHandlers(
-    [createGrpcHandler(parts, createLibraryHandler(parts))],
+    [createGrpcHandler(parts, createConnectLater(parts).serveByLibrary)],
     createLastHandler(() => [], parts),
     parts,
   );
