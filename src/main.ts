@@ -29,8 +29,8 @@ process.once("beforeExit", () => {
 const { commands } = await import("./cli/commands.js");
 const lasts = commands.find((command) => command.name === name)?.lasts;
 const flags = [
-  // 3 to 25 MB of room for young objects are not worth what they save in time.
-  ...(lasts === "server" ? [] : ["--semi-space-growth-factor=1"]),
+  // 3 to 25 MB of room for young objects are not worth what they save in time. To servers they are, once they serve.
+  "--semi-space-growth-factor=1",
   // Nor are, where all is over in a moment, 5 MB that V8's compilers take for what runs while modules are loaded. What runs
   // for longer is compiled all the same, and later: the budget is 60 times what it is otherwise. That of Node.js 20 alone
   // knows it by this name, and a flag that is not known is told of on stderr.

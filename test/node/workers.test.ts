@@ -2,7 +2,10 @@
 import test from "ava";
 import cluster from "node:cluster";
 import { readFile } from "node:fs/promises";
+import { once } from "node:events";
 import { Agent, request as httpRequest } from "node:http";
+import { connect as connectHttp2 } from "node:http2";
+import { text } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
 import { defaultOverload } from "../../src/edge/overload.js";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
@@ -246,6 +249,22 @@ for (const flags of [{}, two]) {
     }
   });
 }
+
+test.serial("a request without a body over HTTP/2 may wait for a block", async (t) => {
+  const node = await startMember(t);
+  const session = connectHttp2(`http://127.0.0.1:${node.port}`);
+  t.teardown(() => session.close());
+  const stream = session.request({
+    ...{ ":method": "POST", ":path": "/gatehouse.zk.v1.ZkService/GetMerkleRoot" },
+    ...{ "content-type": "application/proto", "gatehouse-min-block": "1" },
+  });
+  // Its end comes by itself, after the headers.
+  stream.end();
+  const answered = Promise.all([once(stream, "response"), text(stream)]);
+  await storeProgram(t, node, "one", "{}");
+  const [[response]] = (await answered) as [unknown[], string];
+  t.like(response, { ":status": 200, "gatehouse-block": "1" });
+});
 
 test.serial("events reach those who watch by any worker, what is rejected among them", async (t) => {
   const node = await startMember(t, two);

@@ -1,4 +1,5 @@
 /** Running until SIGINT or SIGTERM. */
+import { setFlagsFromString } from "node:v8";
 import { StartAborted } from "../../base/start-error.js";
 
 const signalNumbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
@@ -43,6 +44,8 @@ export async function runUntilSignal(
     });
     ended.catch(() => undefined);
     const stop = await start(signal, fail);
+    // What serves is worth the room for young objects that what starts was not (main.ts).
+    setFlagsFromString("--semi-space-growth-factor=2");
     if (!signal.aborted) {
       await ended;
     }

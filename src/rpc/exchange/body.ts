@@ -83,11 +83,14 @@ function readChunks(
       () => refuse(new Failure("REQUEST_TIMEOUT", "The request did not arrive in time.")),
       withinMs,
     );
-    if (source.destroyed || source.readableEnded) {
+    if (source.destroyed) {
       onClose();
-      return;
+    } else if (source.readableEnded) {
+      // What ends before anybody reads has nothing to read.
+      onEnd();
+    } else {
+      source.on("data", onData).on("end", onEnd).on("close", onClose);
     }
-    source.on("data", onData).on("end", onEnd).on("close", onClose);
   });
 }
 

@@ -54,11 +54,14 @@ export async function findPeer(target: ChannelTarget, own: TlsCredentials, until
 
 /** Credentials of a channel at whose other end is this peer, and nobody else. */
 export function credentialsFor({ identity, certificate }: PinnedPeer, own: TlsCredentials): ChannelCredentials {
-  return grpcJs().ChannelCredentials.createFromSecureContext(createSecureContext({ ...own, ca: certificate, minVersion }), {
-    // Instead of names, which mean nothing in these certificates.
-    checkServerIdentity: (_, { raw }) =>
-      identityOfCertificate(raw) === identity ? undefined : new Error("It is another node."),
-  });
+  return grpcJs().ChannelCredentials.createFromSecureContext(
+    createSecureContext({ ...own, ca: certificate, minVersion }),
+    {
+      // Instead of names, which mean nothing in these certificates.
+      checkServerIdentity: (_, { raw }) =>
+        identityOfCertificate(raw) === identity ? undefined : new Error("It is another node."),
+    },
+  );
 }
 
 /** What a TLS connection asks for by name: it must not be an address (RFC 6066), and nodes do not look at it. */
