@@ -128,7 +128,7 @@ const kept = {
   "prom-client": "metrics/",
   "@opentelemetry/": "metrics/",
   "tlsn-wasm": "attestation/",
-  piscina: "(attestation/|zk/|node/(check-threads|document-thread)\\.ts)",
+  piscina: "base/thread-pool\\.ts$",
 };
 const packages = [
   {
