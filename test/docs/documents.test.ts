@@ -10,8 +10,10 @@ for (const path of await listDocuments()) {
     t.timeout(600_000);
     const { failures, skipped, commands } = await runDocument(t, await readFile(path, "utf8"));
     t.log(`${commands} commands`, ...skipped.map((line) => `\n${path}:${line}`));
-    t.log(...failures.map((failure) => `\n${path}:${shorten(failure)}\n`));
-    t.is(failures.length, 0);
+    t.deepEqual(
+      failures.map((failure) => `${path}:${shorten(failure)}`),
+      [],
+    );
   });
 }
 
