@@ -120,8 +120,17 @@ function isPresentation(bytes: Uint8Array): boolean {
 
 /** Each authenticated range by itself: what lies between two of them is hidden, and joins nothing. */
 function reveal(bytes: readonly number[], ranges: readonly Range[]): Revealed[] {
-  const all = Buffer.from(new Uint8Array(bytes).buffer);
+  const all = bufferOf(bytes);
   return ranges.map(({ start, end }) => ({ start, end, text: all.toString("utf8", start, end) }));
+}
+
+/** The library makes arrays of a kind that the constructors of typed arrays copy at a tenth of the speed of this. */
+function bufferOf(bytes: readonly number[]): Buffer {
+  const buffer = Buffer.alloc(bytes.length);
+  for (let i = 0; i < bytes.length; i++) {
+    buffer[i] = bytes[i]!;
+  }
+  return buffer;
 }
 
 /** A reason of this node's own. */

@@ -47,6 +47,8 @@ const weighEveryMs = 100;
 const bytesPerRequest = maxHeaderBytes;
 /** What is sent beyond that serves nobody, and so many bytes of it are a strike. */
 const bytesPerStrike = 8 * 1024;
+/** Who opens a stream and resets it in the same bytes never meant to have an answer: it counts as so many that are given up. */
+const strikesOfRapidReset = 5;
 
 export interface Http2Sessions {
   /** Gives the session, which opens no more streams from when it is destroyed. */
@@ -61,6 +63,10 @@ interface Session {
   readonly socket: Socket;
   readonly connection: Connection;
   openStreams: number;
+  /** Another one in each turn of the event loop in which streams are opened: what is of one turn was read at once. */
+  turn: number;
+  /** The end of this turn is waited for. */
+  isTurnOpen: boolean;
   /** Bytes that requests account for. */
   usefulBytes: number;
   /** Of the others, those that were struck. */
@@ -83,6 +89,8 @@ export function createHttp2Sessions(
       socket,
       connection,
       openStreams: 0,
+      turn: 0,
+      isTurnOpen: false,
       usefulBytes: bytesPerStrike,
       struckBytes: 0,
     };
@@ -92,16 +100,17 @@ export function createHttp2Sessions(
     http2.on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
       stream.on("error", ignore);
       if (stream.destroyed || stream.closed) {
-        connection.strike();
+        connection.strike(strikesOfRapidReset);
         return;
       }
+      const turn = turnOf(session);
       session.openStreams++;
       session.usefulBytes += bytesPerRequest;
       const exchange = new Http2Exchange(nextRequestId(), connection, stream, headers, onBody);
       exchange.onClose(() => {
         session.openStreams--;
         if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) {
-          connection.strike();
+          connection.strike(turn === session.turn ? strikesOfRapidReset : 1);
         }
       });
       handle(exchange);
@@ -129,8 +138,31 @@ export function createHttp2Sessions(
 const headBytes = 9;
 const resetType = 3;
 
+/** The turn of the event loop in which a stream is opened. */
+function turnOf(session: Session): number {
+  if (!session.isTurnOpen) {
+    session.isTurnOpen = true;
+    setImmediate(() => {
+      session.isTurnOpen = false;
+      session.turn++;
+    });
+  }
+  return session.turn;
+}
+
+/**
+ * Strikes a connection for the streams that it resets in what it sends with its preface: Node.js opens and closes all of
+ * these before anybody hears of the first.
+ */
+export function strikeResets(beginning: Buffer, connection: Connection): void {
+  const resets = countResets(beginning);
+  if (resets > 0) {
+    connection.strike(resets * strikesOfRapidReset);
+  }
+}
+
 /** How many streams are reset in the frames that a connection begins with, after its preface. */
-export function countResets(frames: Buffer): number {
+function countResets(frames: Buffer): number {
   let resets = 0;
   for (let at = 0; at + headBytes <= frames.length; at += headBytes + frames.readUIntBE(at, 3)) {
     resets += frames[at + 3] === resetType ? 1 : 0;

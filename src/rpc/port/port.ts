@@ -11,7 +11,7 @@ import { Http1Exchange } from "../exchange/http1-exchange.js";
 import type { Connection, Gate } from "../gate.js";
 import { createEntrances, type Entrances, type Entry } from "./entrances.js";
 import { createHttp1Server, headersWithinMs } from "./http1-server.js";
-import { countResets, createHttp2Sessions, type Http2Sessions } from "./http2-sessions.js";
+import { createHttp2Sessions, type Http2Sessions, strikeResets } from "./http2-sessions.js";
 import { isOld, listenOn, type RpcListener } from "./listen.js";
 import { type Accept, decideByPreface } from "./one-port.js";
 
@@ -60,7 +60,7 @@ export function createPort(parts: PortParts): RpcListener {
   const decide = (socket: Socket, entry: Entry, acceptHttp1: Accept): void => {
     const acceptHttp2 = (_: Socket, beginning: Buffer): void => {
       entry.isUsed = true;
-      strikeResets(beginning, entry);
+      strikeResets(beginning, entry.connection);
       if (entry.socket.destroyed) {
         socket.destroy();
         return;
@@ -86,16 +86,6 @@ export function createPort(parts: PortParts): RpcListener {
       await drainServer(server, { entrances, http2 }, graceMs);
     },
   };
-}
-
-/**
- * Strikes a connection for the streams that it resets in what it sends with its preface: Node.js opens and closes all of
- * these before anybody hears of the first.
- */
-function strikeResets(beginning: Buffer, { connection, socket }: Entry): void {
-  for (let resets = countResets(beginning); resets > 0 && !socket.destroyed; resets--) {
-    connection.strike();
-  }
 }
 
 /** Takes a connection that was let in, and one way to go on with it. */

@@ -82,6 +82,27 @@ for (const [title, block, attacker] of [
   );
 }
 
+test.serial("who resets a hundred streams in the bytes that open them is cut at once", async (t) => {
+  const bad = await connectRawHttp2(node.port, { localAddress: "127.0.0.9", replenish: false });
+  t.teardown(() => bad.close());
+  bad.write(resets(rpc, 1, 110));
+  await until(() => bad.socket.closed);
+  await isFine(t);
+});
+
+test.serial("who gives up two hundred calls some time after it began them goes on", async (t) => {
+  const fair = await connectRawHttp2(node.port, { localAddress: "127.0.0.10" });
+  t.teardown(() => fair.close());
+  const streams = Array.from({ length: 200 }, (_, i) => 1 + 2 * i);
+  fair.write(Buffer.concat(streams.map((stream) => frameBytes(frameTypes.headers, flags.endHeaders, stream, rpc))));
+  await isFine(t);
+  const cancel = numberBytes(errorCodes.cancel);
+  fair.write(Buffer.concat(streams.map((stream) => frameBytes(frameTypes.reset, 0, stream, cancel))));
+  await isFine(t);
+  t.false(fair.socket.closed);
+  t.is((await askFrom(node.port, "/version", "127.0.0.10")).text, '"0.2.0"');
+});
+
 test.serial("the log has a line a second for all of it", (t) => {
   const lines = logged();
   const cancelled = lines.filter(({ code }) => code === "CANCELLED");
