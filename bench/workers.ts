@@ -15,7 +15,7 @@ const workerCounts = [...new Set([2, availableParallelism()])].filter((count) =>
 
 /** Of these, the first are answered by a worker, and the last by the node that it asks. */
 const subjects: readonly { readonly name: string; readonly path: string; readonly load: Load }[] = [
-  ...["/version", "/", "/zk/merkle-root", "/health", "/info"].map((path) => ({
+  ...["/version", "/", "/zk/merkle-root", "/health", "/info", "/peerlist"].map((path) => ({
     ...{ name: `GET ${path}`, path },
     load: httpLoad(path),
   })),
