@@ -25,6 +25,8 @@ export interface ConnectionsParts {
 
 /** How long a query waits for a free connection: longer than SQLite waits for a lock, so that a lock is told of. */
 export const acquireWithinMs = 2_000;
+/** How long a database may take to be opened: a disk that is slow to make a file is no reason not to start. */
+const openWithinMs = 30_000;
 
 const findNothing: DatabasePart["inspect"] = () => Promise.resolve([]);
 const ignore = (): void => undefined;
@@ -56,7 +58,7 @@ export async function openConnections(parts: ConnectionsParts): Promise<Connecti
     await writer.destroy();
   };
   try {
-    await writer.raw(question);
+    await askFirst(writer, question);
   } catch (error) {
     await close();
     throw explain(error);
@@ -72,6 +74,24 @@ export async function openConnections(parts: ConnectionsParts): Promise<Connecti
     inspect,
     close,
   };
+}
+
+/** Asks until the pool has a connection: a wait that ends leaves the one that is being made to the next. */
+async function askFirst(pool: Knex, question: string): Promise<void> {
+  const began = performance.now();
+  for (;;) {
+    try {
+      await pool.raw(question);
+      return;
+    } catch (error) {
+      if (!(error instanceof knex.KnexTimeoutError)) {
+        throw error;
+      }
+      if (performance.now() - began > openWithinMs) {
+        throw new Error(`no connection within ${openWithinMs / 1000} s`, { cause: error });
+      }
+    }
+  }
 }
 
 /** Whether somebody of this process has the connection: who waits for it waits for no database. */

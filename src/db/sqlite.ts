@@ -275,7 +275,7 @@ function settled<T = void>(
 }
 
 function explain(path: string, error: unknown): DatabaseError {
-  const { code } = error as NodeJS.ErrnoException;
+  const { code, message } = error as NodeJS.ErrnoException;
   switch (code) {
     case "SQLITE_NOTADB":
     case "SQLITE_CORRUPT":
@@ -286,7 +286,7 @@ function explain(path: string, error: unknown): DatabaseError {
       return new DatabaseError(`The database ${path} is locked by another process; stop that process first.`);
     default:
       return new DatabaseError(
-        `The database ${path} cannot be opened (${code ?? "unknown error"}); check that the directory exists and may be written to.`,
+        `The database ${path} cannot be opened (${code ?? message}); check that the directory exists and may be written to.`,
       );
   }
 }
