@@ -8,6 +8,8 @@ import { type Access, type Connect, createServers, nameServer, type Servers } fr
 const readers = 8;
 /** Shorter than a query waits for a connection, so that why there is none is told. */
 const connectWithinMs = 1_000;
+/** The first connection is waited for longer: nobody else can answer yet, and a server may be busy or just beginning. */
+const openWithinMs = 10_000;
 /** A server that has gone without a word is noticed after this and ten seconds more, while an answer is waited for. */
 const keepAliveAfterMs = 5_000;
 
@@ -50,7 +52,8 @@ function settingsOf(url: string) {
  */
 export async function openPostgresql(servers: Servers): Promise<Connections> {
   let tried = "";
-  return await openConnections({
+  let withinMs = openWithinMs;
+  const connections = await openConnections({
     words: {
       dialect: dialects.postgresql,
       ask: async (connection: Client, text, values) =>
@@ -77,7 +80,7 @@ export async function openPostgresql(servers: Servers): Promise<Connections> {
         const mine = servers.generation();
         return {
           ...settingsOf(tried),
-          connectionTimeoutMillis: connectWithinMs,
+          connectionTimeoutMillis: withinMs,
           keepAlive: true,
           keepAliveInitialDelayMillis: keepAliveAfterMs,
           expirationChecker: () => servers.generation() !== mine,
@@ -101,6 +104,8 @@ export async function openPostgresql(servers: Servers): Promise<Connections> {
     question: "SELECT 1",
     explain: (error) => (error instanceof DatabaseError ? error : explain(tried, error)),
   });
+  withinMs = connectWithinMs;
+  return connections;
 }
 
 /** The driver names the places of values by their numbers. No text of the house has a question mark for anything else. */

@@ -2,12 +2,15 @@
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
-import { setTimeout as sleep } from "node:timers/promises";
+import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
+import { type AddressInfo, connect, createServer } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { join } from "node:path";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { sha256 } from "../../src/base/hash.js";
 import { StartError } from "../../src/base/start-error.js";
+import { acquireWithinMs } from "../../src/db/connections.js";
 import { migrate } from "../../src/db/migrate.js";
 import { migrations } from "../../src/db/migrations.js";
 import { openDatabase } from "../../src/db/open.js";
@@ -56,6 +59,28 @@ testPostgres.serial("nodes that start at once prepare an empty database once, an
   const [first] = databases;
   t.is((await first!.read.rows((sql) => sql("schema_migrations"))).length, migrations.length);
 });
+
+testPostgres.serial(
+  "a server that takes longer to accept a connection than a query waits for one is opened",
+  async (t) => {
+    const url = new URL(await postgres.createDatabase());
+    const { hostname, port } = url;
+    const proxy = createServer((near) => {
+      const far = connect(Number(port), hostname);
+      for (const one of [near, far]) {
+        one.on("error", () => one.destroy());
+      }
+      far.pipe(near);
+      void sleep(acquireWithinMs + 500).then(() => near.pipe(far));
+    });
+    await once(proxy.listen(0, "127.0.0.1"), "listening");
+    t.teardown(() => proxy.close());
+    url.host = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    const database = await openDatabase(url.href);
+    t.deepEqual(await database.write.rows((sql) => sql.raw("SELECT 7 AS seven")), [{ seven: 7 }]);
+    await database.close();
+  },
+);
 
 testPostgres.serial("a server that stops shows as failing, loses nothing, and heals by itself", async (t) => {
   const dir = await authorityDirectory(t, authority);
