@@ -3,7 +3,6 @@
  * docs` writes them.
  */
 import { readFile } from "node:fs/promises";
-import { format, resolveConfig } from "prettier";
 import { benchmarkHighlights, benchmarkTables } from "./benchmarks.js";
 import { bootRows } from "./boot-table.js";
 import { configSchema } from "./config-schema.js";
@@ -39,15 +38,12 @@ const generated: readonly Generated[] = [
   { path: "examples/vectors/proofs.json", text: proofVectors },
 ];
 
-/** The files that hold what is generated, by path, as they should be. */
+/** The files that hold what is generated, by path, as they should be but for their layout. */
 export async function generateDocs(): Promise<ReadonlyMap<string, string>> {
   const files = new Map<string, string>();
   for (const { path, part, text } of generated) {
     const before = files.get(path) ?? (part === undefined ? "" : await readFile(path, "utf8"));
     files.set(path, part === undefined ? text() : replacePart(path, before, part, text()));
-  }
-  for (const [path, text] of files) {
-    files.set(path, await format(text, { ...(await resolveConfig(path)), filepath: path }));
   }
   return files;
 }

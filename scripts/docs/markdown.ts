@@ -1,4 +1,4 @@
-/** Pieces of Markdown; prettier puts them in shape. */
+/** Pieces of Markdown; the formatter puts them in shape. */
 
 /** A table. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -10,7 +10,8 @@ import type { VerifiedPresentation } from "./presentation.js";
 import { busy, createWorkerPool, type WorkerPool } from "./worker-pool.js";
 
 export type VerifierState =
-  { readonly status: "starting" | "running" | "stopped" } | { readonly status: "failed"; readonly why: string };
+  | { readonly status: "starting" | "running" | "stopped" }
+  | { readonly status: "failed"; readonly why: string };
 
 export interface VerifierParts {
   /** Keys of notaries that are trusted, `algorithm:hex` each. */

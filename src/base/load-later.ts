@@ -8,7 +8,7 @@ const load = createRequire(import.meta.url);
  *
  * @param name a library of CommonJS: what is loaded so is what an `import` of it gives, and not a second one.
  */
-// eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- the name says what it is, and only here is it said
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the name says what it is, and only here is it said
 export function loadLater<Library>(name: string): () => Library {
   let library: Library | undefined;
   return () => (library ??= load(name) as Library);

@@ -115,11 +115,15 @@ async function check(
   }
   await withDatabase(url, migrate);
   const stored = await openStoredData(url);
-  const findings = await verify(stored.verification).finally(() => stored.close());
-  if (findings.length > 0) {
-    throw new StartError(
-      `The database in the backup is damaged: ${findings[0]!.sentence} Take another backup, or let the node follow the chain anew from its peers.`,
-    );
+  try {
+    const [finding] = await verify(stored.verification);
+    if (finding !== undefined) {
+      throw new StartError(
+        `The database in the backup is damaged: ${finding.sentence} Take another backup, or let the node follow the chain anew from its peers.`,
+      );
+    }
+  } finally {
+    await stored.close();
   }
   const saved = await describeDatabase(url);
   await removeTraces(path);

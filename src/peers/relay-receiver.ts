@@ -8,7 +8,8 @@ import { maxRelayed } from "./relay.js";
 
 /** What became of a transaction that was relayed. */
 export type RelayFate =
-  { readonly status: "pending" | "included" } | { readonly status: "rejected"; readonly reason: string };
+  | { readonly status: "pending" | "included" }
+  | { readonly status: "rejected"; readonly reason: string };
 
 export interface RelayReceiverParts {
   /**

@@ -154,7 +154,9 @@ interface Item {
 
 /** What the answer says of a value: that it is as it is now, its hash as it was, or that there is none. */
 type Known =
-  { readonly case: "now" } | { readonly case: "valueHash"; readonly value: Uint8Array } | { readonly case: undefined };
+  | { readonly case: "now" }
+  | { readonly case: "valueHash"; readonly value: Uint8Array }
+  | { readonly case: undefined };
 
 type Path = Pick<Proof, "siblings" | "other">;
 

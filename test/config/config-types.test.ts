@@ -8,7 +8,7 @@ import { declareOptions, type ValuesOf } from "../../src/config/declare.js";
 import { oneOf, port, toggle } from "../../src/config/value-types.js";
 
 /** Whether two types are the same: not only assignable to each other, as `any` is to all. */
-// eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- T makes the compiler compare A with B
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- T makes the compiler compare A with B
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 
 const config: Config = loadConfig({ flags: {}, env: {}, cwd: "/srv/node" });

@@ -1,7 +1,6 @@
 /** Examples of the interface's documents, made of what cases of the contract send and get. */
 import { create, type DescField, getOption } from "@bufbuild/protobuf";
 import { readFile, writeFile } from "node:fs/promises";
-import { format } from "prettier";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
@@ -44,9 +43,9 @@ export async function readExamples(): Promise<Examples> {
   return JSON.parse(await readFile(file, "utf8")) as Examples;
 }
 
-/** Keeps them for the node to show. */
+/** Keeps them for the node to show; `npm run format` lays them out. */
 export async function writeExamples(examples: Examples): Promise<void> {
-  await writeFile(file, await format(withShownPending(JSON.stringify(examples)), { parser: "json", printWidth: 120 }));
+  await writeFile(file, withShownPending(JSON.stringify(examples)));
 }
 
 /** Makes them of every case and its answer. */

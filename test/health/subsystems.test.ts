@@ -119,6 +119,6 @@ test("what each word of /health asks of an operator is written down, and nothing
   ] as const;
   for (const [heading, words] of tables) {
     const [, rows = ""] = new RegExp(`^\\| ${heading} +\\|.*\\n\\| -.*\\n((?:\\|.*\\n)+)`, "m").exec(page) ?? [];
-    t.deepEqual([...rows.matchAll(/^\| `(\w+)`/gm)].map(([, word]) => word).sort(), [...words].sort(), heading);
+    t.deepEqual([...rows.matchAll(/^\| `(\w+)`/gm)].map(([, word]) => word!).sort(), [...words].sort(), heading);
   }
 });

@@ -25,11 +25,7 @@ export async function prepareEngines(): Promise<Engines> {
   if (typeof postgres === "string") {
     testUnless(postgres)("the same over PostgreSQL", (t) => t.fail());
   }
-  const createUrl = async (
-    t: Teardown,
-    onServer: "createDatabase" | "createSchema",
-    engine: Engine,
-  ): Promise<string> =>
+  const createUrl = async (t: Teardown, onServer: "createDatabase" | "createSchema", engine: Engine): Promise<string> =>
     engine === "postgresql" && typeof postgres !== "string"
       ? await postgres[onServer]()
       : `sqlite:${join(await temporaryDirectory(t), "a.sqlite")}`;

@@ -57,7 +57,11 @@ export async function startPostgres(): Promise<PostgresServer | string> {
   const query = async (sql: string): Promise<void> => {
     const client = server.getPgClient();
     await client.connect();
-    await client.query(sql).finally(() => client.end());
+    try {
+      await client.query(sql);
+    } finally {
+      await client.end();
+    }
   };
   let extended: Promise<void> | undefined;
   const newName = (): string => `test_${randomBytes(6).toString("hex")}`;

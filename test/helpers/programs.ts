@@ -9,8 +9,3 @@ export const run = promisify(execFile);
 export function packaged(name: string): string {
   return `node_modules/.bin/${name}`;
 }
-
-/** Calls a gRPC server as another program does, and gives what it prints. */
-export async function bufCurl(...args: readonly string[]): Promise<string> {
-  return (await run(packaged("buf"), ["curl", "--protocol", "grpc", ...args])).stdout;
-}

@@ -14,7 +14,7 @@ const begin = (): BootTable<Beginning> => BootTable.of<Beginning>();
 
 test("a row that needs what no earlier row provides does not compile, nor one that provides what is there", (t) => {
   // The compiler is the test: each of these lines is an error that it must find.
-  /* eslint-disable @typescript-eslint/no-unsafe-return, @typescript-eslint/no-unsafe-call */
+  /* oxlint-disable typescript/no-unsafe-return, typescript/no-unsafe-call */
   const { rows } = begin()
     // @ts-expect-error -- nobody provides a key
     .step({ name: "early", needs: ["key"], provides: [], run: () => undefined })
@@ -28,7 +28,7 @@ test("a row that needs what no earlier row provides does not compile, nor one th
     .step({ name: "empty", needs: [], provides: ["door"], run: () => ({ window: 1 }) })
     // @ts-expect-error -- a key is there already
     .step({ name: "twice", needs: [], provides: ["key"], run: () => ({ key: "def" }) });
-  /* eslint-enable */
+  /* oxlint-enable typescript/no-unsafe-return, typescript/no-unsafe-call */
   t.is(countSteps(rows), 7);
 });
 

@@ -4,6 +4,7 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import test from "ava";
+import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
 import { AddedService } from "../../gen/gatehouse/testing/v1/added_pb.js";
 import { createEdge } from "../../src/edge/edge.js";
 import { createMetrics } from "../../src/metrics/metrics.js";
@@ -15,7 +16,11 @@ import { serve } from "../../src/rpc/service.js";
 import { openSettings } from "../helpers/edge-server.js";
 import { ask, askJson } from "../helpers/plain-client.js";
 import { parseMetrics } from "../helpers/prometheus.js";
-import { bufCurl } from "../helpers/programs.js";
+
+/** A stream of one message. */
+async function* only<T>(message: T): AsyncIterable<T> {
+  yield await Promise.resolve(message);
+}
 
 test("HTTP, gRPC, Connect, gRPC-Web, JSON-RPC, OpenAPI, OpenRPC, reflection, MCP and metrics have it", async (t) => {
   const added = serve(AddedService, {
@@ -73,11 +78,11 @@ test("HTTP, gRPC, Connect, gRPC-Web, JSON-RPC, OpenAPI, OpenRPC, reflection, MCP
     get: { operationId: "testing.getThing", parameters: [{ name: "name", in: "path" }] },
   });
 
-  const stdout = await bufCurl(
-    ...["--http2-prior-knowledge", "-d", '{"name":"a"}'],
-    `${baseUrl}/gatehouse.testing.v1.AddedService/GetThing`,
-  );
-  t.deepEqual(JSON.parse(stdout), { name: "a", count: "3" });
+  const reflection = createClient(ServerReflection, createGrpcTransport({ baseUrl }));
+  const asked = { case: "fileContainingSymbol" as const, value: "gatehouse.testing.v1.AddedService" };
+  for await (const { messageResponse } of reflection.serverReflectionInfo(only({ messageRequest: asked }))) {
+    t.is(messageResponse.case, "fileDescriptorResponse");
+  }
 
   const client = new McpClient({ name: "test", version: "0" });
   t.teardown(() => client.close());

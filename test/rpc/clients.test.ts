@@ -10,7 +10,8 @@ import { connectGrpc } from "../helpers/grpc-client.js";
 import { readFailure } from "../helpers/rpc-clients.js";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { sampleGenesis, startTestNode } from "../helpers/start-node.js";
-import { packaged, run } from "../helpers/programs.js";
+import { run } from "../helpers/programs.js";
+import { bufCurl, whyNoBuf } from "../helpers/tools.js";
 import { temporaryDirectory } from "../helpers/teardown.js";
 import { testUnless, whyNot } from "../helpers/when.js";
 import { startTlsNode } from "../helpers/certificate.js";
@@ -29,7 +30,7 @@ test("curl", async (t) => {
   t.is((JSON.parse(missing) as { errorCode: string }).errorCode, "NOT_FOUND");
 });
 
-const buf = async (...args: string[]): Promise<string> => (await run(packaged("buf"), ["curl", ...args])).stdout;
+const testBuf = testUnless(whyNoBuf);
 
 // buf curl speaks Connect where it is told nothing else.
 for (const [protocol, ...flags] of [
@@ -39,26 +40,26 @@ for (const [protocol, ...flags] of [
   ["gRPC-Web", "--protocol", "grpcweb"],
 ] as const) {
   const call = async (...more: string[]) => {
-    const stdout = await buf(...flags, ...more);
+    const stdout = await bufCurl(...flags, ...more);
     return (JSON.parse(stdout) as { snapshot: { status: string; dormant: boolean } }).snapshot;
   };
   const dormant = { status: "HEALTH_STATUS_DORMANT", dormant: true };
   const path = "/gatehouse.health.v1.HealthService/GetHealth";
 
-  test(`buf curl, ${protocol}, over HTTP/2 without TLS, with a schema and by reflection`, async (t) => {
+  testBuf(`buf curl, ${protocol}, over HTTP/2 without TLS, with a schema and by reflection`, async (t) => {
     const { rpcUrl } = await startTestNode(t, { genesis: sampleGenesis });
     t.like(await call("--schema", ".", "--http2-prior-knowledge", `${rpcUrl}${path}`), dormant);
     t.like(await call("--http2-prior-knowledge", `${rpcUrl}${path}`), dormant);
   });
 
-  test(`buf curl, ${protocol}, over TLS, with a schema and by reflection`, async (t) => {
+  testBuf(`buf curl, ${protocol}, over TLS, with a schema and by reflection`, async (t) => {
     const { node, cert } = await startTlsNode(t, { genesis: sampleGenesis });
     t.like(await call("--schema", ".", "--cacert", cert, `${node.rpcUrl}${path}`), dormant);
     t.like(await call("--cacert", cert, `${node.rpcUrl}${path}`), dormant);
   });
 
   if (protocol !== "gRPC") {
-    test(`buf curl, ${protocol}, over HTTP/1.1`, async (t) => {
+    testBuf(`buf curl, ${protocol}, over HTTP/1.1`, async (t) => {
       const { rpcUrl } = await startTestNode(t, { genesis: sampleGenesis });
       t.like(await call("--schema", ".", `${rpcUrl}${path}`), dormant);
     });

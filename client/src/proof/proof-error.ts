@@ -15,7 +15,16 @@ import { GatehouseError } from "../gatehouse-error.js";
  * - unprovable: no proof could show it, so it is not asked for.
  */
 export type ProofFlaw =
-  "malformed" | "signature" | "network" | "rollback" | "fork" | "age" | "path" | "value" | "missing" | "unprovable";
+  | "malformed"
+  | "signature"
+  | "network"
+  | "rollback"
+  | "fork"
+  | "age"
+  | "path"
+  | "value"
+  | "missing"
+  | "unprovable";
 
 /** A header that an authority signed. */
 export interface SignedHeader {

@@ -20,7 +20,6 @@ export function toConnectError(failure: Failure): ConnectError {
   const headers = failureHeaders(failure);
   return new ConnectError(
     failure.message,
-    // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- the catalogue holds the same numbers
     failure.kind.grpcCode as number as Code,
     Array.from({ length: headers.length / 2 }, (_, i): [string, string] => [headers[2 * i]!, headers[2 * i + 1]!]),
     failureDetails(failure),
