@@ -5,13 +5,8 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-google=$root/node_modules/google-proto-files
 gen=${2:-example.com/client/gen}
 
-if [ ! -d "$google" ]; then
-  echo "$google is missing; run npm ci in $root." >&2
-  exit 1
-fi
 mkdir -p "${1:-$here/gen}"
 out=$(cd "${1:-$here/gen}" && pwd)
 cd "$root/proto"
@@ -24,6 +19,6 @@ for file in $protos; do
   set -- "$@" "--go_opt=M$file=$gen/$package;$name" "--go-grpc_opt=M$file=$gen/$package;$name"
 done
 # shellcheck disable=SC2086
-protoc -I . -I "$google" "$@" \
+protoc -I . "$@" \
   --go_out="$out" --go_opt="module=$gen" --go-grpc_out="$out" --go-grpc_opt="module=$gen" $protos
 echo "$out"

@@ -5,13 +5,8 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-google=$root/node_modules/google-proto-files
 python=${PYTHON:-python3}
 
-if [ ! -d "$google" ]; then
-  echo "$google is missing; run npm ci in $root." >&2
-  exit 1
-fi
 mkdir -p "${1:-$here/gen}"
 out=$(cd "${1:-$here/gen}" && pwd)
 cd "$root/proto"
@@ -27,7 +22,7 @@ else
 fi
 
 # google.api is what the protos import; google.rpc holds what errors carry.
-find gatehouse -name '*.proto' | sort | xargs "$@" -I . -I "$google" --python_out="$out" --grpc_python_out="$out" \
+find gatehouse -name '*.proto' | sort | xargs "$@" -I . --python_out="$out" --grpc_python_out="$out" \
   google/api/annotations.proto google/api/http.proto google/api/field_behavior.proto \
   google/rpc/code.proto google/rpc/status.proto google/rpc/error_details.proto
 echo "$out"

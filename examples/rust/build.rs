@@ -2,7 +2,7 @@
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let root = std::env::var("GATEHOUSE").unwrap_or_else(|_| "../..".to_string());
     let protos = [format!("{root}/proto/gatehouse/chain/v1/block.proto")];
-    let includes = [format!("{root}/proto"), format!("{root}/node_modules/google-proto-files")];
+    let includes = [format!("{root}/proto")];
     // The entries of maps in order, as the vectors have them.
     prost_build::Config::new().btree_map(["."]).include_file("stubs.rs").compile_protos(&protos, &includes)?;
     Ok(())

@@ -1,9 +1,11 @@
 /** Does what a document shows, in its order, as a reader would, and compares what comes with what is shown. */
+import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isInstalled } from "../helpers/when.js";
 import type { Teardown } from "../helpers/teardown.js";
+import { toolProgram } from "../helpers/tools.js";
 import { type Block, isPassage, readCommands, readSteps, type Step } from "./document.js";
 import { linesOf, matchOutput, type Names, namesOf, withNames } from "./output.js";
 import { makeSandbox, namesMachinePath, type Sandbox } from "./sandbox.js";
@@ -59,7 +61,7 @@ export async function runDocument(t: Teardown, markdown: string, existing?: Sand
 }
 
 function whySkipped({ directions: { skip, needs } }: Block): string | undefined {
-  const missing = needs.filter((program) => !isInstalled(program));
+  const missing = needs.filter((program) => !isInstalled(program) && !existsSync(toolProgram(program)));
   return skip ?? (missing.length > 0 ? `${missing.join(", ")} is not installed` : undefined);
 }
 

@@ -4,10 +4,11 @@
  */
 import { chmod, cp, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
-import { delimiter, join, resolve } from "node:path";
+import { delimiter, dirname, join, resolve } from "node:path";
 import { run } from "../helpers/programs.js";
 import { cleanEnvironment, cliPath } from "../helpers/run-cli.js";
 import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
+import { toolProgram } from "../helpers/tools.js";
 
 /** A sandbox. */
 export interface Sandbox {
@@ -100,7 +101,13 @@ async function writeShims(bin: string, firstPort: string): Promise<void> {
       `  *) echo "npm $* is not for a test" >&2; exit 1 ;;`,
       "esac",
     ].join("\n"),
-    npx: `program=$1\nshift\nexec '${resolve("node_modules/.bin")}'/"$program" "$@"`,
+    // By the name of the package, as which npx installs it, or of the program.
+    npx: [
+      "program=${1##*/}",
+      "shift",
+      `PATH='${resolve("node_modules/.bin")}:${dirname(toolProgram("npx"))}':"$PATH"`,
+      'exec "$program" "$@"',
+    ].join("\n"),
   };
   for (const name of forbidden) {
     shims[name] = `echo "${name} is not for a test" >&2\nexit 1`;
