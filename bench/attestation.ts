@@ -1,9 +1,10 @@
 /** Verifications of a node, beside the bare calls of the library. */
-import autocannon from "autocannon";
+import type { Options, Result } from "autocannon";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { buildPresentation, notaryKey } from "../test/helpers/presentation.js";
+import { autocannon } from "./autocannon.js";
 import { probeHealth } from "./prober.js";
 import type { OwnNodeBench, Row } from "./row.js";
 import { startGatehouse } from "./server-process.js";
@@ -31,7 +32,7 @@ export async function benchAttestation({ directory, rounds, seconds, say }: OwnN
       say(name);
       const ours: number[] = [];
       const theirs: number[] = [];
-      let last: autocannon.Result | undefined;
+      let last: Result | undefined;
       // As long again without being counted: a node that begins takes twice the time for each.
       await load(node.port, presentation, seconds);
       for (let round = 0; round < rounds; round++) {
@@ -84,7 +85,7 @@ function attacks(good: Buffer): Buffer[] {
   return [...forged, good.subarray(0, 400), Buffer.alloc(512 * 1024, 0xff), Buffer.alloc(512 * 1024), Buffer.alloc(0)];
 }
 
-function requestsOf(port: number, presentations: readonly Buffer[], seconds: number): autocannon.Options {
+function requestsOf(port: number, presentations: readonly Buffer[], seconds: number): Options {
   return {
     url: `http://127.0.0.1:${port}/tlsnotary/verify`,
     connections: concurrency,
@@ -97,7 +98,7 @@ function requestsOf(port: number, presentations: readonly Buffer[], seconds: num
   };
 }
 
-async function load(port: number, presentation: Buffer, seconds: number): Promise<autocannon.Result> {
+async function load(port: number, presentation: Buffer, seconds: number): Promise<Result> {
   const result = await autocannon(requestsOf(port, [presentation], seconds));
   if (result.errors > 0 || result.non2xx > 0) {
     throw new Error(`${result.errors} requests failed, ${result.non2xx} were answered with an error.`);

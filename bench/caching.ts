@@ -1,7 +1,7 @@
 /** What a caller costs who has the answer already, beside one who is sent it; and what being told so costs the others. */
-import autocannon from "autocannon";
 import { cp, mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { autocannon } from "./autocannon.js";
 import { makeBlocks, makeSource, programOf, withChain } from "./blocks.js";
 import { concurrency, httpLoad, type Load, measure, type Measurement } from "./load.js";
 import type { OwnNodeBench, Row } from "./row.js";

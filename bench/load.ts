@@ -1,6 +1,7 @@
 /** Load on a server, with clients that cost little, and what it cost the server. */
-import autocannon from "autocannon";
+import type { Result } from "autocannon";
 import { get } from "node:http";
+import { autocannon } from "./autocannon.js";
 import { askHttp2, faultOf, type Http2Request, openSession } from "./http2-client.js";
 import type { ServerProcess } from "./server-process.js";
 import { percentile } from "./statistics.js";
@@ -82,7 +83,7 @@ async function latencyLoad(seconds: number, once: (caller: number) => Promise<vo
   };
 }
 
-function figuresOf(path: string, result: autocannon.Result): Awaited<ReturnType<Load>> {
+function figuresOf(path: string, result: Result): Awaited<ReturnType<Load>> {
   if (result.errors > 0 || result.non2xx > 0) {
     throw new Error(`${path}: ${result.errors} requests failed, ${result.non2xx} were answered with an error.`);
   }

@@ -2,8 +2,7 @@
  * Reads the fenced blocks of a Markdown document, and what the comments before them say about running them. CONTRIBUTING.md
  * describes the comments for those who write documents.
  */
-import type { Nodes } from "mdast";
-import { fromMarkdown } from "mdast-util-from-markdown";
+import { tokensOf } from "./markdown.js";
 
 /** What a comment says about the block that it stands before, or holds. */
 export interface Directions {
@@ -80,23 +79,20 @@ export function readSteps(markdown: string): Step[] {
       steps.push({ kind: "block", line: line + 1, language: "console", text: hidden, directions });
     }
   };
-  const walk = (node: Nodes): void => {
-    const line = node.position!.start.line;
-    if (node.type === "html") {
-      readComment(node.value, line);
-    } else if (node.type === "code") {
-      const directions = pending?.directions ?? readDirections("", line);
-      steps.push({ kind: "block", line: line + 1, language: node.lang ?? "", text: node.value, directions });
-      pending = undefined;
-    } else if ("children" in node) {
-      if (node.type !== "root" && node.type !== "list" && node.type !== "listItem") {
-        nothingPending();
+  for (const { type, line, content, info } of tokensOf(markdown)) {
+    if (type === "html_block") {
+      for (const text of content.split(/(?<=-->)\n/)) {
+        readComment(text.trim(), line);
       }
-      node.children.forEach(walk);
+    } else if (type === "fence") {
+      const directions = pending?.directions ?? readDirections("", line);
+      const [language = ""] = info.split(/\s/);
+      steps.push({ kind: "block", line: line + 1, language, text: content.replace(/\n$/, ""), directions });
+      pending = undefined;
+    } else if (type === "inline") {
+      nothingPending();
     }
-  };
-
-  walk(fromMarkdown(markdown));
+  }
   nothingPending();
   return steps;
 }

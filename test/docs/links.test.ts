@@ -1,38 +1,15 @@
 /** Links between documents, and the tables that restate what stands elsewhere. */
 import test from "ava";
-import GithubSlugger from "github-slugger";
-import type { Nodes } from "mdast";
-import { fromMarkdown } from "mdast-util-from-markdown";
-import { toString } from "mdast-util-to-string";
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
-import { visit } from "unist-util-visit";
 import { configFile, options } from "../../src/config/options.js";
 import { readHttpRule } from "../../src/rpc/http/http-rule.js";
 import { nodeCallMessages } from "../../src/rpc/node-call/node-call.js";
 import { areaOf } from "../../src/rpc/json-rpc/named-methods.js";
 import { contractServices } from "../helpers/contract-files.js";
 import { listDocuments } from "./documents.js";
-
-/** The addresses of links, images and definitions. */
-function linksOf(tree: Nodes): { readonly url: string; readonly line: number }[] {
-  const links: { url: string; line: number }[] = [];
-  visit(tree, ["link", "image", "definition"], (node) => {
-    links.push({ url: (node as { url: string }).url, line: node.position!.start.line });
-  });
-  return links;
-}
-
-/** The anchors that a document offers: those of its headings. */
-async function anchorsOf(path: string): Promise<Set<string>> {
-  const slugger = new GithubSlugger();
-  const anchors = new Set<string>();
-  visit(fromMarkdown(await readFile(path, "utf8")), "heading", (heading) => {
-    anchors.add(slugger.slug(toString(heading)));
-  });
-  return anchors;
-}
+import { anchorsOf, codeOf, linksOf } from "./markdown.js";
 
 /** Why a link of a document leads nowhere; undefined where it leads somewhere, or to another host. */
 async function whyBroken(document: string, url: string): Promise<string | undefined> {
@@ -51,7 +28,7 @@ async function whyBroken(document: string, url: string): Promise<string | undefi
     return undefined;
   }
   if (target.endsWith(".md")) {
-    return (await anchorsOf(target)).has(anchor) ? undefined : "leads to no heading";
+    return anchorsOf(await readFile(target, "utf8")).has(anchor) ? undefined : "leads to no heading";
   }
   const lines = (await readFile(target, "utf8")).split("\n").length;
   return /^L\d+$/.test(anchor) && Number(anchor.slice(1)) <= lines ? undefined : "leads to no line";
@@ -60,7 +37,7 @@ async function whyBroken(document: string, url: string): Promise<string | undefi
 for (const document of await listDocuments()) {
   test(`every link of ${document} leads somewhere`, async (t) => {
     const broken: string[] = [];
-    for (const { url, line } of linksOf(fromMarkdown(await readFile(document, "utf8")))) {
+    for (const { text: url, line } of linksOf(await readFile(document, "utf8"))) {
       const why = await whyBroken(document, url);
       if (why !== undefined) {
         broken.push(`${document}:${line}: ${url} ${why}`);
@@ -102,7 +79,7 @@ test("every document can be reached from the README", async (t) => {
   const reached = new Set(["README.md"]);
   for (const document of reached) {
     if (document.endsWith(".md")) {
-      for (const { url } of linksOf(fromMarkdown(await readFile(document, "utf8")))) {
+      for (const { text: url } of linksOf(await readFile(document, "utf8"))) {
         const target = join(dirname(document), url.split("#")[0]!);
         if (!/^[a-z]+:/.test(url) && target.endsWith(".md")) {
           reached.add(target);
@@ -115,15 +92,6 @@ test("every document can be reached from the README", async (t) => {
     [],
   );
 });
-
-/** All of a document that is set as code, in a line or as a block. */
-function codeOf(tree: Nodes): string[] {
-  const code: string[] = [];
-  visit(tree, ["inlineCode", "code"], (node) => {
-    code.push((node as { value: string }).value);
-  });
-  return code;
-}
 
 test("every option and every script that a document names is there", async (t) => {
   const { scripts } = JSON.parse(await readFile("package.json", "utf8")) as { scripts: Record<string, string> };
@@ -140,7 +108,7 @@ test("every option and every script that a document names is there", async (t) =
   for (const document of await listDocuments()) {
     // The changelog also names what is gone, and the worked examples what never came.
     const isOfToday = !["CHANGELOG.md", "CONTRIBUTING.md"].includes(document);
-    for (const code of codeOf(fromMarkdown(await readFile(document, "utf8")))) {
+    for (const code of codeOf(await readFile(document, "utf8"))) {
       const [named] = /^--[a-z][a-z-]*/.exec(code) ?? [];
       if (isOfToday && named !== undefined && !flags.has(named)) {
         wrong.push(`${document}: ${named}`);
