@@ -39,7 +39,6 @@ interface Fixture {
 }
 
 const engines = await prepareEngines();
-test.after.always(() => engines.stop());
 
 async function open(t: Teardown, engine: Engine, authorities: readonly TestKey[] = [authority]): Promise<Fixture> {
   const database = await engines.open(t, engine);

@@ -10,7 +10,6 @@ import { createPublic, signTransaction } from "../helpers/transactions.js";
 import { until } from "../helpers/until.js";
 
 const engines = await prepareEngines();
-test.after.always(() => engines.stop());
 
 const [authority, alice] = [testKey(1), testKey(2)];
 

@@ -21,7 +21,6 @@ import { createPublic, signTransaction, testNetwork } from "../helpers/transacti
 const [authority, alice] = [testKey(1), testKey(2)];
 
 const engines = await prepareEngines();
-test.after.always(() => engines.stop());
 
 const genesis = {
   ...{ text: genesisOf(authority), hash: testNetwork, authorities: [authority.publicKey] },

@@ -25,7 +25,6 @@ import { readState } from "../helpers/state-digest.js";
 import type { Teardown } from "../helpers/teardown.js";
 
 const engines = await prepareEngines();
-test.after.always(() => engines.stop());
 
 const authority = testKey(1);
 const network = sha256(genesisOf(authority));

@@ -23,7 +23,6 @@ const genesis = {
 };
 
 const engines = await prepareEngines();
-test.after.always(() => engines.stop());
 
 interface Opened {
   readonly store: ChainStore<State>;

@@ -22,7 +22,6 @@ import { createPublic, signTransaction } from "../helpers/transactions.js";
 import { eventually, until } from "../helpers/until.js";
 
 const engines = await prepareEngines();
-test.after.always(() => engines.stop());
 
 const [authority, alice, stranger] = [testKey(1), testKey(2), testKey(3)];
 

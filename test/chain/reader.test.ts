@@ -17,7 +17,6 @@ import { startTestNode } from "../helpers/start-node.js";
 import { until } from "../helpers/until.js";
 
 const engines = await prepareEngines();
-test.after.always(() => engines.stop());
 
 const [authority, alice] = [testKey(1), testKey(2)];
 

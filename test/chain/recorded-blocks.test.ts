@@ -13,7 +13,6 @@ import { makeRichChain } from "../helpers/rich-chain.js";
 import { temporaryDirectory } from "../helpers/teardown.js";
 
 const engines = await prepareEngines();
-test.after.always(() => engines.stop());
 
 const authority = testKey(1);
 const fromMs = 1_800_000_000_000;

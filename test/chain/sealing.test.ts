@@ -20,7 +20,6 @@ import type { Engine } from "../../src/db/dialects.js";
 const [authority, alice, bob] = [testKey(1), testKey(2), testKey(3)];
 
 const engines = await prepareEngines();
-test.after.always(() => engines.stop());
 
 /** What goes wrong, by the name of the program that a transaction makes. */
 interface Faults {

@@ -23,7 +23,6 @@ import { alice, authority, pathsOf, type StoredChain, storeChain } from "../help
 import type { Teardown } from "../helpers/teardown.js";
 
 const engines = await prepareEngines();
-test.after.always(() => engines.stop());
 
 const rejected = `0x${"5".repeat(64)}`;
 const [bob, carol] = [testKey(5), testKey(6)];

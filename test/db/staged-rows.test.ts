@@ -6,7 +6,6 @@ import { createStagedRows, type StagedTable } from "../../src/db/staged-rows.js"
 import { prepareEngines } from "../helpers/databases.js";
 
 const engines = await prepareEngines();
-test.after.always(() => engines.stop());
 
 interface Row {
   readonly owner: string;

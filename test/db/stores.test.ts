@@ -1,5 +1,4 @@
 /** What every store promises, on every engine. */
-import test from "ava";
 import { prepareEngines } from "../helpers/databases.js";
 import { testBlocks } from "./stores/blocks.js";
 import { testEvidence } from "./stores/evidence.js";
@@ -14,7 +13,6 @@ import { testTree } from "./stores/tree.js";
 import { testWriterLease } from "./stores/writer-lease.js";
 
 const engines = await prepareEngines();
-test.after.always(() => engines.stop());
 
 for (const engine of engines.names) {
   for (const declare of [

@@ -22,7 +22,6 @@ import { until } from "../helpers/until.js";
 import { testUnless } from "../helpers/when.js";
 
 const engines = await prepareEngines();
-test.after.always(() => engines.stop());
 
 const [authority, alice] = [testKey(1), testKey(2)];
 

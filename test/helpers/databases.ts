@@ -4,7 +4,7 @@ import type { Database } from "../../src/db/database.js";
 import type { Engine } from "../../src/db/dialects.js";
 import { openDatabase } from "../../src/db/open.js";
 import { migrate } from "../../src/db/migrate.js";
-import { startPostgres } from "./postgres-server.js";
+import { sharedPostgres } from "./postgres-shared.js";
 import { type Teardown, temporaryDirectory } from "./teardown.js";
 import { testUnless } from "./when.js";
 
@@ -15,33 +15,31 @@ export interface Engines {
   createUrl(t: Teardown, engine: Engine): Promise<string>;
   /** A new, migrated database. */
   open(t: Teardown, engine: Engine): Promise<Database>;
-  /** For `test.after.always`. */
-  stop(): Promise<void>;
 }
 
 /** Call it before the first test is declared. */
 export async function prepareEngines(): Promise<Engines> {
-  const postgres = await startPostgres();
+  const postgres = await sharedPostgres();
   if (typeof postgres === "string") {
     testUnless(postgres)("the same over PostgreSQL", (t) => t.fail());
   }
-  const createUrl = async (t: Teardown, onServer: "createDatabase" | "createSchema", engine: Engine): Promise<string> =>
-    engine === "postgresql" && typeof postgres !== "string"
-      ? await postgres[onServer]()
-      : `sqlite:${join(await temporaryDirectory(t), "a.sqlite")}`;
+  const createFile = async (t: Teardown): Promise<string> => `sqlite:${join(await temporaryDirectory(t), "a.sqlite")}`;
   return {
     names: typeof postgres === "string" ? ["sqlite"] : ["sqlite", "postgresql"],
-    createUrl: (t, engine) => createUrl(t, "createDatabase", engine),
+    async createUrl(t, engine) {
+      if (engine === "sqlite" || typeof postgres === "string") {
+        return await createFile(t);
+      }
+      const url = await postgres.createDatabase();
+      t.teardown(() => postgres.dropDatabase(url));
+      return url;
+    },
     async open(t, engine) {
-      const database = await openDatabase(await createUrl(t, "createSchema", engine));
+      const isFile = engine === "sqlite" || typeof postgres === "string";
+      const database = await openDatabase(isFile ? await createFile(t) : await postgres.createSchema());
       t.teardown(() => database.close());
       await migrate(database);
       return database;
-    },
-    async stop() {
-      if (typeof postgres !== "string") {
-        await postgres.remove();
-      }
     },
   };
 }

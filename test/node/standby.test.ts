@@ -11,7 +11,8 @@ import { StartError } from "../../src/base/start-error.js";
 import { openDatabase } from "../../src/db/open.js";
 import { testKey } from "../helpers/keys.js";
 import { ask, askJson } from "../helpers/plain-client.js";
-import { type PostgresServer, startPostgres } from "../helpers/postgres-server.js";
+import type { PostgresDatabases } from "../helpers/postgres-databases.js";
+import { sharedPostgres } from "../helpers/postgres-shared.js";
 import { readFailure } from "../helpers/rpc-clients.js";
 import { type RunningCli, startCli } from "../helpers/start-cli.js";
 import { authorityDirectory } from "../helpers/start-member.js";
@@ -22,10 +23,9 @@ import { eventually, until } from "../helpers/until.js";
 import { testUnless } from "../helpers/when.js";
 
 const [authority, alice, stranger] = [testKey(1), testKey(2), testKey(3)];
-const started = await startPostgres();
+const started = await sharedPostgres();
 const testPostgres = testUnless(typeof started === "string" ? started : undefined);
-const postgres = started as PostgresServer;
-testPostgres.after(() => postgres.remove());
+const postgres = started as PostgresDatabases;
 
 const free = ["--host", "127.0.0.1", "--rpc-port", "0", "--omni-port", "0", "--log-level", "info", "--recover"];
 

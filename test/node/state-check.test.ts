@@ -21,7 +21,6 @@ import type { Teardown } from "../helpers/teardown.js";
 import { signTransaction } from "../helpers/transactions.js";
 
 const engines = await prepareEngines();
-test.after.always(() => engines.stop());
 
 /** A change that somebody makes who knows how rows are stored. */
 interface Forgery {

@@ -29,7 +29,6 @@ import { type Operation, signZk, spend } from "../helpers/transactions.js";
 import { eventually, until } from "../helpers/until.js";
 
 const engines = await prepareEngines();
-test.after.always(() => engines.stop());
 
 const two = { workers: "2" };
 

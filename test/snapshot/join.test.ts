@@ -33,7 +33,6 @@ import { fileTeardown, type Teardown, temporaryDirectory } from "../helpers/tear
 import { until } from "../helpers/until.js";
 
 const engines = await prepareEngines();
-test.after.always(() => engines.stop());
 
 const authority = testKey(1);
 const { genesis } = networkOf(authority);

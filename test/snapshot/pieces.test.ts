@@ -32,7 +32,6 @@ import { makeRichChain } from "../helpers/rich-chain.js";
 import { fileTeardown, type Teardown, temporaryDirectory } from "../helpers/teardown.js";
 
 const engines = await prepareEngines();
-test.after.always(() => engines.stop());
 
 const authority = testKey(1);
 const genesis = parseGenesis("of the test", genesisOf(authority));

@@ -35,7 +35,6 @@ import {
 } from "../helpers/transactions.js";
 
 const engines = await prepareEngines();
-test.after.always(() => engines.stop());
 
 const [authority, alice, bob] = [testKey(1), testKey(2), testKey(3)];
 const large = `{${Array.from({ length: 900 }, (_, i) => `"name ${i}": "${"x".repeat(20)}"`).join(", ")}}`;

@@ -7,7 +7,6 @@ import { insertProgram } from "../helpers/seed.js";
 import { prepareEngines } from "../helpers/databases.js";
 
 const engines = await prepareEngines();
-test.after.always(() => engines.stop());
 
 const owner = "0xa";
 const other = "0xb";

@@ -34,7 +34,6 @@ import { storeHashes } from "../helpers/seed.js";
 import { createPublic, type Operation } from "../helpers/transactions.js";
 
 const engines = await prepareEngines();
-test.after.always(() => engines.stop());
 
 const sender = `0x${"a".repeat(64)}`;
 

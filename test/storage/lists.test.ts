@@ -6,7 +6,6 @@ import { prepareEngines } from "../helpers/databases.js";
 import { insertProgram, storeHashes } from "../helpers/seed.js";
 
 const engines = await prepareEngines();
-test.after.always(() => engines.stop());
 
 for (const engine of engines.names) {
   test(`${engine}: an entry is the same object until its row is another one, and damage is met all the same`, async (t) => {

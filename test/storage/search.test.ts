@@ -8,7 +8,6 @@ import { prepareEngines } from "../helpers/databases.js";
 import type { Teardown } from "../helpers/teardown.js";
 
 const engines = await prepareEngines();
-test.after.always(() => engines.stop());
 
 async function withNames(t: Teardown, engine: Engine, names: readonly string[]) {
   const database = await engines.open(t, engine);

@@ -18,7 +18,6 @@ import { prepareEngines } from "../helpers/databases.js";
 import type { Teardown } from "../helpers/teardown.js";
 
 const engines = await prepareEngines();
-test.after.always(() => engines.stop());
 
 const [authority, alice, bob] = [testKey(1), testKey(2), testKey(3)];
 

@@ -12,7 +12,6 @@ import { insertLeaves } from "../helpers/seed.js";
 import type { Teardown } from "../helpers/teardown.js";
 
 const engines = await prepareEngines();
-test.after.always(() => engines.stop());
 
 /** Leads a leaf to a root as another program would. */
 function foldPath(leaf: bigint, { siblings, pathIndices }: MerklePath): string {

@@ -22,7 +22,6 @@ import { proveAnything, verificationKeyJson } from "../helpers/groth16.js";
 import type { Teardown } from "../helpers/teardown.js";
 
 const engines = await prepareEngines();
-test.after.always(() => engines.stop());
 
 const [authority, alice, bob] = [testKey(1), testKey(2), testKey(3)];
 const nullifier = toHex(77n);

@@ -24,7 +24,6 @@ import { createPublic, signTransaction } from "../../helpers/transactions.js";
 import { until } from "../../helpers/until.js";
 
 const engines = await prepareEngines();
-test.after.always(() => engines.stop());
 
 const [bob, stranger] = [testKey(5), testKey(6)];
 
