@@ -5,14 +5,32 @@
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
-import sqlite3, { type Database as SqliteConnection, type Statement } from "sqlite3";
+import type { Database as SqliteConnection, default as Sqlite3, Statement } from "sqlite3";
 import { type DatabaseTrouble, isDatabaseTrouble, markDatabaseTrouble } from "../base/database-trouble.js";
+import { loadLater } from "../base/load-later.js";
 import { claimFile, closeFile, makePrivateDirectory } from "../base/private-files.js";
 import { type Connections, openConnections } from "./connections.js";
 import { DatabaseError, type Lane, type PreparedQuery, type QueryValue } from "./database.js";
 import { dialects } from "./dialects.js";
 import { createPulse, type Pulse } from "./pulse.js";
 import { keepStatements } from "./sqlite-statements.js";
+
+const load = loadLater<typeof Sqlite3>("sqlite3");
+
+/**
+ * The driver. It is an optional dependency: an installation without a compiler is left without it.
+ *
+ * @throws DatabaseError
+ */
+function driver(): typeof Sqlite3 {
+  try {
+    return load();
+  } catch {
+    throw new DatabaseError(
+      "SQLite is not installed; install Python 3, make and a C++ compiler, then install this package again.",
+    );
+  }
+}
 
 /** Connections for reads. */
 const readers = 2;
@@ -35,6 +53,7 @@ export async function openSqlite(path: string): Promise<Connections> {
   // SQLite gives the files that it makes beside it the mode of this one.
   await claimFile(path);
   await Promise.all(["-wal", "-shm"].map((suffix) => closeFile(`${path}${suffix}`)));
+  driver();
   const pulse = createPulse();
   const lanes: Record<Lane, Statements> = {
     point: createStatements({ path, mmapBytes: mappedBytes, pulse }, 1),
@@ -82,12 +101,13 @@ export async function openSqlite(path: string): Promise<Connections> {
  * @throws DatabaseError
  */
 export async function lockFile(path: string): Promise<(() => Promise<void>) | undefined> {
+  const { Database } = driver();
   await claimFile(path);
   let connection: SqliteConnection | undefined;
   const close = (): Promise<void> => settled((done) => connection!.close(done));
   try {
     connection = await settled<SqliteConnection>((done) => {
-      const made: SqliteConnection = new sqlite3.Database(path, (error) => done(error, made));
+      const made: SqliteConnection = new Database(path, (error) => done(error, made));
     });
     await settled((done) => connection!.exec(`${busyTimeout}; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE`, done));
     return close;
@@ -111,6 +131,7 @@ export async function openSqliteForReading(path: string): Promise<Connections> {
   if (!existsSync(path)) {
     throw new DatabaseError(`There is no database at ${path}; name the node's --data-dir, or its --database.`);
   }
+  driver();
   const pulse = createPulse();
   const statements = createStatements({ path, mmapBytes: 0, pulse }, 1);
   const connections = await openConnections({
@@ -205,8 +226,9 @@ function createReader({ path, mmapBytes, pulse }: ReaderParts) {
   let pending = 0;
 
   async function open(): Promise<SqliteConnection> {
+    const { Database, OPEN_READONLY } = driver();
     const opened = await settled<SqliteConnection>((done) => {
-      const made: SqliteConnection = new sqlite3.Database(path, sqlite3.OPEN_READONLY, (error) => done(error, made));
+      const made: SqliteConnection = new Database(path, OPEN_READONLY, (error) => done(error, made));
     });
     await settled((done) => opened.exec(`${busyTimeout}; PRAGMA mmap_size = ${mmapBytes}`, done));
     return opened;

@@ -1,0 +1,23 @@
+/** `npm ci` where SQLite could not be compiled: one sentence says what is missing. */
+import test from "ava";
+import { spawnSync } from "node:child_process";
+import { resolve } from "node:path";
+import { temporaryDirectory } from "../helpers/teardown.js";
+
+const script = resolve("scripts/install/sqlite.mjs");
+
+test("it says nothing where SQLite can be loaded", (t) => {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [script], { encoding: "utf8" });
+  t.deepEqual({ status, stdout, stderr }, { status: 0, stdout: "", stderr: "" });
+});
+
+test("it names what is not installed, and how to install it", async (t) => {
+  const cwd = await temporaryDirectory(t);
+  const { status, stderr } = spawnSync(process.execPath, [script], { cwd, encoding: "utf8", env: { PATH: cwd } });
+  t.is(status, 1);
+  t.is(
+    stderr,
+    "SQLite could not be compiled, because Python 3 and make and a C++ compiler are not installed; install Python 3, " +
+      "make and a C++ compiler (on Debian: apt-get install python3 make g++), then run npm ci again.\n",
+  );
+});
