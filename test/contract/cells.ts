@@ -1,6 +1,6 @@
 /**
- * The matrix: which protocols are spoken over which transport. Each cell answers every case of the contract, and those
- * that stream every stream.
+ * The matrix: which protocols are spoken over which transport. Each protocol answers every case of the contract over one
+ * transport, its home, and one case of each kind over the others; those that stream answer every stream over all of them.
  */
 import type { TransportName } from "../helpers/transports.js";
 
@@ -36,6 +36,13 @@ const onEveryHttp = [
   "gRPC-Web text",
 ] as const;
 const onHttp2 = [...onEveryHttp, "gRPC", "gRPC by Connect"] as const;
+
+/** Returns the transport over which a protocol answers every case. Those of plain JSON are compared with HTTP/1.1. */
+export function homeOf(protocol: Protocol): TransportName {
+  const isHome = ([name, protocols]: [string, readonly Protocol[]]): boolean =>
+    protocols.includes(protocol) && !(protocol === "plain JSON" && name === "HTTP/1.1");
+  return Object.entries(cells).find(isHome)![0] as TransportName;
+}
 
 /** The cells. */
 export const cells: Readonly<Record<TransportName, readonly Protocol[]>> = {

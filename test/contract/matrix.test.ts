@@ -1,5 +1,6 @@
 /**
  * Every protocol over every transport: each cell is compared with what plain HTTP/1.1 answers on the same node.
+ * test/contract/cells.ts says which cells answer every case.
  */
 import anyTest, { type TestFn } from "ava";
 import { fileTeardown } from "../helpers/teardown.js";

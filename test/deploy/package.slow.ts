@@ -49,7 +49,7 @@ const testInstalled = testUnless(typeof installed === "string" ? installed : und
 
 /** What the directories of a machine are to the commands, below another root; programs that would change it are replaced. */
 async function followReadme(url: string): Promise<string> {
-  const [, script = ""] = /package\.test\.ts follows it[^]*?```sh\n([^]*?)```/.exec(readme) ?? [];
+  const [, script = ""] = /package\.slow\.ts follows it[^]*?```sh\n([^]*?)```/.exec(readme) ?? [];
   const root = join(work, "root");
   const [clone, programs] = [join(root, "clone"), join(root, "programs")];
   await mkdir(programs, { recursive: true });
