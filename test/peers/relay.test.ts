@@ -10,32 +10,16 @@ import type { BookEntry } from "../../src/peers/peer.js";
 import { createRelay, deferredMs, type RelayMempool } from "../../src/peers/relay.js";
 import { createPublic, signTransaction } from "../helpers/transactions.js";
 import { testKey } from "../helpers/keys.js";
-import { connectGrpc, type TestGrpcClient } from "../helpers/grpc-client.js";
 import { connectStranger, startOddPeer, type Stranger } from "../helpers/odd-peer.js";
-import { endpointOf, headOf, networkOf, peersOf, startMemberOf, startProcessOf } from "../helpers/network.js";
+import { endpointOf, headOf, networkOf, peersOf, startMemberOf } from "../helpers/network.js";
 import { askJson } from "../helpers/plain-client.js";
 import { readFailure } from "../helpers/rpc-clients.js";
-import type { Teardown } from "../helpers/teardown.js";
 import type { TestNode } from "../helpers/start-node.js";
+import { alice, clientOf, statusOf, submit } from "../helpers/relaying.js";
 import { until } from "../helpers/until.js";
 
 const authority = testKey(1);
-const alice = testKey(90);
 const { genesis, genesisHash } = networkOf(authority);
-
-function clientOf(t: Teardown, node: TestNode): TestGrpcClient {
-  const client = connectGrpc(node.port);
-  t.teardown(() => client.close());
-  return client;
-}
-
-async function submit(client: TestGrpcClient, nonce: number): Promise<string> {
-  const transaction = signTransaction(alice, nonce, createPublic(`p${nonce}`, "{}"));
-  return (await client.call(ChainService.method.submitTransaction, { transaction })).hash;
-}
-
-const statusOf = async (client: TestGrpcClient, hash: string) =>
-  await client.call(ChainService.method.getTransaction, { hash });
 
 const isReady = async (node: TestNode): Promise<boolean> => (await peersOf(node)).some(({ status }) => status.ready);
 
@@ -182,42 +166,6 @@ test("whom transactions are relayed to is told which comes after which", async (
     hashes.map((hash) => told.get(hash)),
     [undefined, 1n, 2n],
   );
-});
-
-test("what one node is given of a sender while the authority is frozen gets into blocks in its order", async (t) => {
-  t.timeout(240_000);
-  const maker = await startProcessOf(t, { key: authority, genesis });
-  const nodes: TestNode[] = [];
-  for (const key of [2, 3, 4].map(testKey)) {
-    nodes.push(await startMemberOf(t, { key, genesis, seeds: [maker, ...nodes].map(endpointOf) }));
-  }
-  for (const node of nodes) {
-    await until(async () => (await peersOf(node)).filter(({ status }) => status.ready).length === nodes.length);
-  }
-  const client = clientOf(t, nodes[0]!);
-  const hashes: string[] = [];
-  const submitFor = async (ms: number): Promise<void> => {
-    const untilMs = performance.now() + ms;
-    while (performance.now() < untilMs) {
-      hashes.push(await submit(client, hashes.length + 1));
-    }
-  };
-  // A call to it is given up after two seconds; what was in it then goes over others, and what comes next with it.
-  for (let i = 0; i < 2; i++) {
-    maker.child.kill("SIGSTOP");
-    await submitFor(3_000).finally(() => maker.child.kill("SIGCONT"));
-    await submitFor(1_500);
-  }
-  const rejected: string[] = [];
-  for (const hash of hashes) {
-    await until(async () => (await statusOf(client, hash)).status !== TransactionStatus.PENDING);
-    const { status, reason = "" } = await statusOf(client, hash);
-    if (status !== TransactionStatus.INCLUDED) {
-      rejected.push(reason);
-    }
-  }
-  t.deepEqual(rejected, [], `of ${hashes.length}`);
-  t.log(`${hashes.length} transactions`);
 });
 
 /** A mempool in memory, for the clock to be ours. Nothing in it waits for anything but promises: {@link allDone}. */

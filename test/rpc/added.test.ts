@@ -103,7 +103,7 @@ test("HTTP, gRPC, Connect, gRPC-Web, JSON-RPC, OpenAPI, OpenRPC, reflection, MCP
     http: 1,
     connect: 1,
     "grpc-web": 1,
-    grpc: 2,
+    grpc: 1,
     "json-rpc": 2,
     mcp: 1,
   })) {
