@@ -94,7 +94,8 @@ test.serial(
     isOver = true;
     await Promise.all(clients);
     const lost = outcomes.filter((outcome) => outcome !== "200");
-    t.true(lost.length <= kills * clients.length, `${lost.length} of ${outcomes.length} lost`);
+    const codes = [...new Set(lost)].map((code) => `${lost.filter((one) => one === code).length} ${code}`);
+    t.true(lost.length <= kills * clients.length, `of ${outcomes.length} lost: ${codes.join()}`);
     t.deepEqual(
       [...new Set(lost)].filter((code) => !["ECONNRESET", "EPIPE"].includes(code)),
       [],

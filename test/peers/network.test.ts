@@ -2,7 +2,7 @@
 import test from "ava";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { testKey } from "../helpers/keys.js";
 import { endpointOf, networkOf, peersOf, startMemberOf } from "../helpers/network.js";
@@ -75,9 +75,13 @@ test("a peer of another network, with another key than expected, or the node its
 });
 
 test("a peer that takes the connection and says nothing holds up neither the others nor the loop", async (t) => {
-  const silent = createServer((socket) => t.teardown(() => socket.destroy())).listen(0, "127.0.0.1");
+  const sockets: Socket[] = [];
+  const silent = createServer((socket) => sockets.push(socket)).listen(0, "127.0.0.1");
   await once(silent, "listening");
-  t.teardown(() => silent.close());
+  t.teardown(() => {
+    silent.close();
+    sockets.forEach((socket) => socket.destroy());
+  });
   const peer = await startMemberOf(t, { key: testKey(1), genesis });
   const silentUrl = `https://127.0.0.1:${(silent.address() as AddressInfo).port}`;
   const node = await startMemberOf(t, { key: testKey(2), genesis, seeds: [silentUrl, endpointOf(peer)] });
