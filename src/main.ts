@@ -45,3 +45,7 @@ for (const flag of flags) {
 const { run } = await import("./cli/run.js");
 process.exitCode = await run(args);
 process.removeAllListeners("beforeExit");
+if (lasts === "server") {
+  // A part of a node that could not be stopped may hold a timer or a connection, which must not keep the process.
+  process.exit();
+}

@@ -53,7 +53,7 @@ async function start(
   const processErrors = createProcessErrors();
   let isFirst = true;
   let drawing: Repetition | undefined;
-  return await runNode(config, {
+  const stop = await runNode(config, {
     ...options,
     processErrors,
     onReady(node) {
@@ -74,6 +74,10 @@ async function start(
       onEnd(error);
     },
   });
+  return async () => {
+    void drawing?.stop();
+    await stop();
+  };
 }
 
 /** Draws a bar while the node catches up with its peers, where somebody looks; the log says it anyway. */
