@@ -12,7 +12,7 @@ export interface Entry {
   /** When it was let in, on the clock of `performance.now()`. */
   readonly sinceMs: number;
   /** Its session, where it speaks HTTP/2. */
-  session: { destroy(): void } | undefined;
+  session: { close(): void } | undefined;
 }
 
 export interface Entrances {
@@ -57,8 +57,12 @@ export function createEntrances(gate: Gate): Entrances {
   };
 }
 
-/** A socket alone tells its session too late: of what was read at once, every stream would still be opened. */
+/**
+ * A socket alone tells its session too late: of what was read at once, every stream would still be opened. The session is
+ * closed, which refuses these streams, and not destroyed: Node.js 22.23 ends the process with an assertion where a session
+ * is destroyed while it is reading, and what it reads next ends a stream. The end of the socket destroys it later.
+ */
 function close({ socket, session }: Entry): void {
-  session?.destroy();
+  session?.close();
   socket.destroy();
 }

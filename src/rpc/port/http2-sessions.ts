@@ -51,8 +51,8 @@ const bytesPerStrike = 8 * 1024;
 const strikesOfRapidReset = 5;
 
 export interface Http2Sessions {
-  /** Gives the session, which opens no more streams from when it is destroyed. */
-  accept(socket: Socket, connection: Connection): Pick<ServerHttp2Session, "destroy">;
+  /** Returns the session, which opens no more streams from when it is closed. */
+  accept(socket: Socket, connection: Connection): Pick<ServerHttp2Session, "close">;
   /** Takes no more streams, and ends each connection when those under way are answered. */
   drain(): void;
 }
