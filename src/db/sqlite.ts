@@ -39,6 +39,8 @@ const listReaders = 2;
 const mappedBytes = 32 * 1024 * 1024;
 
 const busyTimeout = "PRAGMA busy_timeout = 1500";
+/** How long a file that another process has locked is waited for when it is opened. */
+const unlockedWithinMs = 30_000;
 const pragmas = [busyTimeout, "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON"];
 
 /**
@@ -53,7 +55,7 @@ export async function openSqlite(path: string): Promise<Connections> {
   // SQLite gives the files that it makes beside it the mode of this one.
   await claimFile(path);
   await Promise.all(["-wal", "-shm"].map((suffix) => closeFile(`${path}${suffix}`)));
-  driver();
+  await untilUnlocked(path);
   const pulse = createPulse();
   const lanes: Record<Lane, Statements> = {
     point: createStatements({ path, mmapBytes: mappedBytes, pulse }, 1),
@@ -91,6 +93,33 @@ export async function openSqlite(path: string): Promise<Connections> {
       await connections.close();
     },
   };
+}
+
+/**
+ * Waits until no other process holds the lock for writes: a backup, or somebody with a shell, has it for a while.
+ *
+ * @throws DatabaseError after 30 s.
+ */
+async function untilUnlocked(path: string): Promise<void> {
+  const { Database } = driver();
+  const startMs = performance.now();
+  for (;;) {
+    try {
+      const connection = await settled<SqliteConnection>((done) => {
+        const made: SqliteConnection = new Database(path, (error) => done(error, made));
+      });
+      try {
+        await settled((done) => connection.exec(`${busyTimeout}; BEGIN IMMEDIATE; ROLLBACK`, done));
+        return;
+      } finally {
+        await settled((done) => connection.close(done));
+      }
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "SQLITE_BUSY" || performance.now() - startMs > unlockedWithinMs) {
+        throw explain(path, error);
+      }
+    }
+  }
 }
 
 /**
@@ -305,7 +334,9 @@ function explain(path: string, error: unknown): DatabaseError {
         `The file ${path} is not a usable SQLite database; restore it from a backup or name another --database.`,
       );
     case "SQLITE_BUSY":
-      return new DatabaseError(`The database ${path} is locked by another process; stop that process first.`);
+      return new DatabaseError(
+        `The file ${path} is locked by another process, such as a backup or a shell of sqlite3; end it (\`fuser ${path}\` names it), then start again.`,
+      );
     default:
       return new DatabaseError(
         `The database ${path} cannot be opened (${code ?? message}); check that the directory exists and may be written to.`,

@@ -58,17 +58,6 @@ test("a file that is no database is refused", async (t) => {
   });
 });
 
-test("a database that another process has locked is refused", async (t) => {
-  const file = join(await temporaryDirectory(t), "a.sqlite");
-  const database = await openTestDatabase(t, file);
-  await database.write.run((sql) => sql.raw("PRAGMA locking_mode = EXCLUSIVE"));
-  await migrate(database);
-  await t.throwsAsync(startTestNode(t, { database: `sqlite:${file}` }), {
-    instanceOf: StartError,
-    message: `The database ${file} is locked by another process; stop that process first.`,
-  });
-});
-
 test("an error of the engine does not tell the values of its query", async (t) => {
   const database = await openTestDatabase(t, join(await temporaryDirectory(t), "a.sqlite"));
   await migrate(database);

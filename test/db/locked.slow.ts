@@ -1,0 +1,41 @@
+/** A start over a file of SQLite that somebody else has locked. */
+import test from "ava";
+import { join } from "node:path";
+import sqlite3 from "sqlite3";
+import { StartError } from "../../src/base/start-error.js";
+import { startTestNode } from "../helpers/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
+
+/** Locks a new file as a shell of sqlite3 does, until it is told not to. */
+async function lock(t: Teardown): Promise<{ readonly file: string; unlock: () => Promise<void> }> {
+  const file = join(await temporaryDirectory(t), "a.sqlite");
+  const connection = await new Promise<sqlite3.Database>((resolve, reject) => {
+    const made = new sqlite3.Database(file, (error) => (error === null ? resolve(made) : reject(error)));
+  });
+  const run = (sql: string): Promise<void> =>
+    new Promise((resolve, reject) => {
+      connection.exec(sql, (error) => (error === null ? resolve() : reject(error)));
+    });
+  await run("PRAGMA journal_mode = WAL; CREATE TABLE other (id); BEGIN IMMEDIATE");
+  t.teardown(() => new Promise((resolve) => connection.close(resolve)));
+  return { file, unlock: () => run("COMMIT") };
+}
+
+test("it is waited for, and the node starts when the lock is gone", async (t) => {
+  const { file, unlock } = await lock(t);
+  const starting = startTestNode(t, { database: `sqlite:${file}` });
+  t.is(
+    await Promise.race([starting.then(() => "started"), new Promise((resolve) => setTimeout(resolve, 4_000, "waits"))]),
+    "waits",
+  );
+  await unlock();
+  t.true((await starting).port > 0);
+});
+
+test("after half a minute the start ends, with the file and what to do", async (t) => {
+  const { file } = await lock(t);
+  await t.throwsAsync(startTestNode(t, { database: `sqlite:${file}` }), {
+    instanceOf: StartError,
+    message: `The file ${file} is locked by another process, such as a backup or a shell of sqlite3; end it (\`fuser ${file}\` names it), then start again.`,
+  });
+});
