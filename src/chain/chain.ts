@@ -144,7 +144,7 @@ export function createChain<State>(parts: ChainParts<State>): WrittenChain {
 
     announce: (bytes, { origin }) => mempool.announce(bytes, origin),
 
-    submit: createSubmit(parts, head, reading),
+    submit: createSubmit(parts, head, reading, () => inTurn(() => Promise.resolve())),
 
     async apply(signed) {
       head.need();
@@ -190,13 +190,14 @@ function createSubmit<State>(
   { store, mempool, effects, nowMs }: ChainParts<State>,
   head: ReturnType<typeof createNewest>,
   reading: Reading,
+  untilBlock: () => Promise<void>,
 ): Chain["submit"] {
   return async (signed, from = {}) => {
     head.need();
     mempool.arrive(signed.body.length, from.origin);
     const transaction = await readAside(signed, reading);
     const { hash, body } = transaction;
-    await mempool.admit(transaction, from, async () => {
+    const check = async (): Promise<bigint | undefined> => {
       checkLifetime(body, nowMs());
       const lastNonce = await store.lastNonce(body.sender);
       checkNonce(body.nonce, lastNonce);
@@ -204,7 +205,8 @@ function createSubmit<State>(
       const timeMs = Math.max(nowMs(), Number(timestampMs));
       await effects.check(transaction, { number: number + 1n, timeMs });
       return lastNonce;
-    });
+    };
+    await mempool.admit(transaction, from, { check, untilBlock });
     return hash;
   };
 }

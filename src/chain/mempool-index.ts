@@ -37,8 +37,14 @@ export interface MempoolIndex {
   entries(): Iterable<IndexEntry>;
   /** Those whose turn is next, of those that are wanted. */
   select(bounds: Bounds, isWanted: (entry: IndexEntry) => boolean): IndexEntry[];
-  /** Those whose turn is next, and that do not wait for an earlier one of their sender. */
-  selectInOrder(bounds: Bounds, monotonicMs: number): IndexEntry[];
+  /**
+   * Those whose turn is next, and that do not wait for an earlier one of their sender.
+   *
+   * @param heldFrom the nonce from which on nothing of a sender has its turn, for some senders.
+   */
+  selectInOrder(bounds: Bounds, monotonicMs: number, heldFrom: ReadonlyMap<string, bigint>): IndexEntry[];
+  /** Returns true if a later transaction of the sender may be here; false where none is. */
+  hasLater(transaction: Pick<PendingEntry, "sender" | "nonce">): boolean;
 }
 
 /** How a transaction leaves: into a block, or never into one; what expired had no turn. */
@@ -58,6 +64,8 @@ export function createMempoolIndex(): MempoolIndex {
   const total: Held = { count: 0, bytes: 0 };
   const origins = new Map<string | undefined, Held>();
   const senders = new Map<string, Held>();
+  /** The latest nonce that a sender had here, for as long as anything of the sender is here. */
+  const latest = new Map<string, bigint>();
   const line = createServiceLine();
   const order = createSenderOrder<IndexEntry>();
 
@@ -66,6 +74,9 @@ export function createMempoolIndex(): MempoolIndex {
     total.bytes += sign * sizeBytes;
     change(origins, origin, sign, sizeBytes);
     change(senders, sender, sign, sizeBytes);
+    if (!senders.has(sender)) {
+      latest.delete(sender);
+    }
   }
 
   return {
@@ -86,6 +97,7 @@ export function createMempoolIndex(): MempoolIndex {
       const [relayedMs, deferredUntilMs] = [{ ...never }, { ...never }];
       const added: IndexEntry = { ...entry, arrivedMs, stamp, relayedMs, deferredUntilMs, refusals: 0 };
       entries.set(entry.hash, added);
+      latest.set(entry.sender, maxOf(entry.nonce, latest.get(entry.sender)));
       order.add(added);
     },
     get: (hash) => entries.get(hash),
@@ -107,12 +119,22 @@ export function createMempoolIndex(): MempoolIndex {
     },
     entries: () => entries.values(),
     select: (bounds, isWanted) => selectFair([...entries.values()].filter(isWanted), line, bounds),
-    selectInOrder(bounds, monotonicMs) {
+    selectInOrder(bounds, monotonicMs, heldFrom) {
       const early = order.findEarly(entries.values(), monotonicMs);
+      const isHeld = ({ hash, sender, nonce }: IndexEntry): boolean => {
+        const from = heldFrom.get(sender);
+        return early.has(hash) || (from !== undefined && nonce >= from);
+      };
       const waiting = entries.values();
-      return selectFair(early.size === 0 ? waiting : [...waiting].filter(({ hash }) => !early.has(hash)), line, bounds);
+      const isFree = early.size === 0 && heldFrom.size === 0;
+      return selectFair(isFree ? waiting : [...waiting].filter((entry) => !isHeld(entry)), line, bounds);
     },
+    hasLater: ({ sender, nonce }) => (latest.get(sender) ?? nonce) > nonce,
   };
+}
+
+function maxOf(nonce: bigint, other: bigint | undefined): bigint {
+  return other !== undefined && other > nonce ? other : nonce;
 }
 
 function change<K>(all: Map<K, Held>, key: K, sign: 1 | -1, bytes: number): void {

@@ -2,11 +2,14 @@
 import { Failure } from "../rpc/errors.js";
 import type { Admission, Origin } from "./mempool-admission.js";
 import type { MempoolIndex } from "./mempool-index.js";
+import { unlessIncluded } from "./sender-order.js";
+import type { Arriving, SenderArrivals } from "./sender-arrivals.js";
 import type { MempoolStore, MempoolView, PendingEntry } from "./store.js";
 import { encodeTransaction, type ReadTransaction } from "./transaction.js";
 
 export interface IntakeParts {
-  readonly index: Pick<MempoolIndex, "get" | "add" | "giveRoom" | "loosen">;
+  readonly index: Pick<MempoolIndex, "get" | "add" | "giveRoom" | "loosen" | "hasLater">;
+  readonly arrivals: Pick<SenderArrivals, "begin">;
   readonly admission: Pick<Admission, "check" | "take">;
   readonly store: Pick<MempoolStore, "insertPending">;
   readonly fate: MempoolView["fate"];
@@ -26,12 +29,17 @@ export interface Handed {
   readonly afterNonce?: bigint | undefined;
 }
 
-/** Checks whether a transaction fits to the chain, and gives the last nonce of its sender in a block. */
-export type CheckFit = () => Promise<bigint | undefined>;
+/** What the chain says of a transaction. */
+export interface Fit {
+  /** Checks whether the transaction fits to the chain, and returns the last nonce of its sender in a block. */
+  check(): Promise<bigint | undefined>;
+  /** Waits for the end of the block that is being made or applied. */
+  untilBlock(): Promise<void>;
+}
 
 export interface Intake {
   /** As `Mempool.admit`. */
-  admit(transaction: ReadTransaction, from: Handed, check: CheckFit): Promise<void>;
+  admit(transaction: ReadTransaction, from: Handed, fit: Fit): Promise<void>;
   /** Tells that a block with a transaction has come, which may be on its way in. */
   include(hash: string): void;
 }
@@ -44,8 +52,8 @@ interface Arrival {
 }
 
 export function createIntake(parts: IntakeParts): Intake {
-  const { index, admission, store, fate, nowMs, monotonicMs, onIncluded } = parts;
-  const arrivals = new Map<string, Arrival>();
+  const { index, arrivals, admission, store, fate, nowMs, monotonicMs, onIncluded } = parts;
+  const byHash = new Map<string, Arrival>();
   let lastReceivedMs = parts.newestMs;
 
   function entryFor({ hash, body, signed }: ReadTransaction, { origin, afterNonce }: Handed): PendingEntry {
@@ -58,11 +66,16 @@ export function createIntake(parts: IntakeParts): Intake {
   async function take(
     transaction: ReadTransaction,
     from: Handed,
-    check: CheckFit,
+    { check, untilBlock }: Fit,
+    { turn, handOver }: Arriving,
     isIncluded: () => boolean,
   ): Promise<void> {
-    const { hash, signed } = transaction;
+    const { hash, signed, body } = transaction;
     const { origin, afterNonce } = from;
+    if (index.hasLater(body)) {
+      // A block that is being made may hold the later one: then this one does not fit any more.
+      await untilBlock();
+    }
     const known = await fate(hash);
     if (known?.status === "rejected") {
       throw new Failure("INVALID_REQUEST", `The transaction was rejected: ${known.reason}`);
@@ -73,16 +86,18 @@ export function createIntake(parts: IntakeParts): Intake {
     const asked = entryFor(transaction, from);
     admission.check(transaction, asked, origin);
     const lastNonce = await check();
+    await turn();
     if (isIncluded()) {
       return;
     }
     // No two alike, so that they are loaded in the order in which they came.
     lastReceivedMs = Math.max(nowMs(), lastReceivedMs + 1);
-    const isAfterLast = afterNonce !== undefined && (lastNonce === undefined || afterNonce > lastNonce);
-    const entry = { ...asked, receivedMs: lastReceivedMs, afterNonce: isAfterLast ? afterNonce : undefined };
+    const entry = { ...asked, receivedMs: lastReceivedMs, afterNonce: unlessIncluded(afterNonce, lastNonce) };
     admission.take(transaction, entry, origin);
     try {
-      await store.insertPending(entry, encodeTransaction(signed));
+      const stored = store.insertPending(entry, encodeTransaction(signed));
+      handOver();
+      await stored;
     } catch (error) {
       index.giveRoom(entry);
       throw error;
@@ -94,26 +109,30 @@ export function createIntake(parts: IntakeParts): Intake {
   }
 
   return {
-    async admit(transaction, from, check) {
-      const { hash } = transaction;
+    async admit(transaction, from, fit) {
+      const { hash, body } = transaction;
       // Who sends the same meanwhile waits for what becomes of it, and then has a chance of his own.
-      for (let other = arrivals.get(hash); other !== undefined; other = arrivals.get(hash)) {
+      for (let other = byHash.get(hash); other !== undefined; other = byHash.get(hash)) {
         await other.settled.catch(() => undefined);
       }
       if (index.get(hash) !== undefined) {
         index.loosen(hash, from.afterNonce);
         return;
       }
+      const arriving = arrivals.begin(body);
       const settled = Promise.resolve()
-        .then(() => take(transaction, from, check, () => arrival.isIncluded))
-        .finally(() => arrivals.delete(hash));
+        .then(() => take(transaction, from, fit, arriving, () => arrival.isIncluded))
+        .finally(() => {
+          byHash.delete(hash);
+          arriving.end();
+        });
       const arrival: Arrival = { settled, isIncluded: false };
-      arrivals.set(hash, arrival);
+      byHash.set(hash, arrival);
       await settled;
     },
 
     include(hash) {
-      const arrival = arrivals.get(hash);
+      const arrival = byHash.get(hash);
       if (arrival !== undefined) {
         arrival.isIncluded = true;
       }

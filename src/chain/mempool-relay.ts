@@ -1,11 +1,13 @@
 /** What of the mempool is relayed next: in fair order, and what was refused for the moment not at once again. */
 import type { Bounds } from "./fair-order.js";
 import type { IndexEntry, MempoolIndex } from "./mempool-index.js";
+import type { SenderArrivals } from "./sender-arrivals.js";
 import { findEarlier } from "./sender-order.js";
 import type { PendingTransaction, RelayedTransaction, RelayTarget } from "./store.js";
 
 export interface RelayQueueParts {
   readonly index: Pick<MempoolIndex, "entries" | "get" | "select">;
+  readonly arrivals: Pick<SenderArrivals, "earliest">;
   readonly read: (entries: readonly IndexEntry[]) => Promise<PendingTransaction[]>;
   /** A clock that does not jump; that of all times here. */
   readonly monotonicMs: () => number;
@@ -24,22 +26,22 @@ export interface RelayQueue {
 const deferredMs = 1_000;
 const maxDoublings = 4;
 
-export function createRelayQueue({ index, read, monotonicMs }: RelayQueueParts): RelayQueue {
+export function createRelayQueue({ index, arrivals, read, monotonicMs }: RelayQueueParts): RelayQueue {
   const forEach = (hashes: readonly string[], change: (entry: IndexEntry) => void): void =>
     hashes.flatMap((hash) => index.get(hash) ?? []).forEach(change);
 
   return {
     async toRelay(to, relayedBeforeMs, bounds) {
       const now = monotonicMs();
-      const deferredFrom = new Map<string, bigint>();
+      const heldFrom = arrivals.earliest();
       for (const { sender, nonce, deferredUntilMs } of index.entries()) {
-        const from = deferredFrom.get(sender);
+        const from = heldFrom.get(sender);
         if (deferredUntilMs[to] > now && (from === undefined || nonce < from)) {
-          deferredFrom.set(sender, nonce);
+          heldFrom.set(sender, nonce);
         }
       }
       const isWanted = ({ sender, nonce, relayedMs }: IndexEntry): boolean => {
-        const from = deferredFrom.get(sender);
+        const from = heldFrom.get(sender);
         return relayedMs[to] < relayedBeforeMs && (from === undefined || nonce < from);
       };
       const selected = index.select(bounds, isWanted);

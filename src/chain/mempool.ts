@@ -5,18 +5,19 @@
 import { findFate } from "./fate.js";
 import { type Bounds, inPortions } from "./fair-order.js";
 import { type Admission, createAdmission, partOfPool, type Refusal } from "./mempool-admission.js";
-import { type CheckFit, createIntake, type Handed } from "./mempool-intake.js";
+import { createIntake, type Fit, type Handed } from "./mempool-intake.js";
 import { createLeaving, type Leaving } from "./mempool-leaving.js";
 import { createMempoolIndex, type IndexEntry, type MempoolIndex } from "./mempool-index.js";
 import { createRelayQueue, type RelayQueue } from "./mempool-relay.js";
+import { createSenderArrivals } from "./sender-arrivals.js";
 import { createSenderRates, type RatesPerMinute } from "./sender-rates.js";
-import { waitsForEarlierMs } from "./sender-order.js";
+import { unlessIncluded, waitsForEarlierMs } from "./sender-order.js";
 import type { ChainStore, MempoolView, PendingTransaction, Rejection } from "./store.js";
 import type { ReadTransaction } from "./transaction.js";
 
 /** What a mempool is made of. */
 export interface MempoolParts {
-  readonly store: Pick<ChainStore, "mempool" | "blockOf" | "included">;
+  readonly store: Pick<ChainStore, "mempool" | "blockOf" | "included" | "lastNonce">;
   readonly rates: RatesPerMinute;
   readonly mayWrite: (sender: string) => boolean;
   readonly nowMs: () => number;
@@ -42,10 +43,9 @@ export interface Mempool extends MempoolView, RelayQueue, Pick<Admission, "annou
   /**
    * Takes a transaction, unless it is pending or in a block already. Once this resolves, it is stored.
    *
-   * @param check rejects for a transaction that does not fit to the chain, and gives the last nonce of its sender.
    * @throws Failure INVALID_REQUEST for one that was rejected; PERMISSION_DENIED, OVERLOADED, RATE_LIMITED
    */
-  admit(transaction: ReadTransaction, from: Handed, check: CheckFit): Promise<void>;
+  admit(transaction: ReadTransaction, from: Handed, fit: Fit): Promise<void>;
   /** Somebody else hands in what is pending, and says what it comes after. */
   loosen(hash: string, afterNonce: bigint | undefined): void;
   /** Whether anything waits. */
@@ -71,6 +71,7 @@ export async function openMempool(parts: MempoolParts): Promise<Mempool> {
   const { nowMs, monotonicMs } = parts;
   const { mempool: store, ...blocks } = parts.store;
   const index = createMempoolIndex();
+  const arrivals = createSenderArrivals();
   const admission = createAdmission({ index, rates: createSenderRates(parts.rates), mayWrite: parts.mayWrite });
   const leaving = createLeaving(parts);
   let forgottenAtMs = 0;
@@ -128,22 +129,23 @@ export async function openMempool(parts: MempoolParts): Promise<Mempool> {
 
   const newestMs = await load(parts, index, leaving);
   const intake = createIntake({
-    ...{ index, admission, store, newestMs, nowMs, monotonicMs },
+    ...{ index, arrivals, admission, store, newestMs, nowMs, monotonicMs },
     fate: (hash) => view.fate(hash),
     onIncluded: (hash) => settle([hash], new Map()),
   });
 
   return {
     ...view,
-    ...createRelayQueue({ index, read, monotonicMs }),
+    ...createRelayQueue({ index, arrivals, read, monotonicMs }),
     announce: (bytes, origin) => admission.announce(bytes, origin),
     arrive: (bytes, origin) => admission.arrive(bytes, origin),
-    admit: (transaction, from, check) => intake.admit(transaction, from, check),
+    admit: (transaction, from, fit) => intake.admit(transaction, from, fit),
     loosen: (hash, afterNonce) => index.loosen(hash, afterNonce),
     isEmpty: () => index.size().count === 0,
 
     async *candidates(bounds) {
-      for (const portion of inPortions(index.selectInOrder(bounds, monotonicMs()), portionBounds)) {
+      const selected = index.selectInOrder(bounds, monotonicMs(), arrivals.earliest());
+      for (const portion of inPortions(selected, portionBounds)) {
         yield await read(portion);
       }
     },
@@ -174,10 +176,13 @@ async function load({ store, ...clocks }: MempoolParts, index: MempoolIndex, lea
   let newestMs = 0;
   const stored = await store.mempool.oldestPending(Number.MAX_SAFE_INTEGER);
   const inBlocks = await store.included(stored.map(({ hash }) => hash));
-  for (const entry of stored) {
-    if (inBlocks.has(entry.hash)) {
-      leaving.include(entry.hash);
+  for (const row of stored) {
+    if (inBlocks.has(row.hash)) {
+      leaving.include(row.hash);
     } else {
+      // Its predecessor may have got into a block since it came.
+      const lastNonce = row.afterNonce === undefined ? undefined : await store.lastNonce(row.sender);
+      const entry = { ...row, afterNonce: unlessIncluded(row.afterNonce, lastNonce) };
       index.takeRoom(entry);
       // What another process took has waited for as long as the times say, where they can be true.
       index.add(entry, monotonic - Math.min(waitsForEarlierMs, Math.max(0, now - entry.receivedMs)));

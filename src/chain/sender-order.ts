@@ -45,9 +45,8 @@ export function createSenderOrder<E extends Ordered>(): SenderOrder<E> {
 
   function follow(entry: E, afterNonce: bigint | undefined): void {
     const last = lastIncluded.get(entry.sender)?.nonce;
-    const isFree = afterNonce === undefined || (last !== undefined && afterNonce <= last);
-    entry.afterNonce = isFree ? undefined : afterNonce;
-    if (isFree) {
+    entry.afterNonce = unlessIncluded(afterNonce, last);
+    if (entry.afterNonce === undefined) {
       forget(entry);
     } else {
       const entries = following.get(entry.sender) ?? new Set();
@@ -91,6 +90,11 @@ export function createSenderOrder<E extends Ordered>(): SenderOrder<E> {
       return early;
     },
   };
+}
+
+/** The nonce that a transaction comes after; undefined for one up to the sender's last nonce in a block. */
+export function unlessIncluded(afterNonce: bigint | undefined, lastNonce: bigint | undefined): bigint | undefined {
+  return afterNonce !== undefined && lastNonce !== undefined && afterNonce <= lastNonce ? undefined : afterNonce;
 }
 
 /** The nonce of the transaction before each of these: of what waits here, or what whoever relayed it said. */

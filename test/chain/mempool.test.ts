@@ -1,6 +1,7 @@
 /** What waits for a block, on both engines: taken while blocks are made, kept over restarts, shared among all who write. */
 import test from "ava";
 import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { sha256 } from "../../src/base/hash.js";
 import { type Chain, createChain } from "../../src/chain/chain.js";
 import { createChainStore } from "../../src/chain/chain-store.js";
 import type { Mempool } from "../../src/chain/mempool.js";
@@ -511,3 +512,142 @@ test("a clock that jumps neither holds up what waits nor lets it go early, also 
     t.is(await sealed(), 1, "and after a restart for no longer than that");
   }
 });
+
+/** A store whose look for the last nonce waits, each time, until it is let go. */
+function slowChecks() {
+  const waiting: (() => void)[] = [];
+  let isSlow = true;
+  const change = (store: ChainStore<State>): ChainStore<State> => ({
+    ...store,
+    async lastNonce(sender) {
+      if (isSlow) {
+        await new Promise<void>((resolve) => waiting.push(resolve));
+      }
+      return await store.lastNonce(sender);
+    },
+  });
+  return {
+    change,
+    waiting,
+    letGo(): void {
+      isSlow = false;
+      waiting.splice(0).forEach((go) => go());
+    },
+  };
+}
+
+for (const engine of engines.names) {
+  test(`${engine}: pending rows of a sender go into blocks in the order of their nonces, however they are stored`, async (t) => {
+    const database = await engines.open(t, engine);
+    const first = await start(database);
+    for (const nonce of [9, 3, 7, 1, 5]) {
+      await first.chain.submit(program(alice, nonce), from(`192.0.2.${nonce}`));
+    }
+    const hashes = (await first.mempool.oldestPending(10)).map(({ hash }) => hash);
+    for (const [i, hash] of hashes.entries()) {
+      // Two have the same time, and the last that came has the earliest.
+      const receivedMs = Date.now() - Math.floor(i / 2) * 1_000;
+      await database.mempool.write.run((sql) =>
+        sql("pending_transactions").where({ hash }).update({ received_ms: receivedMs }),
+      );
+    }
+    const { chain } = await start(database);
+    const { block, rejected } = await chain.seal(authority);
+    t.deepEqual(
+      block?.transactions.map(({ body }) => body.nonce),
+      [1n, 3n, 5n, 7n, 9n],
+    );
+    t.is(rejected.size, 0);
+  });
+
+  test(`${engine}: a transaction that comes while a later one of its sender gets into a block is not acknowledged`, async (t) => {
+    const database = await engines.open(t, engine);
+    const { promise, open } = createGate();
+    t.teardown(open);
+    let isMaking = false;
+    const { chain, mempool, store } = await start(database, {
+      gate: promise,
+      change: (whole) => ({
+        ...whole,
+        write(newest, work) {
+          isMaking = true;
+          return whole.write(newest, work);
+        },
+      }),
+    });
+    await chain.submit(program(alice, 5));
+    const sealed = chain.seal(authority);
+    await until(() => isMaking);
+    const early = program(alice, 1);
+    const outcome = Promise.allSettled([chain.submit(early)]);
+    // Others do not wait for the block.
+    await chain.submit(program(bob, 1));
+    const next = chain.submit(program(alice, 6));
+    open();
+    t.is((await sealed).block!.transactions.length, 1);
+    const [{ status }] = await outcome;
+    t.is(status, "rejected");
+    await next;
+    t.is((await chain.seal(authority)).rejected.size, 0);
+    t.is(await mempool.fate(sha256(early.body)), undefined);
+    t.is(await store.pendingCount(), 0);
+  });
+
+  test(`${engine}: of what a sender hands in at once, a later one is neither stored nor taken before an earlier one`, async (t) => {
+    const database = await engines.open(t, engine);
+    const checks = slowChecks();
+    const { chain, mempool, store } = await start(database, checks);
+    const early = chain.submit(program(alice, 1));
+    await until(() => checks.waiting.length === 1);
+    const late = chain.submit(program(alice, 5));
+    await until(() => checks.waiting.length === 2);
+    checks.waiting[1]!();
+    const others = chain.submit(program(bob, 1));
+    await until(() => checks.waiting.length === 3);
+    checks.waiting[2]!();
+    await others;
+    t.is(await store.pendingCount(), 1, "what is stored now is there after a kill, without the one before it");
+    t.is((await chain.seal(authority)).block?.transactions.length, 1);
+    checks.letGo();
+    await Promise.all([early, late]);
+    const { block, rejected } = await chain.seal(authority);
+    t.deepEqual(
+      block?.transactions.map(({ body }) => body.nonce),
+      [1n, 5n],
+    );
+    t.is(rejected.size, 0);
+    t.is(mempool.stats().count, 0);
+  });
+
+  test(`${engine}: what waits is neither taken nor relayed before an earlier one of its sender that is being stored`, async (t) => {
+    const database = await engines.open(t, engine);
+    const checks = slowChecks();
+    const { chain, mempool } = await start(database, checks);
+    const late = chain.submit(program(alice, 5));
+    await until(() => checks.waiting.length === 1);
+    checks.waiting[0]!();
+    await late;
+    const early = chain.submit(program(alice, 1));
+    await until(() => checks.waiting.length === 2);
+    const relayed = async (): Promise<number> =>
+      (await mempool.toRelay("authority", Date.now(), { count: 10, bytes: 1_000_000 })).length;
+    t.is(await relayed(), 0);
+    t.is((await chain.seal(authority)).block, undefined);
+    checks.letGo();
+    await early;
+    t.is(await relayed(), 2);
+    t.is((await chain.seal(authority)).block?.transactions.length, 2);
+  });
+
+  test(`${engine}: after a restart nothing waits for what is in a block`, async (t) => {
+    const database = await engines.open(t, engine);
+    const first = await start(database);
+    await first.chain.submit(program(alice, 1));
+    await first.chain.submit(program(alice, 2), { afterNonce: 1n });
+    t.is((await first.chain.seal(authority)).block?.transactions.length, 2);
+    await first.chain.submit(program(alice, 4), { afterNonce: 3n });
+    await database.mempool.write.run((sql) => sql("pending_transactions").update({ after_nonce: 2 }));
+    const { chain } = await start(database);
+    t.is((await chain.seal(authority)).block?.transactions.length, 1);
+  });
+}

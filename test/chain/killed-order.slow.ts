@@ -1,0 +1,91 @@
+/** Nodes that are killed while senders have several transactions in flight: what was acknowledged is not overtaken. */
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import test from "ava";
+import { join } from "node:path";
+import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { sha256 } from "../../src/base/hash.js";
+import { prepareEngines } from "../helpers/databases.js";
+import { testKey } from "../helpers/keys.js";
+import { readFailure } from "../helpers/rpc-clients.js";
+import { startNodeProcess } from "../helpers/start-cli.js";
+import { authorityDirectory } from "../helpers/start-member.js";
+import { createPublic, signTransaction } from "../helpers/transactions.js";
+import { until } from "../helpers/until.js";
+
+const authority = testKey(1);
+const senders = Array.from({ length: 6 }, (_, i) => testKey(10 + i));
+const kills = 5;
+const inFlight = 8;
+const connections = 4;
+
+const engines = await prepareEngines();
+
+/** A sender of a round: it has several transactions in flight, and sends those again that were not acknowledged. */
+interface Sender {
+  readonly key: (typeof senders)[number];
+  nonce: number;
+  unanswered: Transaction[];
+}
+
+for (const engine of engines.names) {
+  test.serial(`${engine}: killed again and again, it gets into a block whatever it acknowledged`, async (t) => {
+    const dir = await authorityDirectory(t, authority);
+    const url = await engines.createUrl(t, engine);
+    const start = () => startNodeProcess(t, dir, ["--genesis", join(dir, "genesis.json"), "--database", url]);
+    const acknowledged = new Set<string>();
+    const sending: Sender[] = senders.map((key) => ({ key, nonce: 0, unanswered: [] }));
+    const next = (sender: Sender): Transaction => {
+      const nonce = ++sender.nonce;
+      return signTransaction(sender.key, nonce, createPublic(`p${nonce}`, `{"a":"${"x".repeat((nonce % 5) * 900)}"}`));
+    };
+
+    for (let round = 0; round < kills; round++) {
+      const node = await start();
+      const clients = Array.from({ length: connections }, () =>
+        createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc })),
+      );
+      let isKilled = false;
+      const enough = acknowledged.size + 60 + 7 * round;
+      /** False once the node is gone. */
+      const submit = async (sender: Sender, transaction: Transaction): Promise<boolean> => {
+        try {
+          await clients[sender.nonce % connections]!.submitTransaction({ transaction });
+          acknowledged.add(sha256(transaction.body));
+          return true;
+        } catch (error) {
+          // One that is too late was never acknowledged.
+          const isRefused = !isKilled && readFailure(error).reason === "INVALID_REQUEST";
+          return isRefused || (sender.unanswered.push(transaction), false);
+        }
+      };
+      const runs = sending.map(async (sender) => {
+        const again = sender.unanswered.splice(0);
+        const lanes = Array.from({ length: inFlight }, async () => {
+          while (!isKilled && (await submit(sender, again.shift() ?? next(sender)))) {
+            // The next one.
+          }
+        });
+        await Promise.all(lanes);
+        sender.unanswered.push(...again);
+      });
+      await until(() => acknowledged.size >= enough);
+      node.child.kill("SIGKILL");
+      isKilled = true;
+      await Promise.all([node.ended, ...runs]);
+    }
+
+    const node = await start();
+    const client = createClient(ChainService, createGrpcTransport({ baseUrl: node.ready.rpc }));
+    for (const hash of acknowledged) {
+      let fate = await client.getTransaction({ hash });
+      await until(async () => {
+        fate = await client.getTransaction({ hash });
+        return fate.status !== TransactionStatus.PENDING;
+      });
+      t.is(fate.status, TransactionStatus.INCLUDED, fate.reason);
+    }
+    t.log(`${acknowledged.size} acknowledged in ${kills} kills`);
+  });
+}
