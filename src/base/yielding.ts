@@ -29,15 +29,22 @@ export async function inTurns<T>(work: Iterator<void, T>): Promise<T> {
 /** How long work goes on before others have their turn: items may take a microsecond or some milliseconds. */
 const turnMs = 3;
 
-/** Maps a list, as much of it at a time as a turn is long. */
-export async function mapYielding<T, R>(items: readonly T[], map: (item: T) => R | Promise<R>): Promise<R[]> {
-  const results: R[] = [];
+/** Yields a list item by item, as much of it at a time as a turn is long. */
+export async function* eachYielding<T>(items: Iterable<T>): AsyncGenerator<T, void> {
   let sinceMs = performance.now();
   for (const item of items) {
     if (performance.now() - sinceMs > turnMs) {
       await nextTurn();
       sinceMs = performance.now();
     }
+    yield item;
+  }
+}
+
+/** Maps a list, as much of it at a time as a turn is long. */
+export async function mapYielding<T, R>(items: readonly T[], map: (item: T) => R | Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  for await (const item of eachYielding(items)) {
     results.push(await map(item));
   }
   return results;

@@ -1,14 +1,14 @@
 /** Which transactions fit into a block. */
 import type { TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import { nextTurn } from "../base/yielding.js";
+import { eachYielding, nextTurn } from "../base/yielding.js";
 import { Failure } from "../rpc/errors.js";
 import type { BlockEffects } from "./effects.js";
 import type { ChainChanges } from "./store.js";
 import type { ReadTransaction } from "./transaction.js";
 import { maxBlockWork, workOf } from "./work.js";
 
-/** Transactions that have one turn: what each needs is held in memory then, which is a document of 16 KiB at most. */
-const turnTransactions = 32;
+/** Transactions that are read ahead for: what each needs is held in memory then, which is a document of 16 KiB at most. */
+const aheadTransactions = 32;
 
 /** A block that transactions are put into, one after the other. */
 export interface Inclusion {
@@ -38,10 +38,10 @@ export async function beginInclusion(
   let work = 0;
   return {
     async *inTurns() {
-      for (let i = 0; i < transactions.length; i += turnTransactions) {
-        const some = transactions.slice(i, i + turnTransactions);
+      for (let i = 0; i < transactions.length; i += aheadTransactions) {
+        const some = transactions.slice(i, i + aheadTransactions);
         await effects.expect(some);
-        yield* some;
+        yield* eachYielding(some);
         await nextTurn();
       }
     },

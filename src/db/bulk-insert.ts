@@ -7,9 +7,9 @@ export type ColumnKind = "text" | "integer" | "boolean" | "bytes";
 /** A value of a row. */
 export type BulkValue = string | number | boolean | null;
 
-/** Bounds of one statement. */
-const mostRows = 2_000;
-const mostCharacters = 1024 * 1024;
+/** Bounds of one statement: making its text keeps everything else waiting. */
+const mostRows = 500;
+const mostCharacters = 256 * 1024;
 
 /**
  * Inserts rows, and gives how many: those whose key is there already are left out.

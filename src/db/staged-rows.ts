@@ -5,6 +5,7 @@
  *
  * Until then nobody else may change these rows, or see them changed by a query.
  */
+import { inTurns } from "../base/yielding.js";
 import type { BulkValue } from "./bulk-insert.js";
 import type { Queries } from "./database.js";
 import { createTableQueries, type Side, type TableChanges, type TableShape, type WithinKey } from "./table-queries.js";
@@ -78,6 +79,8 @@ interface Group<Row> {
 const mostHeld = 1_000;
 /** Changed rows of a group that is not whole: what is taken out is read past by who looks for a neighbour. */
 const mostChanged = 64;
+/** Rows that are looked through before others have their turn. */
+const collectedAtOnce = 5_000;
 
 /** Begins to stage rows over a transaction of the database, or over reads alone where nothing is changed. */
 export function createStagedRows(db: Queries): StagedRows {
@@ -342,8 +345,7 @@ function createStagedTable<Row extends object>(
         return held.size > mostHeld || (!isWhole && changed.size > mostChanged);
       }),
     async store(): Promise<void> {
-      const changes = collectChanges(changedGroups, groupOf);
-      await queries.store(changes);
+      await queries.store(await inTurns(collectChanges(changedGroups, groupOf)));
       for (const name of changedGroups) {
         const { held, isWhole } = groupOf(name);
         if (held.size > mostHeld) {
@@ -360,7 +362,12 @@ function createStagedTable<Row extends object>(
   };
 }
 
-function collectChanges<Row>(names: Iterable<string>, groupOf: (name: string) => Group<Row>): TableChanges<Row> {
+/** Collects what changed. It stops now and then. */
+function* collectChanges<Row>(
+  names: Iterable<string>,
+  groupOf: (name: string) => Group<Row>,
+): Generator<void, TableChanges<Row>> {
+  let looked = 0;
   const cleared: string[] = [];
   const removed: (readonly [string, string])[] = [];
   const inserted: Held<Row>[] = [];
@@ -371,6 +378,9 @@ function collectChanges<Row>(names: Iterable<string>, groupOf: (name: string) =>
       cleared.push(name);
     }
     for (const key of changed) {
+      if (++looked % collectedAtOnce === 0) {
+        yield;
+      }
       const known = held.get(key);
       if (known === undefined) {
         continue;

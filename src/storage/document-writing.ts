@@ -1,4 +1,5 @@
 /** Writes documents as a whole. A large one is parsed and stored in portions, between which others have their turn. */
+import { nextTurn } from "../base/yielding.js";
 import { eachMember } from "./document.js";
 import { type Chunk, chunkLength, eachChunk, eachField, maxTextBytes } from "./document-parts.js";
 import { typeOfJson } from "./json-text.js";
@@ -7,7 +8,7 @@ import type { DocumentRows, DocumentState, FieldColumns, ProgramContent } from "
 /** Room between the positions of chunks that are stored together, for those into which one of them is split. */
 export const chunkGap = 2 ** 20;
 
-/** Bounds of what is parsed and stored before others have their turn. */
+/** Bounds of what is parsed, and put into rows, before others have their turn. */
 const portionRows = 500;
 const portionLength = 128 * 1024;
 
@@ -55,6 +56,8 @@ async function writeParts(rows: DocumentRows, text: string): Promise<void> {
   const flush = async (): Promise<void> => {
     if (portion.length > 0) {
       await rows.insertFields(position, portion);
+      // The rows are held in memory, which waits for nothing.
+      await nextTurn();
     }
     [position, portion, length] = [position + portion.length, [], 0];
   };
@@ -104,6 +107,7 @@ async function writeChunks(
   const flush = async (): Promise<void> => {
     if (portion.length > 0) {
       await rows.insertChunks(field, portion);
+      await nextTurn();
     }
     [portion, length] = [[], 0];
   };

@@ -24,7 +24,7 @@ export interface PageStore {
 }
 
 /** Pages of one statement: 2 KiB each, as hex digits. */
-const portionRows = 200;
+const portionRows = 50;
 /** Paths of one statement that looks for pages. */
 const portionPaths = 1_000;
 

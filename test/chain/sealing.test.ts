@@ -14,6 +14,7 @@ import { genesisOf } from "../helpers/genesis.js";
 import { testKey } from "../helpers/keys.js";
 import type { Teardown } from "../helpers/teardown.js";
 import { createPublic, signTransaction, testNetwork } from "../helpers/transactions.js";
+import { countTurns } from "../helpers/turns.js";
 import { until } from "../helpers/until.js";
 import type { Engine } from "../../src/db/dialects.js";
 
@@ -157,6 +158,26 @@ for (const engine of engines.names) {
       block!.transactions.map(({ hash }) => hash),
       hashes.slice(0, 2),
     );
+  });
+
+  test(`${engine}: others have their turn after each transaction that takes as long as one`, async (t) => {
+    const turn = countTurns(t);
+    const turns: number[] = [];
+    const { chain, submit } = await open(t, engine, {
+      onApply() {
+        turns.push(turn());
+        const sinceMs = performance.now();
+        while (performance.now() - sinceMs < 5) {
+          // It is at work.
+        }
+        return 0;
+      },
+    });
+    for (let nonce = 1; nonce <= 10; nonce++) {
+      await submit(alice, nonce, `p${nonce}`);
+    }
+    t.is((await chain.seal(authority)).block!.transactions.length, 10);
+    t.is(new Set(turns).size, 10);
   });
 
   test(`${engine}: a database in trouble rejects no transaction`, async (t) => {

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import type { DatabaseTransaction } from "../../src/db/database.js";
 import { createStagedRows, type StagedTable } from "../../src/db/staged-rows.js";
 import { prepareEngines } from "../helpers/databases.js";
+import { countTurns } from "../helpers/turns.js";
 
 const engines = await prepareEngines();
 
@@ -230,6 +231,41 @@ for (const engine of engines.names) {
       await t.throwsAsync(table.find("a", "name", "damaged"), { instanceOf: RangeError });
       await t.throwsAsync(table.list("a"), { instanceOf: RangeError });
       t.throws(() => table.insert(rowOf("a", 0, "again")), { message: /made twice/ });
+    });
+  });
+}
+
+for (const engine of engines.names) {
+  test(`${engine}: tens of thousands of rows are stored a few at a time, and others have their turns in between`, async (t) => {
+    const database = await engines.open(t, engine);
+    const turn = countTurns(t);
+    await database.transaction(async (db) => {
+      await createTable(db);
+      const begunAt: number[] = [];
+      const sizes: number[] = [];
+      const { rows, table } = stage({
+        ...db,
+        prepare: (text, lane) => {
+          const query = db.prepare(text, lane);
+          return (...values) => {
+            begunAt.push(turn());
+            sizes.push((JSON.parse(values[0] as string) as unknown[]).length);
+            return query(...values) as Promise<never[]>;
+          };
+        },
+      });
+      const count = 20_000;
+      table.isNew("a");
+      for (let at = 0; at < count; at++) {
+        table.insert(rowOf("a", at, `n${at}`));
+      }
+      const before = turn();
+      await rows.store();
+      // What has changed is collected first, 5,000 rows at a time.
+      t.true(begunAt[0]! - before >= 3, String(begunAt[0]! - before));
+      t.true(Math.max(...sizes) <= 500);
+      t.is(new Set(begunAt).size, count / 500);
+      t.is((await stored(db, "a")).length, count);
     });
   });
 }

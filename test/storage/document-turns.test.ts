@@ -1,0 +1,42 @@
+/** Documents of tens of thousands of parts are written a portion at a time, and others have their turns in between. */
+import test from "ava";
+import { writeContent } from "../../src/storage/document-writing.js";
+import type { DocumentRows, ProgramContent } from "../../src/storage/programs.js";
+import { countTurns, createTally } from "../helpers/turns.js";
+import type { Teardown } from "../helpers/teardown.js";
+
+/** What is done in one turn, of a document whose rows are held in memory. */
+async function write(t: Teardown, text: string) {
+  const turn = countTurns(t);
+  const [fields, characters] = [createTally(turn), createTally(turn)];
+  const rows: Partial<DocumentRows> = {
+    insertFields(_, added) {
+      fields.add(added.length);
+      characters.add(added.reduce((sum, { before, value }) => sum + before.length + value.length, 0));
+      return Promise.resolve();
+    },
+    insertChunks(_, added) {
+      characters.add(added.reduce((sum, chunk) => sum + chunk.text.length, 0));
+      return Promise.resolve();
+    },
+    saveText: () => Promise.resolve(),
+    wrote: () => undefined,
+  };
+  const content: ProgramContent = { encoding: "json", type: "object", text, sizeBytes: Buffer.byteLength(text) };
+  await writeContent(rows as DocumentRows, content);
+  return { fields, characters };
+}
+
+test("of a document with 60,000 members, 500 are written in one turn", async (t) => {
+  const members = Array.from({ length: 60_000 }, (_, i) => `"f${i}":${i}`);
+  const { fields } = await write(t, `{${members.join()}}`);
+  t.is(fields.all(), 60_000);
+  t.true(fields.most() <= 500, String(fields.most()));
+});
+
+test("of a document of long arrays, 128 KiB and a chunk are written in one turn", async (t) => {
+  const array = JSON.stringify(Array.from({ length: 40_000 }, (_, i) => i));
+  const { characters } = await write(t, `{"a":${array},"b":${array},"c":${array}}`);
+  t.true(characters.all() > 600_000);
+  t.true(characters.most() <= 160 * 1024, String(characters.most()));
+});
