@@ -66,15 +66,15 @@ export function createIntake(parts: IntakeParts): Intake {
   async function take(
     transaction: ReadTransaction,
     from: Handed,
-    { check, untilBlock }: Fit,
-    { turn, handOver }: Arriving,
+    fit: Fit,
+    arriving: Arriving,
     isIncluded: () => boolean,
   ): Promise<void> {
     const { hash, signed, body } = transaction;
     const { origin, afterNonce } = from;
     if (index.hasLater(body)) {
       // A block that is being made may hold the later one: then this one does not fit any more.
-      await untilBlock();
+      await fit.untilBlock();
     }
     const known = await fate(hash);
     if (known?.status === "rejected") {
@@ -85,8 +85,8 @@ export function createIntake(parts: IntakeParts): Intake {
     }
     const asked = entryFor(transaction, from);
     admission.check(transaction, asked, origin);
-    const lastNonce = await check();
-    await turn();
+    const lastNonce = await fit.check();
+    await arriving.turn();
     if (isIncluded()) {
       return;
     }
@@ -96,7 +96,7 @@ export function createIntake(parts: IntakeParts): Intake {
     admission.take(transaction, entry, origin);
     try {
       const stored = store.insertPending(entry, encodeTransaction(signed));
-      handOver();
+      arriving.handOver();
       await stored;
     } catch (error) {
       index.giveRoom(entry);
