@@ -3,6 +3,7 @@
  * of blocks, programs, leaves and peers, and knows neither an engine nor a query builder.
  */
 import type { Knex } from "knex";
+import { type DatabaseTrouble, markDatabaseTrouble } from "../base/database-trouble.js";
 import type { Dialect } from "./dialects.js";
 
 /** Builds a query: `sql("blocks").where(…)`, or `sql.raw(…)`. */
@@ -81,8 +82,6 @@ export interface DatabaseFiles {
 
 /** An open database. */
 export interface Database extends DatabasePart {
-  /** The engine's name, for people. */
-  readonly engineName: string;
   /** Undefined for a server, which holds both parts in one database and lets several processes write to it. */
   readonly files: DatabaseFiles | undefined;
   /**
@@ -116,4 +115,11 @@ export class DatabaseError extends Error {
   ) {
     super(message);
   }
+}
+
+/** An error of a database that may be over by itself, so that whoever starts may wait for its end. */
+export function passing(message: string, trouble: DatabaseTrouble, code?: string): DatabaseError {
+  const error = new DatabaseError(message, code);
+  markDatabaseTrouble(error, trouble);
+  return error;
 }

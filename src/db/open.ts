@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import type { Connections } from "./connections.js";
-import type { Database, ReadableDatabase } from "./database.js";
-import { findServers, nameServers, openPostgresql, whatMayBeLost } from "./postgresql.js";
+import { type Database, DatabaseError, type ReadableDatabase } from "./database.js";
+import { explainPostgresql, findServers, nameServers, openPostgresql, whatMayBeLost } from "./postgresql.js";
 import type { Access } from "./postgresql-servers.js";
-import { openSqlite, openSqliteForReading } from "./sqlite.js";
+import { explainSqlite, openSqlite, openSqliteForReading } from "./sqlite.js";
 import { readingOnce } from "./reading-once.js";
 import { type OpenFiles, watchFiles } from "./sqlite-files.js";
 
@@ -18,6 +18,11 @@ export function fileOf(url: string): string | undefined {
   return url.startsWith(filePrefix) ? url.slice(filePrefix.length) : undefined;
 }
 
+/** The name of a URL's engine, for people. */
+export function engineNameOf(url: string): "SQLite" | "PostgreSQL" {
+  return fileOf(url) === undefined ? "PostgreSQL" : "SQLite";
+}
+
 /** Whether a URL names a file of SQLite that is not there; of a server that is not to be told without it. */
 export function isMissing(url: string): boolean {
   const path = fileOf(url);
@@ -27,6 +32,19 @@ export function isMissing(url: string): boolean {
 /** A URL as it may be told: without a password. */
 export function nameDatabase(url: string): string {
   return fileOf(url) ?? nameServers(url);
+}
+
+/**
+ * The trouble of a database, as a sentence for the operator.
+ *
+ * @param error what a query or an attempt to open the database threw.
+ */
+export function explainTrouble(url: string, error: unknown): DatabaseError {
+  if (error instanceof DatabaseError) {
+    return error;
+  }
+  const path = fileOf(url);
+  return path === undefined ? explainPostgresql(url, error) : explainSqlite(path, error);
 }
 
 /**
@@ -56,7 +74,6 @@ async function openParts(
       path === undefined ? undefined : await watchFiles([path, `${path}${mempoolSuffix}`]);
     return {
       ...main,
-      engineName: path === undefined ? "PostgreSQL" : "SQLite",
       mempool,
       files,
       whatMayBeLost: async () => (servers === undefined ? [] : await whatMayBeLost(main.write, servers.count)),

@@ -5,7 +5,7 @@
  * servers are asked anew.
  */
 import { messageOf } from "../base/message-of.js";
-import { DatabaseError } from "./database.js";
+import { DatabaseError, passing } from "./database.js";
 
 /** What a node does with its database: who writes needs the primary, who reads is served by a standby, too. */
 export type Access = "write" | "read";
@@ -144,7 +144,10 @@ export function createServers(urls: readonly string[], access: Access, connect: 
       if (access === "write") {
         const { rows } = await connection.query("SELECT pg_is_in_recovery() AS standby");
         if ((rows[0] as { readonly standby: boolean }).standby) {
-          throw takesNoWrites(urls.length === 1 ? nameServer(urls[0]!) : "the server");
+          // Of several servers another one may be the primary in a moment.
+          throw urls.length === 1
+            ? new DatabaseError(takesNoWrites(nameServer(urls[0]!)), readOnly)
+            : passing(takesNoWrites("the server"), "unavailable", readOnly);
         }
         await waitForDisk(connection);
       }
@@ -211,18 +214,15 @@ const readOnly = "25006";
 /** SQLSTATE of a connection that could not be made. */
 const unreachable = "08001";
 
-function takesNoWrites(name: string): DatabaseError {
-  return new DatabaseError(
-    `The database ${name} is a standby, which takes no writes; name the primary, or all of the servers, in --database.`,
-    readOnly,
-  );
+function takesNoWrites(name: string): string {
+  return `The database ${name} is a standby, which takes no writes; name the primary, or all of the servers, in --database.`;
 }
 
 function whyNone(all: readonly (Seen | Unseen)[]): DatabaseError {
   const told = all.map((one) => `${nameServer(one.url)} (${"error" in one ? whyUnseen(one.error) : whatIs(one)})`);
   return all.every((one) => "error" in one)
-    ? new DatabaseError(`None of the databases can be reached: ${told.join(", ")}.`, unreachable)
-    : new DatabaseError(`None of the databases is a primary that takes writes: ${told.join(", ")}.`, readOnly);
+    ? passing(`None of the databases can be reached: ${told.join(", ")}.`, "unavailable", unreachable)
+    : passing(`None of the databases is a primary that takes writes: ${told.join(", ")}.`, "unavailable", readOnly);
 }
 
 function whyUnseen(error: unknown): string {

@@ -1,7 +1,7 @@
 /** Opens PostgreSQL: one node that writes, and many that read, over one database. */
 import type { Client } from "pg";
 import { type Connections, openConnections } from "./connections.js";
-import { DatabaseError, type Queries } from "./database.js";
+import { DatabaseError, passing, type Queries } from "./database.js";
 import { dialects } from "./dialects.js";
 import { type Access, type Connect, createServers, nameServer, type Servers } from "./postgresql-servers.js";
 
@@ -102,7 +102,7 @@ export async function openPostgresql(servers: Servers): Promise<Connections> {
     },
     readers,
     question: "SELECT 1",
-    explain: (error) => (error instanceof DatabaseError ? error : explain(tried, error)),
+    explain: (error) => (error instanceof DatabaseError ? error : explainPostgresql(tried, error)),
   });
   withinMs = connectWithinMs;
   return connections;
@@ -114,22 +114,36 @@ function numberMarks(text: string): string {
   return text.replace(/\?/g, () => `$${++mark}`);
 }
 
-function explain(url: string, error: unknown): DatabaseError {
+/**
+ * A server that is away, or starts, stops or recovers, or has no room: its code, or the words of the driver where it has
+ * none. A wrong password, user, name or certificate is something else.
+ */
+const isAway = /^(ECONN|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOST|ENET|EPIPE|08|57P0|53)|timeout|terminated|no connection/i;
+
+/**
+ * Explains why a database cannot be used.
+ *
+ * @param urls of its servers, separated by commas.
+ */
+export function explainPostgresql(urls: string, error: unknown): DatabaseError {
+  const [url = urls] = splitUrls(urls);
   const { pathname } = new URL(url);
   const { code, message } = error as NodeJS.ErrnoException;
-  const what = `The database ${nameServer(url)}`;
+  const what = `The database ${nameServers(urls)}`;
   switch (code) {
     case "ECONNREFUSED":
     case "ENOTFOUND":
     case "ETIMEDOUT":
-      return new DatabaseError(`${what} cannot be reached (${code}); check that PostgreSQL runs there.`);
+      return passing(`${what} cannot be reached (${code}); check that PostgreSQL runs there.`, "unavailable");
     case "28P01":
     case "28000":
       return new DatabaseError(`${what} refuses the user or the password in --database.`);
     case "3D000":
       return new DatabaseError(`${what} does not exist; make it with: createdb ${pathname.slice(1)}`);
-    default:
-      return new DatabaseError(`${what} cannot be opened: ${code ?? message}.`);
+    default: {
+      const sentence = `${what} cannot be opened: ${code ?? message}.`;
+      return isAway.test(code ?? message) ? passing(sentence, "unavailable") : new DatabaseError(sentence);
+    }
   }
 }
 

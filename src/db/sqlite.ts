@@ -10,7 +10,7 @@ import { type DatabaseTrouble, isDatabaseTrouble, markDatabaseTrouble } from "..
 import { loadLater } from "../base/load-later.js";
 import { claimFile, closeFile, makePrivateDirectory } from "../base/private-files.js";
 import { type Connections, openConnections } from "./connections.js";
-import { DatabaseError, type Lane, type PreparedQuery, type QueryValue } from "./database.js";
+import { DatabaseError, type Lane, passing, type PreparedQuery, type QueryValue } from "./database.js";
 import { dialects } from "./dialects.js";
 import { createPulse, type Pulse } from "./pulse.js";
 import { keepStatements } from "./sqlite-statements.js";
@@ -39,8 +39,6 @@ const listReaders = 2;
 const mappedBytes = 32 * 1024 * 1024;
 
 const busyTimeout = "PRAGMA busy_timeout = 1500";
-/** How long a file that another process has locked is waited for when it is opened. */
-const unlockedWithinMs = 30_000;
 const pragmas = [busyTimeout, "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON"];
 
 /**
@@ -50,12 +48,12 @@ const pragmas = [busyTimeout, "PRAGMA journal_mode = WAL", "PRAGMA synchronous =
  */
 export async function openSqlite(path: string): Promise<Connections> {
   await makePrivateDirectory(dirname(path)).catch((error: unknown) => {
-    throw explain(path, error);
+    throw explainSqlite(path, error);
   });
   // SQLite gives the files that it makes beside it the mode of this one.
   await claimFile(path);
   await Promise.all(["-wal", "-shm"].map((suffix) => closeFile(`${path}${suffix}`)));
-  await untilUnlocked(path);
+  await checkUnlocked(path);
   const pulse = createPulse();
   const lanes: Record<Lane, Statements> = {
     point: createStatements({ path, mmapBytes: mappedBytes, pulse }, 1),
@@ -81,7 +79,7 @@ export async function openSqlite(path: string): Promise<Connections> {
     },
     readers,
     question: "SELECT 1 FROM sqlite_master LIMIT 1",
-    explain: (error) => explain(path, error),
+    explain: (error) => explainSqlite(path, error),
     prepare: (text, lane = "point") => lanes[lane].prepare(text),
     inspect: (how) => inspect(path, how),
   });
@@ -96,29 +94,23 @@ export async function openSqlite(path: string): Promise<Connections> {
 }
 
 /**
- * Waits until no other process holds the lock for writes: a backup, or somebody with a shell, has it for a while.
+ * Checks that no other process holds the lock for writes: a backup, or somebody with a shell, has it for a while.
  *
- * @throws DatabaseError after 30 s.
+ * @throws DatabaseError
  */
-async function untilUnlocked(path: string): Promise<void> {
+async function checkUnlocked(path: string): Promise<void> {
   const { Database } = driver();
-  const startMs = performance.now();
-  for (;;) {
+  try {
+    const connection = await settled<SqliteConnection>((done) => {
+      const made: SqliteConnection = new Database(path, (error) => done(error, made));
+    });
     try {
-      const connection = await settled<SqliteConnection>((done) => {
-        const made: SqliteConnection = new Database(path, (error) => done(error, made));
-      });
-      try {
-        await settled((done) => connection.exec(`${busyTimeout}; BEGIN IMMEDIATE; ROLLBACK`, done));
-        return;
-      } finally {
-        await settled((done) => connection.close(done));
-      }
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "SQLITE_BUSY" || performance.now() - startMs > unlockedWithinMs) {
-        throw explain(path, error);
-      }
+      await settled((done) => connection.exec(`${busyTimeout}; BEGIN IMMEDIATE; ROLLBACK`, done));
+    } finally {
+      await settled((done) => connection.close(done));
     }
+  } catch (error) {
+    throw explainSqlite(path, error);
   }
 }
 
@@ -147,7 +139,7 @@ export async function lockFile(path: string): Promise<(() => Promise<void>) | un
     if ((error as NodeJS.ErrnoException).code === "SQLITE_BUSY") {
       return undefined;
     }
-    throw explain(path, error);
+    throw explainSqlite(path, error);
   }
 }
 
@@ -175,7 +167,7 @@ export async function openSqliteForReading(path: string): Promise<Connections> {
     },
     readers: 1,
     question: "SELECT 1 FROM sqlite_master LIMIT 1",
-    explain: (error) => explain(path, error),
+    explain: (error) => explainSqlite(path, error),
     prepare: (text) => statements.prepare(text),
     inspect: (how) => inspect(path, how),
   });
@@ -325,7 +317,8 @@ function settled<T = void>(
   });
 }
 
-function explain(path: string, error: unknown): DatabaseError {
+/** Explains why a file cannot be used. */
+export function explainSqlite(path: string, error: unknown): DatabaseError {
   const { code, message } = error as NodeJS.ErrnoException;
   switch (code) {
     case "SQLITE_NOTADB":
@@ -334,8 +327,9 @@ function explain(path: string, error: unknown): DatabaseError {
         `The file ${path} is not a usable SQLite database; restore it from a backup or name another --database.`,
       );
     case "SQLITE_BUSY":
-      return new DatabaseError(
+      return passing(
         `The file ${path} is locked by another process, such as a backup or a shell of sqlite3; end it (\`fuser ${path}\` names it), then start again.`,
+        "locked",
       );
     default:
       return new DatabaseError(

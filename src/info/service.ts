@@ -11,10 +11,22 @@ import { createListCutter } from "../base/answer-budget.js";
 import { Failure } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
 
-interface RateLimitStats {
+/** What callers have of the node. */
+export interface RateLimitStats {
   readonly totalIps: number;
   readonly blockedIps: number;
   readonly activeRequests: number;
+}
+
+/** The parts of what a node tells before it has booted. */
+export interface EarlyInfoParts {
+  readonly version: string;
+  /** scheme://host:port; known once the port is bound. */
+  readonly connectionString: () => string;
+  readonly publicLines: () => MessageInitShape<typeof PublicLogLineSchema>[];
+  readonly diagnosticLines: () => MessageInitShape<typeof DiagnosticLineSchema>[];
+  readonly mcp: () => { readonly enabled: boolean; readonly running: boolean };
+  readonly rateLimit: () => RateLimitStats | Promise<RateLimitStats>;
 }
 
 /** What of a node never changes. */
@@ -28,20 +40,31 @@ export interface LastingInfo {
 
 export interface InfoServiceParts extends LastingInfo {
   readonly versionName: string;
-  /** scheme://host:port; known once the port is bound. */
+  /** The rpcs that the node has served since its port was bound. */
+  readonly early: ReturnType<typeof createEarlyInfo>;
   readonly connectionString: () => string;
   readonly peers: () => readonly MessageInitShape<typeof PeerSchema>[];
-  readonly publicLines: () => MessageInitShape<typeof PublicLogLineSchema>[];
-  readonly diagnosticLines: () => MessageInitShape<typeof DiagnosticLineSchema>[];
-  readonly mcp: () => { readonly enabled: boolean; readonly running: boolean };
-  readonly rateLimit: () => RateLimitStats | Promise<RateLimitStats>;
+}
+
+/** The rpcs that tell what is known before the node has booted. */
+export function createEarlyInfo(parts: EarlyInfoParts) {
+  return {
+    ...createVersionInfo(parts),
+    getConnectionString: () => ({ connectionString: parts.connectionString() }),
+    listPublicLogs: () => ({ lines: parts.publicLines() }),
+    listDiagnostics: () => ({ lines: parts.diagnosticLines() }),
+    getMcpStatus: () => {
+      const { enabled, running } = parts.mcp();
+      return { enabled, transport: "streamable-http", status: running ? McpStatus.RUNNING : McpStatus.STOPPED };
+    },
+    getRateLimitStats: () => parts.rateLimit(),
+  } satisfies Partial<Implementation<typeof InfoService>>;
 }
 
 /** The rpcs that tell what never changes. */
 export function createLastingInfo({ version, publicKey, genesis }: LastingInfo) {
   return {
-    getGreeting: (_request, { caller }) => ({ message: "Hello, World!", yourIp: caller.address }),
-    getVersion: () => ({ version }),
+    ...createVersionInfo({ version }),
     getPublicKey: () => ({ publicKey }),
     getGenesis: () => {
       const text = genesis();
@@ -53,10 +76,19 @@ export function createLastingInfo({ version, publicKey, genesis }: LastingInfo) 
   } satisfies Partial<Implementation<typeof InfoService>>;
 }
 
+/** The rpcs that need no part of a node. */
+function createVersionInfo({ version }: Pick<LastingInfo, "version">) {
+  return {
+    getGreeting: (_request, { caller }) => ({ message: "Hello, World!", yourIp: caller.address }),
+    getVersion: () => ({ version }),
+  } satisfies Partial<Implementation<typeof InfoService>>;
+}
+
 export function createInfoService(parts: InfoServiceParts): Implementation<typeof InfoService> {
   const { version, versionName, publicKey } = parts;
   const cutPeers = createListCutter<MessageInitShape<typeof PeerSchema>>();
   return {
+    ...parts.early,
     ...createLastingInfo(parts),
     getInfo: () => {
       const { items, nextOffset } = cutPeers(parts.peers());
@@ -69,17 +101,9 @@ export function createInfoService(parts: InfoServiceParts): Implementation<typeo
         nextPeerOffset: nextOffset,
       };
     },
-    getConnectionString: () => ({ connectionString: parts.connectionString() }),
     listPeers: ({ offset }) => {
       const { items, nextOffset } = cutPeers(parts.peers(), offset);
       return { peers: items, nextOffset };
     },
-    listPublicLogs: () => ({ lines: parts.publicLines() }),
-    listDiagnostics: () => ({ lines: parts.diagnosticLines() }),
-    getMcpStatus: () => {
-      const { enabled, running } = parts.mcp();
-      return { enabled, transport: "streamable-http", status: running ? McpStatus.RUNNING : McpStatus.STOPPED };
-    },
-    getRateLimitStats: () => parts.rateLimit(),
   };
 }

@@ -24,7 +24,7 @@ export interface Step<C, N extends Names<C>, P extends string, R> extends Part<C
   /** `wait`: a dormant node leaves it out until it wakes. */
   readonly whenDormant?: "run" | "wait";
   /** `go on`: the node can live without it. Otherwise the boot ends with its failure. */
-  readonly whenFailed?: "end" | "go on";
+  readonly whenFailed?: WhenFailed;
   /** Why it is left out for good: the operator has not switched it on. Its subsystem shows as not enabled. */
   readonly notEnabled?: (needs: Pick<C, N>) => string | undefined;
   /** Why it is left out for good: there is nothing to do it with. */
@@ -51,8 +51,11 @@ export interface Row {
   readonly whenDormant: "run" | "wait";
 }
 
+/** What becomes of a boot whose step has failed, for any error or by the error. */
+type WhenFailed = "end" | "go on" | ((error: unknown) => "end" | "go on");
+
 interface RunnableRow extends Row {
-  readonly whenFailed: "end" | "go on";
+  readonly whenFailed: WhenFailed;
   readonly notEnabled?: (context: object) => string | undefined;
   readonly notPossible?: (context: object) => string | undefined;
   readonly otherwise?: (context: object) => unknown;
@@ -74,10 +77,7 @@ export class BootTable<C extends object> {
   ): BootTable<C & Pick<R, P & keyof R>> {
     const { whenDormant = "run", whenFailed = "end" } = step;
     const mayBeMissing =
-      whenDormant === "wait" ||
-      whenFailed === "go on" ||
-      step.notEnabled !== undefined ||
-      step.notPossible !== undefined;
+      whenDormant === "wait" || whenFailed !== "end" || step.notEnabled !== undefined || step.notPossible !== undefined;
     if (mayBeMissing && step.provides.length > 0 && step.otherwise === undefined) {
       throw new Error(`Row ${step.name} may be left out, so it has to say what it provides otherwise.`);
     }
@@ -168,7 +168,8 @@ export function createBoot<C extends object>(parts: BootParts<C>): Boot<C> {
     try {
       return await progress.take(row.name, () => row.run(needsOf(row)));
     } catch (error) {
-      if (row.whenFailed === "end") {
+      const { whenFailed } = row;
+      if ((typeof whenFailed === "function" ? whenFailed(error) : whenFailed) === "end") {
         throw error;
       }
       return row.otherwise?.(needsOf(row));

@@ -20,11 +20,12 @@ import type { NodeCore } from "./core.js";
 import { createNodeEdge } from "./edge.js";
 import { watchStore } from "./damage.js";
 import { loadIdentity, openNodeDatabase } from "./database.js";
+import { DatabaseAwayError, untilDatabaseAnswers } from "./database-wait.js";
 import { type State, stateIn } from "./effects.js";
 import { watchForks } from "./forks.js";
 import { keepHeads } from "./heads.js";
 import { createNodeHealth } from "./health.js";
-import { keepHistory } from "./history.js";
+import { createNodeHistory, keepHistory } from "./history.js";
 import { createJoining, type Joining } from "./joining.js";
 import { type NodeLease, openLease } from "./lease.js";
 import { openInternalPort, openMcpPort, openMetricsPort, openRpcPort } from "./listeners.js";
@@ -34,7 +35,9 @@ import { makeBlocks } from "./sealing.js";
 import { createNodeState } from "./state.js";
 import { readJoin } from "../snapshot/join-store.js";
 import { createNodeSnapshotService, openSnapshots } from "./snapshots.js";
-import { createServices, listInternalServices } from "./services.js";
+import { createPublicFacts } from "./public-facts.js";
+import { createPublicServices } from "./public-services.js";
+import { createEarlyServices, createServices, listInternalServices } from "./services.js";
 import { type Standby, standBy } from "./standby.js";
 import { openTls } from "./tls.js";
 import { createNodeWorkers } from "./workers.js";
@@ -56,6 +59,58 @@ export const bootTable = BootTable.of<BootBeginning>()
     provides: ["tls"],
     run: async ({ core }) => ({ tls: await openTls(core) }),
   })
+  .part({
+    name: "health of the chain",
+    needs: ["core"],
+    provides: ["chainHealth"],
+    run: ({ core }) => ({ chainHealth: watchChainHealth(core) }),
+  })
+  .part({
+    name: "workers",
+    needs: ["core"],
+    provides: ["workers"],
+    run: ({ core }) => ({ workers: createNodeWorkers(core) }),
+  })
+  .part({
+    name: "what the public port knows",
+    needs: ["core"],
+    provides: ["facts", "history"],
+    run: ({ core }) => ({ facts: createPublicFacts(core), history: createNodeHistory(core) }),
+  })
+  .part({
+    name: "health",
+    needs: ["core", "chainHealth"],
+    provides: ["health"],
+    run: ({ core, chainHealth }) => ({ health: createNodeHealth(core, { chainHealth }) }),
+  })
+  .part({
+    name: "edge",
+    needs: ["core", "workers", "facts", "health", "tls"],
+    provides: ["edge", "edgeStats", "metrics", "observe"],
+    run: ({ core, ...parts }) => createNodeEdge(core, parts),
+  })
+  .part({
+    name: "early services",
+    needs: ["core", "health", "edgeStats"],
+    provides: ["attestation", "early", "services", "provide"],
+    run({ core, ...parts }) {
+      const attestation = createNodeAttestation(core);
+      const early = createEarlyServices(core, { ...parts, attestation });
+      return { attestation, early, ...createPublicServices(core, early) };
+    },
+  })
+  // Before anything that may have to be waited for: whoever asks is told that the node starts, and how far it is.
+  .part({
+    name: "public port",
+    needs: ["core", "services", "edge", "history", "tls", "facts", "chainHealth", "workers", "health"],
+    provides: ["rpcPort", "handle", "drainFirst"],
+    async run({ core, health, ...parts }) {
+      const port = await openRpcPort(core, parts);
+      // Before the port, whose end would wait for them.
+      core.onStop("those who watch the health", () => health.feed.close());
+      return port;
+    },
+  })
   .step({
     name: "database",
     needs: ["core"],
@@ -67,13 +122,7 @@ export const bootTable = BootTable.of<BootBeginning>()
     name: "identity",
     needs: ["core", "database"],
     provides: ["key"],
-    run: async ({ core, database }) => ({ key: await loadIdentity(core, database) }),
-  })
-  .part({
-    name: "health of the chain",
-    needs: ["core"],
-    provides: ["chainHealth"],
-    run: ({ core }) => ({ chainHealth: watchChainHealth(core) }),
+    run: async ({ core, database }) => ({ key: await untilDatabaseAnswers(core, () => loadIdentity(core, database)) }),
   })
   .part({
     name: "lease",
@@ -91,20 +140,18 @@ export const bootTable = BootTable.of<BootBeginning>()
     name: "genesis",
     needs: ["core", "store"],
     provides: ["genesis"],
-    run: async ({ core: { config }, store }) => ({
-      genesis: await adoptGenesis(
-        store,
-        config.role === "writer"
-          ? await readGenesisFile(findFile(config.dataDir, config.genesisFile, "genesis"))
-          : undefined,
-      ),
-    }),
+    async run({ core, store }) {
+      const { role, dataDir, genesisFile } = core.config;
+      const file = role === "writer" ? await readGenesisFile(findFile(dataDir, genesisFile, "genesis")) : undefined;
+      return { genesis: await untilDatabaseAnswers(core, () => adoptGenesis(store, file)) };
+    },
   })
   .step({
     name: "chain",
     needs: ["core", "database", "store", "genesis", "chainHealth"],
     provides: ["head", "joining"],
-    whenFailed: "go on",
+    // A chain that is wrong can be looked at; of one that cannot be read nothing is known.
+    whenFailed: (error) => (error instanceof DatabaseAwayError ? "end" : "go on"),
     notPossible: ({ genesis }) =>
       genesis === undefined ? "There is no genesis block yet; start the node with --genesis FILE." : undefined,
     async run({ core, database, store, genesis, chainHealth }): Promise<{
@@ -112,11 +159,13 @@ export const bootTable = BootTable.of<BootBeginning>()
       readonly joining: Joining;
     }> {
       try {
-        const isUnderWay = (await readJoin(database.read)) !== undefined;
-        return {
-          head: isUnderWay ? undefined : await verifyStoredChain(store, genesis!),
-          joining: createJoining(isUnderWay),
-        };
+        return await untilDatabaseAnswers(core, async () => {
+          const isUnderWay = (await readJoin(database.read)) !== undefined;
+          return {
+            head: isUnderWay ? undefined : await verifyStoredChain(store, genesis!),
+            joining: createJoining(isUnderWay),
+          };
+        });
       } catch (error) {
         core.damage.notice(error);
         // For good: that the database takes writes again does not mend it.
@@ -204,34 +253,19 @@ export const bootTable = BootTable.of<BootBeginning>()
     },
   })
   .part({
-    name: "health",
-    needs: ["core", "database", "watchedStore", "chainHealth", "network"],
-    provides: ["health"],
-    run: ({ core, watchedStore: store, network: { mainLoop, isAccepting }, ...parts }) => ({
-      health: createNodeHealth(core, { ...parts, store, mainLoop, isAccepting }),
-    }),
+    name: "sources of the health",
+    needs: ["core", "database", "watchedStore", "health", "chain", "network", "history"],
+    provides: [],
+    run({ core, database, watchedStore: store, health, chain, network, history }) {
+      health.readFrom({ database, store, mainLoop: network.mainLoop, isAccepting: network.isAccepting });
+      keepHistory(core, history, { health, chain, network });
+    },
   })
   .part({
-    name: "history",
-    needs: ["core", "database", "health", "chain", "network"],
-    provides: ["history"],
-    run: ({ core, ...parts }) => ({ history: keepHistory(core, parts) }),
-  })
-  .part({
-    name: "workers",
-    needs: ["core"],
-    provides: ["workers"],
-    run: ({ core }) => ({ workers: createNodeWorkers(core) }),
-  })
-  .part({
-    name: "edge",
+    name: "metrics and traces",
     needs: [
-      "core",
-      "workers",
       "key",
-      "genesis",
       "network",
-      "health",
       "chain",
       "mempool",
       "mempoolView",
@@ -239,10 +273,10 @@ export const bootTable = BootTable.of<BootBeginning>()
       "tree",
       "nullifiers",
       "verifier",
-      "tls",
+      "observe",
     ],
-    provides: ["edge", "edgeStats", "metrics"],
-    run: ({ core, ...parts }) => createNodeEdge(core, parts),
+    provides: [],
+    run: ({ observe, ...parts }) => observe(parts),
   })
   .part({
     name: "chain services",
@@ -271,31 +305,6 @@ export const bootTable = BootTable.of<BootBeginning>()
     provides: ["events"],
     run: ({ core, watchedStore: store, ...parts }) => ({ events: createNodeEvents(core, { ...parts, store }) }),
   })
-  .part({
-    name: "services",
-    needs: [
-      "core",
-      "key",
-      "genesis",
-      "watchedStore",
-      "chain",
-      "mempoolView",
-      "chainServices",
-      "stateService",
-      "events",
-      "programs",
-      "tree",
-      "nullifiers",
-      "network",
-      "health",
-      "edgeStats",
-    ],
-    provides: ["attestation", "services"],
-    run({ core, ...parts }) {
-      const attestation = createNodeAttestation(core);
-      return { attestation, services: createServices(core, { ...parts, attestation }) };
-    },
-  })
   .step({
     name: "control",
     needs: ["core", "network", "chain", "heads", "chainServices"],
@@ -305,11 +314,17 @@ export const bootTable = BootTable.of<BootBeginning>()
   .step({
     name: "rpc",
     needs: [
-      ...(["core", "services", "edge", "history", "tls", "chain", "heads", "genesis"] as const),
-      ...(["key", "chainHealth", "workers"] as const),
+      ...(["core", "early", "key", "genesis", "watchedStore", "chain", "mempoolView", "chainServices"] as const),
+      ...(["stateService", "events", "programs", "tree", "nullifiers", "network"] as const),
+      ...(["heads", "facts", "provide", "workers", "drainFirst"] as const),
     ],
-    provides: ["rpcPort", "handle"],
-    run: ({ core, ...parts }) => openRpcPort(core, parts),
+    provides: [],
+    async run({ core, facts, provide, workers, drainFirst, ...parts }) {
+      facts.know(parts);
+      provide(createServices(core, parts));
+      await workers?.serve(parts.key);
+      drainFirst();
+    },
   })
   .step({
     name: "metrics",

@@ -9,20 +9,40 @@ import { checkSchema, migrate } from "../db/migrate.js";
 import type { Database } from "../db/database.js";
 import { openDatabase } from "../db/open.js";
 import { refuseUnfinishedCopy } from "../db/unfinished-copy.js";
+import type { Config } from "../config/config.js";
+import { untilDatabaseAnswers } from "./database-wait.js";
 import type { NodeCore } from "./core.js";
 
 /**
- * Opens the database. What a node that writes finds in it is brought up to date once the node has the lease; only a
- * database that has none yet is prepared here.
+ * Opens the database, and waits for one that is away or locked. What a node that writes finds in it is brought up to date
+ * once the node has the lease; only a database that has none yet is prepared here.
  *
  * @throws StartError, DatabaseError
  */
-export async function openNodeDatabase({ config, log, onStop, warn }: NodeCore): Promise<Database> {
+export async function openNodeDatabase(core: NodeCore): Promise<Database> {
+  const { config, log, onStop, warn } = core;
   if (await claimDirectory(config.dataDir)) {
     log.warn({ directory: config.dataDir }, "The data directory was open to others than its owner; it is closed now");
   }
-  const database = await openDatabase(config.databaseUrl, config.role === "reader" ? "read" : "write");
+  let warnings: readonly string[] = [];
+  const database = await untilDatabaseAnswers(core, async () => {
+    const opened = await openDatabase(config.databaseUrl, config.role === "reader" ? "read" : "write");
+    try {
+      await prepare(config, opened);
+      warnings = config.role === "writer" ? await opened.whatMayBeLost() : [];
+      return opened;
+    } catch (error) {
+      await opened.close();
+      throw error;
+    }
+  });
   onStop("the database", () => database.close());
+  warnings.forEach((sentence) => warn("chain", sentence));
+  return database;
+}
+
+/** Checks that the database is one for this node, and prepares one that is new. */
+async function prepare(config: Config, database: Database): Promise<void> {
   await refuseUnfinishedCopy(database.read);
   if (config.role === "standby" && database.files !== undefined) {
     throw new StartError(
@@ -31,7 +51,7 @@ export async function openNodeDatabase({ config, log, onStop, warn }: NodeCore):
   }
   if (config.role !== "writer") {
     await checkSchema(database);
-    return database;
+    return;
   }
   const lease = createWriterLeaseStore(database);
   if ((await database.files?.lock()) === false) {
@@ -41,8 +61,6 @@ export async function openNodeDatabase({ config, log, onStop, warn }: NodeCore):
   if (!(await lease.exists())) {
     await migrate(database);
   }
-  (await database.whatMayBeLost()).forEach((sentence) => warn("chain", sentence));
-  return database;
 }
 
 /**

@@ -6,7 +6,6 @@ import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import { createTroubleLog } from "../base/trouble-log.js";
 import { version } from "../base/version.js";
 import type { Chain } from "../chain/chain.js";
-import type { Genesis } from "../chain/genesis.js";
 import { defaultConnections } from "../edge/connections.js";
 import { createEdge, type Edge, type EdgeSettings, type EdgeStats } from "../edge/edge.js";
 import { defaultOverload } from "../edge/overload.js";
@@ -21,20 +20,25 @@ import type { NodeCore } from "./core.js";
 import type { NodeHealth } from "./health.js";
 import type { NodeNetwork } from "./network.js";
 import { createBlockWaits } from "./block-waits.js";
+import type { PublicFacts } from "./public-facts.js";
 import type { NodeTls } from "./tls.js";
 import type { Verifier } from "./verifier.js";
 import { countWorkers } from "./worker-count.js";
 import type { NodeWorkers } from "./workers.js";
 
 /** What it is made of beside the core. */
-export interface NodeEdgeParts extends Omit<NodeChain, "written" | "forgetAll" | "readable"> {
-  readonly key: NodeKey;
-  readonly genesis: Genesis | undefined;
-  readonly network: NodeNetwork;
+export interface NodeEdgeParts {
+  readonly facts: PublicFacts;
   readonly health: NodeHealth;
-  readonly verifier: Verifier | undefined;
   readonly tls: NodeTls;
   readonly workers: NodeWorkers | undefined;
+}
+
+/** What requests are told of besides the log, once the node has booted. */
+export interface ObservedParts extends Omit<NodeChain, "written" | "forgetAll" | "readable"> {
+  readonly key: NodeKey;
+  readonly network: NodeNetwork;
+  readonly verifier: Verifier | undefined;
 }
 
 /** The edge, and the metrics where they are served. */
@@ -43,11 +47,15 @@ export interface NodeEdge {
   /** Of this process and of all that serve for it. */
   readonly edgeStats: () => EdgeStats | Promise<EdgeStats>;
   readonly metrics: Metrics | undefined;
+  /** Has metrics read from these parts, and starts traces. */
+  observe(parts: ObservedParts): Promise<void>;
 }
 
 export async function createNodeEdge(core: NodeCore, parts: NodeEdgeParts): Promise<NodeEdge> {
   const { config, log, warn } = core;
   const { workers } = parts;
+  let observed: ObservedParts | undefined;
+  let traces: Traces | undefined;
   const edgeStats = () => workers?.addTo(edge.stats()) ?? edge.stats();
   const unread = createTroubleLog({
     log,
@@ -60,14 +68,14 @@ export async function createNodeEdge(core: NodeCore, parts: NodeEdgeParts): Prom
         nodeMetrics,
         async () => {
           const [stats, health] = await Promise.all([edgeStats(), parts.health.takeSnapshot()]);
-          return { ...parts, edge: { stats: () => stats }, logLines: core.logLines, health };
+          // Their port is bound after the boot has come to the chain.
+          return { ...parts, ...observed!, edge: { stats: () => stats }, logLines: core.logLines, health };
         },
         (metric, error) => unread.failed(error, { metric }),
         () => workers?.requests() ?? Promise.resolve([]),
       )
     : undefined;
-  const traces = await startTraces(core, parts.key);
-  const edge = createPublicEdge(core, { ...parts, requests: metrics, traces }, boundsOf(core));
+  const edge = createPublicEdge(core, { ...parts, requests: metrics, traces: () => traces }, boundsOf(core));
   workers?.shareUsage(edge);
   if (config.identityMode === "trusted-header") {
     warn(
@@ -75,22 +83,28 @@ export async function createNodeEdge(core: NodeCore, parts: NodeEdgeParts): Prom
       "The identity header is believed without a signature: only a gateway that sets it may reach this node.",
     );
   }
-  return { edge, edgeStats, metrics };
+  return {
+    ...{ edge, edgeStats, metrics },
+    async observe(given) {
+      observed = given;
+      traces = await startTraces(core, given.key);
+    },
+  };
 }
 
 /** What the gate of the public port is made of, whichever process serves it. */
 export interface PublicEdgeParts {
-  readonly genesis: Pick<Genesis, "hash"> | undefined;
-  readonly chain: Pick<Chain, "head">;
+  readonly facts: PublicFacts;
   /** Undefined where nobody counts them, as for traces. */
   readonly requests: Pick<RequestCounter, "count"> | undefined;
-  readonly traces: Traces | undefined;
+  /** Undefined until they have started. */
+  readonly traces: () => Traces | undefined;
 }
 
 /** Builds that gate. */
 export function createPublicEdge(
   core: NodeCore,
-  { genesis, chain, requests, traces }: PublicEdgeParts,
+  { facts, requests, traces }: PublicEdgeParts,
   bounds: ReturnType<typeof boundsOf>,
 ): Edge {
   const { config, log, warn, onStop } = core;
@@ -98,18 +112,20 @@ export function createPublicEdge(
     trustedProxies: config.trustedProxies,
     identityMode: config.identityMode,
     identityForm: config.identityForm,
-    network: genesis?.hash,
+    get network() {
+      return facts.genesis()?.hash;
+    },
     rateLimitPerMinute: config.rateLimitPerMinute,
     rateLimitExempt: config.rateLimitExempt,
     ...bounds,
     isShared: countWorkers(config) > 0,
-    headersOf: tellBlock(chain),
-    untilBlock: createBlockWaits(core, chain),
+    headersOf: tellBlock(facts.chain),
+    untilBlock: createBlockWaits(core, facts.chain),
     onAccess: (line) => log.info({ access: true, ...line }, "Answered"),
-    ...((requests ?? traces) !== undefined && {
+    ...((requests ?? config.otlpEndpoint) !== undefined && {
       onSettled(request, arrival) {
         requests?.count(request);
-        traces?.record({ ...request, header: (name) => arrival.header(name) });
+        traces()?.record({ ...request, header: (name) => arrival.header(name) });
       },
     }),
     onShutOut: (address) =>

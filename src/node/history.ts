@@ -3,19 +3,18 @@ import { HealthStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { repeat } from "../base/repeat.js";
 import { createTroubleLog } from "../base/trouble-log.js";
 import type { Chain } from "../chain/chain.js";
-import type { Database } from "../db/database.js";
+import { engineNameOf } from "../db/open.js";
 import { createHistory, type History, type HistoryPoint } from "../metrics/history.js";
 import type { NodeCore } from "./core.js";
 import type { NodeHealth } from "./health.js";
 import type { NodeNetwork } from "./network.js";
 
-export const historyEveryMs = 60_000;
+const historyEveryMs = 60_000;
 /** By then most nodes have booted, and what they are like says something. */
 const firstAfterMs = 2_000;
 
 /** What it is made of beside the core. */
 export interface NodeHistoryParts {
-  readonly database: Pick<Database, "engineName">;
   readonly health: Pick<NodeHealth, "takeSnapshot">;
   readonly chain: Pick<Chain, "head">;
   readonly network: Pick<NodeNetwork, "peerBlock" | "countPeers">;
@@ -23,15 +22,19 @@ export interface NodeHistoryParts {
 
 /** What the status page shows beside what the interface tells. */
 export interface NodeHistory {
-  readonly history: Pick<History, "count" | "columns" | "points">;
+  readonly history: History;
   readonly everyMs: number;
   /** The engine's name alone: where it is and how it is reached is nobody's business. */
   readonly database: string;
 }
 
-/** Keeps it until the node stops. */
-export function keepHistory({ bus, log, onStop }: NodeCore, parts: NodeHistoryParts): NodeHistory {
-  const history = createHistory();
+/** Creates the history of a node, or of a worker, without a point. */
+export function createNodeHistory({ config }: Pick<NodeCore, "config">): NodeHistory {
+  return { history: createHistory(), everyMs: historyEveryMs, database: engineNameOf(config.databaseUrl) };
+}
+
+/** Adds points to the history until the node stops. */
+export function keepHistory({ bus, log, onStop }: NodeCore, { history }: NodeHistory, parts: NodeHistoryParts): void {
   const failures = createTroubleLog({
     log,
     level: "warn",
@@ -49,7 +52,6 @@ export function keepHistory({ bus, log, onStop }: NodeCore, parts: NodeHistoryPa
     firstAfterMs,
   );
   onStop("the history", () => looks.stop());
-  return { history, everyMs: historyEveryMs, database: parts.database.engineName };
 }
 
 async function takePoint({ health, chain, network }: NodeHistoryParts): Promise<HistoryPoint> {

@@ -18,7 +18,8 @@ import { version } from "../base/version.js";
 import type { NodeCore } from "./core.js";
 import { boundsOf } from "./edge.js";
 import type { NodeHistory } from "./history.js";
-import { createStateTags, type StateTagsParts } from "./state-tags.js";
+import type { PublicFacts } from "./public-facts.js";
+import { createStateTags } from "./state-tags.js";
 import type { NodeTls } from "./tls.js";
 import type { NodeWorkers, WorkersParts } from "./workers.js";
 
@@ -36,10 +37,13 @@ const resources = { "health.getHealth": "Health", "info.getInfo": "Node", "info.
 export interface RpcPort {
   readonly rpcPort: number;
   readonly handle: RequestListener;
+  /** Drains it before all that was begun up to now is ended, as requests under way need that. */
+  readonly drainFirst: () => void;
 }
 
 /** What is served for everybody. */
-export interface Public extends Served, StateTagsParts {
+export interface Public extends Served {
+  readonly facts: PublicFacts;
   readonly history: NodeHistory;
   readonly tls: NodeTls;
 }
@@ -47,14 +51,14 @@ export interface Public extends Served, StateTagsParts {
 /** Builds the server of the public port, not listening yet. */
 export function createPublicServer(
   core: NodeCore,
-  { services, edge, history, tls, ...state }: Public,
+  { services, edge, history, tls, facts }: Public,
   connectionAgeMs?: number,
 ): RpcServer {
   const pages = { ...createStatusPages(history), ...createExplorerPages() };
   const server = createRpcServer(
     {
       ...{ services, gate: edge, onInternalError: core.onInternalError, connectionAgeMs },
-      ...{ stateTags: createStateTags(state), keptAnswerBytes: core.memory.answerBytes },
+      ...{ stateTags: createStateTags(facts), keptAnswerBytes: core.memory.answerBytes },
       ...{ nodeCall: answerNodeCall, info, pages },
     },
     tls.credentials(),
@@ -79,11 +83,21 @@ export async function openRpcPort(
     }
     return makeOwn();
   };
-  const listener = workers?.listener(parts) ?? makeOwn();
+  const listener = drainedOnce(workers?.listener(parts) ?? makeOwn());
   const rpcPort = await open(core, "rpc", listener, config.rpcPort, "--rpc-port");
   addresses.rpcUrl = `${config.tlsCertFile === undefined ? "http" : "https"}://${reachableHost(config.host)}:${rpcPort}`;
   addresses.connectionString = config.publicUrl ?? addresses.rpcUrl;
-  return { rpcPort, handle: (request, response) => handOver().handle(request, response) };
+  return {
+    rpcPort,
+    handle: (request, response) => handOver().handle(request, response),
+    drainFirst: () => drainOnStop(core, "the listener of rpc", listener),
+  };
+}
+
+/** A listener whose second drain waits for the first. */
+export function drainedOnce(listener: RpcListener): RpcListener {
+  let drained: Promise<void> | undefined;
+  return { ...listener, drain: (graceMs) => (drained ??= listener.drain(graceMs)) };
 }
 
 /** Binds the port of the metrics. */

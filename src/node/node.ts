@@ -1,5 +1,6 @@
 /** A node, from its start to its end: configuration in, a running node out. */
 import type { RequestListener } from "node:http";
+import { isDatabaseDamage, isDatabaseTrouble } from "../base/database-trouble.js";
 import { messageOf } from "../base/message-of.js";
 import type { Logger } from "../base/log.js";
 import { StartAborted, StartError } from "../base/start-error.js";
@@ -7,6 +8,7 @@ import { codename, version } from "../base/version.js";
 import type { Chain } from "../chain/chain.js";
 import type { HeldLease } from "../chain/writer-lease-store.js";
 import type { Config } from "../config/config.js";
+import { explainTrouble } from "../db/open.js";
 import type { OverloadBounds } from "../edge/overload.js";
 import type { ProcessErrors } from "../health/process-errors.js";
 import type { Subsystems } from "../health/subsystems.js";
@@ -118,7 +120,7 @@ export async function startNode(
     if (isAborted) {
       throw new StartAborted("The node was told to stop while it started.", { cause: error });
     }
-    throw error instanceof StartError ? error : new StartError(messageOf(error), { cause: error });
+    throw toStartError(config, error);
   } finally {
     signal?.removeEventListener("abort", beginStop);
   }
@@ -143,6 +145,16 @@ export async function startNode(
       core.log.info({ public: true }, "The node is awake");
     }
   }
+}
+
+/** Every row of the boot may be the one that meets trouble of the database, which has a sentence of its own. */
+function toStartError({ databaseUrl }: Config, error: unknown): StartError {
+  if (error instanceof StartError) {
+    return error;
+  }
+  const isAway = isDatabaseTrouble(error) && !isDatabaseDamage(error);
+  const { message } = isAway ? explainTrouble(databaseUrl, error) : { message: messageOf(error) };
+  return new StartError(message, { cause: error });
 }
 
 function stateOf({ config, lifecycle }: NodeCore): string {

@@ -19,7 +19,7 @@ import type { Genesis } from "../chain/genesis.js";
 import type { EdgeStats } from "../edge/edge.js";
 import { createGrpcHealthService } from "../health/grpc-health.js";
 import type { Events } from "../event/service.js";
-import { createInfoService } from "../info/service.js";
+import { createEarlyInfo, createInfoService } from "../info/service.js";
 import { createStorageService } from "../storage/service.js";
 import { createSearchService } from "../search/service.js";
 import { createZkService } from "../zk/service.js";
@@ -52,6 +52,9 @@ export interface Implementations {
   /** Undefined when the node is not configured with TLSNOTARY_ENABLED=true: then its routes do not exist. */
   readonly attestation: Implementation<typeof AttestationService> | undefined;
 }
+
+/** What is served once the node has booted. */
+export type LaterImplementations = Omit<Implementations, "health" | "grpcHealth" | "attestation">;
 
 /** Joins implementations with their descriptors. */
 export function listServices(implementations: Implementations): ServedService[] {
@@ -106,28 +109,63 @@ export interface ServicesParts extends NodeData {
   readonly key: NodeKey;
   readonly genesis: Genesis | undefined;
   readonly network: NodeNetwork;
-  readonly health: NodeHealth;
-  readonly edgeStats: () => EdgeStats | Promise<EdgeStats>;
+  readonly early: EarlyServices;
   readonly chain: SearchParts["chain"];
   readonly watchedStore: ChainStore;
   readonly mempoolView: MempoolView;
   readonly chainServices: ChainServices;
   readonly stateService: Implementation<typeof StateService>;
   readonly events: Pick<Events, "service">;
+}
+
+/** What the services are made of that a node has from the beginning. */
+export interface EarlyServicesParts {
+  readonly health: NodeHealth;
+  readonly edgeStats: () => EdgeStats | Promise<EdgeStats>;
   readonly attestation: NodeAttestation;
 }
 
-/** The services of the public port. */
-export function createServices(core: NodeCore, parts: ServicesParts): ServedService[] {
-  const { takeSnapshot, feed, readiness, isMainLoopDead } = parts.health;
-  return listServices({
+/** The services that a node has from the beginning. */
+export type EarlyServices = ReturnType<typeof createEarlyServices>;
+
+/** Creates what the public port serves while the node starts. */
+export function createEarlyServices(core: NodeCore, { health, edgeStats, attestation }: EarlyServicesParts) {
+  const { takeSnapshot, feed, readiness, isMainLoopDead } = health;
+  const { config, subsystems, addresses, logLines } = core;
+  return {
     health: createHealthService({ takeSnapshot, feed, isMainLoopDead, readiness }),
     grpcHealth: createGrpcHealthService({
       takeSnapshot,
       feed,
       isReady: (snapshot) => Object.values(readiness(snapshot)).every((check) => check() === undefined),
     }),
-    info: createInfo(core, parts),
+    info: createEarlyInfo({
+      version,
+      connectionString: () => addresses.connectionString,
+      ...logLines,
+      mcp: () => ({
+        enabled: config.mcpEnabled,
+        running: subsystems.get("mcp").status === SubsystemStatus.READY,
+      }),
+      rateLimit: () => edgeStats(),
+    }),
+    attestation: config.tlsnotaryEnabled ? attestation.service : undefined,
+  };
+}
+
+/** Creates what the public port serves once the node has booted, besides what it has served before. */
+export function createServices(core: NodeCore, parts: ServicesParts): LaterImplementations {
+  const { key, genesis, network } = parts;
+  return {
+    info: createInfoService({
+      version,
+      versionName: codename,
+      publicKey: key.publicKey,
+      early: parts.early.info,
+      connectionString: () => core.addresses.connectionString,
+      peers: () => network.book.list(),
+      genesis: () => genesis?.text,
+    }),
     chain: parts.chainServices.everybody,
     chainBodyChecks: createChainBodyChecks((bytes, address) => parts.network.announce(bytes, address)),
     storage: createStorageService(parts.programs, createProgramHistory(parts.watchedStore)),
@@ -135,26 +173,5 @@ export function createServices(core: NodeCore, parts: ServicesParts): ServedServ
     state: parts.stateService,
     search: createSearchService(createFinders({ ...parts, store: { ...parts.watchedStore, ...parts.mempoolView } })),
     event: parts.events.service,
-    attestation: core.config.tlsnotaryEnabled ? parts.attestation.service : undefined,
-  });
-}
-
-function createInfo(
-  { config, subsystems, addresses, logLines }: NodeCore,
-  { key, genesis, network, edgeStats }: ServicesParts,
-): Implementation<typeof InfoService> {
-  return createInfoService({
-    version,
-    versionName: codename,
-    publicKey: key.publicKey,
-    connectionString: () => addresses.connectionString,
-    peers: () => network.book.list(),
-    ...logLines,
-    mcp: () => ({
-      enabled: config.mcpEnabled,
-      running: subsystems.get("mcp").status === SubsystemStatus.READY,
-    }),
-    genesis: () => genesis?.text,
-    rateLimit: () => edgeStats(),
-  });
+  };
 }

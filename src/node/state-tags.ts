@@ -13,13 +13,14 @@ import type { StateTags } from "../rpc/gate.js";
 export interface StateTagsParts {
   readonly chain: Pick<Chain, "head">;
   readonly heads: Pick<HeadStatements, "newestStatement">;
-  readonly genesis: Pick<Genesis, "hash"> | undefined;
+  /** Undefined while there is no block 0. */
+  readonly genesis: () => Pick<Genesis, "hash"> | undefined;
 }
 
 /** Makes a tag when what it names is another thing than before. */
 export function createStateTags({ chain, heads, genesis }: StateTagsParts): StateTags {
   const build = readBuild();
-  const ofNetwork = genesis && tagOf(build, "network", genesis.hash);
+  let ofNetwork: string | undefined;
   const ofState = onceForEach((head) => tagOf(build, String(head.number), ...partsOf(head)));
   const ofHead = onceForEach((head, statement) =>
     tagOf(
@@ -30,7 +31,8 @@ export function createStateTags({ chain, heads, genesis }: StateTagsParts): Stat
   return {
     tagOf(madeOf) {
       if (madeOf === Caching.NETWORK) {
-        return ofNetwork;
+        const network = genesis();
+        return (ofNetwork ??= network && tagOf(build, "network", network.hash));
       }
       const head = chain.head();
       if (head === undefined) {

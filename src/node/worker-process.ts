@@ -18,16 +18,22 @@ let running: RunningWorker | undefined;
 const tell = <N extends keyof WorkerSide["tells"]>(name: N): WorkerSide["tells"][N] =>
   ((told: never) => running?.side[name](told)) as WorkerSide["tells"][N];
 
+/** Fails with a sentence for the operator: nobody else hears of it. */
+async function inSentences(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    throw new Failure("INTERNAL_ERROR", messageOf(error));
+  }
+}
+
 const side: WorkerSide = {
   calls: {
-    async start({ start, address }) {
-      try {
+    start: ({ start, address }) =>
+      inSentences(async () => {
         running = await startWorker(start, address, wire);
-      } catch (error) {
-        // A sentence for the operator: nobody else hears of it.
-        throw new Failure("INTERNAL_ERROR", messageOf(error));
-      }
-    },
+      }),
+    serve: (booted) => inSentences(() => running!.side.serve(booted)),
     async drain(graceMs) {
       await running?.side.drain(graceMs);
       process.exit(0);

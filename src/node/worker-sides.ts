@@ -11,6 +11,12 @@ import type { Forwarding } from "../workers/forward.js";
 /** What a worker is given when it begins. */
 export interface WorkerStart {
   readonly config: Config;
+  readonly overload: OverloadBounds | undefined;
+  readonly stateHeadEveryMs: number;
+}
+
+/** What a worker is given when the node has booted. */
+export interface WorkerBooted {
   /** Of the node: 0x and 64 lower-case hex digits. */
   readonly publicKey: string;
   /** False where the node could not read its chain: then nothing is told of the one in the database. */
@@ -19,8 +25,6 @@ export interface WorkerStart {
   readonly headStatement: Uint8Array | undefined;
   /** The day behind the node. */
   readonly history: readonly HistoryPoint[];
-  readonly overload: OverloadBounds | undefined;
-  readonly stateHeadEveryMs: number;
 }
 
 /** How a worker is, once a second. */
@@ -54,6 +58,7 @@ export interface NodeSide extends Forwarding {
 export interface WorkerSide {
   readonly calls: {
     start(given: { readonly start: WorkerStart; readonly address: ListenAddress }): Promise<void>;
+    serve(booted: WorkerBooted): Promise<void>;
     drain(graceMs: number): Promise<void>;
     /** What callers have in it. */
     edgeStats(none: undefined): EdgeStats;

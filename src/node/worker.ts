@@ -11,18 +11,18 @@ import { Health } from "../../gen/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { version } from "../base/version.js";
 import { createChainStore } from "../chain/chain-store.js";
-import { readStoredGenesis, type Genesis } from "../chain/genesis.js";
+import { readStoredGenesis } from "../chain/genesis.js";
 import type { HeadStatements } from "../chain/head-statements.js";
 import type { ChainStore } from "../chain/store.js";
 import type { Edge } from "../edge/edge.js";
 import { createProcessErrors, watchProcess } from "../health/process-errors.js";
 import type { Logging } from "../base/log.js";
 import { createLastingInfo } from "../info/service.js";
-import { createHistory } from "../metrics/history.js";
 import { nodeMetrics } from "../metrics/table.js";
+import type { Traces } from "../metrics/traces.js";
 import type { ListenAddress } from "../rpc/port/listen.js";
 import { Failure } from "../rpc/errors.js";
-import type { ServedService } from "../rpc/service.js";
+import type { Implementation } from "../rpc/service.js";
 import { createSearchService } from "../search/service.js";
 import { createStorageService } from "../storage/service.js";
 import { createZkService } from "../zk/service.js";
@@ -30,7 +30,7 @@ import { openDatabase } from "../db/open.js";
 import { type Forward, forwardService } from "../workers/forward.js";
 import { shareEveryMs } from "../workers/usage.js";
 import type { Wire } from "../workers/wire.js";
-import { createFollowedChain, type NodeChain } from "./chain.js";
+import { createFollowedChain } from "./chain.js";
 import { createChainServices } from "./chain-services.js";
 import { createNodeCore, type NodeCore } from "./core.js";
 import { watchStore } from "./damage.js";
@@ -38,16 +38,19 @@ import { boundsOf, createPublicEdge, startTraces } from "./edge.js";
 import { type State, stateIn } from "./effects.js";
 import { createNodeEvents } from "./event-service.js";
 import { keepHeads } from "./heads.js";
-import { historyEveryMs } from "./history.js";
+import { untilDatabaseAnswers } from "./database-wait.js";
+import { createNodeHistory } from "./history.js";
 import { createJoining } from "./joining.js";
-import { createPublicServer } from "./listeners.js";
+import { createPublicServer, drainedOnce } from "./listeners.js";
 import { createProgramHistory } from "./program-history.js";
+import { createPublicFacts } from "./public-facts.js";
+import { createPublicServices, type EarlyImplementations } from "./public-services.js";
 import { createFinders } from "./search.js";
-import { listServices } from "./services.js";
+import type { LaterImplementations } from "./services.js";
 import { createNodeState } from "./state.js";
 import { openTls } from "./tls.js";
 import { countWorkers } from "./worker-count.js";
-import type { NodeSide, WorkerSide, WorkerStart } from "./worker-sides.js";
+import type { NodeSide, WorkerBooted, WorkerSide, WorkerStart } from "./worker-sides.js";
 
 /** A worker that serves. */
 export interface RunningWorker {
@@ -62,9 +65,9 @@ const connectionAgeMs = 10 * 60_000;
 const vitalsEveryMs = 1_000;
 
 /**
- * Starts to serve, and resolves when it does.
+ * Binds the port, and resolves when it listens: what needs the database is served once the node has booted.
  *
- * @throws StartError, DatabaseError
+ * @throws StartError
  */
 export async function startWorker(
   start: WorkerStart,
@@ -74,50 +77,34 @@ export async function startWorker(
   const core = createWorkerCore(start, wire);
   const { bus, stops, lifecycle, onStop, config } = core;
   const tls = await openTls(core);
-  const database = await openDatabase(config.databaseUrl);
-  onStop("the database", () => database.close());
-  const stored: ChainStore<State> = createChainStore(database, stateIn, undefined);
-  const store = watchStore(stored, core.damage);
-  const genesis = await readStoredGenesis(store);
-  // Where the node could not read its chain, nothing is told of it here either.
-  const head = start.hasChain ? await store.head() : undefined;
-  const followed = start.hasChain ? store : { ...store, head: () => Promise.resolve(undefined) };
-  const joining = createJoining(start.hasChain && head === undefined);
-  const data = createFollowedChain(core, { database, store: followed, head, joining });
-  const heads = keepHeads(core, { chain: data.chain, genesis });
-  const hearHead = takeHeads(core, heads, start.headStatement);
-
+  const facts = createPublicFacts(core);
   const requests = config.metricsEnabled
     ? (await import("../metrics/metrics.js")).createRequestCounter(nodeMetrics)
     : undefined;
-  const traces = await startTraces(core, { publicKey: start.publicKey });
-  const edge = createPublicEdge(
-    core,
-    { genesis, chain: data.chain, requests, traces },
-    boundsOf(core, countWorkers(config)),
-  );
-  const events = createNodeEvents(core, { store, chain: data.chain, heads, readable: data.readable });
-  const services = createWorkerServices(core, {
-    ...{ start, genesis, store, data, heads, events: events.service, forward: forwardOver(wire) },
-    stateService: createNodeState(core, { database, store, chain: data.chain, heads }),
-  });
-  const history = createHistory();
-  start.history.forEach((point) => history.add(point));
-  const server = createPublicServer(
-    core,
-    {
-      ...{ services, edge, tls, chain: data.chain, heads, genesis },
-      history: { history, everyMs: historyEveryMs, database: database.engineName },
-    },
-    connectionAgeMs,
-  );
+  let traces: Traces | undefined;
+  const edge = createPublicEdge(core, { facts, requests, traces: () => traces }, boundsOf(core, countWorkers(config)));
+  const forward = forwardOver(wire);
+  const early = createForwardedServices(core, forward);
+  const { services, provide } = createPublicServices(core, early);
+  const history = createNodeHistory(core);
+  const server = drainedOnce(createPublicServer(core, { services, edge, tls, facts, history }, connectionAgeMs));
   await server.listen(address);
   onStop("the listener", () => server.drain(lifecycle.drainLeftMs()));
   tellNode(core, edge, wire);
-  onStop("those who watch", () => events.close());
+  let hearHead: (signed: Uint8Array) => void = () => undefined;
 
   return {
     side: {
+      async serve(booted) {
+        traces = await startTraces(core, booted);
+        booted.history.forEach((point) => history.history.add(point));
+        const read = await readNodeData(core, booted);
+        hearHead = takeHeads(core, read.heads, booted.headStatement);
+        facts.know({ ...read, chain: read.data.chain });
+        provide(createWorkerServices(core, { ...read, early, forward, booted }));
+        onStop("the listener", () => server.drain(lifecycle.drainLeftMs()));
+        onStop("those who watch", () => read.events.close());
+      },
       async drain(graceMs) {
         lifecycle.stop(graceMs);
         await stops.run();
@@ -126,12 +113,30 @@ export async function startWorker(
       requests: async () => (await requests?.counts()) ?? [],
       usage: (usage) => edge.hearUsage(usage),
       block: () => bus.emit("blockTold", undefined),
-      headStated: hearHead,
+      headStated: (signed) => hearHead(signed),
       rejected: (rejection) => bus.emit("transactionRejected", rejection),
-      historyTaken: (point) => history.add(point),
+      historyTaken: (point) => history.history.add(point),
       reload: () => bus.emit("reloadAsked", undefined),
     },
   };
+}
+
+/** The database of the node, and what follows its blocks. */
+async function readNodeData(core: NodeCore, { hasChain }: WorkerBooted) {
+  const database = await untilDatabaseAnswers(core, () => openDatabase(core.config.databaseUrl));
+  core.onStop("the database", () => database.close());
+  const stored: ChainStore<State> = createChainStore(database, stateIn, undefined);
+  const store = watchStore(stored, core.damage);
+  const genesis = await readStoredGenesis(store);
+  // Where the node could not read its chain, nothing is told of it here either.
+  const head = hasChain ? await store.head() : undefined;
+  const followed = hasChain ? store : { ...store, head: () => Promise.resolve(undefined) };
+  const joining = createJoining(hasChain && head === undefined);
+  const data = createFollowedChain(core, { database, store: followed, head, joining });
+  const heads = keepHeads(core, { chain: data.chain, genesis });
+  const events = createNodeEvents(core, { store, chain: data.chain, heads, readable: data.readable });
+  const stateService = createNodeState(core, { database, store, chain: data.chain, heads });
+  return { genesis, store, data, heads, events, stateService };
 }
 
 /** A core that logs by its node. */
@@ -221,20 +226,25 @@ function forwardOver(wire: Wire<NodeSide>): Forward {
   };
 }
 
-interface WorkerServicesParts {
-  readonly start: WorkerStart;
-  readonly genesis: Genesis | undefined;
-  readonly store: ChainStore;
-  readonly data: NodeChain;
-  readonly heads: HeadStatements;
-  readonly events: Parameters<typeof listServices>[0]["event"];
-  readonly stateService: Parameters<typeof listServices>[0]["state"];
+/** The services that the node answers for a worker, from the first moment. */
+function createForwardedServices(core: NodeCore, forward: Forward): EarlyImplementations {
+  return {
+    health: forwardService(HealthService, forward, true),
+    grpcHealth: forwardService(Health, forward, true),
+    info: forwardService(InfoService, forward, true),
+    attestation: core.config.tlsnotaryEnabled ? forwardService(AttestationService, forward) : undefined,
+  };
+}
+
+interface WorkerServicesParts extends Awaited<ReturnType<typeof readNodeData>> {
+  readonly booted: WorkerBooted;
+  readonly early: EarlyImplementations;
   readonly forward: Forward;
 }
 
 /** Blocks and state are read here; the node is asked for its health, for whom it knows and what it logs, and to take in. */
-function createWorkerServices(core: NodeCore, parts: WorkerServicesParts): ServedService[] {
-  const { start, genesis, store, data, heads, forward } = parts;
+function createWorkerServices(core: NodeCore, parts: WorkerServicesParts): LaterImplementations {
+  const { booted, genesis, store, data, heads, events, early, forward } = parts;
   const chainServices = createChainServices({
     chain: { head: () => data.chain.head(), submit: () => Promise.reject(notHere()) },
     heads,
@@ -243,12 +253,10 @@ function createWorkerServices(core: NodeCore, parts: WorkerServicesParts): Serve
     mayFollow: () => false,
     readershipBytes: core.memory.readershipBytes,
   });
-  return listServices({
-    health: forwardService(HealthService, forward, true),
-    grpcHealth: forwardService(Health, forward, true),
+  return {
     info: {
-      ...forwardService(InfoService, forward, true),
-      ...createLastingInfo({ version, publicKey: start.publicKey, genesis: () => genesis?.text }),
+      ...(early.info as Implementation<typeof InfoService>),
+      ...createLastingInfo({ version, publicKey: booted.publicKey, genesis: () => genesis?.text }),
     },
     chain: {
       ...chainServices.everybody,
@@ -260,9 +268,8 @@ function createWorkerServices(core: NodeCore, parts: WorkerServicesParts): Serve
     zk: createZkService({ tree: data.tree, nullifiers: data.nullifiers }),
     state: parts.stateService,
     search: createSearchService(createFinders({ ...data, store })),
-    event: parts.events,
-    attestation: core.config.tlsnotaryEnabled ? forwardService(AttestationService, forward) : undefined,
-  });
+    event: events.service,
+  };
 }
 
 function notHere(): Failure {

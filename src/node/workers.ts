@@ -3,8 +3,6 @@ import { toBinary } from "@bufbuild/protobuf";
 import { SignedHeadSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import type { NodeKey } from "../base/node-key.js";
-import type { Chain } from "../chain/chain.js";
-import type { HeadStatements } from "../chain/head-statements.js";
 import type { Edge, EdgeStats } from "../edge/edge.js";
 import type { SharedSubsystem } from "../health/shared-subsystem.js";
 import type { RequestCounts } from "../metrics/metrics.js";
@@ -15,15 +13,14 @@ import { createWorkerPool, type PoolWorker, type WorkerPool } from "../workers/p
 import { createUsageSharing, shareEveryMs, type UsageParty } from "../workers/usage.js";
 import type { NodeCore } from "./core.js";
 import type { NodeHistory } from "./history.js";
+import type { PublicFacts } from "./public-facts.js";
 import { countWorkers } from "./worker-count.js";
-import type { NodeSide, WorkerSide, WorkerStart, WorkerVitals } from "./worker-sides.js";
+import type { NodeSide, WorkerBooted, WorkerSide, WorkerStart, WorkerVitals } from "./worker-sides.js";
 
 /** What they serve, and what they are told. */
 export interface WorkersParts {
   readonly services: readonly ServedService[];
-  readonly key: Pick<NodeKey, "publicKey">;
-  readonly chain: Pick<Chain, "head">;
-  readonly heads: Pick<HeadStatements, "newestStatement">;
+  readonly facts: PublicFacts;
   readonly history: NodeHistory;
   readonly chainHealth: SharedSubsystem;
 }
@@ -40,6 +37,8 @@ export interface WorkersState {
 export interface NodeWorkers {
   /** They begin when it binds. */
   listener(parts: WorkersParts): RpcListener;
+  /** Has them serve everything, once the node has booted. */
+  serve(key: Pick<NodeKey, "publicKey">): Promise<void>;
   state(): WorkersState;
   /** What callers have in this process and in all of theirs. */
   addTo(own: EdgeStats): Promise<EdgeStats>;
@@ -62,15 +61,20 @@ export function createNodeWorkers(core: NodeCore): NodeWorkers | undefined {
   const sharing = createUsageSharing();
   const vitals = new Map<number, WorkerVitals>();
   let pool: WorkerPool<WorkerSide> | undefined;
+  let publicKey = "";
   const running = (): readonly PoolWorker<WorkerSide>[] => pool?.workers() ?? [];
   const shares = setInterval(() => sharing.share(), shareEveryMs);
   onStop("what workers share", () => clearInterval(shares));
 
   return {
     listener(parts) {
-      pool = createNodePool(core, parts, { count, sharing, vitals });
+      pool = createNodePool(core, parts, { count, sharing, vitals, publicKey: () => publicKey });
       tellWorkers(core, parts, running);
       return pool;
+    },
+    async serve(key) {
+      publicKey = key.publicKey;
+      await pool!.serve();
     },
     state: () => ({
       ...(pool?.state() ?? { running: 0, configured: count, restarts: 0 }),
@@ -93,12 +97,13 @@ interface Shared {
   readonly count: number;
   readonly sharing: ReturnType<typeof createUsageSharing>;
   readonly vitals: Map<number, WorkerVitals>;
+  readonly publicKey: () => string;
 }
 
 function createNodePool(
   core: NodeCore,
-  { services, key, chain, heads, history, chainHealth }: WorkersParts,
-  { count, sharing, vitals }: Shared,
+  { services, facts: { chain, heads }, history, chainHealth }: WorkersParts,
+  { count, sharing, vitals, publicKey }: Shared,
 ): WorkerPool<WorkerSide> {
   const { config, log, subsystems, onInternalError } = core;
   const forwarding = answerForwarded(services);
@@ -121,14 +126,15 @@ function createNodePool(
       uncaught: ({ kind, message }) => core.processErrors.count(kind, new Error(message)),
     },
   });
-  const pool = createWorkerPool<WorkerStart, WorkerSide>({
+  const pool = createWorkerPool<WorkerStart, WorkerBooted, WorkerSide>({
     ...{ count, log, sideFor },
     module: new URL("./worker-process.js", import.meta.url),
-    start() {
+    start: () => ({ config, overload: core.overload, stateHeadEveryMs: core.stateHeadEveryMs }),
+    booted() {
       const head = chain.head();
       const stated = head && heads.newestStatement(head.hash);
       return {
-        ...{ config, publicKey: key.publicKey, overload: core.overload, stateHeadEveryMs: core.stateHeadEveryMs },
+        publicKey: publicKey(),
         hasChain: head !== undefined,
         headStatement: stated && toBinary(SignedHeadSchema, stated),
         history: history.history.points(),
@@ -180,7 +186,7 @@ function createNodePool(
 /** What happens in the node, as far as they have to know. */
 function tellWorkers(
   { bus }: NodeCore,
-  { chain, heads }: Pick<WorkersParts, "chain" | "heads">,
+  { facts: { chain, heads } }: Pick<WorkersParts, "facts">,
   running: () => readonly PoolWorker<WorkerSide>[],
 ): void {
   const tellAll = (tell: (wire: PoolWorker<WorkerSide>["wire"]) => void): void =>

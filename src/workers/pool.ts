@@ -22,10 +22,12 @@ export interface PoolSide {
 }
 
 /** What a pool needs of workers: the calls by which it begins and ends them. */
-export interface WorkerSide<Start> extends Side {
+export interface WorkerSide<Start, Booted> extends Side {
   readonly calls: Side["calls"] & {
-    /** Serves from now on. Throws a StartError's sentence as a Failure where it cannot. */
+    /** Listens from now on. Throws a StartError's sentence as a Failure where it cannot. */
     start(given: { readonly start: Start; readonly address: ListenAddress }): Promise<void>;
+    /** Serves everything from now on, as the node has booted. Throws as `start` does. */
+    serve(booted: Booted): Promise<void>;
     /** Ends, after it has finished what is under way, for so many milliseconds. */
     drain(graceMs: number): Promise<void>;
   };
@@ -46,12 +48,14 @@ export interface PoolState {
   readonly restarts: number;
 }
 
-export interface WorkerPoolParts<Start, Their extends WorkerSide<Start>> {
+export interface WorkerPoolParts<Start, Booted, Their extends WorkerSide<Start, Booted>> {
   readonly count: number;
   /** The module that a worker runs. */
   readonly module: URL;
   /** What a worker is given that begins now. */
   readonly start: () => Start;
+  /** What a worker is given in addition, at a moment after the node has booted. */
+  readonly booted: () => Booted;
   /** What the node does for a worker. */
   readonly sideFor: (self: () => PoolWorker<Their>) => Side;
   readonly onJoin: (worker: PoolWorker<Their>) => void;
@@ -65,6 +69,12 @@ export interface WorkerPool<Their extends Side> extends RpcListener {
   readonly state: () => PoolState;
   /** Those that serve at present. */
   readonly workers: () => readonly PoolWorker<Their>[];
+  /**
+   * The node has booted: all workers serve everything, those that are begun later, too.
+   *
+   * @throws StartError when one of them cannot.
+   */
+  serve(): Promise<void>;
 }
 
 /** A worker that was heard of in none of so many looks is replaced. */
@@ -86,11 +96,14 @@ interface Process<Their extends Side> extends PoolWorker<Their> {
   readonly ended: Promise<string>;
 }
 
-export function createWorkerPool<Start, Their extends WorkerSide<Start>>(
-  parts: WorkerPoolParts<Start, Their>,
+export function createWorkerPool<Start, Booted, Their extends WorkerSide<Start, Booted>>(
+  parts: WorkerPoolParts<Start, Booted, Their>,
 ): WorkerPool<Their> {
   const { count, log } = parts;
   const running = new Map<number, Process<Their>>();
+  /** Those that do not run yet. */
+  const beginning = new Set<Process<Their>>();
+  let hasBooted = false;
   let restarts = 0;
   let isEnding = false;
   let address: ListenAddress | undefined;
@@ -107,17 +120,35 @@ export function createWorkerPool<Start, Their extends WorkerSide<Start>>(
     }
   }
 
-  /** Begins a process, and resolves when it serves. */
-  async function begin(name: number): Promise<Process<Their>> {
-    const one = fork(name, parts);
-    const startsFrom = performance.now();
-    const start = one.up.then(() => one.wire.call("start", { start: parts.start(), address: address! } as never));
-    const outcome = await Promise.race([start.then(() => undefined), one.ended]).catch((error: unknown) => {
+  /** Has a process begin with something. Ends it where it cannot. */
+  async function prepare(one: Process<Their>, call: () => Promise<unknown>): Promise<void> {
+    const outcome = await Promise.race([call().then(() => undefined), one.ended]).catch((error: unknown) => {
       one.cluster.process.kill("SIGKILL");
       return messageOf(error);
     });
     if (outcome !== undefined) {
       throw new StartError(outcome);
+    }
+  }
+
+  const serve = (one: Process<Their>): Promise<void> =>
+    prepare(one, () => one.wire.call("serve", parts.booted() as never));
+
+  /** Begins a process, and resolves when it serves. */
+  async function begin(name: number): Promise<Process<Their>> {
+    const one = fork(name, parts);
+    const startsFrom = performance.now();
+    beginning.add(one);
+    try {
+      await prepare(one, async () => {
+        await one.up;
+        await one.wire.call("start", { start: parts.start(), address: address! } as never);
+      });
+      if (hasBooted) {
+        await serve(one);
+      }
+    } finally {
+      beginning.delete(one);
     }
     running.set(name, one);
     parts.onJoin(one);
@@ -170,16 +201,21 @@ export function createWorkerPool<Start, Their extends WorkerSide<Start>>(
       }
       return port;
     },
+    async serve() {
+      hasBooted = true;
+      await Promise.all([...running.values()].map(serve));
+    },
     async drain(graceMs) {
       isEnding = true;
       clearInterval(looks);
+      beginning.forEach((one) => one.cluster.process.kill("SIGKILL"));
       await Promise.all([...running.values()].map((one) => end(one, graceMs)));
     },
   };
 }
 
 /** Ends a process, by force where it does not end by itself. */
-async function end<Start>(one: Process<WorkerSide<Start>>, graceMs: number): Promise<void> {
+async function end<Start, Booted>(one: Process<WorkerSide<Start, Booted>>, graceMs: number): Promise<void> {
   const late = setTimeout(() => one.cluster.process.kill("SIGKILL"), graceMs + endWithinMs);
   one.wire.call("drain", graceMs).catch(() => undefined);
   await one.ended;
@@ -187,9 +223,9 @@ async function end<Start>(one: Process<WorkerSide<Start>>, graceMs: number): Pro
 }
 
 /** Begins a process and opens the wire to it. */
-function fork<Start, Their extends WorkerSide<Start>>(
+function fork<Start, Booted, Their extends WorkerSide<Start, Booted>>(
   name: number,
-  { module, sideFor, onInternalError }: WorkerPoolParts<Start, Their>,
+  { module, sideFor, onInternalError }: WorkerPoolParts<Start, Booted, Their>,
 ): Process<Their> {
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   cluster.setupPrimary({ exec: fileURLToPath(module), args: [], serialization: "advanced" });

@@ -3,12 +3,15 @@ import test from "ava";
 import { join } from "node:path";
 import sqlite3 from "sqlite3";
 import { StartError } from "../../src/base/start-error.js";
-import { startTestNode } from "../helpers/start-node.js";
+import { freePort } from "../helpers/free-port.js";
+import { ask } from "../helpers/plain-client.js";
+import { sampleGenesis, startTestNode } from "../helpers/start-node.js";
 import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
+import { eventually } from "../helpers/until.js";
 
-/** Locks a new file as a shell of sqlite3 does, until it is told not to. */
-async function lock(t: Teardown): Promise<{ readonly file: string; unlock: () => Promise<void> }> {
-  const file = join(await temporaryDirectory(t), "a.sqlite");
+/** Locks a file, a new one when left out, as a shell of sqlite3 does, until it is told not to. */
+async function lock(t: Teardown, given?: string): Promise<{ readonly file: string; unlock: () => Promise<void> }> {
+  const file = given ?? join(await temporaryDirectory(t), "a.sqlite");
   const connection = await new Promise<sqlite3.Database>((resolve, reject) => {
     const made = new sqlite3.Database(file, (error) => (error === null ? resolve(made) : reject(error)));
   });
@@ -16,7 +19,7 @@ async function lock(t: Teardown): Promise<{ readonly file: string; unlock: () =>
     new Promise((resolve, reject) => {
       connection.exec(sql, (error) => (error === null ? resolve() : reject(error)));
     });
-  await run("PRAGMA journal_mode = WAL; CREATE TABLE other (id); BEGIN IMMEDIATE");
+  await run("PRAGMA journal_mode = WAL; CREATE TABLE IF NOT EXISTS other (id); BEGIN IMMEDIATE");
   t.teardown(() => new Promise((resolve) => connection.close(resolve)));
   return { file, unlock: () => run("COMMIT") };
 }
@@ -32,10 +35,25 @@ test("it is waited for, and the node starts when the lock is gone", async (t) =>
   t.true((await starting).port > 0);
 });
 
-test("after half a minute the start ends, with the file and what to do", async (t) => {
+test("after two minutes the start ends, with the file and what to do", async (t) => {
+  t.timeout(180_000);
   const { file } = await lock(t);
   await t.throwsAsync(startTestNode(t, { database: `sqlite:${file}` }), {
     instanceOf: StartError,
-    message: `The file ${file} is locked by another process, such as a backup or a shell of sqlite3; end it (\`fuser ${file}\` names it), then start again.`,
+    message: `The file ${file} is locked by another process, such as a backup or a shell of sqlite3; end it (\`fuser ${file}\` names it), then start again. The start has waited 120 s for it.`,
   });
+});
+
+test("so is a lock of the mempool's file, and the port says meanwhile that the node starts", async (t) => {
+  const file = join(await temporaryDirectory(t), "a.sqlite");
+  await (await startTestNode(t, { database: `sqlite:${file}`, genesis: sampleGenesis })).stop();
+  const { unlock } = await lock(t, `${file}-mempool`);
+  const port = await freePort();
+  const starting = startTestNode(t, { database: `sqlite:${file}`, "rpc-port": String(port), genesis: sampleGenesis });
+  await eventually("it waits", async () =>
+    (await ask(port, "/diagnostics")).text.includes("is locked by another process"),
+  );
+  t.is((await ask(port, "/health")).status, 503);
+  await unlock();
+  t.true((await starting).port > 0);
 });

@@ -17,7 +17,7 @@ function tagsOf(head: ChainHead | undefined, said?: number) {
   const tags = createStateTags({
     chain: { head: () => head },
     heads: { newestStatement: () => (said === undefined ? undefined : signed) },
-    genesis: { hash: head?.genesisHash ?? hashOf("0") },
+    genesis: () => ({ hash: head?.genesisHash ?? hashOf("0") }),
   });
   return {
     network: tags.tagOf(Caching.NETWORK),
@@ -62,7 +62,7 @@ test("a tag follows its node from one head to the next", (t) => {
   const tags = createStateTags({
     chain: { head: () => head },
     heads: { newestStatement: () => undefined },
-    genesis: undefined,
+    genesis: () => undefined,
   });
   const first = tags.tagOf(Caching.STATE);
   head = { ...block, number: 8n, hash: hashOf("8") };
