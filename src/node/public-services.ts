@@ -21,7 +21,7 @@ export interface EarlyImplementations extends Omit<Implementations, keyof LaterI
 export interface PublicServices {
   readonly services: readonly ServedService[];
   /** Serves all of them from now on. */
-  provide(implementations: LaterImplementations): void;
+  readonly provide: (implementations: LaterImplementations) => void;
 }
 
 /** Lists the services; each rpc that has no implementation yet fails with STATE_NOT_READY. */
