@@ -1,8 +1,10 @@
 /** Links between documents, and the tables that restate what stands elsewhere. */
+import { getOption } from "@bufbuild/protobuf";
 import test from "ava";
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
+import { probe } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { configFile, options } from "../../src/config/options.js";
 import { readHttpRule } from "../../src/rpc/http/http-rule.js";
 import { nodeCallMessages } from "../../src/rpc/node-call/node-call.js";
@@ -136,23 +138,32 @@ function rowsOf(markdown: string, beginning: string): string[][] {
     );
 }
 
-test("the table of routes has every route of the contract, with its rpc", async (t) => {
+test("the table of routes has every route of the contract, with its rpc and the names of its parameters", async (t) => {
   const services = (await contractServices()).filter(({ typeName }) => !typeName.startsWith("gatehouse.testing."));
   const routes = services.flatMap((service) =>
     service.methods.flatMap((method) => {
       const rule = readHttpRule(method);
       const name = `${areaOf(service)}.${method.localName}`;
-      return rule === undefined ? [] : [`${rule.method} ${rule.template.replaceAll(/\{\w+\}/g, "{}")} ${name}`];
+      const shownName = (field: string): string => method.input.fields.find((one) => one.name === field)!.jsonName;
+      const path = rule?.template.replaceAll(/\{(\w+)\}/g, (_, field: string) => `{${shownName(field)}}`);
+      return rule === undefined ? [] : [`${rule.method} ${path} ${name}`];
     }),
   );
   const document = await readFile("docs/interface.md", "utf8");
   const shown = ["| `GET ", "| `POST "]
     .flatMap((beginning) => rowsOf(document, beginning))
-    .map(
-      ([route = "", rpc = ""]) =>
-        `${route.replaceAll("`", "").replaceAll(/\{\w+\}/g, "{}")} ${rpc.replaceAll("`", "")}`,
-    );
+    .map(([route = "", rpc = ""]) => `${route.replaceAll("`", "")} ${rpc.replaceAll("`", "")}`);
   t.deepEqual(shown.sort(), routes.sort());
+});
+
+test("what is said of probes names every route of one", async (t) => {
+  const probes = (await contractServices())
+    .flatMap(({ methods }) => methods)
+    .filter((method) => getOption(method, probe))
+    .map((method) => `\`${readHttpRule(method)!.template}\``);
+  t.true(probes.length > 3);
+  const [sentence = ""] = /^- Probes \(.*$/m.exec(await readFile("docs/running.md", "utf8")) ?? [];
+  t.deepEqual([...sentence.matchAll(/`\/[\w/]+`/g)].map(([path]) => path).sort(), probes.sort());
 });
 
 test("the table of messages has every message of the node-call interface, once", async (t) => {
