@@ -32,7 +32,7 @@ testGo.before(async (t) => {
   const client = join(out, "src/example.com/client");
   await mkdir(join(out, "src/example.com"), { recursive: true });
   await cp("examples/go", client, { recursive: true });
-  await runProgram(resolve("examples/go/generate.sh"), [join(client, "gen")]);
+  await runProgram(resolve("examples/go/generate.sh"), [join(out, "src/gatehouse.example/contract")]);
   const env = cleanEnvironment({ GO111MODULE: "off", GOPATH: `${out}:${packages}` });
   const build = ["build", "-tags", "oldgrpc", "-o", `${out}/`, "./vectors", "./write"];
   await runProgram("go", build, { cwd: client, env });

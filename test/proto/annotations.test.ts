@@ -65,3 +65,12 @@ test("only what can be unset is left out when unset", (t) => {
     [],
   );
 });
+
+test("each proto names its Go package, one module for all", (t) => {
+  const own = files.filter(({ proto }) => !proto.package.startsWith("gatehouse.testing."));
+  t.true(own.length > 15);
+  for (const { proto } of own) {
+    const [, area, version] = /^gatehouse\.(\w+)\.(v\d+)$/.exec(proto.package) ?? [];
+    t.is(proto.options?.goPackage, `gatehouse.example/contract/${area}/${version};${area}${version}`, proto.name);
+  }
+});

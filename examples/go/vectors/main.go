@@ -14,8 +14,8 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 
-	chainv1 "example.com/client/gen/gatehouse/chain/v1"
 	"example.com/client/signing"
+	chainv1 "gatehouse.example/contract/chain/v1"
 )
 
 // What is in an entry of any of the files.

@@ -15,9 +15,9 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	chainv1 "example.com/client/gen/gatehouse/chain/v1"
-	storagev1 "example.com/client/gen/gatehouse/storage/v1"
 	"example.com/client/signing"
+	chainv1 "gatehouse.example/contract/chain/v1"
+	storagev1 "gatehouse.example/contract/storage/v1"
 )
 
 const lifetime = 2 * time.Minute
