@@ -20,6 +20,13 @@ export function toBareHash(text: string): string | undefined {
   return digits === undefined ? undefined : `0x${digits.toLowerCase()}`;
 }
 
+const keyForm = /^(?:ed25519:)?(.*)$/s;
+
+/** A public key as an identity has it, in the same form: what may be written without 0x, and after `ed25519:`. */
+export function toPublicKey(text: string): string | undefined {
+  return toBareHash(keyForm.exec(text)![1]!);
+}
+
 /** @param beginning of the sentence: `A block's hash is`. */
 export function noBareHash(beginning: string): string {
   return `${beginning} 64 hex digits, with or without 0x.`;

@@ -4,14 +4,7 @@ import { TransactionBodySchema } from "../../gen/gatehouse/chain/v1/block_pb.js"
 import type { ListRecentBlocksRequest, ListTransactionsRequest } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { latestBlock } from "../base/latest-block.js";
 import { Failure } from "../rpc/errors.js";
-import {
-  makePageToken,
-  normalizeBareHex,
-  pageNumber,
-  pagePosition,
-  readPageSize,
-  readPageToken,
-} from "../rpc/parameters.js";
+import { defaultPageSize, makePageToken, pageNumber, pagePosition, readPageToken } from "../rpc/parameters.js";
 import type { Call } from "../rpc/service.js";
 import type { Disclosure } from "./disclosure.js";
 import {
@@ -42,7 +35,7 @@ export function createListReads(head: () => ChainHead | undefined, store: Listin
 
   /** Which transactions are asked for. Throws Failure INVALID_REQUEST, NOT_FOUND, PRUNED. */
   function readQuestion({ blockNumber: asked, sender }: ListTransactionsRequest): TransactionsOf {
-    const ofSender = sender === undefined ? {} : { sender: normalizeBareHex("A sender's public key is", sender) };
+    const ofSender = sender === undefined ? {} : { sender };
     if (asked === undefined) {
       return ofSender;
     }
@@ -68,8 +61,7 @@ export function createListReads(head: () => ChainHead | undefined, store: Listin
   }
 
   return {
-    async blocks({ pageSize: asked, pageToken }: ListRecentBlocksRequest) {
-      const pageSize = readPageSize(asked);
+    async blocks({ pageSize = defaultPageSize, pageToken }: ListRecentBlocksRequest) {
       const [before] = readPageToken("blocks", [pageNumber], pageToken) ?? [];
       const end = newest() + 1n;
       const below = before === undefined || BigInt(before) > end ? end : BigInt(before);
@@ -80,7 +72,7 @@ export function createListReads(head: () => ChainHead | undefined, store: Listin
     },
 
     async transactions(request: ListTransactionsRequest, { caller: { identity }, signal }: Call) {
-      const pageSize = readPageSize(request.pageSize);
+      const { pageSize = defaultPageSize } = request;
       const before = readPlace("transactions", request.pageToken) ?? newestPlace;
       const of = readQuestion(request);
       const { sender } = of;

@@ -7,7 +7,7 @@ import { latestBlock } from "../base/latest-block.js";
 import { DamageError } from "../base/damage.js";
 import { createOneAtATime } from "../base/one-at-a-time.js";
 import { Failure } from "../rpc/errors.js";
-import { normalizeBareHex } from "../rpc/parameters.js";
+import { defaultPageSize } from "../rpc/parameters.js";
 import { type BodyChecks, type Caller, type Implementation, withLifetime } from "../rpc/service.js";
 import type { Chain } from "./chain.js";
 import type { Disclosure } from "./disclosure.js";
@@ -24,9 +24,6 @@ export const statuses = {
   included: TransactionStatus.INCLUDED,
   rejected: TransactionStatus.REJECTED,
 } as const;
-
-/** Most pending transactions of one answer. */
-const mostPending = 200;
 
 /** Blocks larger than this are read one after the other. */
 const largeBytes = 64 * 1024;
@@ -108,8 +105,7 @@ export function createChainService(
       return (await reads.readBlock({ number }, caller, number === 0n ? blockZero : noBlockYet)).block;
     },
 
-    async getBlockByHash(request, { caller }) {
-      const hash = normalizeBareHex("A block's hash is", request.hash);
+    async getBlockByHash({ hash }, { caller }) {
       const { block, isEverybodys } = await reads.readBlock(
         { hash },
         caller,
@@ -118,10 +114,7 @@ export function createChainService(
       return withLifetime({ block }, isEverybodys ? "for good" : "state");
     },
 
-    async listPendingTransactions({ limit = 50 }) {
-      if (limit < 1 || limit > mostPending) {
-        throw new Failure("INVALID_REQUEST", `limit must be a whole number from 1 to ${mostPending}.`);
-      }
+    async listPendingTransactions({ limit = defaultPageSize }) {
       const pending = await store.oldestPending(limit);
       return {
         transactions: pending.map(({ hash, sender, nonce, timestampMs }) => ({ hash, sender, nonce, timestampMs })),
@@ -149,8 +142,7 @@ export function createChainService(
       return { hash: await chain.submit(transaction, caller.address) };
     },
 
-    async getTransaction(request, { caller }) {
-      const hash = normalizeBareHex("A transaction's hash is", request.hash);
+    async getTransaction({ hash, withBody }, { caller }) {
       const fate = await store.fate(hash);
       if (fate === undefined) {
         const lowest = chain.head()?.lowestBlock ?? 1n;
@@ -161,7 +153,7 @@ export function createChainService(
             : "The node does not know this transaction.",
         );
       }
-      const { body, isEverybodys } = request.withBody
+      const { body, isEverybodys } = withBody
         ? await readBody(hash, fate, caller)
         : { body: undefined, isEverybodys: true };
       const lifetime = fate.status !== "included" ? "moment" : isEverybodys ? "for good" : "state";
@@ -171,8 +163,7 @@ export function createChainService(
       );
     },
 
-    async getSender(request) {
-      const address = normalizeBareHex("A sender's public key is", request.address);
+    async getSender({ address }) {
       return { address, nonce: (await store.lastNonce(address)) ?? 0n };
     },
   };

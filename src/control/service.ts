@@ -37,7 +37,6 @@ export interface Control {
 }
 
 const reportedStatuses = [SubsystemStatus.RUNNING, SubsystemStatus.READY, SubsystemStatus.FAILED];
-const longestLeaseS = 3_600;
 const maxErrorLength = 500;
 
 export function createControl<Name extends string>(parts: ControlParts<Name>): Control {
@@ -62,12 +61,6 @@ export function createControl<Name extends string>(parts: ControlParts<Name>): C
         }
         if (!reportedStatuses.includes(status)) {
           throw new Failure("INVALID_REQUEST", "The status must be running, ready or failed.");
-        }
-        if (leaseS < 1 || leaseS > longestLeaseS) {
-          throw new Failure("INVALID_REQUEST", `The lease must be 1 to ${longestLeaseS} seconds.`);
-        }
-        if ([port, requestedPort].some((given) => given !== undefined && (given < 1 || given > 65_535))) {
-          throw new Failure("INVALID_REQUEST", "A port must be 1 to 65535.");
         }
         if (status === SubsystemStatus.FAILED && (error === undefined || error === "")) {
           throw new Failure("INVALID_REQUEST", "A failure must say what went wrong.");

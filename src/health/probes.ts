@@ -1,7 +1,7 @@
 /** The checks behind `/livez` and `/readyz`: named, so that an orchestrator can list them and leave some out. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type ProbeReportSchema, ProbeStatus, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { Failure } from "../rpc/errors.js";
+import { wrongValue } from "../rpc/parameters.js";
 import type { HealthSnapshot } from "./snapshot.js";
 
 /** A check: undefined when it passes, otherwise why it fails. */
@@ -22,7 +22,7 @@ export function runChecks(
   const names = Object.keys(checks);
   const unknown = request.exclude.find((name) => !names.includes(name));
   if (unknown !== undefined) {
-    throw new Failure("INVALID_REQUEST", `exclude takes ${names.join(", ")}; "${unknown.slice(0, 80)}" is no check.`);
+    throw wrongValue("exclude", `one of ${names.join(", ")}`, unknown);
   }
   const ran = names
     .filter((name) => !request.exclude.includes(name))

@@ -1,6 +1,5 @@
 /** Whom a node knows: the stored address book and the peers file, and what the operator does with them. */
 import { isStrongKey } from "../base/strong-keys.js";
-import { hex32 } from "../base/hash.js";
 import { messageOf } from "../base/message-of.js";
 import { StartError } from "../base/start-error.js";
 import { findFile } from "../config/own-files.js";
@@ -123,8 +122,11 @@ export function createBookCommands(
   return {
     async addPeer(text, identity) {
       const endpoint = parseEndpoint(text, policy);
-      if (identity !== undefined && !(hex32.test(identity) && isStrongKey(identity))) {
-        throw new Failure("INVALID_REQUEST", "The identity is no key of a node: 0x and 64 lower-case hex digits.");
+      if (identity !== undefined && !isStrongKey(identity)) {
+        throw new Failure(
+          "INVALID_REQUEST",
+          "The identity is no key of a node: it is of small order, or not canonical.",
+        );
       }
       if (endpoint === addresses.omniUrl) {
         throw new Failure("INVALID_REQUEST", "It is this node itself.");

@@ -8,7 +8,6 @@ import { fromHex32 } from "../base/hash.js";
 import type { Database, Queries } from "../db/database.js";
 import { createStateService, type ProvenBlock, type StateReads } from "../state/service.js";
 import { createStateTreeStore } from "../state/state-tree-store.js";
-import { checkAddress } from "../storage/address.js";
 import { createProgramProofs } from "../storage/program-proof-store.js";
 import { emptyHash } from "../tree/hashes.js";
 import { createNullifierStore } from "../zk/nullifier-store.js";
@@ -53,7 +52,7 @@ export function createStateReads(read: Queries): StateReads {
   const findProgram = createProgramProofs(read);
   return {
     tree: createStateTreeStore(read),
-    program: async (address, wanted) => await findProgram(checkAddress(address), wanted),
+    program: async (address, wanted) => await findProgram(address, wanted),
     nullifier: async (hash) => (await nullifiers.find(hash)).use,
     lastNonce: (sender) => senders.lastNonce(sender),
     async commitments() {

@@ -1,50 +1,8 @@
-/** Forms of parameters that several services read. */
-import { noBareHash, noHash, toBareHash, toHash } from "../base/hex-forms.js";
+/** Errors for parameters that are not what they should be, and the tokens of pages, which several services have. */
 import { Failure } from "./errors.js";
 
-/**
- * A hash as callers write it, in the one form that is stored: 0x and 64 lower-case hex digits.
- *
- * @param name what the hash is, to start the error's sentence.
- * @param text 0x and 64 hex digits in either case.
- * @throws Failure INVALID_REQUEST
- */
-export function normalizeHash(name: string, text: string): string {
-  const hash = toHash(text);
-  if (hash === undefined) {
-    throw new Failure("INVALID_REQUEST", noHash(name));
-  }
-  return hash;
-}
-
-/**
- * The same, of what callers may write without 0x, too: hashes of blocks and transactions, public keys.
- *
- * @param beginning of the error's sentence: `A block's hash is`.
- * @throws Failure INVALID_REQUEST
- */
-export function normalizeBareHex(beginning: string, text: string): string {
-  const hash = toBareHash(text);
-  if (hash === undefined) {
-    throw new Failure("INVALID_REQUEST", noBareHash(beginning));
-  }
-  return hash;
-}
-
-const defaultPageSize = 50;
-const maxPageSize = 200;
-
-/**
- * Checks `page_size`: 1 to 200, default 50.
- *
- * @throws Failure INVALID_REQUEST
- */
-export function readPageSize(pageSize: number = defaultPageSize): number {
-  if (pageSize < 1 || pageSize > maxPageSize) {
-    throw new Failure("INVALID_REQUEST", `pageSize must be a whole number from 1 to ${maxPageSize}.`);
-  }
-  return pageSize;
-}
+/** How many entries a page has where nobody says how many. */
+export const defaultPageSize = 50;
 
 /** Longer than any token. */
 const maxTokenLength = 200;
@@ -90,5 +48,35 @@ export function wrongPageToken(): Failure {
   return new Failure(
     "INVALID_REQUEST",
     "pageToken must be the nextPageToken of the page before; leave it out for the first page.",
+  );
+}
+
+/**
+ * Builds the error for a value that is not what its field takes: the name as the caller writes it, what the field takes,
+ * and the value, shortened.
+ */
+export function wrongValue(name: string, expected: string, value: unknown): Failure {
+  return new Failure("INVALID_REQUEST", `${name} must be ${expected}, not ${show(value)}.`);
+}
+
+/** Builds the error for a value that is given twice where it may be given once. */
+export function givenTwice(name: string): Failure {
+  return new Failure("INVALID_REQUEST", `${name} is given more than once.`);
+}
+
+/** Most characters of a value that are shown. */
+const mostShown = 80;
+
+/** Scalars are shown as the text that they are in a query, so that the sentence is the same in every protocol. */
+function show(value: unknown): string {
+  if (typeof value === "object" && value !== null) {
+    return Array.isArray(value) ? "a list" : "an object";
+  }
+  const text = String(value);
+  const shown = text.length > mostShown ? `${text.slice(0, mostShown)}…` : text;
+  // Escapes for what would not be seen, or would change how the rest is seen.
+  return JSON.stringify(shown).replaceAll(
+    /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu,
+    (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`,
   );
 }

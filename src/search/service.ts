@@ -6,7 +6,7 @@ import {
   type SearchService,
 } from "../../gen/gatehouse/search/v1/search_pb.js";
 import { addressForm } from "../base/signed-texts.js";
-import { toBareHash } from "../base/hex-forms.js";
+import { toBareHash, toPublicKey } from "../base/hex-forms.js";
 import { latestWord } from "../base/latest-block.js";
 import { Failure } from "../rpc/errors.js";
 import type { Implementation, Literal } from "../rpc/service.js";
@@ -29,8 +29,6 @@ export interface Finders {
   programsNamed(name: string, exact: boolean, identity: string | undefined, limit: number): Promise<Programs>;
 }
 
-/** Longest text that is looked for, in UTF-16 units: names are not searched by more. */
-const maxQueryLength = 256;
 /** Programs of either kind: of this name, and with this in their name. */
 const mostPrograms = 10;
 
@@ -58,6 +56,13 @@ export function createSearchService(find: Finders): Implementation<typeof Search
     ].filter((result) => result !== undefined);
   }
 
+  async function byKey(key: string, identity: string | undefined): Promise<Result[]> {
+    const value = await find.identity(key, identity);
+    return value === undefined
+      ? []
+      : [{ kind: SearchResultKind.IDENTITY, result: { case: "identity", value } as const }];
+  }
+
   async function byNumber(query: string): Promise<Result[]> {
     const isNumber = numberForm.test(query);
     const block = isNumber || query === latestWord ? await find.block(isNumber ? BigInt(query) : undefined) : undefined;
@@ -77,16 +82,14 @@ export function createSearchService(find: Finders): Implementation<typeof Search
   return {
     async search({ query: asked }, { caller: { identity } }) {
       const query = asked.trim();
-      if (query === "" || query.length > maxQueryLength) {
-        throw new Failure(
-          "INVALID_REQUEST",
-          `q is required: a hash, a key, a number, an address or a name, at most ${maxQueryLength} characters.`,
-        );
+      if (query === "") {
+        throw new Failure("INVALID_REQUEST", "What is searched must be more than spaces.");
       }
       const hash = toBareHash(query);
       const program = addressForm.test(query) ? await find.program(query, identity) : undefined;
+      const key = toPublicKey(query);
       const [exact, named] = await Promise.all([
-        hash === undefined ? byNumber(query) : byHash(hash, identity),
+        hash !== undefined ? byHash(hash, identity) : key !== undefined ? byKey(key, identity) : byNumber(query),
         byName(query, identity),
       ]);
       const programs = program === undefined ? named : [program, ...named];

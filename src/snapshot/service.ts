@@ -1,6 +1,7 @@
 /** The snapshot service: what nodes that join ask for. */
 import type { SnapshotService } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
 import { createOneAtATime } from "../base/one-at-a-time.js";
+import { wrongValue } from "../rpc/parameters.js";
 import { Failure } from "../rpc/errors.js";
 import type { Caller, Implementation } from "../rpc/service.js";
 import type { Shelf } from "./shelf.js";
@@ -70,7 +71,7 @@ export function createSnapshotService(parts: SnapshotServiceParts): Implementati
 
 function checkCount(count: number, most: number): void {
   if (count > most) {
-    throw new Failure("INVALID_REQUEST", `count must be at most ${most}.`);
+    throw wrongValue("count", `a whole number from 0 to ${most}`, count);
   }
 }
 

@@ -10,7 +10,6 @@ import { latestBlock } from "../base/latest-block.js";
 import { DamageError } from "../base/damage.js";
 import { fromHex32 } from "../base/hash.js";
 import { Failure } from "../rpc/errors.js";
-import { normalizeBareHex, normalizeHash } from "../rpc/parameters.js";
 import type { Implementation, Literal } from "../rpc/service.js";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { isSame } from "../tree/hashes.js";
@@ -101,9 +100,7 @@ export interface Wanted extends WantedParts {
 }
 
 function readRequest(request: GetProofRequest): Wanted {
-  const { storageAddress: address, fields, withDocument, withMetadata, withCommitments } = request;
-  const nullifiers = request.nullifiers.map((hash) => normalizeHash("A nullifier hash", hash));
-  const senders = request.senders.map((sender) => normalizeBareHex("A sender is", sender));
+  const { storageAddress: address, fields, withDocument, withMetadata, nullifiers, senders, withCommitments } = request;
   if (fields.length + nullifiers.length + senders.length > maxNames) {
     throw new Failure("INVALID_REQUEST", `At most ${maxNames} fields, nullifiers and senders are proved at once.`);
   }

@@ -1,6 +1,5 @@
 import { addressForm } from "../base/signed-texts.js";
-import { Failure } from "../rpc/errors.js";
-import { makePageToken, readPageToken } from "../rpc/parameters.js";
+import { defaultPageSize, makePageToken, readPageToken } from "../rpc/parameters.js";
 
 /** A page of a list. */
 export interface Page {
@@ -10,11 +9,6 @@ export interface Page {
   readonly after?: string | undefined;
 }
 
-const defaultLimit = 50;
-const maxLimit = 200;
-/** Passing over rows costs time for each; further down, a narrower question is the better one. */
-const maxOffset = 100_000;
-
 /** What is asked of a list. */
 export interface PageQuestion {
   readonly limit?: number;
@@ -23,20 +17,13 @@ export interface PageQuestion {
 }
 
 /**
- * Checks `limit` (1 to 200, default 50), `offset` (0 to 100,000, default 0) and `page_token`.
+ * Reads `limit` (default 50), `offset` (default 0) and `page_token`.
  *
  * @throws Failure INVALID_REQUEST
  */
 export function toPage({ limit, offset, pageToken }: PageQuestion): Page {
   const [after] = readPageToken("programs", [addressForm], pageToken) ?? [];
-  const page = { limit: limit ?? defaultLimit, offset: offset ?? 0, after };
-  if (page.limit < 1 || page.limit > maxLimit) {
-    throw new Failure("INVALID_REQUEST", `limit must be a whole number from 1 to ${maxLimit}.`);
-  }
-  if (page.offset > maxOffset) {
-    throw new Failure("INVALID_REQUEST", `offset must be a whole number from 0 to ${maxOffset}.`);
-  }
-  return page;
+  return { limit: limit ?? defaultPageSize, offset: offset ?? 0, after };
 }
 
 /**

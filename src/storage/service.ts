@@ -2,18 +2,10 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { ProgramEncoding, StorageLocation, type StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { Failure } from "../rpc/errors.js";
-import {
-  makePageToken,
-  normalizeBareHex,
-  pageNumber,
-  pagePosition,
-  readPageSize,
-  readPageToken,
-} from "../rpc/parameters.js";
+import { defaultPageSize, makePageToken, pageNumber, pagePosition, readPageToken } from "../rpc/parameters.js";
 import { answerOnce } from "../base/read-cache.js";
 import type { Call, Implementation } from "../rpc/service.js";
 import { toAccessControl } from "./access-control.js";
-import { checkAddress } from "./address.js";
 import { createArrayReads } from "./array-reads.js";
 import { type ReadProgramHistory, toChange } from "./history.js";
 import { needField, needObject, needReadable } from "./needs.js";
@@ -21,9 +13,6 @@ import { type Page, readPage, toPage } from "./paging.js";
 import type { Field, ProgramEntry, Programs, WholeProgram } from "./programs.js";
 import { noItem } from "./refusals.js";
 import { valueTypes } from "./value-types.js";
-
-/** Longest name that can be searched, in UTF-16 units. */
-const maxQueryLength = 256;
 
 /** Builds the storage service. */
 export function createStorageService(
@@ -36,22 +25,22 @@ export function createStorageService(
   const arrays = createArrayReads(programs);
 
   async function readField(address: string, name: string, call: Call): Promise<Field | undefined> {
-    const { record, field } = needReadable(await programs.findWithField(checkAddress(address), name), call);
+    const { record, field } = needReadable(await programs.findWithField(address, name), call);
     needObject(record);
     return field;
   }
 
   return {
     async getProgram({ storageAddress }, call) {
-      return programAnswer(needReadable(await programs.findWithData(checkAddress(storageAddress)), call));
+      return programAnswer(needReadable(await programs.findWithData(storageAddress), call));
     },
 
     async getProgramData({ storageAddress }, call) {
-      return dataAnswer(needReadable(await programs.findWithData(checkAddress(storageAddress)), call));
+      return dataAnswer(needReadable(await programs.findWithData(storageAddress), call));
     },
 
     async listFields({ storageAddress }, call) {
-      const { record, names } = needReadable(await programs.findWithFieldNames(checkAddress(storageAddress)), call);
+      const { record, names } = needReadable(await programs.findWithFieldNames(storageAddress), call);
       needObject(record);
       return { success: true, storageAddress, fields: names };
     },
@@ -62,8 +51,7 @@ export function createStorageService(
     },
 
     async getFieldItem({ storageAddress, field, index: asked, fromEnd, withLength }, call) {
-      const address = checkAddress(storageAddress);
-      const array = await (fromEnd ? arrays.readFromEnd : arrays.read)(address, field, asked, call);
+      const array = await (fromEnd ? arrays.readFromEnd : arrays.read)(storageAddress, field, asked, call);
       const index = fromEnd ? array.length() - 1 - asked : asked;
       const value = array.itemAt(index);
       if (value === undefined) {
@@ -85,13 +73,11 @@ export function createStorageService(
       return { success: true, storageAddress, field, type: valueTypes[type] };
     },
 
-    async listProgramHistory({ storageAddress, pageSize, pageToken }, call) {
-      const address = checkAddress(storageAddress);
-      const size = readPageSize(pageSize);
+    async listProgramHistory({ storageAddress, pageSize = defaultPageSize, pageToken }, call) {
       const [block, position] = readPageToken("history", [pageNumber, pagePosition], pageToken) ?? [];
-      needReadable(await programs.findWithField(address, ""), call);
+      needReadable(await programs.findWithField(storageAddress, ""), call);
       const before = block === undefined ? undefined : { blockNumber: BigInt(block), position: Number(position) };
-      const { changes, next, fromBlock } = await readHistory(address, before, size, call.signal);
+      const { changes, next, fromBlock } = await readHistory(storageAddress, before, pageSize, call.signal);
       return {
         ...{ success: true, storageAddress, changes: changes.map(toChange), historyFromBlock: fromBlock },
         ...(next && { nextPageToken: makePageToken("history", next.blockNumber, next.position) }),
@@ -99,16 +85,12 @@ export function createStorageService(
     },
 
     async listProgramsByOwner({ owner, ...page }, { caller }) {
-      const key = normalizeBareHex("An owner is an Ed25519 public key:", owner);
-      const list = (asked: Page): Promise<ProgramEntry[]> => programs.listByOwner(key, caller.identity, asked);
+      const list = (asked: Page): Promise<ProgramEntry[]> => programs.listByOwner(owner, caller.identity, asked);
       const { entries, ...next } = await readPage(toPage(page), list);
       return { success: true, programs: entries.map(summaryAnswer), count: entries.length, ...next };
     },
 
     async searchPrograms({ query, exact, ...page }, { caller }) {
-      if (query === "" || query.length > maxQueryLength) {
-        throw new Failure("INVALID_REQUEST", `q is required: the name searched, at most ${maxQueryLength} characters.`);
-      }
       const list = (asked: Page): Promise<ProgramEntry[]> => programs.search(query, exact, caller.identity, asked);
       const { entries, ...next } = await readPage(toPage(page), list);
       return { success: true, query, programs: entries.map(summaryAnswer), count: entries.length, ...next };

@@ -2,7 +2,6 @@
 import type { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import { latestBlock } from "../base/latest-block.js";
 import { Failure } from "../rpc/errors.js";
-import { normalizeHash } from "../rpc/parameters.js";
 import { answerOnce } from "../base/read-cache.js";
 import type { Implementation } from "../rpc/service.js";
 import { knownBlocks, knownMinutes, type MerklePath, type MerkleRoot, type MerkleTree } from "./merkle-tree.js";
@@ -44,9 +43,7 @@ export function createZkService({ tree, nullifiers }: ZkServiceParts): Implement
       return rootAnswer(found);
     },
 
-    async getMerkleProof(request) {
-      const commitment = normalizeHash("A commitment", request.commitment);
-      const root = request.root === undefined ? undefined : normalizeHash("A root", request.root);
+    async getMerkleProof({ commitment, root }) {
       const search = await tree.path(commitment, root);
       if (search.missing !== undefined) {
         throw new Failure("NOT_FOUND", missing[search.missing]);
@@ -55,7 +52,7 @@ export function createZkService({ tree, nullifiers }: ZkServiceParts): Implement
     },
 
     async getNullifier({ nullifierHash }) {
-      return nullifierAnswer(await nullifiers.find(normalizeHash("A nullifier hash", nullifierHash)));
+      return nullifierAnswer(await nullifiers.find(nullifierHash));
     },
   };
 }

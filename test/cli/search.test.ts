@@ -48,7 +48,10 @@ test("it says what it cannot look for", async (t) => {
   const { nobody, node } = await startWithUsers(t);
   const empty = await nobody("search", " ");
   t.is(empty.code, 1);
-  t.regex(empty.stderr, /^gatehouse: The node refuses: q is required: .* \(INVALID_REQUEST\)\n$/);
+  t.regex(
+    empty.stderr,
+    /^gatehouse: The node refuses: What is searched must be more than spaces\. \(INVALID_REQUEST\)\n$/,
+  );
   t.is((await nobody("search")).code, 2);
   await node.stop();
   t.is((await nobody("search", "2")).code, 3);

@@ -35,7 +35,8 @@ export function speak(protocol: Protocol, name: TransportName, target: Target): 
   }
   const client = connectRpc(protocol satisfies AnyRpcProtocol, name, target);
   return {
-    compare: (contractCase, plain) => compareRpc(client, contractCase, plain),
+    compare: (contractCase, plain) =>
+      compareRpc(client, contractCase, plain, !["Connect JSON", "Connect GET"].includes(protocol)),
     close: () => client.close(),
   };
 }
@@ -96,8 +97,15 @@ async function compareJsonRpc(
   };
 }
 
-async function compareRpc(client: RpcClient, contractCase: ContractCase, plain: PlainResponse): Promise<Comparison> {
-  const failure = failureOf(plain);
+/** @param isBinary its failures name fields as the proto does. */
+async function compareRpc(
+  client: RpcClient,
+  contractCase: ContractCase,
+  plain: PlainResponse,
+  isBinary: boolean,
+): Promise<Comparison> {
+  const told = failureOf(plain);
+  const failure = told && isBinary ? { ...told, error: withProtoName(told.error, contractCase) } : told;
   const expected =
     failure === undefined ? mask(plain.text) : { ...failure, code: catalogue[failure.errorCode as Reason].grpcCode };
   try {
@@ -107,6 +115,13 @@ async function compareRpc(client: RpcClient, contractCase: ContractCase, plain: 
     const { code, message, reason } = readFailure(thrown);
     return { expected, got: { success: false, error: message, errorCode: reason, code } };
   }
+}
+
+/** A sentence that begins with the JSON name of a field, with its name in the proto. */
+function withProtoName(sentence: string, { method }: ContractCase): string {
+  const [first = "", ...rest] = sentence.split(" ");
+  const field = method.input.fields.find(({ jsonName }) => jsonName === first);
+  return [field?.name ?? first, ...rest].join(" ");
 }
 
 interface PlainFailure {

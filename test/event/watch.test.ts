@@ -282,19 +282,19 @@ async function firstOf(listener: Listener): Promise<EventJson> {
 test("what cannot be asked for is refused with a sentence", async (t) => {
   const chain = await start(t);
   const refusals: readonly [query: string, sentence: RegExp][] = [
-    ["?from=x", /from is the cursor of a message of this stream/],
-    ["?from=1.2.3", /from is the cursor/],
-    ["?from=-1", /from is the cursor/],
-    ["?from=0.1", /from is the cursor/],
-    ["?from=99999999999999999999", /from is the cursor/],
-    [`?fromBlock=${2n ** 60n}`, /fromBlock is a number up to/],
+    ["?from=x", /from must be the cursor of a message of this stream, as it was given, not "x"/],
+    ["?from=1.2.3", /from must be the cursor/],
+    ["?from=-1", /from must be the cursor/],
+    ["?from=0.1", /from must be the cursor/],
+    ["?from=99999999999999999999", /from must be the cursor/],
+    [`?fromBlock=${2n ** 60n}`, /fromBlock must be a whole number from 0 to 9007199254740991, not/],
     ["?fromBlock=x", /fromBlock must be a whole number/],
-    ["?addresses=stor-1", /A program's address is/],
-    ["?owners=0x1", /An owner is 64 hex digits/],
-    ["?transactions=0x1", /A transaction's hash is 64 hex digits/],
-    ["?kinds=unspecified", /no kind of events with the number 0/],
+    ["?addresses=stor-1", /addresses must be stor- and 40 lower-case hex digits, not "stor-1"/],
+    ["?owners=0x1", /owners must be an Ed25519 public key of 64 hex digits/],
+    ["?transactions=0x1", /transactions must be 64 hex digits/],
+    ["?kinds=unspecified", /kinds must be one of block, .*, not "unspecified"/],
     ["?kinds=everything", /kinds must be one of .*block, transaction/],
-    [`?${`owners=${alice.publicKey}&`.repeat(101)}`, /owners may be given 100 times at most, not 101/],
+    [`?${`owners=${alice.publicKey}&`.repeat(101)}`, /owners must have at most 100 items, not 101/],
   ];
   for (const [query, sentence] of refusals) {
     const { status, text } = await ask(chain.node.port, `/events${query}`);

@@ -3,7 +3,7 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService, TransactionStatus } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { InfoService } from "../../../gen/gatehouse/info/v1/info_pb.js";
-import { noBareHash, toBareHash } from "../../../src/base/hex-forms.js";
+import { noBareHash, toBareHash, toPublicKey } from "../../../src/base/hex-forms.js";
 import { GatehouseError } from "../gatehouse-error.js";
 import { askForBlock } from "./blocks.js";
 import { hashOf } from "./hashing.js";
@@ -23,7 +23,7 @@ export const chainReads = [
   }),
 
   provedRead(method.getSender, async (request, { prove }) => {
-    const asked = needHash("A sender's public key is", request.address);
+    const asked = needHash("A sender's public key is", request.address, toPublicKey);
     const { address, nonce } = (await prove({ senders: [asked] })).senders[0]!;
     return { address, nonce };
   }),
@@ -81,8 +81,8 @@ async function askForBlockOf(hash: string, { ask }: ProofSource): Promise<bigint
   }
 }
 
-function needHash(beginning: string, text: string): string {
-  const hash = toBareHash(text);
+function needHash(beginning: string, text: string, read = toBareHash): string {
+  const hash = read(text);
   if (hash === undefined) {
     throw refusal(["INVALID_REQUEST", noBareHash(beginning)]);
   }

@@ -8,7 +8,7 @@ import {
   type NullifierProof,
   type SenderProof,
 } from "../../../gen/gatehouse/state/v1/state_pb.js";
-import { toBareHash, toHash } from "../../../src/base/hex-forms.js";
+import { toHash, toPublicKey } from "../../../src/base/hex-forms.js";
 import { hex32 } from "../../../src/base/signed-texts.js";
 import { bytesOf, need32, stateHashes } from "./hashing.js";
 import { checkMoment, type ProofTrust, type ProvedBlock } from "./moment.js";
@@ -125,7 +125,7 @@ function checkNullifier(text: string, proof: NullifierProof, root: Uint8Array): 
 }
 
 function checkSender(asked: GetProofRequest, text: string, proof: SenderProof, root: Uint8Array): ProvedSender {
-  const address = toBareHash(text);
+  const address = toPublicKey(text);
   if (address === undefined || proof.address !== address) {
     throw new ProofError("missing", `The answer does not prove the sender ${text}, which was asked for.`);
   }

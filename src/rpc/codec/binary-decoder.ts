@@ -7,6 +7,7 @@ import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { create, ScalarType } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { Failure } from "../errors.js";
+import { protoNameOf, requestRules } from "./request-rules.js";
 
 /** Bytes to message. Throws an Error when the bytes are malformed. */
 export type BinaryDecoder = (bytes: Uint8Array) => object;
@@ -37,16 +38,20 @@ export function binaryDecoder(desc: DescMessage): BinaryDecoder {
 /**
  * {@link binaryDecoder} of what a caller sent.
  *
- * @throws Failure INVALID_REQUEST when the bytes are malformed.
+ * @throws Failure INVALID_REQUEST when the bytes are malformed, or a field holds what the contract does not allow.
  */
 export function requestDecoder(desc: DescMessage): BinaryDecoder {
   const decode = binaryDecoder(desc);
+  const check = requestRules(desc);
   return (bytes) => {
+    let message: object;
     try {
-      return decode(bytes);
+      message = decode(bytes);
     } catch {
       throw new Failure("INVALID_REQUEST", `The request is not a valid ${desc.typeName}.`);
     }
+    check(message, protoNameOf);
+    return message;
   };
 }
 

@@ -72,8 +72,8 @@ function liftField(field: DescField, json: JsonValue, fillIns: FillIn[]): JsonVa
   return "";
 }
 
-/** Of either alphabet, with or without padding; undefined for what is none. */
-function decodeBase64(text: string): Uint8Array | undefined {
+/** Decodes base64 of either alphabet, with or without padding; undefined for what is none. */
+export function decodeBase64(text: string): Uint8Array | undefined {
   const digits = text.length - (text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0);
   // Of other characters the runtime takes the lower byte.
   const isAscii = Buffer.byteLength(text) === text.length;

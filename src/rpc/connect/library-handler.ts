@@ -15,12 +15,11 @@ import {
 import type { UniversalHandler, UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import type { DescService } from "@bufbuild/protobuf";
-import { Readable } from "node:stream";
-import { requestDecoder } from "../codec/binary-decoder.js";
+import { jsonNameOf, type NameOf, protoNameOf, requestRules } from "../codec/request-rules.js";
 import { Failure } from "../errors.js";
 import { forCallerAlone } from "../exchange/caching.js";
 import { corsHeaders } from "../exchange/cors.js";
-import { firstPrefix, maxMessageBytes, readOnlyMessage } from "../exchange/envelope.js";
+import { maxMessageBytes } from "../exchange/envelope.js";
 import type { Answer, Exchange } from "../exchange/exchange.js";
 import type { RpcMedia } from "../exchange/media-type.js";
 import { failureHeaders } from "../exchange/reply.js";
@@ -32,11 +31,14 @@ import { explain, type Lease, type ProtocolParts } from "../gate.js";
 import { statusFields } from "../grpc-status.js";
 import type { Call, Caller, ServedMethod, ServedService } from "../service.js";
 import { streamFailure, toConnectError, unaryFailure } from "./connect-error.js";
-import { decodeText, encodeText } from "./grpc-web-text.js";
+import { encodeText } from "./grpc-web-text.js";
+import { readLibraryBody } from "./library-body.js";
 
 /** A call on its way through the library. */
 interface Passage {
   readonly caller: Caller;
+  /** The name by which it gives a field. */
+  readonly nameOf: NameOf;
   /** Why it is not answered well; undefined once the function gave an answer. */
   failure: Failure | undefined;
   /** Keeps what was thrown as the failure, and gives it as the library wants it. */
@@ -64,8 +66,8 @@ export function createLibraryHandler(parts: ProtocolParts): ServeRpc {
         protocol: media.protocol,
         method: served,
         async respond(lease, call) {
-          const passage = createPassage(exchange, served, call, parts);
-          const body = await readBody(exchange, served, media, lease);
+          const passage = createPassage(exchange, served, call, media, parts);
+          const body = await readLibraryBody(exchange, served, media, lease);
           const response = await handle(toRequest(exchange, media, call, passage, body));
           await send(exchange, response, media, lease);
           lease.settle(passage.failure);
@@ -84,9 +86,16 @@ export function createLibraryHandler(parts: ProtocolParts): ServeRpc {
   };
 }
 
-function createPassage({ requestId }: Exchange, served: ServedMethod, call: Call, parts: ProtocolParts): Passage {
+function createPassage(
+  { requestId }: Exchange,
+  served: ServedMethod,
+  call: Call,
+  { format }: RpcMedia,
+  parts: ProtocolParts,
+): Passage {
   const passage: Passage = {
     caller: call.caller,
+    nameOf: format === "proto" ? protoNameOf : jsonNameOf,
     // What the library refuses by itself never gets to the function, which is the one to say that there is no failure.
     failure: new Failure("INVALID_REQUEST", `The request is not a valid ${served.desc.input.typeName}.`),
     fail(thrown) {
@@ -124,33 +133,6 @@ function toRequest(
     signal: call.signal,
     contextValues: createContextValues().set(passageKey, passage),
   };
-}
-
-/**
- * The body as the library takes it. What holds one message is read whole and looked at first, so that what is wrong with
- * it is told in the words of the catalogue.
- *
- * @throws Failure
- */
-async function readBody(
-  exchange: Exchange,
-  { desc }: ServedMethod,
-  { isStream, isText, format }: RpcMedia,
-  lease: Lease,
-): Promise<AsyncIterable<Uint8Array>> {
-  if (desc.methodKind === "bidi_streaming" && !isText) {
-    return exchange.readPieces();
-  }
-  if (!isStream) {
-    return Readable.from([await exchange.readBytes(maxMessageBytes, lease)]);
-  }
-  const sent = await exchange.readBytes(2 * maxMessageBytes, lease, isText ? undefined : firstPrefix);
-  const body = isText ? decodeText(sent) : sent;
-  // What is compressed only the library can read.
-  if (body[0] === 0 && format === "proto") {
-    requestDecoder(desc.input)(readOnlyMessage(body));
-  }
-  return Readable.from([body]);
 }
 
 /** Writes what the library answers, piece by piece, each when the one before is gone. */
@@ -208,6 +190,7 @@ function unary(served: ServedMethod) {
   return async (request: object, context: HandlerContext): Promise<object> => {
     const passage = context.values.get(passageKey)!;
     try {
+      requestRules(served.desc.input)(request, passage.nameOf);
       const answer = await Promise.race([
         Promise.resolve(served.invoke(request, { caller: passage.caller, signal: context.signal })),
         untilDeadline(context.signal),
@@ -226,6 +209,9 @@ function stream(served: ServedMethod) {
     const { signal } = context;
     try {
       passage.failure = undefined;
+      if (served.desc.methodKind === "server_streaming") {
+        requestRules(served.desc.input)(request, passage.nameOf);
+      }
       const messages = served.invoke(request, { caller: passage.caller, signal }) as AsyncIterable<object>;
       for await (const message of messages) {
         // Each is encoded in a turn of its own, since nobody knows how large it is.

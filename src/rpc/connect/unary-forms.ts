@@ -2,11 +2,9 @@
 import { create, type DescMethod, toJsonString } from "@bufbuild/protobuf";
 import { requestDecoder } from "../codec/binary-decoder.js";
 import { binaryEncoder } from "../codec/binary-encoder.js";
-import { parseJson } from "../codec/parse-json.js";
+import { readJsonText } from "../codec/json-request.js";
 import { shareBytes } from "../exchange/share-bytes.js";
-import { Failure } from "../errors.js";
 import type { AnswerBody } from "../exchange/exchange.js";
-import { bindObject } from "../http/request-binder.js";
 
 /** One form of an rpc's messages. */
 export interface Form {
@@ -26,7 +24,7 @@ export function compileForms({ input, output }: DescMethod): Forms {
   return {
     json: {
       contentType: "application/json",
-      decode: (body) => bindObject(input, parseObject(body)),
+      decode: (body) => readJsonText(input, body.toString("utf8")),
       encode: encodeJson,
     },
     proto: {
@@ -35,13 +33,4 @@ export function compileForms({ input, output }: DescMethod): Forms {
       encode: (message) => ({ body: encodeBinary(message) }),
     },
   };
-}
-
-/** An empty body is none: unlike binary, JSON has no empty text. */
-function parseObject(body: Buffer) {
-  const json = parseJson(body.toString("utf8"));
-  if (typeof json !== "object" || json === null || Array.isArray(json)) {
-    throw new Failure("INVALID_REQUEST", "The request body must be a JSON object.");
-  }
-  return json as Parameters<typeof bindObject>[1];
 }

@@ -3,11 +3,18 @@
  * protobuf JSON, which bodies are read as. Whatever is written for machines to read of the interface is made of it.
  */
 import { type DescEnum, type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
-import { latest, omit_when_unset, raw_json, unwrap } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
+import {
+  bounds,
+  latest,
+  omit_when_unset,
+  raw_json,
+  unwrap,
+} from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { latestWord } from "../../base/latest-block.js";
 import type { CommentOf } from "./comments.js";
 import { enumWords } from "../codec/enum-words.js";
 import { isRequired, mayBeUnset } from "../codec/presence.js";
+import { formOf } from "../codec/text-forms.js";
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -65,7 +72,7 @@ export function createSchemas(direction: Direction, base: string, commentOf: Com
   function field(member: DescField): JsonSchema {
     switch (member.fieldKind) {
       case "list":
-        return { type: "array", items: element(member) };
+        return isResponse ? { type: "array", items: element(member) } : listSchema(member, element(member));
       case "map":
         return { type: "object", additionalProperties: element(member) };
       default:
@@ -83,7 +90,9 @@ export function createSchemas(direction: Direction, base: string, commentOf: Com
     if (isResponse && getOption(member, raw_json)) {
       return {};
     }
-    return orLatest(member, scalarSchema(member.scalar, isResponse ? "integer" : ["integer", "string"]));
+    return isResponse
+      ? scalarSchema(member.scalar, "integer")
+      : orLatest(member, boundedSchema(member, ["integer", "string"]));
   }
 
   function describe(fullName: string): JsonSchema {
@@ -107,9 +116,29 @@ export function fullNameOf(field: DescField): string {
 export function parameterSchema(field: DescField): JsonSchema {
   const schema =
     field.enum === undefined
-      ? orLatest(field, scalarSchema(field.scalar ?? ScalarType.STRING, "integer"))
+      ? orLatest(field, boundedSchema(field, "integer"))
       : { type: "string", enum: wordsOf(field.enum) };
-  return field.fieldKind === "list" ? { type: "array", items: schema } : schema;
+  return field.fieldKind === "list" ? listSchema(field, schema) : schema;
+}
+
+function listSchema(field: DescField, items: JsonSchema): JsonSchema {
+  const { maxItems } = getOption(field, bounds);
+  return { type: "array", items, ...(maxItems !== undefined && { maxItems }) };
+}
+
+/** The schema of a request's value, with what the contract allows. */
+function boundedSchema(field: DescField, integer64: string | readonly string[]): JsonSchema {
+  const schema = scalarSchema(field.scalar ?? ScalarType.STRING, integer64);
+  const { min, max, minCharacters, maxCharacters } = getOption(field, bounds);
+  const pattern = formOf(field)?.pattern;
+  return {
+    ...schema,
+    ...(min !== undefined && { minimum: Number(min) }),
+    ...(max !== undefined && { maximum: Number(max) }),
+    ...(minCharacters !== undefined && { minLength: minCharacters }),
+    ...(maxCharacters !== undefined && { maxLength: maxCharacters }),
+    ...(pattern !== undefined && { pattern }),
+  };
 }
 
 /** The schema of the number of a block, in place of which a request may say a word. */

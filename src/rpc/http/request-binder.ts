@@ -2,23 +2,16 @@
  * Makes the request message of an rpc from a plain HTTP request: path parameters and query values by the field's JSON
  * name, or a JSON body. Compiled once for each route; strict, since a guess is worse than an error.
  */
-import {
-  type DescEnum,
-  type DescField,
-  type DescMessage,
-  type JsonValue,
-  ScalarType,
-  create,
-  getOption,
-} from "@bufbuild/protobuf";
-import { isFieldError } from "@bufbuild/protobuf/reflect";
+import { type DescField, type DescMessage, ScalarType, create, getOption } from "@bufbuild/protobuf";
 import { latest } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { makeImmutable } from "../../base/immutable.js";
 import { latestBlock, latestWord } from "../../base/latest-block.js";
 import { Failure } from "../errors.js";
-import { parseJson } from "../codec/parse-json.js";
 import { enumWords } from "../codec/enum-words.js";
-import { readJson } from "../codec/read-json.js";
+import { expectationOf, type Range, rangeOf } from "../codec/expectations.js";
+import { givenTwice, wrongValue } from "../parameters.js";
+import { readJsonText } from "../codec/json-request.js";
+import { jsonNameOf, requestRules } from "../codec/request-rules.js";
 
 /** Path parameters (in the template's order), raw query string and JSON body text to request message. */
 export type RequestBinder = (parameters: readonly string[], query: string, body: string | undefined) => object;
@@ -51,8 +44,9 @@ export function compileRequestBinder(
     return () => empty;
   }
 
+  const check = requestRules(input);
   return (parameters, query, body) => {
-    const message = (hasBody ? parseBody(input, body) : create(input)) as unknown as Message;
+    const message = (hasBody ? readJsonText(input, body ?? "") : create(input)) as unknown as Message;
     if (query !== "" && fromQuery.size > 0) {
       bindQuery(message, query, fromQuery);
     }
@@ -60,6 +54,7 @@ export function compileRequestBinder(
       const field = fromPath[i]!;
       message[field.key] = field.parse(parameters[i]!);
     }
+    check(message, jsonNameOf);
     return message;
   };
 }
@@ -97,7 +92,7 @@ function bindQuery(message: Message, query: string, fields: ReadonlyMap<string, 
       continue;
     }
     if (seen.has(name)) {
-      throw new Failure("INVALID_REQUEST", `${name} is given more than once.`);
+      throw givenTwice(name);
     }
     seen.add(name);
     message[field.key] = field.parse(value);
@@ -112,116 +107,60 @@ function decodeQuery(text: string): string {
   }
 }
 
-function parseBody(input: DescMessage, body: string | undefined): object {
-  const json = parseJson(body ?? "") as JsonValue;
-  if (typeof json !== "object" || json === null || Array.isArray(json)) {
-    throw new Failure("INVALID_REQUEST", "The request body must be a JSON object.");
-  }
-  return bindObject(input, json);
-}
-
-/**
- * Makes a request message of a JSON object, as standard protobuf JSON has it; unknown members are passed over.
- *
- * @throws Failure INVALID_REQUEST
- */
-export function bindObject(input: DescMessage, json: JsonValue): object {
-  try {
-    return readJson(input, withoutWords(input, json));
-  } catch (error) {
-    throw new Failure("INVALID_REQUEST", bodySentence(error));
-  }
-}
-
-/** The JSON with numbers in place of the word for the newest block. */
-function withoutWords(input: DescMessage, json: JsonValue): JsonValue {
-  if (typeof json !== "object" || json === null || Array.isArray(json)) {
-    return json;
-  }
-  const named = input.fields
-    .filter((field) => getOption(field, latest))
-    .flatMap(({ name, jsonName }) => [name, jsonName])
-    .filter((name) => Object.hasOwn(json, name) && json[name] === latestWord);
-  return named.length === 0 ? json : { ...json, ...Object.fromEntries(named.map((name) => [name, `${latestBlock}`])) };
-}
-
-function bodySentence(error: unknown): string {
-  const cause = error instanceof Error ? error.cause : undefined;
-  if (!isFieldError(cause)) {
-    return "The request body does not have the expected shape.";
-  }
-  const field = cause.field();
-  return `${field.kind === "field" ? field.jsonName : field.name}: ${shorten(cause.message)}.`;
-}
-
 function textParser(field: DescField, name: string): Parse {
+  const words = field.enum === undefined ? new Map<number, string>() : enumWords(field.enum);
+  const expected = expectationOf(field, (number) => words.get(number)!);
+  const read = textReader(field, words);
+  return (text) => {
+    const value = read(text);
+    if (value === undefined) {
+      throw wrongValue(name, expected, text);
+    }
+    return value;
+  };
+}
+
+/** Text to the value of a field; undefined for what is none. */
+function textReader(field: DescField, words: ReadonlyMap<number, string>): Parse {
   if (field.enum !== undefined) {
-    return enumParser(field.enum, name);
+    const numbers = new Map([...words].filter(([number]) => number !== 0).map(([number, word]) => [word, number]));
+    return (text) => numbers.get(text);
+  }
+  const range = rangeOf(field);
+  if (range !== undefined) {
+    const isLarge = isLong(field);
+    const number: Parse = (text) => {
+      const value = readInteger(text, range);
+      return value === undefined || isLarge ? value : Number(value);
+    };
+    return getOption(field, latest) ? (text) => (text === latestWord ? latestBlock : number(text)) : number;
   }
   switch (field.scalar) {
     case ScalarType.STRING:
       return (text) => text;
     case ScalarType.BOOL:
-      return (text) => parseFlag(text, name);
-    case ScalarType.INT32:
-    case ScalarType.SINT32:
-    case ScalarType.SFIXED32:
-      return (text) => Number(parseInteger(text, name, -(2n ** 31n), 2n ** 31n - 1n));
-    case ScalarType.UINT32:
-    case ScalarType.FIXED32:
-      return (text) => Number(parseInteger(text, name, 0n, 2n ** 32n - 1n));
-    case ScalarType.INT64:
-    case ScalarType.SINT64:
-    case ScalarType.SFIXED64:
-      return (text) => parseInteger(text, name, -(2n ** 63n), 2n ** 63n - 1n);
-    case ScalarType.UINT64:
-    case ScalarType.FIXED64:
-      return getOption(field, latest)
-        ? (text) => (text === latestWord ? latestBlock : parseInteger(text, name, 0n, 2n ** 64n - 1n, latestWord))
-        : (text) => parseInteger(text, name, 0n, 2n ** 64n - 1n);
+      return (text) => flags.get(text);
     default:
       throw new Error(`${field.toString()} cannot be filled from a path or a query.`);
   }
 }
 
-/** @param word that its caller takes in place of a number. */
-function parseInteger(text: string, name: string, least: bigint, most: bigint, word?: string): bigint {
+/** `?verbose` is `?verbose=true`. */
+const flags: ReadonlyMap<string, boolean> = new Map([
+  ["true", true],
+  ["", true],
+  ["false", false],
+]);
+
+/** Whether a number has 64 bits, so that it is a bigint in a message. */
+function isLong({ scalar }: DescField): boolean {
+  return [ScalarType.INT64, ScalarType.SINT64, ScalarType.SFIXED64, ScalarType.UINT64, ScalarType.FIXED64].includes(
+    scalar!,
+  );
+}
+
+function readInteger(text: string, { min, max }: Range): bigint | undefined {
   // Twenty digits hold every 64-bit number; longer text is not worth converting.
   const value = /^(0|-?[1-9][0-9]{0,19})$/.test(text) ? BigInt(text) : undefined;
-  if (value === undefined || value < least || value > most) {
-    throw new Failure(
-      "INVALID_REQUEST",
-      `${name} must be a whole number from ${least} to ${most}${word === undefined ? "" : `, or ${word}`}, not "${shorten(text)}".`,
-    );
-  }
-  return value;
-}
-
-/** A flag: `?verbose` and `?verbose=true` set it. */
-function parseFlag(text: string, name: string): boolean {
-  if (text === "true" || text === "") {
-    return true;
-  }
-  if (text === "false") {
-    return false;
-  }
-  throw new Failure("INVALID_REQUEST", `${name} must be true or false, not "${shorten(text)}".`);
-}
-
-function enumParser(desc: DescEnum, name: string): Parse {
-  const numbers = new Map([...enumWords(desc)].map(([number, word]) => [word, number]));
-  return (text) => {
-    const number = numbers.get(text);
-    if (number === undefined) {
-      throw new Failure(
-        "INVALID_REQUEST",
-        `${name} must be one of ${[...numbers.keys()].join(", ")}, not "${shorten(text)}".`,
-      );
-    }
-    return number;
-  };
-}
-
-function shorten(text: string): string {
-  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+  return value !== undefined && value >= min && value <= max ? value : undefined;
 }

@@ -4,7 +4,7 @@ import { Failure } from "../errors.js";
 import { readHttpRule } from "../http/http-rule.js";
 import { jsonEncoder, jsonFieldEncoder } from "../codec/json-encoder.js";
 import { isRequired } from "../codec/presence.js";
-import { bindObject } from "../http/request-binder.js";
+import { readJsonRequest } from "../codec/json-request.js";
 import type { Call, ServedMethod, ServedService } from "../service.js";
 
 /** An rpc that takes one message and gives one. */
@@ -62,7 +62,7 @@ export function compileMethod(method: NamedMethod): RunMethod {
     if (missing !== undefined) {
       throw new Failure("INVALID_REQUEST", `${missing.jsonName} is required.`);
     }
-    return await answer(bindObject(input, named), call);
+    return await answer(readJsonRequest(input, named), call);
   };
 
   /** Parameters by position are the fields of the request in their order. */

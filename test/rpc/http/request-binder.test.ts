@@ -13,6 +13,8 @@ import { compileRequestBinder } from "../../../src/rpc/http/request-binder.js";
 const search = compileRequestBinder(SearchProgramsRequestSchema, [], false);
 const byOwner = compileRequestBinder(ListProgramsByOwnerRequestSchema, ["owner"], false);
 const item = compileRequestBinder(GetFieldItemRequestSchema, ["storage_address", "field", "index"], false);
+const someone = `0x${"ab".repeat(32)}`;
+const other = `0x${"cd".repeat(32)}`;
 const ready = compileRequestBinder(GetReadinessRequestSchema, [], false);
 const verify = compileRequestBinder(VerifyAttestationRequestSchema, [], true);
 
@@ -26,11 +28,11 @@ test("query values go to the field with that JSON name", (t) => {
 });
 
 test("what is not given is unset", (t) => {
-  t.like(byOwner(["0xabc"], "", undefined), { owner: "0xabc", limit: undefined, offset: undefined });
+  t.like(byOwner([someone], "", undefined), { owner: someone, limit: undefined, offset: undefined });
 });
 
 test("a path parameter is not taken from the query", (t) => {
-  t.like(byOwner(["0xabc"], "owner=0xdef", undefined), { owner: "0xabc" });
+  t.like(byOwner([someone], `owner=${other}`, undefined), { owner: someone });
 });
 
 test("names that no field has are passed over", (t) => {
@@ -65,13 +67,18 @@ for (const value of ["abc", "1e3", "-1", "1.5", "", " 1", "+1", "0x1", "01", "42
     `limit=${value.slice(0, 20)}`,
     refuses,
     () => search([], `q=a&limit=${encodeURIComponent(value)}`, undefined),
-    /^limit must be a whole number from 0 to 4294967295/,
+    /^limit must be a whole number from 1 to 200, not "/,
   );
 }
 test("a repeated limit", refuses, () => search([], "limit=1&limit=1", undefined), /^limit is given more than once/);
 test("a flag that is none", refuses, () => search([], "exact=yes", undefined), /^exact must be true or false/);
 test("malformed encoding in a query", refuses, () => search([], "q=%ZZ", undefined), /malformed/);
-test("an index that is none", refuses, () => item(["s", "f", "1e1"], "", undefined), /^index must be/);
+test(
+  "an index that is none",
+  refuses,
+  () => item([`stor-${"0".repeat(40)}`, "f", "1e1"], "", undefined),
+  /^index must be/,
+);
 test("a body that is no JSON", refuses, () => verify([], "", "{"), /is not JSON/);
 test("a missing body", refuses, () => verify([], "", undefined), /is not JSON/);
 test("a body that is a list", refuses, () => verify([], "", "[]"), /must be a JSON object/);
@@ -79,9 +86,14 @@ test(
   "a field of the wrong type",
   refuses,
   () => verify([], "", '{"attestation":5}'),
-  /^attestation: expected string, got 5/,
+  /^attestation must be a text, not "5"\.$/,
 );
-test("a field that is an object", refuses, () => verify([], "", '{"attestation":{}}'), /^attestation: expected string/);
+test(
+  "a field that is an object",
+  refuses,
+  () => verify([], "", '{"attestation":{}}'),
+  /^attestation must be a text, not an object\.$/,
+);
 
 test("a body fills the request; unknown fields are passed over", (t) => {
   t.like(verify([], "", '{"attestation":"AA==","__proto__":{"x":1},"more":[1]}'), { attestation: "AA==" });

@@ -85,11 +85,11 @@ test("wrong parameters, unknown methods and the names of every object's own are 
     ["storage.getField", { storageAddress: "x" }, "field is required."],
     ["storage.getField", { storage_address: "x" }, "field is required."],
     ["storage.getField", ["x"], "field is required."],
-    ["storage.getProgram", { storageAddress: 1 }, /^storageAddress: /],
-    ["storage.getProgram", { storage_address: 1 }, /^storageAddress: /],
-    ["zk.getNullifier", { nullifierHash: [] }, /^nullifierHash: /],
+    ["storage.getProgram", { storageAddress: 1 }, /^storageAddress must be /],
+    ["storage.getProgram", { storage_address: 1 }, /^storage_address must be /],
+    ["zk.getNullifier", { nullifierHash: [] }, /^nullifierHash must be /],
     ["chain.submitTransaction", {}, "The request must hold a transaction."],
-    ["chain.submitTransaction", { transaction: { body: 7 } }, /^body: /],
+    ["chain.submitTransaction", { transaction: { body: 7 } }, 'transaction.body must be base64, not "7".'],
   ] as const) {
     const { error } = JSON.parse(await post(node, { jsonrpc: "2.0", id: 1, method, params })) as {
       error: { code: number; message: string };

@@ -136,10 +136,10 @@ test("arguments that must be given are marked, and missing or wrong ones are nam
   for (const [name, given, sentence] of [
     ["storage_getProgram", {}, "INVALID_REQUEST: storageAddress is required."],
     ["storage_getProgram", { storageAddress: null }, "INVALID_REQUEST: storageAddress is required."],
-    ["storage_getProgram", { storageAddress: 1 }, /^INVALID_REQUEST: storageAddress: /],
+    ["storage_getProgram", { storageAddress: 1 }, /^INVALID_REQUEST: storageAddress must be /],
     ["storage_hasField", { storageAddress: "x" }, "INVALID_REQUEST: field is required."],
-    ["zk_getNullifier", { nullifierHash: {} }, /^INVALID_REQUEST: nullifierHash: /],
-    ["storage_searchPrograms", { q: [] }, /^INVALID_REQUEST: q: /],
+    ["zk_getNullifier", { nullifierHash: {} }, /^INVALID_REQUEST: nullifierHash must be /],
+    ["storage_searchPrograms", { q: [] }, /^INVALID_REQUEST: q must be /],
   ] as const) {
     const result = await client.callTool({ name, arguments: given });
     t.true(result.isError);

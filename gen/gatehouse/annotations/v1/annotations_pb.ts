@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file gatehouse/annotations/v1/annotations.proto.
  */
 export const file_gatehouse_annotations_v1_annotations: GenFile = /*@__PURE__*/
-  fileDesc("CipnYXRlaG91c2UvYW5ub3RhdGlvbnMvdjEvYW5ub3RhdGlvbnMucHJvdG8SGGdhdGVob3VzZS5hbm5vdGF0aW9ucy52MSLSAQoGQm91bmRzEhYKCW1heF9ieXRlcxgBIAEoDUgAiAEBEhYKCW1pbl9ieXRlcxgCIAEoDUgBiAEBEhYKCW1heF9pdGVtcxgDIAEoDUgCiAEBEhAKA21heBgEIAEoBEgDiAEBEhQKB3BhdHRlcm4YBSABKAlIBIgBARIRCgRmb3JtGAYgASgJSAWIAQFCDAoKX21heF9ieXRlc0IMCgpfbWluX2J5dGVzQgwKCl9tYXhfaXRlbXNCBgoEX21heEIKCghfcGF0dGVybkIHCgVfZm9ybSpuCgdDYWNoaW5nEhcKE0NBQ0hJTkdfVU5TUEVDSUZJRUQQABITCg9DQUNISU5HX05FVFdPUksQARIRCg1DQUNISU5HX1NUQVRFEAISEAoMQ0FDSElOR19IRUFEEAMSEAoMQ0FDSElOR19IQVNIEAQ6OgoIcmF3X2pzb24SHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGK6iAyABKAhSB3Jhd0pzb246RwoPb21pdF93aGVuX3Vuc2V0Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxivogMgASgIUg1vbWl0V2hlblVuc2V0OlkKBmJvdW5kcxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYsKIDIAEoCzIgLmdhdGVob3VzZS5hbm5vdGF0aW9ucy52MS5Cb3VuZHNSBmJvdW5kczo3CgZjdXJzb3ISHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGLGiAyABKAhSBmN1cnNvcjo3CgZsYXRlc3QSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGLKiAyABKAhSBmxhdGVzdDo5CgZ1bndyYXASHy5nb29nbGUucHJvdG9idWYuTWVzc2FnZU9wdGlvbnMYrqIDIAEoCFIGdW53cmFwOjYKBXByb2JlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYrqIDIAEoCFIFcHJvYmU6XQoHY2FjaGluZxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGLCiAyABKA4yIS5nYXRlaG91c2UuYW5ub3RhdGlvbnMudjEuQ2FjaGluZ1IHY2FjaGluZ0I5WjdnYXRlaG91c2UuZXhhbXBsZS9jb250cmFjdC9hbm5vdGF0aW9ucy92MTthbm5vdGF0aW9uc3YxYgZwcm90bzM", [file_google_protobuf_descriptor]);
+  fileDesc("CipnYXRlaG91c2UvYW5ub3RhdGlvbnMvdjEvYW5ub3RhdGlvbnMucHJvdG8SGGdhdGVob3VzZS5hbm5vdGF0aW9ucy52MSLMAgoGQm91bmRzEhYKCW1heF9ieXRlcxgBIAEoDUgAiAEBEhYKCW1pbl9ieXRlcxgCIAEoDUgBiAEBEhYKCW1heF9pdGVtcxgDIAEoDUgCiAEBEhAKA21heBgEIAEoBEgDiAEBEhQKB3BhdHRlcm4YBSABKAlIBIgBARIRCgRmb3JtGAYgASgJSAWIAQESEAoDbWluGAcgASgESAaIAQESGwoObWluX2NoYXJhY3RlcnMYCCABKA1IB4gBARIbCg5tYXhfY2hhcmFjdGVycxgJIAEoDUgIiAEBQgwKCl9tYXhfYnl0ZXNCDAoKX21pbl9ieXRlc0IMCgpfbWF4X2l0ZW1zQgYKBF9tYXhCCgoIX3BhdHRlcm5CBwoFX2Zvcm1CBgoEX21pbkIRCg9fbWluX2NoYXJhY3RlcnNCEQoPX21heF9jaGFyYWN0ZXJzKo8BCghUZXh0Rm9ybRIZChVURVhUX0ZPUk1fVU5TUEVDSUZJRUQQABIYChRURVhUX0ZPUk1fUFVCTElDX0tFWRABEhIKDlRFWFRfRk9STV9IQVNIEAISGwoXVEVYVF9GT1JNX0ZJRUxEX0VMRU1FTlQQAxIdChlURVhUX0ZPUk1fUFJPR1JBTV9BRERSRVNTEAQqbgoHQ2FjaGluZxIXChNDQUNISU5HX1VOU1BFQ0lGSUVEEAASEwoPQ0FDSElOR19ORVRXT1JLEAESEQoNQ0FDSElOR19TVEFURRACEhAKDENBQ0hJTkdfSEVBRBADEhAKDENBQ0hJTkdfSEFTSBAEOjoKCHJhd19qc29uEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxiuogMgASgIUgdyYXdKc29uOkcKD29taXRfd2hlbl91bnNldBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYr6IDIAEoCFINb21pdFdoZW5VbnNldDpZCgZib3VuZHMSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGLCiAyABKAsyIC5nYXRlaG91c2UuYW5ub3RhdGlvbnMudjEuQm91bmRzUgZib3VuZHM6NwoGY3Vyc29yEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxixogMgASgIUgZjdXJzb3I6NwoGbGF0ZXN0Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxiyogMgASgIUgZsYXRlc3Q6VwoEZm9ybRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYs6IDIAEoDjIiLmdhdGVob3VzZS5hbm5vdGF0aW9ucy52MS5UZXh0Rm9ybVIEZm9ybTo5CgZ1bndyYXASHy5nb29nbGUucHJvdG9idWYuTWVzc2FnZU9wdGlvbnMYrqIDIAEoCFIGdW53cmFwOjYKBXByb2JlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYrqIDIAEoCFIFcHJvYmU6XQoHY2FjaGluZxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGLCiAyABKA4yIS5nYXRlaG91c2UuYW5ub3RhdGlvbnMudjEuQ2FjaGluZ1IHY2FjaGluZ0I5WjdnYXRlaG91c2UuZXhhbXBsZS9jb250cmFjdC9hbm5vdGF0aW9ucy92MTthbm5vdGF0aW9uc3YxYgZwcm90bzM", [file_google_protobuf_descriptor]);
 
 /**
  * What a field may hold.
@@ -47,7 +47,7 @@ export type Bounds = Message<"gatehouse.annotations.v1.Bounds"> & {
   maxItems?: number | undefined;
 
   /**
-   * Largest value of a number; the least is 0.
+   * Largest value of a number.
    *
    * @generated from field: optional uint64 max = 4;
    */
@@ -66,6 +66,25 @@ export type Bounds = Message<"gatehouse.annotations.v1.Bounds"> & {
    * @generated from field: optional string form = 6;
    */
   form?: string | undefined;
+
+  /**
+   * Least value of a number; 0 when unset.
+   *
+   * @generated from field: optional uint64 min = 7;
+   */
+  min?: bigint | undefined;
+
+  /**
+   * Least and most characters of a text.
+   *
+   * @generated from field: optional uint32 min_characters = 8;
+   */
+  minCharacters?: number | undefined;
+
+  /**
+   * @generated from field: optional uint32 max_characters = 9;
+   */
+  maxCharacters?: number | undefined;
 };
 
 /**
@@ -74,6 +93,58 @@ export type Bounds = Message<"gatehouse.annotations.v1.Bounds"> & {
  */
 export const BoundsSchema: GenMessage<Bounds> = /*@__PURE__*/
   messageDesc(file_gatehouse_annotations_v1_annotations, 0);
+
+/**
+ * What a text is, and how it may be spelled.
+ *
+ * @generated from enum gatehouse.annotations.v1.TextForm
+ */
+export enum TextForm {
+  /**
+   * Any text.
+   *
+   * @generated from enum value: TEXT_FORM_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * An Ed25519 public key, as an identity has it: 64 hex digits in either case,
+   * with or without ed25519: and 0x before them. Answers have 0x and 64
+   * lower-case hex digits.
+   *
+   * @generated from enum value: TEXT_FORM_PUBLIC_KEY = 1;
+   */
+  PUBLIC_KEY = 1,
+
+  /**
+   * The hash of a block or a transaction: 64 hex digits in either case, with or
+   * without 0x. Answers have 0x and 64 lower-case hex digits.
+   *
+   * @generated from enum value: TEXT_FORM_HASH = 2;
+   */
+  HASH = 2,
+
+  /**
+   * A commitment, a nullifier or a root: 0x and 64 hex digits in either case.
+   * Answers have lower-case ones.
+   *
+   * @generated from enum value: TEXT_FORM_FIELD_ELEMENT = 3;
+   */
+  FIELD_ELEMENT = 3,
+
+  /**
+   * The address of a storage program: stor- and 40 lower-case hex digits.
+   *
+   * @generated from enum value: TEXT_FORM_PROGRAM_ADDRESS = 4;
+   */
+  PROGRAM_ADDRESS = 4,
+}
+
+/**
+ * Describes the enum gatehouse.annotations.v1.TextForm.
+ */
+export const TextFormSchema: GenEnum<TextForm> = /*@__PURE__*/
+  enumDesc(file_gatehouse_annotations_v1_annotations, 0);
 
 /**
  * What answers are made of.
@@ -123,7 +194,7 @@ export enum Caching {
  * Describes the enum gatehouse.annotations.v1.Caching.
  */
 export const CachingSchema: GenEnum<Caching> = /*@__PURE__*/
-  enumDesc(file_gatehouse_annotations_v1_annotations, 0);
+  enumDesc(file_gatehouse_annotations_v1_annotations, 1);
 
 /**
  * The string field holds JSON text. The plain JSON interface writes the text
@@ -144,9 +215,10 @@ export const omit_when_unset: GenExtension<FieldOptions, boolean> = /*@__PURE__*
   extDesc(file_gatehouse_annotations_v1_annotations, 1);
 
 /**
- * What the field may hold in a transaction or a block. A message that is
- * outside of its bounds, or holds a field that its reader does not know, is
- * refused by every node before it changes anything.
+ * What the field may hold. A transaction or a block that is outside of its
+ * bounds, or holds a field that its reader does not know, is refused by every
+ * node before it changes anything. A request that is outside of them is
+ * refused with INVALID_REQUEST, over every protocol by the same sentence.
  *
  * @generated from extension: gatehouse.annotations.v1.Bounds bounds = 53552;
  */
@@ -174,13 +246,22 @@ export const latest: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
   extDesc(file_gatehouse_annotations_v1_annotations, 4);
 
 /**
+ * What the string field of a request looks like. A node reads each of the
+ * spellings that the form has, and answers with one of them.
+ *
+ * @generated from extension: gatehouse.annotations.v1.TextForm form = 53555;
+ */
+export const form: GenExtension<FieldOptions, TextForm> = /*@__PURE__*/
+  extDesc(file_gatehouse_annotations_v1_annotations, 5);
+
+/**
  * The message has one field, and its plain JSON is that field's JSON alone:
  * the way to write a list of lists.
  *
  * @generated from extension: bool unwrap = 53550;
  */
 export const unwrap: GenExtension<MessageOptions, boolean> = /*@__PURE__*/
-  extDesc(file_gatehouse_annotations_v1_annotations, 5);
+  extDesc(file_gatehouse_annotations_v1_annotations, 6);
 
 /**
  * The rpc serves probes. It is never rate limited and is answered under
@@ -189,7 +270,7 @@ export const unwrap: GenExtension<MessageOptions, boolean> = /*@__PURE__*/
  * @generated from extension: bool probe = 53550;
  */
 export const probe: GenExtension<MethodOptions, boolean> = /*@__PURE__*/
-  extDesc(file_gatehouse_annotations_v1_annotations, 6);
+  extDesc(file_gatehouse_annotations_v1_annotations, 7);
 
 /**
  * What the answers of a read are made of, which says what caches may do with
@@ -199,5 +280,5 @@ export const probe: GenExtension<MethodOptions, boolean> = /*@__PURE__*/
  * @generated from extension: gatehouse.annotations.v1.Caching caching = 53552;
  */
 export const caching: GenExtension<MethodOptions, Caching> = /*@__PURE__*/
-  extDesc(file_gatehouse_annotations_v1_annotations, 7);
+  extDesc(file_gatehouse_annotations_v1_annotations, 8);
 

@@ -1,0 +1,68 @@
+/** What the fields of requests take, in words. */
+import { type DescField, getOption, ScalarType } from "@bufbuild/protobuf";
+import { bounds, latest } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
+import { latestWord } from "../../base/latest-block.js";
+import { formOf } from "./text-forms.js";
+
+/** The whole numbers that a field takes. */
+export interface Range {
+  readonly min: bigint;
+  readonly max: bigint;
+}
+
+/** Returns the range of a field: its bounds, within those of its type; undefined where it is no whole number. */
+export function rangeOf(field: DescField): Range | undefined {
+  const ofType = field.scalar === undefined ? undefined : typeRange(field.scalar);
+  const { min, max } = getOption(field, bounds);
+  return ofType && { min: min ?? ofType.min, max: max ?? ofType.max };
+}
+
+function typeRange(type: ScalarType): Range | undefined {
+  switch (type) {
+    case ScalarType.INT32:
+    case ScalarType.SINT32:
+    case ScalarType.SFIXED32:
+      return { min: -(2n ** 31n), max: 2n ** 31n - 1n };
+    case ScalarType.UINT32:
+    case ScalarType.FIXED32:
+      return { min: 0n, max: 2n ** 32n - 1n };
+    case ScalarType.INT64:
+    case ScalarType.SINT64:
+    case ScalarType.SFIXED64:
+      return { min: -(2n ** 63n), max: 2n ** 63n - 1n };
+    case ScalarType.UINT64:
+    case ScalarType.FIXED64:
+      return { min: 0n, max: 2n ** 64n - 1n };
+    default:
+      return undefined;
+  }
+}
+
+/**
+ * Returns what a field takes, or each item of a list, to go on after "must be".
+ *
+ * @param wordOf the name of an enumeration's value in this protocol; only asked for enumerations.
+ */
+export function expectationOf(field: DescField, wordOf: (number: number) => string): string {
+  const range = rangeOf(field);
+  if (range !== undefined) {
+    return `a whole number from ${range.min} to ${range.max}${getOption(field, latest) ? `, or ${latestWord}` : ""}`;
+  }
+  if (field.enum !== undefined) {
+    const numbers = field.enum.values.map(({ number }) => number).filter((number) => number !== 0);
+    return `one of ${numbers.map(wordOf).join(", ")}`;
+  }
+  if (field.message !== undefined) {
+    return "an object";
+  }
+  switch (field.scalar) {
+    case ScalarType.BOOL:
+      return "true or false";
+    case ScalarType.BYTES:
+      return "base64";
+    case ScalarType.STRING:
+      return formOf(field)?.words ?? "a text";
+    default:
+      return "a number";
+  }
+}

@@ -1,0 +1,100 @@
+/** Finds what is wrong with the JSON of a request that the library could not read, and says it in words for its caller. */
+import { type DescField, type DescMessage, type JsonValue, ScalarType } from "@bufbuild/protobuf";
+import type { Failure } from "../errors.js";
+import { expectationOf, rangeOf } from "./expectations.js";
+import { givenTwice, wrongValue } from "../parameters.js";
+import { decodeBase64 } from "./read-json.js";
+
+/** Returns the error for the first value that its field does not take; undefined where each is as it should be. */
+export function findFault(desc: DescMessage, json: JsonValue, path = ""): Failure | undefined {
+  if (!isObject(json)) {
+    return path === "" ? undefined : wrongValue(path, "an object", json);
+  }
+  for (const field of desc.fields) {
+    const names = namesIn(json, field);
+    if (names.length > 1) {
+      return givenTwice(`${path}${names[0]}`);
+    }
+    const fault = names.length === 0 ? undefined : faultOf(field, json[names[0]!]!, `${path}${names[0]}`);
+    if (fault !== undefined) {
+      return fault;
+    }
+  }
+  return undefined;
+}
+
+/** Returns the names by which a JSON object has a field; null is as good as nothing. */
+export function namesIn(json: Readonly<Record<string, JsonValue>>, { jsonName, name }: DescField): string[] {
+  return [...new Set([jsonName, name])].filter((key) => Object.hasOwn(json, key) && json[key] !== null);
+}
+
+/** Returns the error for a word of an enumeration that there is not: the library passes over it. */
+export function findUnknownWord(field: DescField, json: JsonValue, name: string): Failure | undefined {
+  const isUnknown = (value: JsonValue): boolean =>
+    typeof value === "string" && field.enum?.values.every((known) => known.name !== value) === true;
+  const unknown = [json].flat().find(isUnknown);
+  return unknown === undefined ? undefined : wrongValue(name, expected(field), unknown);
+}
+
+function faultOf(field: DescField, json: JsonValue, name: string): Failure | undefined {
+  if (field.fieldKind === "list") {
+    return Array.isArray(json)
+      ? firstFault(json, (item) => itemFault(field, item, name))
+      : wrongValue(name, "a list", json);
+  }
+  if (field.fieldKind === "map") {
+    return isObject(json)
+      ? firstFault(Object.values(json), (item) => itemFault(field, item, name))
+      : wrongValue(name, "an object", json);
+  }
+  return itemFault(field, json, name);
+}
+
+function itemFault(field: DescField, json: JsonValue, name: string): Failure | undefined {
+  if (field.message !== undefined) {
+    // Those of the library have JSON of their own.
+    return field.message.typeName.startsWith("google.protobuf.")
+      ? undefined
+      : findFault(field.message, json, `${name}.`);
+  }
+  return isTaken(field, json) ? findUnknownWord(field, json, name) : wrongValue(name, expected(field), json);
+}
+
+function expected(field: DescField): string {
+  return expectationOf(field, (number) => field.enum!.value[number]!.name);
+}
+
+function firstFault(items: readonly JsonValue[], find: (item: JsonValue) => Failure | undefined): Failure | undefined {
+  for (const item of items) {
+    const fault = find(item);
+    if (fault !== undefined) {
+      return fault;
+    }
+  }
+  return undefined;
+}
+
+function isTaken(field: DescField, json: JsonValue): boolean {
+  if (field.enum !== undefined) {
+    return typeof json === "string" || Number.isInteger(json);
+  }
+  const range = rangeOf(field);
+  if (range !== undefined) {
+    const number = typeof json === "string" && json.trim() !== "" ? Number(json) : json;
+    return typeof number === "number" && Number.isInteger(number) && number >= range.min && number <= range.max;
+  }
+  switch (field.scalar) {
+    case ScalarType.STRING:
+      return typeof json === "string";
+    case ScalarType.BOOL:
+      return typeof json === "boolean";
+    case ScalarType.BYTES:
+      return typeof json === "string" && decodeBase64(json) !== undefined;
+    default:
+      return typeof json === "number" || typeof json === "string";
+  }
+}
+
+function isObject(json: JsonValue): json is { [name: string]: JsonValue } {
+  return typeof json === "object" && json !== null && !Array.isArray(json);
+}

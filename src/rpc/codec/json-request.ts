@@ -1,0 +1,66 @@
+/** Reads requests from JSON: standard protobuf JSON, the word for the newest block, and errors that name the parameter. */
+import { type DescMessage, getOption, type JsonValue } from "@bufbuild/protobuf";
+import { latest } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
+import { latestBlock, latestWord } from "../../base/latest-block.js";
+import { Failure } from "../errors.js";
+import { findFault, findUnknownWord, namesIn } from "./json-faults.js";
+import { parseJson } from "./parse-json.js";
+import { readJson } from "./read-json.js";
+import { requestRules } from "./request-rules.js";
+
+/**
+ * Makes a request message of a JSON text; unknown members are passed over.
+ *
+ * @throws Failure INVALID_REQUEST
+ */
+export function readJsonText(input: DescMessage, text: string): object {
+  const json = parseJson(text);
+  if (typeof json !== "object" || json === null || Array.isArray(json)) {
+    throw new Failure("INVALID_REQUEST", "The request body must be a JSON object.");
+  }
+  return readJsonRequest(input, json as JsonValue);
+}
+
+/**
+ * Makes a request message of a JSON object; unknown members are passed over.
+ *
+ * @throws Failure INVALID_REQUEST
+ */
+export function readJsonRequest(input: DescMessage, json: JsonValue): object {
+  const message = readMessage(input, withoutWords(input, json));
+  const given = json as Readonly<Record<string, JsonValue>>;
+  requestRules(input)(message, (field) => namesIn(given, field)[0] ?? field.jsonName);
+  return message;
+}
+
+function readMessage(input: DescMessage, json: JsonValue): object {
+  try {
+    return readJson(input, json);
+  } catch {
+    throw findFault(input, json) ?? new Failure("INVALID_REQUEST", `The request is not a valid ${input.typeName}.`);
+  }
+}
+
+/**
+ * Returns the JSON with numbers in place of the word for the newest block.
+ *
+ * @throws Failure INVALID_REQUEST for a word that no enumeration has, which would be taken for none given.
+ */
+function withoutWords(input: DescMessage, json: JsonValue): JsonValue {
+  if (typeof json !== "object" || json === null || Array.isArray(json)) {
+    return json;
+  }
+  const replaced: Record<string, JsonValue> = {};
+  for (const field of input.fields) {
+    for (const name of field.enum === undefined && !getOption(field, latest) ? [] : namesIn(json, field)) {
+      const fault = findUnknownWord(field, json[name]!, name);
+      if (fault !== undefined) {
+        throw fault;
+      }
+      if (json[name] === latestWord && getOption(field, latest)) {
+        replaced[name] = `${latestBlock}`;
+      }
+    }
+  }
+  return Object.keys(replaced).length === 0 ? json : { ...json, ...replaced };
+}

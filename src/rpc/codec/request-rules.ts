@@ -1,0 +1,129 @@
+/**
+ * Checks requests against the bounds and forms that the contract gives their fields, and puts texts into the form that
+ * services read. Compiled once for each type of message, whatever protocol it comes by.
+ */
+import { type DescField, type DescMessage, getOption, hasOption, ScalarType } from "@bufbuild/protobuf";
+import { type Bounds, bounds as boundsOption } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
+import { Failure } from "../errors.js";
+import { expectationOf, rangeOf } from "./expectations.js";
+import { wrongValue } from "../parameters.js";
+import { isRequired } from "./presence.js";
+import { formOf } from "./text-forms.js";
+
+/** The name by which a caller gives a field. */
+export type NameOf = (field: DescField) => string;
+
+/** The name in plain HTTP, JSON-RPC and JSON in general. */
+export const jsonNameOf: NameOf = ({ jsonName }) => jsonName;
+/** The name in binary protocols. */
+export const protoNameOf: NameOf = ({ name }) => name;
+
+type Message = Record<string, unknown>;
+/** Returns the value as services get it. */
+type Rule = (value: unknown, nameOf: NameOf) => unknown;
+
+/**
+ * Checks a request, and changes texts in place.
+ *
+ * @throws Failure INVALID_REQUEST
+ */
+export type CheckRequest = (message: object, nameOf: NameOf) => void;
+
+const known = new WeakMap<DescMessage, CheckRequest>();
+
+/** Returns the check of a request's message; fields of messages inside of it have rules of their own elsewhere. */
+export function requestRules(desc: DescMessage): CheckRequest {
+  let check = known.get(desc);
+  if (check === undefined) {
+    check = compile(desc);
+    known.set(desc, check);
+  }
+  return check;
+}
+
+function compile(desc: DescMessage): CheckRequest {
+  const rules = desc.fields.flatMap((field) => {
+    const rule = field.message === undefined ? ruleOf(field) : undefined;
+    return rule === undefined ? [] : [{ key: field.localName, rule }];
+  });
+  return (message, nameOf) => {
+    for (const { key, rule } of rules) {
+      const value = (message as Message)[key];
+      if (value !== undefined) {
+        (message as Message)[key] = rule(value, nameOf);
+      }
+    }
+  };
+}
+
+function ruleOf(field: DescField): Rule | undefined {
+  const bounds = hasOption(field, boundsOption) ? getOption(field, boundsOption) : undefined;
+  const rule = scalarRule(field, bounds);
+  const most = bounds?.maxItems ?? Infinity;
+  if (field.fieldKind !== "list" || (rule === undefined && most === Infinity)) {
+    return field.oneof === undefined ? rule : undefined;
+  }
+  return (value, nameOf) => {
+    const items = value as readonly unknown[];
+    if (items.length > most) {
+      throw new Failure("INVALID_REQUEST", `${nameOf(field)} must have at most ${most} items, not ${items.length}.`);
+    }
+    return rule === undefined ? items : items.map((item) => rule(item, nameOf));
+  };
+}
+
+function scalarRule(field: DescField, bounds: Bounds | undefined): Rule | undefined {
+  const form = formOf(field);
+  if (form !== undefined) {
+    return (value, nameOf) => {
+      const text = form.read(value as string);
+      if (text === undefined) {
+        throw wrongValue(nameOf(field), form.words, value);
+      }
+      return text;
+    };
+  }
+  if (bounds === undefined) {
+    return undefined;
+  }
+  if (field.enum !== undefined) {
+    const { value: values } = field.enum;
+    const isNamed = (number: unknown): boolean => number !== 0 && values[number as number] !== undefined;
+    return needValue(field, isNamed);
+  }
+  const range = rangeOf(field);
+  if (range !== undefined) {
+    return needValue(field, (value) => {
+      const number = value as number | bigint;
+      return number >= range.min && number <= range.max;
+    });
+  }
+  return field.scalar === ScalarType.STRING ? lengthRule(field, bounds) : undefined;
+}
+
+function needValue(field: DescField, isRight: (value: unknown) => boolean): Rule {
+  const expected = expectationOf(field, (number) => field.enum!.value[number]!.name);
+  return (value, nameOf) => {
+    if (!isRight(value)) {
+      throw wrongValue(nameOf(field), expected, value);
+    }
+    return value;
+  };
+}
+
+function lengthRule(field: DescField, { minCharacters = 0, maxCharacters = Infinity }: Bounds): Rule {
+  const range = `${minCharacters} to ${maxCharacters} characters`;
+  return (value, nameOf) => {
+    const text = value as string;
+    if (text === "" && minCharacters > 0 && isRequired(field)) {
+      throw new Failure("INVALID_REQUEST", `${nameOf(field)} is required: ${range}.`);
+    }
+    // A character has at most two units, so most texts need not be counted.
+    const length =
+      text.length <= maxCharacters && text.length >= 2 * minCharacters ? text.length : Array.from(text).length;
+    if (length < minCharacters || length > maxCharacters) {
+      throw new Failure("INVALID_REQUEST", `${nameOf(field)} must have ${range}, not ${length}.`);
+    }
+    return value;
+  };
+}

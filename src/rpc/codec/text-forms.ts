@@ -1,0 +1,40 @@
+/** The forms of texts in requests (`gatehouse.annotations.v1.form`): their spellings, and the one that services get. */
+import { type DescField, getOption } from "@bufbuild/protobuf";
+import { form, TextForm as Form } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
+import { toBareHash, toHash, toPublicKey } from "../../base/hex-forms.js";
+import { addressForm } from "../../base/signed-texts.js";
+
+/** A form of a text. */
+export interface TextForm {
+  /** A regular expression that fits all of each spelling. */
+  readonly pattern: string;
+  /** The same in words, to go on after "must be". */
+  readonly words: string;
+  /** Returns the text as services get it; undefined for a text of another form. */
+  readonly read: (text: string) => string | undefined;
+}
+
+const textForms: Readonly<Record<Exclude<Form, Form.UNSPECIFIED>, TextForm>> = {
+  [Form.PUBLIC_KEY]: {
+    pattern: "^(ed25519:)?(0x)?[0-9a-fA-F]{64}$",
+    words: "an Ed25519 public key of 64 hex digits, with or without ed25519: and 0x before them",
+    read: toPublicKey,
+  },
+  [Form.HASH]: {
+    pattern: "^(0x)?[0-9a-fA-F]{64}$",
+    words: "64 hex digits, with or without 0x before them",
+    read: toBareHash,
+  },
+  [Form.FIELD_ELEMENT]: { pattern: "^0x[0-9a-fA-F]{64}$", words: "0x and 64 hex digits", read: toHash },
+  [Form.PROGRAM_ADDRESS]: {
+    pattern: addressForm.source,
+    words: "stor- and 40 lower-case hex digits",
+    read: (text) => (addressForm.test(text) ? text : undefined),
+  },
+};
+
+/** Returns the form that the contract gives a field; undefined where any text will do. */
+export function formOf(field: DescField): TextForm | undefined {
+  const declared = getOption(field, form);
+  return declared === Form.UNSPECIFIED ? undefined : textForms[declared];
+}

@@ -1,0 +1,44 @@
+/** Bodies of requests as the library of Connect takes them. */
+import { toJsonString } from "@bufbuild/protobuf";
+import { Readable } from "node:stream";
+import { requestDecoder } from "../codec/binary-decoder.js";
+import { readJsonText } from "../codec/json-request.js";
+import { firstPrefix, maxMessageBytes, readOnlyMessage, writeEnvelope } from "../exchange/envelope.js";
+import type { Exchange } from "../exchange/exchange.js";
+import type { RpcMedia } from "../exchange/media-type.js";
+import type { Lease } from "../gate.js";
+import type { ServedMethod } from "../service.js";
+import { decodeText } from "./grpc-web-text.js";
+
+/**
+ * Reads the body. One message is read whole and checked first, so that the errors are those of every other protocol. JSON is
+ * written anew, since the library does not know the words that requests may have in place of numbers.
+ *
+ * @throws Failure
+ */
+export async function readLibraryBody(
+  exchange: Exchange,
+  { desc }: ServedMethod,
+  { isStream, isText, format }: RpcMedia,
+  lease: Lease,
+): Promise<AsyncIterable<Uint8Array>> {
+  if (desc.methodKind === "bidi_streaming" && !isText) {
+    return exchange.readPieces();
+  }
+  if (!isStream) {
+    return Readable.from([await exchange.readBytes(maxMessageBytes, lease)]);
+  }
+  const sent = await exchange.readBytes(2 * maxMessageBytes, lease, isText ? undefined : firstPrefix);
+  const body = isText ? decodeText(sent) : sent;
+  // What is compressed only the library can read.
+  if (body[0] !== 0) {
+    return Readable.from([body]);
+  }
+  const bytes = readOnlyMessage(body);
+  if (format === "proto") {
+    requestDecoder(desc.input)(bytes);
+    return Readable.from([body]);
+  }
+  const message = readJsonText(desc.input, Buffer.from(bytes).toString("utf8"));
+  return Readable.from([writeEnvelope(0, Buffer.from(toJsonString(desc.input, message as never)))]);
+}

@@ -1,0 +1,227 @@
+/** Parameters that are not what the contract says, of every rpc that has one, over every protocol: one sentence for all. */
+import { create, type DescField, type DescMethod, getOption, type JsonValue, ScalarType } from "@bufbuild/protobuf";
+import test from "ava";
+import { bounds, form, latest, TextForm } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
+import { commentOf as commentOfName } from "../../src/rpc/describe/comments.js";
+import { rangeOf } from "../../src/rpc/codec/expectations.js";
+import { readHttpRule } from "../../src/rpc/http/http-rule.js";
+import { areaOf } from "../../src/rpc/json-rpc/named-methods.js";
+import { contractFiles, contractServices } from "../helpers/contract-files.js";
+import { testKey } from "../helpers/keys.js";
+import { ask } from "../helpers/plain-client.js";
+import { connectEach, readFailure, rpcProtocols } from "../helpers/rpc-clients.js";
+import { startMember } from "../helpers/start-member.js";
+import { storeProgram } from "../helpers/stored-program.js";
+import { fileTeardown } from "../helpers/teardown.js";
+import type { TestNode } from "../helpers/start-node.js";
+
+const alice = testKey(90);
+const key = alice.publicKey;
+let node: TestNode;
+/** A value that each text may have, by the field's name. */
+let known: Readonly<Record<string, string>> = {};
+
+const files = await contractFiles();
+/** Rpcs of the public port, with the fields of their requests. */
+const internal = ["PeerService", "SnapshotService", "ControlService", "ConsensusService", "AddedService"];
+const methods = (await contractServices())
+  .filter(
+    ({ name, typeName }) =>
+      typeName.startsWith("gatehouse.") && !typeName.includes(".testing.") && !internal.includes(name),
+  )
+  .flatMap((service) => service.methods);
+const whole = fileTeardown();
+test.before(async () => {
+  node = await startMember(whole);
+  const { address } = await storeProgram(whole, node, "notes", '{"list":[1,2]}', alice);
+  known = { storage_address: address, field: "list", owner: key, query: "notes", hash: key, address: key };
+});
+
+const fieldsWhere = (isWanted: (field: DescField) => boolean) =>
+  methods.flatMap((method) => method.input.fields.filter(isWanted).map((field) => ({ method, field })));
+
+interface Refusal {
+  readonly reason: unknown;
+  readonly message: unknown;
+}
+
+/** What the other parameters are. */
+function others(method: DescMethod, field: DescField): [DescField, string][] {
+  return method.input.fields
+    .filter((each) => each !== field && known[each.name] !== undefined)
+    .map((each) => [each, known[each.name]!]);
+}
+
+/** The answer of plain HTTP with values of a parameter; undefined where it has no route of its own. */
+async function askPlainly(method: DescMethod, field: DescField, values: readonly string[]) {
+  const rule = readHttpRule(method);
+  if (rule?.hasBody !== false) {
+    return undefined;
+  }
+  const inPath = new Map(
+    [...others(method, field), [field, values[0]!] as const].map(([one, value]) => [one.name, value]),
+  );
+  const path = rule.template.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(inPath.get(name) ?? "1"));
+  const isInPath = (name: string): boolean => rule.template.includes(`{${name}}`);
+  const query = [
+    ...others(method, field)
+      .filter(([{ name }]) => !isInPath(name))
+      .map(([{ jsonName }, value]) => [jsonName, value] as const),
+    ...(isInPath(field.name) ? [] : values.map((value) => [field.jsonName, value] as const)),
+  ].map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+  return await ask(node.port, `${path}?${query.join("&")}`, { headers: { Accept: "application/jsonl" } });
+}
+
+function refusalOf(text: string): Refusal {
+  const { error, errorCode } = JSON.parse(text) as { error: unknown; errorCode: unknown };
+  return { reason: errorCode, message: error };
+}
+
+async function askJsonRpc(
+  method: DescMethod,
+  field: DescField,
+  value: JsonValue,
+  name = field.jsonName,
+): Promise<string> {
+  const params = {
+    ...Object.fromEntries(others(method, field).map(([{ jsonName }, text]) => [jsonName, text])),
+    [name]: field.fieldKind === "list" ? [value] : value,
+  };
+  const request = { jsonrpc: "2.0", id: 1, method: `${areaOf(method.parent)}.${method.localName}`, params };
+  return (await ask(node.port, "/", { method: "POST", body: JSON.stringify(request) })).text;
+}
+
+async function refusalByJsonRpc(...given: Parameters<typeof askJsonRpc>): Promise<Refusal> {
+  const { error } = JSON.parse(await askJsonRpc(...given)) as { error?: { message: string; data: { reason: string } } };
+  return { reason: error?.data.reason, message: error?.message };
+}
+
+/** What each protocol of generated clients refuses a value with. */
+async function refusals(
+  method: DescMethod,
+  field: DescField,
+  value: unknown,
+): Promise<Readonly<Record<string, Refusal>>> {
+  const clients = connectEach(node.port);
+  const request = create(method.input, {
+    ...Object.fromEntries(others(method, field).map(([{ localName }, text]) => [localName, text])),
+    [field.localName]: field.fieldKind === "list" ? [value] : value,
+  } as never);
+  const found: Record<string, Refusal> = {};
+  for (const protocol of rpcProtocols) {
+    try {
+      if (method.methodKind === "unary") {
+        await clients[protocol].call(method, request);
+      } else {
+        await clients[protocol].stream(method, request, AbortSignal.timeout(60_000))[Symbol.asyncIterator]().next();
+      }
+      found[protocol] = { reason: undefined, message: undefined };
+    } catch (error) {
+      const { reason, message } = readFailure(error);
+      found[protocol] = { reason, message };
+    }
+  }
+  await Promise.all(Object.values(clients).map((client) => client.close()));
+  return found;
+}
+
+const invalid = (name: string, problem: string): Refusal => ({
+  reason: "INVALID_REQUEST",
+  message: `${name} must be ${problem}.`,
+});
+
+const numbers = fieldsWhere((field) => rangeOf(field) !== undefined && field.fieldKind === "scalar");
+for (const { method, field } of numbers.filter(
+  ({ method: { methodKind, name } }) => methodKind === "unary" || name === "Watch",
+)) {
+  test(`${method.parent.name}.${method.name}: ${field.name} says its range, whichever way it is missed`, async (t) => {
+    const { min, max } = rangeOf(field)!;
+    const word = getOption(field, latest) ? ", or latest" : "";
+    const expected = (name: string, value: string): Refusal =>
+      invalid(name, `a whole number from ${min} to ${max}${word}, not ${JSON.stringify(value)}`);
+    for (const value of [`${min - 1n}`, `${max + 1n}`, "1e3", "abc", "1.5", "", "99999999999999999999"]) {
+      // A path without its last part is another one.
+      const isPath = value === "" && readHttpRule(method)?.template.endsWith(`{${field.name}}`) === true;
+      const answer = isPath ? undefined : await askPlainly(method, field, [value]);
+      if (answer !== undefined) {
+        t.is(answer.status, 400, value);
+        t.deepEqual(refusalOf(answer.text), expected(field.jsonName, value));
+      }
+    }
+    const twice = await askPlainly(method, field, [`${max}`, `${max}`]);
+    if (twice !== undefined && !readHttpRule(method)!.template.includes(`{${field.name}}`)) {
+      t.deepEqual(refusalOf(twice.text), {
+        reason: "INVALID_REQUEST",
+        message: `${field.jsonName} is given more than once.`,
+      });
+    }
+    if (method.methodKind === "unary") {
+      for (const value of [Number(min) - 1, "abc", 1.5, true, ...(max < 2n ** 53n ? [Number(max) + 1] : [])]) {
+        t.deepEqual(await refusalByJsonRpc(method, field, value), expected(field.jsonName, String(value)));
+        t.deepEqual(await refusalByJsonRpc(method, field, value, field.name), expected(field.name, String(value)));
+      }
+    }
+    const isLong = field.scalar === ScalarType.UINT64;
+    const { max: declared, min: least } = getOption(field, bounds);
+    const outside = [...(declared === undefined ? [] : [declared + 1n]), ...(least === undefined ? [] : [least - 1n])];
+    for (const value of outside) {
+      const found = await refusals(method, field, isLong ? value : Number(value));
+      for (const protocol of rpcProtocols) {
+        const name = protocol === "Connect JSON" ? field.jsonName : field.name;
+        t.deepEqual(found[protocol], expected(name, `${value}`), protocol);
+      }
+    }
+  });
+}
+
+const commentOf = ({ parent, name }: DescField): string => commentOfName(`${parent.typeName}.${name}`);
+
+test("each public key in a request of any service has the form of one, and each number with a range its bounds", (t) => {
+  const inputs = files
+    .filter(({ proto }) => !proto.package.includes("testing"))
+    .flatMap(({ services }) =>
+      services.filter(({ name }) => !["PeerService", "SnapshotService", "ConsensusService"].includes(name)),
+    )
+    .flatMap((service) => service.methods.flatMap(({ input }) => input.fields));
+  const keys = inputs.filter(
+    (field) =>
+      field.scalar === ScalarType.STRING && /public key|The key that/i.test(commentOf(field)) && field.name !== "query",
+  );
+  t.true(keys.length >= 6);
+  t.deepEqual(keys.filter((field) => getOption(field, form) !== TextForm.PUBLIC_KEY).map(String), []);
+  const ranged = inputs.filter((field) => rangeOf(field) && / 1 to [\d,]+|at most [\d,]+/.test(commentOf(field)));
+  t.true(ranged.length >= 8);
+  t.deepEqual(ranged.filter((field) => getOption(field, bounds).max === undefined).map(String), []);
+});
+
+const digits = key.slice(2);
+const spellings = [
+  key,
+  digits,
+  `ed25519:${key}`,
+  `ed25519:${digits}`,
+  `ed25519:0x${digits.toUpperCase()}`,
+  digits.toUpperCase(),
+];
+
+for (const { method, field } of fieldsWhere((each) => getOption(each, form) === TextForm.PUBLIC_KEY)) {
+  test(`${method.parent.name}.${method.name}: ${field.name} takes an identity in each of its forms`, async (t) => {
+    if (method.methodKind === "unary") {
+      const asked = await Promise.all(spellings.map((value) => askJsonRpc(method, field, value)));
+      t.true(asked[0]!.includes('"result"'), asked[0]);
+      t.deepEqual(new Set(asked), new Set([asked[0]]));
+      const plain = await Promise.all(spellings.map(async (value) => (await askPlainly(method, field, [value]))!.text));
+      t.deepEqual(new Set(plain), new Set([plain[0]]));
+    }
+    for (const wrong of [`ED25519:${key}`, "ed25519:", `0X${digits}`, `${key}0`, "\u202e\u0007<b>"]) {
+      const shown = wrong === "\u202e\u0007<b>" ? '"\\u{202e}\\u0007<b>"' : JSON.stringify(wrong);
+      const problem = `an Ed25519 public key of 64 hex digits, with or without ed25519: and 0x before them, not ${shown}`;
+      t.deepEqual(refusalOf((await askPlainly(method, field, [wrong]))!.text), invalid(field.jsonName, problem));
+      const found = await refusals(method, field, wrong);
+      for (const protocol of rpcProtocols) {
+        const name = protocol === "Connect JSON" ? field.jsonName : field.name;
+        t.deepEqual(found[protocol], invalid(name, problem), protocol);
+      }
+    }
+  });
+}
