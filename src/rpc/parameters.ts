@@ -47,7 +47,7 @@ export const pagePosition = /^(0|[1-9][0-9]{0,8})$/;
 export function wrongPageToken(): Failure {
   return new Failure(
     "INVALID_REQUEST",
-    "pageToken must be the nextPageToken of the page before; leave it out for the first page.",
+    "The page token must be that of the page before; leave it out for the first page.",
   );
 }
 
