@@ -86,9 +86,9 @@ test("reports that make no sense are refused with the reason", async (t) => {
     [{ ...whole, name: "__proto__" }, /and nothing else/],
     [{ ...whole, status: SubsystemStatus.SKIPPED }, /running, ready or failed/],
     [{ ...whole, status: SubsystemStatus.UNSPECIFIED }, /running, ready or failed/],
-    [{ ...whole, leaseS: 0 }, /1 to 3600 seconds/],
-    [{ ...whole, leaseS: 3601 }, /1 to 3600 seconds/],
-    [{ ...whole, port: 70_000 }, /1 to 65535/],
+    [{ ...whole, leaseS: 0 }, /^lease_s must be a whole number from 1 to 3600, not/],
+    [{ ...whole, leaseS: 3601 }, /^lease_s must be a whole number from 1 to 3600, not/],
+    [{ ...whole, port: 70_000 }, /port must be a whole number from 1 to 65535, not/],
     [{ ...whole, status: SubsystemStatus.FAILED }, /must say what went wrong/],
   ] as const;
   for (const [report, reason] of cases) {

@@ -6,6 +6,7 @@ import { commentOf as commentOfName } from "../../src/rpc/describe/comments.js";
 import { rangeOf } from "../../src/rpc/codec/expectations.js";
 import { readHttpRule } from "../../src/rpc/http/http-rule.js";
 import { areaOf } from "../../src/rpc/json-rpc/named-methods.js";
+import { writeEnvelope } from "../../src/rpc/exchange/envelope.js";
 import { contractFiles, contractServices } from "../helpers/contract-files.js";
 import { testKey } from "../helpers/keys.js";
 import { ask } from "../helpers/plain-client.js";
@@ -225,3 +226,41 @@ for (const { method, field } of fieldsWhere((each) => getOption(each, form) === 
     }
   });
 }
+
+/** The end of a stream of Connect's JSON: its messages, and the error that it ends with. */
+async function streamJson(rpc: string, request: object): Promise<{ messages: string[]; error?: { message: string } }> {
+  const { text } = await ask(node.port, `/${rpc}`, {
+    method: "POST",
+    body: writeEnvelope(0, Buffer.from(JSON.stringify(request))),
+    headers: { "Content-Type": "application/connect+json" },
+  });
+  const parts = text.split(/[\0\x02]\0[^{]*(?=\{)/).filter((part) => part !== "");
+  const { error } = JSON.parse(parts.at(-1)!) as { error?: { message: string } };
+  return { messages: parts.slice(0, -1), ...(error !== undefined && { error }) };
+}
+
+test("the JSON of a stream takes the word for the newest block, and no word that an enumeration does not have", async (t) => {
+  const { messages, error } = await streamJson("gatehouse.chain.v1.ChainService/ListBlocks", { fromNumber: "latest" });
+  t.is(error, undefined);
+  t.is(messages.length, 1);
+  const wrong = await streamJson("gatehouse.event.v1.EventService/Watch", {
+    kinds: ["EVENT_KIND_PROGRAM", "programs"],
+  });
+  t.regex(wrong.error?.message ?? "", /^kinds must be one of EVENT_KIND_BLOCK, .*, not "programs"\.$/);
+});
+
+test("a value of another type is told with its name, its value and what is taken", async (t) => {
+  const search = methods.find(({ name }) => name === "SearchPrograms")!.input.field;
+  const method = methods.find(({ name }) => name === "SearchPrograms")!;
+  t.is(
+    (await refusalByJsonRpc(method, search["exact"]!, "maybe")).message,
+    'exact must be true or false, not "maybe".',
+  );
+  t.is((await refusalByJsonRpc(method, search["query"]!, { a: 1 })).message, "q must be a text, not an object.");
+  t.is((await refusalByJsonRpc(method, search["query"]!, [], "query")).message, "query must be a text, not a list.");
+  const plain = await askPlainly(method, search["exact"]!, ["x".repeat(1_000)]);
+  t.is(refusalOf(plain!.text).message, `exact must be true or false, not "${"x".repeat(80)}…".`);
+  const submit = { jsonrpc: "2.0", id: 1, method: "chain.submitTransaction", params: { transaction: { body: "!!" } } };
+  const { text } = await ask(node.port, "/", { method: "POST", body: JSON.stringify(submit) });
+  t.true(text.includes('"message":"transaction.body must be base64, not \\"!!\\"."'), text);
+});
