@@ -22,12 +22,14 @@ export interface BootProgress {
 export function createBootProgress(stepsTotal: number, subsystems: Subsystems): BootProgress {
   const counts = { stepsReady: 0, stepsFailed: 0 };
   const leftOut = new Set<string>();
+  /** For good: steps that are taken after the boot do not begin it again. */
+  let complete = false;
   let state = describe(undefined);
 
   function describe(current: string | undefined): BootState {
-    const taken = counts.stepsReady + counts.stepsFailed + leftOut.size;
+    complete ||= counts.stepsReady + counts.stepsFailed + leftOut.size === stepsTotal;
     return makeImmutable({
-      complete: taken === stepsTotal,
+      complete,
       stepsTotal,
       ...counts,
       stepsSkipped: leftOut.size,

@@ -84,7 +84,7 @@ function summarize(subsystems: ReturnType<Subsystems["all"]>) {
   };
 }
 
-/** The ports of the subsystems that have bound one. Who asked for any free port asked for the one it got. */
+/** Lists the ports that subsystems have bound. Another process that reports a port and no other requested that one. */
 function portsOf(
   subsystems: Readonly<Record<string, SubsystemState>>,
 ): Record<string, MessageInitShape<typeof PortSchema>> {

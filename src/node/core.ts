@@ -72,6 +72,9 @@ export function createNodeCore(
   const { log, ...logLines } = logging ?? createLogging({ level: config.logLevel, json: config.json });
   const warnings: string[] = [];
   const subsystems = createSubsystems(Date.now, (name, state) => logTransition(log, name, state));
+  for (const [name, requestedPort] of requestedPorts(config)) {
+    subsystems.set(name, { requestedPort });
+  }
   const failures = createTroubleLog({ log, fields: { subsystem: "rpc" }, message: "A request failed" });
   const bus = createBus<NodeEvents>((event, error) => log.error({ err: error }, `A listener to ${event} failed`));
   const damage = createDamageWatch((sentence) => bus.emit("damageChanged", { sentence }));
@@ -101,6 +104,16 @@ export function createNodeCore(
       failures.failed(error, { requestId });
     },
   };
+}
+
+/** Lists the ports that the configuration requests, 0 for any free one. A subsystem that is not enabled requests none. */
+function requestedPorts(config: Config): readonly (readonly [SubsystemName, number])[] {
+  return [
+    ["rpc", config.rpcPort],
+    ["omni", config.omniPort],
+    ...(config.metricsEnabled ? [["metrics", config.metricsPort] as const] : []),
+    ...(config.mcpEnabled ? [["mcp", config.mcpPort] as const] : []),
+  ];
 }
 
 function logTransition(log: Logger, name: SubsystemName, { status, lastError, extra }: SubsystemState): void {

@@ -6,6 +6,7 @@ import { createEdge, type Edge } from "../edge/edge.js";
 import type { SubsystemName } from "../health/subsystems.js";
 import type { Metrics } from "../metrics/metrics.js";
 import { createMetricsPage } from "../metrics/page.js";
+import { parseConnectionString } from "../peers/endpoint.js";
 import { createExplorerPages } from "../rpc/http/explorer-page.js";
 import { createStatusPages } from "../rpc/http/status-page.js";
 import { answerNodeCall } from "../rpc/node-call/node-call.js";
@@ -86,7 +87,7 @@ export async function openRpcPort(
   const listener = drainedOnce(workers?.listener(parts) ?? makeOwn());
   const rpcPort = await open(core, "rpc", listener, config.rpcPort, "--rpc-port");
   addresses.rpcUrl = `${config.tlsCertFile === undefined ? "http" : "https"}://${reachableHost(config.host)}:${rpcPort}`;
-  addresses.connectionString = config.publicUrl ?? addresses.rpcUrl;
+  addresses.connectionString = parseConnectionString(config.publicUrl ?? addresses.rpcUrl);
   return {
     rpcPort,
     handle: (request, response) => handOver().handle(request, response),
@@ -155,9 +156,8 @@ async function open(
   const { config, subsystems, warn } = core;
   const { requested, actual } = await bindPort(listener, config, port, option);
   drainOnStop(core, `the listener of ${name}`, listener);
-  const isAny = requested === 0;
-  subsystems.set(name, { port: actual, ...(!isAny && { requestedPort: requested }) });
-  if (!isAny && actual !== requested) {
+  subsystems.set(name, { port: actual });
+  if (requested !== 0 && actual !== requested) {
     warn(name, `Port ${requested} is taken; the node listens on ${actual} instead.`);
   }
   return actual;

@@ -49,7 +49,9 @@ export function createNodeLoop({ config, subsystems, lifecycle }: NodeCore, part
     onLife(death) {
       if (death === undefined) {
         subsystems.set("main_loop", { status: SubsystemStatus.READY });
-      } else if (!lifecycle.isStopping()) {
+      } else if (lifecycle.isStopping()) {
+        subsystems.set("main_loop", { status: SubsystemStatus.SKIPPED, extra: { reason: death } });
+      } else {
         subsystems.set("main_loop", { status: SubsystemStatus.FAILED, error: { message: death, source: "main_loop" } });
       }
     },

@@ -1,4 +1,5 @@
 /** Whether a node is at the newest block of its network, and whether it takes transactions. */
+import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import type { Chain } from "../chain/chain.js";
 import type { MainLoop } from "../peers/main-loop.js";
 import type { PeerBook } from "../peers/peer-book.js";
@@ -27,11 +28,14 @@ export interface ReadinessParts {
 export interface Readiness {
   /** It is at the newest block that it knows of, and not on its way there. */
   readonly isSynced: () => boolean;
-  /** It is booted, synced and alive, and was not told to stop. */
+  /** It is booted, synced and alive, its chain is not failed, and it was not told to stop. */
   readonly isAccepting: () => boolean;
 }
 
-export function createReadiness({ config, lifecycle, progress }: NodeCore, parts: ReadinessParts): Readiness {
+export function createReadiness(
+  { config, lifecycle, progress, subsystems }: NodeCore,
+  parts: ReadinessParts,
+): Readiness {
   const { chain, book, sync, mainLoop, forks, mayAccept, isOnlyAuthority, whyUnknown, hasConsensus } = parts;
 
   function isSynced(): boolean {
@@ -52,6 +56,8 @@ export function createReadiness({ config, lifecycle, progress }: NodeCore, parts
       mayAccept() &&
       progress.state().complete &&
       !lifecycle.isStopping() &&
+      // So it is when the database does not answer, takes no writes or is damaged.
+      subsystems.get("chain").status !== SubsystemStatus.FAILED &&
       isSynced() &&
       !mainLoop.isDead() &&
       forks.whyStopped() === undefined

@@ -71,7 +71,6 @@ export function createMainLoop(parts: MainLoopParts): MainLoop {
       if (liveness.exit(reason)) {
         clearTimeout(nextTick);
         await tickUnderWay;
-        liveness.report();
       }
     },
     heartbeat() {
@@ -152,6 +151,7 @@ function createLiveness({ intervalMs, nowMs, onLife }: MainLoopParts) {
       exitReason = isRunning ? reason : exitReason;
       if (isRunning) {
         clearTimeout(watchdog);
+        report();
       }
       return isRunning;
     },

@@ -70,7 +70,7 @@ export function mask(text: string): string {
     withShownPending(text)
       .replace(/"(time|since|timestamp)":1[789]\d{11}\b/g, '"$1":"<ms>"')
       .replace(/"(uptime_s|heartbeat_age_s)":\d+(\.\d+)?/g, '"$1":"<s>"')
-      .replace(/"(port|requested|actual)":\d+/g, '"$1":"<port>"')
+      .replace(/"(port|actual)":\d+/g, '"$1":"<port>"')
       // How many processes serve is no part of what they answer.
       .replace(/,"extra":\{"workers":\{[^}]*\}\}/g, "")
       .replace(/http:\/\/127\.0\.0\.1:\d{4,}/g, "http://127.0.0.1:<port>")

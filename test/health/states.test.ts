@@ -1,14 +1,19 @@
 /** Every state of /health, reached by a running node. */
+import { createClient } from "@connectrpc/connect";
 import test from "ava";
 import { execFileSync } from "node:child_process";
 import { closeSync, open, openSync } from "node:fs";
 import { join } from "node:path";
+import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { mempoolSuffix } from "../../src/db/open.js";
 import { type HealthBody, healthShape, subsystemsShape } from "../helpers/health-shape.js";
+import { testKey } from "../helpers/keys.js";
 import { startMember } from "../helpers/start-member.js";
 import { ask } from "../helpers/plain-client.js";
-import { sampleGenesis, startTestNode } from "../helpers/start-node.js";
+import { sampleGenesis, silentPeer, startTestNode } from "../helpers/start-node.js";
+import { writeAs } from "../helpers/submit.js";
+import { createPublic } from "../helpers/transactions.js";
 import { temporaryDirectory } from "../helpers/teardown.js";
 import { until } from "../helpers/until.js";
 import { openSqlite } from "../helpers/sqlite.js";
@@ -54,7 +59,7 @@ test("ok: all is well", async (t) => {
   t.like(body.boot, { complete: true, steps_failed: 0, current: null });
   t.is(body.boot.steps_total, body.boot.steps_ready + body.boot.steps_skipped);
   t.like(body.main_loop, { exited: false, exit_reason: null });
-  t.deepEqual(body.ports.rpc, { requested: port, actual: port, drifted: false });
+  t.deepEqual(body.ports.rpc, { requested: 0, actual: port, drifted: true });
   t.is((await ask(port, "/readyz")).status, 200);
 });
 
@@ -93,11 +98,38 @@ test("failing: the pending transactions cannot be counted, until they can again"
   const { status, dormantHeader, body } = await healthOnce(port, "failing");
   t.is(status, 503);
   t.is(dormantHeader, undefined);
-  t.like(body, { status: "failing", mempool_size: null });
+  t.like(body, { status: "failing", mempool_size: null, accepting: false });
   t.is((await ask(port, "/livez")).status, 200);
   t.is((await ask(port, "/readyz")).status, 503);
   await database.schema.renameTable("gone", "pending_transactions");
-  t.like(await healthOnce(port, "ok"), { status: 200, body: { status: "ok", mempool_size: 0 } });
+  t.like(await healthOnce(port, "ok"), { status: 200, body: { status: "ok", mempool_size: 0, accepting: true } });
+});
+
+test("failing: what is stored is damaged, and no transactions are accepted", async (t) => {
+  const { port, databaseFile } = await startMember(t);
+  await writeAs(testKey(1), port, 1, createPublic("a", "{}"));
+  await openSqlite(
+    t,
+    databaseFile,
+  )("blocks")
+    .where({ number: 1 })
+    .update({ signature: Buffer.alloc(64) });
+  t.not((await ask(port, "/chain/blocks/1")).status, 200);
+  const { body } = await healthOnce(port, "failing");
+  t.is(body.subsystems.chain?.status, "failed");
+  t.false(body.accepting);
+});
+
+test("failing: another process reports that the chain failed, and no transactions are accepted", async (t) => {
+  const { port, control } = await startMember(t);
+  const report = async (status: SubsystemStatus, error?: string): Promise<unknown> =>
+    await createClient(ControlService, control).reportSubsystem({
+      ...{ name: "chain", status, leaseS: 60, ...(error !== undefined && { error }) },
+    });
+  await report(SubsystemStatus.FAILED, "no quorum");
+  t.like((await health(port)).body, { status: "failing", accepting: false });
+  await report(SubsystemStatus.READY);
+  t.like((await health(port)).body, { status: "ok", accepting: true });
 });
 
 test("failing: the chain does not fit its hash, though a dormant node would be fine", async (t) => {
@@ -130,6 +162,44 @@ test("failing: the main loop died", async (t) => {
   t.like(body.main_loop, { exited: true, exit_reason: "the test ended it" });
   t.like(body.subsystems.main_loop, { status: "failed", lastError: { message: "the test ended it" } });
   t.is((await ask(port, "/livez")).status, 503);
+});
+
+test("stopping: the main loop's subsystem and its heartbeat say the same", async (t) => {
+  const node = await startMember(t);
+  const stopped = node.stop();
+  let isOver = false;
+  void stopped.finally(() => (isOver = true));
+  await until(async () => {
+    const answer = await ask(node.port, "/health").catch(() => undefined);
+    if (answer !== undefined && answer.text !== "") {
+      const { main_loop, subsystems } = healthShape.parse(JSON.parse(answer.text));
+      t.is(subsystems.main_loop?.status, main_loop.exited ? "skipped" : "ready");
+    }
+    return isOver;
+  });
+  t.true(node.mainLoop.heartbeat().exited);
+  t.like(node.subsystems.get("main_loop"), {
+    status: SubsystemStatus.SKIPPED,
+    extra: { reason: "The node is shutting down." },
+  });
+});
+
+test("waking: the boot that was complete stays complete", async (t) => {
+  const node = await startTestNode(t, {
+    ...{ genesis: sampleGenesis, "tlsnotary-enabled": true, "mcp-enabled": true, "mcp-port": "0" },
+    "allow-private-peers": true,
+  });
+  t.true((await health(node.port)).body.boot.complete);
+  const seen: HealthBody["boot"][] = [];
+  const added = createClient(ControlService, node.control).addPeer({ endpoint: silentPeer });
+  await until(async () => {
+    const { boot, subsystems } = healthShape.parse(JSON.parse((await ask(node.port, "/health")).text));
+    seen.push(boot);
+    return subsystems.main_loop?.status === "ready";
+  });
+  await added;
+  t.true(seen.some(({ current }) => current !== null));
+  t.true(seen.every(({ complete }) => complete));
 });
 
 // In series: it takes every thread that this process has for the database.

@@ -97,7 +97,7 @@ test("a step that was left out may be taken after all, and is counted once", asy
   const boot = createBootProgress(1, subsystems);
   boot.leaveOut("mcp", "not yet");
   t.like(boot.state(), { complete: true, stepsSkipped: 1 });
-  await boot.take("mcp", () => t.like(boot.state(), { complete: false, stepsSkipped: 0, current: "mcp" }));
+  await boot.take("mcp", () => t.like(boot.state(), { complete: true, stepsSkipped: 0, current: "mcp" }));
   t.like(boot.state(), { complete: true, stepsReady: 1, stepsSkipped: 0 });
   t.is(subsystems.get("mcp").status, SubsystemStatus.READY);
 });

@@ -252,7 +252,9 @@ export type HealthSnapshot = Message<"gatehouse.health.v1.HealthSnapshot"> & {
   versionName: string;
 
   /**
-   * The node is synced and not in its sync loop.
+   * The node is synced and not in its sync loop, and takes transactions: false
+   * while it starts or stops, while the chain is failed, and while the main loop
+   * is dead.
    *
    * @generated from field: bool accepting = 3;
    */
@@ -338,7 +340,8 @@ export const HealthSnapshotSchema: GenMessage<HealthSnapshot> = /*@__PURE__*/
  */
 export type Boot = Message<"gatehouse.health.v1.Boot"> & {
   /**
-   * Boot finished.
+   * Boot finished. It stays true when a dormant node takes the steps that it has
+   * skipped.
    *
    * @generated from field: bool complete = 1;
    */
@@ -416,7 +419,8 @@ export type Subsystem = Message<"gatehouse.health.v1.Subsystem"> & {
   port?: number | undefined;
 
   /**
-   * Requested port; unset when none.
+   * Requested port, whether or not it is bound; 0 requests any free one. Unset
+   * when none is requested.
    *
    * @generated from field: optional uint32 requested_port = 4;
    */
@@ -655,7 +659,7 @@ export type Port = Message<"gatehouse.health.v1.Port"> & {
   actual: number;
 
   /**
-   * The bound port differs from the requested one.
+   * The bound port differs from the requested one; also where that is 0.
    *
    * @generated from field: bool drifted = 3;
    */
@@ -935,14 +939,15 @@ export enum SubsystemStatus {
   FAILED = 4,
 
   /**
-   * Not started on purpose; extra.reason says why.
+   * Not started, or ended, on purpose; extra.reason says why. So are those that
+   * a dormant node leaves out, until it has a peer.
    *
    * @generated from enum value: SUBSYSTEM_STATUS_SKIPPED = 5;
    */
   SKIPPED = 5,
 
   /**
-   * At rest while the node is dormant.
+   * Never sent: what a dormant node leaves out is skipped.
    *
    * @generated from enum value: SUBSYSTEM_STATUS_DORMANT = 6;
    */

@@ -1,0 +1,76 @@
+/** Ports that a node requests and binds, and the address that it gives of itself. */
+import test from "ava";
+import { once } from "node:events";
+import { createServer, type AddressInfo } from "node:net";
+import { createForwarder } from "../helpers/forwarder.js";
+import { freePort } from "../helpers/free-port.js";
+import { type HealthBody, healthShape } from "../helpers/health-shape.js";
+import { ask, askJson } from "../helpers/plain-client.js";
+import { sharedPostgres } from "../helpers/postgres-shared.js";
+import { startMember } from "../helpers/start-member.js";
+import { sampleGenesis, startTestNode } from "../helpers/start-node.js";
+import { eventually } from "../helpers/until.js";
+import { testUnless } from "../helpers/when.js";
+
+const postgres = await sharedPostgres();
+const testPostgres = testUnless(typeof postgres === "string" ? postgres : undefined);
+
+async function health(port: number): Promise<HealthBody> {
+  return healthShape.parse(JSON.parse((await ask(port, "/health")).text));
+}
+
+test("a port that is taken was requested all the same", async (t) => {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.teardown(() => server.close());
+  const taken = (server.address() as AddressInfo).port;
+  const { port } = await startMember(t, { "mcp-enabled": true, "mcp-port": String(taken), "port-drift": "deny" });
+  const { subsystems, ports } = await health(port);
+  t.like(subsystems.mcp, { status: "failed", port: null, requestedPort: taken });
+  t.false("mcp" in ports);
+});
+
+test("port 0 is a request, from which the bound port drifts; what is not enabled requests none", async (t) => {
+  const { port } = await startTestNode(t);
+  const { subsystems, ports } = await health(port);
+  t.deepEqual(ports.rpc, { requested: 0, actual: port, drifted: true });
+  t.like(subsystems.rpc, { port, requestedPort: 0 });
+  t.like(subsystems.mcp, { port: null, requestedPort: null });
+  t.like(subsystems.metrics, { port: null, requestedPort: null });
+});
+
+test("a port that is requested and free is bound without drift", async (t) => {
+  const wanted = await freePort();
+  const { port } = await startTestNode(t, { "rpc-port": String(wanted) });
+  t.deepEqual((await health(port)).ports.rpc, { requested: wanted, actual: wanted, drifted: false });
+});
+
+test("a dormant node shows the port that a subsystem it leaves out requests", async (t) => {
+  const { port } = await startTestNode(t, { genesis: sampleGenesis, "mcp-enabled": true, "mcp-port": "3001" });
+  t.like((await health(port)).subsystems.mcp, { status: "skipped", enabled: true, port: null, requestedPort: 3001 });
+});
+
+testPostgres("a subsystem that is pending shows the port that it requests", async (t) => {
+  const databases = postgres as Exclude<typeof postgres, string>;
+  const url = await databases.createDatabase();
+  t.teardown(() => databases.dropDatabase(url));
+  const database = await createForwarder(t, url);
+  const [port, omniPort] = [await freePort(), await freePort()];
+  const own = { "rpc-port": String(port), "omni-port": String(omniPort), "port-drift": "deny", genesis: sampleGenesis };
+  const node = startTestNode(t, { ...own, database: database.url });
+  await eventually("the port is open", async () => (await ask(port, "/livez")).status === 200);
+  t.like((await health(port)).subsystems.omni, { status: "pending", port: null, requestedPort: omniPort });
+  await database.open();
+  await node;
+  t.like((await health(port)).ports.omni, { requested: omniPort, actual: omniPort, drifted: false });
+});
+
+test("the connection string has scheme, host and port, also where the port is that of its scheme", async (t) => {
+  const told = async (publicUrl: string): Promise<unknown> =>
+    await askJson((await startTestNode(t, { "public-url": publicUrl })).port, "/connectionstring");
+  t.is(await told("https://node.example.org"), "https://node.example.org:443");
+  t.is(await told("http://node.example.org/"), "http://node.example.org:80");
+  t.is(await told("https://node.example.org:8443"), "https://node.example.org:8443");
+  const { port } = await startTestNode(t, { "public-url": "https://node.example.org" });
+  t.like(await askJson(port, "/info"), { connectionString: "https://node.example.org:443" });
+});
