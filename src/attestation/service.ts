@@ -7,11 +7,16 @@ import type { WatchedNotary } from "./notary.js";
 import { type AttestationPolicy, checkPolicy } from "./policy.js";
 import type { Verifier } from "./verifier.js";
 
+/** The reason why a service without trusted notaries is of no use. */
+export const believesNone = "--notary-keys names no notary, so no attestation is believed.";
+
 export interface AttestationServiceParts {
   /** Undefined while the node leaves it out. */
   readonly verifier: () => Pick<Verifier, "state" | "verify"> | undefined;
   readonly whyLeftOut: () => string;
   readonly policy: AttestationPolicy;
+  /** Keys of the notaries whose attestations are believed. */
+  readonly notaryKeys: readonly string[];
   /** The operator's own notary, if there is one. */
   readonly notary: () => WatchedNotary | undefined;
   /** Where clients reach that notary, and what they reach servers by. */
@@ -20,7 +25,7 @@ export interface AttestationServiceParts {
 }
 
 export function createAttestationService(parts: AttestationServiceParts): Implementation<typeof AttestationService> {
-  const { verifier, whyLeftOut, policy, notary, reachedAt, nowMs } = parts;
+  const { verifier, whyLeftOut, policy, notaryKeys, notary, reachedAt, nowMs } = parts;
 
   function problem(): string | undefined {
     const state = verifier()?.state;
@@ -28,6 +33,9 @@ export function createAttestationService(parts: AttestationServiceParts): Implem
       case undefined:
         return whyLeftOut();
       case "running":
+        if (notaryKeys.length === 0) {
+          return believesNone;
+        }
         return notary()?.state.answers === false ? "The node's own notary does not answer." : undefined;
       case "failed":
         return `The verifier failed: ${state.why}.`;
@@ -54,10 +62,11 @@ export function createAttestationService(parts: AttestationServiceParts): Implem
       return {
         enabled: true,
         port: own?.port,
-        publicKey: own?.state.publicKey,
+        publicKey: own === undefined ? notaryKeys[0] : own.state.publicKey,
         running: verifier()?.state.status === "running",
         notaryAnswers: own?.state.answers,
         version: own?.state.version,
+        notaryKeys: [...notaryKeys],
         ...reachedAt,
       };
     },

@@ -2,7 +2,7 @@
 import type { AttestationService } from "../../gen/gatehouse/attestation/v1/attestation_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { watchNotary, type WatchedNotary } from "../attestation/notary.js";
-import { createAttestationService } from "../attestation/service.js";
+import { believesNone, createAttestationService } from "../attestation/service.js";
 import { startVerifier, type Verifier } from "../attestation/verifier.js";
 import type { Implementation } from "../rpc/service.js";
 import type { NodeCore } from "./core.js";
@@ -22,6 +22,7 @@ export function createNodeAttestation({ config, subsystems, log, warn, onStop }:
     service: createAttestationService({
       verifier: () => verifier,
       whyLeftOut: () => subsystems.get("tlsnotary").extra?.reason ?? "The node is still booting.",
+      notaryKeys: config.notaryKeys,
       notary: () => notary,
       reachedAt: { notaryUrl: config.notaryPublicUrl, proxyUrl: config.notaryProxyUrl },
       policy: { maxAgeS: config.attestationMaxAgeS, servers: config.attestationServers },
@@ -30,7 +31,7 @@ export function createNodeAttestation({ config, subsystems, log, warn, onStop }:
 
     async start() {
       if (config.notaryKeys.length === 0) {
-        warn("tlsnotary", "--notary-keys names no notary, so no attestation is believed.");
+        warn("tlsnotary", believesNone);
       }
       const started = startVerifier({
         notaryKeys: config.notaryKeys,

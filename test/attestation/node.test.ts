@@ -51,6 +51,20 @@ test("without a trusted notary the node says so at boot, and believes nobody", a
   const { status, text } = await verify(node.port, attestation);
   t.is(status, 400);
   t.regex(text, /is not trusted here/);
+  const health = await ask(node.port, "/tlsnotary/health");
+  t.is(health.status, 503);
+  t.like(JSON.parse(health.text), { status: "unhealthy", serverRunning: true, error: node.warnings[0] });
+  t.like(await askJson(node.port, "/tlsnotary/info"), { port: null, publicKey: null, running: true, notaryKeys: [] });
+});
+
+test("the info names the notaries that are believed, whether or not the node watches one", async (t) => {
+  const other = `1:02${"ab".repeat(32)}`;
+  const { port } = await start(t, { "notary-keys": `${notaryKey},${other}` });
+  t.like(await askJson(port, "/tlsnotary/info"), {
+    ...{ enabled: true, port: null, publicKey: notaryKey, running: true },
+    notaryKeys: [notaryKey, other],
+  });
+  t.is((await ask(port, "/tlsnotary/health")).status, 200);
 });
 
 test("the policy of the node holds", async (t) => {

@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file gatehouse/attestation/v1/attestation.proto.
  */
 export const file_gatehouse_attestation_v1_attestation: GenFile = /*@__PURE__*/
-  fileDesc("CipnYXRlaG91c2UvYXR0ZXN0YXRpb24vdjEvYXR0ZXN0YXRpb24ucHJvdG8SGGdhdGVob3VzZS5hdHRlc3RhdGlvbi52MSIdChtHZXRBdHRlc3RhdGlvbkhlYWx0aFJlcXVlc3QivQEKHEdldEF0dGVzdGF0aW9uSGVhbHRoUmVzcG9uc2USOwoGc3RhdHVzGAEgASgOMisuZ2F0ZWhvdXNlLmF0dGVzdGF0aW9uLnYxLkF0dGVzdGF0aW9uU3RhdHVzEg8KB3NlcnZpY2UYAiABKAkSEwoLaW5pdGlhbGl6ZWQYAyABKAgSFgoOc2VydmVyX3J1bm5pbmcYBCABKAgSGAoFZXJyb3IYBSABKAlCBPiSGgFIAIgBAUIICgZfZXJyb3IiGwoZR2V0QXR0ZXN0YXRpb25JbmZvUmVxdWVzdCK6AgoaR2V0QXR0ZXN0YXRpb25JbmZvUmVzcG9uc2USDwoHZW5hYmxlZBgBIAEoCBIRCgRwb3J0GAIgASgNSACIAQESFwoKcHVibGljX2tleRgDIAEoCUgBiAEBEg8KB3J1bm5pbmcYBCABKAgSIQoObm90YXJ5X2Fuc3dlcnMYBSABKAhCBPiSGgFIAogBARIdCgpub3RhcnlfdXJsGAYgASgJQgT4khoBSAOIAQESHAoJcHJveHlfdXJsGAcgASgJQgT4khoBSASIAQESGgoHdmVyc2lvbhgIIAEoCUIE+JIaAUgFiAEBQgcKBV9wb3J0Qg0KC19wdWJsaWNfa2V5QhEKD19ub3RhcnlfYW5zd2Vyc0INCgtfbm90YXJ5X3VybEIMCgpfcHJveHlfdXJsQgoKCF92ZXJzaW9uIjQKGFZlcmlmeUF0dGVzdGF0aW9uUmVxdWVzdBIYCgthdHRlc3RhdGlvbhgBIAEoCUID4EECIsUCChlWZXJpZnlBdHRlc3RhdGlvblJlc3BvbnNlEg8KB3N1Y2Nlc3MYASABKAgSGAoLc2VydmVyX25hbWUYAiABKAlIAIgBARIpChFjb25uZWN0aW9uX3RpbWVfcxgDIAEoBFIOY29ubmVjdGlvblRpbWUSEwoLc2VudF9sZW5ndGgYBCABKA0SEwoLcmVjdl9sZW5ndGgYBSABKA0SEgoKbm90YXJ5X2tleRgGIAEoCRIWCg5hdHRlc3RhdGlvbl9pZBgHIAEoCRI1CgRzZW50GAggAygLMicuZ2F0ZWhvdXNlLmF0dGVzdGF0aW9uLnYxLlJldmVhbGVkUmFuZ2USNQoEcmVjdhgJIAMoCzInLmdhdGVob3VzZS5hdHRlc3RhdGlvbi52MS5SZXZlYWxlZFJhbmdlQg4KDF9zZXJ2ZXJfbmFtZSI5Cg1SZXZlYWxlZFJhbmdlEg0KBXN0YXJ0GAEgASgNEgsKA2VuZBgCIAEoDRIMCgR0ZXh0GAMgASgJKpoBChFBdHRlc3RhdGlvblN0YXR1cxIiCh5BVFRFU1RBVElPTl9TVEFUVVNfVU5TUEVDSUZJRUQQABIeChpBVFRFU1RBVElPTl9TVEFUVVNfSEVBTFRIWRABEiAKHEFUVEVTVEFUSU9OX1NUQVRVU19VTkhFQUxUSFkQAhIfChtBVFRFU1RBVElPTl9TVEFUVVNfRElTQUJMRUQQAzKABAoSQXR0ZXN0YXRpb25TZXJ2aWNlEqMBChRHZXRBdHRlc3RhdGlvbkhlYWx0aBI1LmdhdGVob3VzZS5hdHRlc3RhdGlvbi52MS5HZXRBdHRlc3RhdGlvbkhlYWx0aFJlcXVlc3QaNi5nYXRlaG91c2UuYXR0ZXN0YXRpb24udjEuR2V0QXR0ZXN0YXRpb25IZWFsdGhSZXNwb25zZSIckAIBgtPkkwITEhEvdGxzbm90YXJ5L2hlYWx0aBKbAQoSR2V0QXR0ZXN0YXRpb25JbmZvEjMuZ2F0ZWhvdXNlLmF0dGVzdGF0aW9uLnYxLkdldEF0dGVzdGF0aW9uSW5mb1JlcXVlc3QaNC5nYXRlaG91c2UuYXR0ZXN0YXRpb24udjEuR2V0QXR0ZXN0YXRpb25JbmZvUmVzcG9uc2UiGpACAYLT5JMCERIPL3Rsc25vdGFyeS9pbmZvEqUBChFWZXJpZnlBdHRlc3RhdGlvbhIyLmdhdGVob3VzZS5hdHRlc3RhdGlvbi52MS5WZXJpZnlBdHRlc3RhdGlvblJlcXVlc3QaMy5nYXRlaG91c2UuYXR0ZXN0YXRpb24udjEuVmVyaWZ5QXR0ZXN0YXRpb25SZXNwb25zZSInkAIB+pIaBAQPFhWC0+STAhY6ASoiES90bHNub3RhcnkvdmVyaWZ5QjlaN2dhdGVob3VzZS5leGFtcGxlL2NvbnRyYWN0L2F0dGVzdGF0aW9uL3YxO2F0dGVzdGF0aW9udjFiBnByb3RvMw", [file_gatehouse_annotations_v1_annotations, file_gatehouse_errors_v1_errors, file_google_api_annotations, file_google_api_field_behavior]);
+  fileDesc("CipnYXRlaG91c2UvYXR0ZXN0YXRpb24vdjEvYXR0ZXN0YXRpb24ucHJvdG8SGGdhdGVob3VzZS5hdHRlc3RhdGlvbi52MSIdChtHZXRBdHRlc3RhdGlvbkhlYWx0aFJlcXVlc3QivQEKHEdldEF0dGVzdGF0aW9uSGVhbHRoUmVzcG9uc2USOwoGc3RhdHVzGAEgASgOMisuZ2F0ZWhvdXNlLmF0dGVzdGF0aW9uLnYxLkF0dGVzdGF0aW9uU3RhdHVzEg8KB3NlcnZpY2UYAiABKAkSEwoLaW5pdGlhbGl6ZWQYAyABKAgSFgoOc2VydmVyX3J1bm5pbmcYBCABKAgSGAoFZXJyb3IYBSABKAlCBPiSGgFIAIgBAUIICgZfZXJyb3IiGwoZR2V0QXR0ZXN0YXRpb25JbmZvUmVxdWVzdCLPAgoaR2V0QXR0ZXN0YXRpb25JbmZvUmVzcG9uc2USDwoHZW5hYmxlZBgBIAEoCBIRCgRwb3J0GAIgASgNSACIAQESFwoKcHVibGljX2tleRgDIAEoCUgBiAEBEg8KB3J1bm5pbmcYBCABKAgSIQoObm90YXJ5X2Fuc3dlcnMYBSABKAhCBPiSGgFIAogBARIdCgpub3RhcnlfdXJsGAYgASgJQgT4khoBSAOIAQESHAoJcHJveHlfdXJsGAcgASgJQgT4khoBSASIAQESGgoHdmVyc2lvbhgIIAEoCUIE+JIaAUgFiAEBEhMKC25vdGFyeV9rZXlzGAkgAygJQgcKBV9wb3J0Qg0KC19wdWJsaWNfa2V5QhEKD19ub3RhcnlfYW5zd2Vyc0INCgtfbm90YXJ5X3VybEIMCgpfcHJveHlfdXJsQgoKCF92ZXJzaW9uIjQKGFZlcmlmeUF0dGVzdGF0aW9uUmVxdWVzdBIYCgthdHRlc3RhdGlvbhgBIAEoCUID4EECIsUCChlWZXJpZnlBdHRlc3RhdGlvblJlc3BvbnNlEg8KB3N1Y2Nlc3MYASABKAgSGAoLc2VydmVyX25hbWUYAiABKAlIAIgBARIpChFjb25uZWN0aW9uX3RpbWVfcxgDIAEoBFIOY29ubmVjdGlvblRpbWUSEwoLc2VudF9sZW5ndGgYBCABKA0SEwoLcmVjdl9sZW5ndGgYBSABKA0SEgoKbm90YXJ5X2tleRgGIAEoCRIWCg5hdHRlc3RhdGlvbl9pZBgHIAEoCRI1CgRzZW50GAggAygLMicuZ2F0ZWhvdXNlLmF0dGVzdGF0aW9uLnYxLlJldmVhbGVkUmFuZ2USNQoEcmVjdhgJIAMoCzInLmdhdGVob3VzZS5hdHRlc3RhdGlvbi52MS5SZXZlYWxlZFJhbmdlQg4KDF9zZXJ2ZXJfbmFtZSI5Cg1SZXZlYWxlZFJhbmdlEg0KBXN0YXJ0GAEgASgNEgsKA2VuZBgCIAEoDRIMCgR0ZXh0GAMgASgJKpoBChFBdHRlc3RhdGlvblN0YXR1cxIiCh5BVFRFU1RBVElPTl9TVEFUVVNfVU5TUEVDSUZJRUQQABIeChpBVFRFU1RBVElPTl9TVEFUVVNfSEVBTFRIWRABEiAKHEFUVEVTVEFUSU9OX1NUQVRVU19VTkhFQUxUSFkQAhIfChtBVFRFU1RBVElPTl9TVEFUVVNfRElTQUJMRUQQAzKABAoSQXR0ZXN0YXRpb25TZXJ2aWNlEqMBChRHZXRBdHRlc3RhdGlvbkhlYWx0aBI1LmdhdGVob3VzZS5hdHRlc3RhdGlvbi52MS5HZXRBdHRlc3RhdGlvbkhlYWx0aFJlcXVlc3QaNi5nYXRlaG91c2UuYXR0ZXN0YXRpb24udjEuR2V0QXR0ZXN0YXRpb25IZWFsdGhSZXNwb25zZSIckAIBgtPkkwITEhEvdGxzbm90YXJ5L2hlYWx0aBKbAQoSR2V0QXR0ZXN0YXRpb25JbmZvEjMuZ2F0ZWhvdXNlLmF0dGVzdGF0aW9uLnYxLkdldEF0dGVzdGF0aW9uSW5mb1JlcXVlc3QaNC5nYXRlaG91c2UuYXR0ZXN0YXRpb24udjEuR2V0QXR0ZXN0YXRpb25JbmZvUmVzcG9uc2UiGpACAYLT5JMCERIPL3Rsc25vdGFyeS9pbmZvEqUBChFWZXJpZnlBdHRlc3RhdGlvbhIyLmdhdGVob3VzZS5hdHRlc3RhdGlvbi52MS5WZXJpZnlBdHRlc3RhdGlvblJlcXVlc3QaMy5nYXRlaG91c2UuYXR0ZXN0YXRpb24udjEuVmVyaWZ5QXR0ZXN0YXRpb25SZXNwb25zZSInkAIB+pIaBAQPFhWC0+STAhY6ASoiES90bHNub3RhcnkvdmVyaWZ5QjlaN2dhdGVob3VzZS5leGFtcGxlL2NvbnRyYWN0L2F0dGVzdGF0aW9uL3YxO2F0dGVzdGF0aW9udjFiBnByb3RvMw", [file_gatehouse_annotations_v1_annotations, file_gatehouse_errors_v1_errors, file_google_api_annotations, file_google_api_field_behavior]);
 
 /**
  * Asks for the health of the service.
@@ -112,7 +112,8 @@ export type GetAttestationInfoResponse = Message<"gatehouse.attestation.v1.GetAt
   enabled: boolean;
 
   /**
-   * Port of the node's own notary; unset when it has none.
+   * Port of the node's own notary; unset when it has none. The service itself
+   * is at the port of everything else.
    *
    * @generated from field: optional uint32 port = 2;
    */
@@ -120,7 +121,8 @@ export type GetAttestationInfoResponse = Message<"gatehouse.attestation.v1.GetAt
 
   /**
    * Public key of the node's own notary, as notary keys are configured; unset
-   * when it has none, or has not told it yet.
+   * until that has told it. Without an own notary, the first of notary_keys;
+   * unset when there is none.
    *
    * @generated from field: optional string public_key = 3;
    */
@@ -161,6 +163,14 @@ export type GetAttestationInfoResponse = Message<"gatehouse.attestation.v1.GetAt
    * @generated from field: optional string version = 8;
    */
   version?: string | undefined;
+
+  /**
+   * Keys of the notaries whose attestations are believed (--notary-keys).
+   * Without one, no attestation is.
+   *
+   * @generated from field: repeated string notary_keys = 9;
+   */
+  notaryKeys: string[];
 };
 
 /**
@@ -319,14 +329,15 @@ export enum AttestationStatus {
   UNSPECIFIED = 0,
 
   /**
-   * It verifies.
+   * It verifies, and believes at least one notary.
    *
    * @generated from enum value: ATTESTATION_STATUS_HEALTHY = 1;
    */
   HEALTHY = 1,
 
   /**
-   * It cannot verify.
+   * It cannot verify, no notary is trusted (--notary-keys), or the node's own
+   * notary does not answer.
    *
    * @generated from enum value: ATTESTATION_STATUS_UNHEALTHY = 2;
    */
