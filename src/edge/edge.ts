@@ -1,6 +1,6 @@
 /**
- * What every connection, request and stream meets first, whatever protocol brings it: address, identity, overload, rate
- * limit, bounds of connections, streams and unsent bytes, access log. What it lets in is a lease that ends with it.
+ * What every connection, request and stream meets first, whatever protocol brings it: address, overload, rate limit,
+ * bounds of connections, streams and unsent bytes, access log. What it lets in is a lease that ends with it.
  */
 import { Failure, toFailure } from "../rpc/errors.js";
 import type { Arrival, Gate } from "../rpc/gate.js";
@@ -119,6 +119,7 @@ export function createEdge(settings: EdgeSettings): Edge {
         rateLimit.weigh(address, weightBytes);
       }
     },
+    identify: (arrival) => identify((name) => arrival.header(name)),
     onEnd(lease, code, endMs) {
       places.give(lease.account, lease.isStream);
       tell(lease, code, endMs);
@@ -148,12 +149,10 @@ export function createEdge(settings: EdgeSettings): Edge {
             ofRate = strikeRefused(arrival, address, () => rateLimit.count(address));
           }
         }
-        const leastBlock = leastBlockOf(arrival);
-        const identity = connection.provenIdentity ?? identify((name) => arrival.header(name));
+        const leastBlock = isProbe ? undefined : leastBlockOf(arrival);
         strikeRefused(arrival, address, () => places.take({ connection, account, isStream: isOpenEnded, isProbe }));
-        const caller = { address, identity };
-        const entered = { arrival, protocol, method, startMs };
-        const lease = new EdgeLease(entered, caller, headersOf(method, ofRate), isOpenEnded, account, leasing);
+        const entered = { arrival, address, protocol, method, startMs };
+        const lease = new EdgeLease(entered, headersOf(method, ofRate), isOpenEnded, account, leasing);
         arrival.onClose(() => lease.end());
         lease.ready = leastBlock === undefined ? undefined : settings.untilBlock?.(leastBlock);
         lease.ready = lease.ready?.then(() => void (lease.headers = headersOf(method, ofRate)));

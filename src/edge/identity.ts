@@ -36,7 +36,8 @@ type Header = (name: string) => string | undefined;
 /**
  * Request headers to the caller's key: 0x and 64 lower-case hex digits; undefined for an anonymous caller.
  *
- * @throws Failure INVALID_SIGNATURE when there is a signature that does not prove the identity.
+ * @throws Failure INVALID_SIGNATURE when there is a signature that does not prove the identity; STATE_NOT_READY when this node
+ *   cannot tell yet.
  */
 export type Identify = (header: Header) => string | undefined;
 
@@ -166,7 +167,10 @@ function checkNetwork(named: string | undefined, { identityForm, network }: Iden
   } else if (!hex32.test(named)) {
     throw invalid("The network must be the hash of its genesis: 0x and 64 lower-case hex digits.");
   } else if (network === undefined) {
-    throw invalid("The identity is signed for a network, and this node has no genesis yet that would name one.");
+    throw new Failure(
+      "STATE_NOT_READY",
+      "The identity is signed for a network, and this node has no genesis yet that would name one.",
+    );
   } else if (named !== network) {
     throw invalid(`The identity is signed for the network ${named}, and this node belongs to ${network}.`);
   }

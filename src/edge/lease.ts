@@ -20,6 +20,8 @@ export interface Entered {
 export interface Leasing {
   readonly bytes: ByteBudget;
   charge(address: string, weightBytes: number): void;
+  /** Reads the identity that the headers of a request prove. Throws Failure INVALID_SIGNATURE. */
+  identify(arrival: Arrival): string | undefined;
   onEnd(lease: EdgeLease, code: Outcome, endMs: number): void;
 }
 
@@ -37,31 +39,35 @@ export class EdgeLease implements Lease, Entered, Holder {
   ready: Promise<void> | undefined;
 
   readonly arrival: Arrival;
+  readonly address: string;
   readonly protocol: Protocol;
   method: ServedMethod | undefined;
   readonly startMs: number;
 
   constructor(
-    { arrival, protocol, method, startMs }: Omit<Entered, "address">,
-    readonly caller: Caller,
+    { arrival, address, protocol, method, startMs }: Entered,
     public headers: readonly string[],
     readonly isStream: boolean,
     readonly account: Account,
     private readonly leasing: Leasing,
   ) {
     this.arrival = arrival;
+    this.address = address;
     this.protocol = protocol;
     this.method = method;
     this.startMs = startMs;
     this.connection.hold();
   }
 
-  get address(): string {
-    return this.caller.address;
-  }
-
   get connection(): HeldConnection {
     return this.arrival.connection as HeldConnection;
+  }
+
+  callerOf(method: ServedMethod | undefined): Caller {
+    const { address, arrival } = this;
+    const proven = arrival.connection.provenIdentity;
+    const identity = proven ?? (method?.identifiesCaller === true ? this.leasing.identify(arrival) : undefined);
+    return { address, identity };
   }
 
   settle(failure?: Failure): void {

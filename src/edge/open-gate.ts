@@ -13,7 +13,7 @@ export function createOpenGate(check: (arrival: Arrival) => void = () => undefin
     admit(arrival, _protocol, method): Lease {
       check(arrival);
       return {
-        caller: { address: arrival.connection.remoteAddress, identity: arrival.connection.provenIdentity },
+        callerOf: () => ({ address: arrival.connection.remoteAddress, identity: arrival.connection.provenIdentity }),
         headers: [],
         method,
         settle: nothing,

@@ -32,13 +32,16 @@ export interface LightServicesParts {
   readonly onFork: (error: ProofError) => void;
 }
 
+/** No rpc has more than its function here; identities are not handed on, so none is read. */
+const plain = { plainReply: undefined, beforeBody: undefined, isProbe: false, identifiesCaller: false };
+
 /** Builds them. */
 export function createLightServices(parts: LightServicesParts): ServedService[] {
   return descriptors.map((desc) => ({
     desc,
     methods: desc.methods.map((method): ServedMethod => {
       const invoke = isProvable(method) ? provedFunction(method, parts) : () => refuse(method);
-      return { desc: method, invoke, plainReply: undefined, beforeBody: undefined, isProbe: false };
+      return { desc: method, invoke, ...plain };
     }),
   }));
 }

@@ -40,7 +40,14 @@ export interface Arrival {
 
 /** What was let in: it holds its place until the arrival is closed. */
 export interface Lease {
-  readonly caller: Caller;
+  /**
+   * Returns the caller, as an rpc is to know it: without an identity for one that does not identify its callers, unless
+   * the connection has proved it.
+   *
+   * @param method undefined for what is no rpc.
+   * @throws Failure INVALID_SIGNATURE for an rpc that identifies its callers, where the identity is not proved.
+   */
+  callerOf(method: ServedMethod | undefined): Caller;
   /** Headers that the response gets: a flat list of names and values. They are right once it is ready. */
   readonly headers: readonly string[];
   /**
@@ -82,7 +89,7 @@ export interface Gate {
    */
   connect(remoteAddress: string, cut: () => void): Connection | undefined;
   /**
-   * Lets a request or a stream in and says who calls.
+   * Lets a request or a stream in.
    *
    * @param method the rpc asked for; undefined where the request names none that exists, or not yet.
    * @throws Failure when it is turned away.

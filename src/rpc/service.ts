@@ -13,7 +13,7 @@ import {
   type MessageInitShape,
   type MessageShape,
 } from "@bufbuild/protobuf";
-import { probe } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
+import { identifies_caller, probe } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
 
 /** Who calls. */
 export interface Caller {
@@ -28,6 +28,20 @@ export interface Call {
   readonly caller: Caller;
   /** Aborted when the caller has gone away or the deadline has passed. */
   readonly signal: AbortSignal;
+}
+
+/**
+ * Returns the call as another rpc sees it, for protocols whose requests name their rpcs in the body.
+ *
+ * @param caller the caller, as that rpc may know it.
+ */
+export function withCaller(call: Call, caller: Caller): Call {
+  return {
+    caller,
+    get signal() {
+      return call.signal;
+    },
+  };
 }
 
 /** A message as a literal that nobody writes to, so that it may hold what its maker keeps and shares. */
@@ -101,6 +115,8 @@ export interface ServedMethod {
   readonly beforeBody: BodyCheck | undefined;
   /** Probes call it: it is never limited, and answered under overload. */
   readonly isProbe: boolean;
+  /** The headers that prove an identity are read for it; for any other rpc they are ignored. */
+  readonly identifiesCaller: boolean;
 }
 
 /**
@@ -150,6 +166,7 @@ export function serve<S extends DescService>(
         plainReply: replies[method.localName],
         beforeBody: checks[method.localName],
         isProbe: isProbe || getOption(method, probe),
+        identifiesCaller: getOption(method, identifies_caller),
       };
     }),
   };

@@ -37,8 +37,10 @@ export const openSettings: EdgeSettings = {
   onUntrustedForwarding: () => undefined,
 };
 
+/** The nullifier that is answered with a text of so many bytes. */
+export const nullifierOf = (bytes: number): string => `0x${bytes.toString(16).padStart(64, "0")}`;
 /** Path of an answer of so many bytes and some more. */
-export const largeAnswer = (bytes: number): string => `/zk/nullifier/${bytes}`;
+export const largeAnswer = (bytes: number): string => `/zk/nullifier/${nullifierOf(bytes)}`;
 /** Path of an answer that waits until {@link EdgeServer.release}. */
 export const waitingAnswer = "/zk/merkle-root";
 

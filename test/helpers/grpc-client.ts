@@ -22,8 +22,17 @@ export interface TestGrpcClient {
     method: DescMethodServerStreaming<I, O>,
     request: MessageInitShape<I>,
     signal: AbortSignal,
+    metadata?: Readonly<Record<string, string>>,
   ): AsyncIterable<MessageShape<O>>;
   close(): void;
+}
+
+function metadataOf(headers: Readonly<Record<string, string>>): Metadata {
+  const metadata = new Metadata();
+  for (const [name, value] of Object.entries(headers)) {
+    metadata.set(name, value);
+  }
+  return metadata;
 }
 
 /** Calls with a client of grpc-js. */
@@ -33,10 +42,7 @@ export function callUnary<I extends DescMessage, O extends DescMessage>(
   request?: MessageInitShape<I>,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<MessageShape<O>> {
-  const metadata = new Metadata();
-  for (const [name, value] of Object.entries(headers)) {
-    metadata.set(name, value);
-  }
+  const metadata = metadataOf(headers);
   return new Promise((resolve, reject) => {
     client.makeUnaryRequest(
       `/${method.parent.typeName}/${method.name}`,
@@ -62,13 +68,14 @@ export async function* callStream<I extends DescMessage, O extends DescMessage>(
   method: DescMethodServerStreaming<I, O>,
   request?: MessageInitShape<I>,
   signal?: AbortSignal,
+  headers: Readonly<Record<string, string>> = {},
 ): AsyncGenerator<MessageShape<O>> {
   const stream = client.makeServerStreamRequest(
     `/${method.parent.typeName}/${method.name}`,
     (message: object) => Buffer.from(toBinary(method.input, message as never)),
     (bytes) => fromBinary(method.output, bytes),
     create(method.input, request),
-    new Metadata(),
+    metadataOf(headers),
     { deadline: Date.now() + 20_000 },
   );
   signal?.addEventListener("abort", () => stream.cancel(), { once: true });
@@ -83,7 +90,7 @@ export function connectGrpc(port: number, ca?: Buffer): TestGrpcClient {
       : new Client(`localhost:${port}`, credentials.createSsl(ca));
   return {
     call: (method, request, headers) => callUnary(client, method, request, headers),
-    stream: (method, request, signal) => callStream(client, method, request, signal),
+    stream: (method, request, signal, headers) => callStream(client, method, request, signal, headers),
     close: () => client.close(),
   };
 }

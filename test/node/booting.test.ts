@@ -3,6 +3,7 @@ import test from "ava";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { HealthService, HealthStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { StartAborted, StartError } from "../../src/base/start-error.js";
+import { createCaller } from "../helpers/caller.js";
 import { createForwarder, type Forwarder } from "../helpers/forwarder.js";
 import { freePort } from "../helpers/free-port.js";
 import { healthShape } from "../helpers/health-shape.js";
@@ -71,6 +72,8 @@ testPostgres(
     t.like(await askJson(port, "/"), { yourIP: "127.0.0.1" });
     t.is((await ask(port, "/diagnostics")).status, 200);
     t.is((await ask(port, "/nothing")).status, 404);
+    // Probes may come with headers of others.
+    t.is((await ask(port, "/livez", { headers: { signature: "abc" } })).status, 200);
 
     await database.open();
     const started = await node;
@@ -90,6 +93,9 @@ testPostgres("every other route fails as one of a node that is not ready, in eve
     t.is(headers["retry-after"], "1", path);
     t.like(JSON.parse(text), { success: false, errorCode: "STATE_NOT_READY" }, path);
   }
+  // A caller signs for his network, which this node does not know yet.
+  const headers = createCaller().headers({ network: `0x${"5".repeat(64)}` });
+  t.is((await ask(port, program, { headers })).status, 503);
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "chain.getHead" });
   t.like(JSON.parse((await ask(port, "/", { method: "POST", body })).text), {
     error: { code: -32000, data: { reason: "STATE_NOT_READY", retryAfter: 1 } },

@@ -140,7 +140,7 @@ function serveUnary(
             ? notModified(requestId, told.headers, ofRequest)
             : { status: 200, headers: [...headers, ...told.headers, ...ofRequest], ...body };
         };
-        const tag = caching?.tagFor(lease.caller);
+        const tag = caching?.tagFor(call.caller);
         const recalled = caching?.recall(exchange, tag);
         if (recalled !== undefined) {
           return answerTold(recalled);

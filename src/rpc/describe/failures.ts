@@ -8,7 +8,7 @@ import type { HttpRoute } from "../http/http-rule.js";
 import type { ServedMethod } from "../service.js";
 
 /** What the gate and the reading of requests refuse, where no room is for the answer, and what may happen to anything. */
-const ofAnyRequest: readonly Reason[] = ["INVALID_SIGNATURE", "OVERLOADED", "INTERNAL_ERROR"];
+const ofAnyRequest: readonly Reason[] = ["OVERLOADED", "INTERNAL_ERROR"];
 /** Probes are not counted, and never ask the database. */
 const ofAnyButProbes: readonly Reason[] = ["RATE_LIMITED", "DATABASE_UNAVAILABLE", "DATABASE_DAMAGED"];
 const ofBodies: readonly Reason[] = ["REQUEST_TIMEOUT", "PAYLOAD_TOO_LARGE"];
@@ -16,12 +16,16 @@ const ofBodies: readonly Reason[] = ["REQUEST_TIMEOUT", "PAYLOAD_TOO_LARGE"];
 const names = new Map(ReasonSchema.values.map(({ number, localName }) => [number, localName as Reason]));
 
 /** The reasons by their HTTP status, both in ascending order. */
-export function failuresOf({ desc, isProbe }: ServedMethod, route: HttpRoute): [status: number, Reason[]][] {
+export function failuresOf(
+  { desc, isProbe, identifiesCaller }: ServedMethod,
+  route: HttpRoute,
+): [status: number, Reason[]][] {
   const reasons = new Set<Reason>([
     ...(desc.input.fields.length > 0 ? (["INVALID_REQUEST"] as const) : []),
     ...getOption(desc, failures).map((number) => names.get(number)!),
     ...(route.hasBody ? ofBodies : []),
     ...ofAnyRequest,
+    ...(identifiesCaller ? (["INVALID_SIGNATURE"] as const) : []),
     ...(isProbe ? [] : ofAnyButProbes),
   ]);
   const byStatus = new Map<number, Reason[]>();

@@ -78,7 +78,8 @@ export function describeOpenApi(
     },
     // Where the document itself is: the node may be mounted below a path.
     servers: [{ url: ".", description: "This node." }],
-    security: [{}, requirement(...signedHeaders, "network"), requirement(...signedHeaders)],
+    // Of operations that say nothing else: the headers of an identity are ignored.
+    security: [],
     tags,
     paths,
     components: describeComponents(vocabulary),
@@ -112,6 +113,7 @@ function describeOperation(routed: Routed, vocabulary: Vocabulary): object {
     tags: [areaOf(desc.parent)],
     summary: summaryOf(comment) ?? desc.name,
     ...described(comment),
+    ...(routed.served.identifiesCaller && { security: identitySecurity }),
     parameters: describeParameters(routed, vocabulary.commentOf),
     ...(routed.route.hasBody && { requestBody: describeBody(routed, vocabulary) }),
     responses: {
@@ -244,6 +246,9 @@ const identityHeaders = {
   signature:
     "0x and 128 hex digits: Ed25519 over the lower-case hex SHA-256 of gatehouse-identity:<network>:<identity>:<timestamp>, each as it is sent; without the header network, of <identity>:<timestamp>.",
 };
+
+/** Nothing, or one of the two forms. */
+const identitySecurity = [{}, requirement(...signedHeaders, "network"), requirement(...signedHeaders)];
 
 function requirement(...names: readonly (keyof typeof identityHeaders)[]): object {
   return Object.fromEntries(names.map((name) => [name, []]));

@@ -62,7 +62,7 @@ export function serve(
 
   try {
     lease = parts.gate.admit(exchange, serving.protocol, serving.method);
-    call = new ExchangeCall(lease.caller, exchange);
+    call = new ExchangeCall(lease.callerOf(serving.method), exchange);
     if (serving.timeoutMs !== undefined) {
       if (serving.timeoutMs < 1) {
         throw deadlineExceeded();
@@ -73,7 +73,7 @@ export function serve(
       }, serving.timeoutMs);
       exchange.onClose(() => clearTimeout(timer));
     }
-    const refusal = whyNotRead(serving.method, exchange, lease.caller);
+    const refusal = whyNotRead(serving.method, exchange, call.caller);
     if (refusal !== undefined) {
       // Who is answered while he still sends may never hear it.
       exchange.discardBody().then(() => fail(refusal), fail);

@@ -115,7 +115,7 @@ function compileRoute(
   return {
     served,
     respond({ exchange, parameters, lease, call }) {
-      const tag = caching.tagFor(lease.caller);
+      const tag = caching.tagFor(call.caller);
       const recalled = caching.recall(exchange, tag);
       if (recalled !== undefined) {
         return answerTold(recalled, exchange, lease);

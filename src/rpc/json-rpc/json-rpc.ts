@@ -7,9 +7,10 @@ import { JSONRPCErrorCode, JSONRPCErrorException, JSONRPCServer, type JSONRPCRes
 import { parseJson } from "../codec/parse-json.js";
 import { explain, type ProtocolParts } from "../gate.js";
 import { receiveBatch } from "./batch.js";
-import { compileMethod, type NamedMethod, type RunMethod } from "./named-methods.js";
+import { withCaller } from "../service.js";
+import { compileMethod, type NamedMethod } from "./named-methods.js";
 import { isNodeCallRequest, type AnswerNodeCall, receiveNodeCall } from "./node-call-envelope.js";
-import { idOf, isRequest, type JsonRpcRequest, serverError, writeFailure } from "./request.js";
+import { idOf, isRequest, type JsonRpcRequest, type RunForCaller, serverError, writeFailure } from "./request.js";
 
 export interface JsonRpcParts extends Pick<ProtocolParts, "gate" | "onInternalError"> {
   readonly methods: readonly NamedMethod[];
@@ -27,7 +28,7 @@ class RawJson {
 }
 
 export function createJsonRpcEntry(parts: JsonRpcParts): JsonRpcEntry {
-  const compiled = new Map(parts.methods.map((method) => [method.name, compileMethod(method)]));
+  const compiled = new Map(parts.methods.map((method) => [method.name, compileForCaller(method)]));
   const server = createMethodServer(parts, compiled);
 
   async function receive(request: unknown, given: JsonRpcRequest): Promise<string | undefined> {
@@ -54,10 +55,16 @@ export function createJsonRpcEntry(parts: JsonRpcParts): JsonRpcEntry {
   };
 }
 
+/** Compiles a method to be run for whoever sent a request. */
+function compileForCaller(method: NamedMethod): RunForCaller {
+  const run = compileMethod(method);
+  return async (params, { lease, call }) => await run(params, withCaller(call, lease.callerOf(method.served)));
+}
+
 /** The library's server with every method, by its name. */
 function createMethodServer(
   parts: JsonRpcParts,
-  compiled: ReadonlyMap<string, RunMethod>,
+  compiled: ReadonlyMap<string, RunForCaller>,
 ): JSONRPCServer<JsonRpcRequest> {
   const server = new JSONRPCServer<JsonRpcRequest>({ errorListener: () => undefined });
   const addMethod = (name: string, run: (params: unknown, given: JsonRpcRequest) => Promise<string> | string): void =>
@@ -72,7 +79,7 @@ function createMethodServer(
     const run = compiled.get(name)!;
     addMethod(name, (params, given) => {
       given.lease.method = served;
-      return run(params, given.call);
+      return run(params, given);
     });
   }
   addMethod("rpc.discover", () => parts.discover());

@@ -1,8 +1,7 @@
 /** The node-call envelope, `{method, params}` without `jsonrpc`, which is answered in a shape of its own. */
 import { Failure } from "../errors.js";
 import { explain, type ProtocolParts } from "../gate.js";
-import type { RunMethod } from "./named-methods.js";
-import type { JsonRpcRequest } from "./request.js";
+import type { JsonRpcRequest, RunForCaller } from "./request.js";
 
 /** Calls a method by its name, with named or positional parameters, and gives the JSON text of the answer. */
 export type CallByName = (name: string, params: unknown) => Promise<string>;
@@ -28,7 +27,7 @@ export function isNodeCallRequest(request: unknown): request is NodeCallRequest 
 
 interface NodeCallParts extends Pick<ProtocolParts, "onInternalError"> {
   readonly nodeCall: AnswerNodeCall;
-  readonly compiled: ReadonlyMap<string, RunMethod>;
+  readonly compiled: ReadonlyMap<string, RunForCaller>;
 }
 
 /** Answers a request of the node-call envelope: always, as it knows no notifications. */
@@ -42,7 +41,7 @@ export async function receiveNodeCall(
     if (run === undefined) {
       throw new Failure("NOT_FOUND", `This node does not serve ${name}.`);
     }
-    return await run(named, given.call);
+    return await run(named, given);
   };
   try {
     return writeResponse(200, await parts.nodeCall(method, params, callByName));

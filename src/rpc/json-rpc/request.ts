@@ -14,6 +14,12 @@ export interface JsonRpcRequest {
   failure?: Failure;
 }
 
+/**
+ * Takes parameters, named or by position, and gives the JSON text of the answer to the caller of a request. Throws what the
+ * method throws, and Failure INVALID_SIGNATURE.
+ */
+export type RunForCaller = (params: unknown, given: JsonRpcRequest) => Promise<string>;
+
 /** Code of failures that have none of their own; the error's data tells the reason of all. */
 export const serverError = -32_000;
 

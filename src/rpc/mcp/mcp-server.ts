@@ -16,6 +16,7 @@ import { serve } from "../exchange/serve.js";
 import { explain, type ProtocolParts } from "../gate.js";
 import type { RpcListener } from "../port/listen.js";
 import { createSmallServer } from "../port/small-server.js";
+import { withCaller } from "../service.js";
 import { createOffer, type OfferParts } from "./mcp-offer.js";
 import { openSession } from "./mcp-session.js";
 
@@ -42,8 +43,10 @@ export function createMcpServer(parts: McpParts): RpcListener {
           const body = parseJson((await exchange.readBytes(maxBodyBytes, lease)).toString("utf8"));
           let failure: Failure | undefined;
           const session = openSession(offer, parts.info, {
-            call,
-            onMethod: (served) => (lease.method = served),
+            callOf(served) {
+              lease.method = served;
+              return withCaller(call, lease.callerOf(served));
+            },
             explain: (thrown) => (failure = explain(thrown, requestId, parts)),
           });
           const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true });

@@ -16,9 +16,8 @@ import type { McpOffer } from "./mcp-offer.js";
 
 /** The request, as the session sees it. */
 export interface McpRequest {
-  readonly call: Call;
-  /** Hears which rpc was asked for; undefined where it is none that is offered. */
-  readonly onMethod: (served: ServedMethod | undefined) => void;
+  /** Returns the call of the rpc that was asked for. Throws Failure INVALID_SIGNATURE. */
+  readonly callOf: (served: ServedMethod) => Call;
   /** What the caller is told of what an rpc threw. */
   readonly explain: (thrown: unknown) => Failure;
 }
@@ -35,16 +34,15 @@ export function openSession(offer: McpOffer, info: DocumentInfo, request: McpReq
   return session;
 }
 
-function handleTools({ server }: McpServer, offer: McpOffer, { call, onMethod, explain }: McpRequest): void {
+function handleTools({ server }: McpServer, offer: McpOffer, { callOf, explain }: McpRequest): void {
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: offer.describeTools() }));
   server.setRequestHandler(CallToolRequestSchema, async ({ params: { name, arguments: given } }) => {
     const tool = offer.tools.get(name);
-    onMethod(tool?.served);
     if (tool === undefined) {
       throw new McpError(ErrorCode.InvalidParams, `There is no tool ${JSON.stringify(name.slice(0, 80))}.`);
     }
     try {
-      return { content: [{ type: "text", text: await tool.run(given, call) }] };
+      return { content: [{ type: "text", text: await tool.run(given, callOf(tool.served)) }] };
     } catch (error) {
       const { reason, message } = explain(error);
       return { isError: true, content: [{ type: "text", text: `${reason}: ${message}` }] };
@@ -52,19 +50,18 @@ function handleTools({ server }: McpServer, offer: McpOffer, { call, onMethod, e
   });
 }
 
-function handleResources({ server }: McpServer, offer: McpOffer, { call, onMethod, explain }: McpRequest): void {
+function handleResources({ server }: McpServer, offer: McpOffer, { callOf, explain }: McpRequest): void {
   server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources: offer.resources.list() }));
   server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({
     resourceTemplates: offer.resources.listTemplates(),
   }));
   server.setRequestHandler(ReadResourceRequestSchema, async ({ params: { uri } }) => {
     const resource = offer.resources.find(uri);
-    onMethod(resource?.served);
     if (resource === undefined) {
       throw new McpError(resourceNotFound, "There is no such resource.", { uri });
     }
     try {
-      return { contents: [{ uri, mimeType: "application/json", text: await resource.read(call) }] };
+      return { contents: [{ uri, mimeType: "application/json", text: await resource.read(callOf(resource.served)) }] };
     } catch (error) {
       const { kind, message, reason } = explain(error);
       throw new McpError(errorCodes.get(kind.httpStatus) ?? ErrorCode.InternalError, message, { uri, reason });

@@ -36,6 +36,7 @@ interface Parameter {
 }
 
 interface Operation {
+  readonly security?: readonly object[];
   readonly operationId: string;
   readonly summary: string;
   readonly description: string;
@@ -139,7 +140,9 @@ test("every operation has the failures of its rpc and of every request, by their
         `${operation.operationId} ${status}`,
       );
     }
-    for (const reason of ["INVALID_SIGNATURE", "OVERLOADED", "INTERNAL_ERROR"] as const) {
+    t.true(operation.security === undefined || named.has("INVALID_SIGNATURE"), operation.operationId);
+    t.true(!probes.has(operation.operationId) || !named.has("INVALID_SIGNATURE"), operation.operationId);
+    for (const reason of ["OVERLOADED", "INTERNAL_ERROR"] as const) {
       t.true(named.has(reason) || isRefusal(operation, catalogue[reason].httpStatus), operation.operationId);
     }
     t.is(named.has("RATE_LIMITED"), !probes.has(operation.operationId), operation.operationId);

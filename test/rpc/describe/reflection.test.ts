@@ -75,7 +75,7 @@ for (const service of [ServerReflection, ServerReflectionAlpha] as const) {
       "gatehouse/zk/v1/zk.proto",
       service.file.proto.name,
       "google/api/annotations.proto",
-      "53550,53551,53552,72295728",
+      "53550,53551,53552,53553,72295728",
       "error 5",
       "error 5",
     ]);

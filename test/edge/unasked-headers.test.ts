@@ -1,0 +1,230 @@
+/** Headers of an identity where no rpc asks for one: they are ignored, whatever they hold; elsewhere broken ones are refused. */
+import { type DescMethod, getOption } from "@bufbuild/protobuf";
+import anyTest, { type TestFn } from "ava";
+import { identifies_caller } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
+import { areaOf } from "../../src/rpc/json-rpc/named-methods.js";
+import { readHttpRule } from "../../src/rpc/http/http-rule.js";
+import { createCaller } from "../helpers/caller.js";
+import { contractServices } from "../helpers/contract-files.js";
+import { connectGrpc, type TestGrpcClient } from "../helpers/grpc-client.js";
+import { ask, askJson } from "../helpers/plain-client.js";
+import { readFailure } from "../helpers/rpc-clients.js";
+import { startMember } from "../helpers/start-member.js";
+import { startTestNode } from "../helpers/start-node.js";
+import { fileTeardown } from "../helpers/teardown.js";
+
+interface Context {
+  readonly port: number;
+  readonly mcpPort: number;
+  /** Takes the header `identity` at its word. */
+  readonly trusting: number;
+  readonly grpc: TestGrpcClient;
+}
+const test = anyTest as TestFn<Context>;
+type Headers = Readonly<Record<string, string>>;
+
+const methods = (await contractServices()).flatMap((service) => service.methods);
+const teardown = fileTeardown();
+test.before(async (t) => {
+  const [node, trusting] = await Promise.all([
+    startMember(teardown, { "mcp-enabled": true, "mcp-port": "0", "tlsnotary-enabled": true }),
+    startTestNode(teardown, { "identity-mode": "trusted-header" }),
+  ]);
+  const grpc = connectGrpc(node.port);
+  teardown.teardown(() => grpc.close());
+  const { ports } = await askJson<{ ports: { mcp: { actual: number } } }>(node.port, "/health");
+  Object.assign(t.context, { port: node.port, mcpPort: ports.mcp.actual, trusting: trusting.port, grpc });
+});
+
+/** Identities that are none, each in words. */
+const broken: Readonly<Record<string, Headers>> = {
+  "a signature of another kind": { signature: "abc" },
+  // As RFC 9421 has it, of which this node knows nothing.
+  "a signature of the message": { signature: "sig1=:dGVzdA==:", "signature-input": 'sig1=("@method");created=1' },
+  "a signature of long ago": createCaller().headers({ timestamp: 1 }),
+  "another network's": createCaller().headers({ network: "mainnet" }),
+};
+
+const isIdentifying = (method: DescMethod): boolean => getOption(method, identifies_caller);
+const nameOf = ({ parent, name }: DescMethod): string => `${parent.typeName}/${name}`;
+
+/** One way of calling an rpc with an empty request: the reason of its failure, and "OK" where there is none. */
+type Outcome = (context: Context, method: DescMethod, headers: Headers) => Promise<string>;
+
+/** What a parameter of a path is called with: nothing of that name is there. */
+const pathOf = (template: string): string => template.replaceAll(/\{\w+\}/g, "1");
+
+/** How long a stream is waited for: what refuses it comes at once. */
+const streamMs = 500;
+
+/** Status and reason of a failure, and "OK" where there is none. */
+async function askPlain(
+  port: number,
+  path: string,
+  { isStream = false, ...request }: RequestInit & { readonly isStream?: boolean },
+): Promise<string> {
+  const signal = isStream ? AbortSignal.timeout(streamMs) : null;
+  try {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, { ...request, signal });
+    const reason = reasonIn(await response.text());
+    return reason === "OK" ? reason : `${response.status} ${reason}`;
+  } catch (error) {
+    if (signal?.aborted === true) {
+      return "OK";
+    }
+    throw error;
+  }
+}
+
+const json = { "Content-Type": "application/json" };
+const reasonIn = (text: string): string => /"(?:errorCode|reason)":"(\w+)"/.exec(text)?.[1] ?? "OK";
+
+const protocols: Readonly<Record<string, { readonly of: (method: DescMethod) => boolean; readonly call: Outcome }>> = {
+  "plain HTTP": {
+    of: (method) => readHttpRule(method) !== undefined,
+    async call({ port }, method, headers) {
+      const rule = readHttpRule(method)!;
+      const request = rule.hasBody ? { body: "{}", headers: { ...json, ...headers } } : { headers };
+      return await askPlain(port, pathOf(rule.template), { ...request, method: rule.method, isStream: rule.isStream });
+    },
+  },
+  Connect: {
+    of: ({ methodKind }) => methodKind === "unary",
+    async call({ port }, method, headers) {
+      return await askPlain(port, `/${nameOf(method)}`, {
+        ...{ method: "POST", body: "{}", headers: { ...json, ...headers } },
+      });
+    },
+  },
+  "Connect streams": {
+    of: ({ methodKind }) => methodKind === "server_streaming",
+    async call({ port }, method, headers) {
+      const body = Buffer.concat([Buffer.from([0, 0, 0, 0, 2]), Buffer.from("{}")]);
+      const sent = { ...headers, "Content-Type": "application/connect+json" };
+      return await askPlain(port, `/${nameOf(method)}`, { method: "POST", body, headers: sent, isStream: true });
+    },
+  },
+  gRPC: {
+    of: ({ methodKind }) => methodKind === "unary" || methodKind === "server_streaming",
+    async call({ grpc }, method, headers) {
+      const ended = new AbortController();
+      const timer = setTimeout(() => ended.abort(), streamMs);
+      try {
+        if (method.methodKind === "unary") {
+          await grpc.call(method as never, {}, headers);
+        } else {
+          const messages = grpc.stream(method as never, {}, ended.signal, headers) as AsyncIterable<object>;
+          for await (const message of messages) {
+            void message;
+            break;
+          }
+        }
+        return "OK";
+      } catch (error) {
+        const { code, reason } = readFailure(error);
+        return ended.signal.aborted ? "OK" : (reason ?? String(code));
+      } finally {
+        clearTimeout(timer);
+        ended.abort();
+      }
+    },
+  },
+  "JSON-RPC": {
+    of: ({ methodKind }) => methodKind === "unary",
+    async call({ port }, method, headers) {
+      const name = `${areaOf(method.parent)}.${method.localName}`;
+      const request = { jsonrpc: "2.0", method: name, params: {} };
+      // In a batch each has the rpc of its own.
+      const body = JSON.stringify([
+        { ...request, id: 1 },
+        { ...request, id: 2, method: "info.getVersion" },
+        { ...request, id: 3 },
+      ]);
+      const { status, text } = await ask(port, "/", { method: "POST", body, headers: { ...json, ...headers } });
+      const [first, version, third] = JSON.parse(text) as object[];
+      if (JSON.stringify(version) !== '{"jsonrpc":"2.0","id":2,"result":"0.2.0"}') {
+        throw new Error(JSON.stringify(version));
+      }
+      const reasons = [first, third].map((one) => reasonIn(JSON.stringify(one)));
+      return `${status} ${[...new Set(reasons)].join()}`;
+    },
+  },
+};
+
+for (const [protocol, { of, call }] of Object.entries(protocols)) {
+  test(`over ${protocol}, an identity is read for the rpcs that ask for one, and for no other`, async (t) => {
+    let refused = 0;
+    for (const method of methods.filter(of)) {
+      const expected = await call(t.context, method, {});
+      for (const [what, headers] of Object.entries(broken)) {
+        const outcome = await call(t.context, method, headers);
+        const isServed = !/NOT_IMPLEMENTED|\b12$/.test(expected);
+        if (isIdentifying(method) && isServed) {
+          t.regex(outcome, /INVALID_SIGNATURE$/, `${nameOf(method)}, ${what}`);
+          refused++;
+        } else {
+          t.is(outcome, expected, `${nameOf(method)}, ${what}`);
+        }
+      }
+    }
+    t.true(refused >= 4, String(refused));
+  });
+}
+
+test("what is no rpc is answered as without", async (t) => {
+  const { port, trusting } = t.context;
+  const paths = [
+    "/",
+    "/health",
+    "/livez",
+    "/readyz",
+    "/docs",
+    "/openapi.json",
+    "/explore",
+    "/status",
+    "/metrics",
+    "/no",
+  ];
+  for (const path of paths) {
+    const expected = await ask(port, path);
+    for (const headers of Object.values(broken)) {
+      t.is((await ask(port, path, { headers })).status, expected.status, path);
+    }
+    const alone = await ask(trusting, path);
+    t.is((await ask(trusting, path, { headers: { identity: "0x1" } })).status, alone.status, path);
+  }
+  for (const body of ["", "[]", '{"method":"ping","params":[]}', '{"jsonrpc":"2.0","id":1,"method":"no"}']) {
+    const expected = await ask(port, "/", { method: "POST", body });
+    const { status, text } = await ask(port, "/", { method: "POST", body, headers: broken["another network's"]! });
+    t.deepEqual([status, text], [expected.status, expected.text], body);
+  }
+});
+
+test("probes wait for no block that somebody names", async (t) => {
+  for (const block of ["9999999", "latest"]) {
+    for (const path of ["/health", "/livez", "/readyz", "/version"]) {
+      t.is((await ask(t.context.port, path, { headers: { "Gatehouse-Min-Block": block } })).status, 200, path);
+    }
+  }
+});
+
+test("the node call and the tools of assistants are refused where their rpcs ask, too", async (t) => {
+  const { port, mcpPort } = t.context;
+  const headers = broken["a signature of another kind"]!;
+  const nodeCall = async (message: string, data: object): Promise<string> => {
+    const body = JSON.stringify({ method: "nodeCall", params: [{ message, data }] });
+    return (await ask(port, "/", { method: "POST", body, headers })).text;
+  };
+  t.like(JSON.parse(await nodeCall("getPeerlist", {})), { result: 200 });
+  t.like(JSON.parse(await nodeCall("searchStoragePrograms", { query: "a" })), {
+    result: 401,
+    response: { errorCode: "INVALID_SIGNATURE" },
+  });
+  const tool = async (name: string, given: object): Promise<string> => {
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: given } });
+    const both = { "Content-Type": "application/json", Accept: "application/json, text/event-stream", ...headers };
+    return (await ask(mcpPort, "/mcp", { method: "POST", body, headers: both })).text;
+  };
+  t.regex(await tool("info_getVersion", {}), /0\.2\.0/);
+  t.regex(await tool("storage_searchPrograms", { q: "a" }), /INVALID_SIGNATURE/);
+});
