@@ -54,26 +54,16 @@ type Outcome = (context: Context, method: DescMethod, headers: Headers) => Promi
 /** What a parameter of a path is called with: nothing of that name is there. */
 const pathOf = (template: string): string => template.replaceAll(/\{\w+\}/g, "1");
 
-/** How long a stream is waited for: what refuses it comes at once. */
-const streamMs = 500;
-
-/** Status and reason of a failure, and "OK" where there is none. */
-async function askPlain(
-  port: number,
-  path: string,
-  { isStream = false, ...request }: RequestInit & { readonly isStream?: boolean },
-): Promise<string> {
-  const signal = isStream ? AbortSignal.timeout(streamMs) : null;
-  try {
-    const response = await fetch(`http://127.0.0.1:${port}${path}`, { ...request, signal });
-    const reason = reasonIn(await response.text());
-    return reason === "OK" ? reason : `${response.status} ${reason}`;
-  } catch (error) {
-    if (signal?.aborted === true) {
-      return "OK";
-    }
-    throw error;
-  }
+/** Status and reason of a failure, and "OK" where there is none. Of a stream the first bytes tell. */
+async function askPlain(port: number, path: string, request: RequestInit): Promise<string> {
+  const ended = new AbortController();
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, { ...request, signal: ended.signal });
+  const reader = response.body!.getReader();
+  const { value } = await reader.read();
+  ended.abort();
+  reader.closed.catch(() => undefined);
+  const reason = reasonIn(Buffer.from(value ?? []).toString("utf8"));
+  return reason === "OK" ? reason : `${response.status} ${reason}`;
 }
 
 const json = { "Content-Type": "application/json" };
@@ -85,14 +75,16 @@ const protocols: Readonly<Record<string, { readonly of: (method: DescMethod) => 
     async call({ port }, method, headers) {
       const rule = readHttpRule(method)!;
       const request = rule.hasBody ? { body: "{}", headers: { ...json, ...headers } } : { headers };
-      return await askPlain(port, pathOf(rule.template), { ...request, method: rule.method, isStream: rule.isStream });
+      return await askPlain(port, pathOf(rule.template), { ...request, method: rule.method });
     },
   },
   Connect: {
     of: ({ methodKind }) => methodKind === "unary",
     async call({ port }, method, headers) {
       return await askPlain(port, `/${nameOf(method)}`, {
-        ...{ method: "POST", body: "{}", headers: { ...json, ...headers } },
+        method: "POST",
+        body: "{}",
+        headers: { ...json, ...headers },
       });
     },
   },
@@ -101,14 +93,13 @@ const protocols: Readonly<Record<string, { readonly of: (method: DescMethod) => 
     async call({ port }, method, headers) {
       const body = Buffer.concat([Buffer.from([0, 0, 0, 0, 2]), Buffer.from("{}")]);
       const sent = { ...headers, "Content-Type": "application/connect+json" };
-      return await askPlain(port, `/${nameOf(method)}`, { method: "POST", body, headers: sent, isStream: true });
+      return await askPlain(port, `/${nameOf(method)}`, { method: "POST", body, headers: sent });
     },
   },
   gRPC: {
     of: ({ methodKind }) => methodKind === "unary" || methodKind === "server_streaming",
     async call({ grpc }, method, headers) {
       const ended = new AbortController();
-      const timer = setTimeout(() => ended.abort(), streamMs);
       try {
         if (method.methodKind === "unary") {
           await grpc.call(method as never, {}, headers);
@@ -122,9 +113,8 @@ const protocols: Readonly<Record<string, { readonly of: (method: DescMethod) => 
         return "OK";
       } catch (error) {
         const { code, reason } = readFailure(error);
-        return ended.signal.aborted ? "OK" : (reason ?? String(code));
+        return reason ?? String(code);
       } finally {
-        clearTimeout(timer);
         ended.abort();
       }
     },
