@@ -1,9 +1,11 @@
 /** Connect over fetch, which browsers and Node.js have. */
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
+import { maxBytesFrom } from "./response-limits.js";
 
 /**
- * A transport whose errors tell that nobody answers, and whose streams end when they are aborted.
+ * A transport whose errors tell that nobody answers, and whose responses end: when they are aborted, and at a limit of bytes
+ * where they are not streams.
  *
  * @param headers of every call.
  */
@@ -24,7 +26,7 @@ export function connectOverFetch(baseUrl: string, headers: Readonly<Record<strin
       try {
         const response = await globalThis.fetch(input, init);
         const isStream = response.headers.get("content-type")?.startsWith("application/connect+") === true;
-        return isStream && signal !== undefined ? endingWith(signal, response) : response;
+        return limited(response, { signal, maxBytes: isStream ? Infinity : maxBytesFrom(urlOf(input)) });
       } catch (cause) {
         signal?.throwIfAborted();
         throw new ConnectError(`Nobody answers at ${baseUrl}.`, Code.Unavailable, undefined, undefined, cause);
@@ -33,29 +35,47 @@ export function connectOverFetch(baseUrl: string, headers: Readonly<Record<strin
   });
 }
 
+function urlOf(input: RequestInfo | URL): string {
+  return input instanceof Request ? input.url : String(input);
+}
+
+/** The end of a response that has none. */
+interface Limits {
+  readonly signal: AbortSignal | undefined;
+  readonly maxBytes: number;
+}
+
 /**
- * The same response, whose body ends when the signal is aborted. Node.js 20 and 22 forget a request's signal when garbage
- * is collected while the answer still comes: the connection, and with it the process, would stay.
+ * Returns the same response, whose body fails when the signal is aborted or the limit exceeded. Node.js 20 and 22 forget a
+ * request's signal when garbage is collected while the response still comes: the connection, and with it the process,
+ * would stay.
  */
-function endingWith(signal: AbortSignal, response: Response): Response {
+function limited(response: Response, { signal, maxBytes }: Limits): Response {
   if (response.body === null) {
     return response;
   }
   const reader = response.body.getReader();
-  const cancel = (): void => void reader.cancel(signal.reason).catch(() => undefined);
-  signal.addEventListener("abort", cancel, { once: true });
-  if (signal.aborted) {
+  const cancel = (): void => void reader.cancel(signal?.reason).catch(() => undefined);
+  signal?.addEventListener("abort", cancel, { once: true });
+  if (signal?.aborted === true) {
     cancel();
   }
+  let bytes = 0;
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
       const { done, value } = await reader.read();
+      signal?.throwIfAborted();
       if (done) {
-        signal.removeEventListener("abort", cancel);
+        signal?.removeEventListener("abort", cancel);
         controller.close();
-      } else {
-        controller.enqueue(value);
+        return;
       }
+      bytes += value.length;
+      if (bytes > maxBytes) {
+        cancel();
+        throw new ConnectError(`The response is larger than ${maxBytes} bytes.`, Code.ResourceExhausted);
+      }
+      controller.enqueue(value);
     },
     cancel: (reason) => reader.cancel(reason),
   });

@@ -101,7 +101,7 @@ export function createGatehouse(url: string | URL, options: GatehouseOptions = {
   const common = { transport, lifetime, retry, timeoutMs };
   const session = options.verify && createProofSession(options.verify);
   const callsOf = (deps: CallsDeps): Transport =>
-    session === undefined ? createCalls(deps) : verifyCalls(createCalls(deps), session);
+    session === undefined ? createCalls(deps) : verifyCalls(createCalls(deps), session, timeoutMs);
   const anonymous = callsOf(common);
   const plainChain = createServiceClient(ChainService, anonymous);
   const network = networkOf(options.network ?? session?.genesisHash, plainChain);

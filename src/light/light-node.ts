@@ -25,6 +25,8 @@ export interface LightOptions {
   readonly port: number;
   readonly maxAgeS: number | undefined;
   readonly log: Logger;
+  /** The time limit of a read from one node, in milliseconds; 30,000 when left out. */
+  readonly timeoutMs?: number;
 }
 
 /** A running one. */
@@ -46,11 +48,11 @@ const stopWithinMs = 5_000;
  * @throws the system's error when the port cannot be bound; InputError, StartError for the directory.
  */
 export async function startLight(options: LightOptions): Promise<LightNode> {
-  const { urls, genesisHash, dir, maxAgeS, log } = options;
+  const { urls, genesisHash, dir, maxAgeS, log, timeoutMs } = options;
   const memory = await openMemory(dir, genesisHash);
   const onSeen = memory.keepSeen.bind(memory);
   const session = createProofSession({ genesisHash, maxAgeS, hashPair, seen: memory.seen, onSeen });
-  const upstreams = createUpstreams({ urls, session, log });
+  const upstreams = createUpstreams({ urls, session, log, timeoutMs });
   const services = createLightServices({
     upstreams,
     memory,

@@ -6,7 +6,7 @@ import { ProofError, type ProofFlaw } from "../../client/src/proof/proof-error.j
 import { answerProved } from "../../client/src/proof/reads.js";
 import type { ProofSession } from "../../client/src/proof/session.js";
 import type { Logger } from "../base/log.js";
-import { askOver, isNodesWord } from "./upstream.js";
+import { askOver, isNodesWord, type StartRead } from "./upstream.js";
 
 /** How long a node is left alone. */
 const leftForMs = { lying: 600_000, failing: 5_000 };
@@ -19,7 +19,7 @@ const noAnswer: ReadonlySet<FailureReason> = new Set<FailureReason>(["DEADLINE_E
 
 interface Upstream {
   readonly url: string;
-  readonly ask: ReturnType<typeof askOver>;
+  readonly startRead: StartRead;
   leftUntilMs: number;
   isLying: boolean;
 }
@@ -30,6 +30,8 @@ export interface UpstreamsParts {
   readonly urls: readonly string[];
   readonly session: ProofSession;
   readonly log: Logger;
+  /** The time limit of a read from one of them; 30 seconds when left out. */
+  readonly timeoutMs?: number | undefined;
 }
 
 /** Answers reads. */
@@ -50,8 +52,11 @@ export interface Upstreams {
 export class NobodyProves extends Error {}
 
 /** Asks these nodes. */
-export function createUpstreams({ urls, session, log }: UpstreamsParts): Upstreams {
-  const upstreams = urls.map((url): Upstream => ({ url, ask: askOver(url), leftUntilMs: 0, isLying: false }));
+export function createUpstreams({ urls, session, log, timeoutMs }: UpstreamsParts): Upstreams {
+  const upstreams = urls.map((url): Upstream => ({
+    ...{ url, startRead: askOver(url, {}, timeoutMs) },
+    ...{ leftUntilMs: 0, isLying: false },
+  }));
 
   /** Those that are left alone come last; who lied not at all, until its time is over. */
   function inOrder(): Upstream[] {
@@ -103,7 +108,7 @@ export function createUpstreams({ urls, session, log }: UpstreamsParts): Upstrea
       let refusal: GatehouseError | undefined;
       for (const upstream of inOrder()) {
         try {
-          const answer = await answerProved(method, request, session.sourceOf(upstream.ask));
+          const answer = await answerProved(method, request, session.sourceOf(upstream.startRead()));
           upstream.leftUntilMs = 0;
           return answer;
         } catch (error) {

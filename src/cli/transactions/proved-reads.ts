@@ -34,7 +34,7 @@ export async function readProved<I extends DescMessage, O extends DescMessage>(
   const headers =
     flags.key === undefined ? {} : await provedIdentity(await loadKey(flags.key), { ...flags, network: genesisHash });
   const { maxAge: maxAgeS } = flags;
-  const reader = createProvedReader(askOver(needUrl("--node", flags.node), headers), {
+  const reader = createProvedReader(askOver(needUrl("--node", flags.node), headers)(), {
     genesisHash,
     maxAgeS,
     hashPair,

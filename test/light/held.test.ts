@@ -1,0 +1,155 @@
+/** Verified reads from a node that never ends its response: a limit of bytes and of time ends them. */
+import { create, toBinary } from "@bufbuild/protobuf";
+import test from "ava";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createGatehouse, GatehouseError } from "gatehouse-client";
+import { GetGenesisResponseSchema } from "../../gen/gatehouse/info/v1/info_pb.js";
+import { StateService } from "../../gen/gatehouse/state/v1/state_pb.js";
+import { createLogging } from "../../src/base/log.js";
+import { startLight } from "../../src/light/light-node.js";
+import { askOver } from "../../src/light/upstream.js";
+import { genesisOf } from "../helpers/genesis.js";
+import { testKey } from "../helpers/keys.js";
+import { ask } from "../helpers/plain-client.js";
+import { runCli } from "../helpers/run-cli.js";
+import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
+import { testNetwork } from "../helpers/transactions.js";
+import { until } from "../helpers/until.js";
+
+/** A field of a message that no version knows, so that nothing but its size is wrong with it. */
+const padding = Buffer.concat([Buffer.from([0xfa, 0x07, 0x80, 0x80, 0x40]), Buffer.alloc(1024 * 1024)]);
+
+/** Sends a few bytes now and then. */
+const drip = (response: ServerResponse): void => {
+  const timer = setInterval(() => response.write(padding.subarray(0, 10)), 20);
+  response.on("close", () => clearInterval(timer));
+};
+
+/** Sends as much as the other side takes. */
+const flood = (response: ServerResponse): void => {
+  const send = (): void => {
+    while (!response.closed && response.write(padding));
+  };
+  response.on("drain", send);
+  send();
+};
+
+/** Starts a server that answers each call without end, and counts the bytes that it has sent. */
+async function startEndless(t: Teardown, send: (response: ServerResponse) => void) {
+  let open = 0;
+  let sentBytes = 0;
+  const server = createServer((request, response) => {
+    open++;
+    response.on("close", () => {
+      open--;
+      sentBytes += response.socket?.bytesWritten ?? request.socket.bytesWritten;
+    });
+    response.on("error", () => undefined);
+    response.writeHead(200, { "Content-Type": "application/proto" });
+    send(response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, open: () => open, sentMib: () => sentBytes / 1024 / 1024 };
+}
+
+const address = `stor-${"0".repeat(40)}`;
+/** Buffers of both sides come on top of what is read. */
+const maxMib = 5 + 8;
+
+async function startLightNode(t: Teardown, url: string, timeoutMs: number) {
+  const { log } = createLogging({ level: "silent", json: true });
+  const dir = await temporaryDirectory(t);
+  const light = await startLight({
+    ...{ urls: [url], genesisHash: testNetwork, dir, port: 0, maxAgeS: 3_600, log },
+    timeoutMs,
+  });
+  t.teardown(() => light.stop());
+  return light;
+}
+
+test("the client package gives up on a read that drips, and closes the connection", async (t) => {
+  const node = await startEndless(t, drip);
+  const client = createGatehouse(node.url, { verify: { genesis: genesisOf(testKey(1)) }, timeoutMs: 500 });
+  t.teardown(() => client.close());
+  const beganMs = Date.now();
+  const error = await t.throwsAsync(client.storage.getField({ storageAddress: address, field: "a" }), {
+    instanceOf: GatehouseError,
+  });
+  t.is(error.reason, "DEADLINE_EXCEEDED");
+  t.true(Date.now() - beganMs < 5_000);
+  await until(() => node.open() === 0);
+});
+
+test("the client package reads no more of a response than nodes give", async (t) => {
+  const node = await startEndless(t, flood);
+  const client = createGatehouse(node.url, { verify: { genesis: genesisOf(testKey(1)) } });
+  t.teardown(() => client.close());
+  const error = await t.throwsAsync(client.storage.getField({ storageAddress: address, field: "a" }), {
+    instanceOf: GatehouseError,
+  });
+  t.is(error.message, "The response is larger than 5242880 bytes.");
+  await until(() => node.open() === 0);
+  t.true(node.sentMib() < maxMib, `${node.sentMib()} MiB`);
+});
+
+test("the calls of one read share its time", async (t) => {
+  const node = await startEndless(t, drip);
+  const read = askOver(node.url, {}, 2_000)();
+  const beganMs = Date.now();
+  for (let calls = 0; calls < 3; calls++) {
+    await t.throwsAsync(read(StateService.method.getProof, {}), { message: "the operation timed out" });
+  }
+  t.true(Date.now() - beganMs < 4_000, `${Date.now() - beganMs} ms`);
+});
+
+test("the calls of one read of the client package share its time", async (t) => {
+  const timeouts: number[] = [];
+  const genesis = genesisOf(testKey(1));
+  const server = createServer((request, response) => {
+    timeouts.push(Number(request.headers["connect-timeout-ms"]));
+    // The genesis comes late.
+    if (request.url!.endsWith("GetGenesis")) {
+      setTimeout(() => {
+        response.writeHead(200, { "Content-Type": "application/proto" });
+        response.end(toBinary(GetGenesisResponseSchema, create(GetGenesisResponseSchema, { genesis })));
+      }, 500);
+    } else {
+      response.writeHead(404).end();
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const client = createGatehouse(url, { verify: { genesisHash: testNetwork }, timeoutMs: 20_000 });
+  t.teardown(() => client.close());
+  await t.throwsAsync(client.storage.getField({ storageAddress: address, field: "a" }), { instanceOf: GatehouseError });
+  t.is(timeouts.length, 2);
+  t.true(timeouts[0]! <= 20_000 && timeouts[1]! <= 19_510, String(timeouts));
+});
+
+test("a light node gives up on a node that drips, and answers 503", async (t) => {
+  const node = await startEndless(t, drip);
+  const light = await startLightNode(t, node.url, 500);
+  const beganMs = Date.now();
+  t.regex((await ask(light.port, `/storage-program/${address}/field/a`)).text, /None of the nodes/);
+  t.true(Date.now() - beganMs < 5_000);
+  await until(() => node.open() === 0);
+});
+
+test("a command reads no more of a response than nodes give", async (t) => {
+  const node = await startEndless(t, flood);
+  const { code, stderr } = await runCli(["storage", "get", address, "--node", node.url, "--verify", testNetwork]);
+  t.not(code, 0);
+  t.regex(stderr, /message size .* is larger than configured readMaxBytes|larger than/);
+  await until(() => node.open() === 0);
+  t.true(node.sentMib() < 17 + 8, `${node.sentMib()} MiB`);
+});
