@@ -71,7 +71,10 @@ const client = [
     from: { path: "^src/cli/" },
     to: { path: "^client/src/(transaction|identity|operations|gatehouse-error|proof/[^/]+)\\.ts$" },
   },
-  { from: { path: "^src/light/" }, to: { path: "^client/src/(errors|gatehouse-error|response-limits|proof/[^/]+)\\.ts$" } },
+  {
+    from: { path: "^src/light/" },
+    to: { path: "^client/src/(errors|gatehouse-error|response-limits|proof/[^/]+)\\.ts$" },
+  },
 ];
 /**
  * The explorer is a page: of the client what signs and checks proofs, of src/ how a document is taken apart and what a
