@@ -116,8 +116,8 @@ export const GetHeadResponseSchema: GenMessage<GetHeadResponse> = /*@__PURE__*/
  */
 export type GetBlockRequest = Message<"gatehouse.chain.v1.GetBlockRequest"> & {
   /**
-   * Its number, from 1; 18446744073709551615, or the word latest, for the newest
-   * one.
+   * Its number; 18446744073709551615, or the word latest, for the newest one.
+   * Block 0 is the genesis, and is not found.
    *
    * @generated from field: uint64 number = 1;
    */
@@ -223,8 +223,8 @@ export const GetBlockByHashResponseSchema: GenMessage<GetBlockByHashResponse> = 
  */
 export type ListBlocksRequest = Message<"gatehouse.chain.v1.ListBlocksRequest"> & {
   /**
-   * Number of the first block, from 1; 18446744073709551615, or the word latest,
-   * for the newest one.
+   * Number of the first block, where 0 is as 1; 18446744073709551615, or the
+   * word latest, for the newest one.
    *
    * @generated from field: uint64 from_number = 1;
    */

@@ -40,14 +40,14 @@ export type ReportSubsystemRequest = Message<"gatehouse.control.v1.ReportSubsyst
   status: SubsystemStatus;
 
   /**
-   * Port that it has bound.
+   * Port that it has bound: 1 to 65535.
    *
    * @generated from field: optional uint32 port = 3;
    */
   port?: number | undefined;
 
   /**
-   * Port that it wanted, where that is another one.
+   * Port that it wanted, where that is another one: 1 to 65535.
    *
    * @generated from field: optional uint32 requested_port = 4;
    */

@@ -36,8 +36,8 @@ export type WatchRequest = Message<"gatehouse.event.v1.WatchRequest"> & {
   from: string;
 
   /**
-   * Number of the first block, from 1; one that is yet to come is waited for.
-   * Unset for what comes from now on.
+   * Number of the first block, where 0 is as 1; one that is yet to come is
+   * waited for. Unset for what comes from now on.
    *
    * @generated from field: optional uint64 from_block = 2;
    */

@@ -1,0 +1,229 @@
+/** What the contract says of ranges: comments and declarations agree, and a running node holds to them at their ends. */
+import {
+  create,
+  type DescField,
+  type DescMethod,
+  type DescService,
+  fromBinary,
+  getOption,
+  hasOption,
+  ScalarType,
+} from "@bufbuild/protobuf";
+import test from "ava";
+import { bounds as boundsOption } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
+import { BlockHeaderSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { ChainService, type ListBlocksResponse } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
+import { EventService } from "../../gen/gatehouse/event/v1/event_pb.js";
+import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { rangeOf } from "../../src/rpc/codec/expectations.js";
+import { commentOf } from "../../src/rpc/describe/comments.js";
+import { contractServices } from "../helpers/contract-files.js";
+import { connectRpc, readFailure, type RpcClient } from "../helpers/rpc-clients.js";
+import { fileTeardown } from "../helpers/teardown.js";
+import { cases } from "./cases.js";
+import { type ContractNodes, startContractNodes } from "./nodes.js";
+
+/** The ends of a field; undefined where there is none. */
+interface Ends {
+  readonly of: "number" | "characters" | "items";
+  readonly min: bigint | undefined;
+  readonly max: bigint | undefined;
+}
+
+/** A field of a request that says what it takes. */
+interface Ranged {
+  readonly method: DescMethod;
+  readonly field: DescField;
+}
+
+/** Nodes call these, and one another: what they take is in their services. */
+const isPublic = ({ typeName }: DescService): boolean => /^gatehouse\.(?!peer\.)/.test(typeName);
+const services = (await contractServices()).filter(isPublic);
+const fields = services.flatMap(({ methods }) =>
+  methods.flatMap((method) => method.input.fields.map((field): Ranged => ({ method, field }))),
+);
+
+const typeMax = 2n ** 32n - 1n;
+
+/** Returns what is declared. The least and the largest number of the type are no ends. */
+function declaredOf(field: DescField): Ends | undefined {
+  if (!hasOption(field, boundsOption)) {
+    return undefined;
+  }
+  const { minCharacters, maxCharacters, maxItems, min, max } = getOption(field, boundsOption);
+  if (maxItems !== undefined) {
+    return { of: "items", min: undefined, max: BigInt(maxItems) };
+  }
+  if (maxCharacters !== undefined) {
+    return {
+      of: "characters",
+      min: minCharacters === undefined ? undefined : BigInt(minCharacters),
+      max: BigInt(maxCharacters),
+    };
+  }
+  return rangeOf(field) && { of: "number", min, max };
+}
+
+function numberIn(text: string): bigint {
+  return text === "2^53 - 1" ? 2n ** 53n - 1n : BigInt(text.replaceAll(",", ""));
+}
+
+/** Returns the ends that the comment names, in the words that comments have for them. */
+function promisedBy(field: DescField): Pick<Ends, "min" | "max"> | undefined {
+  const comment = commentOf(`${field.parent.typeName}.${field.name}`).replace(/\s+/g, " ");
+  const range = /\b([\d,]*\d) to ([\d,]*\d)\b/.exec(comment);
+  const most = /\bat most (2\^53 - 1|[\d,]*\d)\b(?! (?:bytes|MiB))/i.exec(comment);
+  const from = /, from (\d+)\b/.exec(comment);
+  if (range !== null) {
+    return { min: numberIn(range[1]!), max: numberIn(range[2]!) };
+  }
+  return most === null && from === null
+    ? undefined
+    : { min: from === null ? undefined : numberIn(from[1]!), max: most === null ? undefined : numberIn(most[1]!) };
+}
+
+const nameOf = ({ parent, name }: DescField): string => `${parent.name}.${name}`;
+
+test("each range that the comment of a request's field names is declared, and the other way around", (t) => {
+  const differences = fields.flatMap(({ field }) => {
+    const [declared, promised] = [declaredOf(field), promisedBy(field)];
+    // The least number of the type is declared by the type. The largest number that JSON holds exactly needs no words.
+    const least = promised?.min === 0n ? undefined : promised?.min;
+    const max = declared?.max === 2n ** 53n - 1n ? promised?.max : declared?.max;
+    return declared?.min === least && max === promised?.max
+      ? []
+      : [
+          {
+            field: nameOf(field),
+            declared: `${declared?.min} to ${max}`,
+            promised: `${promised?.min} to ${promised?.max}`,
+          },
+        ];
+  });
+  t.deepEqual(differences, []);
+});
+
+const file = fileTeardown();
+let nodes: ContractNodes;
+let client: RpcClient;
+let control: RpcClient;
+
+test.before(async () => {
+  nodes = await startContractNodes(file);
+  client = connectRpc("gRPC by Connect", "HTTP/2 by prior knowledge", nodes.member);
+  file.teardown(() => client.close());
+  const transport = nodes.member.node.control;
+  control = {
+    call: async (method, request) =>
+      (await transport.unary(method as never, undefined, 20_000, undefined, request as never)).message,
+    stream: () => {
+      throw new Error("Nothing here streams.");
+    },
+    close: () => undefined,
+  };
+});
+
+/** A request that is right in all but the field under test. */
+function baseOf(method: DescMethod): object {
+  if (method === (ControlService.method.reportSubsystem as DescMethod)) {
+    return { name: "signaling", status: SubsystemStatus.READY, leaseS: 60 };
+  }
+  return cases.find((one) => (one.method as DescMethod) === method && one.request !== undefined)?.request ?? {};
+}
+
+/** Resolves with the message of the refusal; undefined where there is none. */
+async function refusalOf(method: DescMethod, request: object): Promise<string | undefined> {
+  const ending = new AbortController();
+  const served = method.parent.typeName.startsWith("gatehouse.control.") ? control : client;
+  try {
+    if (method.methodKind === "server_streaming") {
+      // One that sends nothing has taken its request.
+      const timer = setTimeout(() => ending.abort(), 1_000);
+      for await (const _ of served.stream(method, create(method.input, request as never), ending.signal)) {
+        break;
+      }
+      clearTimeout(timer);
+    } else {
+      await served.call(method, create(method.input, request as never));
+    }
+    return undefined;
+  } catch (error) {
+    return ending.signal.aborted ? undefined : readFailure(error).message;
+  } finally {
+    ending.abort();
+  }
+}
+
+const samples = [`stor-${"0".repeat(40)}`, "0".repeat(64), `0x${"0".repeat(64)}`] as const;
+
+/** A value of so much: a number, a text of so many characters, a list of so many items. */
+function valueOf(field: DescField, of: Ends["of"], size: bigint): unknown {
+  if (of === "number") {
+    return field.scalar === ScalarType.UINT64 ? size : Number(size);
+  }
+  if (of === "characters") {
+    return "a".repeat(Number(size));
+  }
+  const isAddress = commentOf(`${field.parent.typeName}.${field.name}`).includes("stor-");
+  const item = field.fieldKind === "list" && field.listKind === "enum" ? 1 : samples[isAddress ? 0 : 1];
+  return Array.from({ length: Number(size) }, () => item);
+}
+
+function sentenceOf(name: string, { of, min, max }: Ends, size: bigint): string {
+  switch (of) {
+    case "number":
+      return `${name} must be a whole number from ${min ?? 0n} to ${max ?? typeMax}, not "${size}".`;
+    case "characters":
+      return size === 0n
+        ? `${name} is required: ${min} to ${max} characters.`
+        : `${name} must have ${min ?? 0n} to ${max} characters, not ${size}.`;
+    case "items":
+      return `${name} must have at most ${max} items, not ${size}.`;
+  }
+}
+
+for (const { method, field } of fields) {
+  const ends = declaredOf(field);
+  if (ends !== undefined && field.oneof === undefined) {
+    test(`a node takes the ends of ${method.name}.${field.name}, and refuses what is beyond`, async (t) => {
+      const { of, min, max } = ends;
+      const ask = (size: bigint): Promise<string | undefined> =>
+        refusalOf(method, { ...baseOf(method), [field.localName]: valueOf(field, of, size) });
+      for (const end of [min, max]) {
+        if (end !== undefined) {
+          t.notRegex((await ask(end)) ?? "", new RegExp(`\\b${field.name}\\b`), `${end}`);
+        }
+      }
+      const beyond = [min !== undefined && min > 0n ? min - 1n : undefined, max === undefined ? undefined : max + 1n];
+      for (const size of beyond) {
+        if (size !== undefined) {
+          t.is(await ask(size), sentenceOf(field.name, ends, size));
+        }
+      }
+    });
+  }
+}
+
+test("block 0 is not found by its number, and lists and events that begin with it begin with block 1", async (t) => {
+  const first = async (method: DescMethod, request: object): Promise<unknown> => {
+    const ending = new AbortController();
+    for await (const message of client.stream(method, create(method.input, request as never), ending.signal)) {
+      ending.abort();
+      return message;
+    }
+    return undefined;
+  };
+  const error = await t.throwsAsync(client.call(ChainService.method.getBlock, { number: 0n }));
+  t.is(readFailure(error).reason, "NOT_FOUND");
+  for (const fromNumber of [0n, 1n]) {
+    const { block } = (await first(ChainService.method.listBlocks, { fromNumber })) as ListBlocksResponse;
+    t.is(fromBinary(BlockHeaderSchema, block!.header).number, 1n);
+  }
+  const [zero, one] = [
+    await first(EventService.method.watch, { fromBlock: 0n }),
+    await first(EventService.method.watch, { fromBlock: 1n }),
+  ];
+  t.truthy(one);
+  t.deepEqual(zero, one);
+});
