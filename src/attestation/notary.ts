@@ -1,5 +1,7 @@
 /** A notary of the operator's own: asked now and then whether it answers, and for its public key. */
 import { createPublicKey } from "node:crypto";
+import { Readable } from "node:stream";
+import type { ReadableStream } from "node:stream/web";
 import { type Repetition, repeat } from "../base/repeat.js";
 
 export interface NotaryState {
@@ -55,13 +57,24 @@ export function watchNotary(url: string, onChange: (state: NotaryState) => void)
   };
 }
 
-/** What `/info` tells. Rejects when there is no key. */
-async function fetchInfo(url: string, signal: AbortSignal): Promise<Pick<NotaryState, "version" | "publicKey">> {
-  const response = await fetch(new URL("info", url.endsWith("/") ? url : `${url}/`), {
-    signal: AbortSignal.any([signal, AbortSignal.timeout(answerWithinMs)]),
-    redirect: "error",
-  });
-  const text = await readText(response);
+/** Asks `/info`. Rejects when there is no key, when it takes too long, and when it is stopped. */
+async function fetchInfo(url: string, stopped: AbortSignal): Promise<Pick<NotaryState, "version" | "publicKey">> {
+  // Not AbortSignal.any and timeout: garbage collection takes them while they are waited for (Node.js 20).
+  const ending = new AbortController();
+  const end = (): void => ending.abort();
+  const timer = setTimeout(end, answerWithinMs);
+  stopped.addEventListener("abort", end);
+  try {
+    return await readInfo(new URL("info", url.endsWith("/") ? url : `${url}/`), ending.signal);
+  } finally {
+    clearTimeout(timer);
+    stopped.removeEventListener("abort", end);
+  }
+}
+
+async function readInfo(url: URL, signal: AbortSignal): Promise<Pick<NotaryState, "version" | "publicKey">> {
+  const response = await fetch(url, { signal, redirect: "error" });
+  const text = await readText(response, signal);
   const { publicKey, version } = JSON.parse(text) as { readonly publicKey?: unknown; readonly version?: unknown };
   if (!response.ok || typeof publicKey !== "string") {
     throw new Error("no key");
@@ -69,10 +82,12 @@ async function fetchInfo(url: string, signal: AbortSignal): Promise<Pick<NotaryS
   return { publicKey: describeKey(publicKey), version: typeof version === "string" ? version : undefined };
 }
 
-async function readText({ body }: Response): Promise<string> {
+/** Reads a body until the signal is aborted, which Node.js 20 and 22 forget once garbage is collected while it comes. */
+async function readText({ body }: Response, signal: AbortSignal): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
+  const stream = body === null ? [] : Readable.fromWeb(body as ReadableStream, { signal });
+  for await (const chunk of stream as AsyncIterable<Uint8Array>) {
     chunks.push(chunk);
     size += chunk.length;
     if (size > maxAnswerBytes) {
