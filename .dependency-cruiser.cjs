@@ -62,7 +62,7 @@ const client = [
     from: { path: "^client/src/" },
     to: { path: "^src/storage/(document|document-parts|json-text|refusals|value-types)\\.ts$" },
   },
-  { from: { path: "^client/src/" }, to: { path: "^src/base/hex-forms\\.ts$" } },
+  { from: { path: "^client/src/" }, to: { path: "^src/base/(hex-forms|show-text)\\.ts$" } },
   {
     from: { path: "^client/src/" },
     to: { path: "^node_modules/(@bufbuild/protobuf|@connectrpc/connect(-web)?|@noble/(ed25519|hashes))/" },

@@ -7,11 +7,6 @@ export function toHash(text: string): string | undefined {
   return hex32.test(hash) ? hash : undefined;
 }
 
-/** @param name what the hash is, to start the sentence. */
-export function noHash(name: string): string {
-  return `${name} is 0x and 64 hex digits.`;
-}
-
 const bareForm = /^(?:0x)?([0-9a-fA-F]{64})$/;
 
 /** The same, of what may be written without 0x, too: hashes of blocks and transactions, public keys. */
@@ -25,9 +20,4 @@ const keyForm = /^(?:ed25519:)?(.*)$/s;
 /** A public key as an identity has it, in the same form: what may be written without 0x, and after `ed25519:`. */
 export function toPublicKey(text: string): string | undefined {
   return toBareHash(keyForm.exec(text)![1]!);
-}
-
-/** @param beginning of the sentence: `A block's hash is`. */
-export function noBareHash(beginning: string): string {
-  return `${beginning} 64 hex digits, with or without 0x.`;
 }

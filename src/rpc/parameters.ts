@@ -1,4 +1,5 @@
 /** Errors for parameters that are not what they should be, and the tokens of pages, which several services have. */
+import { showText } from "../base/show-text.js";
 import { Failure } from "./errors.js";
 
 /** How many entries a page has where nobody says how many. */
@@ -64,19 +65,10 @@ export function givenTwice(name: string): Failure {
   return new Failure("INVALID_REQUEST", `${name} is given more than once.`);
 }
 
-/** Most characters of a value that are shown. */
-const mostShown = 80;
-
 /** Scalars are shown as the text that they are in a query, so that the sentence is the same in every protocol. */
 function show(value: unknown): string {
   if (typeof value === "object" && value !== null) {
     return Array.isArray(value) ? "a list" : "an object";
   }
-  const text = String(value);
-  const shown = text.length > mostShown ? `${text.slice(0, mostShown)}…` : text;
-  // Escapes for what would not be seen, or would change how the rest is seen.
-  return JSON.stringify(shown).replaceAll(
-    /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu,
-    (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`,
-  );
+  return showText(String(value));
 }

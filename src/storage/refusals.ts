@@ -15,8 +15,6 @@ export function isAddress(address: string): boolean {
   return addressForm.test(address);
 }
 
-export const noAddress: Refusal = ["INVALID_REQUEST", "A storage address is stor- and 40 lower-case hex digits."];
-
 export const noProgram: Refusal = ["NOT_FOUND", "There is no storage program at this address."];
 
 export function noField(name: string): Refusal {

@@ -3,13 +3,13 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService, TransactionStatus } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { InfoService } from "../../../gen/gatehouse/info/v1/info_pb.js";
-import { noBareHash, toBareHash, toPublicKey } from "../../../src/base/hex-forms.js";
+import { toBareHash, toPublicKey } from "../../../src/base/hex-forms.js";
 import { GatehouseError } from "../gatehouse-error.js";
 import { askForBlock } from "./blocks.js";
 import { hashOf } from "./hashing.js";
 import { ProofError } from "./proof-error.js";
 import { provedRead } from "./proved-read.js";
-import { type ProofSource, refusal, unprovable } from "./source.js";
+import { type ProofSource, unprovable, wrongForm } from "./source.js";
 
 const { method } = ChainService;
 
@@ -23,7 +23,11 @@ export const chainReads = [
   }),
 
   provedRead(method.getSender, async (request, { prove }) => {
-    const asked = needHash("A sender's public key is", request.address, toPublicKey);
+    const asked = toPublicKey(request.address);
+    if (asked === undefined) {
+      const form = "an Ed25519 public key of 64 hex digits, with or without ed25519: and 0x before them";
+      throw wrongForm("address", form, request.address);
+    }
     const { address, nonce } = (await prove({ senders: [asked] })).senders[0]!;
     return { address, nonce };
   }),
@@ -38,7 +42,10 @@ export const chainReads = [
 
   // That it is in a block, the block shows. That it is pending, or was rejected, nothing does.
   provedRead(method.getTransaction, async (request, source) => {
-    const hash = needHash("A transaction's hash is", request.hash);
+    const hash = toBareHash(request.hash);
+    if (hash === undefined) {
+      throw wrongForm("hash", "64 hex digits, with or without 0x before them", request.hash);
+    }
     const blockNumber = await askForBlockOf(hash, source);
     if (blockNumber === undefined) {
       throw unprovable("That a transaction is in no block");
@@ -79,12 +86,4 @@ async function askForBlockOf(hash: string, { ask }: ProofSource): Promise<bigint
     }
     throw error;
   }
-}
-
-function needHash(beginning: string, text: string, read = toBareHash): string {
-  const hash = read(text);
-  if (hash === undefined) {
-    throw refusal(["INVALID_REQUEST", noBareHash(beginning)]);
-  }
-  return hash;
 }

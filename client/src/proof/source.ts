@@ -1,5 +1,6 @@
 /** Where reads that are proved come from. */
 import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import { showText } from "../../../src/base/show-text.js";
 import { codeOf } from "../errors.js";
 import { GatehouseError, type NodeReason } from "../gatehouse-error.js";
 import type { ProofQuestion, ProvedState } from "./check.js";
@@ -34,4 +35,9 @@ export function refusal([reason, message]: readonly [NodeReason, string]): Gateh
 /** What cannot be proved. */
 export function unprovable(what: string): ProofError {
   return new ProofError("unprovable", `${what} cannot be proved, and this client believes nothing else.`);
+}
+
+/** Builds the error for a text that does not have the form of its field: what the node says in the same place. */
+export function wrongForm(name: string, form: string, text: string): GatehouseError {
+  return refusal(["INVALID_REQUEST", `${name} must be ${form}, not ${showText(text)}.`]);
 }

@@ -4,13 +4,13 @@ import type { ProgramRecord } from "../../../gen/gatehouse/state/v1/state_pb.js"
 import { ProgramEncoding, StorageLocation, StorageService } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import { countItems, sliceItem } from "../../../src/storage/document.js";
 import { typeOfJson } from "../../../src/storage/json-text.js";
-import { isAddress, noAddress, noArray, noField, noFields, noItem, noProgram } from "../../../src/storage/refusals.js";
+import { isAddress, noArray, noField, noFields, noItem, noProgram } from "../../../src/storage/refusals.js";
 import { valueTypes } from "../../../src/storage/value-types.js";
 import type { ProofQuestion } from "./check.js";
 import { namesOf } from "./document.js";
 import type { ProvedProgramState } from "./program.js";
 import { provedRead } from "./proved-read.js";
-import { type ProofSource, refusal, unprovable } from "./source.js";
+import { type ProofSource, refusal, unprovable, wrongForm } from "./source.js";
 
 /** A program that there is, with what is asked of it. Rejects with NOT_FOUND, which is proved. */
 async function needProgram(
@@ -19,7 +19,7 @@ async function needProgram(
   parts: ProofQuestion,
 ): Promise<ProvedProgramState> {
   if (!isAddress(storageAddress)) {
-    throw refusal(noAddress);
+    throw wrongForm("storage_address", "stor- and 40 lower-case hex digits", storageAddress);
   }
   const { program } = await prove({ storageAddress, ...parts });
   if (program?.kind === "changed") {

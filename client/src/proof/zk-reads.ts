@@ -1,7 +1,7 @@
 /** Reads of nullifiers and of the commitment tree: what has to be proved, and the node's answer made of that. */
 import type { MerkleProof } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
 import { ZkService } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
-import { noHash, toHash } from "../../../src/base/hex-forms.js";
+import { toHash } from "../../../src/base/hex-forms.js";
 import { hex32 } from "../../../src/base/signed-texts.js";
 import { isSame } from "../../../src/tree/hashes.js";
 import { askForHeader } from "./blocks.js";
@@ -10,7 +10,7 @@ import type { ProvedState } from "./check.js";
 import { bytesOf, stateHashes } from "./hashing.js";
 import { ProofError } from "./proof-error.js";
 import { provedRead } from "./proved-read.js";
-import { type HashPair, type ProofSource, refusal, unprovable } from "./source.js";
+import { type HashPair, type ProofSource, unprovable, wrongForm } from "./source.js";
 
 /** Root of the commitment tree without leaves: of depth 20, with zeros in the places of the leaves. */
 export const emptyCommitmentRoot = "0x2134e76ac5d21aab186c2be1dd8f84ee880a1e46eaf712f9d371b6df22191f3e";
@@ -26,7 +26,7 @@ const { method } = ZkService;
 
 export const zkReads = [
   provedRead(method.getNullifier, async (request, { prove }) => {
-    const asked = needHash("A nullifier hash", request.nullifierHash);
+    const asked = needHash("nullifier_hash", request.nullifierHash);
     const { nullifiers } = await prove({ nullifiers: [asked] });
     const { nullifierHash, use } = nullifiers[0]!;
     return { used: use !== undefined, nullifierHash, ...use };
@@ -39,8 +39,8 @@ export const zkReads = [
   }),
 
   provedRead(method.getMerkleProof, async (request, source) => {
-    const commitment = needHash("A commitment", request.commitment);
-    const wanted = request.root === undefined ? undefined : needHash("A root", request.root);
+    const commitment = needHash("commitment", request.commitment);
+    const wanted = request.root === undefined ? undefined : needHash("root", request.root);
     const { hashPair } = source;
     if (hashPair === undefined) {
       throw unprovable("A path in the commitment tree, without a function that hashes as that does,");
@@ -64,7 +64,7 @@ export const zkReads = [
 function needHash(name: string, text: string): string {
   const hash = toHash(text);
   if (hash === undefined) {
-    throw refusal(["INVALID_REQUEST", noHash(name)]);
+    throw wrongForm(name, "0x and 64 hex digits", text);
   }
   return hash;
 }
