@@ -59,7 +59,7 @@ async function askPlain(port: number, path: string, request: RequestInit): Promi
   const ended = new AbortController();
   const response = await fetch(`http://127.0.0.1:${port}${path}`, { ...request, signal: ended.signal });
   const reader = response.body!.getReader();
-  const { value } = await reader.read();
+  const { value } = (await reader.read()) as { readonly value: Uint8Array | undefined };
   ended.abort();
   reader.closed.catch(() => undefined);
   const reason = reasonIn(Buffer.from(value ?? []).toString("utf8"));
