@@ -127,6 +127,12 @@ export const optionsByKey = declareOptions({
     description:
       "Processes that serve the RPC port; auto takes one for each processor. 1 serves it in the node's own process; from 2 on there are so many beside that.",
   },
+  edge: {
+    type: oneOf("KIND", ["compiled", "express"]),
+    fallback: "compiled",
+    description:
+      "What answers HTTP/1.1 first: compiled routes, which are faster and hand what they do not know to the application of Express; or that application alone, of which tracers and loggers know the routes. The answers are the same.",
+  },
   recover: {
     type: toggle,
     fallback: "false",

@@ -4,10 +4,10 @@ import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import type { Logger } from "../base/log.js";
 import { messageOf } from "../base/message-of.js";
 import { createOpenGate } from "../edge/open-gate.js";
-import { createTranscoder } from "../rpc/http/transcoder.js";
+import { compileEndpoints, createTranscoder } from "../rpc/http/transcoder.js";
 import { createPort } from "../rpc/port/port.js";
 import { chainHandlers, createLastHandler, createPreflightHandler } from "../rpc/server/chain.js";
-import { createRequestIds } from "../rpc/server/request-ids.js";
+import { createRequestIds } from "../rpc/exchange/request-ids.js";
 import { hashPair } from "../zk/poseidon.js";
 import { createLightServices } from "./light-services.js";
 import { openMemory } from "./memory.js";
@@ -66,7 +66,7 @@ export async function startLight(options: LightOptions): Promise<LightNode> {
     gate: createOpenGate(),
     onInternalError: (error: unknown) => log.error({ subsystem: "light", error: messageOf(error) }, "A read failed"),
   };
-  const transcoder = createTranscoder(parts);
+  const transcoder = createTranscoder(compileEndpoints(parts));
   const handle = chainHandlers(
     [createPreflightHandler(parts), transcoder.handle],
     createLastHandler((path) => transcoder.methodsOf(path), parts),

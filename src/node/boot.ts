@@ -103,7 +103,7 @@ export const bootTable = BootTable.of<BootBeginning>()
   .part({
     name: "public port",
     needs: ["core", "services", "edge", "history", "tls", "facts", "chainHealth", "workers", "health"],
-    provides: ["rpcPort", "handle", "drainFirst"],
+    provides: ["rpcPort", "application", "drainFirst"],
     async run({ core, health, ...parts }) {
       const port = await openRpcPort(core, parts);
       // Before the port, whose end would wait for them.

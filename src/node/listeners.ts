@@ -1,5 +1,4 @@
 /** The ports of a node: how they are bound, told of and drained. */
-import type { RequestListener } from "node:http";
 import type { NodeKey } from "../base/node-key.js";
 import type { Genesis } from "../chain/genesis.js";
 import { createEdge, type Edge } from "../edge/edge.js";
@@ -13,7 +12,8 @@ import { answerNodeCall } from "../rpc/node-call/node-call.js";
 import { bindPort } from "../rpc/port/bind-port.js";
 import type { RpcListener } from "../rpc/port/listen.js";
 import { createSmallServer } from "../rpc/port/small-server.js";
-import { createGrpcOnlyServer, createMcpPort, createRpcServer, type RpcServer } from "../rpc/server/rpc-server.js";
+import type { NodeApplication } from "../express/application.js";
+import { type ApplicationParts, createGrpcOnlyServer, createMcpPort, createRpcServer, type RpcServer } from "../rpc/server/rpc-server.js";
 import type { ServedService } from "../rpc/service.js";
 import { version } from "../base/version.js";
 import type { NodeCore } from "./core.js";
@@ -34,10 +34,10 @@ const info = { title: "Gatehouse", version };
 /** Resources of the tools' port, by the methods that give them. */
 const resources = { "health.getHealth": "Health", "info.getInfo": "Node", "info.getGenesis": "Genesis" };
 
-/** The public port, and a listener that answers what others hand over as the port would. */
+/** The public port, and the application that answers what other servers take as the port would. */
 export interface RpcPort {
   readonly rpcPort: number;
-  readonly handle: RequestListener;
+  readonly application: () => Promise<NodeApplication>;
   /** Drains it before all that was begun up to now is ended, as requests under way need that. */
   readonly drainFirst: () => void;
 }
@@ -54,7 +54,7 @@ export function createPublicServer(
   core: NodeCore,
   { services, edge, history, tls, facts }: Public,
   connectionAgeMs?: number,
-): RpcServer {
+): RpcServer<NodeApplication> {
   const pages = { ...createStatusPages(history), ...createExplorerPages() };
   const server = createRpcServer(
     {
@@ -62,10 +62,16 @@ export function createPublicServer(
       ...{ stateTags: createStateTags(facts), keptAnswerBytes: core.memory.answerBytes },
       ...{ nodeCall: answerNodeCall, info, pages },
     },
-    tls.credentials(),
+    { tls: tls.credentials(), edge: core.config.edge, buildApplication: loadApplication },
   );
   tls.onRenewed((credentials) => server.renewTls?.(credentials));
   return server;
+}
+
+/** Express is loaded with the first request that needs it: most nodes are asked for nothing else than compiled routes. */
+async function loadApplication(parts: ApplicationParts): Promise<NodeApplication> {
+  const { buildApplication } = await import("../express/application.js");
+  return buildApplication(parts);
 }
 
 /** Binds the public port, after which clients know where the node is. */
@@ -76,9 +82,9 @@ export async function openRpcPort(
   const { config, addresses } = core;
   const { workers } = parts;
   // With workers, what this process serves by itself is what others hand over, if they ever do.
-  let own: RpcServer | undefined;
-  const makeOwn = (): RpcServer => (own ??= createPublicServer(core, parts));
-  const handOver = (): RpcServer => {
+  let own: RpcServer<NodeApplication> | undefined;
+  const makeOwn = (): RpcServer<NodeApplication> => (own ??= createPublicServer(core, parts));
+  const handOver = (): RpcServer<NodeApplication> => {
     if (own === undefined) {
       drainOnStop(core, "what others hand over", makeOwn());
     }
@@ -90,7 +96,7 @@ export async function openRpcPort(
   addresses.connectionString = parseConnectionString(config.publicUrl ?? addresses.rpcUrl);
   return {
     rpcPort,
-    handle: (request, response) => handOver().handle(request, response),
+    application: () => handOver().application(),
     drainFirst: () => drainOnStop(core, "the listener of rpc", listener),
   };
 }

@@ -1,5 +1,4 @@
 /** A node, from its start to its end: configuration in, a running node out. */
-import type { RequestListener } from "node:http";
 import { isDatabaseDamage, isDatabaseTrouble } from "../base/database-trouble.js";
 import { messageOf } from "../base/message-of.js";
 import type { Logger } from "../base/log.js";
@@ -9,6 +8,7 @@ import type { Chain } from "../chain/chain.js";
 import type { HeldLease } from "../chain/writer-lease-store.js";
 import type { Config } from "../config/config.js";
 import { explainTrouble } from "../db/open.js";
+import type { NodeApplication } from "../express/application.js";
 import type { OverloadBounds } from "../edge/overload.js";
 import type { ProcessErrors } from "../health/process-errors.js";
 import type { Subsystems } from "../health/subsystems.js";
@@ -46,8 +46,8 @@ export interface RunningNode {
   readonly role: Config["role"];
   /** Processes that serve its public port beside its own. */
   readonly workers: number;
-  /** Answers a request that a server of HTTP/1.1 of somebody else took, as the RPC port would. */
-  readonly handle: RequestListener;
+  /** The application of Express that answers requests which other servers of HTTP/1.1 took, as the RPC port would. */
+  readonly application: () => Promise<NodeApplication>;
   readonly log: Logger;
   /**
    * Finishes what is under way, for up to ten seconds, and ends every part, even when one of them fails. All callers wait
@@ -165,7 +165,7 @@ function stateOf({ config, lifecycle }: NodeCore): string {
 }
 
 function describeNode(core: NodeCore, booted: Booted, stop: () => Promise<void>): RunningNode {
-  const { key, network, chain, rpcPort, handle, omniPort, controlPort, turn } = booted;
+  const { key, network, chain, rpcPort, application, omniPort, controlPort, turn } = booted;
   return {
     rpcUrl: core.addresses.rpcUrl,
     publicKey: key.publicKey,
@@ -181,7 +181,7 @@ function describeNode(core: NodeCore, booted: Booted, stop: () => Promise<void>)
     turn,
     role: core.config.role,
     workers: countWorkers(core.config),
-    handle,
+    application,
     log: core.log,
     stop,
   };

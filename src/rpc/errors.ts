@@ -27,7 +27,6 @@ export const catalogue = Object.fromEntries(
 /** A failure that the caller is told about: a reason, and one sentence for a person as the message. */
 export class Failure extends Error {
   override readonly name = "Failure";
-  readonly kind: FailureKind;
 
   constructor(
     readonly reason: Reason,
@@ -36,9 +35,9 @@ export class Failure extends Error {
     readonly retryAfterS?: number,
     /** Headers that HTTP responses get with it, beside Retry-After: a flat list of names and values. */
     readonly headers: readonly string[] = [],
+    readonly kind: FailureKind = catalogue[reason],
   ) {
     super(message);
-    this.kind = catalogue[reason];
   }
 }
 

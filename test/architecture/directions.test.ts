@@ -50,7 +50,7 @@ const plants: readonly Plant[] = [
   unlisted("db → express", "db/plant.ts", "express", "node_modules/express/index.js"),
   unlisted("node → express", "node/plant-express.ts", "express", "node_modules/express/index.js"),
   unlisted("node → what the package exports", "node/plant-router.ts", "../express/router.js", "src/express/router.ts"),
-  unlisted("express → a protocol", "express/plant.ts", "../rpc/server/mount.js", "src/rpc/server/mount.ts"),
+  unlisted("express → a protocol", "express/plant.ts", "../rpc/exchange/mount.js", "src/rpc/exchange/mount.ts"),
   unlisted("a feature → another", "info/plant.ts", "../control/leases.js", "src/control/leases.ts"),
   unlisted("a feature → grpc-js", "chain/plant.ts", "@grpc/grpc-js", grpcJs),
   unlisted(

@@ -7,7 +7,7 @@ import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import type { TestFn } from "ava";
 import { isDeepStrictEqual } from "node:util";
 import { caching, Caching } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
-import { readHttpRule } from "../../src/rpc/http/http-rule.js";
+import { readHttpRoutes } from "../../src/rpc/http/http-rule.js";
 import type { PlainRequest, PlainResponse } from "../helpers/plain-client.js";
 import { referenceJson } from "../helpers/reference-json.js";
 import { type AnyRpcProtocol, connectRpc } from "../helpers/rpc-clients.js";
@@ -179,7 +179,7 @@ export function testCell(
       const { member } = t.context[sideOf(name)]!.nodes;
       const client = connectTransport(name, member);
       t.teardown(() => client.close());
-      const routed = streams.filter(({ stream }) => readHttpRule(stream) !== undefined);
+      const routed = streams.filter(({ stream }) => readHttpRoutes(stream)[0] !== undefined);
       t.deepEqual(
         routed.filter(({ plain }) => plain === undefined),
         [],

@@ -6,7 +6,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 import { probe } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { configFile, options } from "../../src/config/options.js";
-import { readHttpRule } from "../../src/rpc/http/http-rule.js";
+import { readHttpRoutes } from "../../src/rpc/http/http-rule.js";
 import { nodeCallMessages } from "../../src/rpc/node-call/node-call.js";
 import { areaOf } from "../../src/rpc/json-rpc/named-methods.js";
 import { contractServices } from "../helpers/contract-files.js";
@@ -142,7 +142,7 @@ test("the table of routes has every route of the contract, with its rpc and the 
   const services = (await contractServices()).filter(({ typeName }) => !typeName.startsWith("gatehouse.testing."));
   const routes = services.flatMap((service) =>
     service.methods.flatMap((method) => {
-      const rule = readHttpRule(method);
+      const rule = readHttpRoutes(method)[0];
       const name = `${areaOf(service)}.${method.localName}`;
       const shownName = (field: string): string => method.input.fields.find((one) => one.name === field)!.jsonName;
       const path = rule?.template.replaceAll(/\{(\w+)\}/g, (_, field: string) => `{${shownName(field)}}`);
@@ -160,7 +160,7 @@ test("what is said of probes names every route of one", async (t) => {
   const probes = (await contractServices())
     .flatMap(({ methods }) => methods)
     .filter((method) => getOption(method, probe))
-    .map((method) => `\`${readHttpRule(method)!.template}\``);
+    .map((method) => `\`${readHttpRoutes(method)[0]!.template}\``);
   t.true(probes.length > 3);
   const [sentence = ""] = /^- Probes \(.*$/m.exec(await readFile("docs/running.md", "utf8")) ?? [];
   t.deepEqual([...sentence.matchAll(/`\/[\w/]+`/g)].map(([path]) => path).sort(), probes.sort());

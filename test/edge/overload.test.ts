@@ -12,6 +12,7 @@ import { sessionFrom } from "../helpers/from-address.js";
 import { ask } from "../helpers/plain-client.js";
 import { connectEach, readFailure, rpcProtocols } from "../helpers/rpc-clients.js";
 import { until } from "../helpers/until.js";
+import { compiledFirst } from "../helpers/application.js";
 
 test("beyond the bound new work is refused in every protocol, and probes are answered", async (t) => {
   let release = (): void => undefined;
@@ -44,7 +45,7 @@ test("beyond the bound new work is refused in every protocol, and probes are ans
     nodeCall: () => Promise.resolve("null"),
     info: { title: "test", version: "0" },
     onInternalError: (error) => t.fail(String(error)),
-  });
+  }, compiledFirst);
   const port = await server.listen({ host: "127.0.0.1", port: 0 });
   t.teardown(() => server.drain(100));
 

@@ -1,8 +1,10 @@
-/** Every request of the contract, to a mounted node and to its port: the answers are the same. */
+/**
+ * The compiled edge and the application of Express: every request of the contract, and what strangers send, answered the
+ * same by both, but for the date and the request's name.
+ */
 import { create, toJson } from "@bufbuild/protobuf";
 import express from "express";
 import anyTest, { type TestFn } from "ava";
-import { createNodeRouter } from "../../src/express/router.js";
 import type { ContractCase, NodeName } from "../contract/case.js";
 import { cases } from "../contract/cases.js";
 import { people } from "../contract/data.js";
@@ -22,7 +24,7 @@ test.before(async (t) => {
   const nodes = await startContractNodes(whole);
   for (const name of ["member", "newcomer"] as const) {
     const { node, port: own } = nodes[name];
-    const { port: app } = await listenApp(whole, express().use("/mounted/here", createNodeRouter(node)));
+    const { port: app } = await listenApp(whole, express().disable("x-powered-by").use("/mounted/here", (await node.application()).listener));
     t.context[name] = { own, app };
   }
 });
@@ -55,16 +57,44 @@ const alike = test.macro({
 
 /** An answer without what differs from one request to the next. */
 function lasting({ status, headers, text }: PlainResponse): object {
+  const { date, "x-request-id": requestId, "content-length": length, ...others } = headers;
+  const lastingText = text
+    .replace(/"(\w+_?[sS]|\w+Ms|time|since|timestamp)":"?\d+(\.\d+)?"?/g, '"$1":"<number>"')
+    .replace(/"requestId":"[\w-]+"/g, '"requestId":"<id>"');
   return {
-    status,
-    type: headers["content-type"],
-    dormant: headers["x-node-dormant"],
-    text: text
-      .replace(/"(\w+_?[sS]|\w+Ms|time|since|timestamp)":"?\d+(\.\d+)?"?/g, '"$1":"<number>"')
-      .replace(/"requestId":"[\w-]+"/g, '"requestId":"<id>"'),
+    ...{ status, headers: others, isDated: date !== undefined, isNamed: requestId !== undefined },
+    // A length differs with the number of its digits.
+    ...(lastingText === text && text !== "" ? { length } : { hasLength: length !== undefined }),
+    text: lastingText,
   };
 }
 
 for (const contractCase of cases) {
   test.serial(alike, contractCase);
+}
+
+const stor = `stor-${"0".repeat(40)}`;
+const hostilePaths = [
+  ...["/", "//", "///", "/.", "/..", "/%2e", "/%2E%2E/health", "/health/", "/health//", "//health", "/Health", "/HEALTH"],
+  ...["/healt%68", "/%68ealth", "/health%2f", "/health%2F", "/health%20", "/health%00", "/%", "/%zz", "/health%", "/%ff"],
+  ...["/%c3%28", "/%C3%A9", "/health?", "/health??", "/health?verbose", "/health?verbose=maybe", "/health?verbose=1&verbose=2"],
+  ...["/version/x", "/version?__proto__=1", "/__proto__", "/constructor", "/storage-program/__proto__", "/storage-program"],
+  ...["/storage-program/", `/storage-program/${stor}`, `/storage-program/${stor}/`, `/storage-program/${stor}/all/`],
+  ...[`/storage-program/${stor}/field/`, `/storage-program/${stor}/field/%2F`, `/storage-program/${stor}/field/a%2Fb`],
+  ...[`/storage-program/${stor}/field/%zz`, `/storage-program/%ff/all`, `/storage-program/${stor}/field/..%2f..`],
+  ...["/storage-program/owner/x?limit=0", "/storage-program/owner/x?limit=1&limit=2", "/storage-program/search?q=%zz"],
+  ...["/storage-program/search?q=a+b&limit=-1", "/storage-program/search?%71=a", "/zk/merkle/proof/", "/zk/nullifier/x%00"],
+  ...["/docs", "/docs/", "/doc%73", "/DOCS", "/openapi.json", "/openapi.json?x", "/status", "/explore", "/explore/", "/metrics"],
+  ...["/health;x=1", "/health#x", "/*", "/:x", "/(a)", "/health:x", "/gatehouse.info.v1.InfoService/GetVersion"],
+  ...["/gatehouse.info.v1.InfoService/", "/gatehouse.info.v1.InfoService/GetVersion/", "/gatehouse.info.v1.infoservice/GetVersion"],
+];
+
+for (const method of ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "PROPFIND"]) {
+  test.serial(`${method} of ${hostilePaths.length} paths that strangers send`, async (t) => {
+    const { own, app } = t.context.member;
+    for (const path of hostilePaths) {
+      const [atPort, mounted] = [own, app].map((port, i) => ask(port, `${i === 0 ? "" : "/mounted/here"}${path}`, { method }));
+      t.deepEqual(lasting(await mounted!), lasting(await atPort!), path);
+    }
+  });
 }

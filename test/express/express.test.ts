@@ -12,7 +12,6 @@ import { buffer } from "node:stream/consumers";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { AddedService } from "../../gen/gatehouse/testing/v1/added_pb.js";
-import { createNodeRouter } from "../../src/express/router.js";
 import { turnBytes } from "../../src/rpc/exchange/exchange.js";
 import { version } from "../helpers/version.js";
 import { createCaller } from "../helpers/caller.js";
@@ -25,7 +24,7 @@ import type { Teardown } from "../helpers/teardown.js";
 import { until } from "../helpers/until.js";
 
 /** An application with a header, a route, a service and an end of its own; the node is mounted between them. */
-function createApp(path: string, node: TestNode): Express {
+async function createApp(path: string, node: TestNode): Promise<Express> {
   const app = express();
   app.use((_request, response, next) => {
     response.setHeader("X-App", "mine");
@@ -37,7 +36,7 @@ function createApp(path: string, node: TestNode): Express {
       routes: (router) => router.service(AddedService, { getThing: ({ name }) => ({ name, count: 7n }) }),
     }),
   );
-  app.use(path, createNodeRouter(node));
+  app.use(path, (await node.application()).listener);
   app.post("/echo", express.json(), (request, response) => void response.json(request.body));
   app.use((_request, response) => void response.status(404).send("nothing of the application"));
   const onError: ErrorRequestHandler = (_error, _request, response, _next) => void response.status(500).send("broken");
@@ -57,7 +56,7 @@ async function startApp(
   flags: Readonly<Record<string, string | boolean>> = {},
 ): Promise<Started> {
   const node = await startTestNode(t, flags);
-  const { port, url } = await listenApp(t, createApp(path, node));
+  const { port, url } = await listenApp(t, await createApp(path, node));
   return { node, port, url: `${url}${path}`.replace(/\/$/, "") };
 }
 
@@ -173,7 +172,7 @@ for (const [name, create] of [
 ] as const) {
   test(`${name}: calls, streams and failures, beside a service of the application`, async (t) => {
     const node = await startMember(t);
-    const { url } = await listenApp(t, createApp("/node", node));
+    const { url } = await listenApp(t, await createApp("/node", node));
     const transport = create({ baseUrl: `${url}/node`, httpVersion: "1.1" });
     t.is((await createClient(InfoService, transport).getVersion({})).version, version);
     const ended = new AbortController();
@@ -267,7 +266,7 @@ test("connections are the application's: the node refuses what is too much of it
   app.get("/slow", (_request, response) => {
     release = () => response.send("done");
   });
-  const { port, url } = await listenApp(t, app.use("/node", createNodeRouter(node)));
+  const { port, url } = await listenApp(t, app.use("/node", (await node.application()).listener));
   // A connection that the node has seen, and on which the application is busy now.
   const socket = connect(port, "127.0.0.1");
   t.teardown(() => socket.destroy());
@@ -307,7 +306,7 @@ test("headers of handlers before it stay, those of the answer win, and wrappers 
     }) as typeof response.writeHead;
     next();
   });
-  const { port } = await listenApp(t, app.use("/node", createNodeRouter(node)));
+  const { port } = await listenApp(t, app.use("/node", (await node.application()).listener));
   const { headers } = await ask(port, "/node/version");
   t.is(headers["access-control-allow-origin"], "*");
   t.is(headers["content-type"], "application/json; charset=utf-8");

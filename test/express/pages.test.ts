@@ -1,7 +1,6 @@
 /** The pages for people below a path of somebody else's application, in a real browser where there is one. */
 import express from "express";
 import type { Browser } from "playwright-core";
-import { createNodeRouter } from "../../src/express/router.js";
 import { launchBrowser, listen, whyNoBrowser } from "../helpers/browser.js";
 import { listenApp } from "../helpers/express-app.js";
 import { startMember } from "../helpers/start-member.js";
@@ -18,7 +17,7 @@ testBrowser.after(() => browser.close());
 
 async function open(t: Teardown, path: string) {
   const node = await startMember(t);
-  const { url } = await listenApp(t, express().use("/far/node", createNodeRouter(node)));
+  const { url } = await listenApp(t, express().use("/far/node", (await node.application()).listener));
   const page = await browser.newPage();
   t.teardown(() => page.close());
   // A browser that shares two cores with everything else takes its time.

@@ -14,7 +14,7 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { Health } from "../../gen/health/v1/health_pb.js";
-import { readHttpRule } from "../../src/rpc/http/http-rule.js";
+import { readHttpRoutes } from "../../src/rpc/http/http-rule.js";
 import { isRequired } from "../../src/rpc/codec/presence.js";
 import { nodeCallMessages } from "../../src/rpc/node-call/node-call.js";
 import { contractServices } from "./contract-files.js";
@@ -156,7 +156,7 @@ const walkPlain: Walk = async (t, doors, known, headers) => {
   const paths = (await servedServices(t, doors))
     .flatMap(({ methods }) => methods)
     .flatMap((method) => {
-      const route = readHttpRule(method);
+      const route = readHttpRoutes(method)[0];
       return route === undefined
         ? []
         : requestsOf(method.input, known).map((request) => ({
@@ -176,14 +176,15 @@ const walkPlain: Walk = async (t, doors, known, headers) => {
     "/metrics",
     ...pages.filter((page) => !streams.has(page)),
   ].map((path) => ({
-    ...{ path, route: { method: "GET", hasBody: false, isStream: false }, request: {} },
+    ...{ path, route: { method: "GET", body: undefined, isStream: false }, request: {} },
   }));
-  await forEach([...paths, ...others], async ({ path, route: { method, hasBody, isStream }, request }) => {
+  await forEach([...paths, ...others], async ({ path, route: { method, body: filled, isStream }, request }) => {
     if (isStream) {
       const text = await readStream(`http://127.0.0.1:${doors.port}${path}`, headers);
       said.push({ door: `plain ${path.slice(0, 60)}`, request: path, bytes: Buffer.from(text) });
       return;
     }
+    const hasBody = filled !== undefined;
     const body = hasBody ? { body: JSON.stringify(request) } : {};
     const answer = await ask(doors.port, path, {
       method,

@@ -8,6 +8,7 @@ import { createEdge, type Edge, type EdgeSettings } from "../../src/edge/edge.js
 import { createRpcServer } from "../../src/rpc/server/rpc-server.js";
 import { serve } from "../../src/rpc/service.js";
 import type { Teardown } from "./teardown.js";
+import { compiledFirst } from "./application.js";
 
 /** What is under test. */
 export interface EdgeServer {
@@ -88,7 +89,7 @@ export async function startEdgeServer(t: Teardown, settings: Partial<EdgeSetting
     nodeCall: () => Promise.resolve("null"),
     info: { title: "test", version: "0" },
     onInternalError: (error) => errors.push(error),
-  });
+  }, compiledFirst);
   const port = await server.listen({ host: "127.0.0.1", port: 0 });
   t.teardown(async () => {
     release();

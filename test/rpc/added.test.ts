@@ -16,6 +16,7 @@ import { serve } from "../../src/rpc/service.js";
 import { openSettings } from "../helpers/edge-server.js";
 import { ask, askJson } from "../helpers/plain-client.js";
 import { parseMetrics } from "../helpers/prometheus.js";
+import { compiledFirst } from "../helpers/application.js";
 
 /** A stream of one message. */
 async function* only<T>(message: T): AsyncIterable<T> {
@@ -43,7 +44,7 @@ test("HTTP, gRPC, Connect, gRPC-Web, JSON-RPC, OpenAPI, OpenRPC, reflection, MCP
   t.teardown(() => edge.stop());
   const info = { title: "test", version: "0" };
   const parts = { services, gate: edge, onInternalError: (error: unknown) => t.fail(String(error)), info };
-  const server = createRpcServer({ ...parts, nodeCall: () => Promise.resolve("null") });
+  const server = createRpcServer({ ...parts, nodeCall: () => Promise.resolve("null") }, compiledFirst);
   const tools = await createMcpPort({ ...parts, resources: {} });
   t.teardown(() => Promise.all([server.drain(0), tools.drain(0)]));
   const port = await server.listen({ host: "127.0.0.1", port: 0 });

@@ -4,7 +4,7 @@ import test from "ava";
 import { bounds, form, latest, TextForm } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { commentOf as commentOfName } from "../../src/rpc/describe/comments.js";
 import { rangeOf } from "../../src/rpc/codec/expectations.js";
-import { readHttpRule } from "../../src/rpc/http/http-rule.js";
+import { readHttpRoutes } from "../../src/rpc/http/http-rule.js";
 import { areaOf } from "../../src/rpc/json-rpc/named-methods.js";
 import { writeEnvelope } from "../../src/rpc/exchange/envelope.js";
 import { contractFiles, contractServices } from "../helpers/contract-files.js";
@@ -55,8 +55,8 @@ function others(method: DescMethod, field: DescField): [DescField, string][] {
 
 /** The answer of plain HTTP with values of a parameter; undefined where it has no route of its own. */
 async function askPlainly(method: DescMethod, field: DescField, values: readonly string[]) {
-  const rule = readHttpRule(method);
-  if (rule?.hasBody !== false) {
+  const rule = readHttpRoutes(method)[0];
+  if (rule === undefined || rule.body !== undefined) {
     return undefined;
   }
   const inPath = new Map(
@@ -142,7 +142,7 @@ for (const { method, field } of numbers.filter(
       invalid(name, `a whole number from ${min} to ${max}${word}, not ${JSON.stringify(value)}`);
     for (const value of [`${min - 1n}`, `${max + 1n}`, "1e3", "abc", "1.5", "", "99999999999999999999"]) {
       // A path without its last part is another one.
-      const isPath = value === "" && readHttpRule(method)?.template.endsWith(`{${field.name}}`) === true;
+      const isPath = value === "" && readHttpRoutes(method)[0]?.template.endsWith(`{${field.name}}`) === true;
       const answer = isPath ? undefined : await askPlainly(method, field, [value]);
       if (answer !== undefined) {
         t.is(answer.status, 400, value);
@@ -150,7 +150,7 @@ for (const { method, field } of numbers.filter(
       }
     }
     const twice = await askPlainly(method, field, [`${max}`, `${max}`]);
-    if (twice !== undefined && !readHttpRule(method)!.template.includes(`{${field.name}}`)) {
+    if (twice !== undefined && !readHttpRoutes(method)[0]!.template.includes(`{${field.name}}`)) {
       t.deepEqual(refusalOf(twice.text), {
         reason: "INVALID_REQUEST",
         message: `${field.jsonName} is given more than once.`,

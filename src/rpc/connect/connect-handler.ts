@@ -1,6 +1,6 @@
 /**
  * Serves the rpcs over Connect and gRPC-Web, with standard protobuf JSON and binary. Unary calls of Connect are answered
- * here; streams, gRPC-Web and compressed calls are handed on.
+ * here; streams, gRPC-Web and compressed calls are somebody else's.
  */
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { Failure } from "../errors.js";
@@ -23,39 +23,55 @@ import { answerInTurn } from "../exchange/turns.js";
 import type { Lease, ProtocolParts } from "../gate.js";
 import type { ServedMethod } from "../service.js";
 import { unaryFailure } from "./connect-error.js";
-import { compileForms, type Forms } from "./unary-forms.js";
+import { compileForms, type Form, type Forms } from "./unary-forms.js";
 
-type Format = RpcMedia["format"];
+/** Answers a call of a unary rpc; `read` gives the request's message. */
+export type ServeUnary = (
+  exchange: Exchange,
+  served: ServedMethod,
+  media: RpcMedia,
+  read: (lease: Lease) => Promise<Buffer>,
+) => void;
 
-/**
- * Answers the paths of rpcs.
- *
- * @param serveOther serves streams, gRPC-Web and compressed calls.
- */
-export function createConnectHandler(parts: ProtocolParts, serveOther: ServeRpc): Handler {
-  const byPath = methodsByPath(parts.services);
-  const compiled = new Map<ServedMethod, Compiled>();
+/** Builds what answers unary calls with compiled codecs. */
+export function createUnaryHandler(parts: ProtocolParts): ServeUnary {
   const cachingOf = createCaching(parts.stateTags, parts.keptAnswerBytes);
-  for (const served of byPath.values()) {
+  const compiled = new Map<ServedMethod, Compiled>();
+  for (const served of parts.services.flatMap(({ methods }) => methods)) {
     if (served.desc.methodKind === "unary") {
       compiled.set(served, { forms: compileForms(served.desc), caching: cachingOf(served) });
     }
   }
+  return (exchange, served, { format }, read) => {
+    const { forms, caching } = compiled.get(served)!;
+    // Caches keep nothing of a POST.
+    const kept = exchange.method === "GET" ? caching : undefined;
+    serveUnary({ exchange, served, form: forms[format], caching: kept }, read, parts);
+  };
+}
 
+/**
+ * Builds what answers the paths of rpcs: it finds out by which protocol a call comes, and refuses what is of none.
+ *
+ * @param serveUnary serves unary calls of Connect.
+ * @param serveOther serves streams, gRPC-Web and compressed calls.
+ */
+export function createConnectHandler(parts: ProtocolParts, serveUnary: ServeUnary, serveOther: ServeRpc): Handler {
+  const byPath = methodsByPath(parts.services);
   return (exchange) => {
     const served = byPath.get(exchange.path);
     if (served === undefined) {
       return false;
     }
-    const { forms, caching } = compiled.get(served) ?? {};
+    const isUnary = served.desc.methodKind === "unary";
     const isRead = served.desc.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
-    if (exchange.method === "GET" && isRead && forms !== undefined) {
-      serveGet({ exchange, served, forms, caching }, parts, serveOther);
+    if (exchange.method === "GET" && isRead && isUnary) {
+      serveGet({ exchange, served }, parts, serveUnary, serveOther);
     } else if (exchange.method !== "POST") {
       const allowed = [...(isRead ? ["GET"] : []), "POST", "OPTIONS"];
       refuse({ exchange, served }, methodNotAllowed(exchange.method, allowed), parts);
     } else {
-      servePost({ exchange, served, forms }, parts, serveOther);
+      servePost({ exchange, served }, parts, serveUnary, serveOther);
     }
     return true;
   };
@@ -74,14 +90,14 @@ interface RpcCall {
 }
 
 interface UnaryCall extends RpcCall {
-  readonly forms: Forms;
-  /** Of a GET; caches keep nothing of a POST. */
-  readonly caching?: RpcCaching | undefined;
+  readonly form: Form;
+  readonly caching: RpcCaching | undefined;
 }
 
 function servePost(
-  { exchange, served, forms }: RpcCall & { readonly forms: Forms | undefined },
+  { exchange, served }: RpcCall,
   parts: ProtocolParts,
+  serveUnary: ServeUnary,
   serveOther: ServeRpc,
 ): void {
   const media = readRpcMedia(exchange.header("content-type"));
@@ -90,39 +106,39 @@ function servePost(
     const wanted = isUnary ? "application/json" : "application/connect+json";
     const message = `The Content-Type must be one of Connect or gRPC-Web, such as ${wanted}.`;
     refuse({ exchange, served }, new Failure("UNSUPPORTED_MEDIA_TYPE", message), parts);
-  } else if (media.isStream || forms === undefined || isCompressed(exchange.header("content-encoding"))) {
+  } else if (media.isStream || !isUnary || isCompressed(exchange.header("content-encoding"))) {
     serveOther(exchange, served, media);
   } else {
-    const read = (lease: Lease): Promise<Buffer> => exchange.readBytes(maxBodyBytes, lease);
-    serveUnary({ exchange, served, forms }, media.format, read, parts);
+    serveUnary(exchange, served, media, (lease) => exchange.readBytes(maxBodyBytes, lease));
   }
 }
 
-function serveGet(call: UnaryCall, parts: ProtocolParts, serveOther: ServeRpc): void {
-  const query = new URLSearchParams(call.exchange.query);
+function serveGet(call: RpcCall, parts: ProtocolParts, serveUnary: ServeUnary, serveOther: ServeRpc): void {
+  const { exchange, served } = call;
+  const query = new URLSearchParams(exchange.query);
   const format = query.get("encoding");
   if (format !== "json" && format !== "proto") {
     refuse(call, new Failure("UNSUPPORTED_MEDIA_TYPE", "The parameter encoding must be json or proto."), parts);
-  } else if (isCompressed(query.get("compression") ?? undefined)) {
-    serveOther(call.exchange, call.served, { protocol: "connect", format, isStream: false, isText: false });
+    return;
+  }
+  const media: RpcMedia = { protocol: "connect", format, isStream: false, isText: false };
+  if (isCompressed(query.get("compression") ?? undefined)) {
+    serveOther(exchange, served, media);
   } else {
     const message = query.get("message") ?? "";
     const bytes = query.get("base64") === "1" ? Buffer.from(message, "base64url") : Buffer.from(message);
-    serveUnary(call, format, () => Promise.resolve(bytes), parts);
+    serveUnary(exchange, served, media, () => Promise.resolve(bytes));
   }
 }
 
-/** @param read gives the request's message. */
 function serveUnary(
-  { exchange, served, forms, caching }: UnaryCall,
-  format: Format,
+  { exchange, served, form, caching }: UnaryCall,
   read: (lease: Lease) => Promise<Buffer>,
   parts: ProtocolParts,
 ): void {
   const { requestId } = exchange;
   const timeout = exchange.header("connect-timeout-ms");
   const timeoutMs = timeout !== undefined && /^\d{1,9}$/.test(timeout) ? Number(timeout) : undefined;
-  const form = forms[format];
   serve(
     exchange,
     {

@@ -10,19 +10,29 @@ export interface ConnectProtocols {
   readonly serveByLibrary: ServeRpc;
 }
 
-/** Builds what answers them. */
-export function createConnectLater(parts: ProtocolParts): ConnectProtocols {
+/**
+ * Builds what answers them.
+ *
+ * @param serveOther serves instead what the library would of HTTP/1.1.
+ */
+export function createConnectLater(
+  parts: ProtocolParts,
+  serveOther?: (exchange: Exchange) => void,
+): ConnectProtocols {
   const paths = methodsByPath(parts.services);
   let loading: Promise<ConnectProtocols> | undefined;
   let loaded: ConnectProtocols | undefined;
 
   async function load(): Promise<ConnectProtocols> {
-    const [{ createConnectHandler }, { createLibraryHandler }] = await Promise.all([
+    const [{ createConnectHandler, createUnaryHandler }, { createLibraryHandler }] = await Promise.all([
       import("./connect-handler.js"),
       import("./library-handler.js"),
     ]);
     const serveByLibrary = createLibraryHandler(parts);
-    return (loaded = { serveByLibrary, handle: createConnectHandler(parts, serveByLibrary) });
+    const handle = createConnectHandler(parts, createUnaryHandler(parts), (exchange, served, media) =>
+      exchange.isHttp2 || serveOther === undefined ? serveByLibrary(exchange, served, media) : serveOther(exchange),
+    );
+    return (loaded = { serveByLibrary, handle });
   }
 
   /** An exchange whose caller does not wait so long is nobody's any more. */

@@ -23,7 +23,7 @@ export function failuresOf(
   const reasons = new Set<Reason>([
     ...(desc.input.fields.length > 0 ? (["INVALID_REQUEST"] as const) : []),
     ...getOption(desc, failures).map((number) => names.get(number)!),
-    ...(route.hasBody ? ofBodies : []),
+    ...(route.body !== undefined ? ofBodies : []),
     ...ofAnyRequest,
     ...(identifiesCaller ? (["INVALID_SIGNATURE"] as const) : []),
     ...(isProbe ? [] : ofAnyButProbes),

@@ -14,7 +14,7 @@ import {
   failureSchema,
   failuresOf,
 } from "./failures.js";
-import { type HttpRoute, readHttpRule } from "../http/http-rule.js";
+import { type HttpRoute, readHttpRoutes } from "../http/http-rule.js";
 import { createSchemas, fullNameOf, type JsonSchema, parameterSchema, type Schemas } from "./json-schema.js";
 import { streamTypes } from "../http/event-stream.js";
 import { areaOf } from "../json-rpc/named-methods.js";
@@ -87,8 +87,8 @@ export function describeOpenApi(
 }
 
 function readRouted(served: ServedMethod, exampleOf: ExampleOf): Routed[] {
-  const route = readHttpRule(served.desc);
-  return route === undefined ? [] : [{ served, route, example: exampleOf(fullNameOfMethod(served.desc)) }];
+  const example = exampleOf(fullNameOfMethod(served.desc));
+  return readHttpRoutes(served.desc).map((route) => ({ served, route, example }));
 }
 
 function describeComponents({ responses, requests, failures }: Vocabulary): object {
@@ -115,7 +115,7 @@ function describeOperation(routed: Routed, vocabulary: Vocabulary): object {
     ...described(comment),
     ...(routed.served.identifiesCaller && { security: identitySecurity }),
     parameters: describeParameters(routed, vocabulary.commentOf),
-    ...(routed.route.hasBody && { requestBody: describeBody(routed, vocabulary) }),
+    ...(routed.route.body !== undefined && { requestBody: describeBody(routed, vocabulary) }),
     responses: {
       200: describeAnswer(routed, vocabulary),
       ...(isCached(routed.served) && { 304: { $ref: "#/components/responses/NotModified" } }),
@@ -202,7 +202,7 @@ function describeParameters({ served: { desc }, route, example }: Routed, commen
     ...(example?.parameters?.[field.jsonName] !== undefined && { example: example.parameters[field.jsonName] }),
   });
   const path = inPath.map((name) => desc.input.fields.find((field) => field.name === name)!);
-  const query = route.hasBody
+  const query = route.body !== undefined
     ? []
     : desc.input.fields.filter(({ name, message }) => !inPath.includes(name) && message === undefined);
   return [...path.map((field) => describe(field, "path")), ...query.map((field) => describe(field, "query"))];

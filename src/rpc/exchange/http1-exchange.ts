@@ -12,8 +12,8 @@ export class Http1Exchange extends HttpExchange implements Exchange {
   constructor(
     requestId: string,
     connection: Connection,
-    protected readonly request: IncomingMessage,
-    protected readonly response: ServerResponse,
+    readonly request: IncomingMessage,
+    readonly response: ServerResponse,
   ) {
     super(requestId, connection, withoutOrigin(request.url ?? "/"), response);
     this.onClose(() => response.writableFinished || connection.strike());

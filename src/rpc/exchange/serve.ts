@@ -13,8 +13,11 @@ export interface Serving {
   readonly timeoutMs?: number | undefined;
   /** Makes the answer, or gives it by itself, as streams do, and resolves with nothing at its end. */
   respond(lease: Lease, call: Call): Answer | Promise<Answer | undefined>;
-  /** How a failure is told, with the headers that the lease has; `headers` is a flat list of names and values. */
-  refuse(failure: Failure, headers: readonly string[]): Answer;
+  /**
+   * How a failure is told, with the headers that the lease has; `headers` is a flat list of names and values. Without an
+   * answer somebody else gives it.
+   */
+  refuse(failure: Failure, headers: readonly string[]): Answer | undefined;
 }
 
 /** Answers an exchange. */
@@ -53,7 +56,10 @@ export function serve(
       return;
     }
     try {
-      exchange.send(serving.refuse(failure, lease?.headers ?? []));
+      const answer = serving.refuse(failure, lease?.headers ?? []);
+      if (answer !== undefined) {
+        exchange.send(answer);
+      }
     } catch (error) {
       parts.onInternalError(error, exchange.requestId);
       exchange.cut();
@@ -118,6 +124,14 @@ function chargeAnswer(lease: Lease, { body, isShared = false }: Answer): void {
   }
 }
 
+/** The exchange that a call came by; it throws for one that came otherwise. */
+export function exchangeOf(call: Call): Exchange {
+  if (!(call instanceof ExchangeCall)) {
+    throw new TypeError("The call came by no exchange.");
+  }
+  return call.exchange;
+}
+
 /** A call whose signal is made when first asked for: most reads never ask. */
 class ExchangeCall implements Call {
   private controller: AbortController | undefined;
@@ -125,7 +139,7 @@ class ExchangeCall implements Call {
 
   constructor(
     readonly caller: Caller,
-    private readonly exchange: Exchange,
+    readonly exchange: Exchange,
   ) {}
 
   get signal(): AbortSignal {

@@ -24,6 +24,7 @@ export interface Page {
 export type Pages = Readonly<Record<string, Page>>;
 
 export interface PageServer {
+  readonly paths: readonly string[];
   has(path: string): boolean;
   answer(asked: Pick<Exchange, "path" | "header">, headers: readonly string[]): Promise<Answer>;
 }
@@ -64,6 +65,7 @@ export function createPageServer(pages: Pages): PageServer {
   }
 
   return {
+    paths: [...byPath.keys()],
     has: (path) => byPath.has(path),
     async answer(asked, headers) {
       const page = byPath.get(asked.path)!;

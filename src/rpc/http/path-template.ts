@@ -44,9 +44,9 @@ export function parsePathTemplate(text: string): PathTemplate {
   }
 }
 
-/** The names of a template's fields, in its order. */
+/** The names of a template's fields, in its order, also of the parts of the grammar that are not matched here. */
 export function pathFieldsOf(text: string): string[] {
-  return parsePathTemplate(text).segments.flatMap((segment) => ("field" in segment ? [segment.field] : []));
+  return [...text.matchAll(/\{([^{}=]+)/g)].map(([, name]) => name!);
 }
 
 /**

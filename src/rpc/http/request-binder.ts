@@ -2,7 +2,15 @@
  * Makes the request message of an rpc from a plain HTTP request: path parameters and query values by the field's JSON
  * name, or a JSON body. Compiled once for each route; strict, since a guess is worse than an error.
  */
-import { type DescField, type DescMessage, ScalarType, create, getOption } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  fromJson,
+  getOption,
+  type JsonValue,
+  ScalarType,
+} from "@bufbuild/protobuf";
 import { latest } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { makeImmutable } from "../../base/immutable.js";
 import { latestBlock, latestWord } from "../../base/latest-block.js";
@@ -10,8 +18,11 @@ import { Failure } from "../errors.js";
 import { enumWords } from "../codec/enum-words.js";
 import { expectationOf, type Range, rangeOf } from "../codec/expectations.js";
 import { givenTwice, wrongValue } from "../parameters.js";
-import { readJsonText } from "../codec/json-request.js";
-import { jsonNameOf, requestRules } from "../codec/request-rules.js";
+import { readJsonRequest, readJsonText } from "../codec/json-request.js";
+import { parseJson } from "../codec/parse-json.js";
+import { jsonNameOf, protoNameOf, requestRules } from "../codec/request-rules.js";
+import { type FieldPath, findField } from "./field-path.js";
+import type { HttpRoute } from "./http-rule.js";
 
 /** Path parameters (in the template's order), raw query string and JSON body text to request message. */
 export type RequestBinder = (parameters: readonly string[], query: string, body: string | undefined) => object;
@@ -23,79 +34,116 @@ type Message = Record<string, unknown>;
  * Compiles the binder of one route.
  *
  * @param pathFields the template's field names, in order.
- * @param hasBody the whole request is a JSON body (`body: "*"`).
+ * @param body what a JSON body fills: the whole request (`*`) or a field of it; undefined where there is no body.
  * @throws Error at start-up when the template names a field that the message does not have or that text cannot fill.
  */
 export function compileRequestBinder(
   input: DescMessage,
   pathFields: readonly string[],
-  hasBody: boolean,
+  body: HttpRoute["body"],
 ): RequestBinder {
   const fromPath = pathFields.map((name) => {
-    const field = input.fields.find((candidate) => candidate.name === name);
-    if (field === undefined || (field.fieldKind !== "scalar" && field.fieldKind !== "enum")) {
+    const found = findField(input, name, protoNameOf);
+    if (found === undefined || found.field.fieldKind === "list" || !isText(found.field)) {
       throw new Error(`${input.typeName} has no field ${name} that a path could fill.`);
     }
-    return { key: field.localName, parse: textParser(field, field.jsonName) };
+    return { put: found.put, parse: textParser(found.field, jsonPathOf(input, name)) };
   });
-  const fromQuery = hasBody ? new Map<string, QueryField>() : queryFields(input, new Set(pathFields));
-  if (fromPath.length === 0 && fromQuery.size === 0 && !hasBody) {
+  const taken = new Set([...pathFields, ...(body === undefined || body === "*" ? [] : [body.name])]);
+  const fromQuery = body === "*" ? undefined : queryFields(input, taken);
+  if (fromPath.length === 0 && fromQuery?.isEmpty === true && body === undefined) {
     const empty = makeImmutable(create(input));
     return () => empty;
   }
 
+  const read = bodyReader(input, body);
   const check = requestRules(input);
-  return (parameters, query, body) => {
-    const message = (hasBody ? readJsonText(input, body ?? "") : create(input)) as unknown as Message;
-    if (query !== "" && fromQuery.size > 0) {
+  return (parameters, query, text) => {
+    const message = read(text ?? "");
+    if (query !== "" && fromQuery?.isEmpty === false) {
       bindQuery(message, query, fromQuery);
     }
     for (let i = 0; i < fromPath.length; i++) {
       const field = fromPath[i]!;
-      message[field.key] = field.parse(parameters[i]!);
+      field.put(message, field.parse(parameters[i]!));
     }
     check(message, jsonNameOf);
     return message;
   };
 }
 
-interface QueryField {
-  readonly key: string;
+/** Makes the message of its body, or an empty one. */
+function bodyReader(input: DescMessage, body: HttpRoute["body"]): (text: string) => Message {
+  if (body === undefined) {
+    return () => create(input) as unknown as Message;
+  }
+  return body === "*"
+    ? (text) => readJsonText(input, text) as Message
+    : (text) => readJsonRequest(input, { [body.jsonName]: parseJson(text) as JsonValue }) as Message;
+}
+
+/** The name of a field as requests in JSON have it. */
+function jsonPathOf(input: DescMessage, path: string): string {
+  let desc: DescMessage | undefined = input;
+  return path
+    .split(".")
+    .map((name) => {
+      const field: DescField | undefined = desc?.fields.find((candidate) => candidate.name === name);
+      desc = field?.message;
+      return field?.jsonName ?? name;
+    })
+    .join(".");
+}
+
+interface QueryField extends Pick<FieldPath, "put"> {
   readonly isList: boolean;
   readonly parse: Parse;
 }
 
-function queryFields(input: DescMessage, taken: ReadonlySet<string>): Map<string, QueryField> {
+interface QueryFields {
+  readonly isEmpty: boolean;
+  /** By its name in a query; undefined where no field has it. */
+  find(name: string): QueryField | undefined;
+}
+
+function queryFields(input: DescMessage, taken: ReadonlySet<string>): QueryFields {
   const fields = new Map<string, QueryField>();
-  for (const field of input.fields) {
-    const isList = field.fieldKind === "list" && field.listKind !== "message";
-    if (!taken.has(field.name) && (isList || field.fieldKind === "scalar" || field.fieldKind === "enum")) {
-      fields.set(field.jsonName, { key: field.localName, isList, parse: textParser(field, field.jsonName) });
+  const compile = (path: string): QueryField | undefined => {
+    const found = findField(input, path, jsonNameOf);
+    return found === undefined || !isText(found.field)
+      ? undefined
+      : { put: found.put, isList: found.field.fieldKind === "list", parse: textParser(found.field, path) };
+  };
+  const open = input.fields.filter(({ name }) => !taken.has(name));
+  for (const { jsonName } of open) {
+    const field = compile(jsonName);
+    if (field !== undefined) {
+      fields.set(jsonName, field);
     }
   }
-  return fields;
+  const outer = new Set(open.filter(({ fieldKind }) => fieldKind === "message").map(({ jsonName }) => jsonName));
+  return {
+    isEmpty: fields.size === 0 && outer.size === 0,
+    find: (name) => fields.get(name) ?? (outer.has(name.split(".", 1)[0]!) ? compile(name) : undefined),
+  };
 }
 
 /** Unknown names are passed over, as probes and caches add their own; a known one stands once unless it is a list. */
-function bindQuery(message: Message, query: string, fields: ReadonlyMap<string, QueryField>): void {
+function bindQuery(message: Message, query: string, fields: QueryFields): void {
   const seen = new Set<string>();
   for (const pair of query.split("&")) {
     const equals = pair.indexOf("=");
     const name = decodeQuery(equals < 0 ? pair : pair.slice(0, equals));
     const value = equals < 0 ? "" : decodeQuery(pair.slice(equals + 1));
-    const field = fields.get(name);
+    const field = fields.find(name);
     if (field === undefined) {
       continue;
     }
-    if (field.isList) {
-      (message[field.key] as unknown[]).push(field.parse(value));
-      continue;
-    }
-    if (seen.has(name)) {
+    if (!field.isList && seen.has(name)) {
       throw givenTwice(name);
     }
     seen.add(name);
-    message[field.key] = field.parse(value);
+    field.put(message, field.parse(value));
   }
 }
 
@@ -140,8 +188,28 @@ function textReader(field: DescField, words: ReadonlyMap<number, string>): Parse
       return (text) => text;
     case ScalarType.BOOL:
       return (text) => flags.get(text);
+    case ScalarType.BYTES:
+      return (text) => (/^[\w+/-]*={0,2}$/.test(text) ? new Uint8Array(Buffer.from(text, "base64")) : undefined);
+    case undefined:
+      return (text) => readWellKnown(field.message!, text);
     default:
-      throw new Error(`${field.toString()} cannot be filled from a path or a query.`);
+      return (text) => (/^-?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(text) ? Number(text) : undefined);
+  }
+}
+
+/** Messages that are a text in JSON. */
+const wellKnownTexts = new Set(["Timestamp", "Duration", "FieldMask"].map((name) => `google.protobuf.${name}`));
+
+/** Whether a text can fill a field, or an item of it. */
+function isText({ fieldKind, message }: DescField): boolean {
+  return fieldKind !== "map" && (message === undefined || wellKnownTexts.has(message.typeName));
+}
+
+function readWellKnown(desc: DescMessage, text: string): object | undefined {
+  try {
+    return fromJson(desc, text);
+  } catch {
+    return undefined;
   }
 }
 

@@ -2,6 +2,7 @@
  * Serves annotated rpcs as plain HTTP with JSON. Each route is compiled at start-up: path template to matcher, request
  * to binder, response to encoder.
  */
+import type { Failure } from "../errors.js";
 import type { Lease, ProtocolParts } from "../gate.js";
 import type { Answer, AnswerBody, Exchange, Handler } from "../exchange/exchange.js";
 import { maxBodyBytes } from "../exchange/body.js";
@@ -9,13 +10,13 @@ import { createCaching, notModified, type Recalled, type RpcCaching } from "../e
 import { failureAnswer, jsonAnswer } from "../exchange/reply.js";
 import { serve } from "../exchange/serve.js";
 import { answerInTurn } from "../exchange/turns.js";
-import { type HttpRoute, readHttpRule } from "./http-rule.js";
+import { type HttpRoute, readHttpRoutes } from "./http-rule.js";
 import { jsonEncoder, jsonFieldEncoder } from "../codec/json-encoder.js";
 import { shareBytes } from "../exchange/share-bytes.js";
 import { pathFieldsOf } from "./path-template.js";
 import { compileResume, compileStream } from "./event-stream.js";
 import { compileRequestBinder } from "./request-binder.js";
-import { createRouteTable, type RouteMatch, type RouteTable } from "./route-table.js";
+import { createRouteTable, type RouteMatch } from "./route-table.js";
 import type { Call, PlainReply, ServedMethod } from "../service.js";
 
 /** A request on its way to a route. */
@@ -27,10 +28,57 @@ interface Asked {
   readonly call: Call;
 }
 
-interface Route {
+/** Makes the answer to a request, or gives it by itself, as streams do. */
+type Respond = (asked: Asked) => Answer | Promise<Answer | undefined>;
+
+/** An rpc at a plain route, whatever finds the route. */
+export interface Endpoint {
+  readonly route: HttpRoute;
   readonly served: ServedMethod;
-  respond(asked: Asked): Answer | Promise<Answer | undefined>;
+  /**
+   * Answers a request.
+   *
+   * @param parameters the values of the template's fields, decoded, in the template's order.
+   */
+  handle(exchange: Exchange, parameters: readonly string[]): void;
 }
+
+/** How failures are told where it is not in the one error body. */
+export type Refuse = (exchange: Exchange, failure: Failure, headers: readonly string[]) => Answer | undefined;
+
+/**
+ * Compiles the plain routes of all annotated rpcs, in their order.
+ *
+ * @param refuse gives no answer where somebody else gives it.
+ * @throws Error that names the rpc whose rule says something that is not supported.
+ */
+export function compileEndpoints(parts: ProtocolParts, refuse: Refuse = refuseInBody): Endpoint[] {
+  const cachingOf = createCaching(parts.stateTags, parts.keptAnswerBytes);
+  return parts.services
+    .flatMap(({ methods }) => methods)
+    .flatMap((served) => readHttpRoutes(served.desc).map((route) => ({ served, route })))
+    .map(({ served, route }) => {
+      const respond = route.isStream
+        ? compileStreamRoute(served, route, parts)
+        : compileRoute(served, route, cachingOf(served));
+      return {
+        ...{ served, route },
+        handle: (exchange, parameters) =>
+          serve(
+            exchange,
+            {
+              protocol: "http",
+              method: served,
+              respond: (lease, call) => respond({ exchange, parameters, lease, call }),
+              refuse: (failure, headers) => refuse(exchange, failure, headers),
+            },
+            parts,
+          ),
+      };
+    });
+}
+
+const refuseInBody: Refuse = ({ requestId }, failure, headers) => failureAnswer(requestId, failure, headers);
 
 /** Plain HTTP over the annotated rpcs. */
 export interface Transcoder {
@@ -45,92 +93,66 @@ export interface Transcoder {
 }
 
 /**
- * Compiles the routes of all annotated rpcs.
+ * Compiles what finds the endpoint of a request.
  *
  * @throws Error that names both rpcs when two of them claim the same paths.
  */
-export function createTranscoder(parts: ProtocolParts): Transcoder {
-  const routes = compileRoutes(parts);
+export function createTranscoder(endpoints: readonly Endpoint[]): Transcoder {
+  const table = createRouteTable<Endpoint>();
+  for (const endpoint of endpoints) {
+    const { method, template, isStream } = endpoint.route;
+    const { parent, name } = endpoint.served.desc;
+    for (const one of method === "GET" && !isStream ? ["GET", "HEAD"] : [method]) {
+      table.add(one, template, `${parent.typeName}.${name}`, endpoint);
+    }
+  }
 
   /** What has no route, malformed paths included, is answered by others. */
-  function findOrUndefined(path: string): RouteMatch<Route> | undefined {
+  function findOrUndefined(path: string): RouteMatch<Endpoint> | undefined {
     try {
-      return routes.find(path);
+      return table.find(path);
     } catch {
       return undefined;
     }
   }
 
-  function handle(exchange: Exchange): boolean {
-    const match = findOrUndefined(exchange.path);
-    const route = match?.endpoints.get(exchange.method);
-    if (match === undefined || route === undefined) {
-      return false;
-    }
-    serve(
-      exchange,
-      {
-        protocol: "http",
-        method: route.served,
-        respond: (lease, call) => route.respond({ exchange, parameters: match.parameters, lease, call }),
-        refuse: (failure, headers) => failureAnswer(exchange.requestId, failure, headers),
-      },
-      parts,
-    );
-    return true;
-  }
-
-  return { handle, methodsOf: (path) => [...(routes.find(path)?.endpoints.keys() ?? [])] };
-}
-
-function compileRoutes(parts: ProtocolParts): RouteTable<Route> {
-  const routes = createRouteTable<Route>();
-  const cachingOf = createCaching(parts.stateTags, parts.keptAnswerBytes);
-  for (const served of parts.services.flatMap(({ methods }) => methods)) {
-    const rule = readHttpRule(served.desc);
-    if (rule === undefined) {
-      continue;
-    }
-    const owner = `${served.desc.parent.typeName}.${served.desc.name}`;
-    const route = rule.isStream
-      ? compileStreamRoute(served, rule, parts)
-      : compileRoute(served, rule, cachingOf(served));
-    routes.add(rule.method, rule.template, owner, route);
-    if (rule.method === "GET" && !rule.isStream) {
-      routes.add("HEAD", rule.template, owner, route);
-    }
-  }
-  return routes;
+  return {
+    handle(exchange) {
+      const match = findOrUndefined(exchange.path);
+      const endpoint = match?.endpoints.get(exchange.method);
+      endpoint?.handle(exchange, match!.parameters);
+      return endpoint !== undefined;
+    },
+    methodsOf: (path) => [...(table.find(path)?.endpoints.keys() ?? [])],
+  };
 }
 
 function compileRoute(
   served: ServedMethod,
-  { template, responseField, hasBody }: HttpRoute,
+  { template, responseField, body }: HttpRoute,
   caching: RpcCaching,
-): Route {
+): Respond {
   const { input, output } = served.desc;
-  const bind = compileRequestBinder(input, pathFieldsOf(template), hasBody);
+  const bind = compileRequestBinder(input, pathFieldsOf(template), body);
+  const hasBody = body !== undefined;
   const encode = shareBytes(responseField === undefined ? jsonEncoder(output) : jsonFieldEncoder(responseField));
   const answerOf = compileAnswer(served, encode, caching);
-  return {
-    served,
-    respond({ exchange, parameters, lease, call }) {
-      const tag = caching.tagFor(call.caller);
-      const recalled = caching.recall(exchange, tag);
-      if (recalled !== undefined) {
-        return answerTold(recalled, exchange, lease);
-      }
-      const answer = (message: object): Answer => answerOf(message, tag, exchange, lease);
-      const later = (message: object) => answerInTurn(() => answer(message));
-      if (hasBody) {
-        return exchange
-          .readBytes(maxBodyBytes, lease)
-          .then((body) => served.invoke(bind(parameters, exchange.query, body.toString("utf8")), call))
-          .then(later);
-      }
-      const message = served.invoke(bind(parameters, exchange.query, undefined), call);
-      return message instanceof Promise ? (message as Promise<object>).then(later) : answer(message);
-    },
+  return ({ exchange, parameters, lease, call }) => {
+    const tag = caching.tagFor(call.caller);
+    const recalled = caching.recall(exchange, tag);
+    if (recalled !== undefined) {
+      return answerTold(recalled, exchange, lease);
+    }
+    const answer = (message: object): Answer => answerOf(message, tag, exchange, lease);
+    const later = (message: object) => answerInTurn(() => answer(message));
+    if (hasBody) {
+      return exchange
+        .readBytes(maxBodyBytes, lease)
+        .then((bytes) => served.invoke(bind(parameters, exchange.query, bytes.toString("utf8")), call))
+        .then(later);
+    }
+    const message = served.invoke(bind(parameters, exchange.query, undefined), call);
+    return message instanceof Promise ? (message as Promise<object>).then(later) : answer(message);
   };
 }
 
@@ -162,16 +184,14 @@ function answerTold({ told, body }: Recalled, { requestId }: Exchange, lease: Le
 const noBody: AnswerBody = {};
 const noHeaders: readonly string[] = [];
 
-function compileStreamRoute(served: ServedMethod, rule: HttpRoute, parts: ProtocolParts): Route {
-  const bind = compileRequestBinder(served.desc.input, pathFieldsOf(rule.template), false);
+function compileStreamRoute(served: ServedMethod, route: HttpRoute, parts: ProtocolParts): Respond {
+  const bind = compileRequestBinder(served.desc.input, pathFieldsOf(route.template), route.body);
   const resume = compileResume(served.desc.input);
-  const send = compileStream(served, rule, parts);
-  return {
-    served,
-    async respond({ exchange, parameters, lease, call }) {
-      const request = resume(bind(parameters, exchange.query, undefined), exchange);
-      await send(exchange, lease, served.invoke(request, call) as AsyncIterable<object>);
-      return undefined;
-    },
+  const send = compileStream(served, route, parts);
+  return async ({ exchange, parameters, lease, call }) => {
+    const body = route.body === undefined ? undefined : await exchange.readBytes(maxBodyBytes, lease);
+    const request = resume(bind(parameters, exchange.query, body?.toString("utf8")), exchange);
+    await send(exchange, lease, served.invoke(request, call) as AsyncIterable<object>);
+    return undefined;
   };
 }

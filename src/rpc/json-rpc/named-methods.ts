@@ -1,7 +1,7 @@
 /** The rpcs by the names that callers without generated code use: `storage.getProgram`. */
 import type { DescField, DescService, JsonValue } from "@bufbuild/protobuf";
 import { Failure } from "../errors.js";
-import { readHttpRule } from "../http/http-rule.js";
+import { readHttpRoutes } from "../http/http-rule.js";
 import { jsonEncoder, jsonFieldEncoder } from "../codec/json-encoder.js";
 import { isRequired } from "../codec/presence.js";
 import { readJsonRequest } from "../codec/json-request.js";
@@ -31,7 +31,7 @@ export function nameMethods(services: readonly ServedService[]): NamedMethod[] {
       methods
         .filter((served) => served.desc.methodKind === "unary")
         .map((served) => {
-          const route = readHttpRule(served.desc);
+          const [route] = readHttpRoutes(served.desc);
           const name = `${areaOf(desc)}.${served.desc.localName}`;
           return { name, served, responseField: route?.responseField, isRead: route?.method === "GET" };
         }),

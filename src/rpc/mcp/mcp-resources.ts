@@ -74,7 +74,7 @@ type FindResource = (parameters: readonly string[], query: string) => FoundResou
 function compileResource(method: NamedMethod): FindResource {
   const { served } = method;
   const names = requiredOf(method).map(({ name }) => name);
-  const bind = compileRequestBinder(served.desc.input, names, false);
+  const bind = compileRequestBinder(served.desc.input, names, undefined);
   const answer = compileAnswer(method);
   return (parameters, query) =>
     parameters.length === names.length

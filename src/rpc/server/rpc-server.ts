@@ -6,11 +6,14 @@ import { createApiDocs } from "../describe/api-docs.js";
 import { commentOf } from "../describe/comments.js";
 import type { DocumentInfo } from "../describe/openapi.js";
 import { describeOpenRpc } from "../describe/openrpc.js";
-import type { Exchange } from "../exchange/exchange.js";
+import type { Exchange, Handler } from "../exchange/exchange.js";
+import type { Http1Exchange } from "../exchange/http1-exchange.js";
+import { createMount, type Mount } from "../exchange/mount.js";
+import { createRequestIds } from "../exchange/request-ids.js";
 import type { ProtocolParts } from "../gate.js";
 import { createGrpcHandler } from "../grpc/grpc-handler.js";
-import { createPageServer, type Pages } from "../http/pages.js";
-import { createTranscoder } from "../http/transcoder.js";
+import { createPageServer, type Pages, type PageServer } from "../http/pages.js";
+import { compileEndpoints, createTranscoder, type Endpoint } from "../http/transcoder.js";
 import { createJsonRpcEntry } from "../json-rpc/json-rpc.js";
 import { nameMethods } from "../json-rpc/named-methods.js";
 import type { AnswerNodeCall } from "../json-rpc/node-call-envelope.js";
@@ -24,8 +27,6 @@ import {
   createPageHandler,
   createPreflightHandler,
 } from "./chain.js";
-import { createMount } from "./mount.js";
-import { createRequestIds } from "./request-ids.js";
 
 export interface RpcServerParts extends ProtocolParts {
   /** The node-call interface of existing clients. */
@@ -38,18 +39,119 @@ export interface RpcServerParts extends ProtocolParts {
   readonly connectionAgeMs?: number | undefined;
 }
 
+/** What answers requests, one handler for each kind of them; servers of HTTP have them in an order. */
+export interface ProtocolHandlers {
+  readonly preflight: Handler;
+  readonly grpc: Handler;
+  /** The plain routes. */
+  readonly plain: Handler;
+  readonly jsonRpc: Handler;
+  readonly connect: Handler;
+  /** Documents. */
+  readonly pages: Handler;
+  /** What is nobody's. */
+  last(exchange: Exchange): void;
+}
+
+/** What an application that is built later is made of. */
+export interface ApplicationParts extends Mount {
+  readonly protocol: ProtocolParts;
+  readonly handlers: ProtocolHandlers;
+  /** The plain routes, one by one. */
+  readonly endpoints: readonly Endpoint[];
+  /** Where documents are. */
+  readonly pagePaths: readonly string[];
+}
+
+/** An application that answers HTTP/1.1, whoever took the request. */
+export interface Application {
+  /** Answers a request that came by the port. */
+  handle(exchange: Http1Exchange): void;
+  /** Answers a request that another server took. */
+  readonly listener: RequestListener;
+}
+
+export interface RpcServerOptions<A extends Application> {
+  /** With it, the port speaks TLS and nothing else. */
+  readonly tls?: TlsCredentials | undefined;
+  /** Builds the application, when the first request needs it. */
+  readonly buildApplication: (parts: ApplicationParts) => Promise<A>;
+  /** `compiled` answers before the application what it knows; `express` leaves all of HTTP/1.1 to the application. */
+  readonly edge: "compiled" | "express";
+}
+
+/** The server of the public port. */
+export interface RpcServer<A extends Application> extends RpcListener {
+  /** The application, which drains with the port, whoever takes requests for it. */
+  application(): Promise<A>;
+}
+
 /**
- * Builds the chain of all protocols, which answers requests of either HTTP.
+ * Builds the server of the public port, not listening yet.
  *
  * @throws Error when the annotations contradict each other; it names the rpcs.
  */
-export function createChain(parts: RpcServerParts): (exchange: Exchange) => void {
-  const transcoder = createTranscoder(parts);
+export function createRpcServer<A extends Application>(
+  parts: RpcServerParts,
+  options: RpcServerOptions<A>,
+): RpcServer<A> {
+  const { tls, buildApplication, edge } = options;
+  const nextRequestId = createRequestIds();
+  const mount = createMount({ ...parts, nextRequestId });
+  const endpoints = compileEndpoints(parts);
+  const pages = createPageServer({ ...createApiDocs(parts.services, parts.info, commentOf), ...parts.pages });
+  const handlers = createHandlers(parts, endpoints, pages, toApplication);
+  const { preflight, grpc, plain, jsonRpc, connect, pages: page, last } = handlers;
+  const whole = chainHandlers([preflight, grpc, plain, jsonRpc, connect, page], last, parts);
+  const compiled = chainHandlers([preflight, grpc, plain, jsonRpc, connect], toApplication, parts);
+  const http1 = edge === "express" ? toApplication : compiled;
+
+  let loaded: A | undefined;
+  let loading: Promise<A> | undefined;
+  async function application(): Promise<A> {
+    const applicationParts = { ...mount, protocol: parts, handlers, endpoints, pagePaths: pages.paths };
+    loading ??= buildApplication(applicationParts).catch((error: unknown) => {
+      loading = undefined;
+      throw error;
+    });
+    return (loaded = await loading);
+  }
+  function toApplication(exchange: Exchange): void {
+    const given = exchange as Http1Exchange;
+    if (loaded !== undefined) {
+      loaded.handle(given);
+      return;
+    }
+    application()
+      .then(({ handle }) => (given.isClosed ? undefined : handle(given)))
+      .catch((error: unknown) => {
+        parts.onInternalError(error, given.requestId);
+        given.cut();
+      });
+  }
+
+  const handle = (exchange: Exchange): void => (exchange.isHttp2 ? whole(exchange) : http1(exchange));
+  const port = createPort({ ...parts, handle, nextRequestId, tls });
+  return {
+    ...port,
+    application,
+    async drain(graceMs) {
+      await Promise.all([port.drain(graceMs), mount.drain(graceMs)]);
+    },
+  };
+}
+
+function createHandlers(
+  parts: RpcServerParts,
+  endpoints: readonly Endpoint[],
+  pages: PageServer,
+  toApplication: (exchange: Exchange) => void,
+): ProtocolHandlers {
+  const transcoder = createTranscoder(endpoints);
   const methods = nameMethods(parts.services);
   let discovered: string | undefined;
   const discover = (): string => (discovered ??= describeOpenRpc(methods, parts.info, commentOf));
-  const pages = createPageServer({ ...createApiDocs(parts.services, parts.info, commentOf), ...parts.pages });
-  const connect = createConnectLater(parts);
+  const connect = createConnectLater(parts, toApplication);
   const methodsOf = (path: string): string[] => [
     ...new Set([
       ...transcoder.methodsOf(path),
@@ -57,42 +159,14 @@ export function createChain(parts: RpcServerParts): (exchange: Exchange) => void
       ...(path === "/" ? ["POST"] : []),
     ]),
   ];
-  return chainHandlers(
-    [
-      createPreflightHandler(parts),
-      createGrpcHandler(parts, connect.serveByLibrary),
-      transcoder.handle,
-      createJsonRpcHandler(createJsonRpcEntry({ ...parts, methods, discover }), parts),
-      connect.handle,
-      createPageHandler(pages, parts),
-    ],
-    createLastHandler(methodsOf, parts),
-    parts,
-  );
-}
-
-/** The server of the public port. */
-export interface RpcServer extends RpcListener {
-  /** Answers a request that another server of HTTP/1.1 took, as the port would; it drains with the port. */
-  readonly handle: RequestListener;
-}
-
-/**
- * Builds the server of the public port, not listening yet.
- *
- * @param tls with it, the port speaks TLS and nothing else.
- * @throws Error when the annotations contradict each other; it names the rpcs.
- */
-export function createRpcServer(parts: RpcServerParts, tls?: TlsCredentials): RpcServer {
-  const answering = { ...parts, handle: createChain(parts), nextRequestId: createRequestIds() };
-  const port = createPort({ ...answering, tls });
-  const mount = createMount(answering);
   return {
-    ...port,
-    handle: mount.handle,
-    async drain(graceMs) {
-      await Promise.all([port.drain(graceMs), mount.drain(graceMs)]);
-    },
+    preflight: createPreflightHandler(parts),
+    grpc: createGrpcHandler(parts, connect.serveByLibrary),
+    plain: transcoder.handle,
+    jsonRpc: createJsonRpcHandler(createJsonRpcEntry({ ...parts, methods, discover }), parts),
+    connect: connect.handle,
+    pages: createPageHandler(pages, parts),
+    last: createLastHandler(methodsOf, parts),
   };
 }
 

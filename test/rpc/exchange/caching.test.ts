@@ -11,6 +11,7 @@ import { testKey } from "../../helpers/keys.js";
 import { ask } from "../../helpers/plain-client.js";
 import { createRandom } from "../../helpers/random-message.js";
 import type { Teardown } from "../../helpers/teardown.js";
+import { compiledFirst } from "../../helpers/application.js";
 
 const version = "1.0.0";
 
@@ -49,7 +50,7 @@ async function startServer(t: Teardown, state: { block: number }, keptAnswerByte
     onInternalError: () => undefined,
     nodeCall: () => Promise.reject(new Error("not called")),
     info: { title: "test", version },
-  });
+  }, compiledFirst);
   const port = await server.listen({ host: "127.0.0.1", port: 0 });
   t.teardown(async () => {
     edge.stop();

@@ -11,6 +11,7 @@ import { openSettings } from "../../helpers/edge-server.js";
 import { ask } from "../../helpers/plain-client.js";
 import { fileTeardown } from "../../helpers/teardown.js";
 import { until } from "../../helpers/until.js";
+import { compiledFirst } from "../../helpers/application.js";
 
 const whole = fileTeardown();
 const errors: unknown[] = [];
@@ -59,7 +60,7 @@ test.before(async () => {
   whole.teardown(() => gate.stop());
   const onInternalError = (error: unknown): void => void errors.push(error);
   const info = { title: "test", version: "0" };
-  const server = createRpcServer({ services, gate, onInternalError, info, nodeCall: () => Promise.resolve("null") });
+  const server = createRpcServer({ services, gate, onInternalError, info, nodeCall: () => Promise.resolve("null") }, compiledFirst);
   whole.teardown(() => server.drain(0));
   port = await server.listen({ host: "127.0.0.1", port: 0 });
 });

@@ -10,13 +10,13 @@ import { GetVersionRequestSchema } from "../../../gen/gatehouse/info/v1/info_pb.
 import { Failure } from "../../../src/rpc/errors.js";
 import { compileRequestBinder } from "../../../src/rpc/http/request-binder.js";
 
-const search = compileRequestBinder(SearchProgramsRequestSchema, [], false);
-const byOwner = compileRequestBinder(ListProgramsByOwnerRequestSchema, ["owner"], false);
-const item = compileRequestBinder(GetFieldItemRequestSchema, ["storage_address", "field", "index"], false);
+const search = compileRequestBinder(SearchProgramsRequestSchema, [], undefined);
+const byOwner = compileRequestBinder(ListProgramsByOwnerRequestSchema, ["owner"], undefined);
+const item = compileRequestBinder(GetFieldItemRequestSchema, ["storage_address", "field", "index"], undefined);
 const someone = `0x${"ab".repeat(32)}`;
 const other = `0x${"cd".repeat(32)}`;
-const ready = compileRequestBinder(GetReadinessRequestSchema, [], false);
-const verify = compileRequestBinder(VerifyAttestationRequestSchema, [], true);
+const ready = compileRequestBinder(GetReadinessRequestSchema, [], undefined);
+const verify = compileRequestBinder(VerifyAttestationRequestSchema, [], "*");
 
 test("query values go to the field with that JSON name", (t) => {
   t.like(search([], "q=a%20b+c&exact=true&limit=7&offset=0", undefined), {
@@ -49,7 +49,7 @@ test("a list takes every value", (t) => {
 });
 
 test("a request without fields costs nothing", (t) => {
-  const bind = compileRequestBinder(GetVersionRequestSchema, [], false);
+  const bind = compileRequestBinder(GetVersionRequestSchema, [], undefined);
   t.is(bind([], "a=1", undefined), bind([], "", undefined));
 });
 
@@ -100,5 +100,5 @@ test("a body fills the request; unknown fields are passed over", (t) => {
 });
 
 test("a template that names a missing field fails at start-up", (t) => {
-  t.throws(() => compileRequestBinder(GetVersionRequestSchema, ["nope"], false), { message: /no field nope/ });
+  t.throws(() => compileRequestBinder(GetVersionRequestSchema, ["nope"], undefined), { message: /no field nope/ });
 });

@@ -6,7 +6,7 @@ import { createOpenGate } from "../../../src/edge/open-gate.js";
 import type { Exchange } from "../../../src/rpc/exchange/exchange.js";
 import type { Gate } from "../../../src/rpc/gate.js";
 import { createPort } from "../../../src/rpc/port/port.js";
-import { createRequestIds } from "../../../src/rpc/server/request-ids.js";
+import { createRequestIds } from "../../../src/rpc/exchange/request-ids.js";
 import { makeCertificate } from "../../helpers/certificate.js";
 import { encodeBlock, type Field } from "../../helpers/hpack.js";
 import { errorCodes, flags, frameBytes, frameTypes, numberBytes } from "../../helpers/http2-frames.js";

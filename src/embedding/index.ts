@@ -1,13 +1,12 @@
 /**
  * A node inside an Express application, exported from the package as `gatehouse/express`: it runs in the application's
- * process, on ports of its own, and behind a router that the application mounts where it likes.
+ * process, on ports of its own, and as an application that the other one mounts where it likes.
  */
-import type { Router } from "express";
+import type { Express } from "express";
 import { StartError } from "../base/start-error.js";
 import { readSettings, type Settings } from "../config/config.js";
 import { countProcessErrors, createProcessErrors } from "../health/process-errors.js";
 import { startNode } from "../node/node.js";
-import { createNodeRouter } from "./router.js";
 
 export { ConfigError } from "../config/config-error.js";
 export { StartError };
@@ -22,7 +21,7 @@ export interface Gatehouse {
    *
    * Mount it before what reads request bodies or changes answers, such as `express.json()` and `compression()`.
    */
-  readonly router: Router;
+  readonly router: Express;
   /** Scheme, host and port of the node's public port, as reached from this machine. */
   readonly rpcUrl: string;
   /** 0x and 64 lower-case hex digits. */
@@ -61,7 +60,7 @@ export async function startGatehouse(settings: Settings = {}): Promise<Gatehouse
   });
   const { rpcUrl, publicKey, ports, warnings } = node;
   return {
-    router: createNodeRouter(node),
+    router: (await node.application()).listener,
     ...{ rpcUrl, publicKey, ports, warnings },
     async stop() {
       stopCounting();

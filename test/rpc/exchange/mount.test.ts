@@ -6,7 +6,7 @@ import { connect } from "node:net";
 import { createOpenGate } from "../../../src/edge/open-gate.js";
 import type { Exchange } from "../../../src/rpc/exchange/exchange.js";
 import { jsonAnswer } from "../../../src/rpc/exchange/reply.js";
-import { createMount } from "../../../src/rpc/server/mount.js";
+import { createMount } from "../../../src/rpc/exchange/mount.js";
 import { listenApp } from "../../helpers/express-app.js";
 import { ask } from "../../helpers/plain-client.js";
 import { until } from "../../helpers/until.js";
@@ -18,11 +18,16 @@ function mountOf(handle: (exchange: Exchange) => void) {
   let requests = 0;
   const mount = createMount({
     gate: createOpenGate(),
-    handle,
     onInternalError,
     nextRequestId: () => `r-${++requests}`,
   });
-  return { mount, errors };
+  const handler: RequestHandler = (request, response) => {
+    const exchange = mount.enter(request, response);
+    if (exchange !== undefined) {
+      handle(exchange);
+    }
+  };
+  return { mount, handler, errors };
 }
 
 /** Answers with how many bytes the body has. */
@@ -40,8 +45,8 @@ const parsers: Readonly<Record<string, RequestHandler>> = {
 
 for (const [name, parser] of Object.entries(parsers)) {
   test(`a body that ${name} has read is an error of the application, which is told what to do`, async (t) => {
-    const { mount, errors } = mountOf(countBytes);
-    const { port } = await listenApp(t, express().use(parser, mount.handle));
+    const { handler, errors } = mountOf(countBytes);
+    const { port } = await listenApp(t, express().use(parser, handler));
     for (const size of [2, 90_000]) {
       const { status, text } = await ask(port, "/", {
         method: "POST",
@@ -58,16 +63,16 @@ for (const [name, parser] of Object.entries(parsers)) {
 }
 
 test("a parser that leaves the body alone is none", async (t) => {
-  const { mount, errors } = mountOf(countBytes);
-  const { port } = await listenApp(t, express().use(express.json(), mount.handle));
+  const { handler, errors } = mountOf(countBytes);
+  const { port } = await listenApp(t, express().use(express.json(), handler));
   t.is((await ask(port, "/", { method: "POST", body: "1234" })).text, "4");
   t.deepEqual(errors, []);
 });
 
 test("what does not end in time is cut, and the server goes on", async (t) => {
-  const { mount } = mountOf(() => undefined);
+  const { mount, handler } = mountOf(() => undefined);
   const app = express().get("/mine", (_request, response) => void response.send("mine"));
-  const { port, server } = await listenApp(t, app.use(mount.handle));
+  const { port, server } = await listenApp(t, app.use(handler));
   const socket = connect(port, "127.0.0.1");
   t.teardown(() => socket.destroy());
   const arrived = once(server, "request");
@@ -82,8 +87,8 @@ test("what does not end in time is cut, and the server goes on", async (t) => {
 
 test("it has drained when the last answer is out", async (t) => {
   const waiting: Exchange[] = [];
-  const { mount } = mountOf((exchange) => void waiting.push(exchange));
-  const { port } = await listenApp(t, express().use(mount.handle));
+  const { mount, handler } = mountOf((exchange) => void waiting.push(exchange));
+  const { port } = await listenApp(t, express().use(handler));
   const answers = [ask(port, "/"), ask(port, "/")];
   await until(() => waiting.length === 2);
   let isDrained = false;

@@ -1,24 +1,26 @@
 /**
- * The chain behind a server of HTTP/1.1 that is not the node's, such as an application of Express. Its connections are
+ * Requests that a server of HTTP/1.1 took which is not the node's, such as an application of Express. Its connections are
  * that server's, which may be busy with something else on them: for the gate a connection begins and ends with its
  * request.
  */
-import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { Failure } from "../errors.js";
-import type { Exchange } from "../exchange/exchange.js";
-import { Http1Exchange } from "../exchange/http1-exchange.js";
-import { failureAnswer } from "../exchange/reply.js";
-import { serve } from "../exchange/serve.js";
 import type { Connection, ProtocolParts } from "../gate.js";
+import type { Exchange } from "./exchange.js";
+import { Http1Exchange } from "./http1-exchange.js";
+import { failureAnswer } from "./reply.js";
+import { serve } from "./serve.js";
 
 export interface MountParts extends Pick<ProtocolParts, "gate" | "onInternalError"> {
-  readonly handle: (exchange: Exchange) => void;
   readonly nextRequestId: () => string;
 }
 
 export interface Mount {
-  /** Answers a request, whose path is relative to where the node is mounted. */
-  readonly handle: RequestListener;
+  /**
+   * Makes an exchange of a request, whose path is relative to where the node is mounted; undefined where it was turned
+   * away, and has been answered.
+   */
+  enter(request: IncomingMessage, response: ServerResponse): Http1Exchange | undefined;
   /** Turns requests away from now on, and finishes those under way for up to `graceMs`; those that are left are cut. */
   drain(graceMs: number): Promise<void>;
 }
@@ -31,7 +33,7 @@ export function createMount(parts: MountParts): Mount {
   let isDraining = false;
   let onClosed = (): void => undefined;
 
-  function enter(request: IncomingMessage, response: ServerResponse): Exchange | Failure {
+  function admit(request: IncomingMessage, response: ServerResponse): Http1Exchange | Failure {
     if (isDraining) {
       return new Failure("STATE_NOT_READY", "The node has been stopped.");
     }
@@ -51,16 +53,17 @@ export function createMount(parts: MountParts): Mount {
   }
 
   return {
-    handle(request, response) {
-      const entered = enter(request, response);
-      if (entered instanceof Failure) {
+    enter(request, response) {
+      const admitted = admit(request, response);
+      if (admitted instanceof Failure) {
         const requestId = nextRequestId();
-        new MountedExchange(requestId, noConnection, request, response).send(failureAnswer(requestId, entered));
+        new MountedExchange(requestId, noConnection, request, response).send(failureAnswer(requestId, admitted));
       } else if (isBodyGone(request)) {
-        refuseBody(entered, parts);
+        refuseBody(admitted, parts);
       } else {
-        parts.handle(entered);
+        return admitted;
       }
+      return undefined;
     },
     async drain(graceMs) {
       isDraining = true;

@@ -1,0 +1,85 @@
+/**
+ * A node as an application of Express: routes for plain HTTP and documents, connect-express for Connect and gRPC-Web, 404
+ * and 405. The gate stands before each answer, as everywhere.
+ */
+import express, { type ErrorRequestHandler, type Request, type RequestHandler } from "express";
+import type { IncomingMessage } from "node:http";
+import type { Exchange, Handler } from "../rpc/exchange/exchange.js";
+import type { Http1Exchange } from "../rpc/exchange/http1-exchange.js";
+import type { Application, ApplicationParts } from "../rpc/server/rpc-server.js";
+import { createConnectMiddleware } from "./connect.js";
+import { createTranscodingRouter } from "./transcoding/router.js";
+
+/** An application, as whoever mounts it sees it. */
+export interface NodeApplication extends Application {
+  readonly listener: express.Express;
+}
+
+/** Builds the application. */
+export function buildApplication(parts: ApplicationParts): NodeApplication {
+  const { handlers, endpoints, pagePaths, protocol } = parts;
+  const exchanges = new WeakMap<IncomingMessage, Http1Exchange>();
+  const exchangeOf = (request: Request): Http1Exchange => exchanges.get(request)!;
+  const by =
+    (handle: Handler): RequestHandler =>
+    (request, _response, next) => {
+      if (!handle(exchangeOf(request))) {
+        next();
+      }
+    };
+  const last = (exchange: Exchange): void => handlers.last(exchange);
+
+  const app = express();
+  app.disable("x-powered-by").enable("case sensitive routing").disable("etag");
+  app.use((request, response, next) => {
+    const exchange = exchanges.get(request) ?? parts.enter(request, response);
+    if (exchange !== undefined) {
+      exchanges.set(request, exchange);
+      request.url = decodeUnreserved(request.url);
+      next();
+    }
+  });
+  app.use(by(handlers.preflight), by(handlers.grpc));
+  app.use(createTranscodingRouter(endpoints, exchangeOf, { mayEndEmpty: true }));
+  app.post("/", by(handlers.jsonRpc));
+  app.use(createConnectMiddleware(protocol, exchangeOf));
+  for (const path of pagePaths) {
+    app.get(path, by(handlers.pages));
+  }
+  app.use((request) => last(exchangeOf(request)));
+  // A path that Express cannot decode, or an error of its own: the last handler says what is wrong with the path.
+  const onError: ErrorRequestHandler = (error: unknown, request, _response, next) => {
+    const exchange = exchanges.get(request);
+    if (exchange === undefined || exchange.isBegun) {
+      next(error);
+    } else if (isPathError(error)) {
+      last(exchange);
+    } else {
+      protocol.onInternalError(error, exchange.requestId);
+      exchange.cut();
+    }
+  };
+  app.use(onError);
+
+  return {
+    listener: app,
+    handle(exchange) {
+      const { request, response } = exchange;
+      exchanges.set(request, exchange);
+      app(request, response);
+    },
+  };
+}
+
+function isPathError(error: unknown): boolean {
+  return error instanceof URIError || (error as { readonly status?: unknown } | undefined)?.status === 400;
+}
+
+/** A path in which nothing is encoded that need not be (RFC 3986, section 6.2.2.2): Express compares the letters. */
+function decodeUnreserved(url: string): string {
+  const mark = url.indexOf("?");
+  const path = mark < 0 ? url : url.slice(0, mark);
+  return path.includes("%")
+    ? path.replace(/%(2[de]|3\d|[46][1-9a-f]|[57][0-9a]|5f|7e)/gi, decodeURIComponent) + url.slice(path.length)
+    : url;
+}

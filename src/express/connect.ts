@@ -1,0 +1,143 @@
+/** Connect and gRPC-Web by the middleware of the library, behind the gate. */
+import { Code, ConnectError } from "@connectrpc/connect";
+import { expressConnectMiddleware } from "@connectrpc/connect-express";
+import type { NextFunction, Request, RequestHandler, Response } from "express";
+import type { OutgoingHttpHeaders } from "node:http";
+import { createConnectHandler } from "../rpc/connect/connect-handler.js";
+import { encodeText } from "../rpc/connect/grpc-web-text.js";
+import { readLibraryBody } from "../rpc/connect/library-body.js";
+import { libraryHeaders, refuseCall } from "../rpc/connect/library-handler.js";
+import { connectRoutes, createPassage, libraryOptions, type Passage, valuesOf } from "../rpc/connect/routes.js";
+import type { Http1Exchange } from "../rpc/exchange/http1-exchange.js";
+import type { RpcMedia } from "../rpc/exchange/media-type.js";
+import type { ServeRpc } from "../rpc/exchange/rpc-paths.js";
+import { serve } from "../rpc/exchange/serve.js";
+import type { Lease, ProtocolParts } from "../rpc/gate.js";
+import type { Caller } from "../rpc/service.js";
+
+interface Carried {
+  readonly caller: Caller;
+  readonly passage: Passage;
+}
+
+/** Builds the middleware. What is no rpc's path is handed on. */
+export function createConnectMiddleware(
+  parts: ProtocolParts,
+  exchangeOf: (request: Request) => Http1Exchange,
+): RequestHandler {
+  const carried = new WeakMap<object, Carried>();
+  const middleware = expressConnectMiddleware({
+    ...libraryOptions,
+    routes: connectRoutes(parts),
+    contextValues(request) {
+      const { caller, passage } = carried.get(request)!;
+      return valuesOf(caller, passage);
+    },
+  });
+  const requests = new WeakMap<object, { readonly request: Request; readonly response: Response }>();
+
+  const serveByMiddleware: ServeRpc = (exchange, served, media) => {
+    const { request, response } = requests.get(exchange)!;
+    serve(
+      exchange,
+      {
+        protocol: media.protocol,
+        method: served,
+        async respond(lease, call) {
+          const passage = createPassage(exchange.requestId, served);
+          carried.set(request, { caller: call.caller, passage });
+          request.body = exchange.method === "GET" ? undefined : await readLibraryBody(exchange, served, media, lease);
+          if (media.protocol !== "connect") {
+            request.headers["content-type"] = `application/${media.protocol}+${media.format}`;
+          }
+          await answerCharged({ exchange: exchange as Http1Exchange, response, lease, media }, (failed) =>
+            // What is no rpc's path does not get here.
+            middleware(request, response, failed as NextFunction),
+          );
+          lease.settle(passage.failure);
+          return undefined;
+        },
+        refuse: (failure, headers) => refuseCall(exchange, failure, headers, media),
+      },
+      parts,
+    );
+  };
+  const handle = createConnectHandler(parts, serveByMiddleware, serveByMiddleware);
+
+  return (request, response, next) => {
+    const exchange = exchangeOf(request);
+    requests.set(exchange, { request, response });
+    if (!handle(exchange)) {
+      next();
+    }
+  };
+}
+
+interface Answering {
+  readonly exchange: Http1Exchange;
+  readonly response: Response;
+  readonly lease: Lease;
+  readonly media: RpcMedia;
+}
+
+/**
+ * Has somebody else write the answer, and takes room for each piece of it until it is gone. Headers go out with the first
+ * piece that there is room for, so that without room there can still be another answer. Resolves when the answer is out, or
+ * the caller has gone.
+ *
+ * @throws Failure when there is no room for its first piece.
+ */
+async function answerCharged(
+  { exchange, response, lease, media }: Answering,
+  run: (failed: (error: unknown) => void) => void,
+): Promise<void> {
+  // Others may have wrapped them before.
+  const { write, end, writeHead } = response;
+  let head: { readonly status: number; readonly headers?: OutgoingHttpHeaders | undefined } | undefined;
+  const begin = (): void => {
+    if (head !== undefined) {
+      response.writeHead = writeHead;
+      const headers = [...libraryHeaders(exchange, lease), ...flat(head.headers ?? {})];
+      exchange.begin(head.status, media.isText ? encodeText.headers(headers) : headers);
+      head = undefined;
+    }
+  };
+  await new Promise<void>((resolve, reject) => {
+    const giveUp = (error: unknown): void => {
+      Object.assign(response, { write, end, writeHead });
+      reject(error as Error);
+    };
+    response.writeHead = (status: number, headers: unknown) => {
+      head = { status, headers: headers as OutgoingHttpHeaders | undefined };
+      return response;
+    };
+    response.write = (piece: Uint8Array, _encoding: unknown, done?: (error?: Error | null) => void) => {
+      const bytes = media.isText ? encodeText.piece(piece) : piece;
+      try {
+        lease.charge(bytes.length);
+      } catch (error) {
+        giveUp(error);
+        // The library says nothing of an answer that was given up.
+        throw new ConnectError("There is no room for the answer.", Code.Aborted);
+      }
+      begin();
+      const sent = (error?: Error | null): void => {
+        lease.discharge(bytes.length);
+        done?.(error);
+      };
+      return (write as (piece: Uint8Array, encoding: string, sent: typeof done) => boolean).call(response, bytes, "binary", sent);
+    };
+    response.end = () => {
+      begin();
+      return (end as () => Response).call(response);
+    };
+    response.once("close", resolve);
+    run(giveUp);
+  });
+}
+
+function flat(headers: OutgoingHttpHeaders): string[] {
+  return Object.entries(headers).flatMap(([name, value]) =>
+    (Array.isArray(value) ? value : [value]).flatMap((one) => (one === undefined ? [] : [name, String(one)])),
+  );
+}

@@ -1,0 +1,43 @@
+/** Errors of Connect as failures of a plain route. */
+import { create } from "@bufbuild/protobuf";
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
+import { FailureKindSchema } from "../../../gen/gatehouse/errors/v1/errors_pb.js";
+import { Failure, type Reason } from "../../rpc/errors.js";
+
+/** HTTP statuses as google.rpc.Code has them. */
+const statuses: Readonly<Record<Code, number>> = {
+  [Code.Canceled]: 499,
+  [Code.Unknown]: 500,
+  [Code.InvalidArgument]: 400,
+  [Code.DeadlineExceeded]: 504,
+  [Code.NotFound]: 404,
+  [Code.AlreadyExists]: 409,
+  [Code.PermissionDenied]: 403,
+  [Code.ResourceExhausted]: 429,
+  [Code.FailedPrecondition]: 400,
+  [Code.Aborted]: 409,
+  [Code.OutOfRange]: 400,
+  [Code.Unimplemented]: 501,
+  [Code.Internal]: 500,
+  [Code.Unavailable]: 503,
+  [Code.DataLoss]: 500,
+  [Code.Unauthenticated]: 401,
+};
+
+/** The headers of an answer that are not an error's to say. */
+const ofTheAnswer = /^(content-|transfer-|trailer|connect-|grpc-)/i;
+
+/** A failure that a function of Connect ended with. Its reason is that of a `google.rpc.ErrorInfo`, or the name of the code. */
+export class ConnectFailure extends Failure {
+  constructor(readonly error: ConnectError) {
+    const [info] = error.findDetails(ErrorInfoSchema);
+    super(
+      (info?.reason ?? Code[error.code].replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase()) as Reason,
+      error.rawMessage,
+      undefined,
+      [...error.metadata].filter(([name]) => !ofTheAnswer.test(name)).flat(),
+      create(FailureKindSchema, { httpStatus: statuses[error.code], grpcCode: error.code as number }),
+    );
+  }
+}

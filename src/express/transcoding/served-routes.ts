@@ -1,0 +1,105 @@
+/** Services of Connect as those that plain routes are compiled of. */
+import { ConnectError, type ConnectRouter, type ContextValues, createConnectRouter, createRouterTransport } from "@connectrpc/connect";
+import type { Interceptor, StreamResponse, UnaryResponse } from "@connectrpc/connect";
+import type { Exchange } from "../../rpc/exchange/exchange.js";
+import { exchangeOf } from "../../rpc/exchange/serve.js";
+import type { Gate } from "../../rpc/gate.js";
+import type { Call, ServedMethod, ServedService } from "../../rpc/service.js";
+import { ConnectFailure } from "./connect-failure.js";
+
+interface RoutesParts {
+  readonly routes: (router: ConnectRouter) => void;
+  readonly interceptors: Interceptor[];
+  readonly contextValuesOf: (exchange: Exchange) => ContextValues | undefined;
+  readonly gate: Gate;
+}
+
+/**
+ * Makes them: each function is called by a transport of the library in this process, so that contexts, interceptors and
+ * errors are what they are everywhere. Headers of its answer go into the lease, for which the gate returned has room.
+ */
+export function serveRoutes({ routes, interceptors, contextValuesOf, gate }: RoutesParts): {
+  services: ServedService[];
+  gate: Gate;
+} {
+  const router = createConnectRouter();
+  routes(router);
+  const transport = createRouterTransport(routes, { router: { interceptors } });
+  const headersOf = new WeakMap<Exchange, string[]>();
+
+  async function callUnary(desc: ServedMethod["desc"], request: object, call: Call): Promise<object> {
+    const exchange = exchangeOf(call);
+    const answer = await transport
+      .unary(desc as never, call.signal, undefined, requestHeaders(exchange), request as never, contextValuesOf(exchange))
+      .catch(rethrow);
+    keepHeaders(exchange, answer);
+    return answer.message as object;
+  }
+
+  async function* callStream(desc: ServedMethod["desc"], request: object, call: Call): AsyncGenerator<object> {
+    const exchange = exchangeOf(call);
+    try {
+      const answer = await transport.stream(
+        ...([desc, call.signal, undefined, requestHeaders(exchange)] as [never, AbortSignal, undefined, Headers]),
+        onlyOne(request),
+        contextValuesOf(exchange),
+      );
+      keepHeaders(exchange, answer);
+      yield* answer.message as AsyncIterable<object>;
+    } catch (error) {
+      rethrow(error);
+    }
+  }
+
+  function keepHeaders(exchange: Exchange, { header }: UnaryResponse | StreamResponse): void {
+    const kept = headersOf.get(exchange)!;
+    header.forEach((value, name) => {
+      if (!/^(content-|transfer-|accept-|connect-)/i.test(name)) {
+        kept.push(name, value);
+      }
+    });
+  }
+
+  return {
+    services: [...new Set(router.handlers.map(({ service }) => service))].map((desc) => ({
+      desc,
+      methods: router.handlers
+        .filter(({ service }) => service === desc)
+        .map(({ method }): ServedMethod => {
+          const isUnary = method.methodKind === "unary";
+          return {
+            desc: method,
+            invoke: (request, call) => (isUnary ? callUnary(method, request, call) : callStream(method, request, call)),
+            ...{ plainReply: undefined, beforeBody: undefined, isProbe: false },
+          };
+        }),
+    })),
+    gate: {
+      ...gate,
+      admit(arrival, protocol, method) {
+        const headers: string[] = [];
+        headersOf.set(arrival as Exchange, headers);
+        return { ...gate.admit(arrival, protocol, method), headers };
+      },
+    },
+  };
+}
+
+function requestHeaders(exchange: Exchange): Headers {
+  const headers = new Headers();
+  for (const [name, value] of exchange.headerEntries()) {
+    // What says how the body came is not the call's.
+    if (!/^(content-|transfer-|accept|connection$|host$|connect-|te$|trailer$|upgrade$)/i.test(name)) {
+      headers.append(name, value);
+    }
+  }
+  return headers;
+}
+
+async function* onlyOne(request: object): AsyncGenerator<never> {
+  yield request as never;
+}
+
+function rethrow(error: unknown): never {
+  throw new ConnectFailure(ConnectError.from(error));
+}

@@ -1,0 +1,145 @@
+/**
+ * The services as those of the library of Connect: standard implementations, registered by one function, which every
+ * adapter of the library takes.
+ */
+import {
+  Code,
+  ConnectError,
+  type ConnectRouter,
+  createContextKey,
+  createContextValues,
+  type HandlerContext,
+  type ServiceImpl,
+} from "@connectrpc/connect";
+import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
+import type { DescService } from "@bufbuild/protobuf";
+import { jsonNameOf, type NameOf, protoNameOf, requestRules } from "../codec/request-rules.js";
+import { Failure } from "../errors.js";
+import { maxMessageBytes } from "../exchange/envelope.js";
+import { deadlineExceeded } from "../exchange/serve.js";
+import { takeTurn } from "../exchange/turns.js";
+import { explain, type ProtocolParts } from "../gate.js";
+import type { Caller, ServedMethod, ServedService } from "../service.js";
+import { toConnectError } from "./connect-error.js";
+
+/** Who calls, in the values of a context; nobody in particular where whoever carries the call does not say. */
+export const callerKey = createContextKey<Caller>({ address: "", identity: undefined });
+
+/** A call on its way through the library, for whoever answers for it outside of that. */
+export interface Passage {
+  readonly requestId: string;
+  /** Why it is not answered well; undefined once the function gave an answer. */
+  failure: Failure | undefined;
+}
+
+const passageKey = createContextKey<Passage | undefined>(undefined);
+
+/** How the library reads requests, for all that are answered by it. */
+export const libraryOptions = {
+  acceptCompression: [compressionGzip, compressionBrotli],
+  readMaxBytes: maxMessageBytes,
+  jsonOptions: { ignoreUnknownFields: true },
+};
+
+/** Begins a passage, whose values go into the context. What the library refuses by itself never gets to the function. */
+export function createPassage(requestId: string, { desc }: ServedMethod): Passage {
+  return { requestId, failure: new Failure("INVALID_REQUEST", `The request is not a valid ${desc.input.typeName}.`) };
+}
+
+/** The values that a call has in its context. */
+export function valuesOf(caller: Caller, passage: Passage) {
+  return createContextValues().set(callerKey, caller).set(passageKey, passage);
+}
+
+/** Makes the function that registers the services. */
+export function connectRoutes(
+  parts: Pick<ProtocolParts, "services" | "onInternalError">,
+): (router: ConnectRouter) => void {
+  return (router) => parts.services.forEach((service) => register(router, service, parts));
+}
+
+type Parts = Pick<ProtocolParts, "onInternalError">;
+
+function register(router: ConnectRouter, { desc, methods }: ServedService, parts: Parts): void {
+  const functions = methods.map((method) => [
+    method.desc.localName,
+    method.desc.methodKind === "unary" ? unary(method, parts) : stream(method, parts),
+  ]);
+  router.service(desc, Object.fromEntries(functions) as ServiceImpl<DescService>);
+}
+
+function unary(served: ServedMethod, parts: Parts) {
+  return async (request: object, context: HandlerContext): Promise<object> => {
+    const { values, signal } = context;
+    const passage = values.get(passageKey);
+    try {
+      requestRules(served.desc.input)(request, nameOfField(context));
+      const answer = await Promise.race([
+        Promise.resolve(served.invoke(request, { caller: values.get(callerKey), signal })),
+        untilDeadline(signal),
+      ]);
+      settle(passage, undefined);
+      return answer;
+    } catch (error) {
+      throw fail(error, passage, parts);
+    }
+  };
+}
+
+function stream(served: ServedMethod, parts: Parts) {
+  return async function* (request: object, context: HandlerContext): AsyncGenerator<object> {
+    const { values, signal } = context;
+    const passage = values.get(passageKey);
+    try {
+      settle(passage, undefined);
+      if (served.desc.methodKind === "server_streaming") {
+        requestRules(served.desc.input)(request, nameOfField(context));
+      }
+      const messages = served.invoke(request, { caller: values.get(callerKey), signal }) as AsyncIterable<object>;
+      for await (const message of messages) {
+        // Each is encoded in a turn of its own, since nobody knows how large it is.
+        await takeTurn();
+        yield message;
+      }
+      if (isPastDeadline(signal)) {
+        throw deadlineExceeded();
+      }
+    } catch (error) {
+      throw fail(error, passage, parts);
+    }
+  };
+}
+
+function settle(passage: Passage | undefined, failure: Failure | undefined): void {
+  if (passage !== undefined) {
+    passage.failure = failure;
+  }
+}
+
+/** Keeps what was thrown as the failure of the call, and gives it as the library wants it. */
+function fail(thrown: unknown, passage: Passage | undefined, parts: Parts): ConnectError {
+  const failure = explain(thrown, passage?.requestId ?? "", parts);
+  settle(passage, failure);
+  return toConnectError(failure);
+}
+
+/** The name by which the caller gives a field. */
+function nameOfField({ requestHeader }: HandlerContext): NameOf {
+  return requestHeader.get("content-type")?.includes("json") === true ? jsonNameOf : protoNameOf;
+}
+
+/** Rejects at the caller's deadline; otherwise it never settles. */
+async function untilDeadline(signal: AbortSignal): Promise<never> {
+  return await new Promise((_resolve, reject) => {
+    const look = (): void => (isPastDeadline(signal) ? reject(deadlineExceeded()) : undefined);
+    if (signal.aborted) {
+      look();
+    } else {
+      signal.addEventListener("abort", look, { once: true });
+    }
+  });
+}
+
+function isPastDeadline({ reason }: AbortSignal): boolean {
+  return reason instanceof ConnectError && reason.code === Code.DeadlineExceeded;
+}
