@@ -3,7 +3,7 @@
  * is refused, whoever it is between. docs/architecture.md shows the rooms; test/architecture plants imports that must
  * be refused.
  *
- *   main → cli → node → features → rpc, db, tree, base        cli → light → rpc        cli, light → client → some files of tree, storage, base
+ *   main → cli → node → features → rpc, db, tree, base        node → express → transcoding → rpc        cli → light → rpc        cli, light → client → some files of tree, storage, base
  *
  * The client is a package of its own (client/), for browsers, too: of src/ it sees what says what is signed, what is
  * proved and how a document is read, in files that need nothing of Node.js. The command line sees what of it signs and
@@ -30,8 +30,12 @@ const everywhere = [
 const see = (from, ...to) => ({ from: { path: `^src/${from}` }, to: { path: `^src/(${to.join("|")})` } });
 const rooms = [
   see("main\\.ts$", "cli/"),
-  // What the package exports.
-  see("express/", "node/", "config/", "health/process-errors\\.ts$"),
+  // What the package exports: a node in somebody else's application, and plain routes for somebody else's services.
+  see("embedding/", "node/", "config/", "health/process-errors\\.ts$"),
+  see("transcoding/", "rpc/", "edge/open-gate\\.ts$"),
+  // The application that a node is: it knows protocols, and no part of the node.
+  see("express/", "rpc/", "transcoding/router\\.ts$"),
+  see("node/", "express/application\\.ts$"),
   see("cli/", "node/", "light/", "config/", `(${features})/`, "rpc/errors\\.ts$"),
   see("node/", "config/", `(${features})/`, "edge/", "workers/", "db/", "rpc/", "tree/"),
   see("(snapshot|state|storage|zk|chain)/", "tree/"),
@@ -119,9 +123,9 @@ const protocols = [
 /** Packages that only some rooms may know; all others are everybody's. */
 const kept = {
   "@grpc/": "rpc/grpc/",
-  "@connectrpc/": "(rpc/connect/|cli/|light/)",
+  "@connectrpc/": "(rpc/connect/|cli/|light/|express/|transcoding/|embedding/)",
   "@modelcontextprotocol/": "rpc/mcp/",
-  express: "express/",
+  express: "(express|transcoding|embedding)/",
   "json-rpc-2\\.0": "rpc/json-rpc/",
   // sqlite3 is archived upstream: two files stand between it and everything else.
   "(@types/)?sqlite3": "db/sqlite(-statements)?\\.ts$",

@@ -8,7 +8,7 @@ import type { Exchange, Handler } from "../rpc/exchange/exchange.js";
 import type { Http1Exchange } from "../rpc/exchange/http1-exchange.js";
 import type { Application, ApplicationParts } from "../rpc/server/rpc-server.js";
 import { createConnectMiddleware } from "./connect.js";
-import { createTranscodingRouter } from "./transcoding/router.js";
+import { createTranscodingRouter } from "../transcoding/router.js";
 
 /** An application, as whoever mounts it sees it. */
 export interface NodeApplication extends Application {

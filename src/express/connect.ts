@@ -80,6 +80,8 @@ interface Answering {
   readonly media: RpcMedia;
 }
 
+type Sent = (error?: Error | null) => void;
+
 /**
  * Has somebody else write the answer, and takes room for each piece of it until it is gone. Headers go out with the first
  * piece that there is room for, so that without room there can still be another answer. Resolves when the answer is out, or
@@ -92,7 +94,9 @@ async function answerCharged(
   run: (failed: (error: unknown) => void) => void,
 ): Promise<void> {
   // Others may have wrapped them before.
-  const { write, end, writeHead } = response;
+  const write = response.write.bind(response) as (piece: Uint8Array, encoding: string, sent: Sent) => boolean;
+  const end = response.end.bind(response) as () => Response;
+  const writeHead = response.writeHead.bind(response);
   let head: { readonly status: number; readonly headers?: OutgoingHttpHeaders | undefined } | undefined;
   const begin = (): void => {
     if (head !== undefined) {
@@ -111,7 +115,7 @@ async function answerCharged(
       head = { status, headers: headers as OutgoingHttpHeaders | undefined };
       return response;
     };
-    response.write = (piece: Uint8Array, _encoding: unknown, done?: (error?: Error | null) => void) => {
+    response.write = (piece: Uint8Array, _encoding: unknown, done?: Sent) => {
       const bytes = media.isText ? encodeText.piece(piece) : piece;
       try {
         lease.charge(bytes.length);
@@ -121,15 +125,20 @@ async function answerCharged(
         throw new ConnectError("There is no room for the answer.", Code.Aborted);
       }
       begin();
-      const sent = (error?: Error | null): void => {
+      const sent: Sent = (error) => {
         lease.discharge(bytes.length);
         done?.(error);
       };
-      return (write as (piece: Uint8Array, encoding: string, sent: typeof done) => boolean).call(response, bytes, "binary", sent);
+      return (write as (piece: Uint8Array, encoding: string, sent: typeof done) => boolean).call(
+        response,
+        bytes,
+        "binary",
+        sent,
+      );
     };
     response.end = () => {
       begin();
-      return (end as () => Response).call(response);
+      return end();
     };
     response.once("close", resolve);
     run(giveUp);

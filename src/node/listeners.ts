@@ -13,7 +13,13 @@ import { bindPort } from "../rpc/port/bind-port.js";
 import type { RpcListener } from "../rpc/port/listen.js";
 import { createSmallServer } from "../rpc/port/small-server.js";
 import type { NodeApplication } from "../express/application.js";
-import { type ApplicationParts, createGrpcOnlyServer, createMcpPort, createRpcServer, type RpcServer } from "../rpc/server/rpc-server.js";
+import {
+  type ApplicationParts,
+  createGrpcOnlyServer,
+  createMcpPort,
+  createRpcServer,
+  type RpcServer,
+} from "../rpc/server/rpc-server.js";
 import type { ServedService } from "../rpc/service.js";
 import { version } from "../base/version.js";
 import type { NodeCore } from "./core.js";

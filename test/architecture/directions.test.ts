@@ -49,8 +49,14 @@ const plants: readonly Plant[] = [
   unlisted("edge → a protocol", "edge/plant.ts", "../rpc/grpc/grpc-handler.js", "src/rpc/grpc/grpc-handler.ts"),
   unlisted("db → express", "db/plant.ts", "express", "node_modules/express/index.js"),
   unlisted("node → express", "node/plant-express.ts", "express", "node_modules/express/index.js"),
-  unlisted("node → what the package exports", "node/plant-router.ts", "../express/router.js", "src/express/router.ts"),
-  unlisted("express → a protocol", "express/plant.ts", "../rpc/exchange/mount.js", "src/rpc/exchange/mount.ts"),
+  unlisted(
+    "node → what the package exports",
+    "node/plant-export.ts",
+    "../embedding/index.js",
+    "src/embedding/index.ts",
+  ),
+  unlisted("express → a feature", "express/plant.ts", "../health/service.js", "src/health/service.ts"),
+  unlisted("transcoding → the edge", "transcoding/plant.ts", "../edge/edge.js", "src/edge/edge.ts"),
   unlisted("a feature → another", "info/plant.ts", "../control/leases.js", "src/control/leases.ts"),
   unlisted("a feature → grpc-js", "chain/plant.ts", "@grpc/grpc-js", grpcJs),
   unlisted(

@@ -71,7 +71,7 @@ test("what cannot be watched is said, with a code of its own", async (t) => {
     runCliProcess(["watch", "--node", `http://127.0.0.1:${node.port}`, ...args]);
   const refused = await run("--address", "stor-1");
   t.is(refused.code, 1);
-  t.regex(refused.stderr, /The node refuses: A program's address is stor- and 40 lower-case hex digits/);
+  t.regex(refused.stderr, /The node refuses: addresses must be stor- and 40 lower-case hex digits, not "stor-1"/);
   t.is((await run("--count", "x")).code, 2);
   const nowhere = await runCliProcess(["watch", "--node", "http://127.0.0.1:1"]);
   t.is(nowhere.code, 3);

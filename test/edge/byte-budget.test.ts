@@ -9,7 +9,7 @@ import { createAccounts } from "../../src/edge/accounts.js";
 import { type ByteBounds, createByteBudget, defaultBytes, type Holder } from "../../src/edge/byte-budget.js";
 import { Failure } from "../../src/rpc/errors.js";
 import { metricsFlags, readEdgeCounts } from "../helpers/edge-metrics.js";
-import { type EdgeServer, largeAnswer, nullifierOf, startEdgeServer } from "../helpers/edge-server.js";
+import { type EdgeServer, largeAnswer, startEdgeServer } from "../helpers/edge-server.js";
 import { openFrom, sessionFrom } from "../helpers/from-address.js";
 import { grpcMessage, settingIds } from "../helpers/http2-frames.js";
 import { ask, askJson } from "../helpers/plain-client.js";
@@ -18,6 +18,7 @@ import { connectRpc, readFailure } from "../helpers/rpc-clients.js";
 import { startMember } from "../helpers/start-member.js";
 import { storeProgram } from "../helpers/stored-program.js";
 import { until } from "../helpers/until.js";
+import { numberedHash } from "../helpers/numbered-hash.js";
 
 const mib = 1024 * 1024;
 
@@ -161,7 +162,7 @@ test("a reader of HTTP/2 who opens no window is cut, his neighbour on the connec
     const fields = isRpc ? { ":method": "POST", "content-type": "application/grpc" } : { ":method": "GET" };
     const stream = session.request({ ...fields, ":path": path }, { endStream: !isRpc }).on("error", () => undefined);
     if (isRpc) {
-      const size = Buffer.from(nullifierOf(mib));
+      const size = Buffer.from(numberedHash(mib));
       stream.end(grpcMessage(Buffer.concat([Buffer.from([0x0a, size.length]), size])));
     }
     return stream;
@@ -185,10 +186,10 @@ test("an answer without room is refused before its first byte, in JSON and in gR
   for (const protocol of ["gRPC", "gRPC by Connect", "Connect JSON", "Connect binary", "gRPC-Web"] as const) {
     const client = connectRpc(protocol, "HTTP/2 by prior knowledge", server);
     t.teardown(() => client.close());
-    const call = client.call(ZkService.method.getNullifier, { nullifierHash: nullifierOf(2 * mib) });
+    const call = client.call(ZkService.method.getNullifier, { nullifierHash: numberedHash(2 * mib) });
     const error = await call.then(() => undefined, readFailure);
     t.like(error, { code: 14, reason: "OVERLOADED" }, protocol);
-    t.truthy(await client.call(ZkService.method.getNullifier, { nullifierHash: nullifierOf(mib / 2) }), protocol);
+    t.truthy(await client.call(ZkService.method.getNullifier, { nullifierHash: numberedHash(mib / 2) }), protocol);
     await client.close();
   }
   await until(() => nothingHeld(server));

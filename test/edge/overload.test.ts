@@ -36,16 +36,19 @@ test("beyond the bound new work is refused in every protocol, and probes are ans
     getReadiness: never,
     watchHealth: never,
   };
-  const server = createRpcServer({
-    services: [
-      serve(ZkService, { getMerkleRoot: slow, getMerkleProof: never, getNullifier: never }),
-      serve(HealthService, health),
-    ],
-    gate: edge,
-    nodeCall: () => Promise.resolve("null"),
-    info: { title: "test", version: "0" },
-    onInternalError: (error) => t.fail(String(error)),
-  }, compiledFirst);
+  const server = createRpcServer(
+    {
+      services: [
+        serve(ZkService, { getMerkleRoot: slow, getMerkleProof: never, getNullifier: never }),
+        serve(HealthService, health),
+      ],
+      gate: edge,
+      nodeCall: () => Promise.resolve("null"),
+      info: { title: "test", version: "0" },
+      onInternalError: (error) => t.fail(String(error)),
+    },
+    compiledFirst,
+  );
   const port = await server.listen({ host: "127.0.0.1", port: 0 });
   t.teardown(() => server.drain(100));
 

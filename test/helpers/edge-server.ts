@@ -9,6 +9,7 @@ import { createRpcServer } from "../../src/rpc/server/rpc-server.js";
 import { serve } from "../../src/rpc/service.js";
 import type { Teardown } from "./teardown.js";
 import { compiledFirst } from "./application.js";
+import { numberedHash } from "./numbered-hash.js";
 
 /** What is under test. */
 export interface EdgeServer {
@@ -38,10 +39,8 @@ export const openSettings: EdgeSettings = {
   onUntrustedForwarding: () => undefined,
 };
 
-/** The nullifier that is answered with a text of so many bytes. */
-export const nullifierOf = (bytes: number): string => `0x${bytes.toString(16).padStart(64, "0")}`;
 /** Path of an answer of so many bytes and some more. */
-export const largeAnswer = (bytes: number): string => `/zk/nullifier/${nullifierOf(bytes)}`;
+export const largeAnswer = (bytes: number): string => `/zk/nullifier/${numberedHash(bytes)}`;
 /** Path of an answer that waits until {@link EdgeServer.release}. */
 export const waitingAnswer = "/zk/merkle-root";
 
@@ -63,33 +62,36 @@ export async function startEdgeServer(t: Teardown, settings: Partial<EdgeSetting
   const never = (): never => {
     throw new Error("not called");
   };
-  const server = createRpcServer({
-    services: [
-      serve(ZkService, {
-        getMerkleRoot: async () => {
-          await released;
-          return {};
-        },
-        getMerkleProof: never,
-        getNullifier: ({ nullifierHash }) => ({ nullifierHash: randomText(Number(nullifierHash)) }),
-      }),
-      serve(HealthService, {
-        getHealth: () => ({}),
-        listSubsystems: never,
-        getLiveness: never,
-        getReadiness: never,
-        async *watchHealth(_, { signal }) {
-          yield {};
-          setMaxListeners(0, signal);
-          await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
-        },
-      }),
-    ],
-    gate: edge,
-    nodeCall: () => Promise.resolve("null"),
-    info: { title: "test", version: "0" },
-    onInternalError: (error) => errors.push(error),
-  }, compiledFirst);
+  const server = createRpcServer(
+    {
+      services: [
+        serve(ZkService, {
+          getMerkleRoot: async () => {
+            await released;
+            return {};
+          },
+          getMerkleProof: never,
+          getNullifier: ({ nullifierHash }) => ({ nullifierHash: randomText(Number(nullifierHash)) }),
+        }),
+        serve(HealthService, {
+          getHealth: () => ({}),
+          listSubsystems: never,
+          getLiveness: never,
+          getReadiness: never,
+          async *watchHealth(_, { signal }) {
+            yield {};
+            setMaxListeners(0, signal);
+            await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+          },
+        }),
+      ],
+      gate: edge,
+      nodeCall: () => Promise.resolve("null"),
+      info: { title: "test", version: "0" },
+      onInternalError: (error) => errors.push(error),
+    },
+    compiledFirst,
+  );
   const port = await server.listen({ host: "127.0.0.1", port: 0 });
   t.teardown(async () => {
     release();

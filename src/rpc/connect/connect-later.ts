@@ -15,10 +15,7 @@ export interface ConnectProtocols {
  *
  * @param serveOther serves instead what the library would of HTTP/1.1.
  */
-export function createConnectLater(
-  parts: ProtocolParts,
-  serveOther?: (exchange: Exchange) => void,
-): ConnectProtocols {
+export function createConnectLater(parts: ProtocolParts, serveOther?: (exchange: Exchange) => void): ConnectProtocols {
   const paths = methodsByPath(parts.services);
   let loading: Promise<ConnectProtocols> | undefined;
   let loaded: ConnectProtocols | undefined;

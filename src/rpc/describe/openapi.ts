@@ -202,9 +202,10 @@ function describeParameters({ served: { desc }, route, example }: Routed, commen
     ...(example?.parameters?.[field.jsonName] !== undefined && { example: example.parameters[field.jsonName] }),
   });
   const path = inPath.map((name) => desc.input.fields.find((field) => field.name === name)!);
-  const query = route.body !== undefined
-    ? []
-    : desc.input.fields.filter(({ name, message }) => !inPath.includes(name) && message === undefined);
+  const query =
+    route.body !== undefined
+      ? []
+      : desc.input.fields.filter(({ name, message }) => !inPath.includes(name) && message === undefined);
   return [...path.map((field) => describe(field, "path")), ...query.map((field) => describe(field, "query"))];
 }
 

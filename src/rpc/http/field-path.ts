@@ -7,7 +7,7 @@ type Message = Record<string, unknown>;
 export interface FieldPath {
   readonly field: DescField;
   /** Gives the field a value, or a list one more. */
-  put(message: object, value: unknown): void;
+  readonly put: (message: object, value: unknown) => void;
 }
 
 /** How deep a field may stand: nobody needs more, and messages may hold themselves. */
@@ -36,7 +36,9 @@ export function findField(
     desc = field.fieldKind === "message" ? field.message : undefined;
   }
   const field = fields.pop()!;
-  return names.length > maxDepth ? undefined : { field, put: (message, value) => put(within(message, fields), field, value) };
+  return names.length > maxDepth
+    ? undefined
+    : { field, put: (message, value) => put(within(message, fields), field, value) };
 }
 
 /** The message in a message, made where it is not there yet. */

@@ -50,7 +50,7 @@ export interface ProtocolHandlers {
   /** Documents. */
   readonly pages: Handler;
   /** What is nobody's. */
-  last(exchange: Exchange): void;
+  readonly last: (exchange: Exchange) => void;
 }
 
 /** What an application that is built later is made of. */
@@ -123,7 +123,7 @@ export function createRpcServer<A extends Application>(
       return;
     }
     application()
-      .then(({ handle }) => (given.isClosed ? undefined : handle(given)))
+      .then((built) => (given.isClosed ? undefined : built.handle(given)))
       .catch((error: unknown) => {
         parts.onInternalError(error, given.requestId);
         given.cut();

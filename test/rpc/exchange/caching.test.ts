@@ -12,6 +12,7 @@ import { ask } from "../../helpers/plain-client.js";
 import { createRandom } from "../../helpers/random-message.js";
 import type { Teardown } from "../../helpers/teardown.js";
 import { compiledFirst } from "../../helpers/application.js";
+import { numberedHash } from "../../helpers/numbered-hash.js";
 
 const version = "1.0.0";
 
@@ -19,38 +20,44 @@ const version = "1.0.0";
 async function startServer(t: Teardown, state: { block: number }, keptAnswerBytes?: number) {
   const edge = createEdge({ ...openSettings, identityMode: "trusted-header", rateLimitExempt: ["127.0.0.0/8"] });
   const told = { asked: 0, onAsked: (): void => undefined };
-  const server = createRpcServer({
-    services: [
-      serve(ZkService, {
-        getMerkleRoot: () => ({ rootHash: `root ${state.block}`, leafCount: 1 }),
-        getMerkleProof: () => {
-          throw new Failure("NOT_FOUND", "It is not there.");
-        },
-        // What is asked for says how long the answer is, and that it comes later.
-        getNullifier: async ({ nullifierHash: asked }, { caller }) => {
-          told.asked++;
-          const { block } = state;
-          told.onAsked();
-          await Promise.resolve();
-          if (Number(asked) % 7 === block % 7) {
-            throw new Failure("NOT_FOUND", `Not in block ${block}.`);
-          }
-          const text = "x".repeat(Number(asked));
-          return { nullifierHash: `${asked} in ${block} for ${caller.identity ?? "anybody"} ${text}`, used: true };
+  const server = createRpcServer(
+    {
+      services: [
+        serve(ZkService, {
+          getMerkleRoot: () => ({ rootHash: `root ${state.block}`, leafCount: 1 }),
+          getMerkleProof: () => {
+            throw new Failure("NOT_FOUND", "It is not there.");
+          },
+          // What is asked for says how long the answer is, and that it comes later.
+          getNullifier: async ({ nullifierHash: asked }, { caller }) => {
+            told.asked++;
+            const { block } = state;
+            told.onAsked();
+            await Promise.resolve();
+            if (Number(asked) % 7 === block % 7) {
+              throw new Failure("NOT_FOUND", `Not in block ${block}.`);
+            }
+            const text = "x".repeat(Number(asked));
+            return {
+              nullifierHash: `${Number(asked)} in ${block} for ${caller.identity ?? "anybody"} ${text}`,
+              used: true,
+            };
+          },
+        }),
+      ],
+      gate: edge,
+      ...(keptAnswerBytes !== undefined && {
+        keptAnswerBytes,
+        stateTags: {
+          tagOf: (madeOf: Caching) => (madeOf === MadeOf.STATE ? `W/"${state.block}"` : undefined),
         },
       }),
-    ],
-    gate: edge,
-    ...(keptAnswerBytes !== undefined && {
-      keptAnswerBytes,
-      stateTags: {
-        tagOf: (madeOf: Caching) => (madeOf === MadeOf.STATE ? `W/"${state.block}"` : undefined),
-      },
-    }),
-    onInternalError: () => undefined,
-    nodeCall: () => Promise.reject(new Error("not called")),
-    info: { title: "test", version },
-  }, compiledFirst);
+      onInternalError: () => undefined,
+      nodeCall: () => Promise.reject(new Error("not called")),
+      info: { title: "test", version },
+    },
+    compiledFirst,
+  );
   const port = await server.listen({ host: "127.0.0.1", port: 0 });
   t.teardown(async () => {
     edge.stop();
@@ -73,7 +80,7 @@ test("whoever asks, and whatever comes in between: everybody is answered as by a
   // Beyond 16 kB answers are kept as bytes, beyond 64 kB not at all.
   const sizes = [1, 2, 3, 20_000, 70_000];
   const connect = (size: number, encoding: string): string => {
-    const message = encodeURIComponent(JSON.stringify({ nullifierHash: String(size) }));
+    const message = encodeURIComponent(JSON.stringify({ nullifierHash: numberedHash(size) }));
     const json = `/gatehouse.zk.v1.ZkService/GetNullifier?connect=v1&encoding=json&message=${message}`;
     return encoding === "json" ? json : "/gatehouse.zk.v1.ZkService/GetNullifier?connect=v1&encoding=proto&message=";
   };
@@ -83,7 +90,7 @@ test("whoever asks, and whatever comes in between: everybody is answered as by a
     }
     const size = pick(sizes);
     const path = pick([
-      `/zk/nullifier/${size}`,
+      `/zk/nullifier/${numberedHash(size)}`,
       "/zk/merkle-root",
       "/zk/merkle-proof/1",
       connect(size, "json"),
@@ -132,48 +139,48 @@ test("in one state an rpc is asked twice at most, and after the next block again
     told.asked = 0;
     const answers = [];
     for (let i = 0; i < 5; i++) {
-      answers.push((await ask(port, "/zk/nullifier/20")).text);
+      answers.push((await ask(port, `/zk/nullifier/${numberedHash(20)}`)).text);
     }
     t.is(new Set(answers).size, 1);
     t.true(answers[0]!.includes(`in ${block} for anybody`));
     t.is(told.asked, 2);
     // An identity is always answered for itself.
     const headers = { identity: testKey(1).publicKey };
-    t.true((await ask(port, "/zk/nullifier/20", { headers })).text.includes(testKey(1).publicKey));
+    t.true((await ask(port, `/zk/nullifier/${numberedHash(20)}`, { headers })).text.includes(testKey(1).publicKey));
     t.is(told.asked, 3);
-    t.false((await ask(port, "/zk/nullifier/20")).text.includes(testKey(1).publicKey));
+    t.false((await ask(port, `/zk/nullifier/${numberedHash(20)}`)).text.includes(testKey(1).publicKey));
   }
 });
 
 test("an answer in whose making a block came is kept for neither state", async (t) => {
   const state = { block: 1 };
   const { port, told } = await startServer(t, state, mib);
-  await ask(port, "/zk/nullifier/20");
+  await ask(port, `/zk/nullifier/${numberedHash(20)}`);
   told.onAsked = () => state.block++;
-  const between = await ask(port, "/zk/nullifier/20");
+  const between = await ask(port, `/zk/nullifier/${numberedHash(20)}`);
   t.is(between.headers["cache-control"], "private, no-store");
   told.onAsked = () => undefined;
   for (const block of [1, 2, 1, 2]) {
     state.block = block;
-    t.true((await ask(port, "/zk/nullifier/20")).text.includes(`20 in ${block} for`));
+    t.true((await ask(port, `/zk/nullifier/${numberedHash(20)}`)).text.includes(`20 in ${block} for`));
   }
 });
 
 test("what is kept is bounded, however much there is to ask for", async (t) => {
   const { port, told } = await startServer(t, { block: 1 }, 100_000);
   const askTwice = async (size: number): Promise<void> => {
-    await ask(port, `/zk/nullifier/${size}`);
-    await ask(port, `/zk/nullifier/${size}`);
+    await ask(port, `/zk/nullifier/${numberedHash(size)}`);
+    await ask(port, `/zk/nullifier/${numberedHash(size)}`);
   };
   await askTwice(2);
   told.asked = 0;
-  await ask(port, "/zk/nullifier/2");
+  await ask(port, `/zk/nullifier/${numberedHash(2)}`);
   t.is(told.asked, 0);
   // Of these there is room for five.
   for (let i = 0; i < 10; i++) {
     await askTwice(7 * (1_400 + i) + 2);
   }
   told.asked = 0;
-  await ask(port, "/zk/nullifier/2");
+  await ask(port, `/zk/nullifier/${numberedHash(2)}`);
   t.is(told.asked, 1);
 });

@@ -60,7 +60,10 @@ test.before(async () => {
   whole.teardown(() => gate.stop());
   const onInternalError = (error: unknown): void => void errors.push(error);
   const info = { title: "test", version: "0" };
-  const server = createRpcServer({ services, gate, onInternalError, info, nodeCall: () => Promise.resolve("null") }, compiledFirst);
+  const server = createRpcServer(
+    { services, gate, onInternalError, info, nodeCall: () => Promise.resolve("null") },
+    compiledFirst,
+  );
   whole.teardown(() => server.drain(0));
   port = await server.listen({ host: "127.0.0.1", port: 0 });
 });

@@ -1,9 +1,9 @@
 /** Errors of Connect as failures of a plain route. */
 import { create } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
-import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
-import { FailureKindSchema } from "../../../gen/gatehouse/errors/v1/errors_pb.js";
-import { Failure, type Reason } from "../../rpc/errors.js";
+import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
+import { FailureKindSchema } from "../../gen/gatehouse/errors/v1/errors_pb.js";
+import { Failure, type Reason } from "../rpc/errors.js";
 
 /** HTTP statuses as google.rpc.Code has them. */
 const statuses: Readonly<Record<Code, number>> = {

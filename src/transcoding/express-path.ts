@@ -5,7 +5,7 @@ export interface ExpressPath {
   /** Such as `/v1/shelves/:shelf/books/:book`. */
   readonly path: string;
   /** The values of the template's fields, in the template's order. */
-  valuesOf(params: Params): string[];
+  readonly valuesOf: (params: Params) => string[];
   /** Orders paths that match the same requests: the one that says more comes first. */
   readonly rank: string;
 }
@@ -36,7 +36,9 @@ export function toExpressPath(template: string, mayEndEmpty: boolean): ExpressPa
     }
     const pieces = (name === undefined ? token : pattern)
       .split("/")
-      .map((segment, i): Piece => toPiece(segment, () => (name === undefined ? `_${unnamed++}` : i === 0 ? name : `${name}_${i}`)));
+      .map((segment, i): Piece =>
+        toPiece(segment, () => (name === undefined ? `_${unnamed++}` : i === 0 ? name : `${name}_${i}`)),
+      );
     path += pieces.map(show).join("/");
     if (name !== undefined) {
       fields.push(pieces);

@@ -1,10 +1,17 @@
 /** Services of Connect as those that plain routes are compiled of. */
-import { ConnectError, type ConnectRouter, type ContextValues, createConnectRouter, createRouterTransport } from "@connectrpc/connect";
+import {
+  ConnectError,
+  type ConnectRouter,
+  type ContextValues,
+  createConnectRouter,
+  createRouterTransport,
+} from "@connectrpc/connect";
 import type { Interceptor, StreamResponse, UnaryResponse } from "@connectrpc/connect";
-import type { Exchange } from "../../rpc/exchange/exchange.js";
-import { exchangeOf } from "../../rpc/exchange/serve.js";
-import type { Gate } from "../../rpc/gate.js";
-import type { Call, ServedMethod, ServedService } from "../../rpc/service.js";
+import { Readable } from "node:stream";
+import type { Exchange } from "../rpc/exchange/exchange.js";
+import { exchangeOf } from "../rpc/exchange/serve.js";
+import type { Gate } from "../rpc/gate.js";
+import type { Call, ServedMethod, ServedService } from "../rpc/service.js";
 import { ConnectFailure } from "./connect-failure.js";
 
 interface RoutesParts {
@@ -30,7 +37,14 @@ export function serveRoutes({ routes, interceptors, contextValuesOf, gate }: Rou
   async function callUnary(desc: ServedMethod["desc"], request: object, call: Call): Promise<object> {
     const exchange = exchangeOf(call);
     const answer = await transport
-      .unary(desc as never, call.signal, undefined, requestHeaders(exchange), request as never, contextValuesOf(exchange))
+      .unary(
+        desc as never,
+        call.signal,
+        undefined,
+        requestHeaders(exchange),
+        request as never,
+        contextValuesOf(exchange),
+      )
       .catch(rethrow);
     keepHeaders(exchange, answer);
     return answer.message as object;
@@ -41,7 +55,7 @@ export function serveRoutes({ routes, interceptors, contextValuesOf, gate }: Rou
     try {
       const answer = await transport.stream(
         ...([desc, call.signal, undefined, requestHeaders(exchange)] as [never, AbortSignal, undefined, Headers]),
-        onlyOne(request),
+        Readable.from([request]),
         contextValuesOf(exchange),
       );
       keepHeaders(exchange, answer);
@@ -94,10 +108,6 @@ function requestHeaders(exchange: Exchange): Headers {
     }
   }
   return headers;
-}
-
-async function* onlyOne(request: object): AsyncGenerator<never> {
-  yield request as never;
 }
 
 function rethrow(error: unknown): never {

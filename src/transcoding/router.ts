@@ -1,7 +1,7 @@
 /** A route of Express for each plain route. */
 import { type IRoute, type NextFunction, type Request, type RequestHandler, type Response, Router } from "express";
-import type { Http1Exchange } from "../../rpc/exchange/http1-exchange.js";
-import type { Endpoint } from "../../rpc/http/transcoder.js";
+import type { Http1Exchange } from "../rpc/exchange/http1-exchange.js";
+import type { Endpoint } from "../rpc/http/transcoder.js";
 import { toExpressPath } from "./express-path.js";
 
 /** The exchange of a request; undefined where the request has been answered. */
@@ -19,7 +19,11 @@ export interface Matching {
  *
  * @throws Error when two rpcs claim the same method and path; it names both.
  */
-export function createTranscodingRouter(endpoints: readonly Endpoint[], exchangeOf: ExchangeOf, { mayEndEmpty }: Matching): Router {
+export function createTranscodingRouter(
+  endpoints: readonly Endpoint[],
+  exchangeOf: ExchangeOf,
+  { mayEndEmpty }: Matching,
+): Router {
   const router = Router({ caseSensitive: true });
   const found = endpoints
     .map((endpoint) => ({ endpoint, ...toExpressPath(endpoint.route.template, mayEndEmpty) }))
@@ -45,7 +49,9 @@ export function createTranscodingRouter(endpoints: readonly Endpoint[], exchange
         endpoint.handle(exchange, valuesOf(request.params));
       }
     };
-    const add = (route as unknown as Record<string, ((handler: RequestHandler) => void) | undefined>)[method.toLowerCase()];
+    const add = (route as unknown as Record<string, ((handler: RequestHandler) => void) | undefined>)[
+      method.toLowerCase()
+    ];
     if (add === undefined) {
       throw new Error(`${nameOf(endpoint)}: Express knows no method ${method}.`);
     }
