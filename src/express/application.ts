@@ -35,7 +35,7 @@ export function buildApplication(parts: ApplicationParts): NodeApplication {
     const exchange = exchanges.get(request) ?? parts.enter(request, response);
     if (exchange !== undefined) {
       exchanges.set(request, exchange);
-      request.url = decodeUnreserved(request.url);
+      request.url = asExpressReads(request.url);
       next();
     }
   });
@@ -75,11 +75,17 @@ function isPathError(error: unknown): boolean {
   return error instanceof URIError || (error as { readonly status?: unknown } | undefined)?.status === 400;
 }
 
-/** A path in which nothing is encoded that need not be (RFC 3986, section 6.2.2.2): Express compares the letters. */
-function decodeUnreserved(url: string): string {
+/**
+ * A URL whose path Express reads as the compiled routes do: it compares letters, where what is encoded and need not be is
+ * the same (RFC 3986, section 6.2.2.2), and ends a path at a `#`, which no request may have.
+ */
+function asExpressReads(url: string): string {
   const mark = url.indexOf("?");
   const path = mark < 0 ? url : url.slice(0, mark);
-  return path.includes("%")
-    ? path.replace(/%(2[de]|3\d|[46][1-9a-f]|[57][0-9a]|5f|7e)/gi, decodeURIComponent) + url.slice(path.length)
+  return /[%#]/.test(path)
+    ? path.replaceAll("#", "%23").replace(unreserved, decodeURIComponent) + url.slice(path.length)
     : url;
 }
+
+/** Letters, digits, `-`, `.`, `_` and `~`, encoded. */
+const unreserved = /%(2[de]|3\d|[46][1-9a-f]|[57][0-9a]|5f|7e)/gi;

@@ -50,11 +50,10 @@ export function createConnectMiddleware(
           if (media.protocol !== "connect") {
             request.headers["content-type"] = `application/${media.protocol}+${media.format}`;
           }
-          await answerCharged({ exchange: exchange as Http1Exchange, response, lease, media }, (failed) =>
+          await answerCharged({ exchange: exchange as Http1Exchange, response, lease, media, passage }, (failed) =>
             // What is no rpc's path does not get here.
             middleware(request, response, failed as NextFunction),
           );
-          lease.settle(passage.failure);
           return undefined;
         },
         refuse: (failure, headers) => refuseCall(exchange, failure, headers, media),
@@ -78,6 +77,7 @@ interface Answering {
   readonly response: Response;
   readonly lease: Lease;
   readonly media: RpcMedia;
+  readonly passage: Passage;
 }
 
 type Sent = (error?: Error | null) => void;
@@ -90,7 +90,7 @@ type Sent = (error?: Error | null) => void;
  * @throws Failure when there is no room for its first piece.
  */
 async function answerCharged(
-  { exchange, response, lease, media }: Answering,
+  { exchange, response, lease, media, passage }: Answering,
   run: (failed: (error: unknown) => void) => void,
 ): Promise<void> {
   // Others may have wrapped them before.
@@ -137,6 +137,7 @@ async function answerCharged(
       );
     };
     response.end = () => {
+      lease.settle(passage.failure);
       begin();
       return end();
     };

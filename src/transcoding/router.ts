@@ -40,7 +40,8 @@ export function createTranscodingRouter(
     const route = routes.get(path) ?? router.route(path);
     routes.set(path, route);
     const handle: RequestHandler = (request, response, next) => {
-      if (request.method === "HEAD" && endpoint.route.isStream) {
+      // Express would give a stream to HEAD as well, and takes // for /.
+      if ((request.method === "HEAD" && endpoint.route.isStream) || (path === "/" && request.path !== path)) {
         next();
         return;
       }

@@ -1,10 +1,13 @@
 /**
- * The compiled edge and the application of Express: every request of the contract, and what strangers send, answered the
- * same by both, but for the date and the request's name.
+ * The compiled handlers and the application of Express: every request of the contract, and what strangers send, answered
+ * the same by both, but for the date and the request's name. Over HTTP/2 the port has the compiled handlers alone.
  */
 import { create, toJson } from "@bufbuild/protobuf";
 import express from "express";
 import anyTest, { type TestFn } from "ava";
+import { once } from "node:events";
+import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from "node:http2";
+import { text } from "node:stream/consumers";
 import type { ContractCase, NodeName } from "../contract/case.js";
 import { cases } from "../contract/cases.js";
 import { people } from "../contract/data.js";
@@ -14,9 +17,10 @@ import { listenApp } from "../helpers/express-app.js";
 import { ask, type PlainRequest, type PlainResponse } from "../helpers/plain-client.js";
 import { fileTeardown } from "../helpers/teardown.js";
 
-/** Ports of the node itself, and of an application that mounts it. */
-type Ports = Record<NodeName, { readonly own: number; readonly app: number }>;
-const test = anyTest as TestFn<Ports>;
+type Ask = (path: string, request: PlainRequest) => Promise<PlainResponse>;
+/** Asks the compiled handlers, and an application that mounts that of the node. */
+type Ways = Record<NodeName, { readonly compiled: Ask; readonly mounted: Ask }>;
+const test = anyTest as TestFn<Ways>;
 
 const whole = fileTeardown();
 
@@ -30,18 +34,33 @@ test.before(async (t) => {
         .disable("x-powered-by")
         .use("/mounted/here", (await node.application()).listener),
     );
-    t.context[name] = { own, app };
+    const session = connect(`http://127.0.0.1:${own}`);
+    whole.teardown(() => session.destroy());
+    t.context[name] = {
+      compiled: (path, request) => askHttp2(session, path, request),
+      mounted: (path, request) => ask(app, `/mounted/here${path}`, request),
+    };
   }
 });
 
+async function askHttp2(session: ClientHttp2Session, path: string, request: PlainRequest): Promise<PlainResponse> {
+  const { method = "GET", headers = {}, body } = request;
+  const fields = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+  const stream = session.request({ ":method": method, ":path": path, ...Object.fromEntries(fields) });
+  stream.end(body);
+  const [answered] = (await once(stream, "response")) as [IncomingHttpHeaders & { readonly ":status": number }];
+  const { ":status": status, ...others } = answered;
+  return { status, headers: Object.fromEntries(Object.entries(others)), text: await text(stream) };
+}
+
 const alike = test.macro({
   async exec(t, { node, httpMethod, path, body, caller, method, request }: ContractCase) {
-    const { own, app } = t.context[node];
+    const { compiled, mounted } = t.context[node];
     const signed = caller === undefined ? {} : callerOf(people[caller]).headers();
     const compare = async (to: string, given: PlainRequest): Promise<void> => {
       // One after the other, so that counts of requests in flight are the same.
-      const atPort = lasting(await ask(own, to, given));
-      t.deepEqual(lasting(await ask(app, `/mounted/here${to}`, given)), atPort);
+      const expected = lasting(await compiled(to, given));
+      t.deepEqual(lasting(await mounted(to, given)), expected);
     };
     const json = { "Content-Type": "application/json", ...signed };
     await compare(path, body === undefined ? { headers: signed } : { method: httpMethod, body, headers: json });
@@ -61,15 +80,15 @@ const alike = test.macro({
 });
 
 /** An answer without what differs from one request to the next. */
-function lasting({ status, headers, text }: PlainResponse): object {
-  const { date, "x-request-id": requestId, "content-length": length, ...others } = headers;
-  const lastingText = text
+function lasting({ status, headers, text: body }: PlainResponse): object {
+  const { connection: _, date, "x-request-id": requestId, "content-length": length, ...others } = headers;
+  const lastingText = body
     .replace(/"(\w+_?[sS]|\w+Ms|time|since|timestamp)":"?\d+(\.\d+)?"?/g, '"$1":"<number>"')
     .replace(/"requestId":"[\w-]+"/g, '"requestId":"<id>"');
   return {
     ...{ status, headers: others, isDated: date !== undefined, isNamed: requestId !== undefined },
     // A length differs with the number of its digits.
-    ...(lastingText === text && text !== "" ? { length } : { hasLength: length !== undefined }),
+    ...(lastingText === body && body !== "" ? { length } : { hasLength: length !== undefined }),
     text: lastingText,
   };
 }
@@ -155,12 +174,9 @@ const hostilePaths = [
 
 for (const method of ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "PROPFIND"]) {
   test.serial(`${method} of ${hostilePaths.length} paths that strangers send`, async (t) => {
-    const { own, app } = t.context.member;
+    const { compiled, mounted } = t.context.member;
     for (const path of hostilePaths) {
-      const [atPort, mounted] = [own, app].map((port, i) =>
-        ask(port, `${i === 0 ? "" : "/mounted/here"}${path}`, { method }),
-      );
-      t.deepEqual(lasting(await mounted!), lasting(await atPort!), path);
+      t.deepEqual(lasting(await mounted(path, { method })), lasting(await compiled(path, { method })), path);
     }
   });
 }

@@ -66,7 +66,7 @@ for (const name of names) {
       ["application/grpc-web+proto", empty],
       ["application/grpc-web-text", empty.toString("base64")],
     ] as const) {
-      const { status, text } = await send({ "Content-Type": type, "Grpc-Timeout": "500m" }, body);
+      const { status, text } = await send({ "Content-Type": type, "Grpc-Timeout": "1500m" }, body);
       t.is(status, 200);
       const whole = type.endsWith("text") ? decodeText(text) : text;
       t.regex(whole, /grpc-status: *4\r\n/i, whole);
@@ -79,7 +79,7 @@ for (const name of names) {
       const { port, ca } = targetOf(name);
       const connection = await connectRawHttp2(port, { ...(alpn && { alpn }), ...(ca && { ca }) });
       t.teardown(() => connection.close());
-      const fields = grpcFields(watchHealth, { "grpc-timeout": "500m" });
+      const fields = grpcFields(watchHealth, { "grpc-timeout": "1500m" });
       const answer = readGrpcAnswer(await connection.request(fields, empty));
       t.is(answer.grpcStatus, 4);
       t.is(answer.messages.length, 1);
