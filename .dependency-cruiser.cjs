@@ -31,7 +31,7 @@ const see = (from, ...to) => ({ from: { path: `^src/${from}` }, to: { path: `^sr
 const rooms = [
   see("main\\.ts$", "cli/"),
   // What the package exports: a node in somebody else's application, and plain routes for somebody else's services.
-  see("embedding/", "node/", "config/", "health/process-errors\\.ts$"),
+  see("embedding/", "node/", "config/", "health/process-errors\\.ts$", "rpc/connect/routes\\.ts$"),
   see("transcoding/", "rpc/", "edge/open-gate\\.ts$"),
   // The application that a node is: it knows protocols, and no part of the node.
   see("express/", "rpc/", "transcoding/router\\.ts$"),

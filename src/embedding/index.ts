@@ -2,6 +2,7 @@
  * A node inside an Express application, exported from the package as `gatehouse/express`: it runs in the application's
  * process, on ports of its own, and as an application that the other one mounts where it likes.
  */
+import type { ConnectRouter } from "@connectrpc/connect";
 import type { Express } from "express";
 import { StartError } from "../base/start-error.js";
 import { readSettings, type Settings } from "../config/config.js";
@@ -10,6 +11,8 @@ import { startNode } from "../node/node.js";
 
 export { ConfigError } from "../config/config-error.js";
 export { StartError };
+/** The caller in the context values of a call: `contextValues.set(callerKey, { address, identity })`. */
+export { callerKey } from "../rpc/connect/routes.js";
 export type { Settings };
 
 /** A node that runs in the application's process. */
@@ -22,6 +25,12 @@ export interface Gatehouse {
    * Mount it before what reads request bodies or changes answers, such as `express.json()` and `compression()`.
    */
   readonly router: Express;
+  /**
+   * Registers the node's public services with a router of Connect, for adapters and transports of your own:
+   * `connectNodeAdapter({ routes })`, `expressConnectMiddleware({ routes })`, `createRouterTransport(routes)`. Nobody is
+   * counted or limited there, and no signature is read: who calls is what {@link callerKey} says.
+   */
+  readonly routes: (router: ConnectRouter) => void;
   /** Scheme, host and port of the node's public port, as reached from this machine. */
   readonly rpcUrl: string;
   /** 0x and 64 lower-case hex digits. */
@@ -59,8 +68,10 @@ export async function startGatehouse(settings: Settings = {}): Promise<Gatehouse
     throw error;
   });
   const { rpcUrl, publicKey, ports, warnings } = node;
+  const application = await node.application();
   return {
-    router: (await node.application()).listener,
+    router: application.listener,
+    routes: application.routes,
     ...{ rpcUrl, publicKey, ports, warnings },
     async stop() {
       stopCounting();

@@ -2,17 +2,21 @@
  * A node as an application of Express: routes for plain HTTP and documents, connect-express for Connect and gRPC-Web, 404
  * and 405. The gate stands before each answer, as everywhere.
  */
+import type { ConnectRouter } from "@connectrpc/connect";
 import express, { type ErrorRequestHandler, type Request, type RequestHandler } from "express";
 import type { IncomingMessage } from "node:http";
 import type { Exchange, Handler } from "../rpc/exchange/exchange.js";
 import type { Http1Exchange } from "../rpc/exchange/http1-exchange.js";
 import type { Application, ApplicationParts } from "../rpc/server/rpc-server.js";
+import { connectRoutes } from "../rpc/connect/routes.js";
 import { createConnectMiddleware } from "./connect.js";
 import { createTranscodingRouter } from "../transcoding/router.js";
 
 /** An application, as whoever mounts it sees it. */
 export interface NodeApplication extends Application {
   readonly listener: express.Express;
+  /** Registers the node's public services, for every adapter of Connect. */
+  readonly routes: (router: ConnectRouter) => void;
 }
 
 /** Builds the application. */
@@ -63,6 +67,7 @@ export function buildApplication(parts: ApplicationParts): NodeApplication {
 
   return {
     listener: app,
+    routes: connectRoutes(protocol),
     handle(exchange) {
       const { request, response } = exchange;
       exchanges.set(request, exchange);

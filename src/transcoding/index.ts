@@ -43,14 +43,20 @@ interface Asked {
  */
 export function transcode({ routes, contextValues, interceptors = [], onError }: TranscodeOptions): Router {
   const asked = new WeakMap<object, Asked>();
-  const { services, gate } = serveRoutes({
+  const { services, gate, ownHeaders } = serveRoutes({
     ...{ routes, interceptors, gate: createOpenGate() },
     contextValuesOf: (exchange) => contextValues?.(asked.get(exchange)!.request),
   });
   // What the functions throw is told as the library tells it.
   const parts = { services, gate, onInternalError: () => undefined };
-  const mount = createMount({ ...parts, nextRequestId: createRequestIds() });
+  const mount = createMount({
+    ...parts,
+    nextRequestId: createRequestIds(),
+    // What pages of other origins may read, and what caches may keep, is the application's to say.
+    headersOf: (exchange, headers) => [...pick(headers, aboutTheBody), ...ownHeaders(exchange)],
+  });
   const endpoints = compileEndpoints(parts, (exchange, failure, headers) => {
+    ownHeaders(exchange).push(...failure.headers);
     if (onError === undefined) {
       return failureAnswer(exchange.requestId, failure, headers);
     }
@@ -66,4 +72,11 @@ export function transcode({ routes, contextValues, interceptors = [], onError }:
     return exchange;
   };
   return createTranscodingRouter(endpoints, enter, { mayEndEmpty: false });
+}
+
+/** Headers that say how a body is read, or what to do about a failure. */
+const aboutTheBody = /^(content-|transfer-|retry-after$|x-accel-buffering$|connection$)/i;
+
+function pick(headers: readonly string[], names: RegExp): string[] {
+  return headers.flatMap((name, i) => (i % 2 === 0 && names.test(name) ? [name, headers[i + 1]!] : []));
 }

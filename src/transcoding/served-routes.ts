@@ -7,6 +7,7 @@ import {
   createRouterTransport,
 } from "@connectrpc/connect";
 import type { Interceptor, StreamResponse, UnaryResponse } from "@connectrpc/connect";
+import { AsyncLocalStorage } from "node:async_hooks";
 import { Readable } from "node:stream";
 import type { Exchange } from "../rpc/exchange/exchange.js";
 import { exchangeOf } from "../rpc/exchange/serve.js";
@@ -23,27 +24,27 @@ interface RoutesParts {
 
 /**
  * Makes them: each function is called by a transport of the library in this process, so that contexts, interceptors and
- * errors are what they are everywhere. Headers of its answer go into the lease, for which the gate returned has room.
+ * errors are what they are everywhere. The gate notes which headers its answer has: a flat list of names and values.
  */
 export function serveRoutes({ routes, interceptors, contextValuesOf, gate }: RoutesParts): {
   services: ServedService[];
   gate: Gate;
+  ownHeaders: (exchange: Exchange) => string[];
 } {
   const router = createConnectRouter();
   routes(router);
-  const transport = createRouterTransport(routes, { router: { interceptors } });
+  // The transport carries no values of a context, as it might be over a network.
+  const values = new AsyncLocalStorage<ContextValues | undefined>();
+  const withValues: Interceptor = (next) => (call) =>
+    next({ ...call, contextValues: values.getStore() ?? call.contextValues });
+  const transport = createRouterTransport(routes, { router: { interceptors: [withValues, ...interceptors] } });
   const headersOf = new WeakMap<Exchange, string[]>();
 
   async function callUnary(desc: ServedMethod["desc"], request: object, call: Call): Promise<object> {
     const exchange = exchangeOf(call);
-    const answer = await transport
-      .unary(
-        desc as never,
-        call.signal,
-        undefined,
-        requestHeaders(exchange),
-        request as never,
-        contextValuesOf(exchange),
+    const answer = await values
+      .run(contextValuesOf(exchange), () =>
+        transport.unary(desc as never, call.signal, undefined, requestHeaders(exchange), request as never),
       )
       .catch(rethrow);
     keepHeaders(exchange, answer);
@@ -53,10 +54,11 @@ export function serveRoutes({ routes, interceptors, contextValuesOf, gate }: Rou
   async function* callStream(desc: ServedMethod["desc"], request: object, call: Call): AsyncGenerator<object> {
     const exchange = exchangeOf(call);
     try {
-      const answer = await transport.stream(
-        ...([desc, call.signal, undefined, requestHeaders(exchange)] as [never, AbortSignal, undefined, Headers]),
-        Readable.from([request]),
-        contextValuesOf(exchange),
+      const answer = await values.run(contextValuesOf(exchange), () =>
+        transport.stream(
+          ...([desc, call.signal, undefined, requestHeaders(exchange)] as [never, AbortSignal, undefined, Headers]),
+          Readable.from([request]),
+        ),
       );
       keepHeaders(exchange, answer);
       yield* answer.message as AsyncIterable<object>;
@@ -75,6 +77,7 @@ export function serveRoutes({ routes, interceptors, contextValuesOf, gate }: Rou
   }
 
   return {
+    ownHeaders: (exchange) => headersOf.get(exchange) ?? [],
     services: [...new Set(router.handlers.map(({ service }) => service))].map((desc) => ({
       desc,
       methods: router.handlers
@@ -84,16 +87,15 @@ export function serveRoutes({ routes, interceptors, contextValuesOf, gate }: Rou
           return {
             desc: method,
             invoke: (request, call) => (isUnary ? callUnary(method, request, call) : callStream(method, request, call)),
-            ...{ plainReply: undefined, beforeBody: undefined, isProbe: false },
+            ...{ plainReply: undefined, beforeBody: undefined, isProbe: false, identifiesCaller: false },
           };
         }),
     })),
     gate: {
       ...gate,
       admit(arrival, protocol, method) {
-        const headers: string[] = [];
-        headersOf.set(arrival as Exchange, headers);
-        return { ...gate.admit(arrival, protocol, method), headers };
+        headersOf.set(arrival as Exchange, []);
+        return gate.admit(arrival, protocol, method);
       },
     },
   };

@@ -3,7 +3,7 @@ import { type DescMethod, getOption } from "@bufbuild/protobuf";
 import anyTest, { type TestFn } from "ava";
 import { identifies_caller } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { areaOf } from "../../src/rpc/json-rpc/named-methods.js";
-import { readHttpRule } from "../../src/rpc/http/http-rule.js";
+import { readHttpRoutes } from "../../src/rpc/http/http-rule.js";
 import { createCaller } from "../helpers/caller.js";
 import { contractServices } from "../helpers/contract-files.js";
 import { connectGrpc, type TestGrpcClient } from "../helpers/grpc-client.js";
@@ -71,10 +71,10 @@ const reasonIn = (text: string): string => /"(?:errorCode|reason)":"(\w+)"/.exec
 
 const protocols: Readonly<Record<string, { readonly of: (method: DescMethod) => boolean; readonly call: Outcome }>> = {
   "plain HTTP": {
-    of: (method) => readHttpRule(method) !== undefined,
+    of: (method) => readHttpRoutes(method).length > 0,
     async call({ port }, method, headers) {
-      const rule = readHttpRule(method)!;
-      const request = rule.hasBody ? { body: "{}", headers: { ...json, ...headers } } : { headers };
+      const rule = readHttpRoutes(method)[0]!;
+      const request = rule.body !== undefined ? { body: "{}", headers: { ...json, ...headers } } : { headers };
       return await askPlain(port, pathOf(rule.template), { ...request, method: rule.method });
     },
   },

@@ -13,6 +13,8 @@ import { serve } from "./serve.js";
 
 export interface MountParts extends Pick<ProtocolParts, "gate" | "onInternalError"> {
   readonly nextRequestId: () => string;
+  /** The headers that an answer goes out with, as a flat list of names and values; those that it has when left out. */
+  readonly headersOf?: (exchange: Exchange, headers: readonly string[]) => readonly string[];
 }
 
 export interface Mount {
@@ -28,7 +30,7 @@ export interface Mount {
 const retryAfterS = 1;
 
 export function createMount(parts: MountParts): Mount {
-  const { gate, nextRequestId } = parts;
+  const { gate, nextRequestId, headersOf = (_, headers) => headers } = parts;
   const open = new Set<Exchange>();
   let isDraining = false;
   let onClosed = (): void => undefined;
@@ -42,7 +44,7 @@ export function createMount(parts: MountParts): Mount {
     if (connection === undefined) {
       return new Failure("OVERLOADED", "There are too many requests of this address under way.", retryAfterS);
     }
-    const exchange = new MountedExchange(nextRequestId(), connection, request, response);
+    const exchange = new MountedExchange(nextRequestId(), connection, request, response, headersOf);
     open.add(exchange);
     exchange.onClose(() => {
       open.delete(exchange);
@@ -57,7 +59,9 @@ export function createMount(parts: MountParts): Mount {
       const admitted = admit(request, response);
       if (admitted instanceof Failure) {
         const requestId = nextRequestId();
-        new MountedExchange(requestId, noConnection, request, response).send(failureAnswer(requestId, admitted));
+        new MountedExchange(requestId, noConnection, request, response, headersOf).send(
+          failureAnswer(requestId, admitted),
+        );
       } else if (isBodyGone(request)) {
         refuseBody(admitted, parts);
       } else {
@@ -85,8 +89,19 @@ export function createMount(parts: MountParts): Mount {
 
 /** Handlers before this one may have wrapped the response, or set headers of their own: those of the answer win. */
 class MountedExchange extends Http1Exchange {
+  constructor(
+    requestId: string,
+    connection: Connection,
+    request: IncomingMessage,
+    response: ServerResponse,
+    private readonly headersOf: NonNullable<MountParts["headersOf"]>,
+  ) {
+    super(requestId, connection, request, response);
+  }
+
   /** One by one, since wrappers that hear of headers do not all know the flat list. */
-  protected override writeHead(status: number, headers: readonly string[]): void {
+  protected override writeHead(status: number, given: readonly string[]): void {
+    const headers = this.headersOf(this, given);
     for (let i = 0; i < headers.length; i += 2) {
       this.response.removeHeader(headers[i]!);
     }

@@ -5,7 +5,7 @@ import { ZkService } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
 import { createEdge } from "../../../src/edge/edge.js";
 import { Failure } from "../../../src/rpc/errors.js";
 import { createRpcServer } from "../../../src/rpc/server/rpc-server.js";
-import { serve } from "../../../src/rpc/service.js";
+import { serve, type ServedService } from "../../../src/rpc/service.js";
 import { openSettings } from "../../helpers/edge-server.js";
 import { testKey } from "../../helpers/keys.js";
 import { ask } from "../../helpers/plain-client.js";
@@ -23,27 +23,29 @@ async function startServer(t: Teardown, state: { block: number }, keptAnswerByte
   const server = createRpcServer(
     {
       services: [
-        serve(ZkService, {
-          getMerkleRoot: () => ({ rootHash: `root ${state.block}`, leafCount: 1 }),
-          getMerkleProof: () => {
-            throw new Failure("NOT_FOUND", "It is not there.");
-          },
-          // What is asked for says how long the answer is, and that it comes later.
-          getNullifier: async ({ nullifierHash: asked }, { caller }) => {
-            told.asked++;
-            const { block } = state;
-            told.onAsked();
-            await Promise.resolve();
-            if (Number(asked) % 7 === block % 7) {
-              throw new Failure("NOT_FOUND", `Not in block ${block}.`);
-            }
-            const text = "x".repeat(Number(asked));
-            return {
-              nullifierHash: `${Number(asked)} in ${block} for ${caller.identity ?? "anybody"} ${text}`,
-              used: true,
-            };
-          },
-        }),
+        identifyingAll(
+          serve(ZkService, {
+            getMerkleRoot: () => ({ rootHash: `root ${state.block}`, leafCount: 1 }),
+            getMerkleProof: () => {
+              throw new Failure("NOT_FOUND", "It is not there.");
+            },
+            // What is asked for says how long the answer is, and that it comes later.
+            getNullifier: async ({ nullifierHash: asked }, { caller }) => {
+              told.asked++;
+              const { block } = state;
+              told.onAsked();
+              await Promise.resolve();
+              if (Number(asked) % 7 === block % 7) {
+                throw new Failure("NOT_FOUND", `Not in block ${block}.`);
+              }
+              const text = "x".repeat(Number(asked));
+              return {
+                nullifierHash: `${Number(asked)} in ${block} for ${caller.identity ?? "anybody"} ${text}`,
+                used: true,
+              };
+            },
+          }),
+        ),
       ],
       gate: edge,
       ...(keptAnswerBytes !== undefined && {
@@ -64,6 +66,11 @@ async function startServer(t: Teardown, state: { block: number }, keptAnswerByte
     await server.drain(1_000);
   });
   return { port, told };
+}
+
+/** A service whose rpcs all identify their callers. */
+function identifyingAll({ desc, methods }: ServedService): ServedService {
+  return { desc, methods: methods.map((method) => ({ ...method, identifiesCaller: true })) };
 }
 
 const mib = 1024 * 1024;

@@ -1,0 +1,43 @@
+/** The two ways of a node: compiled routes before the application of Express, or that application alone. */
+import test from "ava";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { freePort } from "../helpers/free-port.js";
+import { ask } from "../helpers/plain-client.js";
+import { startCli } from "../helpers/start-cli.js";
+import { startTestNode } from "../helpers/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
+import { version } from "../helpers/version.js";
+
+/** Packages that a network of `npm start` has loaded, once it answered these paths and was told to stop. */
+async function loadedFor(t: Teardown, paths: readonly string[]): Promise<string[]> {
+  // Node.js writes there which scripts it has run, at its end.
+  const dir = await temporaryDirectory(t);
+  const network = await startCli(t, ["devnet", "--rpc-port", `${await freePort()}`], { NODE_V8_COVERAGE: dir });
+  const port = Number(new URL(network.ready.rpc).port);
+  for (const path of paths) {
+    await ask(port, path);
+  }
+  network.child.kill("SIGTERM");
+  await network.ended;
+  const texts = await Promise.all((await readdir(dir)).map((file) => readFile(join(dir, file), "utf8")));
+  return ["express", "@connectrpc/connect-express"].filter((name) =>
+    texts.some((text) => text.includes(`/node_modules/${name}/`)),
+  );
+}
+
+test("/version is answered without Express, /docs and an unknown path with it", async (t) => {
+  t.deepEqual(await loadedFor(t, ["/version", "/health", "/info"]), []);
+  t.deepEqual(await loadedFor(t, ["/docs", "/nothing"]), ["express", "@connectrpc/connect-express"]);
+});
+
+test("--edge express has the application answer all of HTTP/1.1, within the same bounds", async (t) => {
+  const node = await startTestNode(t, { edge: "express", "rate-limit": "3", "rate-limit-exempt": "" });
+  t.is((await ask(node.port, "/version")).text, `"${version}"`);
+  t.is((await ask(node.port, "/nothing")).status, 404);
+  const statuses = [];
+  for (let i = 0; i < 4; i++) {
+    statuses.push((await ask(node.port, "/publickey")).status);
+  }
+  t.deepEqual([...new Set(statuses)], [200, 429]);
+});

@@ -1,0 +1,66 @@
+/** The node's services as those of Connect, in adapters and transports of the library. */
+import { Code, ConnectError, createClient, createContextValues, createRouterTransport } from "@connectrpc/connect";
+import { expressConnectMiddleware } from "@connectrpc/connect-express";
+import { connectNodeAdapter, createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
+import test from "ava";
+import express from "express";
+import { callerKey } from "gatehouse/express";
+import { once } from "node:events";
+import { createServer } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
+import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
+import type { NodeApplication } from "../../src/express/application.js";
+import { hidden, owner } from "../contract/data.js";
+import { startContractNodes } from "../contract/nodes.js";
+import { listenApp } from "../helpers/express-app.js";
+import { fileTeardown } from "../helpers/teardown.js";
+import { version } from "../helpers/version.js";
+
+const whole = fileTeardown();
+let routes: NodeApplication["routes"];
+test.before(async () => {
+  const { member } = await startContractNodes(whole);
+  ({ routes } = await member.node.application());
+});
+
+test("createRouterTransport calls them in this process, with errors that have their reasons", async (t) => {
+  const transport = createRouterTransport(routes);
+  t.is((await createClient(InfoService, transport).getVersion({})).version, version);
+  const storage = createClient(StorageService, transport);
+  const error = await t.throwsAsync(storage.getProgram({ storageAddress: "x" }), { instanceOf: ConnectError });
+  t.is(error.code, Code.InvalidArgument);
+  t.regex(error.rawMessage, /^storage_address must be stor- and 40/);
+  for await (const { snapshot } of createClient(HealthService, transport).watchHealth({})) {
+    t.true(snapshot?.accepting);
+    break;
+  }
+});
+
+test("connectNodeAdapter serves gRPC, and the caller is whom its context names", async (t) => {
+  const adapter = connectNodeAdapter({
+    routes,
+    contextValues: ({ headers }) =>
+      createContextValues().set(callerKey, {
+        address: "",
+        identity: headers["x-owner"] === "yes" ? owner : undefined,
+      }),
+  });
+  const server = createServer(adapter).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  server.on("session", (session) => t.teardown(() => session.destroy()));
+  t.teardown(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const transport = createGrpcTransport({ baseUrl: `http://127.0.0.1:${port}` });
+  const { getProgram } = createClient(StorageService, transport);
+  const of = { storageAddress: hidden };
+  await t.throwsAsync(getProgram(of), { instanceOf: ConnectError });
+  t.is((await getProgram(of, { headers: { "x-owner": "yes" } })).storageAddress, hidden);
+});
+
+test("expressConnectMiddleware serves them in an application", async (t) => {
+  const { url } = await listenApp(t, express().use(expressConnectMiddleware({ routes })));
+  const transport = createConnectTransport({ baseUrl: url, httpVersion: "1.1" });
+  t.is((await createClient(InfoService, transport).getVersion({})).version, version);
+});

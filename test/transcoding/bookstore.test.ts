@@ -1,0 +1,37 @@
+/** The example with a service of its own, run as its README says. */
+import test from "ava";
+import { spawn } from "node:child_process";
+import { createClient } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { join, resolve } from "node:path";
+import { ask } from "../helpers/plain-client.js";
+import { until } from "../helpers/until.js";
+
+test("the bookstore serves plain routes and Connect, and its middleware sees the path of each route", async (t) => {
+  const example = resolve("examples/transcoding");
+  const child = spawn(process.execPath, [join(example, "server.mjs")], { env: { ...process.env, PORT: "0" } });
+  t.teardown(() => child.kill());
+  let printed = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (printed += text));
+  await until(() => printed.includes("\n"));
+  const port = Number(/:(\d+)\//.exec(printed)![1]);
+  const post = { method: "POST", body: '{"title":"Leaves"}', headers: { "Content-Type": "application/json" } };
+  const book = { name: "shelves/poems/books/1", title: "Leaves", author: null };
+  t.deepEqual(JSON.parse((await ask(port, "/v1/shelves/poems/books", post)).text), book);
+  t.deepEqual(JSON.parse((await ask(port, "/v1/shelves/poems/books/1")).text), book);
+  t.deepEqual(JSON.parse((await ask(port, "/v1/books/1")).text), book);
+  t.is((await ask(port, "/v1/books/2")).status, 404);
+  const { BookstoreService } = (await import(join(example, "gen/bookstore/v1/bookstore_pb.js"))) as {
+    BookstoreService: never;
+  };
+  const transport = createConnectTransport({ baseUrl: `http://127.0.0.1:${port}`, httpVersion: "1.1" });
+  const { listBooks } = createClient(BookstoreService, transport) as Record<string, (asked: object) => Promise<object>>;
+  t.like(await listBooks!({ shelf: "poems" }), { books: [{ title: "Leaves" }] });
+  await until(() => printed.includes("404"));
+  t.deepEqual(printed.trim().split("\n").slice(1), [
+    "POST /v1/shelves/:shelf/books 200",
+    "GET /v1/shelves/:name_1/books/:name_3 200",
+    "GET /v1/books/:number 200",
+    "GET /v1/books/:number 404",
+  ]);
+});
