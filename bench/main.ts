@@ -14,6 +14,7 @@ import { benchCaching } from "./caching.js";
 import { benchCodecs } from "./codecs.js";
 import { benchDurability } from "./durability.js";
 import { benchFuzz } from "./fuzz.js";
+import { benchFronts } from "./fronts.js";
 import { benchHostile } from "./hostile.js";
 import { benchNetwork } from "./network.js";
 import { formatRows } from "./print.js";
@@ -32,6 +33,7 @@ import { benchWorkers } from "./workers.js";
 const suites = [
   ...([
     "transports",
+    "fronts",
     "caching",
     "codecs",
     "boot",
@@ -142,6 +144,7 @@ function benchesOf(flags: readonly string[]): Readonly<Record<Suite, () => Promi
   const own: OwnNodeBench = { directory, rounds, seconds, say };
   return {
     transports: () => benchRunning(flags, benchTransports),
+    fronts: () => benchFronts(own),
     caching: () => benchCaching({ ...own, against }),
     codecs: () => benchRunning(flags, benchCodecs),
     boot: () => benchBoot(flags, rounds, say),

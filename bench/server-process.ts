@@ -5,6 +5,7 @@ import { resolve as resolvePath } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { ConstantAnswer } from "./bare-http2.js";
+import type { FrontKind } from "./front-server.js";
 import type { Usage } from "./report-usage.js";
 
 /** A server under load. */
@@ -78,13 +79,26 @@ export type BareAnswers =
   | { readonly kind: "http" | "grpc"; readonly answers: Readonly<Record<string, Uint8Array>> }
   | { readonly kind: "http2"; readonly answers: Readonly<Record<string, ConstantAnswer>> };
 
+/** Starts what a user would serve answers with, by path; `version` is the message of the version, for rpcs. */
+export async function startFront(
+  kind: FrontKind,
+  answers: Readonly<Record<string, Uint8Array>>,
+): Promise<ServerProcess> {
+  return await startWith("front-server.js", { kind, answers });
+}
+
 /** Starts a bare server. */
 export async function startBare({ kind, answers }: BareAnswers): Promise<ServerProcess> {
-  const child = fork(built(`bare-${kind}.js`), {
+  return await startWith(`bare-${kind}.js`, { answers });
+}
+
+/** Starts a script that listens when it is told what to answer. */
+async function startWith(script: string, beginning: object): Promise<ServerProcess> {
+  const child = fork(built(script), {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
     serialization: "advanced",
   });
-  child.send({ answers });
+  child.send(beginning);
   const { port } = await reply<{ readonly port: number }>(child, "port");
   return handle(child, port);
 }

@@ -6,7 +6,7 @@ import { create, toJson } from "@bufbuild/protobuf";
 import express from "express";
 import anyTest, { type TestFn } from "ava";
 import { once } from "node:events";
-import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from "node:http2";
+import { type ClientHttp2Session, connect, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2";
 import { text } from "node:stream/consumers";
 import type { ContractCase, NodeName } from "../contract/case.js";
 import { cases } from "../contract/cases.js";
@@ -45,8 +45,11 @@ test.before(async (t) => {
 
 async function askHttp2(session: ClientHttp2Session, path: string, request: PlainRequest): Promise<PlainResponse> {
   const { method = "GET", headers = {}, body } = request;
-  const fields = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
-  const stream = session.request({ ":method": method, ":path": path, ...Object.fromEntries(fields) });
+  const fields: OutgoingHttpHeaders = { ":method": method, ":path": path };
+  for (const [name, value] of Object.entries(headers)) {
+    fields[name.toLowerCase()] = value;
+  }
+  const stream = session.request(fields);
   stream.end(body);
   const [answered] = (await once(stream, "response")) as [IncomingHttpHeaders & { readonly ":status": number }];
   const { ":status": status, ...others } = answered;
