@@ -1,5 +1,5 @@
 /** The node's two ways, and what a user would serve the same answers with, each beside a bare server in the same run. */
-import { cp, writeFile } from "node:fs/promises";
+import { cp, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createNodeKey, nodeKeyPath } from "../src/base/node-key.js";
 import { makeBlocks, programOf, withChain } from "./blocks.js";
@@ -24,6 +24,7 @@ interface Asked {
 /** Measures each. */
 export async function benchFronts({ directory, rounds, seconds, say }: OwnNodeBench): Promise<Row[]> {
   const dirs = ["compiled", "express"].map((name) => join(directory, `front-${name}`));
+  await mkdir(dirs[0]!);
   const key = await createNodeKey(nodeKeyPath(dirs[0]!));
   const genesis = join(directory, "front-genesis.json");
   const genesisText = JSON.stringify({ name: "fronts", authorities: [key.publicKey] });
@@ -92,7 +93,11 @@ export async function benchFronts({ directory, rounds, seconds, say }: OwnNodeBe
       run: (server: ServerProcess) => Promise<void>,
     ): Promise<void> {
       const server = await startFront(kind, { ...answers, version: await versionMessage(compiled.port) });
-      await run(server).finally(() => server.stop());
+      try {
+        await run(server);
+      } finally {
+        await server.stop();
+      }
     }
   } finally {
     await Promise.all([compiled.stop(), express.stop()]);

@@ -136,8 +136,7 @@ async function outcomeOf(call: Promise<unknown>): Promise<unknown> {
     return await call;
   } catch (error) {
     const { reason, message, code } = error as GatehouseError;
-    // How a value is refused is said by whoever reads it first.
-    return { reason, code, message: reason === "INVALID_REQUEST" ? undefined : message };
+    return { reason, message, code };
   }
 }
 
