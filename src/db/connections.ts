@@ -58,7 +58,8 @@ export async function openConnections(parts: ConnectionsParts): Promise<Connecti
     await writer.destroy();
   };
   try {
-    await askFirst(writer, question);
+    // Both: a machine that is slow to make a connection is so while a start waits for it, and not in its first read.
+    await Promise.all([writer, reader].map((pool) => askFirst(pool, question)));
   } catch (error) {
     await close();
     throw explain(error);
