@@ -36,6 +36,14 @@ export function canRead(rule: AccessRule, identity: string | undefined): boolean
   }
 }
 
+/**
+ * Returns true if the caller must not learn that the program is there. Of one that is public everybody may know, also a
+ * caller whom its rule keeps out.
+ */
+export function isHidden(rule: AccessRule, identity: string | undefined): boolean {
+  return rule.mode !== "public" && !canRead(rule, identity);
+}
+
 function isReader({ members, permissions }: AccessGroup, identity: string): boolean {
   return permissions.includes("read") && members.includes(identity);
 }

@@ -6,9 +6,10 @@ import { hash } from "node:crypto";
 import type { CreateProgram, ProgramData, StorageOperation } from "../../gen/gatehouse/storage/v1/operation_pb.js";
 import { programAddress } from "../base/touched-program.js";
 import { Failure } from "../rpc/errors.js";
-import { canWrite } from "./access.js";
+import { canWrite, isHidden } from "./access.js";
 import { readAccessControl } from "./access-control.js";
 import { changeItem, deleteField, setField } from "./document-changes.js";
+import { noProgram } from "./refusals.js";
 import { typeOfJson } from "./json-text.js";
 import type { ChangeableProgram, DocumentRows, DocumentState, ProgramChanges, ProgramContent } from "./programs.js";
 import { createWork, type Work } from "./work.js";
@@ -152,7 +153,7 @@ function readContent(given: ProgramData | undefined): ProgramContent {
 async function find(programs: ProgramChanges, address: string, work: Work): Promise<ChangeableProgram> {
   const program = await programs.find(address, work);
   if (program === undefined) {
-    throw new Failure("NOT_FOUND", "There is no storage program at this address.");
+    throw new Failure(...noProgram);
   }
   return program;
 }
@@ -165,7 +166,7 @@ async function findWritable(
 ): Promise<ChangeableProgram> {
   const program = await find(programs, address, work);
   if (!canWrite(program.access, sender)) {
-    throw new Failure("PERMISSION_DENIED", "The sender may not change this storage program.");
+    throw refusalOf(program, sender, "The sender may not change this storage program.");
   }
   return program;
 }
@@ -178,9 +179,15 @@ async function findOwned(
 ): Promise<ChangeableProgram> {
   const program = await find(programs, address, work);
   if (program.access.owner !== sender) {
-    throw new Failure("PERMISSION_DENIED", "Only its owner may do this to a storage program.");
+    throw refusalOf(program, sender, "Only its owner may do this to a storage program.");
   }
   return program;
+}
+
+/** Returns the failure of a sender. One who may not know of the program learns no more than of one that is not there. */
+function refusalOf({ access }: ChangeableProgram, sender: string, message: string): Failure {
+  const mayKnow = !isHidden(access, sender) || canWrite(access, sender);
+  return mayKnow ? new Failure("PERMISSION_DENIED", message) : new Failure(...noProgram);
 }
 
 /** An object has fields, and a program that holds nothing becomes one with its first field. */

@@ -136,7 +136,8 @@ async function outcomeOf(call: Promise<unknown>): Promise<unknown> {
     return await call;
   } catch (error) {
     const { reason, message, code } = error as GatehouseError;
-    return { reason, message, code };
+    // A node cannot say more than that a caller finds nothing; that there is nothing is proved.
+    return { reason, message: message.replace(/at this address that .*$/, "at this address."), code };
   }
 }
 

@@ -99,7 +99,7 @@ testSigning("the Python client reads a private program with its owner's key, and
   t.true(own.stdout.endsWith(`\n          ${address} diary, 10 bytes\n`), own.stdout);
   for (const stranger of [await read(), await read("--key", bob)]) {
     t.is(stranger.code, 1);
-    t.regex(stranger.stdout, /\n {2}reason {2}PERMISSION_DENIED \(domain gatehouse\)\n/);
+    t.regex(stranger.stdout, /\n {2}reason {2}NOT_FOUND \(domain gatehouse\)\n/);
     t.notRegex(stranger.stdout, /diary/);
   }
 });

@@ -144,8 +144,8 @@ test.serial("the examples of the interface's documents are what cases get", asyn
 });
 
 /**
- * Failures that take more than a case: test/peers, test/attestation, test/snapshot, test/rpc/answers.test.ts and
- * test/chain/strangers.test.ts get them.
+ * Failures that take more than a case: test/peers, test/attestation, test/snapshot, test/rpc/answers.test.ts,
+ * test/chain/strangers.test.ts and test/node/unreadable.test.ts get them.
  */
 const ofMoreThanACase: readonly string[] = [
   "RELAY_UNAVAILABLE",
@@ -153,7 +153,10 @@ const ofMoreThanACase: readonly string[] = [
   "PRUNED",
   "ANSWER_TOO_LARGE",
 ] satisfies Reason[];
-const ofMoreThanTheirCases: readonly string[] = ["SubmitTransaction PERMISSION_DENIED"];
+const ofMoreThanTheirCases: readonly string[] = [
+  "SubmitTransaction",
+  ...["GetProgram", "ListFields", "GetField", "GetFieldItem", "HasField", "GetFieldType", "ListProgramHistory"],
+].map((name) => `${name} PERMISSION_DENIED`);
 
 test.serial("each failure that the contract names for an rpc is what a case gets", async (t) => {
   const got = new Set<string>();

@@ -109,7 +109,7 @@ const cases: readonly (readonly [
   ],
   ["a network that is none", () => owner.headers({ network: "mainnet" }), 401, "INVALID_SIGNATURE"],
   ["a network in upper case", () => owner.headers({ network: network.toUpperCase() }), 401, "INVALID_SIGNATURE"],
-  ["a network, and nothing signed", () => ({ network }), 403, "PERMISSION_DENIED"],
+  ["a network, and nothing signed", () => ({ network }), 404, "NOT_FOUND"],
   [
     "six minutes ago, on this network",
     () => owner.headers({ network, timestamp: Date.now() - 360_000 }),
@@ -123,15 +123,15 @@ const cases: readonly (readonly [
     "INVALID_SIGNATURE",
   ],
   ["two minutes ahead", () => owner.headers({ timestamp: Date.now() + 120_000 }), 401, "INVALID_SIGNATURE"],
-  ["somebody else", () => friend.headers(), 403, "PERMISSION_DENIED"],
-  ["nobody", () => ({}), 403, "PERMISSION_DENIED"],
-  ["the prefix alone", () => ({ identity: "ed25519:", timestamp: "", signature: "" }), 403, "PERMISSION_DENIED"],
-  ["a claim without a signature", () => ({ identity: `ed25519:${owner.publicKey}` }), 403, "PERMISSION_DENIED"],
+  ["somebody else", () => friend.headers(), 404, "NOT_FOUND"],
+  ["nobody", () => ({}), 404, "NOT_FOUND"],
+  ["the prefix alone", () => ({ identity: "ed25519:", timestamp: "", signature: "" }), 404, "NOT_FOUND"],
+  ["a claim without a signature", () => ({ identity: `ed25519:${owner.publicKey}` }), 404, "NOT_FOUND"],
   ["six minutes ago", () => owner.headers({ timestamp: Date.now() - 360_000 }), 401, "INVALID_SIGNATURE"],
   ["six minutes ahead", () => owner.headers({ timestamp: Date.now() + 360_000 }), 401, "INVALID_SIGNATURE"],
   ["a timestamp that is none", () => owner.headers({ timestamp: "now" }), 401, "INVALID_SIGNATURE"],
   ["a timestamp in other digits", () => owner.headers({ timestamp: "1e13" }), 401, "INVALID_SIGNATURE"],
-  ["a key that signs itself, for all time", () => owner.timelessHeaders(), 403, "PERMISSION_DENIED"],
+  ["a key that signs itself, for all time", () => owner.timelessHeaders(), 404, "NOT_FOUND"],
   [
     "a key that another one signs, for all time",
     () => ({ ...owner.timelessHeaders(), signature: friend.timelessHeaders().signature }),
@@ -215,10 +215,10 @@ test("a claim that would have been refused is told how to sign", async (t) => {
 test("behind a gateway the identity header is taken at its word", async (t) => {
   const { port, warnings } = t.context.trusting;
   t.is((await ask(port, path, { headers: { identity: owner.publicKey } })).status, 200);
-  t.is((await ask(port, path, { headers: { identity: friend.publicKey } })).status, 403);
-  t.is((await ask(port, path)).status, 403);
+  t.is((await ask(port, path, { headers: { identity: friend.publicKey } })).status, 404);
+  t.is((await ask(port, path)).status, 404);
   // Existing clients send this where they have no key: they are nobody, and not refused.
-  t.is((await ask(port, path, { headers: { identity: "ed25519:" } })).status, 403);
+  t.is((await ask(port, path, { headers: { identity: "ed25519:" } })).status, 404);
   t.is((await ask(port, path, { headers: { identity: "0x1" } })).status, 401);
   t.regex(warnings.join("\n"), /identity header is believed without a signature/);
 });

@@ -169,7 +169,7 @@ export function writerCases(run: ForeignWriter): Readonly<Record<string, (t: Exe
       t.true(stdout.endsWith(`\ndata      ${document}\n`), stdout);
       const { number } = await askJson<{ number: number }>(node.port, "/chain/head");
       t.is(number, Number(block));
-      t.like(await askJson(node.port, `/storage-program/${address}`), { errorCode: "PERMISSION_DENIED" });
+      t.like(await askJson(node.port, `/storage-program/${address}`), { errorCode: "NOT_FOUND" });
 
       const refused = await run(t, target, keyFile, "no JSON", '{"a": 1,}').ended;
       t.is(refused.code, 1);

@@ -86,7 +86,7 @@ test("a stranger finds what he may read, and an owner everything that is his", a
     ],
   );
   t.is(history.historyFromBlock, 1);
-  t.is((await ask(port, `/storage-program/${secret}/history`)).status, 403);
+  t.is((await ask(port, `/storage-program/${secret}/history`)).status, 404);
   t.deepEqual(
     (await mine<History>(`/storage-program/${secret}/history`)).changes.map(({ transactionHash }) => transactionHash),
     [changedSecretly, closed],

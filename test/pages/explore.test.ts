@@ -140,7 +140,7 @@ testBrowser.serial(
 
 testBrowser.serial("a key is sent nowhere, stored nowhere, and gone when the page is", async (t) => {
   const { page, context } = await open(t, `/program/${addresses.diary}`);
-  await heading(page, "A private program").waitFor();
+  await heading(page, "No program to show").waitFor();
   const sent: string[] = [];
   page.on("request", (request) => {
     sent.push(JSON.stringify([request.url(), request.headers(), request.postData()]));
@@ -163,11 +163,11 @@ testBrowser.serial("a key is sent nowhere, stored nowhere, and gone when the pag
   t.deepEqual((await context.storageState()).origins, []);
   t.is(await page.locator("#key").inputValue(), "");
   await page.getByRole("button", { name: "Sign out" }).click();
-  await heading(page, "A private program").waitFor();
+  await heading(page, "No program to show").waitFor();
   await signIn(page);
   await heading(page, "diary").waitFor();
   await page.reload();
-  await heading(page, "A private program").waitFor();
+  await heading(page, "No program to show").waitFor();
 });
 
 testBrowser.serial("whatever is in a name or a document stays text", async (t) => {
@@ -290,7 +290,7 @@ testBrowser.serial(
       ["block", "/block/1", "Block 1", bothWays],
       ["transaction", `/transaction/${wanted}`, /^Transaction /, bothWays],
       ["program", `/program/${addresses.notes}`, "notes", everyWay],
-      ["private", `/program/${addresses.diary}`, "A private program", bothWays],
+      ["private", `/program/${addresses.diary}`, "No program to show", bothWays],
       ["owner", `/owner/${owner.publicKey}`, /^Owner /, bothWays],
       ["commitment", `/tree/${element(102)}`, /^Commitment 0x/, bothWays],
       ["peers", "/peers", "Peers", bothWays],

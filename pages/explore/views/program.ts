@@ -59,8 +59,8 @@ export async function viewProgram(looking: Looking, address: string): Promise<Vi
       ],
     };
   } catch (error) {
-    if (error instanceof NodeError && error.reason === "PERMISSION_DENIED") {
-      return { title: "A private program", contents: privateParts(looking, address) };
+    if (error instanceof NodeError && error.reason === "NOT_FOUND") {
+      return { title: "No program to show", contents: privateParts(looking, address) };
     }
     throw error;
   }
@@ -69,8 +69,8 @@ export async function viewProgram(looking: Looking, address: string): Promise<Vi
 function privateParts({ node, signIn }: Looking, address: string): HTMLElement[] {
   const who =
     node.session.publicKey === undefined
-      ? "It is shown to those whom its rule allows. Sign in with the key of one of them."
-      : "Its rule does not allow the key that you have signed in with. Sign in with another one.";
+      ? "There is no program at this address that everybody may read. If it is private, sign in with a key that its rule allows."
+      : "There is no program at this address that the key you have signed in with may read. Sign in with another one.";
   return [facts({ Address: code(address) }), h("p", {}, who), h("p", {}, button("Sign in with a key", {}, signIn))];
 }
 

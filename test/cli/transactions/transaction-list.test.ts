@@ -80,7 +80,7 @@ test("transactions are listed in words, newest first, as far as the reader may k
   ]);
   const refused = await users.alice("storage", "history", diary);
   t.is(refused.code, 1);
-  t.regex(refused.stderr, /^gatehouse: The node refuses: .* \(PERMISSION_DENIED\)\n$/);
+  t.regex(refused.stderr, /^gatehouse: The node refuses: .* \(NOT_FOUND\)\n$/);
   matches(t, await succeed(t, users.bob, "storage", "history", diary), [row(9, bob, "create program")]);
   t.false((await succeed(t, users.nobody, "storage", "list", alice)).includes("\u009b"));
 });

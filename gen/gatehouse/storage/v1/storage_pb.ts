@@ -4,8 +4,9 @@
 
 // Reads of storage programs, with access control. A program is a named,
 // owned document on the chain. Every rpc answers NOT_FOUND for a program that
-// does not exist or was deleted, PERMISSION_DENIED for a caller who may not
-// read it, and INVALID_REQUEST for a malformed address.
+// does not exist, was deleted, or is not readable for the caller; PERMISSION_DENIED
+// for a caller on the blacklist of a public program; and INVALID_REQUEST for a
+// malformed address.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
