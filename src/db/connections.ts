@@ -2,7 +2,7 @@
 import knex, { type Knex } from "knex";
 import type { DatabaseError, DatabasePart, Queries } from "./database.js";
 import { createPulse, type Pulse } from "./pulse.js";
-import { createQueries, type EngineWords, runTransaction } from "./queries.js";
+import { type ConnectionWords, createQueries, type EngineWords, runTransaction, type Uses } from "./queries.js";
 
 /** What an engine's pools are made of. */
 export interface ConnectionsParts {
@@ -33,6 +33,10 @@ const ignore = (): void => undefined;
 /** Everything that knex would print is thrown as well. */
 const silent = { debug: ignore, warn: ignore, error: ignore, deprecate: ignore };
 
+/** What a pool does with a connection that was made, before anybody gets it. */
+type AfterCreate = (connection: never, done: (error: Error | null, connection: never) => void) => void;
+const justMade: AfterCreate = (connection, done) => done(null, connection);
+
 /** Connections to a part of a database. */
 export interface Connections extends DatabasePart {
   close(): Promise<void>;
@@ -45,28 +49,43 @@ export interface Connections extends DatabasePart {
  */
 export async function openConnections(parts: ConnectionsParts): Promise<Connections> {
   const { words, pulse = createPulse(), settings, readers, question, explain, prepare, inspect = findNothing } = parts;
-  const open = (connections: number): Knex =>
+  const { afterCreate = justMade } = (settings.pool ?? {}) as { readonly afterCreate?: AfterCreate };
+  const open = (connections: number, onMade: (connection: never) => void): Knex =>
     knex({
       ...settings,
       log: silent,
       acquireConnectionTimeout: acquireWithinMs,
-      pool: { ...settings.pool, min: 0, max: connections },
+      pool: {
+        ...settings.pool,
+        min: 0,
+        max: connections,
+        afterCreate: (connection: never, done: Parameters<AfterCreate>[1]) => {
+          onMade(connection);
+          afterCreate(connection, done);
+        },
+      },
     });
-  const [reader, writer] = [open(readers), open(1)];
+  let writing: never;
+  const [reader, writer] = [open(readers, ignore), open(1, (made) => (writing = made))];
   const close = async (): Promise<void> => {
     await reader.destroy();
     await writer.destroy();
   };
   try {
     // Both: a machine that is slow to make a connection is so while a start waits for it, and not in its first read.
-    await Promise.all([writer, reader].map((pool) => askFirst(pool, question)));
+    await askFirst(writer, question);
+    await askFirst(reader, question);
   } catch (error) {
     await close();
     throw explain(error);
   }
   // Where all those who read wait, and nobody is answered, it is the database that is waited for.
-  const read = { ...words, pulse, isBusy: () => isInUse(reader) && pulse.silentMs() < acquireWithinMs };
-  const written = { ...words, pulse, isBusy: () => isInUse(writer) };
+  const ofPool = (isBusy: (uses: Uses) => boolean): ConnectionWords => {
+    const uses = { count: 0 };
+    return { ...words, pulse, uses, isBusy: () => isBusy(uses), connection: () => writing };
+  };
+  const read = ofPool(({ count }) => count > 0 && pulse.silentMs() < acquireWithinMs);
+  const written = ofPool(({ count }) => count > 0);
   return {
     read: createQueries(reader, read, prepare),
     write: createQueries(writer, written),
@@ -93,11 +112,4 @@ async function askFirst(pool: Knex, question: string): Promise<void> {
       }
     }
   }
-}
-
-/** Whether somebody of this process has the connection: who waits for it waits for no database. */
-function isInUse(pool: Knex): boolean {
-  // It has none once it is closed.
-  const { pool: connections } = pool.client as { readonly pool?: { numUsed(): number } };
-  return connections !== undefined && connections.numUsed() > 0;
 }

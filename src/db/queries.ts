@@ -27,6 +27,14 @@ export interface ConnectionWords extends EngineWords {
   /** Whether a query that waits for a connection waits for another one of this process. */
   readonly isBusy: () => boolean;
   readonly pulse: Pulse;
+  readonly uses: Uses;
+  /** The connection of a transaction that is under way: the pool for writes has one. */
+  readonly connection: () => never;
+}
+
+/** How many queries and transactions have a connection of a pool now. */
+export interface Uses {
+  count: number;
 }
 
 /**
@@ -88,6 +96,7 @@ async function runStages<T>(
   try {
     return await knex.transaction(async (transaction) => {
       progress.stage = "sent";
+      words.uses.count++;
       try {
         const pulse = pulseWithin(words.pulse);
         return await work({
@@ -97,6 +106,8 @@ async function runStages<T>(
       } catch (error) {
         progress.thrown = error;
         throw error;
+      } finally {
+        words.uses.count--;
       }
     });
   } catch (error) {
@@ -112,14 +123,12 @@ async function runStages<T>(
 
 /** Queries that are handed to the connection of a transaction, one after the other: some engines take no second one. */
 function prepareWithin(transaction: Knex.Transaction, words: ConnectionWords): Queries["prepare"] {
-  const { client } = transaction as unknown as { readonly client: { acquireConnection(): Promise<never> } };
   let last: Promise<unknown> = Promise.resolve();
   const ask = async (text: string, values: readonly QueryValue[]): Promise<unknown[]> => {
-    const connection = await client.acquireConnection();
     if (transaction.isCompleted()) {
       throw new Error("The transaction that a query belongs to is over.");
     }
-    return await words.ask(connection, text, values);
+    return await words.ask(words.connection(), text, values);
   };
   return <Row>(text: string): PreparedQuery<Row> =>
     async (...values) => {
@@ -145,13 +154,18 @@ type Stage = "waiting" | "building" | "sent";
 async function settleQuery(query: Query, words: ConnectionWords): Promise<unknown> {
   let stage: Stage = "waiting";
   const events = query as unknown as EventEmitter;
-  events.once("start", () => (stage = "building"));
+  events.once("start", () => {
+    stage = "building";
+    words.uses.count++;
+  });
   events.once("query", () => (stage = "sent"));
   try {
     return await words.pulse.count(Promise.resolve(query), (error) => stage === "sent" && isAnswer(words)(error));
   } catch (error) {
     explain(error as Error, stage, words);
     throw error;
+  } finally {
+    words.uses.count -= Number((stage as Stage) !== "waiting");
   }
 }
 

@@ -29,14 +29,14 @@ function open(prepare: () => Promise<void>) {
   });
 }
 
-test("a database that takes longer to open than a query waits for a connection is opened, with one connection", async (t) => {
+test("a database that takes longer to open than a query waits for a connection is opened, with one connection for reads and one for writes", async (t) => {
   let made = 0;
   const connections = await open(async () => {
     made += 1;
     await sleep(acquireWithinMs + 500);
   });
   t.deepEqual(await connections.write.rows((sql) => sql.raw("SELECT 7 AS seven")), [{ seven: 7 }]);
-  t.is(made, 1);
+  t.is(made, 2);
   await connections.close();
 });
 
