@@ -2,7 +2,6 @@
 import { fromBinary, toBinary, toJsonString } from "@bufbuild/protobuf";
 import { Bench } from "tinybench";
 import { GetHealthResponseSchema } from "../gen/gatehouse/health/v1/health_pb.js";
-import { binaryDecoder } from "../src/rpc/codec/binary-decoder.js";
 import { binaryEncoder } from "../src/rpc/codec/binary-encoder.js";
 import { jsonEncoder } from "../src/rpc/codec/json-encoder.js";
 import { askHttp2, grpcCall, openSession } from "./http2-client.js";
@@ -18,11 +17,9 @@ export async function benchCodecs({ node, seconds, say }: BenchContext): Promise
   const bytes = body.subarray(5);
   const message = fromBinary(schema, bytes);
   const encode = binaryEncoder(schema);
-  const decode = binaryDecoder(schema);
   const encodeJson = jsonEncoder(schema);
   const pairs: readonly (readonly [string, string, () => unknown, () => unknown])[] = [
     ["encode binary", "toBinary", () => encode(message), () => toBinary(schema, message)],
-    ["decode binary", "fromBinary", () => decode(bytes), () => fromBinary(schema, bytes)],
     ["encode JSON", "toJsonString", () => encodeJson(message), () => toJsonString(schema, message)],
   ];
   const rows: Row[] = [];

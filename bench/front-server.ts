@@ -42,7 +42,7 @@ process.once("message", ({ kind, answers }: Begin) => {
 
 async function listenerOf(kind: FrontKind, answers: Begin["answers"]): Promise<RequestListener> {
   const values = Object.entries(answers).map(([path, bytes]) => [path, bytes] as const);
-  const plain = values.filter(([path]) => !path.startsWith("/gatehouse"));
+  const plain = values.filter(([path]) => path.startsWith("/") && !path.startsWith("/gatehouse"));
   const json = (bytes: Uint8Array): unknown => JSON.parse(Buffer.from(bytes).toString("utf8"));
   if (kind === "fastify") {
     const create = createRequire(resolve("tools/package.json"))("fastify") as () => Fastify;

@@ -24,7 +24,7 @@ interface Asked {
 /** Measures each. */
 export async function benchFronts({ directory, rounds, seconds, say }: OwnNodeBench): Promise<Row[]> {
   const dirs = ["compiled", "express"].map((name) => join(directory, `front-${name}`));
-  await mkdir(dirs[0]!);
+  await mkdir(dirs[0]!, { mode: 0o700 });
   const key = await createNodeKey(nodeKeyPath(dirs[0]!));
   const genesis = join(directory, "front-genesis.json");
   const genesisText = JSON.stringify({ name: "fronts", authorities: [key.publicKey] });

@@ -1,9 +1,9 @@
 /** The chain, for each kind of those who ask: everybody, other nodes, and the operator. */
-import { type TransactionBody, TransactionBodySchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { fromBinary } from "@bufbuild/protobuf";
+import { TransactionBodySchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import type { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { createDisclosure, discloseAll, type Disclosure, type Readership } from "../chain/disclosure.js";
 import { createChainService } from "../chain/service.js";
-import { binaryDecoder } from "../rpc/codec/binary-decoder.js";
 import { Failure } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
 import type { ReadablePrograms } from "../storage/readable-store.js";
@@ -69,10 +69,9 @@ const notListed =
 
 /** Transactions on programs may be read by whom their programs may be read by; all others are public. */
 function createReadership(programs: ReadablePrograms): Readership {
-  const decode = binaryDecoder(TransactionBodySchema);
   return {
     subjectOf(bytes) {
-      const body = decode(bytes) as TransactionBody;
+      const body = fromBinary(TransactionBodySchema, bytes, { readUnknownFields: false });
       const { operation } = body;
       // What is neither of the two, or names no program, is nobody's.
       return operation.case === "zk"

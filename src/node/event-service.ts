@@ -1,10 +1,6 @@
 /** The event service of a node: what it reads of the chain and of access rules, and what it is told of. */
 import { fromBinary } from "@bufbuild/protobuf";
-import {
-  HeadStatementSchema,
-  type TransactionBody,
-  TransactionBodySchema,
-} from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { HeadStatementSchema, TransactionBodySchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { touchedAddress } from "../base/touched-program.js";
 import type { Chain } from "../chain/chain.js";
 import type { HeadStatements } from "../chain/head-statements.js";
@@ -12,7 +8,6 @@ import { checkKept, createKeptBlocks } from "../chain/kept-blocks.js";
 import type { ChainStore } from "../chain/store.js";
 import { createBlockLog } from "../event/block-log.js";
 import { createEvents, type Events } from "../event/service.js";
-import { binaryDecoder } from "../rpc/codec/binary-decoder.js";
 import type { ReadablePrograms } from "../storage/readable-store.js";
 import type { NodeCore } from "./core.js";
 
@@ -30,11 +25,10 @@ export function createNodeEvents(
   { store, chain, heads, readable }: NodeEventsParts,
 ): Pick<Events, "service" | "close"> {
   const head = () => chain.head();
-  const decode = binaryDecoder(TransactionBodySchema) as (body: Uint8Array) => TransactionBody;
   const log = createBlockLog({
     readBlock: createKeptBlocks(store),
     reading: {
-      decode,
+      decode: (body) => fromBinary(TransactionBodySchema, body, { readUnknownFields: false }),
       addressOf: (body) =>
         // What names no program is nobody's.
         body.operation.case === "storage" ? (touchedAddress(body.operation.value, body) ?? "") : undefined,

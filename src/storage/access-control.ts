@@ -31,6 +31,10 @@ export function checkAccessControl(given: AccessControl | undefined): void {
   if (wordOf(modes, given.mode) === undefined) {
     throw new Failure("INVALID_REQUEST", "The access mode must be public, owner or restricted.");
   }
+  // Decoded, a group of this name would be the prototype of the others, and in no list of them.
+  if (Object.getPrototypeOf(given.groups) !== Object.prototype) {
+    throw new Failure("INVALID_REQUEST", "No group of an access rule can be called __proto__.");
+  }
   const lists = [given.allowed, given.blacklisted, ...Object.values(given.groups).map(({ members }) => members)];
   if (lists.reduce((sum, list) => sum + list.length, 0) > maxKeys) {
     throw new Failure("INVALID_REQUEST", `An access rule names at most ${maxKeys} keys in all.`);

@@ -70,6 +70,10 @@ test("what cannot be one is refused, whatever is stored, and its text is not tol
     [access({ mode: AccessMode.UNSPECIFIED }), "The access mode must be public, owner or restricted."],
     [access({ allowed: keys(600), groups: { a: group(keys(401)) } }), manyKeys],
     [access({ allowed: keys(500), blacklisted: keys(501) }), manyKeys],
+    [
+      access({ groups: Object.fromEntries([["__proto__", group(keys(1))]]) }),
+      "No group of an access rule can be called __proto__.",
+    ],
   ] as const) {
     t.is(refusal(operation as Operation), why);
   }

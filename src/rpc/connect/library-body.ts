@@ -1,7 +1,7 @@
 /** Bodies of requests as the library of Connect takes them. */
 import { toJsonString } from "@bufbuild/protobuf";
 import { Readable } from "node:stream";
-import { requestDecoder } from "../codec/binary-decoder.js";
+import { requestDecoder } from "../codec/request-decoder.js";
 import { readJsonText } from "../codec/json-request.js";
 import { firstPrefix, maxMessageBytes, readOnlyMessage, writeEnvelope } from "../exchange/envelope.js";
 import type { Exchange } from "../exchange/exchange.js";

@@ -1,6 +1,6 @@
 /** The messages of unary calls over Connect: standard protobuf JSON, or binary by the compiled codecs. */
 import { create, type DescMethod, toJsonString } from "@bufbuild/protobuf";
-import { requestDecoder } from "../codec/binary-decoder.js";
+import { requestDecoder } from "../codec/request-decoder.js";
 import { binaryEncoder } from "../codec/binary-encoder.js";
 import { readJsonText } from "../codec/json-request.js";
 import { shareBytes } from "../exchange/share-bytes.js";

@@ -16,7 +16,6 @@ import { isIPv6 } from "node:net";
 import { StatusSchema } from "../../../gen/google/rpc/status_pb.js";
 import type { TlsCredentials } from "../../base/certificate.js";
 import { CallError, type ChannelTarget, type OpenChannel } from "../channel.js";
-import { binaryDecoder } from "../codec/binary-decoder.js";
 import { binaryEncoder } from "../codec/binary-encoder.js";
 import { grpcJs } from "./grpc-js.js";
 import { type OneAhead, readOneAhead } from "./one-ahead.js";
@@ -140,7 +139,7 @@ function pathOf(method: DescMethod): string {
 
 function decodeAnswer<O extends DescMessage>({ output }: { readonly output: O }, bytes: Buffer): MessageShape<O> {
   try {
-    return binaryDecoder(output)(bytes) as MessageShape<O>;
+    return fromBinary(output, bytes, { readUnknownFields: false });
   } catch {
     throw new CallError(`The answer is not a valid ${output.typeName}.`, false);
   }

@@ -2,7 +2,7 @@
  * Serves the rpcs over gRPC. Unary calls go by the compiled codecs, one frame in and one frame out; streams and
  * compressed calls are handed on.
  */
-import { requestDecoder } from "../codec/binary-decoder.js";
+import { requestDecoder } from "../codec/request-decoder.js";
 import { Failure } from "../errors.js";
 import type { Answer, Exchange, Handler } from "../exchange/exchange.js";
 import { readRpcMedia } from "../exchange/media-type.js";
