@@ -13,8 +13,11 @@ export interface Genesis {
   readonly hash: string;
   /** Public keys that may make blocks: 0x and 64 lower-case hex digits each. */
   readonly authorities: readonly string[];
-  /** Public keys of further nodes that may follow where followers are listed, in the same form. */
-  readonly followers: readonly string[];
+  /**
+   * Public keys of further nodes that may follow where followers are listed, in the same form. Undefined where the genesis
+   * does not say who may follow.
+   */
+  readonly followers: readonly string[] | undefined;
   /** Public keys that may write where only listed ones may, beside the authorities. */
   readonly writers: readonly string[];
   /** Time of block 0 in milliseconds since the epoch. */
@@ -111,6 +114,6 @@ export function parseGenesis(path: string, text: string): Genesis {
       `The genesis file ${path} is not usable${place === "" ? "" : ` at ${place}`}: ${issue?.message ?? "wrong shape"}.`,
     );
   }
-  const { authorities = [], followers = [], writers = [], timestamp = 0 } = parsed.data;
+  const { authorities = [], followers, writers = [], timestamp = 0 } = parsed.data;
   return { text, hash: sha256(text), authorities, followers, writers, timestampMs: timestamp };
 }

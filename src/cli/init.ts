@@ -1,5 +1,5 @@
 /** `gatehouse init`: a key, and a genesis with it as the authority, for a node that begins a network. */
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { sha256 } from "../base/hash.js";
@@ -12,6 +12,7 @@ import { print } from "./terminal/output.js";
 interface Flags {
   readonly dataDir: string;
   readonly name: string;
+  readonly followers: "open" | "listed";
   readonly json?: boolean;
 }
 
@@ -20,6 +21,11 @@ export function addInit(command: Command): void {
   command
     .option("--data-dir <DIR>", "Data directory of the node.", optionsByKey.dataDir.fallback)
     .option("--name <NAME>", "Name of the network, for people.", "gatehouse")
+    .addOption(
+      new Option("--followers <WHO>", "Nodes that may follow, and have private programs in the clear.")
+        .choices(["open", "listed"])
+        .default("listed"),
+    )
     .option("--json", "Print JSON.")
     .addHelpText(
       "after",
@@ -29,14 +35,17 @@ network is new, which the first block takes back. A node that is started with
 this data directory takes them without being told. The genesis cannot be
 changed afterwards: its hash names the network.
 
+The genesis says who may follow: the nodes that operators name, by
+gatehouse peers add URL --identity KEY, or with --followers open every node.
+
 Examples:
   gatehouse init --data-dir data/one
   gatehouse start --data-dir data/one
   gatehouse init --name mine --json`,
     )
-    .action(async ({ name, json, ...flags }: Flags) => {
+    .action(async ({ json, ...flags }: Flags) => {
       const dataDir = resolve(flags.dataDir);
-      const begun = await beginNetwork(dataDir, name);
+      const begun = await beginNetwork(dataDir, flags);
       if (json === true) {
         print(JSON.stringify(begun));
         return;
@@ -44,6 +53,7 @@ Examples:
       print(
         `network    ${begun.genesisHash}`,
         `authority  ${begun.publicKey}`,
+        `followers  ${begun.followers === "open" ? "open: every node" : "listed: those that operators name, by gatehouse peers add URL --identity KEY"}`,
         `written    ${begun.genesis}`,
         "",
         `Start it:  gatehouse start --data-dir ${flags.dataDir}`,
@@ -52,7 +62,7 @@ Examples:
     });
 }
 
-async function beginNetwork(dataDir: string, name: string) {
+async function beginNetwork(dataDir: string, { name, followers }: Pick<Flags, "name" | "followers">) {
   const genesis = pathOfOwnFile(dataDir, "genesis");
   if (existsSync(genesis)) {
     throw new ExitError(
@@ -62,11 +72,16 @@ async function beginNetwork(dataDir: string, name: string) {
   }
   try {
     const { publicKey } = await loadOrCreateNodeKey(dataDir);
-    const text = `${JSON.stringify({ name, timestamp: Date.now(), authorities: [publicKey] }, null, 2)}\n`;
+    const content = {
+      ...{ name, timestamp: Date.now(), authorities: [publicKey] },
+      // An empty list lists nobody but the authority; without one every node may follow.
+      ...(followers === "listed" && { followers: [] }),
+    };
+    const text = `${JSON.stringify(content, null, 2)}\n`;
     const genesisHash = sha256(text);
     await writeOwnFile(dataDir, "newNetwork", `${genesisHash}\n`);
     await writeOwnFile(dataDir, "genesis", text);
-    return { genesisHash, publicKey, genesis };
+    return { genesisHash, publicKey, followers, genesis };
   } catch (error) {
     throw new ExitError(`The network cannot be begun in ${dataDir}: ${(error as Error).message}.`, exitCodes.failed);
   }

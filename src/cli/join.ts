@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { hex32, sha256 } from "../base/hash.js";
 import { loadOrCreateNodeKey } from "../base/node-key.js";
+import { parseGenesis } from "../chain/genesis.js";
 import { optionsByKey } from "../config/options.js";
 import { pathOfOwnFile, writeOwnFile } from "../config/own-files.js";
 import { askSuccessfully } from "./calls/ask-node.js";
@@ -66,7 +67,9 @@ Examples:
       }
       const network = await askNetwork(url, flags.peer);
       await confirm(network, url, flags);
+      const { authorities, followers } = parseGenesis(`of ${url}`, network.genesis);
       const publicKey = await join(dataDir, network);
+      const mustBeNamed = followers !== undefined && ![...authorities, ...followers].includes(publicKey);
       const { genesisHash, peer } = network;
       if (flags.json === true) {
         print(JSON.stringify({ genesisHash, peer, publicKey }));
@@ -77,6 +80,11 @@ Examples:
         `peer     ${peer}`,
         `node     ${publicKey}`,
         "",
+        ...(mustBeNamed
+          ? [
+              `Name it:   gatehouse peers add URL --identity ${publicKey}   (on that node, URL of this one's internal port)`,
+            ]
+          : []),
         `Start it:  gatehouse start --data-dir ${flags.dataDir}`,
       );
     });

@@ -78,9 +78,8 @@ export const optionsByKey = declareOptions({
   },
   followers: {
     type: oneOf("WHO", ["open", "listed"]),
-    fallback: "open",
     description:
-      "Nodes that get whole blocks, private programs in them too: every node, or those that the genesis or the operator names.",
+      "Nodes that get whole blocks, private programs in them too: every node, or those that the genesis or the operator names; listed when not given where the genesis has followers, open otherwise.",
   },
   allowPrivatePeers: {
     type: toggle,

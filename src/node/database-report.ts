@@ -1,9 +1,10 @@
 /** How a database is, seen without its node; it may run meanwhile. Nothing is changed. */
 import { createBlockStore } from "../chain/block-store.js";
-import { readStoredGenesis } from "../chain/genesis.js";
+import { type Genesis, readStoredGenesis } from "../chain/genesis.js";
 import { readLease, type StoredLease } from "../chain/writer-lease-store.js";
 import { checkChainSchema } from "../db/migrate.js";
 import { isMissing, openForReading } from "../db/open.js";
+import { hasPrivatePrograms } from "../storage/private-program-store.js";
 
 /** What is found in a database. */
 export interface DatabaseReport {
@@ -14,7 +15,9 @@ export interface DatabaseReport {
   /** Who writes to it, and whose it is. */
   readonly lease: Pick<StoredLease, "holder" | "leftMs" | "identity">;
   /** Undefined before the first start with a genesis. */
-  readonly genesis: { readonly hash: string; readonly authorities: readonly string[] } | undefined;
+  readonly genesis: Pick<Genesis, "hash" | "authorities" | "followers"> | undefined;
+  /** Whether any program is kept from callers. */
+  readonly hasPrivatePrograms: boolean;
   /** Number of the newest block. */
   readonly block: number | undefined;
 }
@@ -34,14 +37,18 @@ export async function inspectDatabase(url: string): Promise<DatabaseReport> {
   try {
     await checkChainSchema(database);
     const blocks = createBlockStore(database.read);
-    const [damage, mayBeLost, lease, genesis, head] = await Promise.all([
+    const [damage, mayBeLost, lease, genesis, head, hasPrivate] = await Promise.all([
       database.inspect("quick"),
       database.whatMayBeLost(),
       readLease(database.read),
       readStoredGenesis(blocks),
       blocks.head(),
+      hasPrivatePrograms(database.read),
     ]);
-    return { damage, mayBeLost, lease, genesis, block: head === undefined ? undefined : Number(head.number) };
+    return {
+      ...{ damage, mayBeLost, lease, genesis, hasPrivatePrograms: hasPrivate },
+      block: head === undefined ? undefined : Number(head.number),
+    };
   } finally {
     await database.close();
   }

@@ -3,7 +3,6 @@ import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { sha256 } from "../base/hash.js";
-import type { Config } from "../config/config.js";
 import type { Chain } from "../chain/chain.js";
 import type { Mempool } from "../chain/mempool.js";
 import type { MempoolView } from "../chain/store.js";
@@ -14,7 +13,7 @@ import { createRelay } from "../peers/relay.js";
 import type { PeerServiceParts } from "../peers/service.js";
 import { Failure } from "../rpc/errors.js";
 import type { NodeCore } from "./core.js";
-import type { MayFollow } from "./followers.js";
+import type { Followers, MayFollow } from "./followers.js";
 import type { TaskErrors } from "./network-loop.js";
 import type { OriginOf } from "./origins.js";
 
@@ -32,6 +31,7 @@ export interface NodeRelayParts {
   readonly client: PeerClient;
   readonly authorities: readonly string[];
   readonly mayFollow: MayFollow;
+  readonly followers: Followers;
   /** This node relays: it is a writer, and no authority. */
   readonly isRelaying: boolean;
   /** A process beside this one makes blocks. */
@@ -56,8 +56,8 @@ export interface NodeRelay {
 /** Ticks without anybody to relay transactions to before that is a failure. */
 const ticksWithoutRelay = 3;
 
-export function createNodeRelay({ config, subsystems }: NodeCore, parts: NodeRelayParts): NodeRelay {
-  const nobodyToRelayTo = describeNobody(config);
+export function createNodeRelay({ subsystems }: NodeCore, parts: NodeRelayParts): NodeRelay {
+  const nobodyToRelayTo = describeNobody(parts);
   const { mempool, chain, book, client, authorities, mayFollow, hasConsensus, originOf, onTaskError } = parts;
   const isRelaying = parts.isRelaying && mempool !== undefined;
   const relay = createRelay({
@@ -131,7 +131,7 @@ export function createNodeRelay({ config, subsystems }: NodeCore, parts: NodeRel
   };
 }
 
-function describeNobody({ followers }: Config): string {
+function describeNobody({ followers }: Pick<NodeRelayParts, "followers">): string {
   const whom = followers === "listed" ? ", of those that may follow" : "";
   return `No verified peer is online to relay transactions to${whom}.`;
 }

@@ -20,7 +20,7 @@ import type { Sync, SyncProgress } from "../peers/sync.js";
 import type { NodeCore } from "./core.js";
 import type { NodeJoin, NodeJoinParts } from "./join.js";
 import type { Forks } from "./forks.js";
-import { createMayFollow, type MayFollow } from "./followers.js";
+import { createMayFollow, followersOf, type MayFollow, warnWhereOpen } from "./followers.js";
 import {
   type BookCommands,
   countPeers,
@@ -94,6 +94,7 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
   const nodeBook = await openBook(core, { database, ownIdentity: key.publicKey });
   const { book, policy, pace, save } = nodeBook;
   const mayFollow = createMayFollow(core, { genesis, book });
+  warnWhereOpen(core, { genesis, reads: database.read });
   const { client, siteOf } = connectPeers(core, key, nodeBook);
   const onKeyElsewhere = (endpoint: string): void => meet(endpoint);
   const nodeSync = createNodeSync(core, {
@@ -112,6 +113,7 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
   const isRelaying = isWriter && !isAuthority;
   const relay = createNodeRelay(core, {
     ...{ mempool, chain, book, client, authorities, mayFollow, isRelaying, hasConsensus, onTaskError },
+    followers: followersOf(core.config, genesis),
     fate: (hash) => mempoolView.fate(hash),
     whyRefused: () => forks.whyStopped() ?? core.clock.whyAhead() ?? whyNobody(),
     originOf: createOriginOf(core.config),

@@ -74,7 +74,7 @@ test("a command that signs, talks to the control service or opens a database loa
   const cases: readonly (readonly [args: readonly string[], packages: readonly string[], own: RegExp])[] = [
     [["storage", "create", "notes", ...signing], ["@noble/hashes"], /^src\/storage\/document-bounds$/],
     [["peers", "book", "--data-dir", dir], ["@connectrpc/connect", "@connectrpc/connect-node"], /^$/],
-    [["doctor", "--data-dir", dir], ["knex", "lru-cache", "zod"], /^src\/(chain|db|node|rpc\/errors)/],
+    [["doctor", "--data-dir", dir], ["knex", "lru-cache", "zod"], /^src\/(chain|db|node|rpc\/errors|storage\/private)/],
     [
       ["verify-data", "--data-dir", dir],
       ["@noble/curves", "@noble/hashes", "knex", "lru-cache", "zod"],

@@ -25,9 +25,11 @@ test("a node that begins a network is ready, and writes; it needs no word from t
   const begun = await runCli(["init", "--data-dir", dir, "--name", "mine"]);
   t.is(begun.code, 0, begun.stderr);
   const text = await readFile(join(dir, "genesis.json"), "utf8");
-  const { name, authorities } = JSON.parse(text) as { name: string; authorities: [string] };
+  const { name, authorities, followers } = JSON.parse(text) as Record<string, string | string[]>;
   t.is(name, "mine");
-  t.regex(begun.stdout, new RegExp(`^network +${sha256(text)}\nauthority +${authorities[0]}\n`));
+  t.deepEqual(followers, []);
+  const shown = `^network +${sha256(text)}\nauthority +${authorities![0]}\nfollowers +listed: .* --identity KEY\n`;
+  t.regex(begun.stdout, new RegExp(shown));
   for (const file of ["identity.key", "genesis.json", "new-network"]) {
     t.is((await stat(join(dir, file))).mode & 0o077, 0, file);
   }
@@ -94,6 +96,45 @@ test("a node joins the network that is meant, and no other one", async (t) => {
   const follower = await start(t, dir, "--allow-private-peers", "--loop-interval", "0.2");
   await until(() => isReady(follower));
   t.is(await blockOf(follower), 1);
+});
+
+test("on a network that was made without more a node follows once it is named, and on an open one at once", async (t) => {
+  const parent = await temporaryDirectory(t);
+  const flags = ["--allow-private-peers", "--loop-interval", "0.2"];
+  const begin = async (name: string, ...more: string[]): Promise<{ dir: string; node: RunningCli; url: string }> => {
+    const dir = join(parent, name);
+    t.is((await runCli(["init", "--data-dir", dir, ...more])).code, 0);
+    const node = await start(t, dir, ...flags);
+    await until(() => isReady(node));
+    const url = `http://127.0.0.1:${node.port}`;
+    const key = join(dir, "alice.key");
+    t.is((await runCli(["keygen", "--out", key])).code, 0);
+    const created = await runCli(["storage", "create", "notes", "--node", url, "--key", key, "--data", "{}"]);
+    t.is(created.code, 0, created.stderr);
+    return { dir, node, url };
+  };
+  const follow = async (url: string, name: string): Promise<{ node: RunningCli; shown: string }> => {
+    const dir = join(parent, name);
+    const joined = await runCli(["join", url, "--data-dir", dir, "--yes"]);
+    t.is(joined.code, 0, joined.stderr);
+    return { node: await start(t, dir, ...flags), shown: joined.stdout };
+  };
+
+  const closed = await begin("closed");
+  const { node, shown } = await follow(closed.url, "one");
+  const [, identity = ""] = /^Name it: +gatehouse peers add URL --identity (0x[0-9a-f]{64}) /m.exec(shown) ?? [];
+  await until(async () => (await ask(node.port, "/diagnostics")).text.includes("listed followers only"));
+  t.is(await blockOf(node), 0);
+  const at = `https://127.0.0.1:${node.ready.ports["omni"]!}`;
+  const named = await runCli(["peers", "add", at, "--identity", identity, "--data-dir", closed.dir]);
+  t.is(named.code, 0, named.stderr);
+  await until(async () => (await blockOf(node)) === 1);
+
+  const open = await begin("open", "--followers", "open");
+  t.false("followers" in (JSON.parse(await readFile(join(open.dir, "genesis.json"), "utf8")) as object));
+  const second = await follow(open.url, "two");
+  t.notRegex(second.shown, /Name it/);
+  await until(async () => (await blockOf(second.node)) === 1);
 });
 
 test("where nobody answers, or no network is there, that is said", async (t) => {

@@ -32,7 +32,7 @@ test("nothing given: defaults", (t) => {
     omniUrl: undefined,
     omniTls: true,
     edge: "compiled",
-    followers: "open",
+    followers: undefined,
     allowPrivatePeers: false,
     tlsCertFile: undefined,
     tlsKeyFile: undefined,

@@ -96,7 +96,7 @@ test("the version is the same wherever it is stated, its notes are there, and no
 
 test("what deploy/README.md installs for systemd is all that a node needs, which joins the network that it names", async (t) => {
   const dir = await temporaryDirectory(t);
-  t.is((await runCli(["init", "--data-dir", dir])).code, 0);
+  t.is((await runCli(["init", "--data-dir", dir, "--followers", "open"])).code, 0);
   const one = await startNodeProcess(t, dir, [noWord, "--allow-private-peers"]);
 
   const root = await followReadme(one.ready.rpc);

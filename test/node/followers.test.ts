@@ -22,6 +22,8 @@ const [byOperator, stranger, owner] = [testKey(4), testKey(5), testKey(6)];
 const genesis = JSON.stringify({ authorities: [authority.publicKey], followers: [inGenesis.publicKey] });
 const secret: Operation = { case: "createProgram", value: { programName: "secret" } };
 const listed = { followers: "listed" };
+const open = { followers: "open" };
+const warning = /There are private programs, and every node may follow.*--followers listed/;
 
 async function submit(t: Teardown, node: TestNode, text = genesis): Promise<void> {
   const client = connectGrpc(node.port);
@@ -50,10 +52,43 @@ async function asks(t: Teardown, node: TestNode, key: TestKey): Promise<readonly
 }
 
 test("on an open network every node gets whole blocks", async (t) => {
-  const node = await startMemberOf(t, { key: authority, genesis });
+  const node = await startMemberOf(t, { key: authority, genesis, flags: open });
   await submit(t, node);
   await until(async () => (await headOf(node)).number === 1);
   t.deepEqual(await asks(t, node, stranger), [1, 1]);
+});
+
+test("a genesis that has followers lists them, also where it names none; the operator's option comes first", async (t) => {
+  const { authorities } = JSON.parse(genesis) as { authorities: string[] };
+  for (const [text, flags, mayFollow] of [
+    [{ authorities }, {}, true],
+    [{ authorities, followers: [] }, {}, false],
+    [{ authorities, followers: [inGenesis.publicKey] }, {}, false],
+    [{ authorities, followers: [] }, open, true],
+    [{ authorities }, listed, false],
+  ] as const) {
+    const node = await startMemberOf(t, { key: authority, genesis: JSON.stringify(text), flags });
+    await submit(t, node, JSON.stringify(text));
+    await until(async () => (await headOf(node)).number === 1);
+    const [bodies] = await asks(t, node, stranger);
+    t.is(bodies, mayFollow ? 1 : 0, JSON.stringify({ ...text, ...flags }));
+  }
+});
+
+test("a node warns at its start where there are private programs on an open network", async (t) => {
+  const lone = networkOf(authority).genesis;
+  const first = await startMemberOf(t, { key: authority, genesis: lone });
+  await submit(t, first, lone);
+  await until(async () => (await headOf(first)).number === 1);
+  const log = async (node: TestNode): Promise<string> => (await ask(node.port, "/diagnostics")).text;
+  t.notRegex(await log(first), warning, "there was none when it started");
+  await first.stop();
+  const { dir } = first;
+  const again = await startMemberOf(t, { key: authority, genesis: lone, dir });
+  await until(async () => warning.test(await log(again)));
+  await again.stop();
+  const closed = await startMemberOf(t, { key: authority, genesis: lone, dir, flags: listed });
+  t.notRegex(await log(closed), warning);
 });
 
 test("on a listed one those that the genesis, the peers file or the operator names; others what everybody gets", async (t) => {
@@ -92,7 +127,7 @@ test("a node follows a listed network when it is listed, and says why it does no
   const follower = await startMemberOf(t, { key: inGenesis, genesis, seeds, flags: listed });
   await until(async () => (await headOf(follower)).number === 1);
 
-  const excluded = await startMemberOf(t, { key: stranger, genesis, seeds });
+  const excluded = await startMemberOf(t, { key: stranger, genesis, seeds, flags: open });
   const control = createClient(ControlService, maker.control);
   await until(async () => (await peersOf(excluded)).some(({ verification }) => verification.status));
   await until(async () =>
@@ -131,4 +166,5 @@ test("followers cannot be listed where nodes do not prove their keys", async (t)
   await writeFile(join(dir, "genesis.json"), genesis);
   const flags = { genesis: join(dir, "genesis.json"), "omni-tls": "off", ...listed };
   await t.throwsAsync(startTestNode(t, flags, dir), { message: /--followers listed needs --omni-tls on/ });
+  await t.throwsAsync(startTestNode(t, { ...flags, followers: undefined }, dir), { message: /--followers open/ });
 });

@@ -7,6 +7,7 @@ import { type Genesis, parseGenesis } from "../../chain/genesis.js";
 import type { Config } from "../../config/config.js";
 import { readGenesisFile } from "../../config/genesis-file.js";
 import { findFile } from "../../config/own-files.js";
+import { followersOf, openToAll } from "../../node/followers.js";
 import { type DatabaseReport, hasNoDatabase, inspectDatabase } from "../../node/database-report.js";
 import { duration } from "../terminal/output.js";
 import { type Check, fail, ok, skip, warn } from "./check.js";
@@ -42,6 +43,7 @@ export async function checkDatabase(config: Config, key: NodeKey | undefined): P
       describeOwner(report, key),
       describeLease(report),
       describeGenesis(stored, given, key),
+      describeFollowers(config, report),
     ],
     genesis: known(stored, key),
   };
@@ -105,7 +107,7 @@ function describeLease({ lease: { holder, leftMs } }: DatabaseReport): Check {
   return ok("lease", `The process ${pid} on ${host} writes to the database, for ${duration(forS)}.`);
 }
 
-type NamedGenesis = Pick<Genesis, "hash" | "authorities"> | undefined;
+type NamedGenesis = Pick<Genesis, "hash" | "authorities" | "followers"> | undefined;
 
 async function readGiven({ dataDir, genesisFile }: Config): Promise<NamedGenesis> {
   const file = await readGenesisFile(findFile(dataDir, genesisFile, "genesis"));
@@ -141,4 +143,17 @@ function describeGenesis(stored: NamedGenesis, given: NamedGenesis | Error, key:
     "genesis",
     `The network is ${genesis.hash}; this node ${genesis.isAuthority ? "makes its blocks" : "follows it"}.`,
   );
+}
+
+function describeFollowers(config: Config, { genesis, hasPrivatePrograms }: DatabaseReport): Check {
+  const name = "followers";
+  if (genesis === undefined) {
+    return skip(name, "The node belongs to no network that others could follow.");
+  }
+  if (followersOf(config, genesis) === "listed") {
+    return ok(name, "Nodes follow that the genesis or the operator names.");
+  }
+  return hasPrivatePrograms
+    ? warn(name, openToAll.found, openToAll.remedy)
+    : ok(name, "Every node may follow; all programs are public.");
 }

@@ -124,6 +124,20 @@ test("two nodes that know each other are well; what is wrong with one is found",
   t.like((await examine(t, ...own)).database, { status: "fail" });
 });
 
+test("private programs on an open network are found, and on a listed one they are in order", async (t) => {
+  const node = await startMember(t);
+  const own = ["--data-dir", node.dir, "--rpc-port", String(node.port), "--omni-port", "0", ...local];
+  t.like((await examine(t, ...own)).followers, { status: "ok" });
+  const key = join(node.dir, "alice.key");
+  t.is((await runCli(["keygen", "--out", key])).code, 0);
+  const created = await runCli(["storage", "create", "notes", "--node", node.rpcUrl, "--key", key, "--data", "{}"]);
+  t.is(created.code, 0, created.stderr);
+  const { followers } = await examine(t, ...own);
+  t.like(followers, { status: "warn" });
+  t.regex(followers!.remedy!, /--followers listed/);
+  t.like((await examine(t, ...own, "--followers", "listed")).followers, { status: "ok" });
+});
+
 test("where there is nothing, or what was prepared and never started, that is said", async (t) => {
   const dir = join(await temporaryDirectory(t), "data");
   const nothing = await examine(t, "--data-dir", dir, "--rpc-port", "1", ...local);
