@@ -3,17 +3,19 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { expressConnectMiddleware } from "@connectrpc/connect-express";
 import type { NextFunction, Request, RequestHandler, Response } from "express";
 import type { OutgoingHttpHeaders } from "node:http";
-import { createConnectHandler } from "../rpc/connect/connect-handler.js";
+import { Readable } from "node:stream";
+import { createConnectHandler, type ServeUnary } from "../rpc/connect/connect-handler.js";
 import { encodeText } from "../rpc/connect/grpc-web-text.js";
-import { readLibraryBody } from "../rpc/connect/library-body.js";
+import { checkMessage, readLibraryBody } from "../rpc/connect/library-body.js";
 import { libraryHeaders, refuseCall } from "../rpc/connect/library-handler.js";
 import { connectRoutes, createPassage, libraryOptions, type Passage, valuesOf } from "../rpc/connect/routes.js";
+import type { Exchange } from "../rpc/exchange/exchange.js";
 import type { Http1Exchange } from "../rpc/exchange/http1-exchange.js";
 import type { RpcMedia } from "../rpc/exchange/media-type.js";
 import type { ServeRpc } from "../rpc/exchange/rpc-paths.js";
 import { serve } from "../rpc/exchange/serve.js";
 import type { Lease, ProtocolParts } from "../rpc/gate.js";
-import type { Caller } from "../rpc/service.js";
+import type { Caller, ServedMethod } from "../rpc/service.js";
 
 interface Carried {
   readonly caller: Caller;
@@ -36,7 +38,7 @@ export function createConnectMiddleware(
   });
   const requests = new WeakMap<object, { readonly request: Request; readonly response: Response }>();
 
-  const serveByMiddleware: ServeRpc = (exchange, served, media) => {
+  const answer = (exchange: Exchange, served: ServedMethod, media: RpcMedia, take: Take): void => {
     const { request, response } = requests.get(exchange)!;
     serve(
       exchange,
@@ -46,7 +48,7 @@ export function createConnectMiddleware(
         async respond(lease, call) {
           const passage = createPassage(exchange.requestId, served);
           carried.set(request, { caller: call.caller, passage });
-          request.body = exchange.method === "GET" ? undefined : await readLibraryBody(exchange, served, media, lease);
+          await take(request, lease);
           if (media.protocol !== "connect") {
             request.headers["content-type"] = `application/${media.protocol}+${media.format}`;
           }
@@ -61,7 +63,23 @@ export function createConnectMiddleware(
       parts,
     );
   };
-  const handle = createConnectHandler(parts, serveByMiddleware, serveByMiddleware);
+  const serveUnary: ServeUnary = (exchange, served, media, read) =>
+    answer(exchange, served, media, async (request, lease) => {
+      const message = checkMessage(served.desc, media.format, await read(lease));
+      if (exchange.method === "GET") {
+        request.url = withMessage(exchange, message);
+      } else {
+        request.headers["content-length"] = String(message.length);
+        request.body = Readable.from([message]);
+      }
+    });
+  const serveOther: ServeRpc = (exchange, served, media) =>
+    answer(exchange, served, media, async (request, lease) => {
+      if (exchange.method !== "GET") {
+        request.body = await readLibraryBody(exchange, served, media, lease);
+      }
+    });
+  const handle = createConnectHandler(parts, serveUnary, serveOther);
 
   return (request, response, next) => {
     const exchange = exchangeOf(request);
@@ -70,6 +88,17 @@ export function createConnectMiddleware(
       next();
     }
   };
+}
+
+/** Has the request as the library takes it. */
+type Take = (request: Request, lease: Lease) => Promise<void>;
+
+/** The URL of a call by GET, with another message. */
+function withMessage({ path, query }: Exchange, message: Buffer): string {
+  const parameters = new URLSearchParams(query);
+  parameters.set("base64", "1");
+  parameters.set("message", message.toString("base64url"));
+  return `${path}?${parameters.toString()}`;
 }
 
 interface Answering {

@@ -141,18 +141,35 @@ const nothingHeld = ({ edge }: EdgeServer): boolean => {
   return activeRequests === 0 && heldBytes === 0 && openConnections === 0;
 };
 
-test("a reader of HTTP/1.1 who does not read is cut, and what was for him is given back", async (t) => {
-  // More than the system's own buffers hold.
-  const sizeBytes = 15 * mib;
-  const server = await startEdgeServer(t, { bytes: small });
-  const socket = openFrom(t, server.port, "127.0.0.5").pause();
-  socket.write(`GET ${largeAnswer(sizeBytes)} HTTP/1.1\r\nHost: a\r\n\r\n`);
-  await until(() => server.edge.stats().heldBytes >= sizeBytes);
-  t.is(server.edge.stats().activeRequests, 1);
-  await until(() => nothingHeld(server));
-  t.true(socket.bytesRead < sizeBytes);
-  t.deepEqual(server.outcomes, ["OK"]);
-});
+for (const first of ["compiled", "express"] as const) {
+  test(`a reader of HTTP/1.1 who does not read is cut, and what was for him is given back, ${first} first`, async (t) => {
+    // More than the system's own buffers hold.
+    const sizeBytes = 15 * mib;
+    const server = await startEdgeServer(t, { bytes: small }, first);
+    const socket = openFrom(t, server.port, "127.0.0.5").pause();
+    socket.write(`GET ${largeAnswer(sizeBytes)} HTTP/1.1\r\nHost: a\r\n\r\n`);
+    await until(() => server.edge.stats().heldBytes >= sizeBytes);
+    t.is(server.edge.stats().activeRequests, 1);
+    await until(() => nothingHeld(server));
+    t.true(socket.bytesRead < sizeBytes);
+    t.deepEqual(server.outcomes, ["OK"]);
+  });
+
+  test(`over HTTP/1.1 an answer without room is refused before its first byte, ${first} first`, async (t) => {
+    const server = await startEdgeServer(t, { bytes: { ...small, graceMs: 60_000, perConnectionBytes: mib } }, first);
+    for (const protocol of ["Connect JSON", "Connect binary", "gRPC-Web"] as const) {
+      const client = connectRpc(protocol, "HTTP/1.1", server);
+      t.teardown(() => client.close());
+      const call = client.call(ZkService.method.getNullifier, { nullifierHash: numberedHash(2 * mib) });
+      const error = await call.then(() => undefined, readFailure);
+      t.like(error, { code: 14, reason: "OVERLOADED" }, protocol);
+      t.truthy(await client.call(ZkService.method.getNullifier, { nullifierHash: numberedHash(mib / 2) }), protocol);
+      await client.close();
+    }
+    await until(() => nothingHeld(server));
+    t.deepEqual(server.errors, []);
+  });
+}
 
 test("a reader of HTTP/2 who opens no window is cut, his neighbour on the connection is not", async (t) => {
   const server = await startEdgeServer(t, { bytes: small });
@@ -178,7 +195,7 @@ test("a reader of HTTP/2 who opens no window is cut, his neighbour on the connec
 });
 
 test("an answer without room is refused before its first byte, in JSON and in gRPC", async (t) => {
-  const server = await startEdgeServer(t, { bytes: { ...small, perConnectionBytes: mib } });
+  const server = await startEdgeServer(t, { bytes: { ...small, graceMs: 60_000, perConnectionBytes: mib } });
   const { status, text, headers } = await ask(server.port, largeAnswer(2 * mib));
   t.is(status, 503);
   t.is(headers["retry-after"], "1");

@@ -44,8 +44,12 @@ export const largeAnswer = (bytes: number): string => `/zk/nullifier/${numberedH
 /** Path of an answer that waits until {@link EdgeServer.release}. */
 export const waitingAnswer = "/zk/merkle-root";
 
-/** Starts it. */
-export async function startEdgeServer(t: Teardown, settings: Partial<EdgeSettings> = {}): Promise<EdgeServer> {
+/** Starts it; `first` is what answers HTTP/1.1 first. */
+export async function startEdgeServer(
+  t: Teardown,
+  settings: Partial<EdgeSettings> = {},
+  first: "compiled" | "express" = "compiled",
+): Promise<EdgeServer> {
   let release = (): void => undefined;
   const released = new Promise<void>((resolve) => (release = resolve));
   const access: AccessLine[] = [];
@@ -90,7 +94,7 @@ export async function startEdgeServer(t: Teardown, settings: Partial<EdgeSetting
       info: { title: "test", version: "0" },
       onInternalError: (error) => errors.push(error),
     },
-    compiledFirst,
+    { ...compiledFirst, edge: first },
   );
   const port = await server.listen({ host: "127.0.0.1", port: 0 });
   t.teardown(async () => {

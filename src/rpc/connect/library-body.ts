@@ -1,5 +1,5 @@
 /** Bodies of requests as the library of Connect takes them. */
-import { toJsonString } from "@bufbuild/protobuf";
+import { type DescMethod, toJsonString } from "@bufbuild/protobuf";
 import { Readable } from "node:stream";
 import { requestDecoder } from "../codec/request-decoder.js";
 import { readJsonText } from "../codec/json-request.js";
@@ -34,11 +34,19 @@ export async function readLibraryBody(
   if (body[0] !== 0) {
     return Readable.from([body]);
   }
-  const bytes = readOnlyMessage(body);
+  return Readable.from([writeEnvelope(0, checkMessage(desc, format, readOnlyMessage(body)))]);
+}
+
+/**
+ * Checks a message as every other protocol does, and gives it as the library reads it.
+ *
+ * @throws Failure INVALID_REQUEST
+ */
+export function checkMessage({ input }: DescMethod, format: RpcMedia["format"], bytes: Uint8Array): Buffer {
   if (format === "proto") {
-    requestDecoder(desc.input)(bytes);
-    return Readable.from([body]);
+    requestDecoder(input)(bytes);
+    return Buffer.from(bytes);
   }
-  const message = readJsonText(desc.input, Buffer.from(bytes).toString("utf8"));
-  return Readable.from([writeEnvelope(0, Buffer.from(toJsonString(desc.input, message as never)))]);
+  const message = readJsonText(input, Buffer.from(bytes).toString("utf8"));
+  return Buffer.from(toJsonString(input, message as never));
 }
