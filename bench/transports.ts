@@ -21,7 +21,7 @@ interface Spoken {
 /** Measures each protocol. */
 export async function benchTransports({ node, before, rounds, seconds, say }: BenchContext & Pick<Builds, "before">) {
   const rows: Row[] = [];
-  for (const subject of subjects()) {
+  for (const subject of subjects(await signedHeaders(node.port))) {
     say(subject.name);
     rows.push(...(await measureServed(subject, { after: node, before }, rounds, seconds)));
   }
@@ -58,8 +58,7 @@ async function measureServed(subject: Spoken, builds: Builds, rounds: number, se
   return await compareBuilds({ name, load, baselines }, builds, rounds, seconds);
 }
 
-function subjects(): Spoken[] {
-  const identity = signedHeaders();
+function subjects(identity: Readonly<Record<string, string>>): Spoken[] {
   const posted = (contentType: string, body: Buffer): HttpRequest => ({
     method: "POST",
     headers: { "content-type": contentType },
@@ -164,11 +163,13 @@ function constantOf(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
   return Object.fromEntries(Object.entries(rest));
 }
 
-/** The identity headers of a caller, signed once: they serve every request for five minutes. */
-function signedHeaders(): Record<string, string> {
+/** The identity headers of a caller, signed once for the network of the node: they serve every request for five minutes. */
+async function signedHeaders(port: number): Promise<Record<string, string>> {
+  const head = await fetch(`http://127.0.0.1:${port}/chain/head`);
+  const { genesisHash: network } = (await head.json()) as { readonly genesisHash: string };
   const { publicKey, privateKey } = generateKeyPairSync("ed25519");
   const identity = `ed25519:0x${publicKey.export({ format: "der", type: "spki" }).subarray(-32).toString("hex")}`;
   const timestamp = String(Date.now());
-  const signature = sign(null, identityMessage(identity, timestamp, undefined), privateKey);
-  return { identity, timestamp, signature: `0x${signature.toString("hex")}` };
+  const signature = sign(null, identityMessage(identity, timestamp, network), privateKey);
+  return { identity, timestamp, network, signature: `0x${signature.toString("hex")}` };
 }

@@ -2,16 +2,16 @@
 import { request as httpRequest } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
-import { type Attack, type Attacks, openSocket, repeat, untilAborted } from "./attack.js";
+import { type Attack, type Attacks, openSocket, repeat, type Target, untilAborted } from "./attack.js";
 
 const getVersion = "/gatehouse.info.v1.InfoService/GetVersion";
 
 /** Eight requests at a time. */
-function posts(path: string, body: () => Buffer, headers: () => Record<string, string>): Attack {
+function posts(path: string, body: () => Buffer, headers: (target: Target) => Record<string, string>): Attack {
   return {
-    async harm({ port }, signal) {
+    async harm(target, signal) {
       const bytes = body();
-      await repeat(8, signal, () => post(port, path, bytes, headers()));
+      await repeat(8, signal, () => post(target.port, path, bytes, headers(target)));
       return undefined;
     },
   };
@@ -65,9 +65,10 @@ export const requestAttacks: Attacks = {
   "forged signatures": posts(
     "/",
     () => Buffer.from("{}"),
-    () => ({
+    ({ genesisHash }) => ({
       identity: `ed25519:0x${"1".repeat(64)}`,
       timestamp: String(Date.now()),
+      network: genesisHash,
       signature: "0".repeat(128),
     }),
   ),

@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -81,18 +80,13 @@ inline std::string ProgramAddress(const std::string& owner, const std::string& n
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
 // Metadata that proves who calls, at a time in milliseconds. Nodes of this network, and no others, take it for five
-// minutes; without a network it is the compatible form, for all of them.
-inline Headers IdentityHeaders(const Key& key, const std::optional<std::string>& network, const std::string& identity,
+// minutes.
+inline Headers IdentityHeaders(const Key& key, const std::string& network, const std::string& identity,
                                const std::string& timestamp) {
-  const auto claim = identity + ":" + timestamp;
-  const auto text = network ? "gatehouse-identity:" + *network + ":" + claim : claim;
+  const auto text = "gatehouse-identity:" + network + ":" + identity + ":" + timestamp;
   // What is signed is the digest's text, not its bytes.
   const auto signature = "0x" + Hex(Sign(key, Hex(Sha256(text))));
-  Headers headers = {{"identity", identity}, {"timestamp", timestamp}, {"signature", signature}};
-  if (network) {
-    headers.emplace_back("network", *network);
-  }
-  return headers;
+  return {{"identity", identity}, {"timestamp", timestamp}, {"network", network}, {"signature", signature}};
 }
 
 }  // namespace signing

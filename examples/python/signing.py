@@ -40,9 +40,8 @@ def identity_headers(key, network, identity=None, timestamp=None):
     """Metadata that proves who calls. Nodes of this network, and no others, take it for five minutes."""
     identity = identity or f"ed25519:{public_key(key)}"
     timestamp = timestamp or str(time.time_ns() // 1_000_000)
-    # The compatible form, where network is None: no header network, and no words before the identity.
-    text = f"{identity}:{timestamp}" if network is None else f"gatehouse-identity:{network}:{identity}:{timestamp}"
+    text = f"gatehouse-identity:{network}:{identity}:{timestamp}"
     # What is signed is the digest's text, not its bytes.
     signature = key.sign(hashlib.sha256(text.encode()).hexdigest().encode())
-    headers = [("identity", identity), ("timestamp", timestamp), ("signature", "0x" + signature.hex())]
-    return headers if network is None else [*headers, ("network", network)]
+    proof = "0x" + signature.hex()
+    return [("identity", identity), ("timestamp", timestamp), ("network", network), ("signature", proof)]

@@ -36,9 +36,7 @@ interface AddressVectors {
 }
 interface IdentityVectors {
   readonly identities: readonly (Case &
-    Record<"seed" | "identity" | "timestamp" | "text" | "digest" | "signature", string> & {
-      readonly network: string | null;
-    })[];
+    Record<"seed" | "identity" | "timestamp" | "network" | "text" | "digest" | "signature", string>)[];
   readonly refused: readonly (Case & { readonly headers: Readonly<Record<string, string>> })[];
 }
 interface TransactionVectors {
@@ -91,21 +89,19 @@ test("addresses are those of the node, made of their parts by joining them", asy
 test("identities prove who calls on the networks that they name, and what is refused proves nothing", async (t) => {
   const { identities, refused } = (await load("identities")) as IdentityVectors;
   const { network: own } = (await load("transactions")) as TransactionVectors;
-  const identify = (headers: Readonly<Record<string, string | null>>, network: string) =>
+  const identify = (headers: Readonly<Record<string, string>>, network: string) =>
     createIdentify(
-      { identityMode: "signed", identityForm: "any", network },
+      { identityMode: "signed", identityForm: "network", network },
       () => 1_767_225_600_000,
-    )((name) => headers[name] ?? undefined);
+    )((name) => headers[name]);
   for (const { name, seed, text, digest, ...headers } of identities) {
     const { network, identity, timestamp, signature } = headers;
     const key = `0x${hex(ed25519.getPublicKey(bytes(seed)))}`;
-    t.is(text, `${network === null ? "" : `gatehouse-identity:${network}:`}${identity}:${timestamp}`, name);
+    t.is(text, `gatehouse-identity:${network}:${identity}:${timestamp}`, name);
     t.is(digest, hash(text), name);
     t.is(signature, `0x${hex(ed25519.sign(new TextEncoder().encode(digest), bytes(seed)))}`, name);
-    t.is(identify(headers, network ?? own), key, name);
-    if (network !== null) {
-      t.throws(() => identify(headers, `0x${hash("a third")}`), { message: /signed for the network/ }, name);
-    }
+    t.is(identify(headers, network), key, name);
+    t.throws(() => identify(headers, `0x${hash("a third")}`), { message: /signed for the network/ }, name);
   }
   for (const { name, headers } of refused) {
     t.like(

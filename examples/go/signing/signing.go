@@ -53,16 +53,10 @@ func ProgramAddress(owner, name string, nonce uint64, salt string) string {
 }
 
 // IdentityHeaders prove who calls, as pairs of name and value, at a time in milliseconds. Nodes of this network, and no
-// others, take them for five minutes; without a network it is the compatible form, for all of them.
+// others, take them for five minutes.
 func IdentityHeaders(key ed25519.PrivateKey, network, identity, timestamp string) []string {
-	text := identity + ":" + timestamp
-	headers := []string{"identity", identity, "timestamp", timestamp}
-	if network != "" {
-		text = "gatehouse-identity:" + network + ":" + text
-		headers = append(headers, "network", network)
-	}
-	digest := sha256.Sum256([]byte(text))
+	digest := sha256.Sum256([]byte("gatehouse-identity:" + network + ":" + identity + ":" + timestamp))
 	// What is signed is the digest's text, not its bytes.
-	signature := ed25519.Sign(key, []byte(hex.EncodeToString(digest[:])))
-	return append(headers, "signature", "0x"+hex.EncodeToString(signature))
+	signature := "0x" + hex.EncodeToString(ed25519.Sign(key, []byte(hex.EncodeToString(digest[:]))))
+	return []string{"identity", identity, "timestamp", timestamp, "network", network, "signature", signature}
 }

@@ -55,9 +55,8 @@ impl Checks {
 
     fn identities(&mut self, all: &Value) -> Outcome {
         for one in list(all, "identities") {
-            let network = one["network"].as_str();
-            let headers =
-                signing::identity_headers(&key(one)?, network, text(one, "identity"), text(one, "timestamp"))?;
+            let (network, identity) = (text(one, "network"), text(one, "identity"));
+            let headers = signing::identity_headers(&key(one)?, network, identity, text(one, "timestamp"))?;
             for (name, value) in headers {
                 self.check(one, name, &value, text(one, name));
             }

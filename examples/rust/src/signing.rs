@@ -45,22 +45,20 @@ pub fn program_address(owner: &str, name: &str, nonce: u64, salt: &str) -> Strin
 }
 
 /// Metadata that proves who calls, at a time in milliseconds. Nodes of this network, and no others, take it for five
-/// minutes; without a network it is the compatible form, for all of them.
+/// minutes.
 pub fn identity_headers(
     key: &Key,
-    network: Option<&str>,
+    network: &str,
     identity: &str,
     timestamp: &str,
 ) -> Result<Vec<(&'static str, String)>, ErrorStack> {
-    let claim = format!("{identity}:{timestamp}");
-    let text = network.map_or(claim.clone(), |network| format!("gatehouse-identity:{network}:{claim}"));
+    let text = format!("gatehouse-identity:{network}:{identity}:{timestamp}");
     // What is signed is the digest's text, not its bytes.
     let signature = sign(key, hex::encode(sha256(text.as_bytes())).as_bytes())?;
-    let mut headers = vec![
+    Ok(vec![
         ("identity", identity.to_string()),
         ("timestamp", timestamp.to_string()),
+        ("network", network.to_string()),
         ("signature", format!("0x{}", hex::encode(signature))),
-    ];
-    headers.extend(network.map(|network| ("network", network.to_string())));
-    Ok(headers)
+    ])
 }

@@ -8,8 +8,7 @@ interface Proof {
   /** The header `identity`; when left out, `ed25519:` and the public key. */
   readonly identity?: string;
   readonly timestamp: string;
-  /** The header `network`; null in the compatible form, which has none. */
-  readonly network: string | null;
+  readonly network: string;
 }
 
 const timestamp = "1767225600000";
@@ -18,13 +17,12 @@ const proofs: Readonly<Record<string, Proof>> = {
   "for one network": { key: alice, timestamp, network },
   "of another key": { key: bob, timestamp, network },
   "for another network": { key: alice, timestamp, network: otherNetwork },
-  "compatible, for every network": { key: alice, timestamp, network: null },
-  "compatible, the key alone": { key: alice, identity: alice.publicKey, timestamp, network: null },
-  "compatible, in upper case without 0x": {
+  "the key alone": { key: alice, identity: alice.publicKey, timestamp, network },
+  "in upper case without 0x": {
     key: alice,
     identity: `ed25519:${alice.publicKey.slice(2).toUpperCase()}`,
     timestamp,
-    network: null,
+    network,
   },
 };
 
@@ -51,7 +49,7 @@ function refused() {
       headers: { ...headers, signature: sign(Buffer.from(right.toString("utf8").toUpperCase())) },
     },
     {
-      name: "the compatible text is signed for a network",
+      name: "the text without the network is signed",
       why: "The header network says that it is in the text.",
       headers: { ...headers, signature: sign(identityMessage(identity, timestamp, undefined)) },
     },
@@ -95,7 +93,7 @@ export function identityVectors(): string {
   return JSON.stringify({
     identities: Object.entries(proofs).map(([name, { key, network: named, ...proof }]) => {
       const identity = proof.identity ?? `ed25519:${key.publicKey}`;
-      const message = identityMessage(identity, proof.timestamp, named ?? undefined);
+      const message = identityMessage(identity, proof.timestamp, named);
       return {
         name,
         seed: key.seed,
@@ -112,8 +110,8 @@ export function identityVectors(): string {
 }
 
 /** What is hashed, in words; the test compares it with what the node hashes. */
-function text(identity: string, time: string, named: string | null): string {
-  return named === null ? `${identity}:${time}` : `gatehouse-identity:${named}:${identity}:${time}`;
+function text(identity: string, time: string, named: string): string {
+  return `gatehouse-identity:${named}:${identity}:${time}`;
 }
 
 function upper(hash: string): string {
