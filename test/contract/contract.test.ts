@@ -11,7 +11,6 @@ import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { SnapshotService } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
 import { ConsensusService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { AddedService } from "../../gen/gatehouse/testing/v1/added_pb.js";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import type { Reason } from "../../src/rpc/errors.js";
 import { contractServices } from "../helpers/contract-files.js";
@@ -187,14 +186,8 @@ test("every rpc of the contract has a case", async (t) => {
       (method) => `${method.parent.typeName}.${method.name}`,
     ),
   );
-  // Not served on the public port: test/chain/consensus.test.ts, test/control, test/peers, test/snapshot and test/rpc/added call them.
-  const elsewhere: readonly DescService[] = [
-    ConsensusService,
-    ControlService,
-    PeerService,
-    SnapshotService,
-    AddedService,
-  ];
+  // Not served on the public port: test/chain/consensus.test.ts, test/control, test/peers and test/snapshot call them.
+  const elsewhere: readonly DescService[] = [ConsensusService, ControlService, PeerService, SnapshotService];
   const methods = (await contractServices())
     .filter((service) => !elsewhere.includes(service))
     .flatMap((service) => service.methods);

@@ -14,7 +14,8 @@ export async function contractFiles(): Promise<DescFile[]> {
   );
 }
 
-/** Every service of the contract. */
+/** Every service of the contract: those that only tests serve are none. */
 export async function contractServices(): Promise<DescService[]> {
-  return (await contractFiles()).flatMap((file) => file.services);
+  const services = (await contractFiles()).flatMap((file) => file.services);
+  return services.filter(({ typeName }) => !typeName.startsWith("gatehouse.testing."));
 }
