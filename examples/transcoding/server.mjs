@@ -44,3 +44,7 @@ app.use(expressConnectMiddleware({ routes }));
 const server = app.listen(Number(process.env.PORT ?? 8000), "127.0.0.1", () =>
   console.log(`The bookstore is at http://127.0.0.1:${server.address().port}/v1/shelves/poems/books`),
 );
+process.once("SIGINT", () => {
+  server.close();
+  server.closeAllConnections();
+});
