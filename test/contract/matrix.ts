@@ -150,7 +150,6 @@ export function testCell(
   name: TransportName,
   protocol: Protocol,
   scope: "all" | "kinds" = homeOf(protocol) === name ? "all" : "kinds",
-  isLeftOut: (path: string) => boolean = () => false,
 ): void {
   const [title, least] = scope === "all" ? ["every contract case", 100] : ["one contract case of each kind", 10];
   test.serial(`${title}, ${protocol} over ${name}`, async (t) => {
@@ -161,7 +160,7 @@ export function testCell(
       newcomer: speak(protocol, name, nodes.newcomer),
     };
     t.teardown(() => Object.values(speakers).forEach((speaker) => void speaker.close()));
-    const possible = cases.filter(caseOf(protocol)).filter(({ path }) => !isLeftOut(path));
+    const possible = cases.filter(caseOf(protocol));
     const applicable = scope === "all" ? possible : oneOfEachKind(possible, t.context[sideOf(name)]!);
     t.true(applicable.length > least, `only ${applicable.length} cases`);
     const compare = (contractCase: ContractCase, answer: PlainResponse) =>

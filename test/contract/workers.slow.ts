@@ -18,9 +18,6 @@ test.before(async (t) => {
 });
 
 for (const name of ["HTTP/1.1", "HTTP/2 by prior knowledge"] satisfies TransportName[]) {
-  cells[name].forEach((protocol) =>
-    // What is logged is each node's own.
-    testCell(test, name, protocol, protocol === "plain JSON" ? "all" : "kinds", (path) => path === "/diagnostics"),
-  );
+  cells[name].forEach((protocol) => testCell(test, name, protocol, protocol === "plain JSON" ? "all" : "kinds"));
   testSurface(test, name);
 }

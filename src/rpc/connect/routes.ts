@@ -81,7 +81,7 @@ function unary(served: ServedMethod, parts: Parts) {
       settle(passage, undefined);
       return answer;
     } catch (error) {
-      throw fail(error, passage, parts);
+      throw fail(error, context, parts);
     }
   };
 }
@@ -105,7 +105,7 @@ function stream(served: ServedMethod, parts: Parts) {
         throw deadlineExceeded();
       }
     } catch (error) {
-      throw fail(error, passage, parts);
+      throw fail(error, context, parts);
     }
   };
 }
@@ -117,7 +117,12 @@ function settle(passage: Passage | undefined, failure: Failure | undefined): voi
 }
 
 /** Keeps what was thrown as the failure of the call, and gives it as the library wants it. */
-function fail(thrown: unknown, passage: Passage | undefined, parts: Parts): ConnectError {
+function fail(thrown: unknown, { values, signal }: HandlerContext, parts: Parts): ConnectError {
+  if (signal.aborted && !isPastDeadline(signal)) {
+    // Nobody hears it: what is thrown then is how the function ends.
+    return new ConnectError("The caller has gone.", Code.Canceled);
+  }
+  const passage = values.get(passageKey);
   const failure = explain(thrown, passage?.requestId ?? "", parts);
   settle(passage, failure);
   return toConnectError(failure);
