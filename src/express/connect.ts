@@ -1,5 +1,5 @@
 /** Connect and gRPC-Web by the middleware of the library, behind the gate. */
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import { expressConnectMiddleware } from "@connectrpc/connect-express";
 import type { NextFunction, Request, RequestHandler, Response } from "express";
 import type { OutgoingHttpHeaders } from "node:http";
@@ -15,39 +15,34 @@ import type { RpcMedia } from "../rpc/exchange/media-type.js";
 import type { ServeRpc } from "../rpc/exchange/rpc-paths.js";
 import { serve } from "../rpc/exchange/serve.js";
 import type { Lease, ProtocolParts } from "../rpc/gate.js";
-import type { Caller, ServedMethod } from "../rpc/service.js";
-
-interface Carried {
-  readonly caller: Caller;
-  readonly passage: Passage;
-}
+import type { ServedMethod } from "../rpc/service.js";
 
 /** Builds the middleware. What is no rpc's path is handed on. */
 export function createConnectMiddleware(
   parts: ProtocolParts,
   exchangeOf: (request: Request) => Http1Exchange,
 ): RequestHandler {
-  const carried = new WeakMap<object, Carried>();
+  const valuesByRequest = new WeakMap<object, ContextValues>();
   const middleware = expressConnectMiddleware({
     ...libraryOptions,
     routes: connectRoutes(parts),
-    contextValues(request) {
-      const { caller, passage } = carried.get(request)!;
-      return valuesOf(caller, passage);
-    },
+    contextValues: (request) => valuesByRequest.get(request)!,
   });
-  const requests = new WeakMap<object, { readonly request: Request; readonly response: Response }>();
 
   const answer = (exchange: Exchange, served: ServedMethod, media: RpcMedia, take: Take): void => {
-    const { request, response } = requests.get(exchange)!;
+    // Express has given its methods to both.
+    const { request, response } = exchange as Http1Exchange & {
+      readonly request: Request;
+      readonly response: Response;
+    };
     serve(
       exchange,
       {
         protocol: media.protocol,
         method: served,
         async respond(lease, call) {
-          const passage = createPassage(exchange.requestId, served);
-          carried.set(request, { caller: call.caller, passage });
+          const passage = createPassage(exchange.requestId, served, media);
+          valuesByRequest.set(request, valuesOf(call.caller, passage));
           await take(request, lease);
           if (media.protocol !== "connect") {
             request.headers["content-type"] = `application/${media.protocol}+${media.format}`;
@@ -81,10 +76,8 @@ export function createConnectMiddleware(
     });
   const handle = createConnectHandler(parts, serveUnary, serveOther);
 
-  return (request, response, next) => {
-    const exchange = exchangeOf(request);
-    requests.set(exchange, { request, response });
-    if (!handle(exchange)) {
+  return (request, _response, next) => {
+    if (!handle(exchangeOf(request))) {
       next();
     }
   };

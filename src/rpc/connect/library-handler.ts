@@ -34,7 +34,7 @@ export function createLibraryHandler(parts: ProtocolParts): ServeRpc {
         protocol: media.protocol,
         method: served,
         async respond(lease, call) {
-          const passage = createPassage(exchange.requestId, served);
+          const passage = createPassage(exchange.requestId, served, media);
           const body = await readLibraryBody(exchange, served, media, lease);
           const response = await handle(toRequest(exchange, media, call, passage, body));
           await send(exchange, response, media, lease);

@@ -16,6 +16,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import { jsonNameOf, type NameOf, protoNameOf, requestRules } from "../codec/request-rules.js";
 import { Failure } from "../errors.js";
 import { maxMessageBytes } from "../exchange/envelope.js";
+import type { RpcMedia } from "../exchange/media-type.js";
 import { deadlineExceeded } from "../exchange/serve.js";
 import { takeTurn } from "../exchange/turns.js";
 import { explain, type ProtocolParts } from "../gate.js";
@@ -28,6 +29,8 @@ export const callerKey = createContextKey<Caller>({ address: "", identity: undef
 /** A call on its way through the library, for whoever answers for it outside of that. */
 export interface Passage {
   readonly requestId: string;
+  /** The name by which the caller gives a field. */
+  readonly nameOf: NameOf;
   /** Why it is not answered well; undefined once the function gave an answer. */
   failure: Failure | undefined;
 }
@@ -42,8 +45,16 @@ export const libraryOptions = {
 };
 
 /** Begins a passage, whose values go into the context. What the library refuses by itself never gets to the function. */
-export function createPassage(requestId: string, { desc }: ServedMethod): Passage {
-  return { requestId, failure: new Failure("INVALID_REQUEST", `The request is not a valid ${desc.input.typeName}.`) };
+export function createPassage(requestId: string, { desc }: ServedMethod, { format }: RpcMedia): Passage {
+  return {
+    requestId,
+    nameOf: namesIn(format),
+    failure: new Failure("INVALID_REQUEST", `The request is not a valid ${desc.input.typeName}.`),
+  };
+}
+
+function namesIn(format: RpcMedia["format"]): NameOf {
+  return format === "json" ? jsonNameOf : protoNameOf;
 }
 
 /** The values that a call has in its context. */
@@ -128,9 +139,10 @@ function fail(thrown: unknown, { values, signal }: HandlerContext, parts: Parts)
   return toConnectError(failure);
 }
 
-/** The name by which the caller gives a field. */
-function nameOfField({ requestHeader }: HandlerContext): NameOf {
-  return requestHeader.get("content-type")?.includes("json") === true ? jsonNameOf : protoNameOf;
+/** The name by which the caller gives a field; by its content type where no passage knows. */
+function nameOfField({ values, requestHeader }: HandlerContext): NameOf {
+  const isJson = requestHeader.get("content-type")?.includes("json") === true;
+  return values.get(passageKey)?.nameOf ?? namesIn(isJson ? "json" : "proto");
 }
 
 /** Rejects at the caller's deadline; otherwise it never settles. */

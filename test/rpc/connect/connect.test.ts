@@ -1,5 +1,6 @@
 /** What the Connect protocol promises its clients, over every transport. */
 import test from "ava";
+import { gzipSync } from "node:zlib";
 import { version as packageVersion } from "../../helpers/version.js";
 import { startTlsNode } from "../../helpers/certificate.js";
 import { grpcMessage } from "../../helpers/http2-frames.js";
@@ -98,6 +99,9 @@ for (const name of Object.keys(transports) as TransportName[]) {
     t.is((await client.ask(`${getVersion}?encoding=proto&message=`)).text, `\n\x05${packageVersion}`);
     t.is((await client.ask(`${getVersion}?encoding=xml&message=`)).status, 415);
     t.is((await client.ask(`${getVersion}?encoding=json&message=%7B`)).status, 400);
+    const packed = gzipSync('{"storageAddress":"x"}').toString("base64url");
+    const wrong = await client.ask(`${getProgram}?encoding=json&compression=gzip&base64=1&message=${packed}`);
+    t.regex(wrong.text, /"storageAddress must be /, "a field has the name that its caller gives it");
     const submit = "/gatehouse.chain.v1.ChainService/SubmitTransaction?encoding=json&message=%7B%7D";
     t.is((await client.ask(submit)).status, 405);
     t.is((await client.ask(`${watchHealth}?encoding=json&message=%7B%7D`)).status, 405);
