@@ -12,14 +12,7 @@ import { resolve } from "node:path";
 import { GetVersionResponseSchema, InfoService } from "../gen/gatehouse/info/v1/info_pb.js";
 import "./report-usage.js";
 
-export const frontKinds = [
-  "fastify",
-  "express",
-  "connect-express",
-  "connectNodeAdapter",
-  "connectNodeAdapter, h2",
-] as const;
-export type FrontKind = (typeof frontKinds)[number];
+export type FrontKind = "fastify" | "express" | "connect-express" | "connectNodeAdapter" | "connectNodeAdapter, h2";
 
 /** The part of Fastify that is used: `npm run tools` installs it. */
 interface Fastify {

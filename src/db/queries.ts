@@ -165,7 +165,9 @@ async function settleQuery(query: Query, words: ConnectionWords): Promise<unknow
     explain(error as Error, stage, words);
     throw error;
   } finally {
-    words.uses.count -= Number((stage as Stage) !== "waiting");
+    if ((stage as Stage) !== "waiting") {
+      words.uses.count--;
+    }
   }
 }
 

@@ -5,7 +5,7 @@
 import type { ConnectRouter } from "@connectrpc/connect";
 import express, { type ErrorRequestHandler, type Request, type RequestHandler } from "express";
 import type { IncomingMessage } from "node:http";
-import type { Exchange, Handler } from "../rpc/exchange/exchange.js";
+import type { Handler } from "../rpc/exchange/exchange.js";
 import type { Http1Exchange } from "../rpc/exchange/http1-exchange.js";
 import type { Application, ApplicationParts } from "../rpc/server/rpc-server.js";
 import { connectRoutes } from "../rpc/connect/routes.js";
@@ -31,7 +31,6 @@ export function buildApplication(parts: ApplicationParts): NodeApplication {
         next();
       }
     };
-  const last = (exchange: Exchange): void => handlers.last(exchange);
 
   const app = express();
   app.disable("x-powered-by").enable("case sensitive routing").disable("etag");
@@ -50,14 +49,14 @@ export function buildApplication(parts: ApplicationParts): NodeApplication {
   for (const path of pagePaths) {
     app.get(path, by(handlers.pages));
   }
-  app.use((request) => last(exchangeOf(request)));
+  app.use((request) => handlers.last(exchangeOf(request)));
   // A path that Express cannot decode, or an error of its own: the last handler says what is wrong with the path.
   const onError: ErrorRequestHandler = (error: unknown, request, _response, next) => {
     const exchange = exchanges.get(request);
     if (exchange === undefined || exchange.isBegun) {
       next(error);
     } else if (isPathError(error)) {
-      last(exchange);
+      handlers.last(exchange);
     } else {
       protocol.onInternalError(error, exchange.requestId);
       exchange.cut();

@@ -19,6 +19,7 @@ import { startMember } from "../helpers/start-member.js";
 import { storeProgram } from "../helpers/stored-program.js";
 import { until } from "../helpers/until.js";
 import { numberedHash } from "../helpers/numbered-hash.js";
+import type { TransportName } from "../helpers/transports.js";
 
 const mib = 1024 * 1024;
 
@@ -141,6 +142,26 @@ const nothingHeld = ({ edge }: EdgeServer): boolean => {
   return activeRequests === 0 && heldBytes === 0 && openConnections === 0;
 };
 
+/** Checks that each protocol refuses an answer that there is no room for, gives a smaller one, and holds nothing then. */
+async function checkRefusals(
+  t: ExecutionContext,
+  server: EdgeServer,
+  transport: TransportName,
+  protocols: readonly Parameters<typeof connectRpc>[0][],
+): Promise<void> {
+  for (const protocol of protocols) {
+    const client = connectRpc(protocol, transport, server);
+    t.teardown(() => client.close());
+    const call = client.call(ZkService.method.getNullifier, { nullifierHash: numberedHash(2 * mib) });
+    const error = await call.then(() => undefined, readFailure);
+    t.like(error, { code: 14, reason: "OVERLOADED" }, protocol);
+    t.truthy(await client.call(ZkService.method.getNullifier, { nullifierHash: numberedHash(mib / 2) }), protocol);
+    await client.close();
+  }
+  await until(() => nothingHeld(server));
+  t.deepEqual(server.errors, []);
+}
+
 for (const first of ["compiled", "express"] as const) {
   test(`a reader of HTTP/1.1 who does not read is cut, and what was for him is given back, ${first} first`, async (t) => {
     // More than the system's own buffers hold.
@@ -157,17 +178,7 @@ for (const first of ["compiled", "express"] as const) {
 
   test(`over HTTP/1.1 an answer without room is refused before its first byte, ${first} first`, async (t) => {
     const server = await startEdgeServer(t, { bytes: { ...small, graceMs: 60_000, perConnectionBytes: mib } }, first);
-    for (const protocol of ["Connect JSON", "Connect binary", "gRPC-Web"] as const) {
-      const client = connectRpc(protocol, "HTTP/1.1", server);
-      t.teardown(() => client.close());
-      const call = client.call(ZkService.method.getNullifier, { nullifierHash: numberedHash(2 * mib) });
-      const error = await call.then(() => undefined, readFailure);
-      t.like(error, { code: 14, reason: "OVERLOADED" }, protocol);
-      t.truthy(await client.call(ZkService.method.getNullifier, { nullifierHash: numberedHash(mib / 2) }), protocol);
-      await client.close();
-    }
-    await until(() => nothingHeld(server));
-    t.deepEqual(server.errors, []);
+    await checkRefusals(t, server, "HTTP/1.1", ["Connect JSON", "Connect binary", "gRPC-Web"]);
   });
 }
 
@@ -200,17 +211,8 @@ test("an answer without room is refused before its first byte, in JSON and in gR
   t.is(status, 503);
   t.is(headers["retry-after"], "1");
   t.like(JSON.parse(text), { success: false, errorCode: "OVERLOADED", retryAfter: 1 });
-  for (const protocol of ["gRPC", "gRPC by Connect", "Connect JSON", "Connect binary", "gRPC-Web"] as const) {
-    const client = connectRpc(protocol, "HTTP/2 by prior knowledge", server);
-    t.teardown(() => client.close());
-    const call = client.call(ZkService.method.getNullifier, { nullifierHash: numberedHash(2 * mib) });
-    const error = await call.then(() => undefined, readFailure);
-    t.like(error, { code: 14, reason: "OVERLOADED" }, protocol);
-    t.truthy(await client.call(ZkService.method.getNullifier, { nullifierHash: numberedHash(mib / 2) }), protocol);
-    await client.close();
-  }
-  await until(() => nothingHeld(server));
-  t.deepEqual(server.errors, []);
+  const protocols = ["gRPC", "gRPC by Connect", "Connect JSON", "Connect binary", "gRPC-Web"] as const;
+  await checkRefusals(t, server, "HTTP/2 by prior knowledge", protocols);
 });
 
 test("who reads slowly, but fast enough, gets all of it", async (t) => {

@@ -6,6 +6,8 @@ type Message = Record<string, unknown>;
 /** A field, and where it stands in a message. */
 export interface FieldPath {
   readonly field: DescField;
+  /** Its name, and those on the way to it, as requests in JSON have them. */
+  readonly jsonPath: string;
   /** Gives the field a value, or a list one more. */
   readonly put: (message: object, value: unknown) => void;
 }
@@ -35,10 +37,12 @@ export function findField(
     fields.push(field);
     desc = field.fieldKind === "message" ? field.message : undefined;
   }
+  if (names.length > maxDepth) {
+    return undefined;
+  }
+  const jsonPath = fields.map(({ jsonName }) => jsonName).join(".");
   const field = fields.pop()!;
-  return names.length > maxDepth
-    ? undefined
-    : { field, put: (message, value) => put(within(message, fields), field, value) };
+  return { field, jsonPath, put: (message, value) => put(within(message, fields), field, value) };
 }
 
 /** The message in a message, made where it is not there yet. */

@@ -47,7 +47,7 @@ export function compileRequestBinder(
     if (found === undefined || found.field.fieldKind === "list" || !isText(found.field)) {
       throw new Error(`${input.typeName} has no field ${name} that a path could fill.`);
     }
-    return { put: found.put, parse: textParser(found.field, jsonPathOf(input, name)) };
+    return { put: found.put, parse: textParser(found.field, found.jsonPath) };
   });
   const taken = new Set([...pathFields, ...(body === undefined || body === "*" ? [] : [body.name])]);
   const fromQuery = body === "*" ? undefined : queryFields(input, taken);
@@ -82,19 +82,6 @@ function bodyReader(input: DescMessage, body: HttpRoute["body"]): (text: string)
     : (text) => readJsonRequest(input, { [body.jsonName]: parseJson(text) as JsonValue }) as Message;
 }
 
-/** The name of a field as requests in JSON have it. */
-function jsonPathOf(input: DescMessage, path: string): string {
-  let desc: DescMessage | undefined = input;
-  return path
-    .split(".")
-    .map((name) => {
-      const field: DescField | undefined = desc?.fields.find((candidate) => candidate.name === name);
-      desc = field?.message;
-      return field?.jsonName ?? name;
-    })
-    .join(".");
-}
-
 interface QueryField extends Pick<FieldPath, "put"> {
   readonly isList: boolean;
   readonly parse: Parse;
@@ -112,7 +99,7 @@ function queryFields(input: DescMessage, taken: ReadonlySet<string>): QueryField
     const found = findField(input, path, jsonNameOf);
     return found === undefined || !isText(found.field)
       ? undefined
-      : { put: found.put, isList: found.field.fieldKind === "list", parse: textParser(found.field, path) };
+      : { put: found.put, isList: found.field.fieldKind === "list", parse: textParser(found.field, found.jsonPath) };
   };
   const open = input.fields.filter(({ name }) => !taken.has(name));
   for (const { jsonName } of open) {
