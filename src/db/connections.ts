@@ -2,7 +2,7 @@
 import knex, { type Knex } from "knex";
 import type { DatabaseError, DatabasePart, Queries } from "./database.js";
 import { createPulse, type Pulse } from "./pulse.js";
-import { type ConnectionWords, createQueries, type EngineWords, runTransaction, type Uses } from "./queries.js";
+import { type ConnectionWords, createQueries, createUses, type EngineWords, runTransaction } from "./queries.js";
 
 /** What an engine's pools are made of. */
 export interface ConnectionsParts {
@@ -80,12 +80,13 @@ export async function openConnections(parts: ConnectionsParts): Promise<Connecti
     throw explain(error);
   }
   // Where all those who read wait, and nobody is answered, it is the database that is waited for.
-  const ofPool = (isBusy: (uses: Uses) => boolean): ConnectionWords => {
-    const uses = { count: 0 };
-    return { ...words, pulse, uses, isBusy: () => isBusy(uses), connection: () => writing };
+  const ofPool = (answersWithinMs: number): ConnectionWords => {
+    const uses = createUses();
+    const isBusy = (sinceMs: number): boolean => uses.anySince(sinceMs) && pulse.silentMs() < answersWithinMs;
+    return { ...words, pulse, uses, isBusy, connection: () => writing };
   };
-  const read = ofPool(({ count }) => count > 0 && pulse.silentMs() < acquireWithinMs);
-  const written = ofPool(({ count }) => count > 0);
+  const read = ofPool(acquireWithinMs);
+  const written = ofPool(Infinity);
   return {
     read: createQueries(reader, read, prepare),
     write: createQueries(writer, written),

@@ -67,6 +67,8 @@ export type Connect = (url: string, withinMs: number) => Promise<ServerConnectio
 
 /** How long each of several servers has to say what it is. Finding one and connecting to it is waited for for 2 s. */
 const lookWithinMs = 1_000;
+/** How long a server in doubt has: one that has much to do makes a connection late, and its other ones still serve. */
+const checkWithinMs = 5_000;
 /** How long an answer is waited for before the server is asked whether it is there, again and again. */
 const doubtAfterMs = 5_000;
 
@@ -109,7 +111,7 @@ export function createServers(urls: readonly string[], access: Access, connect: 
   /** A machine that is cut off says nothing, and the system goes on sending to it for minutes. */
   async function check(): Promise<void> {
     const waiting = [...connections];
-    const one = await look(current!, connect);
+    const one = await look(current!, connect, checkWithinMs);
     const isLost = "error" in one ? isLoss(one.error) : access === "write" && one.isStandby;
     if (isLost) {
       generation++;
@@ -169,9 +171,9 @@ export function createServers(urls: readonly string[], access: Access, connect: 
 }
 
 /** Asks a server what it is. */
-async function look(url: string, connect: Connect): Promise<Seen | Unseen> {
+async function look(url: string, connect: Connect, withinMs = lookWithinMs): Promise<Seen | Unseen> {
   try {
-    const client = await connect(url, lookWithinMs);
+    const client = await connect(url, withinMs);
     try {
       const { rows } = await client.query(whatItIs);
       return { url, ...(rows[0] as Omit<Seen, "url">) };

@@ -24,17 +24,33 @@ export interface EngineWords {
 
 /** The connections that queries run over. */
 export interface ConnectionWords extends EngineWords {
-  /** Whether a query that waits for a connection waits for another one of this process. */
-  readonly isBusy: () => boolean;
+  /** Whether a query that has waited for a connection since then waits for another one of this process. */
+  readonly isBusy: (sinceMs: number) => boolean;
   readonly pulse: Pulse;
   readonly uses: Uses;
   /** The connection of a transaction that is under way: the pool for writes has one. */
   readonly connection: () => never;
 }
 
-/** How many queries and transactions have a connection of a pool now. */
+/** The queries and transactions that have a connection of a pool, and those that had one. */
 export interface Uses {
-  count: number;
+  begin(): void;
+  end(): void;
+  /** Whether any of them had a connection at a moment since then, by the monotonic clock. */
+  anySince(ms: number): boolean;
+}
+
+/** Uses of a pool of which nobody has had a connection yet. */
+export function createUses(): Uses {
+  let [count, endedMs] = [0, -Infinity];
+  return {
+    begin: () => void count++,
+    end() {
+      count--;
+      endedMs = performance.now();
+    },
+    anySince: (ms) => count > 0 || endedMs >= ms,
+  };
 }
 
 /**
@@ -93,10 +109,11 @@ async function runStages<T>(
   work: (db: DatabaseTransaction) => Promise<T>,
 ): Promise<T> {
   const progress: { stage: Stage; thrown?: unknown } = { stage: "waiting" };
+  const sinceMs = performance.now();
   try {
     return await knex.transaction(async (transaction) => {
       progress.stage = "sent";
-      words.uses.count++;
+      words.uses.begin();
       try {
         const pulse = pulseWithin(words.pulse);
         return await work({
@@ -106,8 +123,6 @@ async function runStages<T>(
       } catch (error) {
         progress.thrown = error;
         throw error;
-      } finally {
-        words.uses.count--;
       }
     });
   } catch (error) {
@@ -116,8 +131,13 @@ async function runStages<T>(
       throw progress.thrown;
     }
     // What the work throws is its own; here it could not be begun, or not be ended.
-    explain(error as Error, progress.stage, words);
+    explain(error as Error, progress.stage, sinceMs, words);
     throw error;
+  } finally {
+    // After its COMMIT, which may take longer than all before it.
+    if (progress.stage !== "waiting") {
+      words.uses.end();
+    }
   }
 }
 
@@ -137,7 +157,7 @@ function prepareWithin(transaction: Knex.Transaction, words: ConnectionWords): Q
       try {
         return (await words.pulse.count(asked, isAnswer(words))) as Row[];
       } catch (error) {
-        explain(error as Error, "sent", words);
+        explain(error as Error, "sent", 0, words);
         throw error;
       }
     };
@@ -153,20 +173,21 @@ type Stage = "waiting" | "building" | "sent";
 
 async function settleQuery(query: Query, words: ConnectionWords): Promise<unknown> {
   let stage: Stage = "waiting";
+  const sinceMs = performance.now();
   const events = query as unknown as EventEmitter;
   events.once("start", () => {
     stage = "building";
-    words.uses.count++;
+    words.uses.begin();
   });
   events.once("query", () => (stage = "sent"));
   try {
     return await words.pulse.count(Promise.resolve(query), (error) => stage === "sent" && isAnswer(words)(error));
   } catch (error) {
-    explain(error as Error, stage, words);
+    explain(error as Error, stage, sinceMs, words);
     throw error;
   } finally {
     if ((stage as Stage) !== "waiting") {
-      words.uses.count--;
+      words.uses.end();
     }
   }
 }
@@ -175,10 +196,19 @@ function codeOf(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException).code;
 }
 
-/** Marks an error when it is trouble of the database, and takes the values of the query out of it. */
-function explain(error: NodeJS.ErrnoException, stage: Stage, { troubleOf, isBusy }: ConnectionWords): void {
+/**
+ * Marks an error when it is trouble of the database, and takes the values of the query out of it.
+ *
+ * @param sinceMs when the query began to wait, by the monotonic clock: of use while that is its stage.
+ */
+function explain(
+  error: NodeJS.ErrnoException,
+  stage: Stage,
+  sinceMs: number,
+  { troubleOf, isBusy }: ConnectionWords,
+): void {
   const known = troubleOf(error.code);
-  const whileWaiting = known === "damaged" ? known : isBusy() ? "busy" : "unavailable";
+  const whileWaiting = known === "damaged" ? known : isBusy(sinceMs) ? "busy" : "unavailable";
   // What is said while a query is built is the driver's word, and none of the database.
   const trouble = stage === "waiting" ? whileWaiting : stage === "sent" ? known : undefined;
   if (trouble !== undefined) {

@@ -9,8 +9,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { join } from "node:path";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { sha256 } from "../../src/base/hash.js";
-import { StartError } from "../../src/base/start-error.js";
 import { acquireWithinMs } from "../../src/db/connections.js";
+import { DatabaseError } from "../../src/db/database.js";
 import { migrate } from "../../src/db/migrate.js";
 import { migrations } from "../../src/db/migrations.js";
 import { openDatabase } from "../../src/db/open.js";
@@ -25,14 +25,15 @@ import { parseMetrics } from "../helpers/prometheus.js";
 import { runCliProcess } from "../helpers/run-cli.js";
 import { startNodeProcess } from "../helpers/start-cli.js";
 import { until } from "../helpers/until.js";
+import type { Teardown } from "../helpers/teardown.js";
 import { testUnless } from "../helpers/when.js";
 
 const [authority, alice] = [testKey(1), testKey(2)];
 const started = await startPostgres();
 
-test("a database that cannot be used stops the start, and no password is told", async (t) => {
-  const { message } = await t.throwsAsync(startTestNode(t, { database: "postgres://user:secret@127.0.0.1:9/name" }), {
-    instanceOf: StartError,
+test("of a database that cannot be reached no password is told", async (t) => {
+  const { message } = await t.throwsAsync(openDatabase("postgres://user:secret@127.0.0.1:9/name"), {
+    instanceOf: DatabaseError,
   });
   t.is(message, "The database 127.0.0.1:9/name cannot be reached (ECONNREFUSED); check that PostgreSQL runs there.");
 });
@@ -60,24 +61,38 @@ testPostgres.serial("nodes that start at once prepare an empty database once, an
   t.is((await first!.read.rows((sql) => sql("schema_migrations"))).length, migrations.length);
 });
 
+/** Returns the URL of a database whose server answers a new connection only after so long. */
+async function slowToConnect(t: Teardown, database: string, delayMs: number): Promise<string> {
+  const url = new URL(database);
+  const { hostname, port } = url;
+  const proxy = createServer((near) => {
+    const far = connect(Number(port), hostname);
+    for (const one of [near, far]) {
+      one.on("error", () => one.destroy());
+    }
+    far.pipe(near);
+    void sleep(delayMs).then(() => near.pipe(far));
+  });
+  await once(proxy.listen(0, "127.0.0.1"), "listening");
+  t.teardown(() => proxy.close());
+  url.host = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  return url.href;
+}
+
 testPostgres.serial(
   "a server that takes longer to accept a connection than a query waits for one is opened",
   async (t) => {
-    const url = new URL(await postgres.createDatabase());
-    const { hostname, port } = url;
-    const proxy = createServer((near) => {
-      const far = connect(Number(port), hostname);
-      for (const one of [near, far]) {
-        one.on("error", () => one.destroy());
-      }
-      far.pipe(near);
-      void sleep(acquireWithinMs + 500).then(() => near.pipe(far));
-    });
-    await once(proxy.listen(0, "127.0.0.1"), "listening");
-    t.teardown(() => proxy.close());
-    url.host = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-    const database = await openDatabase(url.href);
+    const database = await openDatabase(await slowToConnect(t, await postgres.createDatabase(), acquireWithinMs + 500));
     t.deepEqual(await database.write.rows((sql) => sql.raw("SELECT 7 AS seven")), [{ seven: 7 }]);
+    await database.close();
+  },
+);
+
+testPostgres.serial(
+  "a server that is slow to accept connections is not given up while it works on a query",
+  async (t) => {
+    const database = await openDatabase(await slowToConnect(t, await postgres.createDatabase(), 2_000));
+    t.deepEqual(await database.write.rows((sql) => sql.raw("SELECT 7 AS seven FROM pg_sleep(9)")), [{ seven: 7 }]);
     await database.close();
   },
 );
@@ -101,14 +116,20 @@ testPostgres.serial("a server that stops shows as failing, loses nothing, and he
   const first = await submit(1);
   await until(isIncluded(first));
   const healthy = await askJson<HealthBody>(node.port, "/health");
-  t.is(healthy.status, "ok");
+  t.like(healthy, { status: "ok", accepting: true });
   const scrape = () => ask(healthy.ports.metrics!.actual, "/metrics");
   t.is(parseMetrics((await scrape()).text).value("gatehouse_programs_created_total", {}), 1);
 
   await postgres.stop();
-  await until(async () => (await ask(node.port, "/health")).status === 503);
-  const { status, subsystems } = await askJson<HealthBody>(node.port, "/health");
-  t.is(status, "failing");
+  // No answer ever says that it is failing and takes transactions, nor the opposite.
+  let down: HealthBody;
+  do {
+    down = await askJson<HealthBody>(node.port, "/health");
+    t.is(down.accepting, down.status === "ok");
+    await sleep(10);
+  } while (down.status !== "failing");
+  const { subsystems } = down;
+  t.is((await ask(node.port, "/health")).status, 503);
   t.is(subsystems.chain!.status, "failed");
   t.regex(subsystems.chain!.lastError!.message, /^The database does not answer \((ECONNREFUSED|ECONNRESET|57P0.)\)\.$/);
   const shown = await runCliProcess(["health", "--node", node.ready.rpc]);
@@ -138,7 +159,8 @@ testPostgres.serial("a server that stops shows as failing, loses nothing, and he
   t.true(lines().length <= 12, lines().join("\n"));
 
   await postgres.start();
-  await until(async () => (await askJson<{ status: string }>(node.port, "/health")).status === "ok");
+  await until(async () => (await askJson<HealthBody>(node.port, "/health")).status === "ok");
+  await until(async () => (await askJson<HealthBody>(node.port, "/health")).accepting);
   t.true(await isIncluded(first)());
   const second = await submit(2);
   await until(isIncluded(second));

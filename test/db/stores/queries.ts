@@ -1,8 +1,10 @@
 /** What stores build on: queries, transactions, and what is told of those that fail. */
 import test from "ava";
+import { setTimeout as sleep } from "node:timers/promises";
 import { inspect } from "node:util";
 import { isDatabaseBusy, isDatabaseTrouble } from "../../../src/base/database-trouble.js";
 import type { Queries } from "../../../src/db/database.js";
+import { acquireWithinMs } from "../../../src/db/connections.js";
 import { Failure } from "../../../src/rpc/errors.js";
 import type { StoreSuite } from "./suite.js";
 
@@ -101,6 +103,20 @@ export const testQueries: StoreSuite = (engine, open) => {
       t.false(inspect(error).includes("a secret"), inspect(error));
     }
     t.deepEqual(await stored(read), ["1"]);
+  });
+
+  test(`${engine}: who waits for a transaction that ends late, or for its COMMIT, waits for a database that is well`, async (t) => {
+    const { transaction, write } = await open(t);
+    let waits: Promise<unknown> | undefined;
+    await transaction(async (db) => {
+      await insert(db, "1");
+      waits = t.throwsAsync(insert(write, "2"));
+      await sleep(50);
+      // Nothing else runs meanwhile, and then the waiting is over before the COMMIT is.
+      for (const untilMs = performance.now() + acquireWithinMs + 100; performance.now() < untilMs;);
+    });
+    const error = await waits;
+    t.true(isDatabaseBusy(error), inspect(error));
   });
 
   test(`${engine}: who waits too long for the one writer, or asks a closed database, hears of trouble`, async (t) => {
