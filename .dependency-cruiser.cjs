@@ -16,12 +16,10 @@
 
 const features = "attestation|chain|control|event|health|info|metrics|peers|search|snapshot|state|storage|zk";
 
-/** What every room may use: itself, what belongs to nobody, what is generated, Node itself. */
+/** Allowed everywhere: a folder's own files, src/base, generated code, and Node.js itself. */
 const everywhere = [
-  { from: { path: "^src/([^/]+)/" }, to: { path: "^src/$1/[^/]+$", pathNot: "^src/(rpc|cli)/" } },
-  { from: { path: "^src/(rpc|cli)/([^/]+)/" }, to: { path: "^src/$1/$2/[^/]+$" } },
-  { from: { path: "^src/rpc/[^/]+$" }, to: { path: "^src/rpc/[^/]+$" } },
-  { from: { path: "^src/" }, to: { path: "^src/base/" } },
+  { from: { path: "^src/(.+)/[^/]+$" }, to: { path: "^src/$1/[^/]+$" } },
+  { from: { path: "^src/(?!base/)" }, to: { path: "^src/base/" } },
   { from: { path: "^(client/)?src/" }, to: { path: "^gen/" } },
   { from: { path: "^src/" }, to: { dependencyTypes: ["core"] } },
 ];
@@ -32,7 +30,7 @@ const rooms = [
   see("main\\.ts$", "cli/"),
   // What the package exports: a node in somebody else's application, and plain routes for somebody else's services.
   see("embedding/", "node/", "config/", "health/process-errors\\.ts$", "rpc/connect/routes\\.ts$"),
-  see("transcoding/", "rpc/", "edge/open-gate\\.ts$"),
+  see("transcoding/", "rpc/", "edge/unrestricted-gate\\.ts$"),
   // The application that a node is: it knows protocols, and no part of the node.
   see("express/", "rpc/", "transcoding/router\\.ts$"),
   see("node/", "express/application\\.ts$"),
@@ -43,13 +41,14 @@ const rooms = [
   see(`(${features})/`, "rpc/(service|errors|parameters)\\.ts$"),
   // Queries stand in the stores of a feature; the rest of it speaks of blocks, programs, leaves and peers.
   see(
-    "(chain|peers|snapshot|state|storage|tree|zk)/[^/]+-store\\.ts$",
-    "db/(database|dialects|batch|bulk-changes|bulk-insert|chunks|staged-rows|try-write)\\.ts$",
+    "(chain|peers|snapshot|state|storage|tree|zk)/.+-store\\.ts$",
+    "db/queries/(database|dialects)\\.ts$",
+    "db/rows/(batch|bulk-changes|bulk-insert|chunks|write-buffer|write-probe)\\.ts$",
   ),
   // The checksums that rows are stored with, which reads compare; they know no engine.
-  see("(chain|state|storage|tree|zk)/", "db/row-hashes\\.ts$"),
+  see("(chain|state|storage|tree|zk)/", "db/rows/row-hashes\\.ts$"),
   // Reads by proofs, and serves what it has read: the protocols, and no feature, but for how its tree hashes.
-  see("light/", "rpc/", "edge/open-gate\\.ts$", "zk/poseidon\\.ts$"),
+  see("light/", "rpc/", "edge/unrestricted-gate\\.ts$", "zk/poseidon\\.ts$"),
   // Calls other nodes, by whatever carries it.
   see("peers/", "rpc/channel\\.ts$"),
   // Serve for a node, of which they know what it is told and asked, and no part of it.
@@ -59,14 +58,14 @@ const rooms = [
 ];
 const client = [
   { from: { path: "^client/src/" }, to: { path: "^client/src/" } },
-  { from: { path: "^client/src/" }, to: { path: "^src/base/signed-texts\\.ts$" } },
+  { from: { path: "^client/src/" }, to: { path: "^src/base/crypto/signing-payloads\\.ts$" } },
   // How proofs are checked, how a document is taken apart, and in which words reads are refused.
   { from: { path: "^client/src/" }, to: { path: "^src/tree/(hashes|nodes|path|state-format)\\.ts$" } },
   {
     from: { path: "^client/src/" },
-    to: { path: "^src/storage/(document|document-parts|json-text|refusals|value-types)\\.ts$" },
+    to: { path: "^src/storage/(documents/(document|document-parts|json-text|value-types)|programs/refusals)\\.ts$" },
   },
-  { from: { path: "^client/src/" }, to: { path: "^src/base/(hex-forms|show-text)\\.ts$" } },
+  { from: { path: "^client/src/" }, to: { path: "^src/base/(crypto/parse-hash|text/show-text)\\.ts$" } },
   {
     from: { path: "^client/src/" },
     to: { path: "^node_modules/(@bufbuild/protobuf|@connectrpc/connect(-web)?|@noble/(ed25519|hashes))/" },
@@ -92,12 +91,49 @@ const explorer = [
   },
   {
     from: { path: "^pages/explore/" },
-    to: { path: "^src/(base/(operation-words|signed-texts)|storage/(document|document-parts|json-text))\\.ts$" },
+    to: {
+      path: "^src/(base/(describe-operation|crypto/signing-payloads)|storage/documents/(document|document-parts|json-text))\\.ts$",
+    },
   },
   {
     from: { path: "^pages/explore/" },
     to: { path: "^node_modules/(@bufbuild/protobuf/dist/esm/wire|poseidon-lite)/" },
   },
+];
+/** Directions between the folders of one module, from the first of each row to the others. */
+const within = (module, directions) =>
+  Object.entries(directions).map(([folder, others]) =>
+    see(`${module}/${folder === "." ? "[^/]+$" : `${folder}/`}`, `${module}/(${others})/`),
+  );
+const folders = [
+  ...within("base", { ".": "crypto", crypto: "caches|errors|files", limits: "caches", logging: "async|errors|limits" }),
+  ...within("db", {
+    ".": "postgresql|queries|sqlite",
+    copies: "migrations|queries|rows|sqlite",
+    migrations: "queries|rows",
+    "(postgresql|rows|sqlite)": "queries",
+  }),
+  see("db/copies/", "db/open\\.ts$"),
+  ...within("chain", {
+    ".": "blocks|mempool|transactions|writer",
+    writer: "blocks|mempool|transactions",
+    mempool: "blocks|transactions",
+    blocks: "transactions",
+  }),
+  ...within("storage", {
+    ".": "documents|programs",
+    stores: "changes|documents|programs",
+    changes: "documents|programs",
+    programs: "documents",
+  }),
+  ...within("peers", { ".": "address-book|handshake|relay", "(handshake|relay|sync)": "address-book" }),
+  ...within("node", {
+    ".": "chain|data|lifecycle|network|serving",
+    serving: "chain|data|lifecycle|network",
+    network: "chain|lifecycle",
+    data: "chain|lifecycle",
+    chain: "lifecycle",
+  }),
 ];
 const commandLine = [
   // Finds and runs commands; those that need no room of their own are there, too.
@@ -128,14 +164,14 @@ const kept = {
   express: "(express|transcoding|embedding)/",
   "json-rpc-2\\.0": "rpc/json-rpc/",
   // sqlite3 is archived upstream: two files stand between it and everything else.
-  "(@types/)?sqlite3": "db/sqlite(-statements)?\\.ts$",
-  "(@types/)?pg": "db/postgresql\\.ts$",
+  "(@types/)?sqlite3": "db/sqlite/sqlite(-statements)?\\.ts$",
+  "(@types/)?pg": "db/postgresql/postgresql\\.ts$",
   knex: "db/",
   commander: "cli/",
   "prom-client": "metrics/",
   "@opentelemetry/": "metrics/",
   "tlsn-wasm": "attestation/",
-  piscina: "base/thread-pool\\.ts$",
+  piscina: "base/async/thread-pool\\.ts$",
 };
 const packages = [
   {
@@ -149,7 +185,7 @@ const packages = [
 ];
 
 module.exports = {
-  allowed: [...everywhere, ...rooms, ...client, ...explorer, ...commandLine, ...protocols, ...packages],
+  allowed: [...everywhere, ...rooms, ...folders, ...client, ...explorer, ...commandLine, ...protocols, ...packages],
   allowedSeverity: "error",
   forbidden: [
     { name: "no-cycles", severity: "error", from: {}, to: { circular: true } },

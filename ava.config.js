@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 // One PostgreSQL server for all files of a run. It starts when a file first needs it, and ends with this process.
 const socket = join(mkdtempSync(join(tmpdir(), "gatehouse-test-")), "postgres");
-const keeper = spawn(process.execPath, ["dist/test/helpers/postgres-keeper.js", socket], {
+const keeper = spawn(process.execPath, ["dist/test/helpers/databases/postgres-keeper.js", socket], {
   stdio: ["pipe", "ignore", "inherit"],
 });
 keeper.unref();

@@ -3,7 +3,7 @@ import type { Options, Result } from "autocannon";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { buildPresentation, notaryKey } from "../test/helpers/presentation.js";
+import { buildPresentation, notaryKey } from "../test/helpers/process/presentation.js";
 import { autocannon } from "./autocannon.js";
 import { probeHealth } from "./prober.js";
 import type { OwnNodeBench, Row } from "./row.js";

@@ -1,5 +1,5 @@
 /** Blocks for nodes that are measured, and a chain to make and apply them without a node. */
-import { transactionMessage } from "../src/chain/signing.js";
+import { transactionMessage } from "../src/chain/transactions/signing.js";
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,15 +11,15 @@ import {
 } from "../gen/gatehouse/chain/v1/block_pb.js";
 import type { StorageOperationSchema } from "../gen/gatehouse/storage/v1/operation_pb.js";
 import { AccessMode } from "../gen/gatehouse/storage/v1/storage_pb.js";
-import { sha256 } from "../src/base/hash.js";
-import { createNodeKey, type NodeKey, nodeKeyPath } from "../src/base/node-key.js";
+import { sha256 } from "../src/base/crypto/hash.js";
+import { createNodeKey, type NodeKey, nodeKeyPath } from "../src/base/crypto/node-key.js";
 import { type Chain, createChain } from "../src/chain/chain.js";
-import { openMempool } from "../src/chain/mempool.js";
+import { openMempool } from "../src/chain/mempool/mempool.js";
 import { createChainStore } from "../src/chain/chain-store.js";
-import type { Database } from "../src/db/database.js";
-import { migrate } from "../src/db/migrate.js";
+import type { Database } from "../src/db/queries/database.js";
+import { migrate } from "../src/db/migrations/migrate.js";
 import { openDatabase } from "../src/db/open.js";
-import { createEffects, newestIn, stateIn } from "../src/node/effects.js";
+import { createEffects, newestIn, stateIn } from "../src/node/chain/transaction-executor.js";
 import { createWorkerPool } from "../src/zk/worker-pool.js";
 import { createZkChanges } from "../src/zk/write.js";
 

@@ -8,9 +8,9 @@ import { Agent, request } from "node:http";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
-import { sha256 } from "../src/base/hash.js";
-import { newKey } from "../test/helpers/keys.js";
-import { createPublic, signTransaction } from "../test/helpers/transactions.js";
+import { sha256 } from "../src/base/crypto/hash.js";
+import { newKey } from "../test/helpers/chain/keys.js";
+import { createPublic, signTransaction } from "../test/helpers/chain/transactions.js";
 
 /** What became of requests. */
 export interface Experience {

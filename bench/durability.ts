@@ -1,6 +1,6 @@
 /** What it costs that a block, and a transaction that was taken, are on the disk before anybody hears of them. */
 import { join } from "node:path";
-import { createNodeKey, nodeKeyPath, type NodeKey } from "../src/base/node-key.js";
+import { createNodeKey, nodeKeyPath, type NodeKey } from "../src/base/crypto/node-key.js";
 import { programOf, transactionOf, withChain } from "./blocks.js";
 import type { OwnNodeBench, Row } from "./row.js";
 import { median, ratioOfRounds } from "./statistics.js";

@@ -1,7 +1,7 @@
 /** The node's two ways, and what a user would serve the same answers with, each beside a bare server in the same run. */
 import { cp, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createNodeKey, nodeKeyPath } from "../src/base/node-key.js";
+import { createNodeKey, nodeKeyPath } from "../src/base/crypto/node-key.js";
 import { makeBlocks, programOf, withChain } from "./blocks.js";
 import { compareBuilds, httpAnswer } from "./compare.js";
 import type { FrontKind } from "./front-server.js";

@@ -1,13 +1,13 @@
 /** State that was loaded without blocks, as a node believes it: the header of a first block names it. */
 import { openDatabase } from "../src/db/open.js";
-import type { Database } from "../src/db/database.js";
+import type { Database } from "../src/db/queries/database.js";
 import { createStateTreeChanges } from "../src/state/state-tree-store.js";
-import { sha256 } from "../src/base/hash.js";
+import { sha256 } from "../src/base/crypto/hash.js";
 import type { LeafChange } from "../src/tree/change.js";
-import { genesisOf } from "../test/helpers/genesis.js";
-import { openChain } from "../test/helpers/chain.js";
-import { type TestKey, testKey } from "../test/helpers/keys.js";
-import { createPublic, signTransaction } from "../test/helpers/transactions.js";
+import { genesisOf } from "../test/helpers/chain/genesis.js";
+import { openChain } from "../test/helpers/chain/chain.js";
+import { type TestKey, testKey } from "../test/helpers/chain/keys.js";
+import { createPublic, signTransaction } from "../test/helpers/chain/transactions.js";
 
 /** Puts leaves into the tree of the state, as if the genesis had had them. */
 export async function plantLeaves(database: Database, leaves: readonly LeafChange[]): Promise<void> {

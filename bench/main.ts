@@ -6,7 +6,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { messageOf } from "../src/base/message-of.js";
+import { messageOf } from "../src/base/errors/error-message.js";
 import { benchAttestation } from "./attestation.js";
 import { compareWithKept, formatChanges, readRun } from "./benchmarks.js";
 import { benchBoot } from "./boot.js";

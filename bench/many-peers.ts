@@ -1,6 +1,6 @@
 /** A process that is many peers: each has a port, a key and a certificate of its own, and answers as it should. */
 import { generateKeyPairSync, sign } from "node:crypto";
-import { startOddPeer } from "../test/helpers/odd-peer.js";
+import { startOddPeer } from "../test/helpers/nodes/odd-peer.js";
 
 process.once("message", (message) => void start(message as { readonly count: number; readonly genesisHash: string }));
 

@@ -5,7 +5,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { sha256 } from "../src/base/hash.js";
+import { sha256 } from "../src/base/crypto/hash.js";
 import type { Block } from "../gen/gatehouse/chain/v1/block_pb.js";
 import { makeBlocks, makeSource, withChain } from "./blocks.js";
 import type { OwnNodeBench, Row } from "./row.js";

@@ -2,12 +2,12 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createBlockStore } from "../src/chain/block-store.js";
-import { describeHeader } from "../src/chain/transaction.js";
+import { createBlockStore } from "../src/chain/blocks/block-store.js";
+import { describeHeader } from "../src/chain/transactions/transaction.js";
 import { openForReading } from "../src/db/open.js";
-import { writeSnapshot } from "../src/node/snapshots.js";
+import { writeSnapshot } from "../src/node/chain/snapshots.js";
 import { startProgress } from "../src/cli/terminal/progress.js";
-import { programAddress } from "../src/storage/write.js";
+import { programAddress } from "../src/storage/changes/write.js";
 import { makeBlocks, makeSource, type OperationOf, programOf, withChain } from "./blocks.js";
 import type { OwnNodeBench, Row } from "./row.js";
 import { startGatehouse } from "./server-process.js";

@@ -1,10 +1,10 @@
 /** How long a node makes no blocks while its servers of PostgreSQL change places, and that nothing is lost of it. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { genesisOf } from "../test/helpers/genesis.js";
-import { testKey, writeKey } from "../test/helpers/keys.js";
-import { startPostgresPair } from "../test/helpers/postgres-pair.js";
-import { changeUnderLoad } from "../test/helpers/switchovers.js";
+import { genesisOf } from "../test/helpers/chain/genesis.js";
+import { testKey, writeKey } from "../test/helpers/chain/keys.js";
+import { startPostgresPair } from "../test/helpers/databases/postgres-pair.js";
+import { changeUnderLoad } from "../test/helpers/databases/switchovers.js";
 import type { OwnNodeBench, Row } from "./row.js";
 import { startGatehouse } from "./server-process.js";
 import { percentile } from "./statistics.js";

@@ -1,9 +1,9 @@
 /** A node to be attacked, and what it holds. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { sha256 } from "../src/base/hash.js";
-import { createNodeKey, nodeKeyPath } from "../src/base/node-key.js";
-import { verificationKeyJson } from "../test/helpers/groth16.js";
+import { sha256 } from "../src/base/crypto/hash.js";
+import { createNodeKey, nodeKeyPath } from "../src/base/crypto/node-key.js";
+import { verificationKeyJson } from "../test/helpers/chain/groth16.js";
 import type { Attack, Target } from "./attacks/attack.js";
 import { makeBlocks, programOf, withChain } from "./blocks.js";
 import { type NodeProcess, startGatehouse } from "./server-process.js";

@@ -1,7 +1,7 @@
 /** Each protocol over each HTTP, with and without identity, against bare servers that answer the same bytes. */
 import { generateKeyPairSync, sign } from "node:crypto";
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2";
-import { identityMessage } from "../src/base/identity-message.js";
+import { identityMessage } from "../src/edge/identity-message.js";
 import type { ConstantAnswer } from "./bare-http2.js";
 import { type Baseline, type Builds, compareBuilds } from "./compare.js";
 import { askHttp2, faultOf, grpcCall, type Http2Request, openSession } from "./http2-client.js";

@@ -1,7 +1,7 @@
 /** What is compared once, at the end: whole chains, and what stands in the databases. */
-import { messageOf } from "../src/base/message-of.js";
+import { messageOf } from "../src/base/errors/error-message.js";
 import { openDatabase } from "../src/db/open.js";
-import { readState } from "../test/helpers/state-digest.js";
+import { readState } from "../test/helpers/chain/state-digest.js";
 import type { Stage } from "./faults/fault.js";
 
 /** Reads every block of every node. */

@@ -1,6 +1,6 @@
 /** A campaign: load, faults in rounds, and a rest after each at which everything is compared. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Teardown } from "../test/helpers/teardown.js";
+import type { Teardown } from "../test/helpers/nodes/teardown.js";
 import { compareDatabases, compareWholeChains } from "./at-the-end.js";
 import type { PlannedFault, Stage } from "./faults/fault.js";
 import { type Prober, startProber } from "./load/prober.js";

@@ -1,6 +1,6 @@
 /** What a campaign has opened, closed in the other order. */
-import { messageOf } from "../src/base/message-of.js";
-import type { Teardown } from "../test/helpers/teardown.js";
+import { messageOf } from "../src/base/errors/error-message.js";
+import type { Teardown } from "../test/helpers/nodes/teardown.js";
 
 /** Takes what is to be closed, and closes it once. */
 export function createClosing(): Teardown & { close(): Promise<void> } {

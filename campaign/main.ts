@@ -5,7 +5,7 @@ import { randomInt } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
-import { messageOf } from "../src/base/message-of.js";
+import { messageOf } from "../src/base/errors/error-message.js";
 import { runCampaign } from "./campaign.js";
 import { createClosing } from "./closing.js";
 import { help } from "./help.js";

@@ -1,5 +1,5 @@
 /** A network at rest: how it comes to it, and what is compared then. */
-import { messageOf } from "../src/base/message-of.js";
+import { messageOf } from "../src/base/errors/error-message.js";
 import { bringBack, type Stage } from "./faults/fault.js";
 import { type Health, holdsWithin } from "./load/client.js";
 import type { Load } from "./load/senders.js";

@@ -1,5 +1,5 @@
 /** Which faults come when: the same for the same seed, whatever the nodes do. */
-import { createChance } from "../test/helpers/hostile-values.js";
+import { createChance } from "../test/helpers/wire/hostile-values.js";
 import { faults } from "./faults/all.js";
 import type { PlannedFault } from "./faults/fault.js";
 import type { FaultKind } from "./settings.js";

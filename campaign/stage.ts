@@ -1,6 +1,6 @@
 /** Sets up what a campaign needs: databases, nodes that are not started yet, and the model that hears of all. */
 import { join } from "node:path";
-import type { Teardown } from "../test/helpers/teardown.js";
+import type { Teardown } from "../test/helpers/nodes/teardown.js";
 import { watchDisks } from "./disk/disk.js";
 import { faults } from "./faults/all.js";
 import type { Stage } from "./faults/fault.js";

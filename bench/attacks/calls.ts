@@ -3,7 +3,7 @@ import { create, type DescMethod, type MessageInitShape, toBinary } from "@bufbu
 import { connect, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2";
 import { setTimeout as sleep } from "node:timers/promises";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
-import { grpcMessage } from "../../test/helpers/http2-frames.js";
+import { grpcMessage } from "../../test/helpers/wire/http2-frames.js";
 import { type Deeds, repeat } from "./attack.js";
 
 /** A call, as it is sent. */

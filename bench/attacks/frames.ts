@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
-import { encodeBlock, encodeInteger, type Field } from "../../test/helpers/hpack.js";
+import { encodeBlock, encodeInteger, type Field } from "../../test/helpers/wire/hpack.js";
 import {
   errorCodes,
   flags,
@@ -11,7 +11,7 @@ import {
   numberBytes,
   settingIds,
   settingsPayload,
-} from "../../test/helpers/http2-frames.js";
+} from "../../test/helpers/wire/http2-frames.js";
 import { type Attacks, type Deeds, openSocket, type Target } from "./attack.js";
 import { readProgram } from "./calls.js";
 

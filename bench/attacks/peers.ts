@@ -6,8 +6,8 @@ import { type AddressInfo, createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
-import { createCertificate } from "../../src/base/certificate.js";
-import { connectStranger, type OddKey, type OddPeer, startOddPeer } from "../../test/helpers/odd-peer.js";
+import { createCertificate } from "../../src/base/crypto/certificate.js";
+import { connectStranger, type OddKey, type OddPeer, startOddPeer } from "../../test/helpers/nodes/odd-peer.js";
 import { controlOf } from "../control.js";
 import { type Attack, type Attacks, repeat, untilAborted } from "./attack.js";
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
-import { grpcMessage } from "../../test/helpers/http2-frames.js";
+import { grpcMessage } from "../../test/helpers/wire/http2-frames.js";
 import { type Attacks, attackerAddress, type Deeds, openSocket } from "./attack.js";
 import { type Call, callOf, headersOf, readProgram } from "./calls.js";
 

@@ -3,10 +3,16 @@ import { randomBytes } from "node:crypto";
 import { request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import { programAddress } from "../../src/storage/write.js";
-import { proveAnything } from "../../test/helpers/groth16.js";
-import { newKey } from "../../test/helpers/keys.js";
-import { commit, createPublic, type Operation, signTransaction, signZk } from "../../test/helpers/transactions.js";
+import { programAddress } from "../../src/storage/changes/write.js";
+import { proveAnything } from "../../test/helpers/chain/groth16.js";
+import { newKey } from "../../test/helpers/chain/keys.js";
+import {
+  commit,
+  createPublic,
+  type Operation,
+  signTransaction,
+  signZk,
+} from "../../test/helpers/chain/transactions.js";
 import { type Attack, attackerAddress, type Attacks, type Deeds, limitingRates, repeat } from "./attack.js";
 
 /** What became of submissions: taken, or refused. */

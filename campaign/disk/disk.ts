@@ -1,8 +1,8 @@
 /** What is between a node and its disk: what is written and not synced is known, and the disk can be full. */
 import { access, mkdir, open, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import type { Chance } from "../../test/helpers/hostile-values.js";
-import { succeeds, whyNot } from "../../test/helpers/why-not.js";
+import type { Chance } from "../../test/helpers/wire/hostile-values.js";
+import { succeeds, whyNot } from "../../test/helpers/nodes/why-not.js";
 import { readUndo, type UndoRecord } from "./undo.js";
 
 /** What a disk still takes: all, what makes no file longer, or nothing, as where a file system writes nothing in place. */

@@ -1,7 +1,7 @@
 /** Faults of disks: full, corrupt, and without power. */
 import { open, stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Chance, createChance } from "../../test/helpers/hostile-values.js";
+import { type Chance, createChance } from "../../test/helpers/wire/hostile-values.js";
 import { forget } from "../nodes/network.js";
 import type { CampaignNode } from "../nodes/node.js";
 import { bringBack, type Fault, inSeconds, type Stage, targetOf } from "./fault.js";

@@ -1,7 +1,7 @@
 /** What a fault is. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { messageOf } from "../../src/base/message-of.js";
-import type { Chance } from "../../test/helpers/hostile-values.js";
+import { messageOf } from "../../src/base/errors/error-message.js";
+import type { Chance } from "../../test/helpers/wire/hostile-values.js";
 import type { CampaignClient } from "../load/client.js";
 import type { Model } from "../model/model.js";
 import type { CampaignNetwork } from "../nodes/network.js";

@@ -1,6 +1,6 @@
 /** Faults of the wires between nodes. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Chance, createChance } from "../../test/helpers/hostile-values.js";
+import { type Chance, createChance } from "../../test/helpers/wire/hostile-values.js";
 import type { Link, Links } from "../nodes/links.js";
 import { nodeNames } from "../nodes/network.js";
 import { type Fault, inSeconds } from "./fault.js";

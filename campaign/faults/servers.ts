@@ -1,6 +1,6 @@
 /** Faults of PostgreSQL's servers. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { EndedServer } from "../../test/helpers/postgres-server.js";
+import type { EndedServer } from "../../test/helpers/databases/postgres-server.js";
 import { type Fault, inSeconds } from "./fault.js";
 
 /** A server that is killed, or stopped at once, or restarted. */

@@ -2,8 +2,8 @@
 import { createGatehouse } from "gatehouse-client";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import { messageOf } from "../../src/base/message-of.js";
-import { rulesOf } from "../../test/helpers/transactions.js";
+import { messageOf } from "../../src/base/errors/error-message.js";
+import { rulesOf } from "../../test/helpers/chain/transactions.js";
 import type { Answer, Fate, Head } from "../model/history.js";
 import type { Model } from "../model/model.js";
 import type { CampaignNode } from "../nodes/node.js";

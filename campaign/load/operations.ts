@@ -1,9 +1,15 @@
 /** What a sender does, one thing after the other, from a seed: each can be done when all before it was. */
-import { programAddress } from "../../src/storage/write.js";
-import type { Chance } from "../../test/helpers/hostile-values.js";
-import type { TestKey } from "../../test/helpers/keys.js";
-import { commit, createPublic, type Operation, signTransaction, signZk } from "../../test/helpers/transactions.js";
-import { sha256 } from "../../src/base/hash.js";
+import { programAddress } from "../../src/storage/changes/write.js";
+import type { Chance } from "../../test/helpers/wire/hostile-values.js";
+import type { TestKey } from "../../test/helpers/chain/keys.js";
+import {
+  commit,
+  createPublic,
+  type Operation,
+  signTransaction,
+  signZk,
+} from "../../test/helpers/chain/transactions.js";
+import { sha256 } from "../../src/base/crypto/hash.js";
 import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import type { Change, SentTransaction } from "../model/history.js";
 

@@ -1,7 +1,7 @@
 /** Reads a block as a stranger would, to whom some transactions may be withheld, and takes nothing on trust. */
 import type { Block } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import { sha256 } from "../../src/base/hash.js";
-import { type ChainRules, readHeader, readTransaction } from "../../src/chain/transaction.js";
+import { sha256 } from "../../src/base/crypto/hash.js";
+import { type ChainRules, readHeader, readTransaction } from "../../src/chain/transactions/transaction.js";
 import type { SeenBlock } from "../model/history.js";
 
 /** @throws Error where signatures or hashes are not what they must be */

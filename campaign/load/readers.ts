@@ -1,6 +1,6 @@
 /** Readers: one for each node, that asks again and again for what is there, as long as the node answers. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { createChance } from "../../test/helpers/hostile-values.js";
+import { createChance } from "../../test/helpers/wire/hostile-values.js";
 import type { Model } from "../model/model.js";
 import type { CampaignNode } from "../nodes/node.js";
 import type { CampaignClient } from "./client.js";

@@ -1,7 +1,7 @@
 /** Senders: each does one thing after the other, mostly at one node, and keeps to its order. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { createChance } from "../../test/helpers/hostile-values.js";
-import { testKey } from "../../test/helpers/keys.js";
+import { createChance } from "../../test/helpers/wire/hostile-values.js";
+import { testKey } from "../../test/helpers/chain/keys.js";
 import type { Answer } from "../model/history.js";
 import type { Model } from "../model/model.js";
 import type { CampaignNode } from "../nodes/node.js";

@@ -1,8 +1,8 @@
 /** The databases of the nodes: files of SQLite, or servers of PostgreSQL that can be killed. */
 import { join } from "node:path";
-import { type PostgresPair, startPostgresPair } from "../../test/helpers/postgres-pair.js";
-import { type EndedServer, startPostgres } from "../../test/helpers/postgres-server.js";
-import type { Teardown } from "../../test/helpers/teardown.js";
+import { type PostgresPair, startPostgresPair } from "../../test/helpers/databases/postgres-pair.js";
+import { type EndedServer, startPostgres } from "../../test/helpers/databases/postgres-server.js";
+import type { Teardown } from "../../test/helpers/nodes/teardown.js";
 import type { CampaignEngine } from "../settings.js";
 import { removeSqlite } from "./sqlite-files.js";
 

@@ -1,6 +1,6 @@
 /** The wires between nodes: one for each that calls and each that is called. */
-import { layWires, type WireState } from "../../test/helpers/faulty-wire.js";
-import type { Teardown } from "../../test/helpers/teardown.js";
+import { layWires, type WireState } from "../../test/helpers/wire/faulty-wire.js";
+import type { Teardown } from "../../test/helpers/nodes/teardown.js";
 
 /** A wire from one node to another. */
 export interface Link extends WireState {

@@ -1,11 +1,11 @@
 /** The network of the campaign: an authority and two followers, over wires that it controls. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { sha256 } from "../../src/base/hash.js";
-import { freePort } from "../../test/helpers/free-port.js";
-import { genesisOf } from "../../test/helpers/genesis.js";
-import { testKey, writeKey } from "../../test/helpers/keys.js";
-import type { Teardown } from "../../test/helpers/teardown.js";
+import { sha256 } from "../../src/base/crypto/hash.js";
+import { freePort } from "../../test/helpers/nodes/free-port.js";
+import { genesisOf } from "../../test/helpers/chain/genesis.js";
+import { testKey, writeKey } from "../../test/helpers/chain/keys.js";
+import type { Teardown } from "../../test/helpers/nodes/teardown.js";
 import type { Disk } from "../disk/disk.js";
 import { addressOf, layLinks, type Links } from "./links.js";
 import { type CampaignNode, createNode, type NodePlan } from "./node.js";

@@ -1,8 +1,8 @@
 /** A node of the campaign: a process of its own that can be killed, stopped, paused, and started again where it was. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type RunningCli, startCli } from "../../test/helpers/start-cli.js";
-import type { Teardown } from "../../test/helpers/teardown.js";
+import { type RunningCli, startCli } from "../../test/helpers/nodes/start-cli.js";
+import type { Teardown } from "../../test/helpers/nodes/teardown.js";
 
 /** What it is started with. */
 export interface NodePlan {

@@ -8,7 +8,7 @@ import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { SearchService } from "../../gen/gatehouse/search/v1/search_pb.js";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
-import { hex32 } from "../../src/base/signed-texts.js";
+import { hex32 } from "../../src/base/crypto/signing-payloads.js";
 import { type CallsDeps, createCalls } from "./calls.js";
 import { connectOverFetch } from "./fetch-transport.js";
 import { createIdentity } from "./identity.js";

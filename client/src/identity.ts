@@ -1,5 +1,5 @@
 /** Headers that prove who reads. */
-import { identityOf, identityText } from "../../src/base/signed-texts.js";
+import { identityOf, identityText } from "../../src/base/crypto/signing-payloads.js";
 import { bytesToHex, sha256Hex, utf8ToBytes } from "./bytes.js";
 import { type Signer, toKnownSigner } from "./signer.js";
 

@@ -1,7 +1,7 @@
 /** Signs transactions; no node is needed for it. */
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { type Transaction, TransactionBodySchema, TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import { addressOf, addressText, transactionPrefix } from "../../src/base/signed-texts.js";
+import { addressOf, addressText, transactionPrefix } from "../../src/base/crypto/signing-payloads.js";
 import { sha256Hex, utf8ToBytes } from "./bytes.js";
 import { type Signer, toKnownSigner } from "./signer.js";
 

@@ -1,6 +1,6 @@
 /** JSON texts as trees that open and close: numbers as they were written, members in their order. */
-import { eachMember, itemsOf } from "../../src/storage/document.js";
-import { typeOfJson } from "../../src/storage/json-text.js";
+import { eachMember, itemsOf } from "../../src/storage/documents/document.js";
+import { typeOfJson } from "../../src/storage/documents/json-text.js";
 import { h } from "./dom.js";
 import { counted } from "./words.js";
 

@@ -1,6 +1,6 @@
 /** What a transaction does, in words, and all that it says of it. */
 import { sha256Hex } from "../../client/src/bytes.js";
-import { type OperationTarget, readOperation } from "../../src/base/operation-words.js";
+import { type OperationTarget, readOperation } from "../../src/base/describe-operation.js";
 import type { AccessRule, TransactionBody } from "./answers.js";
 import { accessParts } from "./access.js";
 import { type Content, h } from "./dom.js";

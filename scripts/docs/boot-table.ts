@@ -1,6 +1,6 @@
 /** The table of the boot, for docs/architecture.md. */
 import { bootTable } from "../../src/node/boot.js";
-import type { Row } from "../../src/node/boot-table.js";
+import type { Row } from "../../src/node/lifecycle/boot-table.js";
 import { code, table } from "./markdown.js";
 
 /** The rows in their order. */

@@ -1,6 +1,6 @@
 /** An attestation as callers hand it in. */
 import { Failure } from "../rpc/errors.js";
-import { isNestedDeeper } from "../base/json-depth.js";
+import { isNestedDeeper } from "../base/text/json-depth.js";
 
 export const maxPresentationBytes = 512 * 1024;
 

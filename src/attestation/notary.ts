@@ -2,7 +2,7 @@
 import { createPublicKey } from "node:crypto";
 import { Readable } from "node:stream";
 import type { ReadableStream } from "node:stream/web";
-import { type Repetition, repeat } from "../base/repeat.js";
+import { type Repetition, repeat } from "../base/async/periodic-task.js";
 
 export interface NotaryState {
   readonly answers: boolean;

@@ -3,7 +3,7 @@
  * that ended. Piscina's own way to bound a task, a signal, would count the time that it waits, too, and take tasks out
  * of their order (docs/decisions/0007-verification-in-threads.md).
  */
-import type { ThreadPool } from "../base/thread-pool.js";
+import type { ThreadPool } from "../base/async/thread-pool.js";
 
 /** The bounds, and who hears that a thread could not be replaced. */
 export interface ThreadWatchParts {

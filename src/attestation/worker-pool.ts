@@ -4,9 +4,9 @@
  */
 import { fileURLToPath } from "node:url";
 import type { Worker } from "node:worker_threads";
-import { createThreadPool, type ThreadPool } from "../base/thread-pool.js";
+import { createThreadPool, type ThreadPool } from "../base/async/thread-pool.js";
 import { Failure } from "../rpc/errors.js";
-import { joinSmall } from "./join-small.js";
+import { joinSmall } from "./batch-small.js";
 import { trappedCode, type Verdict, type VerifiedPresentation } from "./presentation.js";
 import { watchThread } from "./thread-watch.js";
 import type { WorkerSetup } from "./worker.js";

@@ -3,10 +3,10 @@
  * what it remembers of the database is never older than the newest block that it tells of.
  */
 import { Failure } from "../rpc/errors.js";
-import { type Repetition, repeat } from "../base/repeat.js";
+import { type Repetition, repeat } from "../base/async/periodic-task.js";
 import type { Chain } from "./chain.js";
-import type { ChainHead, ChainStore } from "./store.js";
-import { type BlockContent, readStoredBlock } from "./transaction.js";
+import type { ChainHead, ChainStore } from "./blocks/store.js";
+import { type BlockContent, readStoredBlock } from "./transactions/transaction.js";
 
 /** A chain that reads the database again and again. */
 export interface ChainReader extends Chain, Repetition {}

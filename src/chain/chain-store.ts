@@ -1,12 +1,12 @@
 /** The chain in the database: its blocks, its mempool and its senders, put together. */
-import type { Database, DatabaseTransaction, Queries } from "../db/database.js";
-import { createBlockChanges, createBlockStore, tryBlockWrite } from "./block-store.js";
-import { type Fence, fencePart, noFence } from "./fence-store.js";
-import { findFate } from "./fate.js";
-import { createListings } from "./listing-store.js";
-import { createMempoolStore } from "./mempool-store.js";
-import { createSenderStore } from "./sender-store.js";
-import type { ChainChanges, ChainStore } from "./store.js";
+import type { Database, DatabaseTransaction, Queries } from "../db/queries/database.js";
+import { createBlockChanges, createBlockStore, tryBlockWrite } from "./blocks/block-store.js";
+import { type Fence, fencePart, noFence } from "./writer/fence-store.js";
+import { findFate } from "./mempool/transaction-status.js";
+import { createListings } from "./blocks/listing-store.js";
+import { createMempoolStore } from "./mempool/mempool-store.js";
+import { createSenderStore } from "./blocks/sender-store.js";
+import type { ChainChanges, ChainStore } from "./blocks/store.js";
 
 /**
  * Builds the store.

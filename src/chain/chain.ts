@@ -3,20 +3,26 @@
  * one database transaction: all of its effects, or none.
  */
 import type { Block, SignedHead, Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import { isDatabaseTrouble } from "../base/database-trouble.js";
-import { mapYielding } from "../base/yielding.js";
+import { isDatabaseTrouble } from "../base/errors/database-error-kind.js";
+import { mapYielding } from "../base/async/yielding.js";
 import { Failure } from "../rpc/errors.js";
-import { applyNext, type BlockParts, dryRunNext, type Made, type SealingKey } from "./blocks.js";
-import { createBlockMaker } from "./block-maker.js";
-import { FencedError } from "./fenced-error.js";
-import { signHead } from "./head-statements.js";
-import { checkLifetime, checkNonce } from "./inclusion.js";
-import type { Mempool } from "./mempool.js";
-import type { Handed } from "./mempool-intake.js";
-import { type CheckAside, createKnownTransactions, readAside, type Reading } from "./reading.js";
-import { copyHeader, type SignedHeader } from "./signed-headers.js";
-import type { ChainHead } from "./store.js";
-import { beginBlock, type ReadBlock, readBlock, readTransaction, type UnsignedHeader } from "./transaction.js";
+import { applyNext, type BlockParts, dryRunNext, type Made, type SealingKey } from "./writer/blocks.js";
+import { createBlockMaker } from "./writer/block-builder.js";
+import { FencedError } from "./blocks/fenced-error.js";
+import { signHead } from "./writer/head-statements.js";
+import { checkLifetime, checkNonce } from "./writer/inclusion.js";
+import type { Mempool } from "./mempool/mempool.js";
+import type { Handed } from "./mempool/mempool-intake.js";
+import { type CheckAside, createKnownTransactions, readAside, type Reading } from "./transactions/off-thread-checks.js";
+import { copyHeader, type SignedHeader } from "./blocks/signed-headers.js";
+import type { ChainHead } from "./blocks/store.js";
+import {
+  beginBlock,
+  type ReadBlock,
+  readBlock,
+  readTransaction,
+  type UnsignedHeader,
+} from "./transactions/transaction.js";
 
 /** What the chain needs. */
 export interface ChainParts<State> extends BlockParts<State> {

@@ -2,21 +2,21 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { type Block, type Transaction, TransactionBodySchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { type ChainService, type ConsensusService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { maxAnswerBytes } from "../base/answer-budget.js";
+import { maxAnswerBytes } from "../base/limits/response-limits.js";
 import { latestBlock } from "../base/latest-block.js";
-import { DamageError } from "../base/damage.js";
-import { createOneAtATime } from "../base/one-at-a-time.js";
+import { DamageError } from "../base/errors/corruption.js";
+import { createOneAtATime } from "../base/async/serial-queue.js";
 import { Failure } from "../rpc/errors.js";
 import { defaultPageSize } from "../rpc/parameters.js";
 import { type BodyChecks, type Caller, type Implementation, withLifetime } from "../rpc/service.js";
 import type { Chain } from "./chain.js";
-import type { Disclosure } from "./disclosure.js";
-import type { HeadStatements } from "./head-statements.js";
-import { blockZero, checkKept, createKeptBlocks, noBlockYet } from "./kept-blocks.js";
-import type { Listings } from "./listings.js";
-import { createListReads } from "./lists.js";
-import type { BlockName, BlockWeight, ChainStore, TransactionFate } from "./store.js";
-import { maxTransactionBytes } from "./transaction.js";
+import type { Disclosure } from "./blocks/block-redactor.js";
+import type { HeadStatements } from "./writer/head-statements.js";
+import { blockZero, checkKept, createKeptBlocks, noBlockYet } from "./blocks/retained-blocks.js";
+import type { Listings } from "./blocks/listings.js";
+import { createListReads } from "./blocks/lists.js";
+import type { BlockName, BlockWeight, ChainStore, TransactionFate } from "./blocks/store.js";
+import { maxTransactionBytes } from "./transactions/transaction.js";
 
 /** What became of a transaction, in the words of the contract. */
 export const statuses = {

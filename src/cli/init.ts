@@ -2,10 +2,10 @@
 import { type Command, Option } from "commander";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { sha256 } from "../base/hash.js";
-import { loadOrCreateNodeKey } from "../base/node-key.js";
+import { sha256 } from "../base/crypto/hash.js";
+import { loadOrCreateNodeKey } from "../base/crypto/node-key.js";
 import { optionsByKey } from "../config/options.js";
-import { pathOfOwnFile, writeOwnFile } from "../config/own-files.js";
+import { pathOfOwnFile, writeOwnFile } from "../config/data-dir-files.js";
 import { ExitError, exitCodes } from "./usage/errors.js";
 import { print } from "./terminal/output.js";
 

@@ -2,11 +2,11 @@
 import type { Command } from "commander";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { hex32, sha256 } from "../base/hash.js";
-import { loadOrCreateNodeKey } from "../base/node-key.js";
-import { parseGenesis } from "../chain/genesis.js";
+import { hex32, sha256 } from "../base/crypto/hash.js";
+import { loadOrCreateNodeKey } from "../base/crypto/node-key.js";
+import { parseGenesis } from "../chain/blocks/genesis.js";
 import { optionsByKey } from "../config/options.js";
-import { pathOfOwnFile, writeOwnFile } from "../config/own-files.js";
+import { pathOfOwnFile, writeOwnFile } from "../config/data-dir-files.js";
 import { askSuccessfully } from "./calls/ask-node.js";
 import { ExitError, exitCodes } from "./usage/errors.js";
 import { print } from "./terminal/output.js";

@@ -1,7 +1,7 @@
 /** `gatehouse keygen`: makes a node's identity key before its first start. */
 import type { Command } from "commander";
 import { resolve } from "node:path";
-import { createNodeKey, nodeKeyPath } from "../base/node-key.js";
+import { createNodeKey, nodeKeyPath } from "../base/crypto/node-key.js";
 import { optionsByKey } from "../config/options.js";
 import { ExitError, exitCodes } from "./usage/errors.js";
 import { print } from "./terminal/output.js";

@@ -1,6 +1,6 @@
 /** Runs one command of the command line, and says in one way what went wrong. */
 import { CommanderError } from "commander";
-import { InputError } from "../base/start-error.js";
+import { InputError } from "../base/errors/start-error.js";
 import { readEnvironment, refuseUnknownVariables } from "../config/variables.js";
 import { optionsByKey } from "../config/options.js";
 import { describeFailure, ExitError, exitCodes } from "./usage/errors.js";

@@ -1,7 +1,7 @@
 /** The file of --config: options with their values, in YAML or JSON. */
 import { readFileSync } from "node:fs";
 import type * as Yaml from "yaml";
-import { loadLater } from "../base/load-later.js";
+import { loadLater } from "../base/async/lazy-require.js";
 import { ConfigError } from "./config-error.js";
 import { options } from "./options.js";
 import { suggest } from "./suggest.js";

@@ -1,6 +1,6 @@
 /** The file of --genesis. */
 import { readFile, stat } from "node:fs/promises";
-import { InputError } from "../base/start-error.js";
+import { InputError } from "../base/errors/start-error.js";
 
 /** A genesis file as it is written. */
 export interface GenesisFile {

@@ -3,7 +3,7 @@
  * help, the environment variables, the keys of the configuration file and its JSON Schema, the type of `Config`, and the
  * table of docs/options.md (`npm run docs`).
  */
-import { logLevels } from "../base/log-levels.js";
+import { logLevels } from "../base/logging/log-levels.js";
 import { declareOptions, type Option } from "./declare.js";
 import {
   addressRanges,

@@ -1,9 +1,9 @@
 /** The file of --peers. */
-import { isStrongKey } from "../base/strong-keys.js";
-import { hex32 } from "../base/hash.js";
+import { isStrongKey } from "../base/crypto/key-validation.js";
+import { hex32 } from "../base/crypto/hash.js";
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
-import { InputError } from "../base/start-error.js";
+import { InputError } from "../base/errors/start-error.js";
 
 /** A peer as it is configured. */
 export interface PeerFileEntry {

@@ -2,9 +2,9 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createSecureContext } from "node:tls";
-import type { TlsCredentials } from "../base/certificate.js";
-import { messageOf } from "../base/message-of.js";
-import { InputError } from "../base/start-error.js";
+import type { TlsCredentials } from "../base/crypto/certificate.js";
+import { messageOf } from "../base/errors/error-message.js";
+import { InputError } from "../base/errors/start-error.js";
 import { ConfigError } from "./config-error.js";
 import type { Config } from "./config.js";
 

@@ -1,8 +1,8 @@
 /** The file of --writers-file. */
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
-import { hex32 } from "../base/hash.js";
-import { InputError } from "../base/start-error.js";
+import { hex32 } from "../base/crypto/hash.js";
+import { InputError } from "../base/errors/start-error.js";
 
 const writersFile = z.array(z.string().regex(hex32));
 

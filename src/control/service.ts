@@ -2,10 +2,10 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { BookEntrySchema, ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { createListCutter } from "../base/answer-budget.js";
+import { createListCutter } from "../base/limits/response-limits.js";
 import { Failure } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
-import { createLeases } from "./leases.js";
+import { createLeases } from "./report-ttl.js";
 
 /** What a process reports. */
 export interface Report {

@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
-import type { Connections } from "./connections.js";
-import { type Database, DatabaseError, type ReadableDatabase } from "./database.js";
-import { explainPostgresql, findServers, nameServers, openPostgresql, whatMayBeLost } from "./postgresql.js";
-import type { Access } from "./postgresql-servers.js";
-import { explainSqlite, openSqlite, openSqliteForReading } from "./sqlite.js";
-import { readingOnce } from "./reading-once.js";
-import { type OpenFiles, watchFiles } from "./sqlite-files.js";
+import type { Connections } from "./queries/connection-pools.js";
+import { type Database, DatabaseError, type ReadableDatabase } from "./queries/database.js";
+import { explainPostgresql, findServers, nameServers, openPostgresql, whatMayBeLost } from "./postgresql/postgresql.js";
+import type { Access } from "./postgresql/postgresql-servers.js";
+import { explainSqlite, openSqlite, openSqliteForReading } from "./sqlite/sqlite.js";
+import { readingOnce } from "./queries/snapshot-reads.js";
+import { type OpenFiles, watchFiles } from "./sqlite/sqlite-files.js";
 
 /** What the mempool's file of SQLite is called after that of the chain. */
 export const mempoolSuffix = "-mempool";

@@ -3,7 +3,7 @@
  * answer too slowly is cut. What readers do not read stays with the node, so this is what bounds its memory under them.
  */
 import { Failure } from "../rpc/errors.js";
-import type { Account } from "./accounts.js";
+import type { Account } from "./address-usage.js";
 
 /** How many bytes may be held. */
 export interface ByteBounds {

@@ -1,5 +1,5 @@
 import { BlockList, isIP, isIPv4 } from "node:net";
-import { createRecentCache } from "../base/recent-cache.js";
+import { createRecentCache } from "../base/caches/lru-cache.js";
 
 /** Most addresses of which a set remembers whether they are in it. */
 const maxKnown = 10_000;

@@ -6,18 +6,18 @@ import { Failure, toFailure } from "../rpc/errors.js";
 import type { Arrival, Gate } from "../rpc/gate.js";
 import type { ServedMethod } from "../rpc/service.js";
 import type { AccessLine } from "./access-log.js";
-import { createAccounts, type UsageByNetwork } from "./accounts.js";
+import { createAccounts, type UsageByNetwork } from "./address-usage.js";
 import { createAddressSet, networkOf } from "./cidr.js";
 import { createClientAddress } from "./client-address.js";
 import { type ByteBounds, createByteBudget, defaultBytes } from "./byte-budget.js";
-import { type ConnectionBounds, createConnections, defaultConnections } from "./connections.js";
+import { type ConnectionBounds, createConnections, defaultConnections } from "./connection-limit.js";
 import { createIdentify, type IdentitySettings } from "./identity.js";
-import { EdgeLease, type Leasing } from "./lease.js";
+import { EdgeLease, type Leasing } from "./request-permit.js";
 import { createOverload, defaultOverload, type OverloadBounds } from "./overload.js";
-import { createPlaces } from "./places.js";
+import { createPlaces } from "./concurrency-slots.js";
 import { bytesPerRequest, type Charges, createRateLimit, type RateLimitCounts } from "./rate-limit.js";
-import { createStreams, defaultStreams, type StreamBounds } from "./streams.js";
-import { createTelling, type EndedRequest, isStream } from "./telling.js";
+import { createStreams, defaultStreams, type StreamBounds } from "./stream-limit.js";
+import { createTelling, type EndedRequest, isStream } from "./request-reporter.js";
 
 export interface EdgeSettings extends IdentitySettings {
   /** CIDR ranges of proxies whose forwarding headers are believed. */

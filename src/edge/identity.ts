@@ -4,11 +4,11 @@
  * them. One signature serves any number of reads while its timestamp is fresh, so it is verified once and remembered until
  * then; nothing that writes relies on it.
  */
-import { verifyEd25519 } from "../base/ed25519.js";
-import { isStrongKey } from "../base/strong-keys.js";
-import { hex32 } from "../base/hash.js";
-import { identityMessage } from "../base/identity-message.js";
-import { createRecentCache } from "../base/recent-cache.js";
+import { verifyEd25519 } from "../base/crypto/ed25519.js";
+import { isStrongKey } from "../base/crypto/key-validation.js";
+import { hex32 } from "../base/crypto/hash.js";
+import { identityMessage } from "./identity-message.js";
+import { createRecentCache } from "../base/caches/lru-cache.js";
 import { Failure } from "../rpc/errors.js";
 
 /** How callers prove their identity. */

@@ -3,7 +3,7 @@
  * whole.
  */
 import type { TokenBucket } from "limiter";
-import { createTokenBuckets } from "../base/token-buckets.js";
+import { createTokenBuckets } from "../base/limits/token-buckets.js";
 import { Failure } from "../rpc/errors.js";
 import { networkOf } from "./cidr.js";
 

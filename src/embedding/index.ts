@@ -4,7 +4,7 @@
  */
 import type { ConnectRouter } from "@connectrpc/connect";
 import type { Express } from "express";
-import { StartError } from "../base/start-error.js";
+import { StartError } from "../base/errors/start-error.js";
 import { readSettings, type Settings } from "../config/config.js";
 import { countProcessErrors, createProcessErrors } from "../health/process-errors.js";
 import { startNode } from "../node/node.js";

@@ -8,8 +8,8 @@ import {
   type WatchResponseSchema,
 } from "../../gen/gatehouse/event/v1/event_pb.js";
 import type { StorageOperation } from "../../gen/gatehouse/storage/v1/operation_pb.js";
-import { makeImmutable } from "../base/immutable.js";
-import { mapYielding } from "../base/yielding.js";
+import { makeImmutable } from "../base/caches/immutable.js";
+import { mapYielding } from "../base/async/yielding.js";
 import type { Literal } from "../rpc/service.js";
 
 /** A message of the stream; many watchers are given the same. */

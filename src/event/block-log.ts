@@ -3,7 +3,7 @@
  * database, one after the other, however many ask. Nothing is read while nobody watches.
  */
 import { LRUCache } from "lru-cache";
-import { createOneAtATime } from "../base/one-at-a-time.js";
+import { createOneAtATime } from "../base/async/serial-queue.js";
 import {
   type BlockEvents,
   type EventfulBlock,

@@ -6,7 +6,7 @@ import type { Implementation } from "../rpc/service.js";
 import { cursorText, type EventMessage, placeOfBlock } from "./block-events.js";
 import { blockAfter, type BlockLog } from "./block-log.js";
 import { createLiveEvents } from "./live-events.js";
-import { createWakes } from "./new-blocks.js";
+import { createWakes } from "./notifier.js";
 import { type Place, readWatchRequest } from "./watch-request.js";
 
 /** What it is made of. */

@@ -1,8 +1,8 @@
 /** How far the boot is. A step that has the name of a subsystem moves that subsystem too. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type BootSchema, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { makeImmutable } from "../base/immutable.js";
-import { messageOf } from "../base/message-of.js";
+import { makeImmutable } from "../base/caches/immutable.js";
+import { messageOf } from "../base/errors/error-message.js";
 import { isSubsystemName, type Subsystems } from "./subsystems.js";
 
 /** How far the boot is, as the contract shows it. */

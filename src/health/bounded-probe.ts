@@ -3,8 +3,8 @@
  * hangs costs one second. There is never more than one query under way; one that hangs is waited for by nobody, and
  * when it answers after all, its answer counts again.
  */
-import { isDatabaseBusy } from "../base/database-trouble.js";
-import { messageOf } from "../base/message-of.js";
+import { isDatabaseBusy } from "../base/errors/database-error-kind.js";
+import { messageOf } from "../base/errors/error-message.js";
 
 /** A value that is known, or null while it cannot be obtained. */
 export interface BoundedProbe {

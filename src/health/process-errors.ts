@@ -1,6 +1,6 @@
 /** Counts what nobody caught. The process goes on: one bad request must not take the node down, but it must show. */
-import { messageOf } from "../base/message-of.js";
-import { createTroubleLog, type TroubleLogParts } from "../base/trouble-log.js";
+import { messageOf } from "../base/errors/error-message.js";
+import { createTroubleLog, type TroubleLogParts } from "../base/logging/error-throttle.js";
 
 export interface ErrorEvent {
   readonly atMs: bigint;

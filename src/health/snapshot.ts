@@ -1,7 +1,7 @@
 /** Takes the health snapshot. Every health answer is made of it, so that no two of them disagree. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { HealthSnapshotSchema, MainLoopSchema, PortSchema } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { makeImmutable } from "../base/immutable.js";
+import { makeImmutable } from "../base/caches/immutable.js";
 import type { BootProgress } from "./boot-progress.js";
 import type { BoundedProbe } from "./bounded-probe.js";
 import type { ProcessErrors } from "./process-errors.js";

@@ -1,7 +1,7 @@
 /** The one registry of the node's subsystems. Whatever reports their state reads it from here. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type SubsystemExtraSchema, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { makeImmutable } from "../base/immutable.js";
+import { makeImmutable } from "../base/caches/immutable.js";
 import type { ErrorEvent } from "./process-errors.js";
 
 interface Declaration {

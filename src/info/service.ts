@@ -7,7 +7,7 @@ import {
   type PeerSchema,
   type PublicLogLineSchema,
 } from "../../gen/gatehouse/info/v1/info_pb.js";
-import { createListCutter } from "../base/answer-budget.js";
+import { createListCutter } from "../base/limits/response-limits.js";
 import { Failure } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
 

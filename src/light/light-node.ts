@@ -1,16 +1,16 @@
 /** A light node: a local port that answers what is proved, to programs that know nothing of proofs. */
 import { createProofSession } from "../../client/src/proof/session.js";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import type { Logger } from "../base/log.js";
-import { messageOf } from "../base/message-of.js";
-import { createOpenGate } from "../edge/open-gate.js";
+import type { Logger } from "../base/logging/log.js";
+import { messageOf } from "../base/errors/error-message.js";
+import { createOpenGate } from "../edge/unrestricted-gate.js";
 import { compileEndpoints, createTranscoder } from "../rpc/http/transcoder.js";
 import { createPort } from "../rpc/port/port.js";
-import { chainHandlers, createLastHandler, createPreflightHandler } from "../rpc/server/chain.js";
+import { chainHandlers, createLastHandler, createPreflightHandler } from "../rpc/server/handler-chain.js";
 import { createRequestIds } from "../rpc/exchange/request-ids.js";
 import { hashPair } from "../zk/poseidon.js";
 import { createLightServices } from "./light-services.js";
-import { openMemory } from "./memory.js";
+import { openMemory } from "./trust-store.js";
 import { createUpstreams } from "./upstreams.js";
 
 /** What it is started with. */

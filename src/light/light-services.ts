@@ -14,7 +14,7 @@ import { isProvable } from "../../client/src/proof/reads.js";
 import { provedReasons } from "../../client/src/proof/session.js";
 import { catalogue, Failure, type Reason } from "../rpc/errors.js";
 import type { ServedMethod, ServedService } from "../rpc/service.js";
-import type { LightMemory } from "./memory.js";
+import type { LightMemory } from "./trust-store.js";
 import { isNodesWord } from "./upstream.js";
 import { NobodyProves, type Upstreams } from "./upstreams.js";
 

@@ -5,7 +5,7 @@ import { type FailureReason, GatehouseError } from "../../client/src/gatehouse-e
 import { ProofError, type ProofFlaw } from "../../client/src/proof/proof-error.js";
 import { answerProved } from "../../client/src/proof/reads.js";
 import type { ProofSession } from "../../client/src/proof/session.js";
-import type { Logger } from "../base/log.js";
+import type { Logger } from "../base/logging/log.js";
 import { askOver, isNodesWord, type StartRead } from "./upstream.js";
 
 /** How long a node is left alone. */

@@ -1,24 +1,24 @@
 /** A node, from its start to its end: configuration in, a running node out. */
-import { isDatabaseDamage, isDatabaseTrouble } from "../base/database-trouble.js";
-import { messageOf } from "../base/message-of.js";
-import type { Logger } from "../base/log.js";
-import { StartAborted, StartError } from "../base/start-error.js";
+import { isDatabaseDamage, isDatabaseTrouble } from "../base/errors/database-error-kind.js";
+import { messageOf } from "../base/errors/error-message.js";
+import type { Logger } from "../base/logging/log.js";
+import { StartAborted, StartError } from "../base/errors/start-error.js";
 import { codename, version } from "../base/version.js";
 import type { Chain } from "../chain/chain.js";
-import type { HeldLease } from "../chain/writer-lease-store.js";
+import type { HeldLease } from "../chain/writer/writer-lease-store.js";
 import type { Config } from "../config/config.js";
 import { explainTrouble } from "../db/open.js";
 import type { NodeApplication } from "../express/application.js";
 import type { OverloadBounds } from "../edge/overload.js";
 import type { ProcessErrors } from "../health/process-errors.js";
 import type { Subsystems } from "../health/subsystems.js";
-import type { MainLoop } from "../peers/main-loop.js";
-import type { SyncProgress } from "../peers/sync.js";
+import type { MainLoop } from "../peers/sync/main-loop.js";
+import type { SyncProgress } from "../peers/sync/sync.js";
 import { commentTrouble } from "../rpc/describe/comments.js";
 import { bootTable, type Booted } from "./boot.js";
-import { countSteps, createBoot } from "./boot-table.js";
-import { createNodeCore, type NodeCore } from "./core.js";
-import { countWorkers } from "./worker-count.js";
+import { countSteps, createBoot } from "./lifecycle/boot-table.js";
+import { createNodeCore, type NodeCore } from "./lifecycle/core.js";
+import { countWorkers } from "./lifecycle/worker-count.js";
 
 /** A node that booted. */
 export interface RunningNode {

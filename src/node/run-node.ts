@@ -1,5 +1,5 @@
 /** A node until it is told to stop; one that stands by becomes the one that writes when that is gone. */
-import { StartAborted } from "../base/start-error.js";
+import { StartAborted } from "../base/errors/start-error.js";
 import type { Config } from "../config/config.js";
 import { type RunningNode, startNode, type StartOptions } from "./node.js";
 

@@ -1,10 +1,10 @@
 /** The module that a worker runs: it waits for its node to say what to serve, and ends with it. */
 import type { PoolSide } from "../workers/pool.js";
-import { openWire } from "../workers/wire.js";
-import { messageOf } from "../base/message-of.js";
+import { openWire } from "../workers/ipc.js";
+import { messageOf } from "../base/errors/error-message.js";
 import { Failure } from "../rpc/errors.js";
 import { type RunningWorker, startWorker } from "./worker.js";
-import type { NodeSide, WorkerSide } from "./worker-sides.js";
+import type { NodeSide, WorkerSide } from "./serving/worker-sides.js";
 
 // The terminal sends these to every process of the node, which itself says when its workers have to end.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {

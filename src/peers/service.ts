@@ -2,11 +2,11 @@
 import type { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import { Failure } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
-import { maxGossipedPeers } from "./gossip.js";
-import type { Doubles } from "./doubles.js";
-import { createHandshakeResponder, type HandshakeResponderParts } from "./handshake-responder.js";
-import type { BookEntry } from "./peer.js";
-import { createRelayReceiver, type RelayReceiverParts } from "./relay-receiver.js";
+import { maxGossipedPeers } from "./handshake/gossip.js";
+import type { Doubles } from "./handshake/duplicate-identities.js";
+import { createHandshakeResponder, type HandshakeResponderParts } from "./handshake/handshake-responder.js";
+import type { BookEntry } from "./address-book/peer.js";
+import { createRelayReceiver, type RelayReceiverParts } from "./relay/relay-receiver.js";
 
 export interface PeerServiceParts extends HandshakeResponderParts, RelayReceiverParts {
   /**

@@ -9,7 +9,7 @@ import {
   type Reason as ReasonValue,
   ReasonSchema,
 } from "../../gen/gatehouse/errors/v1/errors_pb.js";
-import { isDatabaseBusy, isDatabaseDamage, isDatabaseTrouble } from "../base/database-trouble.js";
+import { isDatabaseBusy, isDatabaseDamage, isDatabaseTrouble } from "../base/errors/database-error-kind.js";
 
 /** A reason as it travels: `errorCode` in JSON, `reason` of the gRPC error detail. */
 export type Reason = Exclude<keyof typeof ReasonValue, "UNSPECIFIED">;

@@ -1,5 +1,5 @@
 /** Errors for parameters that are not what they should be, and the tokens of pages, which several services have. */
-import { showText } from "../base/show-text.js";
+import { showText } from "../base/text/show-text.js";
 import { Failure } from "./errors.js";
 
 /** How many entries a page has where nobody says how many. */

@@ -5,8 +5,8 @@ import {
   SearchResultKind,
   type SearchService,
 } from "../../gen/gatehouse/search/v1/search_pb.js";
-import { addressForm } from "../base/signed-texts.js";
-import { toBareHash, toPublicKey } from "../base/hex-forms.js";
+import { addressForm } from "../base/crypto/signing-payloads.js";
+import { toBareHash, toPublicKey } from "../base/crypto/parse-hash.js";
 import { latestWord } from "../base/latest-block.js";
 import { Failure } from "../rpc/errors.js";
 import type { Implementation, Literal } from "../rpc/service.js";

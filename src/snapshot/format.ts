@@ -8,7 +8,7 @@ import {
   SnapshotEntrySchema,
   SnapshotSchema,
 } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
-import { sha256 } from "../base/hash.js";
+import { sha256 } from "../base/crypto/hash.js";
 import { bitOf, hashBytes, isSame, maxDepth } from "../tree/hashes.js";
 import { treeNodes } from "../tree/node-hashes.js";
 import { isLeaf, type TreeNode } from "../tree/nodes.js";

@@ -14,8 +14,8 @@ import {
   type SnapshotCommitmentTreeSchema,
   SnapshotSchema,
 } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
-import { privateFileMode } from "../base/private-files.js";
-import { nextTurn } from "../base/yielding.js";
+import { privateFileMode } from "../base/files/private-files.js";
+import { nextTurn } from "../base/async/yielding.js";
 import { bitOf, hashBytes, isSame } from "../tree/hashes.js";
 import { treeNodes } from "../tree/node-hashes.js";
 import { describeChunk, encodeEntries, encodeLength, type Entry, foldChunks, targetChunkBytes } from "./format.js";

@@ -1,10 +1,10 @@
 /** The snapshot service: what nodes that join ask for. */
 import type { SnapshotService } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
-import { createOneAtATime } from "../base/one-at-a-time.js";
+import { createOneAtATime } from "../base/async/serial-queue.js";
 import { wrongValue } from "../rpc/parameters.js";
 import { Failure } from "../rpc/errors.js";
 import type { Caller, Implementation } from "../rpc/service.js";
-import type { Shelf } from "./shelf.js";
+import type { Shelf } from "./store.js";
 
 export interface SnapshotServiceParts {
   /** Undefined on a node that keeps none. */

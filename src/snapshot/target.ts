@@ -1,7 +1,7 @@
 /** Where a snapshot is put. */
 import type { SignedHeader, SnapshotEntry } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
 import type { ReadSnapshot } from "./format.js";
-import type { JoinState } from "./join-store.js";
+import type { JoinState } from "./sync-store.js";
 
 export interface SnapshotTarget {
   /** What was begun and has not ended. */

@@ -7,8 +7,8 @@ import type {
   StateService,
 } from "../../gen/gatehouse/state/v1/state_pb.js";
 import { latestBlock } from "../base/latest-block.js";
-import { DamageError } from "../base/damage.js";
-import { fromHex32 } from "../base/hash.js";
+import { DamageError } from "../base/errors/corruption.js";
+import { fromHex32 } from "../base/crypto/hash.js";
 import { Failure } from "../rpc/errors.js";
 import type { Implementation, Literal } from "../rpc/service.js";
 import type { MessageInitShape } from "@bufbuild/protobuf";

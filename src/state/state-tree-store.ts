@@ -1,6 +1,6 @@
 /** The tree of the state in the database, as it is, with what its pages were before each of the last blocks. */
-import { inChunks } from "../db/chunks.js";
-import type { Queries } from "../db/database.js";
+import { inChunks } from "../db/rows/chunks.js";
+import type { Queries } from "../db/queries/database.js";
 import { changeTree } from "../tree/change.js";
 import type { PagePath } from "../tree/page.js";
 import { checkPage, createPageStore, type PageRow } from "../tree/page-store.js";

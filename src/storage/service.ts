@@ -3,16 +3,16 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { ProgramEncoding, StorageLocation, type StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { Failure } from "../rpc/errors.js";
 import { defaultPageSize, makePageToken, pageNumber, pagePosition, readPageToken } from "../rpc/parameters.js";
-import { answerOnce } from "../base/read-cache.js";
+import { answerOnce } from "../base/caches/read-cache.js";
 import type { Call, Implementation } from "../rpc/service.js";
-import { toAccessControl } from "./access-control.js";
-import { createArrayReads } from "./array-reads.js";
-import { type ReadProgramHistory, toChange } from "./history.js";
-import { needField, needObject, needReadable } from "./needs.js";
-import { type Page, readPage, toPage } from "./paging.js";
-import type { Field, ProgramEntry, Programs, WholeProgram } from "./programs.js";
-import { noItem } from "./refusals.js";
-import { valueTypes } from "./value-types.js";
+import { toAccessControl } from "./programs/access-control.js";
+import { createArrayReads } from "./programs/array-reads.js";
+import { type ReadProgramHistory, toChange } from "./programs/history.js";
+import { needField, needObject, needReadable } from "./programs/read-guards.js";
+import { type Page, readPage, toPage } from "./documents/paging.js";
+import type { Field, ProgramEntry, Programs, WholeProgram } from "./programs/programs.js";
+import { noItem } from "./programs/refusals.js";
+import { valueTypes } from "./documents/value-types.js";
 
 /** Builds the storage service. */
 export function createStorageService(

@@ -4,11 +4,11 @@
  */
 import type { ConnectRouter, ContextValues, Interceptor } from "@connectrpc/connect";
 import type { NextFunction, Request, Response, Router } from "express";
-import { createOpenGate } from "../edge/open-gate.js";
+import { createOpenGate } from "../edge/unrestricted-gate.js";
 import { toConnectError } from "../rpc/connect/connect-error.js";
 import type { ConnectError } from "@connectrpc/connect";
 import { createMount } from "../rpc/exchange/mount.js";
-import { failureAnswer } from "../rpc/exchange/reply.js";
+import { failureAnswer } from "../rpc/exchange/responses.js";
 import { createRequestIds } from "../rpc/exchange/request-ids.js";
 import { compileEndpoints } from "../rpc/http/transcoder.js";
 import { ConnectFailure } from "./connect-failure.js";

@@ -1,8 +1,8 @@
 /** Pages of trees in the database. */
-import { DamageError } from "../base/damage.js";
-import { inChunks } from "../db/chunks.js";
-import type { Queries } from "../db/database.js";
-import { hashPageRow } from "../db/row-hashes.js";
+import { DamageError } from "../base/errors/corruption.js";
+import { inChunks } from "../db/rows/chunks.js";
+import type { Queries } from "../db/queries/database.js";
+import { hashPageRow } from "../db/rows/row-hashes.js";
 import type { LoadPages } from "./change.js";
 import type { PagePath } from "./page.js";
 

@@ -11,7 +11,7 @@ import {
   type MessageInitShape,
   toBinary,
 } from "@bufbuild/protobuf";
-import { makeImmutable } from "../base/immutable.js";
+import { makeImmutable } from "../base/caches/immutable.js";
 import { Failure } from "../rpc/errors.js";
 import type { Call, Caller, Implementation, ServedMethod, ServedService } from "../rpc/service.js";
 

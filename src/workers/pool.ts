@@ -7,11 +7,11 @@
 import cluster, { type Worker } from "node:cluster";
 import { createServer } from "node:net";
 import { fileURLToPath } from "node:url";
-import { messageOf } from "../base/message-of.js";
-import { StartError } from "../base/start-error.js";
-import type { Logger } from "../base/log.js";
+import { messageOf } from "../base/errors/error-message.js";
+import { StartError } from "../base/errors/start-error.js";
+import type { Logger } from "../base/logging/log.js";
 import { type ListenAddress, listenOn, type RpcListener } from "../rpc/port/listen.js";
-import { openWire, type Side, type Wire, type WireEnd } from "./wire.js";
+import { openWire, type Side, type Wire, type WireEnd } from "./ipc.js";
 
 /** What a pool does for workers, beside what their node does. */
 export interface PoolSide {

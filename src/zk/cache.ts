@@ -1,5 +1,5 @@
 /** The tree and the nullifiers as they were read lately, in memory, until a block changes them. */
-import { createReadCache } from "../base/read-cache.js";
+import { createReadCache } from "../base/caches/read-cache.js";
 import type { MerkleRoot, MerkleTree, PathSearch } from "./merkle-tree.js";
 import type { Nullifiers, NullifierSearch } from "./nullifiers.js";
 

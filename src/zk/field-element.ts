@@ -1,4 +1,4 @@
-import { hex32 } from "../base/hash.js";
+import { hex32 } from "../base/crypto/hash.js";
 import { Failure } from "../rpc/errors.js";
 import { fieldOrder } from "./poseidon.js";
 

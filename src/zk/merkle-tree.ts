@@ -3,7 +3,7 @@
  * proof for any root that is known is one query, a block's leaves touch each node above them once, and a boot has nothing
  * to rebuild.
  */
-import { DamageError } from "../base/damage.js";
+import { DamageError } from "../base/errors/corruption.js";
 import { edgeOf, type FoldAll, growTree, type NodeRun, type Peaks, peaksAfter } from "./fold.js";
 import { emptyNodes, toHex, treeDepth } from "./poseidon.js";
 

@@ -1,9 +1,9 @@
 /** Spent nullifiers in the database. */
-import { DamageError } from "../base/damage.js";
-import { prepareBatch } from "../db/batch.js";
-import type { Queries } from "../db/database.js";
-import { hashNullifierRow, type NullifierColumns } from "../db/row-hashes.js";
-import type { StagedRows } from "../db/staged-rows.js";
+import { DamageError } from "../base/errors/corruption.js";
+import { prepareBatch } from "../db/rows/batch.js";
+import type { Queries } from "../db/queries/database.js";
+import { hashNullifierRow, type NullifierColumns } from "../db/rows/row-hashes.js";
+import type { StagedRows } from "../db/rows/write-buffer.js";
 import type { NullifierChanges, Nullifiers, NullifierUse } from "./nullifiers.js";
 
 type NullifierRow = NullifierColumns & { readonly row_hash: string };

@@ -5,11 +5,11 @@
  */
 import { createHash } from "node:crypto";
 import type { Groth16Proof } from "../../gen/gatehouse/zk/v1/operation_pb.js";
-import { createRecentCache } from "../base/recent-cache.js";
+import { createRecentCache } from "../base/caches/lru-cache.js";
 import { Failure } from "../rpc/errors.js";
 import { proofBytes, type VerificationKey, type verifyGroth16 } from "./groth16.js";
 import { toHex } from "./poseidon.js";
-import { createTurns } from "./turns.js";
+import { createTurns } from "./fair-scheduler.js";
 import type { WorkerPool } from "./worker-pool.js";
 
 type Task = Parameters<typeof verifyGroth16>[0];

@@ -2,7 +2,7 @@
 import type { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import { latestBlock } from "../base/latest-block.js";
 import { Failure } from "../rpc/errors.js";
-import { answerOnce } from "../base/read-cache.js";
+import { answerOnce } from "../base/caches/read-cache.js";
 import type { Implementation } from "../rpc/service.js";
 import { knownBlocks, knownMinutes, type MerklePath, type MerkleRoot, type MerkleTree } from "./merkle-tree.js";
 import type { Nullifiers, NullifierSearch } from "./nullifiers.js";

@@ -1,10 +1,10 @@
 /** Nullifiers and the commitment tree as a snapshot has them: read out of one database, and put into another one. */
 import type { SnapshotNullifier } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
-import { DamageError } from "../base/damage.js";
-import { fromHex32, toHex32 } from "../base/hash.js";
-import type { Queries } from "../db/database.js";
-import { bulkInsert } from "../db/bulk-insert.js";
-import { hashNullifierRow, type NullifierColumns } from "../db/row-hashes.js";
+import { DamageError } from "../base/errors/corruption.js";
+import { fromHex32, toHex32 } from "../base/crypto/hash.js";
+import type { Queries } from "../db/queries/database.js";
+import { bulkInsert } from "../db/rows/bulk-insert.js";
+import { hashNullifierRow, type NullifierColumns } from "../db/rows/row-hashes.js";
 import type { Leaf } from "../tree/path.js";
 import { nullifierLeaf } from "../tree/state-leaves.js";
 import { edgeOf, type FoldAll, growTree, type NodeRun, peaksAfter } from "./fold.js";

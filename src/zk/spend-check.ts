@@ -1,6 +1,6 @@
 /** Whether a nullifier may be spent. */
 import type { SpendNullifier } from "../../gen/gatehouse/zk/v1/operation_pb.js";
-import { hex32 } from "../base/hash.js";
+import { hex32 } from "../base/crypto/hash.js";
 import { Failure } from "../rpc/errors.js";
 import type { VerificationKey } from "./groth16.js";
 import { type BlockMoment, knownBlocks, knownMinutes, type TreeChanges } from "./merkle-tree.js";

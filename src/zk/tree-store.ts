@@ -1,11 +1,11 @@
 /** The commitment tree in the database. */
-import { DamageError } from "../base/damage.js";
-import { createRecentCache } from "../base/recent-cache.js";
-import { prepareBatch } from "../db/batch.js";
-import { insertRows } from "../db/bulk-changes.js";
-import type { Queries } from "../db/database.js";
-import type { Dialect } from "../db/dialects.js";
-import { hashRootRow, type RootColumns } from "../db/row-hashes.js";
+import { DamageError } from "../base/errors/corruption.js";
+import { createRecentCache } from "../base/caches/lru-cache.js";
+import { prepareBatch } from "../db/rows/batch.js";
+import { insertRows } from "../db/rows/bulk-changes.js";
+import type { Queries } from "../db/queries/database.js";
+import type { Dialect } from "../db/queries/dialects.js";
+import { hashRootRow, type RootColumns } from "../db/rows/row-hashes.js";
 import { rootOfPath } from "./fold.js";
 import {
   type BlockMoment,

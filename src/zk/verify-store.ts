@@ -1,9 +1,9 @@
 /** Looks at the commitment tree and the nullifiers again: every node against those below it, every root against its block. */
-import { DamageError } from "../base/damage.js";
-import { type Finding, look, type Verification, verifyRows } from "../base/verification.js";
-import { nextTurn } from "../base/yielding.js";
-import type { Queries } from "../db/database.js";
-import { hashNullifierRow, type NullifierColumns } from "../db/row-hashes.js";
+import { DamageError } from "../base/errors/corruption.js";
+import { type Finding, look, type Verification, verifyRows } from "../base/errors/verification.js";
+import { nextTurn } from "../base/async/yielding.js";
+import type { Queries } from "../db/queries/database.js";
+import { hashNullifierRow, type NullifierColumns } from "../db/rows/row-hashes.js";
 import { rootOf } from "./merkle-tree.js";
 import { hashPair, treeDepth } from "./poseidon.js";
 import { checkRoot, createTreeChanges, nodeId, rootColumns, type RootRow } from "./tree-store.js";

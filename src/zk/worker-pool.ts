@@ -1,6 +1,6 @@
 /** The threads for long arithmetic: started when there is work, ended when there has been none for a while. */
 import { fileURLToPath } from "node:url";
-import { createThreadPool, type ThreadPool } from "../base/thread-pool.js";
+import { createThreadPool, type ThreadPool } from "../base/async/thread-pool.js";
 import { fold, type FoldAll, type NodeRun } from "./fold.js";
 import type { verifyGroth16 } from "./groth16.js";
 

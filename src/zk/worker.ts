@@ -1,5 +1,5 @@
 /** What the worker threads do: long arithmetic, which would keep everybody else waiting. */
-import { giveWay } from "../base/give-way.js";
+import { giveWay } from "../base/async/lower-thread-priority.js";
 import { fold } from "./fold.js";
 import { verifyGroth16 } from "./groth16.js";
 

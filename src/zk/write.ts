@@ -1,6 +1,6 @@
 /** What transactions change in the commitment tree and among the nullifiers. */
 import type { ZkOperation } from "../../gen/gatehouse/zk/v1/operation_pb.js";
-import { hex32 } from "../base/hash.js";
+import { hex32 } from "../base/crypto/hash.js";
 import { Failure } from "../rpc/errors.js";
 import { costs } from "./cost.js";
 import { readElement } from "./field-element.js";

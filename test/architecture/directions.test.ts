@@ -4,9 +4,9 @@ import { once } from "node:events";
 import { cp, symlink, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
-import { type Teardown, temporaryDirectory, fileTeardown } from "../helpers/teardown.js";
-import { toolProgram, whyNoTool } from "../helpers/tools.js";
-import { testUnless } from "../helpers/when.js";
+import { type Teardown, temporaryDirectory, fileTeardown } from "../helpers/nodes/teardown.js";
+import { toolProgram, whyNoTool } from "../helpers/nodes/tools.js";
+import { testUnless } from "../helpers/nodes/when.js";
 
 /** Files to plant, by their paths from src/, and what the rules must say of them, no more and no less. */
 interface Plant {
@@ -43,10 +43,22 @@ const plants: readonly Plant[] = [
     "src/config/config.ts",
     `export const load = () => import("${config}");\n`,
   ),
-  unlisted("rpc → a feature", "rpc/grpc/plant.ts", "../../control/leases.js", "src/control/leases.ts"),
+  unlisted("rpc → a feature", "rpc/grpc/plant.ts", "../../control/report-ttl.js", "src/control/report-ttl.ts"),
   unlisted("rpc → edge", "rpc/http/plant.ts", "../../edge/cidr.js", "src/edge/cidr.ts"),
   unlisted("codecs → a protocol", "rpc/codec/plant.ts", "../mcp/mcp-server.js", "src/rpc/mcp/mcp-server.ts"),
   unlisted("edge → a protocol", "edge/plant.ts", "../rpc/grpc/grpc-handler.js", "src/rpc/grpc/grpc-handler.ts"),
+  unlisted(
+    "a folder of a module → one that may use it",
+    "chain/blocks/plant.ts",
+    "../mempool/mempool.js",
+    "src/chain/mempool/mempool.ts",
+  ),
+  unlisted(
+    "base → a folder that it does not name",
+    "base/files/plant.ts",
+    "../crypto/hash.js",
+    "src/base/crypto/hash.ts",
+  ),
   unlisted("db → express", "db/plant.ts", "express", "node_modules/express/index.js"),
   unlisted("node → express", "node/plant-express.ts", "express", "node_modules/express/index.js"),
   unlisted(
@@ -57,7 +69,7 @@ const plants: readonly Plant[] = [
   ),
   unlisted("express → a feature", "express/plant.ts", "../health/service.js", "src/health/service.ts"),
   unlisted("transcoding → the edge", "transcoding/plant.ts", "../edge/edge.js", "src/edge/edge.ts"),
-  unlisted("a feature → another", "info/plant.ts", "../control/leases.js", "src/control/leases.ts"),
+  unlisted("a feature → another", "info/plant.ts", "../control/report-ttl.js", "src/control/report-ttl.ts"),
   unlisted("a feature → grpc-js", "chain/plant.ts", "@grpc/grpc-js", grpcJs),
   unlisted(
     "a feature → Connect",
@@ -66,13 +78,18 @@ const plants: readonly Plant[] = [
     "node_modules/@connectrpc/connect/dist/esm/index.js",
   ),
   unlisted("a feature → the driver of an engine", "peers/plant.ts", "pg", "node_modules/pg/esm/index.mjs"),
-  unlisted("a feature's rules → queries", "storage/plant-rule.ts", "../db/database.js", "src/db/database.ts"),
-  unlisted("a store → an engine", "storage/plant-store.ts", "../db/sqlite.js", "src/db/sqlite.ts"),
+  unlisted(
+    "a feature's rules → queries",
+    "storage/plant-rule.ts",
+    "../db/queries/database.js",
+    "src/db/queries/database.ts",
+  ),
+  unlisted("a store → an engine", "storage/plant-store.ts", "../db/sqlite/sqlite.js", "src/db/sqlite/sqlite.ts"),
   unlisted("a store → knex", "zk/plant-store.ts", "knex", "node_modules/knex/knex.js"),
   unlisted("node → knex", "node/plant-knex.ts", "knex", "node_modules/knex/knex.js"),
   unlisted("db → the driver of SQLite", "db/plant-driver.ts", "sqlite3", "node_modules/sqlite3/lib/sqlite3.js"),
-  unlisted("a feature → node", "metrics/plant.ts", "../node/effects.js", "src/node/effects.ts"),
-  unlisted("base → db", "base/plant.ts", "../db/batch.js", "src/db/batch.ts"),
+  unlisted("a feature → node", "metrics/plant.ts", "../node/lifecycle/clock.js", "src/node/lifecycle/clock.ts"),
+  unlisted("base → db", "base/plant.ts", "../db/rows/batch.js", "src/db/rows/batch.ts"),
   unlisted(
     "a room of the command line → another's commands",
     "cli/doctor/plant.ts",
@@ -87,8 +104,8 @@ const plants: readonly Plant[] = [
   ),
   {
     title: "client → anything of the node but what is signed",
-    files: { "../client/src/plant.ts": importing("../../src/base/hash.js") },
-    refused: ["not-in-allowed: client/src/plant.ts → src/base/hash.ts"],
+    files: { "../client/src/plant.ts": importing("../../src/base/crypto/hash.js") },
+    refused: ["not-in-allowed: client/src/plant.ts → src/base/crypto/hash.ts"],
   },
   {
     title: "client → a package that it does not name",

@@ -1,12 +1,12 @@
 /** A node whose verifier cannot start: its library is hidden from it, which Linux alone lets a test do. */
 import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { afterMounting, whyNotMounted } from "../helpers/mounts.js";
-import { ask, askJson } from "../helpers/plain-client.js";
-import { startNodeProcess } from "../helpers/start-cli.js";
-import { sampleGenesis, silentPeer } from "../helpers/start-node.js";
-import { temporaryDirectory } from "../helpers/teardown.js";
-import { testUnless } from "../helpers/when.js";
+import { afterMounting, whyNotMounted } from "../helpers/process/mounts.js";
+import { ask, askJson } from "../helpers/wire/plain-client.js";
+import { startNodeProcess } from "../helpers/nodes/start-cli.js";
+import { sampleGenesis, silentPeer } from "../helpers/nodes/start-node.js";
+import { temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { testUnless } from "../helpers/nodes/when.js";
 
 const hide = `mount --bind /dev/null ${resolve("node_modules/tlsn-wasm/tlsn_wasm_bg.wasm")}`;
 const testHidden = testUnless(whyNotMounted(hide));

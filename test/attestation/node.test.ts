@@ -5,11 +5,11 @@ import { writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { buildPresentation, notaryKey } from "../helpers/presentation.js";
-import { ask, askJson } from "../helpers/plain-client.js";
-import { silentPeer, startTestNode, type TestNode } from "../helpers/start-node.js";
-import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
-import { until } from "../helpers/until.js";
+import { buildPresentation, notaryKey } from "../helpers/process/presentation.js";
+import { ask, askJson } from "../helpers/wire/plain-client.js";
+import { silentPeer, startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { until } from "../helpers/nodes/until.js";
 
 async function start(t: Teardown, flags: Readonly<Record<string, string | boolean>> = {}): Promise<TestNode> {
   const dir = await temporaryDirectory(t);

@@ -7,8 +7,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { watchNotary } from "../../src/attestation/notary.js";
-import type { Teardown } from "../helpers/teardown.js";
-import { until } from "../helpers/until.js";
+import type { Teardown } from "../helpers/nodes/teardown.js";
+import { until } from "../helpers/nodes/until.js";
 
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;

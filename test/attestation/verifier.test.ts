@@ -6,9 +6,9 @@ import { checkPolicy } from "../../src/attestation/policy.js";
 import type { VerifiedPresentation } from "../../src/attestation/presentation.js";
 import { startVerifier, type Verifier, type VerifierParts } from "../../src/attestation/verifier.js";
 import { Failure } from "../../src/rpc/errors.js";
-import { buildPresentation, notaryKey } from "../helpers/presentation.js";
-import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
-import { until } from "../helpers/until.js";
+import { buildPresentation, notaryKey } from "../helpers/process/presentation.js";
+import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { until } from "../helpers/nodes/until.js";
 
 async function start(t: Teardown, more: Partial<VerifierParts> = {}): Promise<Verifier> {
   const verifier = startVerifier({

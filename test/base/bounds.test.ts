@@ -2,7 +2,7 @@ import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/p
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import test from "ava";
 import { TransactionBodySchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import { compileBounds } from "../../src/base/bounds.js";
+import { compileBounds } from "../../src/chain/transactions/bounds.js";
 
 const find = compileBounds(TransactionBodySchema, "transaction");
 const key = `0x${"a".repeat(64)}`;

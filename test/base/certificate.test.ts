@@ -2,7 +2,7 @@
 import test from "ava";
 import { execFileSync } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
-import { createCertificate } from "../../src/base/certificate.js";
+import { createCertificate } from "../../src/base/crypto/certificate.js";
 
 test("times are written as RFC 5280 wants them: UTCTime before 2050, GeneralizedTime from then on", (t) => {
   const { cert } = createCertificate(generateKeyPairSync("ed25519").privateKey);

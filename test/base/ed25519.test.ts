@@ -2,11 +2,11 @@
 import { ed25519 } from "@noble/curves/ed25519.js";
 import test from "ava";
 import { randomBytes, X509Certificate } from "node:crypto";
-import { createCertificate, identityOfCertificate } from "../../src/base/certificate.js";
-import { verifyEd25519 } from "../../src/base/ed25519.js";
-import { isStrongKey } from "../../src/base/strong-keys.js";
-import { testKey } from "../helpers/keys.js";
-import { forge, nonCanonicalKeys, smallOrderKeys } from "../helpers/weak-keys.js";
+import { createCertificate, identityOfCertificate } from "../../src/base/crypto/certificate.js";
+import { verifyEd25519 } from "../../src/base/crypto/ed25519.js";
+import { isStrongKey } from "../../src/base/crypto/key-validation.js";
+import { testKey } from "../helpers/chain/keys.js";
+import { forge, nonCanonicalKeys, smallOrderKeys } from "../helpers/chain/weak-keys.js";
 
 const message = Buffer.from("a message");
 

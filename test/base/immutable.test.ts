@@ -1,5 +1,5 @@
 import test from "ava";
-import { isImmutable, makeImmutable } from "../../src/base/immutable.js";
+import { isImmutable, makeImmutable } from "../../src/base/caches/immutable.js";
 
 test("an immutable value cannot be changed at any depth", (t) => {
   const value = makeImmutable({ a: { b: [{ c: 1 }] } });

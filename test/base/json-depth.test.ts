@@ -1,6 +1,6 @@
 import test from "ava";
 import fc from "fast-check";
-import { isNestedDeeper } from "../../src/base/json-depth.js";
+import { isNestedDeeper } from "../../src/base/text/json-depth.js";
 
 function depthOf(value: unknown): number {
   return typeof value === "object" && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depthOf)) : 0;

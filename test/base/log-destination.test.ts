@@ -2,10 +2,10 @@ import test from "ava";
 import { execFileSync } from "node:child_process";
 import { closeSync, constants, openSync, readSync } from "node:fs";
 import { join } from "node:path";
-import { openLogDestination } from "../../src/base/log-destination.js";
-import { temporaryDirectory } from "../helpers/teardown.js";
-import { until } from "../helpers/until.js";
-import { testUnless } from "../helpers/when.js";
+import { openLogDestination } from "../../src/base/logging/log-destination.js";
+import { temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { until } from "../helpers/nodes/until.js";
+import { testUnless } from "../helpers/nodes/when.js";
 
 const failure = (code: string): Error => Object.assign(new Error(code), { code });
 

@@ -1,8 +1,8 @@
 import test from "ava";
 import { LogLevel } from "../../gen/gatehouse/info/v1/info_pb.js";
-import { maxAnswerBytes } from "../../src/base/answer-budget.js";
-import { maxDiagnosticLines, maxPublicLines } from "../../src/base/log-buffer.js";
-import { createLogging } from "../../src/base/log.js";
+import { maxAnswerBytes } from "../../src/base/limits/response-limits.js";
+import { maxDiagnosticLines, maxPublicLines } from "../../src/base/logging/log-buffer.js";
+import { createLogging } from "../../src/base/logging/log.js";
 
 function createTestLogging(level: "debug" | "info" | "error" | "silent" = "info") {
   const lines: string[] = [];

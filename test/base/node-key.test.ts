@@ -3,8 +3,8 @@ import { generateKeyPairSync, verify, createPublicKey } from "node:crypto";
 import { chmod, readdir, stat, writeFile } from "node:fs/promises";
 import { inspect } from "node:util";
 import { join } from "node:path";
-import { createNodeKey, loadOrCreateNodeKey, nodeKeyPath } from "../../src/base/node-key.js";
-import { temporaryDirectory } from "../helpers/teardown.js";
+import { createNodeKey, loadOrCreateNodeKey, nodeKeyPath } from "../../src/base/crypto/node-key.js";
+import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 
 test("a key is made once, with mode 0600 in a directory with mode 0700, and loaded afterwards", async (t) => {
   const dir = join(await temporaryDirectory(t), "new");

@@ -4,7 +4,7 @@ import { randomInt } from "node:crypto";
 import { runCampaign } from "../../campaign/campaign.js";
 import { writeReport } from "../../campaign/report.js";
 import type { FaultKind } from "../../campaign/settings.js";
-import { temporaryDirectory } from "../helpers/teardown.js";
+import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 
 /** Where one of them cannot be made, it is left out, and the log says why. */
 const kinds: readonly FaultKind[] = ["kill", "stop", "pause", "cut", "power"];

@@ -8,10 +8,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import knex from "knex";
 import { type Disk, type Fullness, watchDisks } from "../../campaign/disk/disk.js";
-import type { Chance } from "../helpers/hostile-values.js";
-import { cleanEnvironment } from "../helpers/run-cli.js";
-import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
-import { testUnless } from "../helpers/when.js";
+import type { Chance } from "../helpers/wire/hostile-values.js";
+import { cleanEnvironment } from "../helpers/nodes/run-cli.js";
+import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { testUnless } from "../helpers/nodes/when.js";
 
 const directory = mkdtempSync(join(tmpdir(), "gatehouse-disk-"));
 const disk = watchDisks(directory, true);

@@ -4,8 +4,8 @@ import { createOperations } from "../../campaign/load/operations.js";
 import { createProgramStates } from "../../campaign/model/programs.js";
 import { planRound } from "../../campaign/schedule.js";
 import { type FaultKind, faultKinds } from "../../campaign/settings.js";
-import { createChance } from "../helpers/hostile-values.js";
-import { testKey } from "../helpers/keys.js";
+import { createChance } from "../helpers/wire/hostile-values.js";
+import { testKey } from "../helpers/chain/keys.js";
 
 const kinds = faultKinds;
 const titles = (seed: number): string[] =>

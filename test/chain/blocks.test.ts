@@ -1,15 +1,15 @@
-import { blockMessage, transactionMessage } from "../../src/chain/signing.js";
+import { blockMessage, transactionMessage } from "../../src/chain/transactions/signing.js";
 import { create, toBinary } from "@bufbuild/protobuf";
 import test from "ava";
 import { type Block, BlockHeaderSchema, BlockSchema, type Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { type Chain, createChain } from "../../src/chain/chain.js";
 import { createChainStore } from "../../src/chain/chain-store.js";
-import { stateIn } from "../../src/node/effects.js";
-import type { ChainStore } from "../../src/chain/store.js";
-import { describeBlock } from "../../src/chain/transaction.js";
-import { sha256 } from "../../src/base/hash.js";
-import type { Database } from "../../src/db/database.js";
-import type { Engine } from "../../src/db/dialects.js";
+import { stateIn } from "../../src/node/chain/transaction-executor.js";
+import type { ChainStore } from "../../src/chain/blocks/store.js";
+import { describeBlock } from "../../src/chain/transactions/transaction.js";
+import { sha256 } from "../../src/base/crypto/hash.js";
+import type { Database } from "../../src/db/queries/database.js";
+import type { Engine } from "../../src/db/queries/dialects.js";
 import { Failure } from "../../src/rpc/errors.js";
 import {
   createPublic,
@@ -17,11 +17,11 @@ import {
   signTransaction,
   type SigningOptions,
   testNetwork,
-} from "../helpers/transactions.js";
-import { effectsOn, openChain, openTestMempool } from "../helpers/chain.js";
-import { type TestKey, testKey } from "../helpers/keys.js";
-import { prepareEngines } from "../helpers/databases.js";
-import type { Teardown } from "../helpers/teardown.js";
+} from "../helpers/chain/transactions.js";
+import { effectsOn, openChain, openTestMempool } from "../helpers/chain/chain.js";
+import { type TestKey, testKey } from "../helpers/chain/keys.js";
+import { prepareEngines } from "../helpers/databases/databases.js";
+import type { Teardown } from "../helpers/nodes/teardown.js";
 
 const [authority, second, alice, bob] = [testKey(1), testKey(2), testKey(3), testKey(4)];
 const now = 1_800_000_000_000;

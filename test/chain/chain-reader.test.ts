@@ -2,12 +2,12 @@
 import test from "ava";
 import { type ChainReader, createChainReader } from "../../src/chain/chain-reader.js";
 import { createChainStore } from "../../src/chain/chain-store.js";
-import { stateIn } from "../../src/node/effects.js";
-import { prepareEngines } from "../helpers/databases.js";
-import { openChain } from "../helpers/chain.js";
-import { testKey } from "../helpers/keys.js";
-import { createPublic, signTransaction } from "../helpers/transactions.js";
-import { until } from "../helpers/until.js";
+import { stateIn } from "../../src/node/chain/transaction-executor.js";
+import { prepareEngines } from "../helpers/databases/databases.js";
+import { openChain } from "../helpers/chain/chain.js";
+import { testKey } from "../helpers/chain/keys.js";
+import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
+import { until } from "../helpers/nodes/until.js";
 
 const engines = await prepareEngines();
 

@@ -1,4 +1,4 @@
-import { networkOf } from "../helpers/network.js";
+import { networkOf } from "../helpers/nodes/network.js";
 import test from "ava";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,18 +10,18 @@ import { ChainService, ConsensusService, TransactionStatus } from "../../gen/gat
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { openDatabase } from "../../src/db/open.js";
-import { migrate } from "../../src/db/migrate.js";
-import { authorityDirectory } from "../helpers/start-member.js";
-import { createPublic, signTransaction } from "../helpers/transactions.js";
-import { openChain } from "../helpers/chain.js";
-import { readSignedHead, signedHead } from "../helpers/heads.js";
-import { genesisOf } from "../helpers/genesis.js";
-import { type TestKey, testKey } from "../helpers/keys.js";
-import { ask, askJson } from "../helpers/plain-client.js";
-import { readFailure } from "../helpers/rpc-clients.js";
-import { startTestNode } from "../helpers/start-node.js";
-import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
-import { until } from "../helpers/until.js";
+import { migrate } from "../../src/db/migrations/migrate.js";
+import { authorityDirectory } from "../helpers/nodes/start-member.js";
+import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
+import { openChain } from "../helpers/chain/chain.js";
+import { readSignedHead, signedHead } from "../helpers/chain/heads.js";
+import { genesisOf } from "../helpers/chain/genesis.js";
+import { type TestKey, testKey } from "../helpers/chain/keys.js";
+import { ask, askJson } from "../helpers/wire/plain-client.js";
+import { readFailure } from "../helpers/wire/rpc-clients.js";
+import { startTestNode } from "../helpers/nodes/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { until } from "../helpers/nodes/until.js";
 
 const [authority, other, alice] = [testKey(1), testKey(2), testKey(3)];
 

@@ -6,17 +6,17 @@ import knex from "knex";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { describeBlock } from "../../src/chain/transaction.js";
-import { sha256 } from "../../src/base/hash.js";
+import { describeBlock } from "../../src/chain/transactions/transaction.js";
+import { sha256 } from "../../src/base/crypto/hash.js";
 import { mempoolSuffix, openDatabase } from "../../src/db/open.js";
-import { authorityDirectory } from "../helpers/start-member.js";
-import { createPublic, signTransaction } from "../helpers/transactions.js";
-import { testKey } from "../helpers/keys.js";
-import { readFailure } from "../helpers/rpc-clients.js";
-import { ask, askJson } from "../helpers/plain-client.js";
-import { startNodeProcess } from "../helpers/start-cli.js";
-import { startTestNode } from "../helpers/start-node.js";
-import { until } from "../helpers/until.js";
+import { authorityDirectory } from "../helpers/nodes/start-member.js";
+import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
+import { testKey } from "../helpers/chain/keys.js";
+import { readFailure } from "../helpers/wire/rpc-clients.js";
+import { ask, askJson } from "../helpers/wire/plain-client.js";
+import { startNodeProcess } from "../helpers/nodes/start-cli.js";
+import { startTestNode } from "../helpers/nodes/start-node.js";
+import { until } from "../helpers/nodes/until.js";
 
 const [authority, alice] = [testKey(1), testKey(2)];
 

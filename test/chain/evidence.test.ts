@@ -1,6 +1,6 @@
 import test from "ava";
-import { createEvidenceBook, type Evidence } from "../../src/chain/evidence.js";
-import { createSignedHeaders, type SignedHeader } from "../../src/chain/signed-headers.js";
+import { createEvidenceBook, type Evidence } from "../../src/chain/blocks/evidence.js";
+import { createSignedHeaders, type SignedHeader } from "../../src/chain/blocks/signed-headers.js";
 
 const headerOf = (number: bigint, hash: string, proposer = "0xa"): SignedHeader => ({
   ...{ number, proposer, hash },

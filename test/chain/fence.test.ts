@@ -1,22 +1,22 @@
 /** The fence around what a node stores, with two nodes at once, and a commit whose answer is lost. */
 import test from "ava";
 import { setImmediate } from "node:timers/promises";
-import { markDatabaseTrouble } from "../../src/base/database-trouble.js";
+import { markDatabaseTrouble } from "../../src/base/errors/database-error-kind.js";
 import { createChain } from "../../src/chain/chain.js";
 import { createChainStore } from "../../src/chain/chain-store.js";
-import { createFence, noFence } from "../../src/chain/fence-store.js";
-import { FencedError } from "../../src/chain/fenced-error.js";
-import { createWriterLeaseStore } from "../../src/chain/writer-lease-store.js";
-import type { Database } from "../../src/db/database.js";
-import { migrate } from "../../src/db/migrate.js";
+import { createFence, noFence } from "../../src/chain/writer/fence-store.js";
+import { FencedError } from "../../src/chain/blocks/fenced-error.js";
+import { createWriterLeaseStore } from "../../src/chain/writer/writer-lease-store.js";
+import type { Database } from "../../src/db/queries/database.js";
+import { migrate } from "../../src/db/migrations/migrate.js";
 import { openDatabase } from "../../src/db/open.js";
-import { type State, stateIn } from "../../src/node/effects.js";
-import { effectsOn, openTestMempool } from "../helpers/chain.js";
-import { prepareEngines } from "../helpers/databases.js";
-import { genesisOf } from "../helpers/genesis.js";
-import { testKey } from "../helpers/keys.js";
-import type { Teardown } from "../helpers/teardown.js";
-import { createPublic, signTransaction, testNetwork } from "../helpers/transactions.js";
+import { type State, stateIn } from "../../src/node/chain/transaction-executor.js";
+import { effectsOn, openTestMempool } from "../helpers/chain/chain.js";
+import { prepareEngines } from "../helpers/databases/databases.js";
+import { genesisOf } from "../helpers/chain/genesis.js";
+import { testKey } from "../helpers/chain/keys.js";
+import type { Teardown } from "../helpers/nodes/teardown.js";
+import { createPublic, signTransaction, testNetwork } from "../helpers/chain/transactions.js";
 
 const [authority, alice] = [testKey(1), testKey(2)];
 

@@ -1,17 +1,17 @@
-import { sha256 } from "../../src/base/hash.js";
-import { genesisOf } from "../helpers/genesis.js";
-import { testKey } from "../helpers/keys.js";
+import { sha256 } from "../../src/base/crypto/hash.js";
+import { genesisOf } from "../helpers/chain/genesis.js";
+import { testKey } from "../helpers/chain/keys.js";
 import test from "ava";
 import { writeFile } from "node:fs/promises";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { seedDatabase } from "../helpers/seed.js";
-import { startTestNode } from "../helpers/start-node.js";
-import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
-import { ask, askJson } from "../helpers/plain-client.js";
-import { hasTable } from "../../src/db/has-table.js";
+import { seedDatabase } from "../helpers/chain/seed.js";
+import { startTestNode } from "../helpers/nodes/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { ask, askJson } from "../helpers/wire/plain-client.js";
+import { hasTable } from "../../src/db/migrations/has-table.js";
 import { openDatabase } from "../../src/db/open.js";
-import { StartError } from "../../src/base/start-error.js";
+import { StartError } from "../../src/base/errors/start-error.js";
 
 async function genesisFile(t: Teardown, content: string | Buffer): Promise<string> {
   const file = join(await temporaryDirectory(t), "genesis.json");

@@ -5,24 +5,24 @@
 import test from "ava";
 import { randomInt } from "node:crypto";
 import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import { sha256 } from "../../src/base/hash.js";
+import { sha256 } from "../../src/base/crypto/hash.js";
 import type { Chain } from "../../src/chain/chain.js";
 import { createChainStore } from "../../src/chain/chain-store.js";
-import type { ChainStore } from "../../src/chain/store.js";
-import type { Database } from "../../src/db/database.js";
-import { stateIn } from "../../src/node/effects.js";
+import type { ChainStore } from "../../src/chain/blocks/store.js";
+import type { Database } from "../../src/db/queries/database.js";
+import { stateIn } from "../../src/node/chain/transaction-executor.js";
 import { Failure } from "../../src/rpc/errors.js";
 import { parseVerificationKey } from "../../src/zk/groth16.js";
 import { createTreeStore } from "../../src/zk/tree-store.js";
-import { openChain } from "../helpers/chain.js";
-import { prepareEngines } from "../helpers/databases.js";
-import { genesisOf } from "../helpers/genesis.js";
-import { verificationKeyJson } from "../helpers/groth16.js";
-import { createHostileTransactions } from "../helpers/hostile-transactions.js";
-import { createChance } from "../helpers/hostile-values.js";
-import { testKey } from "../helpers/keys.js";
-import { readState } from "../helpers/state-digest.js";
-import type { Teardown } from "../helpers/teardown.js";
+import { openChain } from "../helpers/chain/chain.js";
+import { prepareEngines } from "../helpers/databases/databases.js";
+import { genesisOf } from "../helpers/chain/genesis.js";
+import { verificationKeyJson } from "../helpers/chain/groth16.js";
+import { createHostileTransactions } from "../helpers/chain/hostile-transactions.js";
+import { createChance } from "../helpers/wire/hostile-values.js";
+import { testKey } from "../helpers/chain/keys.js";
+import { readState } from "../helpers/chain/state-digest.js";
+import type { Teardown } from "../helpers/nodes/teardown.js";
 
 const engines = await prepareEngines();
 

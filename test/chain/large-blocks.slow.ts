@@ -6,24 +6,24 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Block, BlockSchema, type Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { maxAnswerBytes } from "../../src/base/answer-budget.js";
+import { maxAnswerBytes } from "../../src/base/limits/response-limits.js";
 import {
   encodedBlockBytes,
   maxBlockBytes,
   readBlock,
   readTransaction,
   signBlock,
-} from "../../src/chain/transaction.js";
-import { genesisOf } from "../helpers/genesis.js";
-import { callStream } from "../helpers/grpc-client.js";
-import { testKey, writeKey } from "../helpers/keys.js";
-import { ask, askJson, type PlainResponse } from "../helpers/plain-client.js";
-import { connectEach, readFailure, type RpcClient } from "../helpers/rpc-clients.js";
-import { anyRoots, insertBlocks, seedDatabase } from "../helpers/seed.js";
-import { startNodeProcess } from "../helpers/start-cli.js";
-import { startTestNode } from "../helpers/start-node.js";
-import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
-import { createPublic, signTransaction, rulesOf, testNetwork } from "../helpers/transactions.js";
+} from "../../src/chain/transactions/transaction.js";
+import { genesisOf } from "../helpers/chain/genesis.js";
+import { callStream } from "../helpers/wire/grpc-client.js";
+import { testKey, writeKey } from "../helpers/chain/keys.js";
+import { ask, askJson, type PlainResponse } from "../helpers/wire/plain-client.js";
+import { connectEach, readFailure, type RpcClient } from "../helpers/wire/rpc-clients.js";
+import { anyRoots, insertBlocks, seedDatabase } from "../helpers/chain/seed.js";
+import { startNodeProcess } from "../helpers/nodes/start-cli.js";
+import { startTestNode } from "../helpers/nodes/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { createPublic, signTransaction, rulesOf, testNetwork } from "../helpers/chain/transactions.js";
 
 const [authority, alice] = [testKey(1), testKey(2)];
 const chain = ChainService.method;

@@ -6,7 +6,7 @@ import {
   readTransactionPage,
   type TransactionEntry,
   type TransactionPlace,
-} from "../../src/chain/listings.js";
+} from "../../src/chain/blocks/listings.js";
 import { Failure } from "../../src/rpc/errors.js";
 
 /** So many transactions as no test can make blocks of; the caller may read those at these places alone. */

@@ -1,21 +1,21 @@
 /** What waits for a block, on both engines: taken while blocks are made, kept over restarts, shared among all who write. */
 import test from "ava";
 import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import { sha256 } from "../../src/base/hash.js";
+import { sha256 } from "../../src/base/crypto/hash.js";
 import { type Chain, createChain } from "../../src/chain/chain.js";
 import { createChainStore } from "../../src/chain/chain-store.js";
-import type { Mempool } from "../../src/chain/mempool.js";
-import type { Handed } from "../../src/chain/mempool-intake.js";
-import { waitsForEarlierMs } from "../../src/chain/sender-order.js";
-import type { ChainStore } from "../../src/chain/store.js";
-import type { Database } from "../../src/db/database.js";
-import { type State, stateIn } from "../../src/node/effects.js";
+import type { Mempool } from "../../src/chain/mempool/mempool.js";
+import type { Handed } from "../../src/chain/mempool/mempool-intake.js";
+import { waitsForEarlierMs } from "../../src/chain/mempool/sender-order.js";
+import type { ChainStore } from "../../src/chain/blocks/store.js";
+import type { Database } from "../../src/db/queries/database.js";
+import { type State, stateIn } from "../../src/node/chain/transaction-executor.js";
 import { Failure } from "../../src/rpc/errors.js";
-import { effectsOn, openTestMempool } from "../helpers/chain.js";
-import { prepareEngines } from "../helpers/databases.js";
-import { testKey } from "../helpers/keys.js";
-import { commit, createPublic, signTransaction, signZk, testNetwork } from "../helpers/transactions.js";
-import { until } from "../helpers/until.js";
+import { effectsOn, openTestMempool } from "../helpers/chain/chain.js";
+import { prepareEngines } from "../helpers/databases/databases.js";
+import { testKey } from "../helpers/chain/keys.js";
+import { commit, createPublic, signTransaction, signZk, testNetwork } from "../helpers/chain/transactions.js";
+import { until } from "../helpers/nodes/until.js";
 
 const [authority, alice, bob] = [testKey(1), testKey(2), testKey(3)];
 const genesis = {

@@ -4,13 +4,13 @@
  */
 import test from "ava";
 import { join } from "node:path";
-import { sha256 } from "../../src/base/hash.js";
-import { stateIn } from "../../src/node/effects.js";
-import { openChain } from "../helpers/chain.js";
-import { prepareEngines } from "../helpers/databases.js";
-import { testKey } from "../helpers/keys.js";
-import { makeRichChain } from "../helpers/rich-chain.js";
-import { temporaryDirectory } from "../helpers/teardown.js";
+import { sha256 } from "../../src/base/crypto/hash.js";
+import { stateIn } from "../../src/node/chain/transaction-executor.js";
+import { openChain } from "../helpers/chain/chain.js";
+import { prepareEngines } from "../helpers/databases/databases.js";
+import { testKey } from "../helpers/chain/keys.js";
+import { makeRichChain } from "../helpers/chain/rich-chain.js";
+import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 
 const engines = await prepareEngines();
 

@@ -1,22 +1,22 @@
 /** Making blocks of transactions of which some do harm: each is its own trouble, and nobody else's. */
 import test from "ava";
-import { markDatabaseTrouble } from "../../src/base/database-trouble.js";
+import { markDatabaseTrouble } from "../../src/base/errors/database-error-kind.js";
 import { type Chain, createChain } from "../../src/chain/chain.js";
 import { createChainStore } from "../../src/chain/chain-store.js";
-import type { BlockEffects } from "../../src/chain/effects.js";
-import { createSealer, type SealerParts } from "../../src/chain/sealer.js";
-import { maxBlockWork } from "../../src/chain/work.js";
-import { type State, stateIn } from "../../src/node/effects.js";
+import type { BlockEffects } from "../../src/chain/transactions/executor.js";
+import { createSealer, type SealerParts } from "../../src/chain/writer/block-producer.js";
+import { maxBlockWork } from "../../src/chain/transactions/cost.js";
+import { type State, stateIn } from "../../src/node/chain/transaction-executor.js";
 import { Failure } from "../../src/rpc/errors.js";
-import { effectsOn, openTestMempool } from "../helpers/chain.js";
-import { prepareEngines } from "../helpers/databases.js";
-import { genesisOf } from "../helpers/genesis.js";
-import { testKey } from "../helpers/keys.js";
-import type { Teardown } from "../helpers/teardown.js";
-import { createPublic, signTransaction, testNetwork } from "../helpers/transactions.js";
-import { countTurns } from "../helpers/turns.js";
-import { until } from "../helpers/until.js";
-import type { Engine } from "../../src/db/dialects.js";
+import { effectsOn, openTestMempool } from "../helpers/chain/chain.js";
+import { prepareEngines } from "../helpers/databases/databases.js";
+import { genesisOf } from "../helpers/chain/genesis.js";
+import { testKey } from "../helpers/chain/keys.js";
+import type { Teardown } from "../helpers/nodes/teardown.js";
+import { createPublic, signTransaction, testNetwork } from "../helpers/chain/transactions.js";
+import { countTurns } from "../helpers/process/turns.js";
+import { until } from "../helpers/nodes/until.js";
+import type { Engine } from "../../src/db/queries/dialects.js";
 
 const [authority, alice, bob] = [testKey(1), testKey(2), testKey(3)];
 

@@ -1,9 +1,9 @@
 import test from "ava";
-import { costsOf, createSenderRates } from "../../src/chain/sender-rates.js";
-import { readTransaction } from "../../src/chain/transaction.js";
+import { costsOf, createSenderRates } from "../../src/chain/mempool/sender-rates.js";
+import { readTransaction } from "../../src/chain/transactions/transaction.js";
 import { Failure } from "../../src/rpc/errors.js";
-import { testKey } from "../helpers/keys.js";
-import { commit, createPublic, rulesOf, signTransaction, signZk } from "../helpers/transactions.js";
+import { testKey } from "../helpers/chain/keys.js";
+import { commit, createPublic, rulesOf, signTransaction, signZk } from "../helpers/chain/transactions.js";
 
 const none = { bytes: 0, programs: 0, leaves: 0 };
 const one = { bytes: 0, programs: 1, leaves: 0 };

@@ -7,14 +7,14 @@ import { existsSync } from "node:fs";
 import { copyFile, mkdir, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { authorityDirectory } from "../helpers/start-member.js";
-import { createPublic, signTransaction } from "../helpers/transactions.js";
-import { testKey } from "../helpers/keys.js";
-import { askJson } from "../helpers/plain-client.js";
-import { readFailure } from "../helpers/rpc-clients.js";
-import { noWord, type RunningCli, startNodeProcess } from "../helpers/start-cli.js";
-import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
-import { until } from "../helpers/until.js";
+import { authorityDirectory } from "../helpers/nodes/start-member.js";
+import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
+import { testKey } from "../helpers/chain/keys.js";
+import { askJson } from "../helpers/wire/plain-client.js";
+import { readFailure } from "../helpers/wire/rpc-clients.js";
+import { noWord, type RunningCli, startNodeProcess } from "../helpers/nodes/start-cli.js";
+import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { until } from "../helpers/nodes/until.js";
 
 const containerBytes = 256 * 1024 * 1024;
 /** What docs/running.md has such a container set. */

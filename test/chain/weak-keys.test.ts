@@ -2,11 +2,11 @@
 import { toJson } from "@bufbuild/protobuf";
 import test from "ava";
 import { TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import { type TestKey, testKey } from "../helpers/keys.js";
-import { ask } from "../helpers/plain-client.js";
-import { startMember } from "../helpers/start-member.js";
-import { createPublic, signTransaction } from "../helpers/transactions.js";
-import { forge, smallOrderKeys } from "../helpers/weak-keys.js";
+import { type TestKey, testKey } from "../helpers/chain/keys.js";
+import { ask } from "../helpers/wire/plain-client.js";
+import { startMember } from "../helpers/nodes/start-member.js";
+import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
+import { forge, smallOrderKeys } from "../helpers/chain/weak-keys.js";
 
 test("a key of small order sends no transaction, whatever was signed with it", async (t) => {
   const { port } = await startMember(t);

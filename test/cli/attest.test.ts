@@ -1,9 +1,9 @@
 import test from "ava";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { buildPresentation, notaryKey } from "../helpers/presentation.js";
-import { runCli } from "../helpers/run-cli.js";
-import { temporaryDirectory } from "../helpers/teardown.js";
+import { buildPresentation, notaryKey } from "../helpers/process/presentation.js";
+import { runCli } from "../helpers/nodes/run-cli.js";
+import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 
 test("an attestation is verified offline, in each of its forms", async (t) => {
   const dir = await temporaryDirectory(t);

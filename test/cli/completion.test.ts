@@ -2,8 +2,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
-import { runCli } from "../helpers/run-cli.js";
-import { testUnless, whyNot } from "../helpers/when.js";
+import { runCli } from "../helpers/nodes/run-cli.js";
+import { testUnless, whyNot } from "../helpers/nodes/when.js";
 
 /** What is typed, the last word not to its end, and words that are offered for it. */
 const cases: readonly (readonly [typed: string, offered: readonly string[]])[] = [

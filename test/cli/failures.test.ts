@@ -4,10 +4,10 @@ import { once } from "node:events";
 import { open, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
-import { runCli, runCliProcess } from "../helpers/run-cli.js";
-import { startMember } from "../helpers/start-member.js";
-import { sampleGenesis } from "../helpers/start-node.js";
-import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
+import { runCli, runCliProcess } from "../helpers/nodes/run-cli.js";
+import { startMember } from "../helpers/nodes/start-member.js";
+import { sampleGenesis } from "../helpers/nodes/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 
 /** Listens, and does one thing to whoever connects, once he has asked. */
 async function startListener(t: Teardown, onRequest: (socket: Socket) => void): Promise<string> {

@@ -3,14 +3,14 @@ import test from "ava";
 import { existsSync } from "node:fs";
 import { readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { sha256 } from "../../src/base/hash.js";
-import { ask, askJson } from "../helpers/plain-client.js";
-import { runCli } from "../helpers/run-cli.js";
-import { noWord, type RunningCli, startNodeProcess } from "../helpers/start-cli.js";
-import { storeProgram } from "../helpers/stored-program.js";
-import { startMember } from "../helpers/start-member.js";
-import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
-import { until } from "../helpers/until.js";
+import { sha256 } from "../../src/base/crypto/hash.js";
+import { ask, askJson } from "../helpers/wire/plain-client.js";
+import { runCli } from "../helpers/nodes/run-cli.js";
+import { noWord, type RunningCli, startNodeProcess } from "../helpers/nodes/start-cli.js";
+import { storeProgram } from "../helpers/chain/stored-program.js";
+import { startMember } from "../helpers/nodes/start-member.js";
+import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { until } from "../helpers/nodes/until.js";
 
 const start = (t: Teardown, dir: string, ...flags: string[]): Promise<RunningCli> =>
   startNodeProcess(t, dir, [noWord, ...flags]);

@@ -1,8 +1,8 @@
 /** `gatehouse search` against a real node. */
 import test from "ava";
-import { startWithUsers } from "../helpers/cli-users.js";
-import { withoutHeading } from "../helpers/cli-output.js";
-import { testKey } from "../helpers/keys.js";
+import { startWithUsers } from "../helpers/nodes/cli-users.js";
+import { withoutHeading } from "../helpers/nodes/cli-output.js";
+import { testKey } from "../helpers/chain/keys.js";
 
 const alice = testKey(2).publicKey;
 const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;

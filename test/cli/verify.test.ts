@@ -2,14 +2,14 @@
 import test from "ava";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { testKey, writeKey } from "../helpers/keys.js";
-import { kindsOfLies, type LyingNode, startLyingNode } from "../helpers/lying-node.js";
-import { ask } from "../helpers/plain-client.js";
-import { type CliResult, runCli } from "../helpers/run-cli.js";
-import { startMember } from "../helpers/start-member.js";
-import type { TestNode } from "../helpers/start-node.js";
-import { fileTeardown, temporaryDirectory } from "../helpers/teardown.js";
-import { testNetwork } from "../helpers/transactions.js";
+import { testKey, writeKey } from "../helpers/chain/keys.js";
+import { kindsOfLies, type LyingNode, startLyingNode } from "../helpers/nodes/lying-node.js";
+import { ask } from "../helpers/wire/plain-client.js";
+import { type CliResult, runCli } from "../helpers/nodes/run-cli.js";
+import { startMember } from "../helpers/nodes/start-member.js";
+import type { TestNode } from "../helpers/nodes/start-node.js";
+import { fileTeardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { testNetwork } from "../helpers/chain/transactions.js";
 
 const element = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;
 const never = `stor-${"0".repeat(40)}`;

@@ -4,14 +4,14 @@ import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { join } from "node:path";
 import { AccessMode } from "../../gen/gatehouse/storage/v1/storage_pb.js";
-import type { EventJson } from "../helpers/events.js";
-import { testKey, writeKey } from "../helpers/keys.js";
-import { cleanEnvironment, cliPath, runCliProcess } from "../helpers/run-cli.js";
-import { startMember } from "../helpers/start-member.js";
-import { startTestNode } from "../helpers/start-node.js";
-import { writeAs } from "../helpers/submit.js";
-import { createPublic, type Operation } from "../helpers/transactions.js";
-import { until } from "../helpers/until.js";
+import type { EventJson } from "../helpers/wire/events.js";
+import { testKey, writeKey } from "../helpers/chain/keys.js";
+import { cleanEnvironment, cliPath, runCliProcess } from "../helpers/nodes/run-cli.js";
+import { startMember } from "../helpers/nodes/start-member.js";
+import { startTestNode } from "../helpers/nodes/start-node.js";
+import { writeAs } from "../helpers/chain/submit.js";
+import { createPublic, type Operation } from "../helpers/chain/transactions.js";
+import { until } from "../helpers/nodes/until.js";
 
 const alice = testKey(2);
 

@@ -34,11 +34,11 @@ import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { createProver, signHead, signHeader } from "../../scripts/docs/vectors/state.js";
 import { emptyNodes, hashPair, toHex } from "../../src/zk/poseidon.js";
 import { emptyCommitmentRoot } from "../../client/src/proof/zk-reads.js";
-import { testKey } from "../helpers/keys.js";
-import { startMember } from "../helpers/start-member.js";
-import type { TestNode } from "../helpers/start-node.js";
-import { fileTeardown, type Teardown } from "../helpers/teardown.js";
-import { testNetwork } from "../helpers/transactions.js";
+import { testKey } from "../helpers/chain/keys.js";
+import { startMember } from "../helpers/nodes/start-member.js";
+import type { TestNode } from "../helpers/nodes/start-node.js";
+import { fileTeardown, type Teardown } from "../helpers/nodes/teardown.js";
+import { testNetwork } from "../helpers/chain/transactions.js";
 
 const element = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;
 const seed = new Uint8Array(32).fill(1);

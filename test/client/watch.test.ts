@@ -11,10 +11,10 @@ import {
   setField,
 } from "gatehouse-client";
 import { EventKind, EventService } from "../../gen/gatehouse/event/v1/event_pb.js";
-import { startMember } from "../helpers/start-member.js";
-import { startTestNode } from "../helpers/start-node.js";
-import type { Teardown } from "../helpers/teardown.js";
-import { until } from "../helpers/until.js";
+import { startMember } from "../helpers/nodes/start-member.js";
+import { startTestNode } from "../helpers/nodes/start-node.js";
+import type { Teardown } from "../helpers/nodes/teardown.js";
+import { until } from "../helpers/nodes/until.js";
 
 const alice = keyFromSeed(new Uint8Array(32).fill(2));
 

@@ -2,12 +2,12 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startMember } from "../helpers/start-member.js";
-import { clientCases, type ForeignProgram, startProgram, watcherCases, writerCases } from "../helpers/foreign.js";
-import { checksVectors } from "../helpers/vectors.js";
-import type { Teardown } from "../helpers/teardown.js";
-import { isInstalled, succeeds, testUnless, whyNotInstalled } from "../helpers/when.js";
-import { run as runProgram } from "../helpers/programs.js";
+import { startMember } from "../helpers/nodes/start-member.js";
+import { clientCases, type ForeignProgram, startProgram, watcherCases, writerCases } from "../helpers/nodes/foreign.js";
+import { checksVectors } from "../helpers/chain/vectors.js";
+import type { Teardown } from "../helpers/nodes/teardown.js";
+import { isInstalled, succeeds, testUnless, whyNotInstalled } from "../helpers/nodes/when.js";
+import { run as runProgram } from "../helpers/chain/programs.js";
 
 const testCpp = testUnless(
   whyNotInstalled({

@@ -3,17 +3,17 @@ import { execFileSync } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { version } from "../helpers/version.js";
-import { startTlsNode } from "../helpers/certificate.js";
-import { startTestNode } from "../helpers/start-node.js";
-import { startMember } from "../helpers/start-member.js";
-import { testKey, writeKey } from "../helpers/keys.js";
-import { clientCases, type ForeignProgram, startProgram, watcherCases, writerCases } from "../helpers/foreign.js";
-import { runCli } from "../helpers/run-cli.js";
-import { checksVectors } from "../helpers/vectors.js";
-import { testNetwork } from "../helpers/transactions.js";
-import { temporaryDirectory, type Teardown } from "../helpers/teardown.js";
-import { isInstalled, succeeds, testUnless, whyNotInstalled } from "../helpers/when.js";
+import { version } from "../helpers/process/version.js";
+import { startTlsNode } from "../helpers/process/certificate.js";
+import { startTestNode } from "../helpers/nodes/start-node.js";
+import { startMember } from "../helpers/nodes/start-member.js";
+import { testKey, writeKey } from "../helpers/chain/keys.js";
+import { clientCases, type ForeignProgram, startProgram, watcherCases, writerCases } from "../helpers/nodes/foreign.js";
+import { runCli } from "../helpers/nodes/run-cli.js";
+import { checksVectors } from "../helpers/chain/vectors.js";
+import { testNetwork } from "../helpers/chain/transactions.js";
+import { temporaryDirectory, type Teardown } from "../helpers/nodes/teardown.js";
+import { isInstalled, succeeds, testUnless, whyNotInstalled } from "../helpers/nodes/when.js";
 
 // The first python3 of the path may be one without Debian's packages.
 const pythons = [process.env["PYTHON"], "python3", "/usr/bin/python3"].filter((name) => name !== undefined);

@@ -2,15 +2,15 @@
 import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { type ForeignProgram, startProgram } from "../helpers/foreign.js";
-import { testKey, writeKey } from "../helpers/keys.js";
-import { ask, askJson } from "../helpers/plain-client.js";
-import { run as runProgram } from "../helpers/programs.js";
-import { cleanEnvironment } from "../helpers/run-cli.js";
-import { startMember } from "../helpers/start-member.js";
-import type { Teardown } from "../helpers/teardown.js";
-import { checksVectors } from "../helpers/vectors.js";
-import { isInstalled, succeeds, testUnless, whyNotInstalled } from "../helpers/when.js";
+import { type ForeignProgram, startProgram } from "../helpers/nodes/foreign.js";
+import { testKey, writeKey } from "../helpers/chain/keys.js";
+import { ask, askJson } from "../helpers/wire/plain-client.js";
+import { run as runProgram } from "../helpers/chain/programs.js";
+import { cleanEnvironment } from "../helpers/nodes/run-cli.js";
+import { startMember } from "../helpers/nodes/start-member.js";
+import type { Teardown } from "../helpers/nodes/teardown.js";
+import { checksVectors } from "../helpers/chain/vectors.js";
+import { isInstalled, succeeds, testUnless, whyNotInstalled } from "../helpers/nodes/when.js";
 
 const crates = "/usr/share/cargo/registry";
 const cargo = "/usr/bin/cargo";

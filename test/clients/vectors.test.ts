@@ -12,16 +12,16 @@ import { join } from "node:path";
 import { TransactionBodySchema, TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { StorageOperationSchema } from "../../gen/gatehouse/storage/v1/operation_pb.js";
 import { ZkOperationSchema } from "../../gen/gatehouse/zk/v1/operation_pb.js";
-import { isStrongKey } from "../../src/base/strong-keys.js";
-import { loadNodeKey } from "../../src/base/node-key.js";
-import { transactionMessage } from "../../src/chain/signing.js";
-import { readTransaction } from "../../src/chain/transaction.js";
+import { isStrongKey } from "../../src/base/crypto/key-validation.js";
+import { loadNodeKey } from "../../src/base/crypto/node-key.js";
+import { transactionMessage } from "../../src/chain/transactions/signing.js";
+import { readTransaction } from "../../src/chain/transactions/transaction.js";
 import { createIdentify } from "../../src/edge/identity.js";
-import { adoptGenesis } from "../../src/chain/genesis.js";
-import type { ChainStore } from "../../src/chain/store.js";
-import { programAddress } from "../../src/storage/write.js";
-import { temporaryDirectory } from "../helpers/teardown.js";
-import { rulesOf } from "../helpers/transactions.js";
+import { adoptGenesis } from "../../src/chain/blocks/genesis.js";
+import type { ChainStore } from "../../src/chain/blocks/store.js";
+import { programAddress } from "../../src/storage/changes/write.js";
+import { temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { rulesOf } from "../helpers/chain/transactions.js";
 
 interface Case {
   readonly name: string;

@@ -8,7 +8,7 @@ import { type Config, type ConfigSources, loadConfig, readSettings, type Setting
 import { configSchema } from "../../scripts/docs/config-schema.js";
 import { ConfigError } from "../../src/config/config-error.js";
 import { options } from "../../src/config/options.js";
-import { temporaryDirectory } from "../helpers/teardown.js";
+import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 
 const isConfigFile = new Ajv().compile(JSON.parse(configSchema()) as object);
 

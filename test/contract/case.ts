@@ -1,7 +1,7 @@
 /** What a contract case is: one request, over plain HTTP and as a message. */
 import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
-import { callerOf } from "../helpers/caller.js";
-import type { PlainRequest } from "../helpers/plain-client.js";
+import { callerOf } from "../helpers/process/caller.js";
+import type { PlainRequest } from "../helpers/wire/plain-client.js";
 import { withShownPending, people } from "./data.js";
 
 /** Who signs a request; nobody does otherwise. */

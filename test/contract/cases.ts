@@ -10,7 +10,7 @@ import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import { IMT } from "@zk-kit/imt";
 import { poseidon2 } from "poseidon-lite/poseidon2";
 import { latestBlock } from "../../src/base/latest-block.js";
-import { buildPresentation } from "../helpers/presentation.js";
+import { buildPresentation } from "../helpers/process/presentation.js";
 import { type CallerName, type ContractCase, contractCase } from "./case.js";
 import {
   binary,

@@ -2,7 +2,7 @@
  * The matrix: which protocols are spoken over which transport. Each protocol answers every case of the contract over one
  * transport, its home, and one case of each kind over the others; those that stream answer every stream over all of them.
  */
-import type { TransportName } from "../helpers/transports.js";
+import type { TransportName } from "../helpers/wire/transports.js";
 
 /** Every protocol, as a client of others speaks it. */
 export type Protocol =

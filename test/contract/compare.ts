@@ -3,10 +3,10 @@ import { create, getOption, type Message, toJson } from "@bufbuild/protobuf";
 import type { IncomingHttpHeaders } from "node:http";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import { catalogue, type Reason } from "../../src/rpc/errors.js";
-import type { PlainResponse } from "../helpers/plain-client.js";
-import { referenceJson } from "../helpers/reference-json.js";
-import { type AnyRpcProtocol, connectRpc, readFailure, type RpcClient } from "../helpers/rpc-clients.js";
-import { connectTransport, type Target, type TransportClient, type TransportName } from "../helpers/transports.js";
+import type { PlainResponse } from "../helpers/wire/plain-client.js";
+import { referenceJson } from "../helpers/wire/reference-json.js";
+import { type AnyRpcProtocol, connectRpc, readFailure, type RpcClient } from "../helpers/wire/rpc-clients.js";
+import { connectTransport, type Target, type TransportClient, type TransportName } from "../helpers/wire/transports.js";
 import { type ContractCase, headersOf, mask, plainRequestOf } from "./case.js";
 import type { Protocol } from "./cells.js";
 

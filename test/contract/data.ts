@@ -1,9 +1,16 @@
 /** What the member node of the contract suite holds. */
-import { sha256 } from "../../src/base/hash.js";
-import { genesisOf } from "../helpers/genesis.js";
-import { commit, createPublic, signTransaction, type SigningOptions, signZk, spend } from "../helpers/transactions.js";
-import { type TestKey, testKey } from "../helpers/keys.js";
-import type { SeedProgram } from "../helpers/seed.js";
+import { sha256 } from "../../src/base/crypto/hash.js";
+import { genesisOf } from "../helpers/chain/genesis.js";
+import {
+  commit,
+  createPublic,
+  signTransaction,
+  type SigningOptions,
+  signZk,
+  spend,
+} from "../helpers/chain/transactions.js";
+import { type TestKey, testKey } from "../helpers/chain/keys.js";
+import type { SeedProgram } from "../helpers/chain/seed.js";
 import type { CallerName } from "./case.js";
 
 const key = (digit: string): string => `0x${digit.repeat(64)}`;

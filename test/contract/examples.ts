@@ -7,7 +7,7 @@ import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import type { Example } from "../../src/rpc/describe/examples.js";
-import { referenceJson } from "../helpers/reference-json.js";
+import { referenceJson } from "../helpers/wire/reference-json.js";
 import { type ContractCase, contractCase } from "./case.js";
 import { withShownPending } from "./data.js";
 import { streams } from "./streams.js";

@@ -3,8 +3,8 @@
  * test/contract/cells.ts says which cells answer every case.
  */
 import anyTest, { type TestFn } from "ava";
-import { fileTeardown } from "../helpers/teardown.js";
-import { type TransportName, transports } from "../helpers/transports.js";
+import { fileTeardown } from "../helpers/nodes/teardown.js";
+import { type TransportName, transports } from "../helpers/wire/transports.js";
 import { cases } from "./cases.js";
 import { cells, type Protocol, streaming } from "./cells.js";
 import { askAll, isRead, type Sides, testCell, testSurface } from "./matrix.js";

@@ -18,9 +18,9 @@ import { EventService } from "../../gen/gatehouse/event/v1/event_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { rangeOf } from "../../src/rpc/codec/expectations.js";
 import { commentOf } from "../../src/rpc/describe/comments.js";
-import { contractServices } from "../helpers/contract-files.js";
-import { connectRpc, readFailure, type RpcClient } from "../helpers/rpc-clients.js";
-import { fileTeardown } from "../helpers/teardown.js";
+import { contractServices } from "../helpers/process/contract-files.js";
+import { connectRpc, readFailure, type RpcClient } from "../helpers/wire/rpc-clients.js";
+import { fileTeardown } from "../helpers/nodes/teardown.js";
 import { cases } from "./cases.js";
 import { type ContractNodes, startContractNodes } from "./nodes.js";
 

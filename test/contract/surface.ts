@@ -1,5 +1,5 @@
 /** Plain requests beside the cases: pages and documents, preflights, and paths and methods that are not there. */
-import type { PlainRequest } from "../helpers/plain-client.js";
+import type { PlainRequest } from "../helpers/wire/plain-client.js";
 
 const pages = ["/docs", "/explore", "/openapi.json", "/status"];
 const rpc = "/gatehouse.info.v1.InfoService/GetVersion";

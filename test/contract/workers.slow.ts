@@ -1,7 +1,7 @@
 /** Nodes whose ports two workers serve answer as nodes do that serve them by themselves: every case by plain JSON, and one of each kind by the other protocols, in cleartext. */
 import anyTest, { type TestFn } from "ava";
-import { fileTeardown } from "../helpers/teardown.js";
-import type { TransportName } from "../helpers/transports.js";
+import { fileTeardown } from "../helpers/nodes/teardown.js";
+import type { TransportName } from "../helpers/wire/transports.js";
 import { cells } from "./cells.js";
 import { askAll, type Sides, testCell, testSurface } from "./matrix.js";
 import { startContractNodesWithWorkers } from "./nodes.js";

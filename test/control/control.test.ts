@@ -5,15 +5,15 @@ import { mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { startMember } from "../helpers/start-member.js";
-import type { HealthBody } from "../helpers/health-shape.js";
-import { askJson } from "../helpers/plain-client.js";
-import { readFailure } from "../helpers/rpc-clients.js";
-import { runCli } from "../helpers/run-cli.js";
-import { startTestNode, type TestNode } from "../helpers/start-node.js";
-import { temporaryDirectory } from "../helpers/teardown.js";
-import { until } from "../helpers/until.js";
-import { openSqlite } from "../helpers/sqlite.js";
+import { startMember } from "../helpers/nodes/start-member.js";
+import type { HealthBody } from "../helpers/process/health-shape.js";
+import { askJson } from "../helpers/wire/plain-client.js";
+import { readFailure } from "../helpers/wire/rpc-clients.js";
+import { runCli } from "../helpers/nodes/run-cli.js";
+import { startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
+import { temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { until } from "../helpers/nodes/until.js";
+import { openSqlite } from "../helpers/databases/sqlite.js";
 
 const health = (node: TestNode): Promise<HealthBody> => askJson<HealthBody>(node.port, "/health");
 

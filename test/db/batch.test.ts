@@ -1,8 +1,8 @@
 /** Reads that are joined into queries. */
 import test from "ava";
 import { setImmediate as turn } from "node:timers/promises";
-import { batch } from "../../src/db/batch.js";
-import { until } from "../helpers/until.js";
+import { batch } from "../../src/db/rows/batch.js";
+import { until } from "../helpers/nodes/until.js";
 
 /** Queries that end when they are told to. */
 function createQueries() {

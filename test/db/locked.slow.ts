@@ -2,12 +2,12 @@
 import test from "ava";
 import { join } from "node:path";
 import sqlite3 from "sqlite3";
-import { StartError } from "../../src/base/start-error.js";
-import { freePort } from "../helpers/free-port.js";
-import { ask } from "../helpers/plain-client.js";
-import { sampleGenesis, startTestNode } from "../helpers/start-node.js";
-import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
-import { eventually } from "../helpers/until.js";
+import { StartError } from "../../src/base/errors/start-error.js";
+import { freePort } from "../helpers/nodes/free-port.js";
+import { ask } from "../helpers/wire/plain-client.js";
+import { sampleGenesis, startTestNode } from "../helpers/nodes/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { eventually } from "../helpers/nodes/until.js";
 
 /** Locks a file, a new one when left out, as a shell of sqlite3 does, until it is told not to. */
 async function lock(t: Teardown, given?: string): Promise<{ readonly file: string; unlock: () => Promise<void> }> {

@@ -1,13 +1,13 @@
 import test from "ava";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { DatabaseError } from "../../src/db/database.js";
+import { DatabaseError } from "../../src/db/queries/database.js";
 import { openDatabase } from "../../src/db/open.js";
-import { migrate } from "../../src/db/migrate.js";
-import { migrations } from "../../src/db/migrations.js";
-import { StartError } from "../../src/base/start-error.js";
-import { startTestNode } from "../helpers/start-node.js";
-import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
+import { migrate } from "../../src/db/migrations/migrate.js";
+import { migrations } from "../../src/db/migrations/migrations.js";
+import { StartError } from "../../src/base/errors/start-error.js";
+import { startTestNode } from "../helpers/nodes/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 
 async function openTestDatabase(t: Teardown, file: string) {
   const database = await openDatabase(`sqlite:${file}`);

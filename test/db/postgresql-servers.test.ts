@@ -1,7 +1,12 @@
 /** Which of several servers is asked, by what they say of themselves. */
 import test from "ava";
 import { openDatabase } from "../../src/db/open.js";
-import { type Access, createServers, type ServerConnection, type Servers } from "../../src/db/postgresql-servers.js";
+import {
+  type Access,
+  createServers,
+  type ServerConnection,
+  type Servers,
+} from "../../src/db/postgresql/postgresql-servers.js";
 
 type Said = { readonly isStandby: boolean; readonly timeline: number } | Error;
 

@@ -1,5 +1,5 @@
 /** What every store promises, on every engine. */
-import { prepareEngines } from "../helpers/databases.js";
+import { prepareEngines } from "../helpers/databases/databases.js";
 import { testBlocks } from "./stores/blocks.js";
 import { testEvidence } from "./stores/evidence.js";
 import { testListings } from "./stores/listings.js";

@@ -1,17 +1,17 @@
 /** Servers of PostgreSQL that change places under a node that writes. */
 import { join } from "node:path";
-import { isDatabaseTrouble } from "../../src/base/database-trouble.js";
-import type { Database } from "../../src/db/database.js";
+import { isDatabaseTrouble } from "../../src/base/errors/database-error-kind.js";
+import type { Database } from "../../src/db/queries/database.js";
 import { openDatabase } from "../../src/db/open.js";
-import type { Access } from "../../src/db/postgresql-servers.js";
-import { testKey } from "../helpers/keys.js";
-import { type PostgresPair, startPostgresPair } from "../helpers/postgres-pair.js";
-import { startNodeProcess } from "../helpers/start-cli.js";
-import { authorityDirectory } from "../helpers/start-member.js";
-import { changeUnderLoad } from "../helpers/switchovers.js";
-import type { Teardown } from "../helpers/teardown.js";
-import { eventually, until } from "../helpers/until.js";
-import { testUnless } from "../helpers/when.js";
+import type { Access } from "../../src/db/postgresql/postgresql-servers.js";
+import { testKey } from "../helpers/chain/keys.js";
+import { type PostgresPair, startPostgresPair } from "../helpers/databases/postgres-pair.js";
+import { startNodeProcess } from "../helpers/nodes/start-cli.js";
+import { authorityDirectory } from "../helpers/nodes/start-member.js";
+import { changeUnderLoad } from "../helpers/databases/switchovers.js";
+import type { Teardown } from "../helpers/nodes/teardown.js";
+import { eventually, until } from "../helpers/nodes/until.js";
+import { testUnless } from "../helpers/nodes/when.js";
 
 const authority = testKey(1);
 const started = await startPostgresPair();

@@ -6,13 +6,13 @@ import { existsSync } from "node:fs";
 import { cp, mkdir, readFile, symlink } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { makeCertificate } from "../helpers/certificate.js";
-import { configOf, defaults, linkProductionPackages } from "../helpers/deployment.js";
-import { run } from "../helpers/programs.js";
-import { cleanEnvironment } from "../helpers/run-cli.js";
-import { startTestNode } from "../helpers/start-node.js";
-import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
-import { testUnless, whyNot } from "../helpers/when.js";
+import { makeCertificate } from "../helpers/process/certificate.js";
+import { configOf, defaults, linkProductionPackages } from "../helpers/process/deployment.js";
+import { run } from "../helpers/chain/programs.js";
+import { cleanEnvironment } from "../helpers/nodes/run-cli.js";
+import { startTestNode } from "../helpers/nodes/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { testUnless, whyNot } from "../helpers/nodes/when.js";
 
 interface Instruction {
   readonly name: string;

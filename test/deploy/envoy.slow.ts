@@ -4,15 +4,15 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { HealthCheckResponse_ServingStatus as Serving, Health } from "../../gen/health/v1/health_pb.js";
-import { startMember } from "../helpers/start-member.js";
-import { makeCertificate } from "../helpers/certificate.js";
-import { defaults } from "../helpers/deployment.js";
-import { run } from "../helpers/programs.js";
-import { connectGrpc } from "../helpers/grpc-client.js";
-import { ask } from "../helpers/plain-client.js";
-import { startTestNode } from "../helpers/start-node.js";
-import { temporaryDirectory } from "../helpers/teardown.js";
-import { testUnless, whyNot } from "../helpers/when.js";
+import { startMember } from "../helpers/nodes/start-member.js";
+import { makeCertificate } from "../helpers/process/certificate.js";
+import { defaults } from "../helpers/process/deployment.js";
+import { run } from "../helpers/chain/programs.js";
+import { connectGrpc } from "../helpers/wire/grpc-client.js";
+import { ask } from "../helpers/wire/plain-client.js";
+import { startTestNode } from "../helpers/nodes/start-node.js";
+import { temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { testUnless, whyNot } from "../helpers/nodes/when.js";
 
 interface Cluster {
   readonly name: string;

@@ -6,17 +6,17 @@ import { join, resolve } from "node:path";
 import { parse } from "yaml";
 import { nodeMetrics } from "../../src/metrics/table.js";
 import { catalogue } from "../../src/rpc/errors.js";
-import { alertExamples, unitTestsOf } from "../helpers/alert-examples.js";
-import { testKey } from "../helpers/keys.js";
-import { authorityDirectory, startMember } from "../helpers/start-member.js";
-import { ask, askJson } from "../helpers/plain-client.js";
-import { type PostgresServer, startPostgres } from "../helpers/postgres-server.js";
-import { startPrometheus } from "../helpers/prometheus-server.js";
-import { parseMetrics } from "../helpers/prometheus.js";
-import { startNodeProcess } from "../helpers/start-cli.js";
-import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
-import { until } from "../helpers/until.js";
-import { testUnless, whyNot } from "../helpers/when.js";
+import { alertExamples, unitTestsOf } from "../helpers/process/alert-examples.js";
+import { testKey } from "../helpers/chain/keys.js";
+import { authorityDirectory, startMember } from "../helpers/nodes/start-member.js";
+import { ask, askJson } from "../helpers/wire/plain-client.js";
+import { type PostgresServer, startPostgres } from "../helpers/databases/postgres-server.js";
+import { startPrometheus } from "../helpers/process/prometheus-server.js";
+import { parseMetrics } from "../helpers/process/prometheus.js";
+import { startNodeProcess } from "../helpers/nodes/start-cli.js";
+import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { until } from "../helpers/nodes/until.js";
+import { testUnless, whyNot } from "../helpers/nodes/when.js";
 
 // Before the first test is declared.
 const noPrometheus = whyNot("prometheus", "--version");

@@ -3,13 +3,13 @@ import test from "ava";
 import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { configOf, defaults } from "../helpers/deployment.js";
-import { ask } from "../helpers/plain-client.js";
-import { run } from "../helpers/programs.js";
-import { startNodeProcess } from "../helpers/start-cli.js";
-import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
-import { until } from "../helpers/until.js";
-import { testUnless, whyNot } from "../helpers/when.js";
+import { configOf, defaults } from "../helpers/process/deployment.js";
+import { ask } from "../helpers/wire/plain-client.js";
+import { run } from "../helpers/chain/programs.js";
+import { startNodeProcess } from "../helpers/nodes/start-cli.js";
+import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { until } from "../helpers/nodes/until.js";
+import { testUnless, whyNot } from "../helpers/nodes/when.js";
 
 const text = await readFile("deploy/systemd/gatehouse.service", "utf8");
 const valuesOf = (key: string): string[] =>

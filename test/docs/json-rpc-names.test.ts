@@ -1,10 +1,10 @@
 /** JSON-RPC by the names that docs/interface.md shows: each rpc answers as its route does with the same values. */
 import test from "ava";
 import { readFile } from "node:fs/promises";
-import { testKey } from "../helpers/keys.js";
-import { ask, askJson } from "../helpers/plain-client.js";
-import { startMember } from "../helpers/start-member.js";
-import { storeProgram } from "../helpers/stored-program.js";
+import { testKey } from "../helpers/chain/keys.js";
+import { ask, askJson } from "../helpers/wire/plain-client.js";
+import { startMember } from "../helpers/nodes/start-member.js";
+import { storeProgram } from "../helpers/chain/stored-program.js";
 
 /** Rows of the table of routes. */
 const rows = [

@@ -9,7 +9,7 @@ import { configFile, options } from "../../src/config/options.js";
 import { readHttpRoutes } from "../../src/rpc/http/http-rule.js";
 import { nodeCallMessages } from "../../src/rpc/node-call/node-call.js";
 import { areaOf } from "../../src/rpc/json-rpc/named-methods.js";
-import { contractServices } from "../helpers/contract-files.js";
+import { contractServices } from "../helpers/process/contract-files.js";
 import { listDocuments } from "./documents.js";
 import { anchorsOf, codeOf, linksOf } from "./markdown.js";
 

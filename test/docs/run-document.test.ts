@@ -1,6 +1,6 @@
 /** That a document which says something else than what comes fails, whatever it is that is wrong with it. */
 import test from "ava";
-import { fileTeardown } from "../helpers/teardown.js";
+import { fileTeardown } from "../helpers/nodes/teardown.js";
 import { runDocument } from "./run-document.js";
 import { makeSandbox, type Sandbox } from "./sandbox.js";
 

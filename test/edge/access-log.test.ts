@@ -1,11 +1,11 @@
 import test from "ava";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { type AccessLine, createAccessLog } from "../../src/edge/access-log.js";
-import { connectEach, rpcProtocols } from "../helpers/rpc-clients.js";
-import { ask } from "../helpers/plain-client.js";
-import { startCli } from "../helpers/start-cli.js";
-import { temporaryDirectory } from "../helpers/teardown.js";
-import { until } from "../helpers/until.js";
+import { connectEach, rpcProtocols } from "../helpers/wire/rpc-clients.js";
+import { ask } from "../helpers/wire/plain-client.js";
+import { startCli } from "../helpers/nodes/start-cli.js";
+import { temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { until } from "../helpers/nodes/until.js";
 
 const line: AccessLine = {
   requestId: "a-1",

@@ -2,9 +2,9 @@ import test from "ava";
 import { createEdge } from "../../src/edge/edge.js";
 import { defaultBytes } from "../../src/edge/byte-budget.js";
 import type { Arrival, Lease } from "../../src/rpc/gate.js";
-import { openSettings } from "../helpers/edge-server.js";
-import { heapBytes } from "../helpers/heap.js";
-import { until } from "../helpers/until.js";
+import { openSettings } from "../helpers/nodes/edge-server.js";
+import { heapBytes } from "../helpers/process/heap.js";
+import { until } from "../helpers/nodes/until.js";
 
 test("addresses without number, spoofed through a trusted proxy, leave memory bounded", (t) => {
   const edge = createEdge({

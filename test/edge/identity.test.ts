@@ -4,16 +4,16 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { createIdentify } from "../../src/edge/identity.js";
-import { createCaller } from "../helpers/caller.js";
-import { ask } from "../helpers/plain-client.js";
-import { connectEach, readFailure, type RpcClient, rpcProtocols } from "../helpers/rpc-clients.js";
-import { genesisOf } from "../helpers/genesis.js";
-import { testKey } from "../helpers/keys.js";
-import { insertProgram, nameInHeader, seedDatabase } from "../helpers/seed.js";
-import { startTestNode, type TestNode } from "../helpers/start-node.js";
-import { temporaryDirectory, fileTeardown } from "../helpers/teardown.js";
-import { identityMessage } from "../../src/base/identity-message.js";
-import { forge, smallOrderKeys } from "../helpers/weak-keys.js";
+import { createCaller } from "../helpers/process/caller.js";
+import { ask } from "../helpers/wire/plain-client.js";
+import { connectEach, readFailure, type RpcClient, rpcProtocols } from "../helpers/wire/rpc-clients.js";
+import { genesisOf } from "../helpers/chain/genesis.js";
+import { testKey } from "../helpers/chain/keys.js";
+import { insertProgram, nameInHeader, seedDatabase } from "../helpers/chain/seed.js";
+import { startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
+import { temporaryDirectory, fileTeardown } from "../helpers/nodes/teardown.js";
+import { identityMessage } from "../../src/edge/identity-message.js";
+import { forge, smallOrderKeys } from "../helpers/chain/weak-keys.js";
 
 interface Context {
   readonly node: TestNode;

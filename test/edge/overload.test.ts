@@ -7,12 +7,12 @@ import { createEdge } from "../../src/edge/edge.js";
 import { createOverload } from "../../src/edge/overload.js";
 import { createRpcServer } from "../../src/rpc/server/rpc-server.js";
 import { serve } from "../../src/rpc/service.js";
-import { largeAnswer, openSettings, startEdgeServer } from "../helpers/edge-server.js";
-import { sessionFrom } from "../helpers/from-address.js";
-import { ask } from "../helpers/plain-client.js";
-import { connectEach, readFailure, rpcProtocols } from "../helpers/rpc-clients.js";
-import { until } from "../helpers/until.js";
-import { compiledFirst } from "../helpers/application.js";
+import { largeAnswer, openSettings, startEdgeServer } from "../helpers/nodes/edge-server.js";
+import { sessionFrom } from "../helpers/wire/from-address.js";
+import { ask } from "../helpers/wire/plain-client.js";
+import { connectEach, readFailure, rpcProtocols } from "../helpers/wire/rpc-clients.js";
+import { until } from "../helpers/nodes/until.js";
+import { compiledFirst } from "../helpers/nodes/application.js";
 
 test("beyond the bound new work is refused in every protocol, and probes are answered", async (t) => {
   let release = (): void => undefined;

@@ -2,10 +2,10 @@ import test from "ava";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { Health } from "../../gen/health/v1/health_pb.js";
-import { ask } from "../helpers/plain-client.js";
-import { connectEach, readFailure, rpcProtocols } from "../helpers/rpc-clients.js";
-import { startTestNode } from "../helpers/start-node.js";
-import { connectTransport } from "../helpers/transports.js";
+import { ask } from "../helpers/wire/plain-client.js";
+import { connectEach, readFailure, rpcProtocols } from "../helpers/wire/rpc-clients.js";
+import { startTestNode } from "../helpers/nodes/start-node.js";
+import { connectTransport } from "../helpers/wire/transports.js";
 import { createRateLimit } from "../../src/edge/rate-limit.js";
 import { Failure } from "../../src/rpc/errors.js";
 

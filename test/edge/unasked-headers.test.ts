@@ -4,14 +4,14 @@ import anyTest, { type TestFn } from "ava";
 import { identifies_caller } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { areaOf } from "../../src/rpc/json-rpc/named-methods.js";
 import { readHttpRoutes } from "../../src/rpc/http/http-rule.js";
-import { createCaller } from "../helpers/caller.js";
-import { contractServices } from "../helpers/contract-files.js";
-import { connectGrpc, type TestGrpcClient } from "../helpers/grpc-client.js";
-import { ask, askJson } from "../helpers/plain-client.js";
-import { readFailure } from "../helpers/rpc-clients.js";
-import { startMember } from "../helpers/start-member.js";
-import { startTestNode } from "../helpers/start-node.js";
-import { fileTeardown } from "../helpers/teardown.js";
+import { createCaller } from "../helpers/process/caller.js";
+import { contractServices } from "../helpers/process/contract-files.js";
+import { connectGrpc, type TestGrpcClient } from "../helpers/wire/grpc-client.js";
+import { ask, askJson } from "../helpers/wire/plain-client.js";
+import { readFailure } from "../helpers/wire/rpc-clients.js";
+import { startMember } from "../helpers/nodes/start-member.js";
+import { startTestNode } from "../helpers/nodes/start-node.js";
+import { fileTeardown } from "../helpers/nodes/teardown.js";
 
 interface Context {
   readonly port: number;

@@ -11,7 +11,7 @@ import { type EventfulBlock, type EventMessage, placeOfBlock } from "../../src/e
 import { createBlockLog } from "../../src/event/block-log.js";
 import { createEvents } from "../../src/event/service.js";
 import { readWatchRequest, type Place } from "../../src/event/watch-request.js";
-import { until } from "../helpers/until.js";
+import { until } from "../helpers/nodes/until.js";
 
 const mib = 1024 * 1024;
 const hashOf = (number: number, index: number): string => `0x${`${number}-${index}`.padStart(64, "0")}`;

@@ -10,12 +10,12 @@ import { readFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { programAddress } from "../../src/storage/write.js";
-import { testKey } from "../helpers/keys.js";
-import { headOf, networkOf, startProcessOf } from "../helpers/network.js";
-import { silentPeer } from "../helpers/start-node.js";
-import { createPublic, signTransaction } from "../helpers/transactions.js";
-import { until } from "../helpers/until.js";
+import { programAddress } from "../../src/storage/changes/write.js";
+import { testKey } from "../helpers/chain/keys.js";
+import { headOf, networkOf, startProcessOf } from "../helpers/nodes/network.js";
+import { silentPeer } from "../helpers/nodes/start-node.js";
+import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
+import { until } from "../helpers/nodes/until.js";
 
 const stoppedS = Number(process.env.EVENT_STOPPED_S ?? 3);
 const changes = Number(process.env.EVENT_CHANGES ?? 300);

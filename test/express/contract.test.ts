@@ -12,10 +12,10 @@ import type { ContractCase, NodeName } from "../contract/case.js";
 import { cases } from "../contract/cases.js";
 import { people } from "../contract/data.js";
 import { startContractNodes } from "../contract/nodes.js";
-import { callerOf } from "../helpers/caller.js";
-import { listenApp } from "../helpers/express-app.js";
-import { ask, type PlainRequest, type PlainResponse } from "../helpers/plain-client.js";
-import { fileTeardown } from "../helpers/teardown.js";
+import { callerOf } from "../helpers/process/caller.js";
+import { listenApp } from "../helpers/nodes/express-app.js";
+import { ask, type PlainRequest, type PlainResponse } from "../helpers/wire/plain-client.js";
+import { fileTeardown } from "../helpers/nodes/teardown.js";
 
 type Ask = (path: string, request: PlainRequest) => Promise<PlainResponse>;
 /** Asks the compiled handlers, and an application that mounts that of the node. */

@@ -2,12 +2,12 @@
 import test from "ava";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { freePort } from "../helpers/free-port.js";
-import { ask } from "../helpers/plain-client.js";
-import { startCli } from "../helpers/start-cli.js";
-import { startTestNode } from "../helpers/start-node.js";
-import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
-import { version } from "../helpers/version.js";
+import { freePort } from "../helpers/nodes/free-port.js";
+import { ask } from "../helpers/wire/plain-client.js";
+import { startCli } from "../helpers/nodes/start-cli.js";
+import { startTestNode } from "../helpers/nodes/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { version } from "../helpers/process/version.js";
 
 /** Packages that a network of `npm start` has loaded, once it answered these paths and was told to stop. */
 async function loadedFor(t: Teardown, paths: readonly string[]): Promise<string[]> {

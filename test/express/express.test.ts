@@ -13,15 +13,15 @@ import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { AddedService } from "../../gen/gatehouse/testing/v1/added_pb.js";
 import { turnBytes } from "../../src/rpc/exchange/exchange.js";
-import { version } from "../helpers/version.js";
-import { createCaller } from "../helpers/caller.js";
-import { listenApp } from "../helpers/express-app.js";
-import { ask, askJson } from "../helpers/plain-client.js";
-import { run } from "../helpers/programs.js";
-import { startMember } from "../helpers/start-member.js";
-import { startTestNode, type TestNode } from "../helpers/start-node.js";
-import type { Teardown } from "../helpers/teardown.js";
-import { until } from "../helpers/until.js";
+import { version } from "../helpers/process/version.js";
+import { createCaller } from "../helpers/process/caller.js";
+import { listenApp } from "../helpers/nodes/express-app.js";
+import { ask, askJson } from "../helpers/wire/plain-client.js";
+import { run } from "../helpers/chain/programs.js";
+import { startMember } from "../helpers/nodes/start-member.js";
+import { startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
+import type { Teardown } from "../helpers/nodes/teardown.js";
+import { until } from "../helpers/nodes/until.js";
 
 /** An application with a header, a route, a service and an end of its own; the node is mounted between them. */
 async function createApp(path: string, node: TestNode): Promise<Express> {

@@ -1,11 +1,11 @@
 /** The pages for people below a path of somebody else's application, in a real browser where there is one. */
 import express from "express";
 import type { Browser } from "playwright-core";
-import { launchBrowser, listen, whyNoBrowser } from "../helpers/browser.js";
-import { listenApp } from "../helpers/express-app.js";
-import { startMember } from "../helpers/start-member.js";
-import type { Teardown } from "../helpers/teardown.js";
-import { testUnless } from "../helpers/when.js";
+import { launchBrowser, listen, whyNoBrowser } from "../helpers/process/browser.js";
+import { listenApp } from "../helpers/nodes/express-app.js";
+import { startMember } from "../helpers/nodes/start-member.js";
+import type { Teardown } from "../helpers/nodes/teardown.js";
+import { testUnless } from "../helpers/nodes/when.js";
 
 const testBrowser = testUnless(whyNoBrowser);
 

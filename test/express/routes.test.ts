@@ -14,9 +14,9 @@ import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import type { NodeApplication } from "../../src/express/application.js";
 import { hidden, owner } from "../contract/data.js";
 import { startContractNodes } from "../contract/nodes.js";
-import { listenApp } from "../helpers/express-app.js";
-import { fileTeardown } from "../helpers/teardown.js";
-import { version } from "../helpers/version.js";
+import { listenApp } from "../helpers/nodes/express-app.js";
+import { fileTeardown } from "../helpers/nodes/teardown.js";
+import { version } from "../helpers/process/version.js";
 
 const whole = fileTeardown();
 let routes: NodeApplication["routes"];

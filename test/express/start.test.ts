@@ -5,11 +5,11 @@ import express from "express";
 import { createGatehouse } from "gatehouse-client";
 import { ConfigError, startGatehouse, StartError } from "gatehouse/express";
 import { join } from "node:path";
-import { version } from "../helpers/version.js";
-import { listenApp } from "../helpers/express-app.js";
-import { ask, askJson } from "../helpers/plain-client.js";
-import { sampleGenesis } from "../helpers/start-node.js";
-import { temporaryDirectory } from "../helpers/teardown.js";
+import { version } from "../helpers/process/version.js";
+import { listenApp } from "../helpers/nodes/express-app.js";
+import { ask, askJson } from "../helpers/wire/plain-client.js";
+import { sampleGenesis } from "../helpers/nodes/start-node.js";
+import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 
 const ports = { host: "127.0.0.1", "rpc-port": 0, "omni-port": 0, "log-level": "silent" } as const;
 

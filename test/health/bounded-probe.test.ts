@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from "ava";
 import { setTimeout as sleep } from "node:timers/promises";
-import { markDatabaseTrouble } from "../../src/base/database-trouble.js";
+import { markDatabaseTrouble } from "../../src/base/errors/database-error-kind.js";
 import { createBoundedProbe } from "../../src/health/bounded-probe.js";
 
 /** A database of which the test says when and how it answers, and a clock that the test moves. */

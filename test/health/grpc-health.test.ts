@@ -3,10 +3,10 @@ import { createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { Health, HealthCheckResponse_ServingStatus as Serving } from "../../gen/health/v1/health_pb.js";
 import { HealthService, HealthStatus, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { readFailure } from "../helpers/rpc-clients.js";
-import { startMember } from "../helpers/start-member.js";
-import type { Teardown } from "../helpers/teardown.js";
-import { until } from "../helpers/until.js";
+import { readFailure } from "../helpers/wire/rpc-clients.js";
+import { startMember } from "../helpers/nodes/start-member.js";
+import type { Teardown } from "../helpers/nodes/teardown.js";
+import { until } from "../helpers/nodes/until.js";
 
 async function start(t: Teardown) {
   const node = await startMember(t);

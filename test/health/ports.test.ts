@@ -2,15 +2,15 @@
 import test from "ava";
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
-import { createForwarder } from "../helpers/forwarder.js";
-import { freePort } from "../helpers/free-port.js";
-import { type HealthBody, healthShape } from "../helpers/health-shape.js";
-import { ask, askJson } from "../helpers/plain-client.js";
-import { sharedPostgres } from "../helpers/postgres-shared.js";
-import { startMember } from "../helpers/start-member.js";
-import { sampleGenesis, startTestNode } from "../helpers/start-node.js";
-import { eventually } from "../helpers/until.js";
-import { testUnless } from "../helpers/when.js";
+import { createForwarder } from "../helpers/wire/forwarder.js";
+import { freePort } from "../helpers/nodes/free-port.js";
+import { type HealthBody, healthShape } from "../helpers/process/health-shape.js";
+import { ask, askJson } from "../helpers/wire/plain-client.js";
+import { sharedPostgres } from "../helpers/databases/postgres-shared.js";
+import { startMember } from "../helpers/nodes/start-member.js";
+import { sampleGenesis, startTestNode } from "../helpers/nodes/start-node.js";
+import { eventually } from "../helpers/nodes/until.js";
+import { testUnless } from "../helpers/nodes/when.js";
 
 const postgres = await sharedPostgres();
 const testPostgres = testUnless(typeof postgres === "string" ? postgres : undefined);

@@ -3,10 +3,10 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { countProcessErrors, createProcessErrors } from "../../src/health/process-errors.js";
-import { askJson } from "../helpers/plain-client.js";
-import { startCli } from "../helpers/start-cli.js";
-import { temporaryDirectory } from "../helpers/teardown.js";
-import { until } from "../helpers/until.js";
+import { askJson } from "../helpers/wire/plain-client.js";
+import { startCli } from "../helpers/nodes/start-cli.js";
+import { temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { until } from "../helpers/nodes/until.js";
 
 interface HealthJson {
   readonly errors: {

@@ -7,16 +7,16 @@ import { join } from "node:path";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { mempoolSuffix } from "../../src/db/open.js";
-import { type HealthBody, healthShape, subsystemsShape } from "../helpers/health-shape.js";
-import { testKey } from "../helpers/keys.js";
-import { startMember } from "../helpers/start-member.js";
-import { ask } from "../helpers/plain-client.js";
-import { sampleGenesis, silentPeer, startTestNode } from "../helpers/start-node.js";
-import { writeAs } from "../helpers/submit.js";
-import { createPublic } from "../helpers/transactions.js";
-import { temporaryDirectory } from "../helpers/teardown.js";
-import { until } from "../helpers/until.js";
-import { openSqlite } from "../helpers/sqlite.js";
+import { type HealthBody, healthShape, subsystemsShape } from "../helpers/process/health-shape.js";
+import { testKey } from "../helpers/chain/keys.js";
+import { startMember } from "../helpers/nodes/start-member.js";
+import { ask } from "../helpers/wire/plain-client.js";
+import { sampleGenesis, silentPeer, startTestNode } from "../helpers/nodes/start-node.js";
+import { writeAs } from "../helpers/chain/submit.js";
+import { createPublic } from "../helpers/chain/transactions.js";
+import { temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { until } from "../helpers/nodes/until.js";
+import { openSqlite } from "../helpers/databases/sqlite.js";
 
 async function health(port: number): Promise<{ status: number; dormantHeader: string | undefined; body: HealthBody }> {
   const [whole, slim, again] = [

@@ -2,7 +2,7 @@
 import test from "ava";
 import { spawnSync } from "node:child_process";
 import { resolve } from "node:path";
-import { temporaryDirectory } from "../helpers/teardown.js";
+import { temporaryDirectory } from "../helpers/nodes/teardown.js";
 
 const script = resolve("scripts/install/sqlite.mjs");
 

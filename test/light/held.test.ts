@@ -6,16 +6,16 @@ import type { AddressInfo } from "node:net";
 import { createGatehouse, GatehouseError } from "gatehouse-client";
 import { GetGenesisResponseSchema } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { StateService } from "../../gen/gatehouse/state/v1/state_pb.js";
-import { createLogging } from "../../src/base/log.js";
+import { createLogging } from "../../src/base/logging/log.js";
 import { startLight } from "../../src/light/light-node.js";
 import { askOver } from "../../src/light/upstream.js";
-import { genesisOf } from "../helpers/genesis.js";
-import { testKey } from "../helpers/keys.js";
-import { ask } from "../helpers/plain-client.js";
-import { runCli } from "../helpers/run-cli.js";
-import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
-import { testNetwork } from "../helpers/transactions.js";
-import { until } from "../helpers/until.js";
+import { genesisOf } from "../helpers/chain/genesis.js";
+import { testKey } from "../helpers/chain/keys.js";
+import { ask } from "../helpers/wire/plain-client.js";
+import { runCli } from "../helpers/nodes/run-cli.js";
+import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { testNetwork } from "../helpers/chain/transactions.js";
+import { until } from "../helpers/nodes/until.js";
 
 /** A field of a message that no version knows, so that nothing but its size is wrong with it. */
 const padding = Buffer.concat([Buffer.from([0xfa, 0x07, 0x80, 0x80, 0x40]), Buffer.alloc(1024 * 1024)]);

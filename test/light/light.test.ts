@@ -3,17 +3,17 @@ import { addCommitment, createGatehouse, createProgram, keyFromSeed, spendNullif
 import test from "ava";
 import { readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createLogging } from "../../src/base/log.js";
+import { createLogging } from "../../src/base/logging/log.js";
 import { type LightNode, startLight } from "../../src/light/light-node.js";
-import { testKey } from "../helpers/keys.js";
-import { forged, kindsOfLies, startLyingNode } from "../helpers/lying-node.js";
-import { ask } from "../helpers/plain-client.js";
-import { runCli } from "../helpers/run-cli.js";
-import { startCli } from "../helpers/start-cli.js";
-import { startMember } from "../helpers/start-member.js";
-import type { TestNode } from "../helpers/start-node.js";
-import { fileTeardown, type Teardown, temporaryDirectory } from "../helpers/teardown.js";
-import { testNetwork } from "../helpers/transactions.js";
+import { testKey } from "../helpers/chain/keys.js";
+import { forged, kindsOfLies, startLyingNode } from "../helpers/nodes/lying-node.js";
+import { ask } from "../helpers/wire/plain-client.js";
+import { runCli } from "../helpers/nodes/run-cli.js";
+import { startCli } from "../helpers/nodes/start-cli.js";
+import { startMember } from "../helpers/nodes/start-member.js";
+import type { TestNode } from "../helpers/nodes/start-node.js";
+import { fileTeardown, type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { testNetwork } from "../helpers/chain/transactions.js";
 
 const element = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;
 const never = `stor-${"0".repeat(40)}`;

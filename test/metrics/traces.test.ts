@@ -3,9 +3,9 @@ import test from "ava";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { startMember } from "../helpers/start-member.js";
-import { ask } from "../helpers/plain-client.js";
-import { until } from "../helpers/until.js";
+import { startMember } from "../helpers/nodes/start-member.js";
+import { ask } from "../helpers/wire/plain-client.js";
+import { until } from "../helpers/nodes/until.js";
 
 interface Span {
   readonly name: string;

@@ -2,16 +2,16 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { createForwarder } from "../helpers/forwarder.js";
-import { freePort } from "../helpers/free-port.js";
-import { testKey } from "../helpers/keys.js";
-import { ask, askJson } from "../helpers/plain-client.js";
-import { type PostgresServer, startPostgres } from "../helpers/postgres-server.js";
-import { cleanEnvironment, cliPath, collect } from "../helpers/run-cli.js";
-import { authorityDirectory } from "../helpers/start-member.js";
-import type { Teardown } from "../helpers/teardown.js";
-import { eventually, until } from "../helpers/until.js";
-import { testUnless } from "../helpers/when.js";
+import { createForwarder } from "../helpers/wire/forwarder.js";
+import { freePort } from "../helpers/nodes/free-port.js";
+import { testKey } from "../helpers/chain/keys.js";
+import { ask, askJson } from "../helpers/wire/plain-client.js";
+import { type PostgresServer, startPostgres } from "../helpers/databases/postgres-server.js";
+import { cleanEnvironment, cliPath, collect } from "../helpers/nodes/run-cli.js";
+import { authorityDirectory } from "../helpers/nodes/start-member.js";
+import type { Teardown } from "../helpers/nodes/teardown.js";
+import { eventually, until } from "../helpers/nodes/until.js";
+import { testUnless } from "../helpers/nodes/when.js";
 
 const started = await startPostgres();
 const testPostgres = testUnless(typeof started === "string" ? started : undefined);

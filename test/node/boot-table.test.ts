@@ -4,7 +4,7 @@ import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { createBootProgress } from "../../src/health/boot-progress.js";
 import { createSubsystems, subsystemNames } from "../../src/health/subsystems.js";
 import { bootTable } from "../../src/node/boot.js";
-import { BootTable, countSteps, createBoot } from "../../src/node/boot-table.js";
+import { BootTable, countSteps, createBoot } from "../../src/node/lifecycle/boot-table.js";
 
 interface Beginning {
   readonly port: number;

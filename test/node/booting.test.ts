@@ -2,18 +2,18 @@
 import test from "ava";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { HealthService, HealthStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { StartAborted, StartError } from "../../src/base/start-error.js";
-import { createCaller } from "../helpers/caller.js";
-import { createForwarder, type Forwarder } from "../helpers/forwarder.js";
-import { freePort } from "../helpers/free-port.js";
-import { healthShape } from "../helpers/health-shape.js";
-import { ask, askJson } from "../helpers/plain-client.js";
-import { sharedPostgres } from "../helpers/postgres-shared.js";
-import { connectRpc, readFailure, rpcProtocols } from "../helpers/rpc-clients.js";
-import { sampleGenesis, startTestNode, type TestNode } from "../helpers/start-node.js";
-import { type Teardown } from "../helpers/teardown.js";
-import { eventually } from "../helpers/until.js";
-import { testUnless } from "../helpers/when.js";
+import { StartAborted, StartError } from "../../src/base/errors/start-error.js";
+import { createCaller } from "../helpers/process/caller.js";
+import { createForwarder, type Forwarder } from "../helpers/wire/forwarder.js";
+import { freePort } from "../helpers/nodes/free-port.js";
+import { healthShape } from "../helpers/process/health-shape.js";
+import { ask, askJson } from "../helpers/wire/plain-client.js";
+import { sharedPostgres } from "../helpers/databases/postgres-shared.js";
+import { connectRpc, readFailure, rpcProtocols } from "../helpers/wire/rpc-clients.js";
+import { sampleGenesis, startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
+import { type Teardown } from "../helpers/nodes/teardown.js";
+import { eventually } from "../helpers/nodes/until.js";
+import { testUnless } from "../helpers/nodes/when.js";
 
 const postgres = await sharedPostgres();
 const testPostgres = testUnless(typeof postgres === "string" ? postgres : undefined);
@@ -202,8 +202,8 @@ testPostgres("a reader waits as well, and one server of several is enough", asyn
 });
 
 test("the limit ends the start, with what to do", async (t) => {
-  const { createNodeCore } = await import("../../src/node/core.js");
-  const { DatabaseAwayError, untilDatabaseAnswers } = await import("../../src/node/database-wait.js");
+  const { createNodeCore } = await import("../../src/node/lifecycle/core.js");
+  const { DatabaseAwayError, untilDatabaseAnswers } = await import("../../src/node/data/database-wait.js");
   const { createProcessErrors } = await import("../../src/health/process-errors.js");
   const { loadConfig } = await import("../../src/config/config.js");
   const { openDatabase } = await import("../../src/db/open.js");

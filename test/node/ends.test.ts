@@ -5,13 +5,13 @@ import { writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { testKey, writeKey } from "../helpers/keys.js";
-import { ask, askJson } from "../helpers/plain-client.js";
-import { notaryKey } from "../helpers/presentation.js";
-import { startCli } from "../helpers/start-cli.js";
-import { authorityDirectory } from "../helpers/start-member.js";
-import type { Teardown } from "../helpers/teardown.js";
-import { eventually, until } from "../helpers/until.js";
+import { testKey, writeKey } from "../helpers/chain/keys.js";
+import { ask, askJson } from "../helpers/wire/plain-client.js";
+import { notaryKey } from "../helpers/process/presentation.js";
+import { startCli } from "../helpers/nodes/start-cli.js";
+import { authorityDirectory } from "../helpers/nodes/start-member.js";
+import type { Teardown } from "../helpers/nodes/teardown.js";
+import { eventually, until } from "../helpers/nodes/until.js";
 
 /** A server that takes connections and what comes over them, and never answers. */
 async function startSilent(t: Teardown) {

@@ -4,12 +4,12 @@ import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { ask, askJson } from "../helpers/plain-client.js";
-import { parseMetrics } from "../helpers/prometheus.js";
-import { type RunningCli, startCli } from "../helpers/start-cli.js";
-import { temporaryDirectory } from "../helpers/teardown.js";
-import { until } from "../helpers/until.js";
-import { testUnless } from "../helpers/when.js";
+import { ask, askJson } from "../helpers/wire/plain-client.js";
+import { parseMetrics } from "../helpers/process/prometheus.js";
+import { type RunningCli, startCli } from "../helpers/nodes/start-cli.js";
+import { temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { until } from "../helpers/nodes/until.js";
+import { testUnless } from "../helpers/nodes/when.js";
 
 async function startFaulty(t: ExecutionContext, wrapper: readonly string[] = []): Promise<RunningCli> {
   const dir = await temporaryDirectory(t);

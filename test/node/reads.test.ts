@@ -1,14 +1,14 @@
 /** Lists, histories and searches over plain HTTP: what comes to whom, and what is refused. */
 import test from "ava";
 import { AccessMode } from "../../gen/gatehouse/storage/v1/storage_pb.js";
-import { sha256 } from "../../src/base/hash.js";
-import { programAddress } from "../../src/base/touched-program.js";
-import { callerOf } from "../helpers/caller.js";
-import { testKey } from "../helpers/keys.js";
-import { ask, askJson } from "../helpers/plain-client.js";
-import { startMember } from "../helpers/start-member.js";
-import { createPublic, type Operation, signTransaction } from "../helpers/transactions.js";
-import { until } from "../helpers/until.js";
+import { sha256 } from "../../src/base/crypto/hash.js";
+import { programAddress } from "../../src/base/program-address.js";
+import { callerOf } from "../helpers/process/caller.js";
+import { testKey } from "../helpers/chain/keys.js";
+import { ask, askJson } from "../helpers/wire/plain-client.js";
+import { startMember } from "../helpers/nodes/start-member.js";
+import { createPublic, type Operation, signTransaction } from "../helpers/chain/transactions.js";
+import { until } from "../helpers/nodes/until.js";
 
 const owner = testKey(2);
 const open = programAddress(owner.publicKey, "open notes", 1n, "");

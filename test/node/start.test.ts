@@ -10,15 +10,15 @@ import { promisify } from "node:util";
 import sqlite3 from "sqlite3";
 import { loadConfig } from "../../src/config/config.js";
 import { createProcessErrors } from "../../src/health/process-errors.js";
-import { StartAborted } from "../../src/base/start-error.js";
+import { StartAborted } from "../../src/base/errors/start-error.js";
 import { startNode } from "../../src/node/node.js";
-import { ask } from "../helpers/plain-client.js";
-import { cleanEnvironment, cliPath, collect } from "../helpers/run-cli.js";
-import { startNodeProcess } from "../helpers/start-cli.js";
-import { sampleGenesis, startTestNode } from "../helpers/start-node.js";
-import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
-import { until } from "../helpers/until.js";
-import { testUnless } from "../helpers/when.js";
+import { ask } from "../helpers/wire/plain-client.js";
+import { cleanEnvironment, cliPath, collect } from "../helpers/nodes/run-cli.js";
+import { startNodeProcess } from "../helpers/nodes/start-cli.js";
+import { sampleGenesis, startTestNode } from "../helpers/nodes/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { until } from "../helpers/nodes/until.js";
+import { testUnless } from "../helpers/nodes/when.js";
 
 /** A database file that another process writes to until it is released, or the test ends: a boot that migrates it waits. */
 async function lockDatabase(t: Teardown, file: string): Promise<() => Promise<void>> {

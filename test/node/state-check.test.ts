@@ -1,9 +1,9 @@
 /** What is changed in the database together with its checksum is not what headers commit to, and is found. */
 import test from "ava";
-import { createBlockStore } from "../../src/chain/block-store.js";
-import { type Genesis, readStoredGenesis } from "../../src/chain/genesis.js";
-import type { Database, Queries } from "../../src/db/database.js";
-import type { Engine } from "../../src/db/dialects.js";
+import { createBlockStore } from "../../src/chain/blocks/block-store.js";
+import { type Genesis, readStoredGenesis } from "../../src/chain/blocks/genesis.js";
+import type { Database, Queries } from "../../src/db/queries/database.js";
+import type { Engine } from "../../src/db/queries/dialects.js";
 import { openDatabase } from "../../src/db/open.js";
 import {
   hashChunkRow,
@@ -12,13 +12,13 @@ import {
   hashNullifierRow,
   hashProgramRest,
   hashSenderRow,
-} from "../../src/db/row-hashes.js";
-import { verifyAll } from "../../src/node/verify-data.js";
-import { openChain } from "../helpers/chain.js";
-import { prepareEngines } from "../helpers/databases.js";
-import { alice, authority, type StoredChain, storeChain } from "../helpers/stored-chain.js";
-import type { Teardown } from "../helpers/teardown.js";
-import { signTransaction } from "../helpers/transactions.js";
+} from "../../src/db/rows/row-hashes.js";
+import { verifyAll } from "../../src/node/data/verify-data.js";
+import { openChain } from "../helpers/chain/chain.js";
+import { prepareEngines } from "../helpers/databases/databases.js";
+import { alice, authority, type StoredChain, storeChain } from "../helpers/chain/stored-chain.js";
+import type { Teardown } from "../helpers/nodes/teardown.js";
+import { signTransaction } from "../helpers/chain/transactions.js";
 
 const engines = await prepareEngines();
 

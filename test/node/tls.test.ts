@@ -8,16 +8,16 @@ import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { readTlsFiles, type TlsFilesError, type TlsPaths } from "../../src/config/tls-files.js";
-import { describeExpiry, followTlsFiles } from "../../src/node/tls.js";
-import { makeCertificate } from "../helpers/certificate.js";
-import { ask } from "../helpers/plain-client.js";
-import { run } from "../helpers/programs.js";
-import { parseMetrics } from "../helpers/prometheus.js";
-import { startNodeProcess } from "../helpers/start-cli.js";
-import { startTestNode, type TestNode } from "../helpers/start-node.js";
-import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
-import { until } from "../helpers/until.js";
-import { testUnless, whyNot } from "../helpers/when.js";
+import { describeExpiry, followTlsFiles } from "../../src/node/serving/tls.js";
+import { makeCertificate } from "../helpers/process/certificate.js";
+import { ask } from "../helpers/wire/plain-client.js";
+import { run } from "../helpers/chain/programs.js";
+import { parseMetrics } from "../helpers/process/prometheus.js";
+import { startNodeProcess } from "../helpers/nodes/start-cli.js";
+import { startTestNode, type TestNode } from "../helpers/nodes/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { until } from "../helpers/nodes/until.js";
+import { testUnless, whyNot } from "../helpers/nodes/when.js";
 
 /** A certificate in a directory of its own, with its fingerprint. */
 async function makeIn(dir: string, name: string, days = 1) {

@@ -5,19 +5,19 @@
 import anyTest, { type ExecutionContext, type TestFn } from "ava";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { AccessMode, AccessPermission } from "../../gen/gatehouse/storage/v1/storage_pb.js";
-import { programAddress } from "../../src/base/touched-program.js";
-import { callerOf } from "../helpers/caller.js";
-import { publicDoors, type Said } from "../helpers/doors.js";
-import { listen } from "../helpers/events.js";
-import { connectGrpc, type TestGrpcClient } from "../helpers/grpc-client.js";
-import { type TestKey, testKey } from "../helpers/keys.js";
-import { ask } from "../helpers/plain-client.js";
-import { readFailure } from "../helpers/rpc-clients.js";
-import { startMember } from "../helpers/start-member.js";
-import type { TestNode } from "../helpers/start-node.js";
-import { fileTeardown } from "../helpers/teardown.js";
-import { createPublic, type Operation, signTransaction } from "../helpers/transactions.js";
-import { until } from "../helpers/until.js";
+import { programAddress } from "../../src/base/program-address.js";
+import { callerOf } from "../helpers/process/caller.js";
+import { publicDoors, type Said } from "../helpers/wire/doors.js";
+import { listen } from "../helpers/wire/events.js";
+import { connectGrpc, type TestGrpcClient } from "../helpers/wire/grpc-client.js";
+import { type TestKey, testKey } from "../helpers/chain/keys.js";
+import { ask } from "../helpers/wire/plain-client.js";
+import { readFailure } from "../helpers/wire/rpc-clients.js";
+import { startMember } from "../helpers/nodes/start-member.js";
+import type { TestNode } from "../helpers/nodes/start-node.js";
+import { fileTeardown } from "../helpers/nodes/teardown.js";
+import { createPublic, type Operation, signTransaction } from "../helpers/chain/transactions.js";
+import { until } from "../helpers/nodes/until.js";
 
 interface Context {
   readonly node: TestNode;

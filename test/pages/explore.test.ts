@@ -11,14 +11,14 @@ import {
 } from "gatehouse-client";
 import { readFile } from "node:fs/promises";
 import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core";
-import { launchBrowser, openPage, whyNoBrowser } from "../helpers/browser.js";
-import { testKey, writeKey } from "../helpers/keys.js";
-import { bothWays, everyWay, inspect, phone } from "../helpers/pages.js";
-import { ask, askJson } from "../helpers/plain-client.js";
-import { startMember } from "../helpers/start-member.js";
-import type { TestNode } from "../helpers/start-node.js";
-import { fileTeardown, temporaryDirectory } from "../helpers/teardown.js";
-import { testUnless } from "../helpers/when.js";
+import { launchBrowser, openPage, whyNoBrowser } from "../helpers/process/browser.js";
+import { testKey, writeKey } from "../helpers/chain/keys.js";
+import { bothWays, everyWay, inspect, phone } from "../helpers/process/pages.js";
+import { ask, askJson } from "../helpers/wire/plain-client.js";
+import { startMember } from "../helpers/nodes/start-member.js";
+import type { TestNode } from "../helpers/nodes/start-node.js";
+import { fileTeardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { testUnless } from "../helpers/nodes/when.js";
 import { join } from "node:path";
 
 const seed = "5a".repeat(32);

@@ -4,16 +4,16 @@ import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { createPageServer } from "../../src/rpc/http/pages.js";
-import { launchBrowser, openPage, whyNoBrowser } from "../helpers/browser.js";
-import type { HealthBody } from "../helpers/health-shape.js";
-import { bothWays, everyWay, getRaw, inspect, phone, threeWays } from "../helpers/pages.js";
-import { ask, askJson } from "../helpers/plain-client.js";
-import { startMember } from "../helpers/start-member.js";
-import type { TestNode } from "../helpers/start-node.js";
-import { fileTeardown } from "../helpers/teardown.js";
-import { until } from "../helpers/until.js";
-import { testUnless } from "../helpers/when.js";
-import { versionPattern } from "../helpers/version.js";
+import { launchBrowser, openPage, whyNoBrowser } from "../helpers/process/browser.js";
+import type { HealthBody } from "../helpers/process/health-shape.js";
+import { bothWays, everyWay, getRaw, inspect, phone, threeWays } from "../helpers/process/pages.js";
+import { ask, askJson } from "../helpers/wire/plain-client.js";
+import { startMember } from "../helpers/nodes/start-member.js";
+import type { TestNode } from "../helpers/nodes/start-node.js";
+import { fileTeardown } from "../helpers/nodes/teardown.js";
+import { until } from "../helpers/nodes/until.js";
+import { testUnless } from "../helpers/nodes/when.js";
+import { versionPattern } from "../helpers/process/version.js";
 
 /** One for all tests; the last one stops it. */
 let node: TestNode;

@@ -1,5 +1,5 @@
 import test from "ava";
-import { createChallenges } from "../../src/peers/challenges.js";
+import { createChallenges } from "../../src/peers/handshake/challenges.js";
 
 test("a challenge is good for half a minute and for once, and only if it is ours", (t) => {
   let nowMs = 1_000_000;

@@ -1,7 +1,7 @@
 /** The channels to peers: one for each endpoint, and not more than so many. */
 import test from "ava";
 import { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
-import { createPeerClient } from "../../src/peers/client.js";
+import { createPeerClient } from "../../src/peers/handshake/client.js";
 import { CallError, type Channel, type OpenChannel } from "../../src/rpc/channel.js";
 
 const endpoint = (n: number): string => `https://198.51.100.1:${n}`;

@@ -3,17 +3,17 @@ import test from "ava";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { createNodeClock } from "../../src/node/clock.js";
-import { createPeerClocks } from "../../src/peers/clocks.js";
-import { type BookEntry, blank, entryOf } from "../../src/peers/peer.js";
-import { connectGrpc } from "../helpers/grpc-client.js";
-import { testKey } from "../helpers/keys.js";
-import { endpointOf, headOf, networkOf, peersOf, startMemberOf, startProcessOf } from "../helpers/network.js";
-import { askJson } from "../helpers/plain-client.js";
-import { readFailure } from "../helpers/rpc-clients.js";
-import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
-import { createPublic, signTransaction } from "../helpers/transactions.js";
-import { eventually, until } from "../helpers/until.js";
+import { createNodeClock } from "../../src/node/lifecycle/clock.js";
+import { createPeerClocks } from "../../src/peers/handshake/network-time.js";
+import { type BookEntry, blank, entryOf } from "../../src/peers/address-book/peer.js";
+import { connectGrpc } from "../helpers/wire/grpc-client.js";
+import { testKey } from "../helpers/chain/keys.js";
+import { endpointOf, headOf, networkOf, peersOf, startMemberOf, startProcessOf } from "../helpers/nodes/network.js";
+import { askJson } from "../helpers/wire/plain-client.js";
+import { readFailure } from "../helpers/wire/rpc-clients.js";
+import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
+import { eventually, until } from "../helpers/nodes/until.js";
 
 const authority = testKey(1);
 const { genesis } = networkOf(authority);
@@ -43,7 +43,7 @@ test("an authority whose clock jumps an hour ahead makes no block until it is me
   const clockFile = join(await temporaryDirectory(t), "clock");
   const setAhead = (ms: number): Promise<void> => writeFile(clockFile, String(ms));
   await setAhead(0);
-  const hook = new URL("../helpers/shifted-clock.js", import.meta.url).href;
+  const hook = new URL("../helpers/process/shifted-clock.js", import.meta.url).href;
   const maker = await startProcessOf(t, {
     ...{ key: authority, genesis },
     wrapper: ["env", `NODE_OPTIONS=--import=${hook}`, `CLOCK_FILE=${clockFile}`],
@@ -84,7 +84,7 @@ test("an authority that begins with a wrong clock makes nothing either, once it 
   const clockFile = join(await temporaryDirectory(t), "clock");
   await writeFile(clockFile, String(hourMs));
   const follower = await startMemberOf(t, { key: testKey(2), genesis });
-  const hook = new URL("../helpers/shifted-clock.js", import.meta.url).href;
+  const hook = new URL("../helpers/process/shifted-clock.js", import.meta.url).href;
   const maker = await startProcessOf(t, {
     ...{ key: authority, genesis, seeds: [endpointOf(follower)], flags: { recover: false } },
     wrapper: ["env", `NODE_OPTIONS=--import=${hook}`, `CLOCK_FILE=${clockFile}`],

@@ -1,13 +1,13 @@
 /** What comes of dialing a peer, where it is not what was hoped for. */
 import test from "ava";
-import { createDialer } from "../../src/peers/dialer.js";
-import { createPeerClient, type PeerClient } from "../../src/peers/client.js";
-import { resolveEndpoint } from "../../src/peers/endpoint.js";
-import { blank } from "../../src/peers/peer.js";
-import { createDialPace } from "../../src/peers/dial-pace.js";
-import { createPeerBook } from "../../src/peers/peer-book.js";
+import { createDialer } from "../../src/peers/handshake/dialer.js";
+import { createPeerClient, type PeerClient } from "../../src/peers/handshake/client.js";
+import { resolveEndpoint } from "../../src/peers/address-book/endpoint.js";
+import { blank } from "../../src/peers/address-book/peer.js";
+import { createDialPace } from "../../src/peers/handshake/dial-rate-limit.js";
+import { createPeerBook } from "../../src/peers/address-book/peer-book.js";
 import { CallError } from "../../src/rpc/channel.js";
-import { testKey } from "../helpers/keys.js";
+import { testKey } from "../helpers/chain/keys.js";
 
 const endpoint = "https://198.51.100.1:1";
 

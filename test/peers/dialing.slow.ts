@@ -5,12 +5,12 @@ import { createServer, type Server } from "node:net";
 import { mock } from "node:test";
 import { createClient } from "@connectrpc/connect";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
-import { createDialPace, NotNow } from "../../src/peers/dial-pace.js";
-import { testKey } from "../helpers/keys.js";
-import { endpointOf, networkOf, peersOf, startMemberOf } from "../helpers/network.js";
-import { connectStranger, type OddKey, startOddPeer } from "../helpers/odd-peer.js";
-import type { Teardown } from "../helpers/teardown.js";
-import { until } from "../helpers/until.js";
+import { createDialPace, NotNow } from "../../src/peers/handshake/dial-rate-limit.js";
+import { testKey } from "../helpers/chain/keys.js";
+import { endpointOf, networkOf, peersOf, startMemberOf } from "../helpers/nodes/network.js";
+import { connectStranger, type OddKey, startOddPeer } from "../helpers/nodes/odd-peer.js";
+import type { Teardown } from "../helpers/nodes/teardown.js";
+import { until } from "../helpers/nodes/until.js";
 
 const authority = testKey(1);
 const { genesis, genesisHash } = networkOf(authority);

@@ -1,7 +1,12 @@
 /** Which addresses a peer may name. */
 import test from "ava";
-import { reachOf } from "../../src/peers/address-ranges.js";
-import { checkHost, parseConnectionString, parseEndpoint, resolveEndpoint } from "../../src/peers/endpoint.js";
+import { reachOf } from "../../src/peers/address-book/address-ranges.js";
+import {
+  checkHost,
+  parseConnectionString,
+  parseEndpoint,
+  resolveEndpoint,
+} from "../../src/peers/address-book/endpoint.js";
 import { CallError } from "../../src/rpc/channel.js";
 
 const open = { tls: true, allowPrivate: true };

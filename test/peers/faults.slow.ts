@@ -2,14 +2,14 @@
 import test from "ava";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { createPublic, signTransaction } from "../helpers/transactions.js";
-import { testKey } from "../helpers/keys.js";
-import { type FaultyWire, layWire } from "../helpers/faulty-wire.js";
-import { connectGrpc } from "../helpers/grpc-client.js";
-import { headOf, networkOf, peersOf, startMemberOf } from "../helpers/network.js";
-import { askJson } from "../helpers/plain-client.js";
-import type { TestNode } from "../helpers/start-node.js";
-import { eventually } from "../helpers/until.js";
+import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
+import { testKey } from "../helpers/chain/keys.js";
+import { type FaultyWire, layWire } from "../helpers/wire/faulty-wire.js";
+import { connectGrpc } from "../helpers/wire/grpc-client.js";
+import { headOf, networkOf, peersOf, startMemberOf } from "../helpers/nodes/network.js";
+import { askJson } from "../helpers/wire/plain-client.js";
+import type { TestNode } from "../helpers/nodes/start-node.js";
+import { eventually } from "../helpers/nodes/until.js";
 
 const authority = testKey(1);
 const { genesis } = networkOf(authority);

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import type { Block } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
-import { freePort } from "../helpers/free-port.js";
-import { testKey } from "../helpers/keys.js";
+import { freePort } from "../helpers/nodes/free-port.js";
+import { testKey } from "../helpers/chain/keys.js";
 import {
   endpointOf,
   headOf,
@@ -18,16 +18,16 @@ import {
   startMemberOf,
   startProcessOf,
   statusAt,
-} from "../helpers/network.js";
-import { startOddPeer } from "../helpers/odd-peer.js";
-import { ask, askJson } from "../helpers/plain-client.js";
-import { connectGrpc } from "../helpers/grpc-client.js";
-import { runCli } from "../helpers/run-cli.js";
-import { readFailure } from "../helpers/rpc-clients.js";
-import { controlTransport } from "../helpers/start-node.js";
-import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
-import { createPublic, signTransaction } from "../helpers/transactions.js";
-import { eventually, until } from "../helpers/until.js";
+} from "../helpers/nodes/network.js";
+import { startOddPeer } from "../helpers/nodes/odd-peer.js";
+import { ask, askJson } from "../helpers/wire/plain-client.js";
+import { connectGrpc } from "../helpers/wire/grpc-client.js";
+import { runCli } from "../helpers/nodes/run-cli.js";
+import { readFailure } from "../helpers/wire/rpc-clients.js";
+import { controlTransport } from "../helpers/nodes/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
+import { eventually, until } from "../helpers/nodes/until.js";
 
 const authority = testKey(1);
 const { genesis, genesisHash } = networkOf(authority);

@@ -1,11 +1,11 @@
 /** Transactions that wait for an authority that is frozen for some seconds. */
 import test from "ava";
 import { TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { testKey } from "../helpers/keys.js";
-import { endpointOf, networkOf, peersOf, startMemberOf, startProcessOf } from "../helpers/network.js";
-import { clientOf, statusOf, submit } from "../helpers/relaying.js";
-import type { TestNode } from "../helpers/start-node.js";
-import { until } from "../helpers/until.js";
+import { testKey } from "../helpers/chain/keys.js";
+import { endpointOf, networkOf, peersOf, startMemberOf, startProcessOf } from "../helpers/nodes/network.js";
+import { clientOf, statusOf, submit } from "../helpers/chain/relaying.js";
+import type { TestNode } from "../helpers/nodes/start-node.js";
+import { until } from "../helpers/nodes/until.js";
 
 const authority = testKey(1);
 const { genesis } = networkOf(authority);

@@ -1,7 +1,7 @@
 import test from "ava";
-import { createMainLoop, type LoopTask } from "../../src/peers/main-loop.js";
-import type { Teardown } from "../helpers/teardown.js";
-import { until } from "../helpers/until.js";
+import { createMainLoop, type LoopTask } from "../../src/peers/sync/main-loop.js";
+import type { Teardown } from "../helpers/nodes/teardown.js";
+import { until } from "../helpers/nodes/until.js";
 
 function setUp(t: Teardown, tasks: LoopTask[], nowMs: () => number = Date.now) {
   const errors: string[] = [];

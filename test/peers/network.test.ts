@@ -4,14 +4,14 @@ import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
-import { testKey } from "../helpers/keys.js";
-import { endpointOf, networkOf, peersOf, startMemberOf } from "../helpers/network.js";
-import { askJson } from "../helpers/plain-client.js";
-import { startTestNode } from "../helpers/start-node.js";
-import { temporaryDirectory } from "../helpers/teardown.js";
-import { until } from "../helpers/until.js";
-import { freePort } from "../helpers/free-port.js";
-import { openSqlite } from "../helpers/sqlite.js";
+import { testKey } from "../helpers/chain/keys.js";
+import { endpointOf, networkOf, peersOf, startMemberOf } from "../helpers/nodes/network.js";
+import { askJson } from "../helpers/wire/plain-client.js";
+import { startTestNode } from "../helpers/nodes/start-node.js";
+import { temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { until } from "../helpers/nodes/until.js";
+import { freePort } from "../helpers/nodes/free-port.js";
+import { openSqlite } from "../helpers/databases/sqlite.js";
 
 const { genesis } = networkOf(testKey(1));
 

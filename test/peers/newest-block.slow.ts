@@ -3,8 +3,8 @@ import test from "ava";
 import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { connectGrpc } from "../helpers/grpc-client.js";
-import { testKey } from "../helpers/keys.js";
+import { connectGrpc } from "../helpers/wire/grpc-client.js";
+import { testKey } from "../helpers/chain/keys.js";
 import {
   endpointOf,
   headOf,
@@ -14,14 +14,14 @@ import {
   seedBlocks,
   startMemberOf,
   startProcessOf,
-} from "../helpers/network.js";
-import { freePort } from "../helpers/free-port.js";
-import { startOddPeer } from "../helpers/odd-peer.js";
-import { askJson } from "../helpers/plain-client.js";
-import { silentPeer } from "../helpers/start-node.js";
-import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
-import { createPublic, signTransaction } from "../helpers/transactions.js";
-import { eventually, until } from "../helpers/until.js";
+} from "../helpers/nodes/network.js";
+import { freePort } from "../helpers/nodes/free-port.js";
+import { startOddPeer } from "../helpers/nodes/odd-peer.js";
+import { askJson } from "../helpers/wire/plain-client.js";
+import { silentPeer } from "../helpers/nodes/start-node.js";
+import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
+import { eventually, until } from "../helpers/nodes/until.js";
 
 const authority = testKey(1);
 const { genesis, genesisHash } = networkOf(authority);

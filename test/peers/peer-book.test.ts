@@ -1,7 +1,7 @@
 /** The address book: what it believes, what it forgets, and how much it holds. */
 import test from "ava";
-import type { ReadStatus } from "../../src/peers/status.js";
-import { createPeerBook } from "../../src/peers/peer-book.js";
+import type { ReadStatus } from "../../src/peers/address-book/status.js";
+import { createPeerBook } from "../../src/peers/address-book/peer-book.js";
 
 const status: ReadStatus = { head: { number: 3n, hash: "0x3" }, accepting: true, statedMs: 0 };
 const identity = (n: number): string => `0x${n.toString(16).padStart(64, "0")}`;

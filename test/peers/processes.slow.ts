@@ -4,11 +4,11 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
 import { join } from "node:path";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { sha256 } from "../../src/base/hash.js";
-import { describeBlock } from "../../src/chain/transaction.js";
-import { createPublic, signTransaction } from "../helpers/transactions.js";
-import { testKey } from "../helpers/keys.js";
-import { connectGrpc } from "../helpers/grpc-client.js";
+import { sha256 } from "../../src/base/crypto/hash.js";
+import { describeBlock } from "../../src/chain/transactions/transaction.js";
+import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
+import { testKey } from "../helpers/chain/keys.js";
+import { connectGrpc } from "../helpers/wire/grpc-client.js";
 import {
   endpointOf,
   headOf,
@@ -17,10 +17,10 @@ import {
   peersOf,
   seedBlocks,
   startProcessOf,
-} from "../helpers/network.js";
-import { askJson } from "../helpers/plain-client.js";
-import { type Teardown, temporaryDirectory } from "../helpers/teardown.js";
-import { eventually } from "../helpers/until.js";
+} from "../helpers/nodes/network.js";
+import { askJson } from "../helpers/wire/plain-client.js";
+import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { eventually } from "../helpers/nodes/until.js";
 
 const authority = testKey(1);
 const { genesis, genesisHash } = networkOf(authority);

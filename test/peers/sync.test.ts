@@ -6,17 +6,25 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Block, BlockSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService, ConsensusService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
-import { signBlock } from "../../src/chain/transaction.js";
-import { createPublic, signTransaction } from "../helpers/transactions.js";
-import { anyRoots } from "../helpers/seed.js";
-import { testKey } from "../helpers/keys.js";
-import { connectGrpc } from "../helpers/grpc-client.js";
-import { endpointOf, headOf, makeBlocks, networkOf, peersOf, startMemberOf, statusAt } from "../helpers/network.js";
-import { startOddPeer } from "../helpers/odd-peer.js";
-import { askJson } from "../helpers/plain-client.js";
-import type { Teardown } from "../helpers/teardown.js";
-import type { TestNode } from "../helpers/start-node.js";
-import { until } from "../helpers/until.js";
+import { signBlock } from "../../src/chain/transactions/transaction.js";
+import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
+import { anyRoots } from "../helpers/chain/seed.js";
+import { testKey } from "../helpers/chain/keys.js";
+import { connectGrpc } from "../helpers/wire/grpc-client.js";
+import {
+  endpointOf,
+  headOf,
+  makeBlocks,
+  networkOf,
+  peersOf,
+  startMemberOf,
+  statusAt,
+} from "../helpers/nodes/network.js";
+import { startOddPeer } from "../helpers/nodes/odd-peer.js";
+import { askJson } from "../helpers/wire/plain-client.js";
+import type { Teardown } from "../helpers/nodes/teardown.js";
+import type { TestNode } from "../helpers/nodes/start-node.js";
+import { until } from "../helpers/nodes/until.js";
 
 const authority = testKey(1);
 const { genesis, genesisHash } = networkOf(authority);

@@ -4,14 +4,14 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import test from "ava";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { HealthService, HealthStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { testKey } from "../helpers/keys.js";
-import type { HealthBody } from "../helpers/health-shape.js";
-import { endpointOf, networkOf, peersOf, startMemberOf } from "../helpers/network.js";
-import { connectStranger } from "../helpers/odd-peer.js";
-import { ask, askJson } from "../helpers/plain-client.js";
-import { runCli } from "../helpers/run-cli.js";
-import type { TestNode } from "../helpers/start-node.js";
-import { until } from "../helpers/until.js";
+import { testKey } from "../helpers/chain/keys.js";
+import type { HealthBody } from "../helpers/process/health-shape.js";
+import { endpointOf, networkOf, peersOf, startMemberOf } from "../helpers/nodes/network.js";
+import { connectStranger } from "../helpers/nodes/odd-peer.js";
+import { ask, askJson } from "../helpers/wire/plain-client.js";
+import { runCli } from "../helpers/nodes/run-cli.js";
+import type { TestNode } from "../helpers/nodes/start-node.js";
+import { until } from "../helpers/nodes/until.js";
 
 const { genesis, genesisHash } = networkOf(testKey(1));
 

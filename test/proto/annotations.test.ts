@@ -7,7 +7,7 @@ import { omit_when_unset } from "../../gen/gatehouse/annotations/v1/annotations_
 import { http } from "../../gen/google/api/annotations_pb.js";
 import { isRequired, mayBeUnset } from "../../src/rpc/codec/presence.js";
 import { pathFieldsOf } from "../../src/rpc/http/path-template.js";
-import { contractFiles } from "../helpers/contract-files.js";
+import { contractFiles } from "../helpers/process/contract-files.js";
 
 const files = await contractFiles();
 const methods = files.flatMap((file) => file.services).flatMap((service) => service.methods);

@@ -13,10 +13,10 @@ import type { SettledRequest } from "../../src/metrics/settled-request.js";
 import { createMcpPort, createRpcServer } from "../../src/rpc/server/rpc-server.js";
 import { reflectionServices } from "../../src/rpc/describe/reflection.js";
 import { serve } from "../../src/rpc/service.js";
-import { openSettings } from "../helpers/edge-server.js";
-import { ask, askJson } from "../helpers/plain-client.js";
-import { parseMetrics } from "../helpers/prometheus.js";
-import { compiledFirst } from "../helpers/application.js";
+import { openSettings } from "../helpers/nodes/edge-server.js";
+import { ask, askJson } from "../helpers/wire/plain-client.js";
+import { parseMetrics } from "../helpers/process/prometheus.js";
+import { compiledFirst } from "../helpers/nodes/application.js";
 
 /** A stream of one message. */
 async function* only<T>(message: T): AsyncIterable<T> {

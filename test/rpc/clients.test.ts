@@ -6,16 +6,16 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HealthService, HealthStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { connectGrpc } from "../helpers/grpc-client.js";
-import { readFailure } from "../helpers/rpc-clients.js";
+import { connectGrpc } from "../helpers/wire/grpc-client.js";
+import { readFailure } from "../helpers/wire/rpc-clients.js";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
-import { sampleGenesis, startTestNode } from "../helpers/start-node.js";
-import { run } from "../helpers/programs.js";
-import { bufCurl, whyNoBuf } from "../helpers/tools.js";
-import { temporaryDirectory } from "../helpers/teardown.js";
-import { testUnless, whyNot } from "../helpers/when.js";
-import { startTlsNode } from "../helpers/certificate.js";
-import { versionPattern } from "../helpers/version.js";
+import { sampleGenesis, startTestNode } from "../helpers/nodes/start-node.js";
+import { run } from "../helpers/chain/programs.js";
+import { bufCurl, whyNoBuf } from "../helpers/nodes/tools.js";
+import { temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { testUnless, whyNot } from "../helpers/nodes/when.js";
+import { startTlsNode } from "../helpers/process/certificate.js";
+import { versionPattern } from "../helpers/process/version.js";
 
 test("curl", async (t) => {
   const { port, rpcUrl } = await startTestNode(t, { genesis: sampleGenesis });

@@ -7,12 +7,12 @@ import { type ClientHttp2Session, connect as connectHttp2, constants } from "nod
 import { connect, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { http } from "../../gen/google/api/annotations_pb.js";
-import { createCaller } from "../helpers/caller.js";
-import { contractServices } from "../helpers/contract-files.js";
-import { ask, askJson } from "../helpers/plain-client.js";
-import { sharedTestNode } from "../helpers/start-node.js";
-import { until } from "../helpers/until.js";
-import { versionPattern } from "../helpers/version.js";
+import { createCaller } from "../helpers/process/caller.js";
+import { contractServices } from "../helpers/process/contract-files.js";
+import { ask, askJson } from "../helpers/wire/plain-client.js";
+import { sharedTestNode } from "../helpers/nodes/start-node.js";
+import { until } from "../helpers/nodes/until.js";
+import { versionPattern } from "../helpers/process/version.js";
 
 const methods = (await contractServices()).flatMap((service) => service.methods);
 

@@ -1,29 +1,29 @@
 /** The root of the state against a tree that is built anew of everything that is stored, and proofs under it. */
 import { create } from "@bufbuild/protobuf";
-import { atOnce } from "../../src/base/yielding.js";
+import { atOnce } from "../../src/base/async/yielding.js";
 import test, { type ExecutionContext } from "ava";
 import { BlockHeaderSchema, type Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { AccessMode, AccessPermission } from "../../gen/gatehouse/storage/v1/storage_pb.js";
-import { fromHex32 } from "../../src/base/hash.js";
-import type { ReadBlock } from "../../src/chain/transaction.js";
-import { readTransaction, signBlock } from "../../src/chain/transaction.js";
-import type { Database } from "../../src/db/database.js";
+import { fromHex32 } from "../../src/base/crypto/hash.js";
+import type { ReadBlock } from "../../src/chain/transactions/transaction.js";
+import { readTransaction, signBlock } from "../../src/chain/transactions/transaction.js";
+import type { Database } from "../../src/db/queries/database.js";
 import { createStateTreeChanges, createStateTreeStore } from "../../src/state/state-tree-store.js";
 import { provenBlocks } from "../../src/state/state-tree.js";
-import { fieldsOfObject, hashDocument, partsOf } from "../../src/storage/program-state.js";
-import { selectPrograms } from "../../src/storage/program-state-store.js";
-import { createProgramStore } from "../../src/storage/program-store.js";
-import type { ProgramRow } from "../../src/storage/stored-program.js";
-import { programAddress } from "../../src/storage/write.js";
+import { fieldsOfObject, hashDocument, partsOf } from "../../src/storage/programs/program-state.js";
+import { selectPrograms } from "../../src/storage/stores/program-state-store.js";
+import { createProgramStore } from "../../src/storage/stores/program-store.js";
+import type { ProgramRow } from "../../src/storage/programs/stored-program.js";
+import { programAddress } from "../../src/storage/changes/write.js";
 import { buildTree } from "../../src/tree/change.js";
 import { stateHashes, treeHashes } from "../../src/tree/node-hashes.js";
 import { type Leaf, leadsTo } from "../../src/tree/path.js";
 import { provePath } from "../../src/tree/prove.js";
 import { createTreeStore } from "../../src/zk/tree-store.js";
 import { toHex } from "../../src/zk/poseidon.js";
-import { openChain } from "../helpers/chain.js";
-import { prepareEngines } from "../helpers/databases.js";
-import { testKey } from "../helpers/keys.js";
+import { openChain } from "../helpers/chain/chain.js";
+import { prepareEngines } from "../helpers/databases/databases.js";
+import { testKey } from "../helpers/chain/keys.js";
 import {
   commit,
   createPublic,
@@ -32,7 +32,7 @@ import {
   signTransaction,
   signZk,
   spend,
-} from "../helpers/transactions.js";
+} from "../helpers/chain/transactions.js";
 
 const engines = await prepareEngines();
 

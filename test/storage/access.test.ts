@@ -1,10 +1,10 @@
 import test from "ava";
 import fc from "fast-check";
-import { type AccessRule, canRead } from "../../src/storage/access.js";
-import { createProgramStore } from "../../src/storage/program-store.js";
-import { createReadablePrograms } from "../../src/storage/readable-store.js";
-import { insertProgram } from "../helpers/seed.js";
-import { prepareEngines } from "../helpers/databases.js";
+import { type AccessRule, canRead } from "../../src/storage/programs/access.js";
+import { createProgramStore } from "../../src/storage/stores/program-store.js";
+import { createReadablePrograms } from "../../src/storage/stores/readable-store.js";
+import { insertProgram } from "../helpers/chain/seed.js";
+import { prepareEngines } from "../helpers/databases/databases.js";
 
 const engines = await prepareEngines();
 

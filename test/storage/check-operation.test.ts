@@ -2,10 +2,10 @@ import test from "ava";
 import { fromBinary } from "@bufbuild/protobuf";
 import { AccessControlSchema, AccessMode } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { Failure } from "../../src/rpc/errors.js";
-import { readTransaction } from "../../src/chain/transaction.js";
-import { checkAccessControl } from "../../src/storage/access-control.js";
-import { testKey } from "../helpers/keys.js";
-import { createPublic, type Operation, rulesOf, signTransaction } from "../helpers/transactions.js";
+import { readTransaction } from "../../src/chain/transactions/transaction.js";
+import { checkAccessControl } from "../../src/storage/programs/access-control.js";
+import { testKey } from "../helpers/chain/keys.js";
+import { createPublic, type Operation, rulesOf, signTransaction } from "../helpers/chain/transactions.js";
 
 const storageAddress = `stor-${"1".repeat(40)}`;
 const keys = (count: number): string[] => Array.from({ length: count }, (_, i) => `0x${String(i).padStart(64, "0")}`);

@@ -1,11 +1,11 @@
 /** Large documents are kept in parts; nobody can tell, but by what a change of one costs. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { atOnce } from "../../src/base/yielding.js";
+import { atOnce } from "../../src/base/async/yielding.js";
 import type { ObjectStateSchema } from "../../gen/gatehouse/state/v1/state_pb.js";
 import test, { type ExecutionContext } from "ava";
 import fc from "fast-check";
 import { StorageOperationSchema } from "../../gen/gatehouse/storage/v1/operation_pb.js";
-import type { Database } from "../../src/db/database.js";
+import type { Database } from "../../src/db/queries/database.js";
 import {
   appendItem,
   deleteItem,
@@ -15,23 +15,23 @@ import {
   setItem,
   setMember,
   sliceItem,
-} from "../../src/storage/document.js";
-import { typeOfJson } from "../../src/storage/json-text.js";
-import { createStagedRows } from "../../src/db/staged-rows.js";
-import { createProgramChanges } from "../../src/storage/program-change-store.js";
-import { createProgramStore } from "../../src/storage/program-store.js";
-import { createProgramProofs } from "../../src/storage/program-proof-store.js";
-import { fieldKey, fieldsOfObject, hashDocument, partsOf } from "../../src/storage/program-state.js";
-import { selectPrograms } from "../../src/storage/program-state-store.js";
-import type { ProgramRow } from "../../src/storage/stored-program.js";
+} from "../../src/storage/documents/document.js";
+import { typeOfJson } from "../../src/storage/documents/json-text.js";
+import { createStagedRows } from "../../src/db/rows/write-buffer.js";
+import { createProgramChanges } from "../../src/storage/stores/program-change-store.js";
+import { createProgramStore } from "../../src/storage/stores/program-store.js";
+import { createProgramProofs } from "../../src/storage/stores/program-proof-store.js";
+import { fieldKey, fieldsOfObject, hashDocument, partsOf } from "../../src/storage/programs/program-state.js";
+import { selectPrograms } from "../../src/storage/stores/program-state-store.js";
+import type { ProgramRow } from "../../src/storage/programs/stored-program.js";
 import { buildTree } from "../../src/tree/change.js";
 import { stateHashes, treeHashes } from "../../src/tree/node-hashes.js";
 import { leadsTo, type Path } from "../../src/tree/path.js";
 import type { FieldParts } from "../../src/tree/state-format.js";
-import { executeOperation, programAddress } from "../../src/storage/write.js";
-import { prepareEngines } from "../helpers/databases.js";
-import { storeHashes } from "../helpers/seed.js";
-import { createPublic, type Operation } from "../helpers/transactions.js";
+import { executeOperation, programAddress } from "../../src/storage/changes/write.js";
+import { prepareEngines } from "../helpers/databases/databases.js";
+import { storeHashes } from "../helpers/chain/seed.js";
+import { createPublic, type Operation } from "../helpers/chain/transactions.js";
 
 const engines = await prepareEngines();
 

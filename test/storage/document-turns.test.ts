@@ -1,9 +1,9 @@
 /** Documents of tens of thousands of parts are written a portion at a time, and others have their turns in between. */
 import test from "ava";
-import { writeContent } from "../../src/storage/document-writing.js";
-import type { DocumentRows, ProgramContent } from "../../src/storage/programs.js";
-import { countTurns, createTally } from "../helpers/turns.js";
-import type { Teardown } from "../helpers/teardown.js";
+import { writeContent } from "../../src/storage/changes/document-writing.js";
+import type { DocumentRows, ProgramContent } from "../../src/storage/programs/programs.js";
+import { countTurns, createTally } from "../helpers/process/turns.js";
+import type { Teardown } from "../helpers/nodes/teardown.js";
 
 /** What is done in one turn, of a document whose rows are held in memory. */
 async function write(t: Teardown, text: string) {

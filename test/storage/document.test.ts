@@ -1,6 +1,6 @@
 import test from "ava";
 import fc from "fast-check";
-import { countItems, sliceItem } from "../../src/storage/document.js";
+import { countItems, sliceItem } from "../../src/storage/documents/document.js";
 
 test("any item of any array is the text that was written", (t) => {
   fc.assert(

@@ -1,9 +1,9 @@
 /** Entries of lists are checked once, and no longer believed when their rows are others. */
 import test from "ava";
-import { DamageError } from "../../src/base/damage.js";
-import { createProgramStore } from "../../src/storage/program-store.js";
-import { prepareEngines } from "../helpers/databases.js";
-import { insertProgram, storeHashes } from "../helpers/seed.js";
+import { DamageError } from "../../src/base/errors/corruption.js";
+import { createProgramStore } from "../../src/storage/stores/program-store.js";
+import { prepareEngines } from "../helpers/databases/databases.js";
+import { insertProgram, storeHashes } from "../helpers/chain/seed.js";
 
 const engines = await prepareEngines();
 

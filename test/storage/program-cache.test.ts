@@ -1,6 +1,6 @@
 import test from "ava";
-import { createProgramCache } from "../../src/storage/program-cache.js";
-import type { ProgramRecord, Programs } from "../../src/storage/programs.js";
+import { createProgramCache } from "../../src/storage/programs/program-cache.js";
+import type { ProgramRecord, Programs } from "../../src/storage/programs/programs.js";
 
 const record = (name: string): ProgramRecord => ({
   address: "stor-1",

@@ -1,11 +1,11 @@
 import test from "ava";
 import fc from "fast-check";
-import type { Engine } from "../../src/db/dialects.js";
-import { createProgramStore } from "../../src/storage/program-store.js";
-import { foldName } from "../../src/storage/programs.js";
-import { insertProgram } from "../helpers/seed.js";
-import { prepareEngines } from "../helpers/databases.js";
-import type { Teardown } from "../helpers/teardown.js";
+import type { Engine } from "../../src/db/queries/dialects.js";
+import { createProgramStore } from "../../src/storage/stores/program-store.js";
+import { foldName } from "../../src/storage/programs/programs.js";
+import { insertProgram } from "../helpers/chain/seed.js";
+import { prepareEngines } from "../helpers/databases/databases.js";
+import type { Teardown } from "../helpers/nodes/teardown.js";
 
 const engines = await prepareEngines();
 

@@ -4,8 +4,8 @@ import { spawn } from "node:child_process";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { join, resolve } from "node:path";
-import { ask } from "../helpers/plain-client.js";
-import { until } from "../helpers/until.js";
+import { ask } from "../helpers/wire/plain-client.js";
+import { until } from "../helpers/nodes/until.js";
 
 test("the bookstore serves plain routes and Connect, and its middleware sees the path of each route", async (t) => {
   const example = resolve("examples/transcoding");

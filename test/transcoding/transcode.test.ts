@@ -3,9 +3,9 @@ import { Code, ConnectError, createContextKey, createContextValues, type Service
 import test from "ava";
 import express from "express";
 import { transcode, type TranscodeOptions } from "gatehouse/transcoding";
-import { listenApp } from "../helpers/express-app.js";
-import { ask, type PlainResponse } from "../helpers/plain-client.js";
-import type { Teardown } from "../helpers/teardown.js";
+import { listenApp } from "../helpers/nodes/express-app.js";
+import { ask, type PlainResponse } from "../helpers/wire/plain-client.js";
+import type { Teardown } from "../helpers/nodes/teardown.js";
 import { AddedService } from "../../gen/gatehouse/testing/v1/added_pb.js";
 import { PlainRoutesService } from "../../gen/gatehouse/testing/v1/plain_routes_pb.js";
 

@@ -1,6 +1,6 @@
 /** Trees in pages: changes against a tree that is built by its definition, and proofs against every other root. */
 import { verifyExistence, verifyNonExistence } from "@confio/ics23";
-import { atOnce } from "../../src/base/yielding.js";
+import { atOnce } from "../../src/base/async/yielding.js";
 import { smtSpec } from "@confio/ics23/build/proofs.js";
 import test from "ava";
 import { hash, randomBytes } from "node:crypto";

@@ -2,7 +2,7 @@ import { bn254 } from "@noble/curves/bn254.js";
 import test from "ava";
 import { parseProof, parseVerificationKey, verifyGroth16 } from "../../src/zk/groth16.js";
 import { fieldOrder } from "../../src/zk/poseidon.js";
-import { proofJson, proveAnything, verificationKeyJson } from "../helpers/groth16.js";
+import { proofJson, proveAnything, verificationKeyJson } from "../helpers/chain/groth16.js";
 
 const key = parseVerificationKey(verificationKeyJson);
 const signals = [42n, fieldOrder - 1n] as const;

@@ -1,15 +1,15 @@
 import { IMT } from "@zk-kit/imt";
 import test from "ava";
 import { poseidon2 } from "poseidon-lite/poseidon2";
-import type { Database } from "../../src/db/database.js";
-import { inChunks } from "../../src/db/chunks.js";
-import type { Engine } from "../../src/db/dialects.js";
+import type { Database } from "../../src/db/queries/database.js";
+import { inChunks } from "../../src/db/rows/chunks.js";
+import type { Engine } from "../../src/db/queries/dialects.js";
 import type { MerklePath, MerkleTree } from "../../src/zk/merkle-tree.js";
 import { createTreeChanges, createTreeStore } from "../../src/zk/tree-store.js";
 import { fieldOrder, toHex } from "../../src/zk/poseidon.js";
-import { prepareEngines } from "../helpers/databases.js";
-import { insertLeaves } from "../helpers/seed.js";
-import type { Teardown } from "../helpers/teardown.js";
+import { prepareEngines } from "../helpers/databases/databases.js";
+import { insertLeaves } from "../helpers/chain/seed.js";
+import type { Teardown } from "../helpers/nodes/teardown.js";
 
 const engines = await prepareEngines();
 

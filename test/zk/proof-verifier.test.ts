@@ -4,7 +4,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { Failure } from "../../src/rpc/errors.js";
 import { parseVerificationKey } from "../../src/zk/groth16.js";
 import { createProofVerifier } from "../../src/zk/proof-verifier.js";
-import { verificationKeyJson } from "../helpers/groth16.js";
+import { verificationKeyJson } from "../helpers/chain/groth16.js";
 
 const key = parseVerificationKey(verificationKeyJson);
 const isRight = (signals: readonly bigint[]): boolean => signals[1] === 1n;

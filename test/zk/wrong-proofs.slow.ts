@@ -5,15 +5,15 @@ import test from "ava";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { sha256 } from "../../src/base/hash.js";
+import { sha256 } from "../../src/base/crypto/hash.js";
 import { toHex } from "../../src/zk/poseidon.js";
-import { signZk, type ZkChange } from "../helpers/transactions.js";
-import { proveAnything, verificationKeyJson } from "../helpers/groth16.js";
-import { testKey } from "../helpers/keys.js";
-import { askJson } from "../helpers/plain-client.js";
-import { authorityDirectory } from "../helpers/start-member.js";
-import { startTestNode } from "../helpers/start-node.js";
-import { until } from "../helpers/until.js";
+import { signZk, type ZkChange } from "../helpers/chain/transactions.js";
+import { proveAnything, verificationKeyJson } from "../helpers/chain/groth16.js";
+import { testKey } from "../helpers/chain/keys.js";
+import { askJson } from "../helpers/wire/plain-client.js";
+import { authorityDirectory } from "../helpers/nodes/start-member.js";
+import { startTestNode } from "../helpers/nodes/start-node.js";
+import { until } from "../helpers/nodes/until.js";
 
 const authority = testKey(1);
 

@@ -1,7 +1,7 @@
 /** Blocks, which prove themselves: by their header's signature, and its hash of the transactions. */
 import type { Block, Transaction } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
-import { hex32 } from "../../../src/base/signed-texts.js";
+import { hex32 } from "../../../src/base/crypto/signing-payloads.js";
 import { bytesOf, hashOf } from "./hashing.js";
 import { checkHeader, type CheckedHeader, readHeader } from "./headers.js";
 import type { ProofNetwork } from "./network.js";

@@ -3,7 +3,7 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService, TransactionStatus } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { InfoService } from "../../../gen/gatehouse/info/v1/info_pb.js";
-import { toBareHash, toPublicKey } from "../../../src/base/hex-forms.js";
+import { toBareHash, toPublicKey } from "../../../src/base/crypto/parse-hash.js";
 import { GatehouseError } from "../gatehouse-error.js";
 import { askForBlock } from "./blocks.js";
 import { hashOf } from "./hashing.js";

@@ -8,8 +8,8 @@ import {
   type NullifierProof,
   type SenderProof,
 } from "../../../gen/gatehouse/state/v1/state_pb.js";
-import { toHash, toPublicKey } from "../../../src/base/hex-forms.js";
-import { hex32 } from "../../../src/base/signed-texts.js";
+import { toHash, toPublicKey } from "../../../src/base/crypto/parse-hash.js";
+import { hex32 } from "../../../src/base/crypto/signing-payloads.js";
 import { bytesOf, need32, stateHashes } from "./hashing.js";
 import { checkMoment, type ProofTrust, type ProvedBlock } from "./moment.js";
 import { checkPath } from "./paths.js";

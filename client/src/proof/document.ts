@@ -1,6 +1,6 @@
 /** The hash of a document, made anew from its text. */
-import { eachField } from "../../../src/storage/document-parts.js";
-import { type JsonType, typeOfJson } from "../../../src/storage/json-text.js";
+import { eachField } from "../../../src/storage/documents/document-parts.js";
+import { type JsonType, typeOfJson } from "../../../src/storage/documents/json-text.js";
 import type { Leaf } from "../../../src/tree/path.js";
 import { nothing, type ObjectParts } from "../../../src/tree/state-format.js";
 import { stateHashes, treeNodes } from "./hashing.js";

@@ -7,7 +7,7 @@ import {
   HeadStatementSchema,
   type SignedHead,
 } from "../../../gen/gatehouse/chain/v1/block_pb.js";
-import { blockPrefix, headPrefix } from "../../../src/base/signed-texts.js";
+import { blockPrefix, headPrefix } from "../../../src/base/crypto/signing-payloads.js";
 import { hashOf, isSigned } from "./hashing.js";
 import type { ProofNetwork } from "./network.js";
 import { ProofError, type SignedHeader } from "./proof-error.js";

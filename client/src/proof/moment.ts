@@ -1,6 +1,6 @@
 /** Which block an answer is of, and whether that is the newest one. */
 import type { GetProofRequest, GetProofResponse } from "../../../gen/gatehouse/state/v1/state_pb.js";
-import { hex32 } from "../../../src/base/signed-texts.js";
+import { hex32 } from "../../../src/base/crypto/signing-payloads.js";
 import { emptyHash } from "../../../src/tree/hashes.js";
 import { bytesOf } from "./hashing.js";
 import { checkHeader, type CheckedHeader, checkSignedHead } from "./headers.js";

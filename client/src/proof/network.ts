@@ -1,5 +1,5 @@
 /** The network whose word is believed. */
-import { hex32 } from "../../../src/base/signed-texts.js";
+import { hex32 } from "../../../src/base/crypto/signing-payloads.js";
 import { utf8ToBytes } from "../bytes.js";
 import { hashOf } from "./hashing.js";
 import { ProofError } from "./proof-error.js";

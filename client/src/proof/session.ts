@@ -1,7 +1,7 @@
 /** What is known of a network while its state is read: its genesis, and the newest block that was proved. */
 import { InfoService } from "../../../gen/gatehouse/info/v1/info_pb.js";
 import { StateService } from "../../../gen/gatehouse/state/v1/state_pb.js";
-import { hex32 } from "../../../src/base/signed-texts.js";
+import { hex32 } from "../../../src/base/crypto/signing-payloads.js";
 import { type FailureReason, GatehouseError } from "../gatehouse-error.js";
 import { checkProof, type ProofQuestion, type ProvedState } from "./check.js";
 import { needOneChain } from "./moment.js";

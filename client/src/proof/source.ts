@@ -1,6 +1,6 @@
 /** Where reads that are proved come from. */
 import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
-import { showText } from "../../../src/base/show-text.js";
+import { showText } from "../../../src/base/text/show-text.js";
 import { codeOf } from "../errors.js";
 import { GatehouseError, type NodeReason } from "../gatehouse-error.js";
 import type { ProofQuestion, ProvedState } from "./check.js";

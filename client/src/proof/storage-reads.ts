@@ -2,10 +2,10 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ProgramRecord } from "../../../gen/gatehouse/state/v1/state_pb.js";
 import { ProgramEncoding, StorageLocation, StorageService } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
-import { countItems, sliceItem } from "../../../src/storage/document.js";
-import { typeOfJson } from "../../../src/storage/json-text.js";
-import { isAddress, noArray, noField, noFields, noItem, noProgram } from "../../../src/storage/refusals.js";
-import { valueTypes } from "../../../src/storage/value-types.js";
+import { countItems, sliceItem } from "../../../src/storage/documents/document.js";
+import { typeOfJson } from "../../../src/storage/documents/json-text.js";
+import { isAddress, noArray, noField, noFields, noItem, noProgram } from "../../../src/storage/programs/refusals.js";
+import { valueTypes } from "../../../src/storage/documents/value-types.js";
 import type { ProofQuestion } from "./check.js";
 import { namesOf } from "./document.js";
 import type { ProvedProgramState } from "./program.js";

@@ -1,8 +1,8 @@
 /** Reads of nullifiers and of the commitment tree: what has to be proved, and the node's answer made of that. */
 import type { MerkleProof } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
 import { ZkService } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
-import { toHash } from "../../../src/base/hex-forms.js";
-import { hex32 } from "../../../src/base/signed-texts.js";
+import { toHash } from "../../../src/base/crypto/parse-hash.js";
+import { hex32 } from "../../../src/base/crypto/signing-payloads.js";
 import { isSame } from "../../../src/tree/hashes.js";
 import { askForHeader } from "./blocks.js";
 import type { ProvedBlock } from "./moment.js";

@@ -1,6 +1,6 @@
 /** A storage program: what it holds, who may read it, how it became so, and the proof of it. */
-import { eachField } from "../../../src/storage/document-parts.js";
-import { typeOfJson } from "../../../src/storage/json-text.js";
+import { eachField } from "../../../src/storage/documents/document-parts.js";
+import { typeOfJson } from "../../../src/storage/documents/json-text.js";
 import { accessParts } from "../access.js";
 import type { HistoryAnswer, ProgramAnswer } from "../answers.js";
 import { documentTree, partsOf } from "../document-tree.js";

@@ -1,5 +1,5 @@
 /** examples/vectors/addresses.json: where a program will be, from who makes it and how. */
-import { programAddress } from "../../../src/storage/write.js";
+import { programAddress } from "../../../src/storage/changes/write.js";
 import { alice, bob } from "./keys.js";
 
 /** What an address is made of. */

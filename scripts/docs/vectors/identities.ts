@@ -1,5 +1,5 @@
 /** examples/vectors/identities.json: the headers that prove who calls. */
-import { identityMessage } from "../../../src/base/identity-message.js";
+import { identityMessage } from "../../../src/edge/identity-message.js";
 import { alice, bob, type VectorKey, weakKey, weakSignature } from "./keys.js";
 import { network, otherNetwork } from "./network.js";
 

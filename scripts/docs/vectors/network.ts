@@ -1,5 +1,5 @@
 /** The networks of the vectors, which nobody runs. */
-import { sha256 } from "../../../src/base/hash.js";
+import { sha256 } from "../../../src/base/crypto/hash.js";
 
 /** A genesis, byte by byte. */
 export const genesis = '{"name":"vectors","timestamp":1767225600000,"authorities":[]}\n';

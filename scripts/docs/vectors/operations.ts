@@ -5,7 +5,7 @@ import type { TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/bloc
 import type { ProgramDataSchema, StorageOperationSchema } from "../../../gen/gatehouse/storage/v1/operation_pb.js";
 import { AccessMode, AccessPermission } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import type { ZkOperationSchema } from "../../../gen/gatehouse/zk/v1/operation_pb.js";
-import { programAddress } from "../../../src/storage/write.js";
+import { programAddress } from "../../../src/storage/changes/write.js";
 import { encodeWords } from "../../../src/zk/groth16.js";
 import { alice, bob, carol } from "./keys.js";
 

@@ -9,8 +9,8 @@ import {
   type ProgramProof,
   type ProgramState,
 } from "../../../gen/gatehouse/state/v1/state_pb.js";
-import { transactionPrefix } from "../../../src/base/signed-texts.js";
-import { sha256 } from "../../../src/base/hash.js";
+import { transactionPrefix } from "../../../src/base/crypto/signing-payloads.js";
+import { sha256 } from "../../../src/base/crypto/hash.js";
 import { stateHashes } from "../../../src/tree/node-hashes.js";
 import { alice, bob, carol } from "./keys.js";
 import { otherNetwork } from "./network.js";

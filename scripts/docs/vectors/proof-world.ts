@@ -2,8 +2,8 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { GetProofRequestSchema, type GetProofResponse } from "../../../gen/gatehouse/state/v1/state_pb.js";
 import { AccessMode, AccessPermission, ProgramEncoding } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
-import { sha256 } from "../../../src/base/hash.js";
-import { typeOfJson } from "../../../src/storage/json-text.js";
+import { sha256 } from "../../../src/base/crypto/hash.js";
+import { typeOfJson } from "../../../src/storage/documents/json-text.js";
 import { alice, bob, carol } from "./keys.js";
 import { createProver, type Prover, signHead, signHeader, type VectorProgram, type VectorState } from "./state.js";
 

@@ -1,6 +1,6 @@
 /** A state of one's own, and proofs of it: made with the tree and with keys, by no node. */
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
-import { atOnce } from "../../../src/base/yielding.js";
+import { atOnce } from "../../../src/base/async/yielding.js";
 import {
   BlockHeaderSchema,
   HeadStatementSchema,
@@ -18,10 +18,10 @@ import {
   ProgramRecordSchema,
   type ProgramStateSchema,
 } from "../../../gen/gatehouse/state/v1/state_pb.js";
-import { sha256 } from "../../../src/base/hash.js";
-import { blockPrefix, headPrefix } from "../../../src/base/signed-texts.js";
-import { eachField, type FieldPart } from "../../../src/storage/document-parts.js";
-import { typeOfJson } from "../../../src/storage/json-text.js";
+import { sha256 } from "../../../src/base/crypto/hash.js";
+import { blockPrefix, headPrefix } from "../../../src/base/crypto/signing-payloads.js";
+import { eachField, type FieldPart } from "../../../src/storage/documents/document-parts.js";
+import { typeOfJson } from "../../../src/storage/documents/json-text.js";
 import { buildTree } from "../../../src/tree/change.js";
 import { stateHashes } from "../../../src/tree/node-hashes.js";
 import type { Leaf } from "../../../src/tree/path.js";

@@ -1,8 +1,8 @@
 /** examples/vectors/transactions.json: bodies, what is signed of them, signatures and hashes. */
 import { create, toBinary, toJson } from "@bufbuild/protobuf";
 import { TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
-import { sha256 } from "../../../src/base/hash.js";
-import { transactionMessage } from "../../../src/chain/signing.js";
+import { sha256 } from "../../../src/base/crypto/hash.js";
+import { transactionMessage } from "../../../src/chain/transactions/signing.js";
 import type { Reason } from "../../../src/rpc/errors.js";
 import { alice, bob, type VectorKey, weakKey, weakSignature } from "./keys.js";
 import { genesis, network, otherNetwork } from "./network.js";

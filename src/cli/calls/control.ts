@@ -6,7 +6,7 @@ import { connect } from "node:net";
 import { resolve } from "node:path";
 import { fallbackOf } from "../../config/declare.js";
 import { optionsByKey } from "../../config/options.js";
-import { controlTokenPath } from "../../config/own-files.js";
+import { controlTokenPath } from "../../config/data-dir-files.js";
 import { ExitError, exitCodes } from "../usage/errors.js";
 import type { ControlFlags } from "../usage/flags.js";
 

@@ -1,7 +1,7 @@
 /** What `gatehouse backup` does. */
 import { rmSync } from "node:fs";
-import { type BackupParts, makeBackup } from "../../node/backup.js";
-import type { BackupManifest } from "../../node/backup-manifest.js";
+import { type BackupParts, makeBackup } from "../../node/data/backup.js";
+import type { BackupManifest } from "../../node/data/backup-manifest.js";
 import type { NodeFiles } from "../usage/node-flags.js";
 import { describeWarnings, print } from "../terminal/output.js";
 import { type Progress, startProgress } from "../terminal/progress.js";

@@ -1,7 +1,7 @@
 /** What `gatehouse database copy` does. */
 import { z } from "zod";
 import { databaseUrl } from "../../config/value-types.js";
-import { copyNodeDatabase } from "../../node/copy-database.js";
+import { copyNodeDatabase } from "../../node/data/copy-database.js";
 import { ExitError, exitCodes } from "../usage/errors.js";
 import { print } from "../terminal/output.js";
 import { type Progress, startProgress } from "../terminal/progress.js";

@@ -1,6 +1,6 @@
 /** What `gatehouse restore` does. */
 import { join } from "node:path";
-import { type Restored, type RestoreParts, restoreBackup } from "../../node/restore.js";
+import { type Restored, type RestoreParts, restoreBackup } from "../../node/data/restore.js";
 import { askNode } from "../calls/ask-node.js";
 import { describeWarnings, print } from "../terminal/output.js";
 import { startProgress } from "../terminal/progress.js";

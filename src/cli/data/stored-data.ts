@@ -1,9 +1,9 @@
 /** What `gatehouse verify-data` does. */
-import { sentenceOf } from "../../base/damage.js";
-import { isDatabaseDamage } from "../../base/database-trouble.js";
-import { messageOf } from "../../base/message-of.js";
-import { type Finding, type Verification, type VerifiedKind, verifiedKinds } from "../../base/verification.js";
-import { openStoredData } from "../../node/stored-data.js";
+import { sentenceOf } from "../../base/errors/corruption.js";
+import { isDatabaseDamage } from "../../base/errors/database-error-kind.js";
+import { messageOf } from "../../base/errors/error-message.js";
+import { type Finding, type Verification, type VerifiedKind, verifiedKinds } from "../../base/errors/verification.js";
+import { openStoredData } from "../../node/data/stored-data.js";
 import { ExitError, exitCodes } from "../usage/errors.js";
 import type { NodeFiles } from "../usage/node-flags.js";
 import { paint, print } from "../terminal/output.js";

@@ -1,6 +1,6 @@
 /** For how long a certificate is valid. */
 import type { X509Certificate } from "node:crypto";
-import { describeExpiry } from "../../node/tls.js";
+import { describeExpiry } from "../../node/serving/tls.js";
 import { type Check, fail, ok, warn } from "./check.js";
 
 /**

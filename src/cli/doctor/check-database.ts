@@ -1,14 +1,14 @@
 /** Checks of a node's database, from outside: it is read, and nothing is changed. */
-import { sentenceOf } from "../../base/damage.js";
-import { isDatabaseDamage } from "../../base/database-trouble.js";
-import { messageOf } from "../../base/message-of.js";
-import type { NodeKey } from "../../base/node-key.js";
-import { type Genesis, parseGenesis } from "../../chain/genesis.js";
+import { sentenceOf } from "../../base/errors/corruption.js";
+import { isDatabaseDamage } from "../../base/errors/database-error-kind.js";
+import { messageOf } from "../../base/errors/error-message.js";
+import type { NodeKey } from "../../base/crypto/node-key.js";
+import { type Genesis, parseGenesis } from "../../chain/blocks/genesis.js";
 import type { Config } from "../../config/config.js";
 import { readGenesisFile } from "../../config/genesis-file.js";
-import { findFile } from "../../config/own-files.js";
-import { followersOf, openToAll } from "../../node/followers.js";
-import { type DatabaseReport, hasNoDatabase, inspectDatabase } from "../../node/database-report.js";
+import { findFile } from "../../config/data-dir-files.js";
+import { followersOf, openToAll } from "../../node/network/followers.js";
+import { type DatabaseReport, hasNoDatabase, inspectDatabase } from "../../node/data/database-report.js";
 import { duration } from "../terminal/output.js";
 import { type Check, fail, ok, skip, warn } from "./check.js";
 

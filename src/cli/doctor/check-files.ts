@@ -1,7 +1,7 @@
 /** Checks of what a node has on its disk beside its database: directory, room, key, certificate. */
 import { constants } from "node:fs";
 import { access, stat, statfs } from "node:fs/promises";
-import { loadNodeKey, type NodeKey, nodeKeyPath } from "../../base/node-key.js";
+import { loadNodeKey, type NodeKey, nodeKeyPath } from "../../base/crypto/node-key.js";
 import type { Config } from "../../config/config.js";
 import { readTlsFiles, tlsPaths } from "../../config/tls-files.js";
 import { attempt, type Check, fail, ok, skip, warn } from "./check.js";

@@ -2,8 +2,8 @@
 import type { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { connect } from "node:tls";
-import { identityOfCertificate } from "../../base/certificate.js";
-import type { NodeKey } from "../../base/node-key.js";
+import { identityOfCertificate } from "../../base/crypto/certificate.js";
+import type { NodeKey } from "../../base/crypto/node-key.js";
 import type { Config } from "../../config/config.js";
 import { askNode, whyNot } from "../calls/ask-node.js";
 import { ExitError } from "../usage/errors.js";

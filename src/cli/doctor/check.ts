@@ -1,5 +1,5 @@
 /** What `gatehouse doctor` finds. */
-import { messageOf } from "../../base/message-of.js";
+import { messageOf } from "../../base/errors/error-message.js";
 
 /** One thing that was looked at. */
 export interface Check {

@@ -1,6 +1,6 @@
 /** The node that runs with a configuration, if it does. */
-import { hex32 } from "../../base/hash.js";
-import type { NodeKey } from "../../base/node-key.js";
+import { hex32 } from "../../base/crypto/hash.js";
+import type { NodeKey } from "../../base/crypto/node-key.js";
 import type { Config } from "../../config/config.js";
 import { askNode, type NodeAnswer } from "../calls/ask-node.js";
 import { ExitError } from "../usage/errors.js";

@@ -1,6 +1,6 @@
 /** `gatehouse light`: a local port that answers what is proved. */
 import { type Command, Option } from "commander";
-import { logLevels } from "../../base/log-levels.js";
+import { logLevels } from "../../base/logging/log-levels.js";
 import { wholeNumber } from "../usage/flags.js";
 import type { LightFlags } from "./run-light.js";
 

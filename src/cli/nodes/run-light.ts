@@ -1,7 +1,7 @@
 /** What `gatehouse light` does. */
 import { resolve } from "node:path";
-import { createLogging } from "../../base/log.js";
-import type { LogLevelName } from "../../base/log-levels.js";
+import { createLogging } from "../../base/logging/log.js";
+import type { LogLevelName } from "../../base/logging/log-levels.js";
 import { type LightNode, startLight } from "../../light/light-node.js";
 import { paint, print } from "../terminal/output.js";
 import { ExitError, exitCodes } from "../usage/errors.js";

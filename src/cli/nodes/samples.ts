@@ -10,8 +10,8 @@ import {
   type NewProgram,
   spendNullifier,
 } from "../../../client/src/operations.js";
-import { loadOrCreateNodeKey, type NodeKey, nodeKeyPath } from "../../base/node-key.js";
-import { programAddress } from "../../storage/write.js";
+import { loadOrCreateNodeKey, type NodeKey, nodeKeyPath } from "../../base/crypto/node-key.js";
+import { programAddress } from "../../storage/changes/write.js";
 import { toHex } from "../../zk/poseidon.js";
 import { askSuccessfully } from "../calls/ask-node.js";
 import { submitChange } from "../transactions/submit.js";

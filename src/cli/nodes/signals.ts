@@ -1,6 +1,6 @@
 /** Running until SIGINT or SIGTERM. */
 import { setFlagsFromString } from "node:v8";
-import { StartAborted } from "../../base/start-error.js";
+import { StartAborted } from "../../base/errors/start-error.js";
 
 const signalNumbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
 

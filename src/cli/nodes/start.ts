@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import type { Config } from "../../config/config.js";
 import type { RunningNode } from "../../node/node.js";
 import type { RunOptions } from "../../node/run-node.js";
-import { type Repetition, repeat } from "../../base/repeat.js";
+import { type Repetition, repeat } from "../../base/async/periodic-task.js";
 import { addNodeOptions, configOf } from "../usage/node-options.js";
 import { describeWarnings, paint, print } from "../terminal/output.js";
 import { type Progress, startProgress } from "../terminal/progress.js";

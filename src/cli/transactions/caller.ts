@@ -1,8 +1,8 @@
 /** Keys on the command line: to sign transactions, and to say who reads. */
 import { resolve } from "node:path";
 import type { IdentityHeaders } from "../../../client/src/identity.js";
-import { hex32 } from "../../base/hash.js";
-import { loadNodeKey, type NodeKey } from "../../base/node-key.js";
+import { hex32 } from "../../base/crypto/hash.js";
+import { loadNodeKey, type NodeKey } from "../../base/crypto/node-key.js";
 import { askSuccessfully } from "../calls/ask-node.js";
 import { ExitError, exitCodes } from "../usage/errors.js";
 import type { NetworkFlags, ReadFlags } from "../usage/flags.js";

@@ -1,7 +1,7 @@
 /** What the commands of `gatehouse storage` do that change something. */
 import * as operations from "../../../client/src/operations.js";
 import { type Operation, programAddress } from "../../../client/src/transaction.js";
-import { maxDocumentBytes } from "../../storage/document-bounds.js";
+import { maxDocumentBytes } from "../../storage/documents/document-bounds.js";
 import { ExitError, exitCodes } from "../usage/errors.js";
 import type { ChangeFlags } from "../usage/flags.js";
 import { readInput } from "../usage/read-input.js";

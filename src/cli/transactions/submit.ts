@@ -2,7 +2,7 @@
 import { toJson } from "@bufbuild/protobuf";
 import { type Operation, signTransaction } from "../../../client/src/transaction.js";
 import { TransactionSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
-import type { NodeKey } from "../../base/node-key.js";
+import type { NodeKey } from "../../base/crypto/node-key.js";
 import { askSuccessfully } from "../calls/ask-node.js";
 import type { ChangeFlags } from "../usage/flags.js";
 import { paint, print } from "../terminal/output.js";

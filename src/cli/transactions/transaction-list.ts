@@ -1,6 +1,6 @@
 /** What the commands do that list transactions: those in blocks, and those that changed a program. */
 import { createHash } from "node:crypto";
-import { type BodyJson, readOperation } from "../../base/operation-words.js";
+import { type BodyJson, readOperation } from "../../base/describe-operation.js";
 import { pagePath } from "../calls/page-path.js";
 import { instant, print, printable, shorten } from "../terminal/output.js";
 import { type PageBody, printPage } from "../terminal/page.js";

@@ -1,6 +1,6 @@
 /** Proofs in files: of the commitment tree, which are verified here, and Groth16 proofs, which nodes verify. */
 import { z } from "zod";
-import { hex32 } from "../../base/hash.js";
+import { hex32 } from "../../base/crypto/hash.js";
 import { rootOfPath } from "../../zk/fold.js";
 import { parseProof } from "../../zk/groth16.js";
 import { fieldOrder, toHex, treeDepth } from "../../zk/poseidon.js";

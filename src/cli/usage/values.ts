@@ -1,5 +1,5 @@
 /** Values of flags and arguments, as far as one form serves several commands. */
-import { hex32 } from "../../base/hash.js";
+import { hex32 } from "../../base/crypto/hash.js";
 import { ExitError, exitCodes } from "./errors.js";
 import { defaultNode } from "./flags.js";
 

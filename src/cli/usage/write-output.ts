@@ -1,7 +1,7 @@
 /** Writing what commands are told to save. */
 import { writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { makePrivateDirectory, privateFileMode } from "../../base/private-files.js";
+import { makePrivateDirectory, privateFileMode } from "../../base/files/private-files.js";
 import { ExitError, exitCodes } from "./errors.js";
 
 /**

@@ -1,13 +1,13 @@
 /**
  * Compiles a message descriptor to an encoder of the protobuf wire format. It takes what implementations return:
  * literals in which fields may be missing at any depth, or whole messages. It does no reflection per call. The bytes of
- * an immutable message, list or map (src/base/immutable.ts) are kept and written again as long as its field has that
+ * an immutable message, list or map (src/base/caches/immutable.ts) are kept and written again as long as its field has that
  * same value.
  */
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { ScalarType } from "@bufbuild/protobuf";
-import { isImmutable } from "../../base/immutable.js";
+import { isImmutable } from "../../base/caches/immutable.js";
 import { BinaryWriter } from "./binary-writer.js";
 
 /** Message to bytes. */

@@ -2,12 +2,12 @@
  * Compiles a message descriptor to an encoder of the plain JSON interface. Its rules are those of docs/json-profile.md:
  * zeros are written, unset is null, 64-bit integers are numbers, enumerations are lower-case words. It takes literals
  * in which fields may be missing at any depth, or whole messages, and does no reflection per call. What is immutable
- * (src/base/immutable.ts) is encoded once: the text of a whole message, or of one in a list, is kept as long as the
+ * (src/base/caches/immutable.ts) is encoded once: the text of a whole message, or of one in a list, is kept as long as the
  * message, that of a field as long as the field has that same value.
  */
 import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
 import { omit_when_unset, raw_json, unwrap } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
-import { isImmutable } from "../../base/immutable.js";
+import { isImmutable } from "../../base/caches/immutable.js";
 import { enumWords } from "./enum-words.js";
 import { mayBeUnset } from "./presence.js";
 

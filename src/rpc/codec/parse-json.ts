@@ -1,5 +1,5 @@
 import { Failure } from "../errors.js";
-import { isNestedDeeper } from "../../base/json-depth.js";
+import { isNestedDeeper } from "../../base/text/json-depth.js";
 
 /** Deepest nesting of a JSON body. */
 const maxDepth = 128;

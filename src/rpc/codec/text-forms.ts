@@ -1,8 +1,8 @@
 /** The forms of texts in requests (`gatehouse.annotations.v1.form`): their spellings, and the one that services get. */
 import { type DescField, getOption } from "@bufbuild/protobuf";
 import { form, TextForm as Form } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
-import { toBareHash, toHash, toPublicKey } from "../../base/hex-forms.js";
-import { addressForm } from "../../base/signed-texts.js";
+import { toBareHash, toHash, toPublicKey } from "../../base/crypto/parse-hash.js";
+import { addressForm } from "../../base/crypto/signing-payloads.js";
 
 /** A form of a text. */
 export interface TextForm {

@@ -13,7 +13,7 @@ import { failureDetails } from "../failure-details.js";
 import { corsHeaders } from "../exchange/cors.js";
 import { writeEnvelope } from "../exchange/envelope.js";
 import type { Answer } from "../exchange/exchange.js";
-import { failureHeaders } from "../exchange/reply.js";
+import { failureHeaders } from "../exchange/responses.js";
 
 /** A failure as the library has it. */
 export function toConnectError(failure: Failure): ConnectError {

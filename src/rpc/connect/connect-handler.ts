@@ -16,10 +16,10 @@ import {
 import { corsHeaders } from "../exchange/cors.js";
 import type { Answer, Exchange, Handler } from "../exchange/exchange.js";
 import { type RpcMedia, readRpcMedia } from "../exchange/media-type.js";
-import { failureAnswer, methodNotAllowed } from "../exchange/reply.js";
+import { failureAnswer, methodNotAllowed } from "../exchange/responses.js";
 import { methodsByPath, type ServeRpc } from "../exchange/rpc-paths.js";
 import { serve } from "../exchange/serve.js";
-import { answerInTurn } from "../exchange/turns.js";
+import { answerInTurn } from "../exchange/pacing.js";
 import type { Lease, ProtocolParts } from "../gate.js";
 import type { ServedMethod } from "../service.js";
 import { unaryFailure } from "./connect-error.js";

@@ -9,7 +9,7 @@ import { forCallerAlone } from "../exchange/caching.js";
 import { corsHeaders } from "../exchange/cors.js";
 import type { Answer, Exchange } from "../exchange/exchange.js";
 import type { RpcMedia } from "../exchange/media-type.js";
-import { failureHeaders } from "../exchange/reply.js";
+import { failureHeaders } from "../exchange/responses.js";
 import type { ServeRpc } from "../exchange/rpc-paths.js";
 import { serve } from "../exchange/serve.js";
 import { writeCharged } from "../exchange/write-charged.js";

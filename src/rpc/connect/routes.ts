@@ -18,7 +18,7 @@ import { Failure } from "../errors.js";
 import { maxMessageBytes } from "../exchange/envelope.js";
 import type { RpcMedia } from "../exchange/media-type.js";
 import { deadlineExceeded } from "../exchange/serve.js";
-import { takeTurn } from "../exchange/turns.js";
+import { takeTurn } from "../exchange/pacing.js";
 import { explain, type ProtocolParts } from "../gate.js";
 import type { Caller, ServedMethod, ServedService } from "../service.js";
 import { toConnectError } from "./connect-error.js";

@@ -7,7 +7,7 @@ import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { type FileDescriptorProto, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { messageOf } from "../../base/message-of.js";
+import { messageOf } from "../../base/errors/error-message.js";
 
 /** The comment of whatever has this full name, such as `gatehouse.info.v1.Peer.identity`; empty where there is none. */
 export type CommentOf = (fullName: string) => string;

@@ -5,7 +5,7 @@ import { finished } from "node:stream/promises";
 import { Failure } from "../errors.js";
 import type { Lease } from "../gate.js";
 import type { Beginning } from "./exchange.js";
-import { takeTurn } from "./turns.js";
+import { takeTurn } from "./pacing.js";
 
 /** Most bytes of a request body that is read whole: room for a transaction with a document of 1 MiB, in base64. */
 export const maxBodyBytes = 2 * 1024 * 1024;

@@ -8,7 +8,7 @@ import { Failure } from "../errors.js";
 import type { Connection, ProtocolParts } from "../gate.js";
 import type { Exchange } from "./exchange.js";
 import { Http1Exchange } from "./http1-exchange.js";
-import { failureAnswer } from "./reply.js";
+import { failureAnswer } from "./responses.js";
 import { serve } from "./serve.js";
 
 export interface MountParts extends Pick<ProtocolParts, "gate" | "onInternalError"> {

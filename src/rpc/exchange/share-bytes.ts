@@ -1,5 +1,5 @@
 /** Long encodings of values that never change are made once, and every answer sends the same bytes. */
-import { isImmutable } from "../../base/immutable.js";
+import { isImmutable } from "../../base/caches/immutable.js";
 import type { AnswerBody } from "./exchange.js";
 
 /** Shorter texts are sent faster as text, beside the headers. */

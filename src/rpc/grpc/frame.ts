@@ -1,6 +1,6 @@
 /** Answers of gRPC as they are sent: messages with their prefix. */
 import type { DescMessage } from "@bufbuild/protobuf";
-import { isImmutable } from "../../base/immutable.js";
+import { isImmutable } from "../../base/caches/immutable.js";
 import { binaryEncoder } from "../codec/binary-encoder.js";
 import { writeEnvelope } from "../exchange/envelope.js";
 

@@ -14,11 +14,11 @@ import {
 import type { Client, ClientReadableStream, ServiceError } from "@grpc/grpc-js";
 import { isIPv6 } from "node:net";
 import { StatusSchema } from "../../../gen/google/rpc/status_pb.js";
-import type { TlsCredentials } from "../../base/certificate.js";
+import type { TlsCredentials } from "../../base/crypto/certificate.js";
 import { CallError, type ChannelTarget, type OpenChannel } from "../channel.js";
 import { binaryEncoder } from "../codec/binary-encoder.js";
 import { grpcJs } from "./grpc-js.js";
-import { type OneAhead, readOneAhead } from "./one-ahead.js";
+import { type OneAhead, readOneAhead } from "./read-ahead-limit.js";
 import { credentialsFor, findPeer, serverNameOf } from "./pinned-peer.js";
 
 /** Most bytes of a message: a block and what comes with it. */

@@ -7,7 +7,7 @@ import type { ChannelCredentials } from "@grpc/grpc-js";
 import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { connect, createSecureContext, type TLSSocket } from "node:tls";
-import { identityOfCertificate, type TlsCredentials } from "../../base/certificate.js";
+import { identityOfCertificate, type TlsCredentials } from "../../base/crypto/certificate.js";
 import { CallError, type ChannelTarget } from "../channel.js";
 import { grpcJs } from "./grpc-js.js";
 

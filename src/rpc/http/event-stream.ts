@@ -8,8 +8,8 @@ import { cursor } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js"
 import { jsonEncoder, jsonFieldEncoder } from "../codec/json-encoder.js";
 import { corsHeaders } from "../exchange/cors.js";
 import type { Exchange } from "../exchange/exchange.js";
-import { failureBody } from "../exchange/reply.js";
-import { takeTurn } from "../exchange/turns.js";
+import { failureBody } from "../exchange/responses.js";
+import { takeTurn } from "../exchange/pacing.js";
 import { writeCharged } from "../exchange/write-charged.js";
 import { explain, type Lease, type ProtocolParts } from "../gate.js";
 import type { ServedMethod } from "../service.js";

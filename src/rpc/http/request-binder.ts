@@ -12,7 +12,7 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { latest } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
-import { makeImmutable } from "../../base/immutable.js";
+import { makeImmutable } from "../../base/caches/immutable.js";
 import { latestBlock, latestWord } from "../../base/latest-block.js";
 import { Failure } from "../errors.js";
 import { enumWords } from "../codec/enum-words.js";

@@ -1,6 +1,6 @@
 /** Batches of JSON-RPC 2.0: their requests are answered one after the other, and each is admitted like any other. */
 import { JSONRPCErrorCode } from "json-rpc-2.0";
-import { maxListBytes } from "../../base/answer-budget.js";
+import { maxListBytes } from "../../base/limits/response-limits.js";
 import type { Failure } from "../errors.js";
 import type { Gate, Lease } from "../gate.js";
 import { idOf, type JsonRpcRequest, serverError, writeFailure } from "./request.js";

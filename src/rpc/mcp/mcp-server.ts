@@ -8,16 +8,16 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { parseJson } from "../codec/parse-json.js";
 import type { DocumentInfo } from "../describe/openapi.js";
 import { Failure } from "../errors.js";
-import { createAdoption } from "../exchange/adopt.js";
+import { createAdoption } from "../exchange/from-node-http.js";
 import type { Exchange } from "../exchange/exchange.js";
 import { maxBodyBytes } from "../exchange/body.js";
-import { failureAnswer } from "../exchange/reply.js";
+import { failureAnswer } from "../exchange/responses.js";
 import { serve } from "../exchange/serve.js";
 import { explain, type ProtocolParts } from "../gate.js";
 import type { RpcListener } from "../port/listen.js";
 import { createSmallServer } from "../port/small-server.js";
 import { withCaller } from "../service.js";
-import { createOffer, type OfferParts } from "./mcp-offer.js";
+import { createOffer, type OfferParts } from "./mcp-tools.js";
 import { openSession } from "./mcp-session.js";
 
 export interface McpParts extends OfferParts, Pick<ProtocolParts, "gate" | "onInternalError"> {

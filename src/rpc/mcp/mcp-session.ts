@@ -12,7 +12,7 @@ import {
 import type { DocumentInfo } from "../describe/openapi.js";
 import type { Failure } from "../errors.js";
 import type { Call, ServedMethod } from "../service.js";
-import type { McpOffer } from "./mcp-offer.js";
+import type { McpOffer } from "./mcp-tools.js";
 
 /** The request, as the session sees it. */
 export interface McpRequest {

@@ -1,7 +1,7 @@
 /** Blocks in the node-call interface. */
-import { maxListBytes } from "../../base/answer-budget.js";
-import { createOneAtATime } from "../../base/one-at-a-time.js";
-import { nextTurn } from "../../base/yielding.js";
+import { maxListBytes } from "../../base/limits/response-limits.js";
+import { createOneAtATime } from "../../base/async/serial-queue.js";
+import { nextTurn } from "../../base/async/yielding.js";
 import { Failure } from "../errors.js";
 import type { CallByName } from "../json-rpc/node-call-envelope.js";
 import { withMembers } from "./json-members.js";

@@ -1,6 +1,6 @@
 /** Binds a port, or the next free one. */
-import { messageOf } from "../../base/message-of.js";
-import { StartError } from "../../base/start-error.js";
+import { messageOf } from "../../base/errors/error-message.js";
+import { StartError } from "../../base/errors/start-error.js";
 
 /** What a listener got. */
 export interface BoundPort {

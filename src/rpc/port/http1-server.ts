@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type Server, type ServerOptions } f
 import { createServer as createHttpsServer, type ServerOptions as HttpsServerOptions } from "node:https";
 import type { Socket } from "node:net";
 import { Failure } from "../errors.js";
-import { failureBody } from "../exchange/reply.js";
+import { failureBody } from "../exchange/responses.js";
 
 /** How long a client may take for the first bytes, and for the headers, of a request; over TLS, for the handshake. */
 export const headersWithinMs = 10_000;

@@ -1,6 +1,6 @@
 /** The binding of ports and sockets. */
 import type { AddressInfo, ListenOptions, Server } from "node:net";
-import type { TlsCredentials } from "../../base/certificate.js";
+import type { TlsCredentials } from "../../base/crypto/certificate.js";
 
 /** Where to listen: a port on a host, or the path of a Unix socket. */
 export type ListenAddress =

@@ -5,15 +5,15 @@
 import type { Server } from "node:http";
 import { Server as NetServer, type Socket } from "node:net";
 import { Server as TlsServer, TLSSocket } from "node:tls";
-import { identityOfCertificate, type TlsCredentials } from "../../base/certificate.js";
+import { identityOfCertificate, type TlsCredentials } from "../../base/crypto/certificate.js";
 import type { Exchange } from "../exchange/exchange.js";
 import { Http1Exchange } from "../exchange/http1-exchange.js";
 import type { Connection, Gate } from "../gate.js";
-import { createEntrances, type Entrances, type Entry } from "./entrances.js";
+import { createEntrances, type Entrances, type Entry } from "./open-connections.js";
 import { createHttp1Server, headersWithinMs } from "./http1-server.js";
 import { createHttp2Sessions, type Http2Sessions, strikeResets } from "./http2-sessions.js";
 import { isOld, listenOn, type RpcListener } from "./listen.js";
-import { type Accept, decideByPreface } from "./one-port.js";
+import { type Accept, decideByPreface } from "./protocol-detection.js";
 
 /** How long idle connections are kept after the port closed, so that a request already on its way is answered. */
 const lastRequestsWithinMs = 100;

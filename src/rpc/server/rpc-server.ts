@@ -1,7 +1,7 @@
 /** All protocols over one list of services: what the node serves on its ports. */
 import type { RequestListener } from "node:http";
-import type { TlsCredentials } from "../../base/certificate.js";
-import { createConnectLater } from "../connect/connect-later.js";
+import type { TlsCredentials } from "../../base/crypto/certificate.js";
+import { createConnectLater } from "../connect/lazy-connect.js";
 import { createApiDocs } from "../describe/api-docs.js";
 import { commentOf } from "../describe/comments.js";
 import type { DocumentInfo } from "../describe/openapi.js";
@@ -26,7 +26,7 @@ import {
   createLastHandler,
   createPageHandler,
   createPreflightHandler,
-} from "./chain.js";
+} from "./handler-chain.js";
 
 export interface RpcServerParts extends ProtocolParts {
   /** The node-call interface of existing clients. */

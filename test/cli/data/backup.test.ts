@@ -8,20 +8,20 @@ import { cp, open, readdir, readFile, rm, stat, writeFile } from "node:fs/promis
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ChainService, TransactionStatus } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
-import { sha256 } from "../../../src/base/hash.js";
+import { sha256 } from "../../../src/base/crypto/hash.js";
 import { openDatabase } from "../../../src/db/open.js";
-import { prepareEngines } from "../../helpers/databases.js";
-import { testKey, writeKey } from "../../helpers/keys.js";
-import { endpointOf, headOf, networkOf, peersOf, startMemberOf } from "../../helpers/network.js";
-import { ask, askJson } from "../../helpers/plain-client.js";
-import { cleanEnvironment, cliPath, runCli } from "../../helpers/run-cli.js";
-import { openSqlite } from "../../helpers/sqlite.js";
-import { authorityDirectory } from "../../helpers/start-member.js";
-import { startTestNode, type TestNode } from "../../helpers/start-node.js";
-import { alice, authority, pathsOf, storeChain } from "../../helpers/stored-chain.js";
-import { type Teardown, temporaryDirectory } from "../../helpers/teardown.js";
-import { createPublic, signTransaction } from "../../helpers/transactions.js";
-import { until } from "../../helpers/until.js";
+import { prepareEngines } from "../../helpers/databases/databases.js";
+import { testKey, writeKey } from "../../helpers/chain/keys.js";
+import { endpointOf, headOf, networkOf, peersOf, startMemberOf } from "../../helpers/nodes/network.js";
+import { ask, askJson } from "../../helpers/wire/plain-client.js";
+import { cleanEnvironment, cliPath, runCli } from "../../helpers/nodes/run-cli.js";
+import { openSqlite } from "../../helpers/databases/sqlite.js";
+import { authorityDirectory } from "../../helpers/nodes/start-member.js";
+import { startTestNode, type TestNode } from "../../helpers/nodes/start-node.js";
+import { alice, authority, pathsOf, storeChain } from "../../helpers/chain/stored-chain.js";
+import { type Teardown, temporaryDirectory } from "../../helpers/nodes/teardown.js";
+import { createPublic, signTransaction } from "../../helpers/chain/transactions.js";
+import { until } from "../../helpers/nodes/until.js";
 
 const engines = await prepareEngines();
 

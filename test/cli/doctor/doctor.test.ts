@@ -5,13 +5,13 @@ import { chmod, open, readFile, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, connect } from "node:net";
 import { join } from "node:path";
 import { createServer } from "node:tls";
-import { makeCertificate, startTlsNode } from "../../helpers/certificate.js";
-import { testKey, writeKey } from "../../helpers/keys.js";
-import { runCli } from "../../helpers/run-cli.js";
-import { startMember } from "../../helpers/start-member.js";
-import { startTestNode } from "../../helpers/start-node.js";
-import { temporaryDirectory } from "../../helpers/teardown.js";
-import { until } from "../../helpers/until.js";
+import { makeCertificate, startTlsNode } from "../../helpers/process/certificate.js";
+import { testKey, writeKey } from "../../helpers/chain/keys.js";
+import { runCli } from "../../helpers/nodes/run-cli.js";
+import { startMember } from "../../helpers/nodes/start-member.js";
+import { startTestNode } from "../../helpers/nodes/start-node.js";
+import { temporaryDirectory } from "../../helpers/nodes/teardown.js";
+import { until } from "../../helpers/nodes/until.js";
 
 interface Check {
   readonly name: string;

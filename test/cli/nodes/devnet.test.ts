@@ -3,12 +3,12 @@ import test from "ava";
 import { spawn } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { run } from "../../helpers/programs.js";
-import { cleanEnvironment, cliPath, runCli } from "../../helpers/run-cli.js";
-import { startCli } from "../../helpers/start-cli.js";
-import { temporaryDirectory } from "../../helpers/teardown.js";
-import { eventually } from "../../helpers/until.js";
-import { testUnless, whyNot } from "../../helpers/when.js";
+import { run } from "../../helpers/chain/programs.js";
+import { cleanEnvironment, cliPath, runCli } from "../../helpers/nodes/run-cli.js";
+import { startCli } from "../../helpers/nodes/start-cli.js";
+import { temporaryDirectory } from "../../helpers/nodes/teardown.js";
+import { eventually } from "../../helpers/nodes/until.js";
+import { testUnless, whyNot } from "../../helpers/nodes/when.js";
 
 test("every line that devnet offers is answered, those that sign at any time", async (t) => {
   // Far from the ports that other tests ask for; it takes the next ones that are free.

@@ -5,14 +5,14 @@ import { mkdir, stat, writeFile } from "node:fs/promises";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { join } from "node:path";
 import { HealthService } from "../../../gen/gatehouse/health/v1/health_pb.js";
-import type { HealthBody } from "../../helpers/health-shape.js";
-import { connectGrpc } from "../../helpers/grpc-client.js";
-import { ask, askJson } from "../../helpers/plain-client.js";
-import { runCliProcess } from "../../helpers/run-cli.js";
-import { startCli } from "../../helpers/start-cli.js";
-import { sampleGenesis } from "../../helpers/start-node.js";
-import { type Teardown, temporaryDirectory } from "../../helpers/teardown.js";
-import { until } from "../../helpers/until.js";
+import type { HealthBody } from "../../helpers/process/health-shape.js";
+import { connectGrpc } from "../../helpers/wire/grpc-client.js";
+import { ask, askJson } from "../../helpers/wire/plain-client.js";
+import { runCliProcess } from "../../helpers/nodes/run-cli.js";
+import { startCli } from "../../helpers/nodes/start-cli.js";
+import { sampleGenesis } from "../../helpers/nodes/start-node.js";
+import { type Teardown, temporaryDirectory } from "../../helpers/nodes/teardown.js";
+import { until } from "../../helpers/nodes/until.js";
 
 const quiet = ["--log-level", "error", "--host", "127.0.0.1", "--omni-port", "0"] as const;
 

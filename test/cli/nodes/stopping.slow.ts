@@ -2,12 +2,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { testKey } from "../../helpers/keys.js";
-import { type PostgresServer, startPostgres } from "../../helpers/postgres-server.js";
-import { cleanEnvironment, cliPath, collect } from "../../helpers/run-cli.js";
-import { authorityDirectory } from "../../helpers/start-member.js";
-import { until } from "../../helpers/until.js";
-import { testUnless } from "../../helpers/when.js";
+import { testKey } from "../../helpers/chain/keys.js";
+import { type PostgresServer, startPostgres } from "../../helpers/databases/postgres-server.js";
+import { cleanEnvironment, cliPath, collect } from "../../helpers/nodes/run-cli.js";
+import { authorityDirectory } from "../../helpers/nodes/start-member.js";
+import { until } from "../../helpers/nodes/until.js";
+import { testUnless } from "../../helpers/nodes/when.js";
 
 const started = await startPostgres();
 const testPostgres = testUnless(typeof started === "string" ? started : undefined);

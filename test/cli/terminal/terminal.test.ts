@@ -4,9 +4,9 @@ import { createProgram } from "../../../src/cli/program.js";
 import { describeWarnings, table } from "../../../src/cli/terminal/output.js";
 import { barLine } from "../../../src/cli/terminal/progress.js";
 import { lengthOf, wrap } from "../../../src/cli/terminal/wrap.js";
-import { testKey, writeKey } from "../../helpers/keys.js";
-import { runCli } from "../../helpers/run-cli.js";
-import { startMember } from "../../helpers/start-member.js";
+import { testKey, writeKey } from "../../helpers/chain/keys.js";
+import { runCli } from "../../helpers/nodes/run-cli.js";
+import { startMember } from "../../helpers/nodes/start-member.js";
 import type { Command } from "commander";
 import { join } from "node:path";
 

@@ -1,9 +1,9 @@
 import test from "ava";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { testKey } from "../../helpers/keys.js";
-import { startWithUsers } from "../../helpers/cli-users.js";
-import { runCli } from "../../helpers/run-cli.js";
+import { testKey } from "../../helpers/chain/keys.js";
+import { startWithUsers } from "../../helpers/nodes/cli-users.js";
+import { runCli } from "../../helpers/nodes/run-cli.js";
 
 test("a program is made, changed and read from the command line", async (t) => {
   const { alice, nobody } = await startWithUsers(t);

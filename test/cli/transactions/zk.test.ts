@@ -1,13 +1,13 @@
 import test from "ava";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { genesisOf } from "../../helpers/genesis.js";
-import { testKey, writeKey } from "../../helpers/keys.js";
-import { proofJson, verificationKeyJson } from "../../helpers/groth16.js";
-import { askJson } from "../../helpers/plain-client.js";
-import { type CliResult, runCli } from "../../helpers/run-cli.js";
-import { startTestNode } from "../../helpers/start-node.js";
-import { type Teardown, temporaryDirectory } from "../../helpers/teardown.js";
+import { genesisOf } from "../../helpers/chain/genesis.js";
+import { testKey, writeKey } from "../../helpers/chain/keys.js";
+import { proofJson, verificationKeyJson } from "../../helpers/chain/groth16.js";
+import { askJson } from "../../helpers/wire/plain-client.js";
+import { type CliResult, runCli } from "../../helpers/nodes/run-cli.js";
+import { startTestNode } from "../../helpers/nodes/start-node.js";
+import { type Teardown, temporaryDirectory } from "../../helpers/nodes/teardown.js";
 
 const element = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;
 

@@ -1,12 +1,12 @@
 import { toBinary } from "@bufbuild/protobuf";
 import test from "ava";
 import { BlockSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
-import { createBlockChanges, createBlockStore, tryBlockWrite } from "../../../src/chain/block-store.js";
-import { readTransaction, signBlock } from "../../../src/chain/transaction.js";
-import { sha256 } from "../../../src/base/hash.js";
-import { createPublic, signTransaction, rulesOf } from "../../helpers/transactions.js";
-import { anyRoots } from "../../helpers/seed.js";
-import { testKey } from "../../helpers/keys.js";
+import { createBlockChanges, createBlockStore, tryBlockWrite } from "../../../src/chain/blocks/block-store.js";
+import { readTransaction, signBlock } from "../../../src/chain/transactions/transaction.js";
+import { sha256 } from "../../../src/base/crypto/hash.js";
+import { createPublic, signTransaction, rulesOf } from "../../helpers/chain/transactions.js";
+import { anyRoots } from "../../helpers/chain/seed.js";
+import { testKey } from "../../helpers/chain/keys.js";
 import type { StoreSuite } from "./suite.js";
 
 const [authority, alice] = [testKey(1), testKey(2)];

@@ -1,6 +1,6 @@
 import test from "ava";
-import { createEvidenceBook, type Evidence } from "../../../src/chain/evidence.js";
-import { createEvidenceStore } from "../../../src/chain/evidence-store.js";
+import { createEvidenceBook, type Evidence } from "../../../src/chain/blocks/evidence.js";
+import { createEvidenceStore } from "../../../src/chain/blocks/evidence-store.js";
 import type { StoreSuite } from "./suite.js";
 
 const evidenceOf = (identity: string, number: bigint, isSettled = false): Evidence => ({

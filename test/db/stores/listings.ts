@@ -1,16 +1,16 @@
 import test from "ava";
 import { AccessMode } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
-import { programAddress } from "../../../src/base/touched-program.js";
+import { programAddress } from "../../../src/base/program-address.js";
 import { createChainStore } from "../../../src/chain/chain-store.js";
-import { pruneBlocks } from "../../../src/chain/header-store.js";
-import { newestPlace, readTransactionPage, type TransactionsOf } from "../../../src/chain/listings.js";
-import { readBlock } from "../../../src/chain/transaction.js";
-import { stateIn } from "../../../src/node/effects.js";
-import { createProgramHistory } from "../../../src/node/program-history.js";
-import type { Database } from "../../../src/db/database.js";
-import { openChain } from "../../helpers/chain.js";
-import { testKey } from "../../helpers/keys.js";
-import { commit, createPublic, rulesOf, signTransaction, signZk } from "../../helpers/transactions.js";
+import { pruneBlocks } from "../../../src/chain/blocks/header-store.js";
+import { newestPlace, readTransactionPage, type TransactionsOf } from "../../../src/chain/blocks/listings.js";
+import { readBlock } from "../../../src/chain/transactions/transaction.js";
+import { stateIn } from "../../../src/node/chain/transaction-executor.js";
+import { createProgramHistory } from "../../../src/node/serving/program-history.js";
+import type { Database } from "../../../src/db/queries/database.js";
+import { openChain } from "../../helpers/chain/chain.js";
+import { testKey } from "../../helpers/chain/keys.js";
+import { commit, createPublic, rulesOf, signTransaction, signZk } from "../../helpers/chain/transactions.js";
 import type { StoreSuite } from "./suite.js";
 
 const [authority, alice, bob] = [testKey(1), testKey(2), testKey(3)];

@@ -1,12 +1,12 @@
 import test from "ava";
 import { toBinary } from "@bufbuild/protobuf";
 import { TransactionSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
-import { createMempoolStore } from "../../../src/chain/mempool-store.js";
-import type { MempoolStore, PendingEntry, Rejection } from "../../../src/chain/store.js";
-import { encodeTransaction, readTransaction } from "../../../src/chain/transaction.js";
-import type { Database } from "../../../src/db/database.js";
-import { createPublic, signTransaction, rulesOf } from "../../helpers/transactions.js";
-import { testKey } from "../../helpers/keys.js";
+import { createMempoolStore } from "../../../src/chain/mempool/mempool-store.js";
+import type { MempoolStore, PendingEntry, Rejection } from "../../../src/chain/blocks/store.js";
+import { encodeTransaction, readTransaction } from "../../../src/chain/transactions/transaction.js";
+import type { Database } from "../../../src/db/queries/database.js";
+import { createPublic, signTransaction, rulesOf } from "../../helpers/chain/transactions.js";
+import { testKey } from "../../helpers/chain/keys.js";
 import type { StoreSuite } from "./suite.js";
 
 const transactions = Array.from({ length: 5 }, (_, i) =>

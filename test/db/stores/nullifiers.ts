@@ -1,6 +1,6 @@
 import test from "ava";
-import { isDatabaseTrouble } from "../../../src/base/database-trouble.js";
-import { createStagedRows } from "../../../src/db/staged-rows.js";
+import { isDatabaseTrouble } from "../../../src/base/errors/database-error-kind.js";
+import { createStagedRows } from "../../../src/db/rows/write-buffer.js";
 import { createNullifierChanges, createNullifierStore } from "../../../src/zk/nullifier-store.js";
 import type { StoreSuite } from "./suite.js";
 

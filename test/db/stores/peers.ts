@@ -1,6 +1,6 @@
 import test from "ava";
-import { createPeerStore } from "../../../src/peers/peer-store.js";
-import { blank, type StoredPeer } from "../../../src/peers/peer.js";
+import { createPeerStore } from "../../../src/peers/address-book/peer-store.js";
+import { blank, type StoredPeer } from "../../../src/peers/address-book/peer.js";
 import type { StoreSuite } from "./suite.js";
 
 const peer = (n: number): StoredPeer => ({ ...blank, endpoint: `https://198.51.100.1:${n}`, origin: "handshake" });

@@ -1,10 +1,15 @@
 import test from "ava";
-import type { Database } from "../../../src/db/database.js";
-import { createStagedRows } from "../../../src/db/staged-rows.js";
-import { createProgramChanges } from "../../../src/storage/program-change-store.js";
-import { createProgramStore } from "../../../src/storage/program-store.js";
-import type { DocumentRows, NewProgram, ProgramChanges, ProgramContent } from "../../../src/storage/programs.js";
-import { createWork, rowBytes } from "../../../src/storage/work.js";
+import type { Database } from "../../../src/db/queries/database.js";
+import { createStagedRows } from "../../../src/db/rows/write-buffer.js";
+import { createProgramChanges } from "../../../src/storage/stores/program-change-store.js";
+import { createProgramStore } from "../../../src/storage/stores/program-store.js";
+import type {
+  DocumentRows,
+  NewProgram,
+  ProgramChanges,
+  ProgramContent,
+} from "../../../src/storage/programs/programs.js";
+import { createWork, rowBytes } from "../../../src/storage/programs/work.js";
 import type { StoreSuite } from "./suite.js";
 
 const [alice, bob] = ["0xa", "0xb"];

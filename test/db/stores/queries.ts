@@ -2,9 +2,9 @@
 import test from "ava";
 import { setTimeout as sleep } from "node:timers/promises";
 import { inspect } from "node:util";
-import { isDatabaseBusy, isDatabaseTrouble } from "../../../src/base/database-trouble.js";
-import type { Queries } from "../../../src/db/database.js";
-import { acquireWithinMs } from "../../../src/db/connections.js";
+import { isDatabaseBusy, isDatabaseTrouble } from "../../../src/base/errors/database-error-kind.js";
+import type { Queries } from "../../../src/db/queries/database.js";
+import { acquireWithinMs } from "../../../src/db/queries/connection-pools.js";
 import { Failure } from "../../../src/rpc/errors.js";
 import type { StoreSuite } from "./suite.js";
 

@@ -1,5 +1,5 @@
 import test from "ava";
-import { createSenderStore } from "../../../src/chain/sender-store.js";
+import { createSenderStore } from "../../../src/chain/blocks/sender-store.js";
 import type { StoreSuite } from "./suite.js";
 
 const largest = BigInt(Number.MAX_SAFE_INTEGER);

@@ -1,5 +1,5 @@
 import test from "ava";
-import { DamageError } from "../../../src/base/damage.js";
+import { DamageError } from "../../../src/base/errors/corruption.js";
 import { toHex } from "../../../src/zk/poseidon.js";
 import { createTreeChanges, createTreeStore } from "../../../src/zk/tree-store.js";
 import type { StoreSuite } from "./suite.js";

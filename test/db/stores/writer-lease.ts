@@ -1,5 +1,10 @@
 import test from "ava";
-import { createWriterLeaseStore, holdLease, leaseMs, shareLease } from "../../../src/chain/writer-lease-store.js";
+import {
+  createWriterLeaseStore,
+  holdLease,
+  leaseMs,
+  shareLease,
+} from "../../../src/chain/writer/writer-lease-store.js";
 import type { StoreSuite } from "./suite.js";
 
 const place = { host: "a host", machine: "a machine", pid: 7, identity: "0xkey" };

@@ -8,14 +8,14 @@ import { ProgramDataSchema } from "../../../gen/gatehouse/storage/v1/operation_p
 import { GetProgramResponseSchema } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import { EveryTypeSchema } from "../../../gen/gatehouse/testing/v1/every_type_pb.js";
 import { GetMerkleProofResponseSchema } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
-import { makeImmutable } from "../../../src/base/immutable.js";
+import { makeImmutable } from "../../../src/base/caches/immutable.js";
 import { binaryEncoder } from "../../../src/rpc/codec/binary-encoder.js";
 import { jsonEncoder } from "../../../src/rpc/codec/json-encoder.js";
 import { readJson } from "../../../src/rpc/codec/read-json.js";
-import { contractFiles } from "../../helpers/contract-files.js";
+import { contractFiles } from "../../helpers/process/contract-files.js";
 import { requestDecoder } from "../../../src/rpc/codec/request-decoder.js";
-import { createRandom, randomMessage } from "../../helpers/random-message.js";
-import { referenceJson } from "../../helpers/reference-json.js";
+import { createRandom, randomMessage } from "../../helpers/wire/random-message.js";
+import { referenceJson } from "../../helpers/wire/reference-json.js";
 
 const files = await contractFiles();
 const messages: DescMessage[] = files.flatMap((file) =>

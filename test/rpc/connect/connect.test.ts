@@ -1,19 +1,19 @@
 /** What the Connect protocol promises its clients, over every transport. */
 import test from "ava";
 import { gzipSync } from "node:zlib";
-import { version as packageVersion } from "../../helpers/version.js";
-import { startTlsNode } from "../../helpers/certificate.js";
-import { grpcMessage } from "../../helpers/http2-frames.js";
-import type { PlainRequest } from "../../helpers/plain-client.js";
-import { startTestNode } from "../../helpers/start-node.js";
-import { fileTeardown } from "../../helpers/teardown.js";
+import { version as packageVersion } from "../../helpers/process/version.js";
+import { startTlsNode } from "../../helpers/process/certificate.js";
+import { grpcMessage } from "../../helpers/wire/http2-frames.js";
+import type { PlainRequest } from "../../helpers/wire/plain-client.js";
+import { startTestNode } from "../../helpers/nodes/start-node.js";
+import { fileTeardown } from "../../helpers/nodes/teardown.js";
 import {
   connectTransport,
   type Target,
   type TransportClient,
   type TransportName,
   transports,
-} from "../../helpers/transports.js";
+} from "../../helpers/wire/transports.js";
 
 const whole = fileTeardown();
 let tls: Target;

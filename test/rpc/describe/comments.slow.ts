@@ -3,9 +3,9 @@ import test from "ava";
 import { copyFile, cp, mkdir, symlink, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ask } from "../../helpers/plain-client.js";
-import { startCli } from "../../helpers/start-cli.js";
-import { type Teardown, temporaryDirectory } from "../../helpers/teardown.js";
+import { ask } from "../../helpers/wire/plain-client.js";
+import { startCli } from "../../helpers/nodes/start-cli.js";
+import { type Teardown, temporaryDirectory } from "../../helpers/nodes/teardown.js";
 
 const warning = "Descriptions of the interface are without comments";
 

@@ -1,8 +1,8 @@
 /** The OpenAPI document, as a linter reads it that knows nothing of this node. */
-import { ask } from "../../helpers/plain-client.js";
-import { sharedTestNode } from "../../helpers/start-node.js";
-import { loadTool, whyNoTool } from "../../helpers/tools.js";
-import { testUnless } from "../../helpers/when.js";
+import { ask } from "../../helpers/wire/plain-client.js";
+import { sharedTestNode } from "../../helpers/nodes/start-node.js";
+import { loadTool, whyNoTool } from "../../helpers/nodes/tools.js";
+import { testUnless } from "../../helpers/nodes/when.js";
 
 /** What is used of Redocly, whose types are installed with it. */
 interface Redocly {

@@ -7,11 +7,11 @@ import { http } from "../../../gen/google/api/annotations_pb.js";
 import { jsonEncoder } from "../../../src/rpc/codec/json-encoder.js";
 import { createSchemas } from "../../../src/rpc/describe/json-schema.js";
 import { catalogue, type Reason } from "../../../src/rpc/errors.js";
-import { contractServices } from "../../helpers/contract-files.js";
-import { askJson } from "../../helpers/plain-client.js";
-import { createRandom, randomMessage } from "../../helpers/random-message.js";
-import { startTestNode } from "../../helpers/start-node.js";
-import { fileTeardown } from "../../helpers/teardown.js";
+import { contractServices } from "../../helpers/process/contract-files.js";
+import { askJson } from "../../helpers/wire/plain-client.js";
+import { createRandom, randomMessage } from "../../helpers/wire/random-message.js";
+import { startTestNode } from "../../helpers/nodes/start-node.js";
+import { fileTeardown } from "../../helpers/nodes/teardown.js";
 
 interface Content {
   readonly "application/json": {

@@ -5,9 +5,9 @@ import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
-import { startTestNode } from "../../helpers/start-node.js";
-import { bufCurl, whyNoBuf } from "../../helpers/tools.js";
-import { testUnless } from "../../helpers/when.js";
+import { startTestNode } from "../../helpers/nodes/start-node.js";
+import { bufCurl, whyNoBuf } from "../../helpers/nodes/tools.js";
+import { testUnless } from "../../helpers/nodes/when.js";
 
 testUnless(whyNoBuf)("a client without any proto lists the services and calls one (buf curl)", async (t) => {
   const { rpcUrl } = await startTestNode(t);

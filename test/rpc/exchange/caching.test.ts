@@ -6,13 +6,13 @@ import { createEdge } from "../../../src/edge/edge.js";
 import { Failure } from "../../../src/rpc/errors.js";
 import { createRpcServer } from "../../../src/rpc/server/rpc-server.js";
 import { serve, type ServedService } from "../../../src/rpc/service.js";
-import { openSettings } from "../../helpers/edge-server.js";
-import { testKey } from "../../helpers/keys.js";
-import { ask } from "../../helpers/plain-client.js";
-import { createRandom } from "../../helpers/random-message.js";
-import type { Teardown } from "../../helpers/teardown.js";
-import { compiledFirst } from "../../helpers/application.js";
-import { numberedHash } from "../../helpers/numbered-hash.js";
+import { openSettings } from "../../helpers/nodes/edge-server.js";
+import { testKey } from "../../helpers/chain/keys.js";
+import { ask } from "../../helpers/wire/plain-client.js";
+import { createRandom } from "../../helpers/wire/random-message.js";
+import type { Teardown } from "../../helpers/nodes/teardown.js";
+import { compiledFirst } from "../../helpers/nodes/application.js";
+import { numberedHash } from "../../helpers/chain/numbered-hash.js";
 
 const version = "1.0.0";
 

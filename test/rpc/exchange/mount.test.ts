@@ -3,13 +3,13 @@ import test from "ava";
 import express, { type RequestHandler } from "express";
 import { once } from "node:events";
 import { connect } from "node:net";
-import { createOpenGate } from "../../../src/edge/open-gate.js";
+import { createOpenGate } from "../../../src/edge/unrestricted-gate.js";
 import type { Exchange } from "../../../src/rpc/exchange/exchange.js";
-import { jsonAnswer } from "../../../src/rpc/exchange/reply.js";
+import { jsonAnswer } from "../../../src/rpc/exchange/responses.js";
 import { createMount } from "../../../src/rpc/exchange/mount.js";
-import { listenApp } from "../../helpers/express-app.js";
-import { ask } from "../../helpers/plain-client.js";
-import { until } from "../../helpers/until.js";
+import { listenApp } from "../../helpers/nodes/express-app.js";
+import { ask } from "../../helpers/wire/plain-client.js";
+import { until } from "../../helpers/nodes/until.js";
 
 /** A mount whose chain is this function. */
 function mountOf(handle: (exchange: Exchange) => void) {

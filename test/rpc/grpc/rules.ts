@@ -6,8 +6,8 @@
 import { toBinary, create } from "@bufbuild/protobuf";
 import { gzipSync } from "node:zlib";
 import { HealthCheckRequestSchema } from "../../../gen/health/v1/health_pb.js";
-import type { Overrides } from "../../helpers/grpc-exchange.js";
-import { grpcMessage } from "../../helpers/http2-frames.js";
+import type { Overrides } from "../../helpers/wire/grpc-exchange.js";
+import { grpcMessage } from "../../helpers/wire/http2-frames.js";
 
 /** Codes of gRPC that the rules name. */
 export const codes = {

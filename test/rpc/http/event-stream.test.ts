@@ -7,11 +7,11 @@ import { createEdge } from "../../../src/edge/edge.js";
 import { Failure } from "../../../src/rpc/errors.js";
 import { createRpcServer } from "../../../src/rpc/server/rpc-server.js";
 import { serve } from "../../../src/rpc/service.js";
-import { openSettings } from "../../helpers/edge-server.js";
-import { ask } from "../../helpers/plain-client.js";
-import { fileTeardown } from "../../helpers/teardown.js";
-import { until } from "../../helpers/until.js";
-import { compiledFirst } from "../../helpers/application.js";
+import { openSettings } from "../../helpers/nodes/edge-server.js";
+import { ask } from "../../helpers/wire/plain-client.js";
+import { fileTeardown } from "../../helpers/nodes/teardown.js";
+import { until } from "../../helpers/nodes/until.js";
+import { compiledFirst } from "../../helpers/nodes/application.js";
 
 const whole = fileTeardown();
 const errors: unknown[] = [];

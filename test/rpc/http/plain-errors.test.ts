@@ -1,8 +1,8 @@
 /** One error body on every route, for every cause, and the headers that go with it. */
 import test from "ava";
 import { connect } from "node:net";
-import { ask, type PlainRequest, type PlainResponse } from "../../helpers/plain-client.js";
-import { sharedTestNode } from "../../helpers/start-node.js";
+import { ask, type PlainRequest, type PlainResponse } from "../../helpers/wire/plain-client.js";
+import { sharedTestNode } from "../../helpers/nodes/start-node.js";
 
 const node = sharedTestNode({ "tlsnotary-enabled": true });
 

@@ -1,8 +1,8 @@
 import test from "ava";
-import { maxAnswerBytes, maxListBytes } from "../../../src/base/answer-budget.js";
+import { maxAnswerBytes, maxListBytes } from "../../../src/base/limits/response-limits.js";
 import { Failure } from "../../../src/rpc/errors.js";
 import type { Arrival, Gate } from "../../../src/rpc/gate.js";
-import { createOpenGate } from "../../../src/edge/open-gate.js";
+import { createOpenGate } from "../../../src/edge/unrestricted-gate.js";
 import { receiveBatch } from "../../../src/rpc/json-rpc/batch.js";
 import type { JsonRpcRequest } from "../../../src/rpc/json-rpc/request.js";
 import type { Call } from "../../../src/rpc/service.js";

@@ -1,6 +1,6 @@
 /** What `rpc.discover` answers when its document cannot be made. */
 import test from "ava";
-import { createOpenGate } from "../../../src/edge/open-gate.js";
+import { createOpenGate } from "../../../src/edge/unrestricted-gate.js";
 import type { Arrival } from "../../../src/rpc/gate.js";
 import { createJsonRpcEntry } from "../../../src/rpc/json-rpc/json-rpc.js";
 import type { Call } from "../../../src/rpc/service.js";

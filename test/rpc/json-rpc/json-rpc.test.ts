@@ -2,13 +2,13 @@
 import test from "ava";
 import fc from "fast-check";
 import { JSONRPCClient, type JSONRPCResponse } from "json-rpc-2.0";
-import { startMember } from "../../helpers/start-member.js";
-import { testKey } from "../../helpers/keys.js";
-import { heapBytes } from "../../helpers/heap.js";
-import { ask, askJson } from "../../helpers/plain-client.js";
-import { startTestNode, type TestNode } from "../../helpers/start-node.js";
-import { storeProgram } from "../../helpers/stored-program.js";
-import type { Teardown } from "../../helpers/teardown.js";
+import { startMember } from "../../helpers/nodes/start-member.js";
+import { testKey } from "../../helpers/chain/keys.js";
+import { heapBytes } from "../../helpers/process/heap.js";
+import { ask, askJson } from "../../helpers/wire/plain-client.js";
+import { startTestNode, type TestNode } from "../../helpers/nodes/start-node.js";
+import { storeProgram } from "../../helpers/chain/stored-program.js";
+import type { Teardown } from "../../helpers/nodes/teardown.js";
 
 const alice = testKey(90);
 

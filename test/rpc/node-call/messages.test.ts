@@ -2,15 +2,15 @@
 import test from "ava";
 import { AccessMode } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
-import { callerOf } from "../../helpers/caller.js";
-import { connectGrpc } from "../../helpers/grpc-client.js";
-import { testKey } from "../../helpers/keys.js";
-import { ask, askJson } from "../../helpers/plain-client.js";
-import { startMember } from "../../helpers/start-member.js";
-import { storeProgram } from "../../helpers/stored-program.js";
-import type { Teardown } from "../../helpers/teardown.js";
-import { signTransaction } from "../../helpers/transactions.js";
-import { until } from "../../helpers/until.js";
+import { callerOf } from "../../helpers/process/caller.js";
+import { connectGrpc } from "../../helpers/wire/grpc-client.js";
+import { testKey } from "../../helpers/chain/keys.js";
+import { ask, askJson } from "../../helpers/wire/plain-client.js";
+import { startMember } from "../../helpers/nodes/start-member.js";
+import { storeProgram } from "../../helpers/chain/stored-program.js";
+import type { Teardown } from "../../helpers/nodes/teardown.js";
+import { signTransaction } from "../../helpers/chain/transactions.js";
+import { until } from "../../helpers/nodes/until.js";
 
 const [alice, bob] = [testKey(91), testKey(92)];
 const items = Array.from({ length: 20_000 }, (_, i) => `"item ${i}"`);

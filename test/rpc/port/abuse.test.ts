@@ -1,15 +1,15 @@
 /** An address that only does harm: its connections are cut and it is shut out for a while, and nobody else notices. */
 import test, { type ExecutionContext } from "ava";
-import { metricsFlags, readEdgeCounts } from "../../helpers/edge-metrics.js";
-import { askFrom, firstBytes, openFrom } from "../../helpers/from-address.js";
-import { grpcFields } from "../../helpers/grpc-exchange.js";
-import { encodeBlock } from "../../helpers/hpack.js";
-import { errorCodes, flags, frameBytes, frameTypes, numberBytes } from "../../helpers/http2-frames.js";
-import { askJson } from "../../helpers/plain-client.js";
-import { connectRawHttp2 } from "../../helpers/raw-http2.js";
-import { startNodeProcess } from "../../helpers/start-cli.js";
-import { fileTeardown, temporaryDirectory } from "../../helpers/teardown.js";
-import { until } from "../../helpers/until.js";
+import { metricsFlags, readEdgeCounts } from "../../helpers/process/edge-metrics.js";
+import { askFrom, firstBytes, openFrom } from "../../helpers/wire/from-address.js";
+import { grpcFields } from "../../helpers/wire/grpc-exchange.js";
+import { encodeBlock } from "../../helpers/wire/hpack.js";
+import { errorCodes, flags, frameBytes, frameTypes, numberBytes } from "../../helpers/wire/http2-frames.js";
+import { askJson } from "../../helpers/wire/plain-client.js";
+import { connectRawHttp2 } from "../../helpers/wire/raw-http2.js";
+import { startNodeProcess } from "../../helpers/nodes/start-cli.js";
+import { fileTeardown, temporaryDirectory } from "../../helpers/nodes/teardown.js";
+import { until } from "../../helpers/nodes/until.js";
 
 const whole = fileTeardown();
 let node: Awaited<ReturnType<typeof startNodeProcess>>;

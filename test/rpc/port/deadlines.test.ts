@@ -1,13 +1,13 @@
 /** A time that is up is an error, in the words of each protocol and over each transport. */
 import test from "ava";
-import { startTlsNode } from "../../helpers/certificate.js";
-import { grpcFields, readGrpcAnswer } from "../../helpers/grpc-exchange.js";
-import { grpcMessage } from "../../helpers/http2-frames.js";
-import type { PlainResponse } from "../../helpers/plain-client.js";
-import { connectRawHttp2 } from "../../helpers/raw-http2.js";
-import { startTestNode } from "../../helpers/start-node.js";
-import { fileTeardown } from "../../helpers/teardown.js";
-import { connectTransport, type Target, type TransportName, transports } from "../../helpers/transports.js";
+import { startTlsNode } from "../../helpers/process/certificate.js";
+import { grpcFields, readGrpcAnswer } from "../../helpers/wire/grpc-exchange.js";
+import { grpcMessage } from "../../helpers/wire/http2-frames.js";
+import type { PlainResponse } from "../../helpers/wire/plain-client.js";
+import { connectRawHttp2 } from "../../helpers/wire/raw-http2.js";
+import { startTestNode } from "../../helpers/nodes/start-node.js";
+import { fileTeardown } from "../../helpers/nodes/teardown.js";
+import { connectTransport, type Target, type TransportName, transports } from "../../helpers/wire/transports.js";
 
 const whole = fileTeardown();
 let tls: Target;

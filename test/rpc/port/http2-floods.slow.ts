@@ -1,8 +1,8 @@
 /** What HTTP/2 lets a client send for nothing: connections that do it are cut off, and others are served meanwhile. */
 import test, { type ExecutionContext } from "ava";
 import { setTimeout as sleep } from "node:timers/promises";
-import { grpcFields } from "../../helpers/grpc-exchange.js";
-import { encodeBlock, encodeInteger, type Field } from "../../helpers/hpack.js";
+import { grpcFields } from "../../helpers/wire/grpc-exchange.js";
+import { encodeBlock, encodeInteger, type Field } from "../../helpers/wire/hpack.js";
 import {
   errorCodes,
   flags,
@@ -11,12 +11,12 @@ import {
   numberBytes,
   settingIds,
   settingsPayload,
-} from "../../helpers/http2-frames.js";
-import { askJson } from "../../helpers/plain-client.js";
-import { connectRawHttp2 } from "../../helpers/raw-http2.js";
-import { startNodeProcess } from "../../helpers/start-cli.js";
-import { fileTeardown, temporaryDirectory } from "../../helpers/teardown.js";
-import { until } from "../../helpers/until.js";
+} from "../../helpers/wire/http2-frames.js";
+import { askJson } from "../../helpers/wire/plain-client.js";
+import { connectRawHttp2 } from "../../helpers/wire/raw-http2.js";
+import { startNodeProcess } from "../../helpers/nodes/start-cli.js";
+import { fileTeardown, temporaryDirectory } from "../../helpers/nodes/teardown.js";
+import { until } from "../../helpers/nodes/until.js";
 
 const whole = fileTeardown();
 let node: Awaited<ReturnType<typeof startNodeProcess>>;

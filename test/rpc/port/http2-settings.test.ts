@@ -1,9 +1,9 @@
 /** What the node asks of HTTP/2 clients: no more than those that are in use can do. */
 import test from "ava";
-import { frameTypes, settingIds } from "../../helpers/http2-frames.js";
-import { connectRawHttp2 } from "../../helpers/raw-http2.js";
-import { sharedTestNode } from "../../helpers/start-node.js";
-import { until } from "../../helpers/until.js";
+import { frameTypes, settingIds } from "../../helpers/wire/http2-frames.js";
+import { connectRawHttp2 } from "../../helpers/wire/raw-http2.js";
+import { sharedTestNode } from "../../helpers/nodes/start-node.js";
+import { until } from "../../helpers/nodes/until.js";
 
 const node = sharedTestNode({});
 const usualTableBytes = 4_096;

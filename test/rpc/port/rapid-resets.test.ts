@@ -1,18 +1,18 @@
 /** Streams that are reset as soon as they are open: from the strike that cuts their connection on, none is handled any more. */
 import test, { type ExecutionContext } from "ava";
 import { readFile } from "node:fs/promises";
-import type { TlsCredentials } from "../../../src/base/certificate.js";
-import { createOpenGate } from "../../../src/edge/open-gate.js";
+import type { TlsCredentials } from "../../../src/base/crypto/certificate.js";
+import { createOpenGate } from "../../../src/edge/unrestricted-gate.js";
 import type { Exchange } from "../../../src/rpc/exchange/exchange.js";
 import type { Gate } from "../../../src/rpc/gate.js";
 import { createPort } from "../../../src/rpc/port/port.js";
 import { createRequestIds } from "../../../src/rpc/exchange/request-ids.js";
-import { makeCertificate } from "../../helpers/certificate.js";
-import { encodeBlock, type Field } from "../../helpers/hpack.js";
-import { errorCodes, flags, frameBytes, frameTypes, numberBytes } from "../../helpers/http2-frames.js";
-import { connectRawHttp2, type RawHttp2 } from "../../helpers/raw-http2.js";
-import { type Teardown, temporaryDirectory } from "../../helpers/teardown.js";
-import { until } from "../../helpers/until.js";
+import { makeCertificate } from "../../helpers/process/certificate.js";
+import { encodeBlock, type Field } from "../../helpers/wire/hpack.js";
+import { errorCodes, flags, frameBytes, frameTypes, numberBytes } from "../../helpers/wire/http2-frames.js";
+import { connectRawHttp2, type RawHttp2 } from "../../helpers/wire/raw-http2.js";
+import { type Teardown, temporaryDirectory } from "../../helpers/nodes/teardown.js";
+import { until } from "../../helpers/nodes/until.js";
 
 const [harm, honest] = ["/harm", "/honest"];
 /** Strikes that a connection has. */

@@ -11,14 +11,14 @@ import { join } from "node:path";
 import { connect } from "node:tls";
 import { fromBinary } from "@bufbuild/protobuf";
 import { GetVersionResponseSchema, InfoService } from "../../../gen/gatehouse/info/v1/info_pb.js";
-import { startTestNode } from "../../helpers/start-node.js";
-import { type Teardown, temporaryDirectory } from "../../helpers/teardown.js";
-import { until } from "../../helpers/until.js";
-import { makeCertificate } from "../../helpers/certificate.js";
-import { run } from "../../helpers/programs.js";
-import { bufCurl, toolProgram, whyNoBuf } from "../../helpers/tools.js";
-import { testUnless } from "../../helpers/when.js";
-import { versionPattern } from "../../helpers/version.js";
+import { startTestNode } from "../../helpers/nodes/start-node.js";
+import { type Teardown, temporaryDirectory } from "../../helpers/nodes/teardown.js";
+import { until } from "../../helpers/nodes/until.js";
+import { makeCertificate } from "../../helpers/process/certificate.js";
+import { run } from "../../helpers/chain/programs.js";
+import { bufCurl, toolProgram, whyNoBuf } from "../../helpers/nodes/tools.js";
+import { testUnless } from "../../helpers/nodes/when.js";
+import { versionPattern } from "../../helpers/process/version.js";
 
 async function start(t: Teardown) {
   const dir = await temporaryDirectory(t);

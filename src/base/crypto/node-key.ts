@@ -1,0 +1,87 @@
+/** The node's identity: an Ed25519 key in the data directory, made at the first start. */
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import { existsSync } from "node:fs";
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { createCertificate, type TlsCredentials } from "./certificate.js";
+import { writeNewFile } from "../files/private-files.js";
+import { InputError } from "../errors/start-error.js";
+
+export interface NodeKey {
+  /** 0x and 64 lower-case hex digits. */
+  readonly publicKey: string;
+  /** 64 bytes: the Ed25519 signature. */
+  sign(bytes: Uint8Array): Buffer;
+  /** For TLS, which signs by itself: the only way in which the private part leaves. */
+  tlsCredentials(): TlsCredentials;
+}
+
+/** Path of the key in a data directory. */
+export function nodeKeyPath(dataDir: string): string {
+  return join(dataDir, "identity.key");
+}
+
+/**
+ * Loads the node's key, or makes one. Of several processes that make it at once, all get the same.
+ *
+ * @throws Error with one sentence when the file is no Ed25519 key, or when others than its owner may read it.
+ */
+export async function loadOrCreateNodeKey(dataDir: string): Promise<NodeKey> {
+  const path = nodeKeyPath(dataDir);
+  if (!existsSync(path)) {
+    try {
+      return await createNodeKey(path);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") {
+        throw new Error(`The key ${path} cannot be made: ${(error as Error).message}`);
+      }
+    }
+  }
+  return await loadNodeKey(path);
+}
+
+/**
+ * Makes a key and writes it to a new file (PKCS #8 PEM, readable by its owner only).
+ *
+ * @throws the system's error, EEXIST when there is such a file: a key is never overwritten.
+ */
+export async function createNodeKey(path: string): Promise<NodeKey> {
+  const { privateKey } = generateKeyPairSync("ed25519");
+  await writeNewFile(path, privateKey.export({ type: "pkcs8", format: "pem" }));
+  return toNodeKey(privateKey);
+}
+
+/**
+ * Loads a key that is there.
+ *
+ * @throws InputError with one sentence when the file is missing, is no Ed25519 key, or when others than its owner may read it.
+ */
+export async function loadNodeKey(path: string): Promise<NodeKey> {
+  const { mode } = await stat(path).catch(() => {
+    throw new InputError(`There is no key at ${path}; make one with: gatehouse keygen --out ${path}`);
+  });
+  if (process.platform !== "win32" && (mode & 0o077) !== 0) {
+    throw new InputError(`The key ${path} can be read by others than its owner; run: chmod 600 ${path}`);
+  }
+  let key: KeyObject;
+  try {
+    key = createPrivateKey(await readFile(path));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const why = code === "EACCES" || code === "EISDIR" ? ` (${code})` : "";
+    throw new InputError(`The key ${path} is not a readable private key in PEM form${why}; restore it from a backup.`);
+  }
+  if (key.asymmetricKeyType !== "ed25519") {
+    throw new InputError(`The key ${path} is a ${key.asymmetricKeyType ?? "secret"} key; a node needs an Ed25519 key.`);
+  }
+  return toNodeKey(key);
+}
+
+function toNodeKey(privateKey: KeyObject): NodeKey {
+  const { x } = createPublicKey(privateKey).export({ format: "jwk" });
+  return {
+    publicKey: `0x${Buffer.from(x ?? "", "base64url").toString("hex")}`,
+    sign: (bytes) => sign(null, bytes, privateKey),
+    tlsCredentials: () => createCertificate(privateKey),
+  };
+}

@@ -1,0 +1,44 @@
+/** Which storage program a transaction makes or changes. */
+import { hash } from "node:crypto";
+import type { TransactionBody } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import type { StorageOperation } from "../../gen/gatehouse/storage/v1/operation_pb.js";
+import { addressOf, addressText } from "./crypto/signing-payloads.js";
+
+/** Address of a program: `stor-` and 40 lower-case hex digits. */
+export function programAddress(owner: string, name: string, nonce: bigint, salt: string): string {
+  return addressOf(hash("sha256", addressText(owner, name, nonce, salt), "hex"));
+}
+
+/** Address of the program that an operation makes or changes; undefined when it names none. */
+export function touchedAddress(
+  { operation }: StorageOperation,
+  { sender, nonce }: Pick<TransactionBody, "sender" | "nonce">,
+): string | undefined {
+  switch (operation.case) {
+    case undefined:
+      return undefined;
+    case "createProgram":
+      return programAddress(sender, operation.value.programName, nonce, operation.value.salt);
+    default:
+      return operation.value.storageAddress;
+  }
+}
+
+const prefix = "stor-";
+
+/** The 20 bytes of the program that a transaction makes or changes; undefined for one that is about none. */
+export function touchedProgram(body: Pick<TransactionBody, "operation" | "sender" | "nonce">): Buffer | undefined {
+  const { operation } = body;
+  const address = operation.case === "storage" ? touchedAddress(operation.value, body) : undefined;
+  return address === undefined ? undefined : addressBytes(address);
+}
+
+/** The 20 bytes that an address says. */
+export function addressBytes(address: string): Buffer {
+  return Buffer.from(address.slice(prefix.length), "hex");
+}
+
+/** The address that 20 bytes say. */
+export function addressFrom(bytes: Uint8Array): string {
+  return addressOf(Buffer.from(bytes).toString("hex"));
+}

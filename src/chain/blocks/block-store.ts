@@ -1,0 +1,290 @@
+/** Blocks, and the transactions in them, in the database. */
+import { DamageError } from "../../base/errors/corruption.js";
+import { insertRows } from "../../db/rows/bulk-changes.js";
+import type { DatabasePart, Queries } from "../../db/queries/database.js";
+import { hashBlockRow, hashTransactionRow, type TransactionColumns } from "../../db/rows/row-hashes.js";
+import { tryWrite } from "../../db/rows/write-probe.js";
+import { FencedError } from "./fenced-error.js";
+import { listingColumns } from "./listing-store.js";
+import type { BlockName, Blocks, BlockWeight, ChainHead } from "./store.js";
+import {
+  type BlockRow,
+  checkBlockRow,
+  checkStoredBlock,
+  checkTransactionRow,
+  notSigned,
+  type TransactionRow,
+} from "./stored-block.js";
+import type { ReadBlock, ReadTransaction } from "../transactions/transaction.js";
+
+/** The stored blocks. */
+export interface BlockStore extends Omit<Blocks, "insertGenesis"> {
+  /** Checks that no transaction is in a block that there is not. Throws DamageError. */
+  checkEnds(): Promise<void>;
+  /** Number of the newest row, whatever it holds, and no more than there are rows. */
+  newestNumber(): Promise<bigint>;
+  /** Hash of block 0, also while the state of another block is fetched. */
+  genesisHash(): Promise<string | undefined>;
+}
+
+/** Blocks as they are stored; inside one transaction, or each change by itself. */
+export interface BlockChanges extends Pick<Blocks, "insertGenesis" | "included"> {
+  insertBlock(block: ReadBlock): Promise<void>;
+  /** Throws a FencedError unless this is the newest block. */
+  checkNewest(block: Pick<ChainHead, "number" | "hash">): Promise<void>;
+  /** Puts transactions into a block, in their order. */
+  insertTransactions(transactions: readonly ReadTransaction[], blockNumber: bigint): Promise<void>;
+}
+
+/** Row of a block, or of block 0, which has no header. */
+type AnyBlockRow = Omit<BlockRow, "header" | "signature"> & {
+  readonly header: Buffer | null;
+  readonly signature: Buffer | null;
+};
+
+const blockColumns = ["number", "hash", "previous_hash", "timestamp_ms", "header", "signature", "row_hash"] as const;
+const insertedBlockColumns = {
+  ...({ number: "integer", hash: "text", previous_hash: "text", timestamp_ms: "integer" } as const),
+  ...({ header: "bytes", signature: "bytes", row_hash: "text" } as const),
+};
+const insertedColumns = {
+  ...({ hash: "text", block_number: "integer", position: "integer", body: "bytes", signature: "bytes" } as const),
+  ...({ row_hash: "text", sender: "bytes", program: "bytes" } as const),
+};
+const transactionColumns = ["hash", "block_number", "position", "body", "signature", "row_hash"] as const;
+
+interface WeightRow {
+  readonly number: number;
+  readonly count: number;
+  readonly bytes: number;
+}
+
+const noBytes = new Uint8Array();
+
+/** Builds the reads. */
+export function createBlockStore(db: Queries): BlockStore {
+  return {
+    head: () => findHead(db),
+
+    async genesisText() {
+      const row = await db.first<{ genesis: string }>((sql) => sql("blocks").where("number", 0).select("genesis"));
+      return row?.genesis;
+    },
+
+    async block(number) {
+      const wanted = Number(number);
+      const row = await db.first<AnyBlockRow>((sql) => sql("blocks").where("number", wanted).select(blockColumns));
+      if (row === undefined || !isSigned(row)) {
+        return undefined;
+      }
+      const transactions = await db.rows<TransactionRow>((sql) =>
+        sql("transactions").where("block_number", wanted).orderBy("position").select(transactionColumns),
+      );
+      if (transactions.length === 0 && number < (await findLowest(db))) {
+        return undefined;
+      }
+      return checkStoredBlock(wanted, row, transactions);
+    },
+
+    lowestBlock: () => findLowest(db),
+
+    async header(number) {
+      const wanted = Number(number);
+      const row = await db.first<AnyBlockRow>((sql) => sql("blocks").where("number", wanted).select(blockColumns));
+      if (row === undefined || !isSigned(row)) {
+        return undefined;
+      }
+      checkBlockRow(wanted, row);
+      const { hash, header, signature } = row;
+      return { hash, header, signature };
+    },
+
+    weighBlock: (by) => findWeight(db, by),
+
+    async blockOf(hash) {
+      const row = await db.first<Omit<TransactionRow, "body">>((sql) =>
+        sql("transactions")
+          .where({ hash })
+          .select(transactionColumns.filter((name) => name !== "body")),
+      );
+      if (row !== undefined && row.row_hash !== hashTransactionRow(row)) {
+        throw new DamageError(`What the database says of the place of transaction ${hash} is not what was stored.`);
+      }
+      return row && BigInt(row.block_number);
+    },
+
+    async transaction(hash) {
+      const row = await db.first<TransactionRow>((sql) =>
+        sql("transactions").where({ hash }).select(transactionColumns),
+      );
+      return row && checkTransactionRow(row);
+    },
+
+    included: (hashes) => findIncluded(db, hashes),
+
+    async newestNumber() {
+      const row = await db.first<{ last: number | null; count: number }>((sql) =>
+        sql("blocks").max({ last: "number" }).count({ count: "number" }),
+      );
+      return BigInt(Math.min(row?.last ?? 0, row?.count ?? 0));
+    },
+
+    async genesisHash() {
+      const row = await db.first<{ hash: string }>((sql) => sql("blocks").where("number", 0).select("hash"));
+      return row?.hash;
+    },
+
+    async checkEnds() {
+      const [row] = await db.rows<{ first: number | null; last: number | null; head: number | null }>((sql) =>
+        sql.raw(`SELECT (SELECT min(block_number) FROM transactions) AS first,
+          (SELECT max(block_number) FROM transactions) AS last, (SELECT max(number) FROM blocks) AS head`),
+      );
+      const { first, last, head } = row!;
+      if (first !== null && (first < 1 || last! > (head ?? 0))) {
+        throw new DamageError("The database holds transactions of blocks that it does not hold.");
+      }
+    },
+  };
+}
+
+/** Block 0 is signed by nobody. A block from 1 on without a header is one, and not right. */
+function isSigned(row: AnyBlockRow): row is AnyBlockRow & BlockRow {
+  if (row.number > 0 && (row.header === null || row.signature === null)) {
+    throw notSigned(row.number);
+  }
+  return row.number > 0;
+}
+
+async function findLowest(db: Queries): Promise<bigint> {
+  const row = await db.first<{ lowest_block: number }>((sql) => sql("block_bounds").select("lowest_block"));
+  return BigInt(row?.lowest_block ?? 1);
+}
+
+async function findHead(db: Queries): Promise<ChainHead | undefined> {
+  const row = await db.first<AnyBlockRow & { readonly genesis_hash: string; readonly lowest_block: number }>((sql) =>
+    sql("blocks as head")
+      .join("blocks as genesis", "genesis.number", sql.raw("0"))
+      .join("block_bounds as bounds", "bounds.id", sql.raw("1"))
+      .whereNotExists(sql("snapshot_join").select("id"))
+      .orderBy("head.number", "desc")
+      .select(...blockColumns.map((name) => `head.${name}`), "genesis.hash as genesis_hash", "bounds.lowest_block"),
+  );
+  if (row === undefined) {
+    return undefined;
+  }
+  if (isSigned(row)) {
+    checkBlockRow(row.number, row);
+  } else if (row.row_hash !== hashBlockRow(row)) {
+    throw notSigned(row.number);
+  }
+  return {
+    number: BigInt(row.number),
+    hash: row.hash,
+    timestampMs: BigInt(row.timestamp_ms),
+    genesisHash: row.genesis_hash,
+    header: row.header ?? noBytes,
+    signature: row.signature ?? noBytes,
+    lowestBlock: BigInt(row.lowest_block),
+  };
+}
+
+async function findWeight(db: Queries, by: BlockName): Promise<BlockWeight | undefined> {
+  const row = await db.first<WeightRow>((sql) =>
+    sql("blocks as b")
+      .leftJoin("transactions as t", "t.block_number", "b.number")
+      .where("hash" in by ? { "b.hash": by.hash } : { "b.number": Number(by.number) })
+      .whereNotNull("b.header")
+      .groupBy("b.number")
+      .select("b.number as number")
+      .count({ count: "t.hash" })
+      .select(sql.raw("length(b.header) + coalesce(sum(length(t.body) + length(t.signature)), 0) AS bytes")),
+  );
+  return row && { number: BigInt(row.number), transactionCount: row.count, bytes: row.bytes };
+}
+
+async function findIncluded(db: Queries, hashes: readonly string[]): Promise<Set<string>> {
+  const { list } = db.dialect;
+  const find = db.prepare<{ hash: string }>(
+    `SELECT t.hash FROM ${list.table} CROSS JOIN transactions AS t WHERE t.hash = ${list.text}`,
+  );
+  const rows = hashes.length === 0 ? [] : await find(JSON.stringify(hashes));
+  return new Set(rows.map(({ hash }) => hash));
+}
+
+/** Writes as much as a large block does and takes it back. Rejects as that block would. */
+export async function tryBlockWrite({ transaction }: Pick<DatabasePart, "transaction">): Promise<void> {
+  const row = { hash: "0", block_number: -1, position: 0, signature: Buffer.alloc(0) };
+  await tryWrite(transaction, "transactions", (body) => ({ ...row, body }));
+}
+
+/** Builds the changes. */
+export function createBlockChanges(db: Queries): BlockChanges {
+  const findNewest = db.prepare<{ number: number; hash: string }>(
+    "SELECT number, hash FROM blocks ORDER BY number DESC LIMIT 1",
+  );
+  return {
+    async insertGenesis({ text, hash, timestampMs }) {
+      const row = { number: 0, hash, previous_hash: null, timestamp_ms: timestampMs, signature: null };
+      await db.run((sql) => sql("blocks").insert({ ...row, genesis: text, row_hash: hashBlockRow(row) }));
+    },
+
+    included: (hashes) => findIncluded(db, hashes),
+
+    async insertBlock({ hash, header, signed }) {
+      const row = {
+        number: Number(header.number),
+        hash,
+        previous_hash: header.previousHash,
+        timestamp_ms: Number(header.timestampMs),
+        signature: signed.signature,
+      };
+      await insertRows(db, "blocks", insertedBlockColumns, [
+        [
+          ...[row.number, hash, row.previous_hash, row.timestamp_ms],
+          ...[toHex(signed.header), toHex(signed.signature), hashBlockRow(row)],
+        ],
+      ]);
+    },
+
+    async checkNewest({ number, hash }) {
+      const newest = (await findNewest())[0];
+      if (newest?.hash !== hash) {
+        throw new FencedError("newest", describeNewest(newest, { number, hash }));
+      }
+    },
+
+    async insertTransactions(transactions, blockNumber) {
+      const rows = transactions.map(({ hash, signed, body }, position) => {
+        const row: TransactionColumns = {
+          hash,
+          block_number: Number(blockNumber),
+          position,
+          signature: signed.signature,
+        };
+        const { sender, program } = listingColumns({ body });
+        return [
+          ...[hash, row.block_number, position, toHex(signed.body), toHex(signed.signature), hashTransactionRow(row)],
+          ...[toHex(sender), program && toHex(program)],
+        ];
+      });
+      await insertRows(db, "transactions", insertedColumns, rows);
+    },
+  };
+}
+
+function toHex(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("hex");
+}
+
+function describeNewest(
+  newest: { readonly number: number; readonly hash: string } | undefined,
+  known: Pick<ChainHead, "number" | "hash">,
+): string {
+  const found =
+    newest === undefined ? "The database has no block" : `The newest block in the database is ${newest.number}`;
+  const hashes = newest === undefined ? known.hash : `${newest.hash}, ${known.hash}`;
+  return (
+    `${found}, and this node has made or applied ${known.number} (${hashes}): blocks were taken out of the ` +
+    "database, or put into it, by something else. Nothing is written; stop the node and restore the database."
+  );
+}

@@ -1,0 +1,151 @@
+/** Pages of blocks, and of the transactions in them, newest first. None passes over rows. */
+import { DamageError } from "../../base/errors/corruption.js";
+import { addressBytes, addressFrom, touchedProgram } from "../../base/program-address.js";
+import { fromHex32 } from "../../base/crypto/hash.js";
+import type { PreparedQuery, Queries } from "../../db/queries/database.js";
+import type { ListedTransaction, Listings, TransactionEntry, TransactionsOf } from "./listings.js";
+import { type BlockRow, checkBlockRow, checkTransactionRow, type TransactionRow } from "./stored-block.js";
+import type { ReadTransaction } from "../transactions/transaction.js";
+
+/** A sender is found by the beginning of his key: nobody makes two that begin alike, and what is found is compared. */
+const senderBytes = 16;
+
+/** What a transaction is found by beside its hash and its place. */
+export function listingColumns({ body }: Pick<ReadTransaction, "body">) {
+  return { sender: fromHex32(body.sender).subarray(0, senderBytes), program: touchedProgram(body) ?? null };
+}
+
+type SummaryRow = BlockRow & { readonly last_position: number | null };
+
+interface EntryRow {
+  readonly block_number: number;
+  readonly position: number;
+  readonly bytes: number;
+  readonly program: Uint8Array | null;
+}
+
+type ListedRow = TransactionRow & {
+  readonly of_number: number;
+  readonly of_hash: string;
+  readonly of_previous_hash: string | null;
+  readonly of_timestamp_ms: number;
+  readonly of_header: Uint8Array;
+  readonly of_signature: Uint8Array;
+  readonly of_row_hash: string;
+};
+
+const blockColumns = ["number", "hash", "previous_hash", "timestamp_ms", "header", "signature", "row_hash"] as const;
+const transactionColumns = ["hash", "block_number", "position", "body", "signature", "row_hash"] as const;
+
+/** Builds the reads. */
+export function createListings(db: Queries): Listings {
+  const summaries = db.prepare<SummaryRow>(
+    `SELECT ${blockColumns.map((name) => `b.${name}`).join(", ")},
+      (SELECT max(t.position) FROM transactions t WHERE t.block_number = b.number) AS last_position
+      FROM blocks b WHERE b.number > 0 AND b.number < ? ORDER BY b.number DESC LIMIT ?`,
+    "list",
+  );
+  const entries = prepareEntries(db);
+  const listed = db.prepare<ListedRow>(
+    `SELECT ${transactionColumns.map((name) => `t.${name}`).join(", ")},
+      ${blockColumns.map((name) => `b.${name} AS of_${name}`).join(", ")}
+      FROM ${db.dialect.list.table}
+      JOIN transactions t ON t.block_number = CAST(k.value ->> 0 AS bigint) AND t.position = CAST(k.value ->> 1 AS integer)
+      JOIN blocks b ON b.number = t.block_number ORDER BY t.block_number DESC, t.position DESC`,
+    "list",
+  );
+  return {
+    async recentBlocks(below, limit) {
+      const rows = await summaries(Number(below), limit);
+      return rows.map(({ last_position: last, ...row }) => ({
+        hash: row.hash,
+        header: checkBlockRow(row.number, row),
+        transactionCount: last === null ? undefined : last + 1,
+      }));
+    },
+
+    async transactionEntries(of, before, limit) {
+      const rows = await entries(of, Number(before.blockNumber), before.position, limit);
+      return rows.map(toEntry);
+    },
+
+    async listedTransactions(places) {
+      const keys = JSON.stringify(places.map(({ blockNumber, position }) => [Number(blockNumber), position]));
+      return places.length === 0 ? [] : (await listed(keys)).map(toListed);
+    },
+
+    async checkListed(number, transactions) {
+      const rows = await db.rows<{ sender: Uint8Array | null; program: Uint8Array | null }>((sql) =>
+        sql("transactions").where("block_number", Number(number)).orderBy("position").select("sender", "program"),
+      );
+      const fit = transactions.every((one, i) => {
+        const { sender, program } = listingColumns(one);
+        return isSame(rows[i]?.sender, sender) && isSame(rows[i]?.program, program);
+      });
+      if (!fit && number >= (await findIndexedFrom(db))) {
+        throw new DamageError(
+          `Transactions of block ${number} in the database are not found by who sent them and what they change.`,
+        );
+      }
+    },
+
+    indexedFrom: () => findIndexedFrom(db),
+  };
+}
+
+async function findIndexedFrom(db: Queries): Promise<bigint> {
+  const row = await db.first<{ indexed_from: number }>((sql) => sql("block_bounds").select("indexed_from"));
+  return BigInt(row?.indexed_from ?? 1);
+}
+
+/** Whether bytes are the same; a program may be none. */
+function isSame(found: Uint8Array | null | undefined, bytes: Uint8Array | null): boolean {
+  return bytes === null
+    ? found === null
+    : found?.length === bytes.length && bytes.every((byte, i) => byte === found[i]);
+}
+
+/** The queries, by what transactions are found by. */
+function prepareEntries(db: Queries) {
+  const prepared = new Map<string, PreparedQuery<EntryRow>>();
+  const prepare = (found: readonly string[]): PreparedQuery<EntryRow> => {
+    const value = (column: string): string => (column === "block_number" ? "?" : db.dialect.bytesOf("?"));
+    const where = [...found.map((column) => `${column} = ${value(column)}`), "(block_number, position) < (?, ?)"].join(
+      " AND ",
+    );
+    return db.prepare<EntryRow>(
+      `SELECT block_number, position, length(body) AS bytes, program FROM transactions
+        WHERE ${where} ORDER BY block_number DESC, position DESC LIMIT ?`,
+      "list",
+    );
+  };
+  for (const found of [[], ["block_number"], ["sender"], ["block_number", "sender"], ["program"]]) {
+    prepared.set(found.join(), prepare(found));
+  }
+  return async ({ block, sender, program }: TransactionsOf, ...page: readonly [number, number, number]) => {
+    const by = {
+      ...(block !== undefined && { block_number: Number(block) }),
+      ...(sender !== undefined && { sender: sender.slice(2, 2 + 2 * senderBytes) }),
+      ...(program !== undefined && { program: addressBytes(program).toString("hex") }),
+    };
+    return await prepared.get(Object.keys(by).join())!(...Object.values(by), ...page);
+  };
+}
+
+function toEntry({ block_number: number, position, bytes, program }: EntryRow): TransactionEntry {
+  return {
+    ...{ blockNumber: BigInt(number), position, bytes },
+    program: program === null ? undefined : addressFrom(program),
+  };
+}
+
+function toListed(row: ListedRow): ListedTransaction {
+  const block = {
+    ...{ number: row.of_number, hash: row.of_hash, previous_hash: row.of_previous_hash, row_hash: row.of_row_hash },
+    ...{ timestamp_ms: row.of_timestamp_ms, header: row.of_header, signature: row.of_signature },
+  };
+  const { timestampMs } = checkBlockRow(row.block_number, block);
+  const { body } = checkTransactionRow(row);
+  const { hash, position } = row;
+  return { hash, blockNumber: BigInt(row.block_number), position, blockHash: block.hash, timestampMs, body };
+}

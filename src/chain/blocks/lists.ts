@@ -1,0 +1,116 @@
+/** The lists of the chain service: blocks and transactions, newest first, a page at a time. */
+import { fromBinary } from "@bufbuild/protobuf";
+import { TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
+import type { ListRecentBlocksRequest, ListTransactionsRequest } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
+import { latestBlock } from "../../base/latest-block.js";
+import { Failure } from "../../rpc/errors.js";
+import { defaultPageSize, makePageToken, pageNumber, pagePosition, readPageToken } from "../../rpc/parameters.js";
+import type { Call } from "../../rpc/service.js";
+import type { Disclosure } from "./block-redactor.js";
+import {
+  checkFound,
+  type ListedBlock,
+  type ListedTransaction,
+  type Listings,
+  newestPlace,
+  readTransactionPage,
+  type TransactionPlace,
+  type TransactionsOf,
+} from "./listings.js";
+import { blockZero, checkKept, noBlockYet } from "./retained-blocks.js";
+import type { ChainHead } from "./store.js";
+
+/** Bodies of a page, where it has more than one: with one of the largest on top they fit an answer. */
+const mostBodyBytes = 1024 * 1024;
+
+/** A block as lists tell of it. */
+export function toBlockSummary({ hash, header: { number, timestampMs, proposer }, transactionCount }: ListedBlock) {
+  return { number, hash, timestampMs, proposer, ...(transactionCount !== undefined && { transactionCount }) };
+}
+
+/** Builds them. */
+export function createListReads(head: () => ChainHead | undefined, store: Listings, disclose: Disclosure) {
+  const newest = (): bigint => head()?.number ?? 0n;
+  const lowest = (): bigint => head()?.lowestBlock ?? 1n;
+
+  /** Which transactions are asked for. Throws Failure INVALID_REQUEST, NOT_FOUND, PRUNED. */
+  function readQuestion({ blockNumber: asked, sender }: ListTransactionsRequest): TransactionsOf {
+    const ofSender = sender === undefined ? {} : { sender };
+    if (asked === undefined) {
+      return ofSender;
+    }
+    const block = asked === latestBlock ? newest() : asked;
+    if (block === 0n || block > newest()) {
+      throw new Failure("NOT_FOUND", block === 0n ? blockZero : noBlockYet);
+    }
+    checkKept(block, lowest());
+    return { ...ofSender, block };
+  }
+
+  /** Those that the caller may read, with what they say; the others without. */
+  async function disclosed(transactions: readonly ListedTransaction[], identity: string | undefined) {
+    const bodies = await disclose.bodies(
+      transactions.map(({ body }) => body),
+      identity,
+    );
+    return transactions.map((one, i) => {
+      const body = bodies[i] && fromBinary(TransactionBodySchema, bodies[i]);
+      const { hash, blockNumber, position: index, timestampMs } = one;
+      return { hash, blockNumber, index, timestampMs, ...(body !== undefined && { body }) };
+    });
+  }
+
+  return {
+    async blocks({ pageSize = defaultPageSize, pageToken }: ListRecentBlocksRequest) {
+      const [before] = readPageToken("blocks", [pageNumber], pageToken) ?? [];
+      const end = newest() + 1n;
+      const below = before === undefined || BigInt(before) > end ? end : BigInt(before);
+      const found = (await store.recentBlocks(below, pageSize + 1)).map(toBlockSummary);
+      const blocks = found.slice(0, pageSize);
+      const nextPageToken = found.length > pageSize ? makePageToken("blocks", blocks.at(-1)!.number) : undefined;
+      return { blocks, ...(nextPageToken !== undefined && { nextPageToken }) };
+    },
+
+    async transactions(request: ListTransactionsRequest, { caller: { identity }, signal }: Call) {
+      const { pageSize = defaultPageSize } = request;
+      const before = readPlace("transactions", request.pageToken) ?? newestPlace;
+      const of = readQuestion(request);
+      const { sender } = of;
+      const page = await readTransactionPage({
+        ...{ store, of, before, pageSize, mostBytes: mostBodyBytes, signal },
+        filter:
+          sender === undefined
+            ? undefined
+            : async (entries) => {
+                const areReadable = await disclose.areReadable(
+                  entries.map(({ program }) => program),
+                  identity,
+                );
+                return entries.filter((_, i) => areReadable[i]);
+              },
+      });
+      const listed = await disclosed(page.transactions, identity);
+      const transactions = sender === undefined ? listed : listed.filter(({ body }) => body !== undefined);
+      if (sender !== undefined) {
+        transactions.forEach((one) => checkFound(one.body?.sender === sender, one));
+      }
+      const indexedFrom = sender === undefined ? 1n : await store.indexedFrom();
+      return {
+        transactions,
+        ...(page.next !== undefined && { nextPageToken: placeToken("transactions", page.next) }),
+        fromBlock: indexedFrom > lowest() ? indexedFrom : lowest(),
+      };
+    },
+  };
+}
+
+/** What a page goes on after; undefined for the first one. Throws Failure INVALID_REQUEST. */
+export function readPlace(list: string, token: string | undefined): TransactionPlace | undefined {
+  const [blockNumber, position] = readPageToken(list, [pageNumber, pagePosition], token) ?? [];
+  return blockNumber === undefined ? undefined : { blockNumber: BigInt(blockNumber), position: Number(position) };
+}
+
+/** The token of a page that goes on after a transaction. */
+export function placeToken(list: string, { blockNumber, position }: TransactionPlace): string {
+  return makePageToken(list, blockNumber, position);
+}

@@ -1,0 +1,60 @@
+/** The largest nonce of each sender, in the database. */
+import { DamageError } from "../../base/errors/corruption.js";
+import type { Queries } from "../../db/queries/database.js";
+import { hashSenderRow, type SenderColumns } from "../../db/rows/row-hashes.js";
+import type { Senders } from "./store.js";
+
+/** The stored nonces; inside the transaction of a block, or as they are now. */
+export interface SenderStore extends Senders {
+  /** Largest nonce of each of these senders that has one. */
+  lastNonces(senders: readonly string[]): Promise<Map<string, bigint>>;
+  /** Remembers nonces, each larger than that before. */
+  saveNonces(nonces: ReadonlyMap<string, bigint>): Promise<void>;
+}
+
+/** A stored nonce. */
+export type SenderRow = SenderColumns & { readonly row_hash: string };
+
+const columns = ["identity", "nonce", "row_hash"] as const;
+
+/** The nonce of a row. Throws DamageError when it is not the one that was stored. */
+export function nonceOf(row: SenderRow): bigint {
+  if (row.row_hash !== hashSenderRow(row)) {
+    throw new DamageError("The last nonce of a sender in the database is not what was stored.");
+  }
+  return BigInt(row.nonce);
+}
+
+/** Builds the store. */
+export function createSenderStore(db: Queries): SenderStore {
+  const { list } = db.dialect;
+  // The list drives the query.
+  const ofSenders = db.prepare<SenderRow>(
+    `SELECT ${columns.map((name) => `s.${name}`).join(", ")} FROM ${list.table}
+      CROSS JOIN senders AS s WHERE s.identity = ${list.text}`,
+  );
+  const save = db.prepare(
+    `INSERT INTO senders (${columns.join(", ")})
+      SELECT k.value ->> 0, CAST(k.value ->> 1 AS bigint), k.value ->> 2 FROM ${list.table} WHERE true
+      ON CONFLICT (identity) DO UPDATE SET nonce = excluded.nonce, row_hash = excluded.row_hash`,
+  );
+  return {
+    async lastNonce(identity) {
+      const row = await db.first<SenderRow>((sql) => sql("senders").where({ identity }).select(columns));
+      return row && nonceOf(row);
+    },
+
+    async lastNonces(senders) {
+      const rows = senders.length === 0 ? [] : await ofSenders(JSON.stringify(senders));
+      return new Map(rows.map((row) => [row.identity, nonceOf(row)]));
+    },
+
+    async saveNonces(nonces) {
+      const rows = [...nonces].map(([identity, last]) => {
+        const row = { identity, nonce: Number(last) };
+        return [identity, row.nonce, hashSenderRow(row)];
+      });
+      await save(JSON.stringify(rows));
+    },
+  };
+}

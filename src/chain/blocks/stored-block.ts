@@ -1,0 +1,113 @@
+/**
+ * Checks what the database holds of a block against what was signed. Pure, and cheap enough for every read: SHA-256 of the
+ * header, of the bodies, and of a few bytes beside them. Whether the signatures hold is left to those who walk over all
+ * blocks (verify-blocks.ts): they are those that were verified when the block was applied, or their checksum does not fit.
+ */
+import { create } from "@bufbuild/protobuf";
+import {
+  type BlockHeader,
+  BlockSchema,
+  type Transaction,
+  TransactionSchema,
+} from "../../../gen/gatehouse/chain/v1/block_pb.js";
+import { DamageError } from "../../base/errors/corruption.js";
+import { sha256 } from "../../base/crypto/hash.js";
+import {
+  type BlockColumns,
+  hashBlockRow,
+  hashTransactionRow,
+  type TransactionColumns,
+} from "../../db/rows/row-hashes.js";
+import type { StoredBlock } from "./store.js";
+import { describeHeader, hashOfHashes } from "../transactions/transaction.js";
+
+/** Row of a block from 1 on. */
+export interface BlockRow extends BlockColumns {
+  readonly header: Uint8Array;
+  readonly signature: Uint8Array;
+  readonly row_hash: string;
+}
+
+/** Row of a transaction in a block. */
+export interface TransactionRow extends TransactionColumns {
+  readonly body: Uint8Array;
+  readonly row_hash: string;
+}
+
+/**
+ * Checks the row of a block, and reads its header.
+ *
+ * @param wanted its number.
+ * @throws DamageError
+ */
+export function checkBlockRow(wanted: number, row: BlockRow): BlockHeader {
+  const header = readHeader(row.header);
+  const isSigned =
+    header !== undefined &&
+    row.row_hash === hashBlockRow(row) &&
+    row.hash === sha256(row.header) &&
+    row.number === wanted &&
+    header.number === BigInt(wanted) &&
+    header.previousHash === (row.previous_hash ?? "") &&
+    header.timestampMs === BigInt(row.timestamp_ms);
+  if (!isSigned) {
+    throw notSigned(wanted);
+  }
+  return header;
+}
+
+/**
+ * Checks the rows of a whole block.
+ *
+ * @param wanted its number.
+ * @param rows its transactions, in their order.
+ * @throws DamageError
+ */
+export function checkStoredBlock(wanted: number, row: BlockRow, rows: readonly TransactionRow[]): StoredBlock {
+  const header = checkBlockRow(wanted, row);
+  const transactionHashes = rows.map(({ body }) => sha256(body));
+  const fit = rows.every(
+    (one, i) =>
+      one.hash === transactionHashes[i] &&
+      one.block_number === wanted &&
+      one.position === i &&
+      one.row_hash === hashTransactionRow(one),
+  );
+  if (!fit || header.transactionsHash !== hashOfHashes(transactionHashes)) {
+    throw new DamageError(
+      `Block ${wanted} in the database does not hold the transactions that its header names; restore the database from a backup, or let the node follow the chain anew.`,
+    );
+  }
+  const transactions = rows.map(({ body, signature }) => ({ body, signature }));
+  const block = create(BlockSchema, { header: row.header, signature: row.signature, transactions });
+  return { hash: row.hash, header, transactionHashes, block };
+}
+
+/**
+ * Checks the row of a transaction.
+ *
+ * @throws DamageError
+ */
+export function checkTransactionRow(row: TransactionRow): Transaction {
+  if (row.hash !== sha256(row.body) || row.row_hash !== hashTransactionRow(row)) {
+    throw new DamageError(
+      `Transaction ${row.hash} in the database is not the one that was signed; restore the database from a backup, or let the node follow the chain anew.`,
+    );
+  }
+  return create(TransactionSchema, { body: row.body, signature: row.signature });
+}
+
+/** A block of the database is not the one that was applied. */
+export function notSigned(number: number | bigint): DamageError {
+  return new DamageError(
+    `Block ${number} in the database is not the one that was signed; restore the database from a backup, or let the node follow the chain anew.`,
+  );
+}
+
+function readHeader(bytes: Uint8Array): BlockHeader | undefined {
+  try {
+    return describeHeader(bytes);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,146 @@
+/** Looks at every block again: its signatures, its place in the chain, and what led to it. */
+import type { BlockHeader } from "../../../gen/gatehouse/chain/v1/block_pb.js";
+import { DamageError } from "../../base/errors/corruption.js";
+import { type Finding, look, type Verification } from "../../base/errors/verification.js";
+import { Failure } from "../../rpc/errors.js";
+import type { Genesis } from "./genesis.js";
+import { notSigned } from "./stored-block.js";
+import type { ChainStore } from "./store.js";
+import { type ReadBlock, readBlock, readHeader } from "../transactions/transaction.js";
+
+export interface VerifyBlocksParts {
+  readonly store: Pick<
+    ChainStore,
+    "head" | "block" | "header" | "lowestBlock" | "weighBlock" | "included" | "lastNonce" | "checkListed"
+  > & {
+    /** Number of the newest row that has one, whatever it holds; of no more than there are rows. */
+    newestNumber(): Promise<bigint>;
+    genesisHash(): Promise<string | undefined>;
+  };
+  readonly genesis: Genesis;
+  /** Looks at what a block has made of the state. Throws DamageError. */
+  readonly checkEffects: (block: ReadBlock) => Promise<void>;
+}
+
+/**
+ * Walks over blocks.
+ *
+ * @param from number of the first one; the first of all when left out.
+ */
+export async function* verifyBlocks(parts: VerifyBlocksParts, from = 1n): Verification {
+  const { genesis } = parts;
+  let before: string | undefined = from === 1n ? genesis.hash : undefined;
+  const { found, head } = await findHead(parts);
+  yield { kind: "blocks", done: 0, total: Number(head), findings: found };
+  for (let number = from; number <= head; number++) {
+    let { findings, hash } = await lookAtBlock(parts, number, before);
+    if (findings.length > 0 && number < (await parts.store.lowestBlock())) {
+      // Its transactions were removed meanwhile.
+      ({ findings, hash } = await lookAtBlock(parts, number, before));
+    }
+    before = hash;
+    yield { kind: "blocks", done: Number(number - from) + 1, total: Number(head - from) + 1, findings };
+  }
+}
+
+/** Looks at one block, as far as it is kept, and gives its hash where it is right. */
+async function lookAtBlock(parts: VerifyBlocksParts, number: bigint, previous: string | undefined) {
+  let block: ReadBlock | undefined;
+  let hash: string | undefined;
+  const findings = await look(`block ${number}`, async () => {
+    if (number < (await parts.store.lowestBlock())) {
+      hash = await verifyHeader(parts, number, previous);
+      return;
+    }
+    block = await verifyBlock(parts, number, previous);
+    hash = block.hash;
+  });
+  // Not of that name: who reads the block by its number and finds it right has not looked at this.
+  const beside =
+    block === undefined ? [] : await look(`what block ${number} leads to`, () => verifyBeside(parts, block!));
+  return { findings: [...findings, ...beside], hash };
+}
+
+async function findHead({ store, genesis }: VerifyBlocksParts): Promise<{ found: Finding[]; head: bigint }> {
+  const head = await store.newestNumber();
+  const found = await look("the newest block", async () => {
+    await store.head();
+    if ((await store.genesisHash()) !== genesis.hash) {
+      throw new DamageError("Block 0 in the database does not have the hash of the genesis that it holds.");
+    }
+  });
+  return { found, head };
+}
+
+/** @param previousHash of the block before; undefined where that is not known. */
+async function verifyBlock(
+  { store, genesis }: VerifyBlocksParts,
+  number: bigint,
+  previousHash: string | undefined,
+): Promise<ReadBlock> {
+  const stored = foundBlock(number, await store.block(number));
+  const block = await readSigned(number, () =>
+    readBlock(stored.block, { network: genesis.hash, checkOperation: () => undefined }),
+  );
+  checkPlace(genesis, block.header, previousHash);
+  return block;
+}
+
+/** The header of a block whose transactions are not kept. Gives its hash. */
+async function verifyHeader(
+  { store, genesis }: VerifyBlocksParts,
+  number: bigint,
+  previousHash: string | undefined,
+): Promise<string> {
+  const stored = foundBlock(number, await store.header(number));
+  const header = await readSigned(number, () =>
+    Promise.resolve().then(() => readHeader(stored, { network: genesis.hash })),
+  );
+  checkPlace(genesis, header, previousHash);
+  return stored.hash;
+}
+
+function foundBlock<T>(number: bigint, stored: T | undefined): T {
+  if (stored === undefined) {
+    throw new DamageError(`Block ${number} is missing in the database.`);
+  }
+  return stored;
+}
+
+function checkPlace(genesis: Genesis, { number, proposer, previousHash: named }: BlockHeader, previousHash?: string) {
+  if (!genesis.authorities.includes(proposer)) {
+    throw notSigned(number);
+  }
+  if (previousHash !== undefined && named !== previousHash) {
+    throw new DamageError(`Block ${number} in the database does not come after block ${number - 1n} there.`);
+  }
+}
+
+/** The ways to a block and to its transactions, and what these made. */
+async function verifyBeside({ store, checkEffects }: VerifyBlocksParts, block: ReadBlock): Promise<void> {
+  const { transactions } = block;
+  const { number } = block.header;
+  if ((await store.weighBlock({ hash: block.hash }))?.number !== number) {
+    throw new DamageError(`Block ${number} in the database is not found by its hash.`);
+  }
+  const hashes = transactions.map(({ hash }) => hash);
+  if ((await store.included(hashes)).size !== hashes.length) {
+    throw new DamageError(`Transactions of block ${number} in the database are not found by their hashes.`);
+  }
+  for (const sender of new Set(transactions.map(({ body }) => body.sender))) {
+    const nonce = transactions.findLast(({ body }) => body.sender === sender)!.body.nonce;
+    if (((await store.lastNonce(sender)) ?? -1n) < nonce) {
+      throw new DamageError(`The database has forgotten nonces of senders that block ${number} holds.`);
+    }
+  }
+  await store.checkListed(number, transactions);
+  await checkEffects(block);
+}
+
+async function readSigned<T>(number: bigint, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    throw error instanceof Failure ? notSigned(number) : error;
+  }
+}

@@ -1,0 +1,151 @@
+/**
+ * Who may put a transaction into the mempool, and how much: rules of this node, none of the chain. An origin has a share
+ * of the mempool, which shrinks as it fills up, so that there is always room for somebody else; so has a sender.
+ */
+import { Failure } from "../../rpc/errors.js";
+import type { MempoolIndex } from "./mempool-index.js";
+import { costsOf, type SenderRates } from "./sender-rates.js";
+import type { MempoolSize, PendingEntry } from "../blocks/store.js";
+import type { ReadTransaction } from "../transactions/transaction.js";
+
+/** Where a transaction comes from. */
+export interface Origin {
+  /** An address of IPv4, or a /64 of IPv6. */
+  readonly address: string;
+  /** Neither shares nor rates hold for it. */
+  readonly isExempt: boolean;
+}
+
+/** Why transactions were refused. */
+export type Refusal = "share" | "rate" | "writers";
+
+export interface AdmissionParts {
+  readonly index: Pick<MempoolIndex, "size" | "heldByOrigin" | "heldBySender" | "takeRoom">;
+  readonly rates: SenderRates;
+  /** Whether this key may write. */
+  readonly mayWrite: (sender: string) => boolean;
+}
+
+/** The rules. */
+export interface Admission {
+  /** How many transactions were refused, by reason. */
+  readonly refused: Readonly<Record<Refusal, number>>;
+  /**
+   * Checks whether what is announced by an origin would be taken, as far as that does not depend on what it is.
+   *
+   * @throws Failure OVERLOADED where there is no room for it, RATE_LIMITED
+   */
+  announce(bytes: number, origin: Origin | undefined): void;
+  /**
+   * Counts what comes from an origin, before it is looked at.
+   *
+   * @throws Failure OVERLOADED where there is no room for it, RATE_LIMITED
+   */
+  arrive(bytes: number, origin: Origin | undefined): void;
+  /**
+   * Checks whether a transaction may be taken now.
+   *
+   * @throws Failure PERMISSION_DENIED, OVERLOADED, RATE_LIMITED
+   */
+  check(transaction: ReadTransaction, entry: PendingEntry, origin: Origin | undefined): void;
+  /** Checks it again, counts it, and takes its room. */
+  take(transaction: ReadTransaction, entry: PendingEntry, origin: Origin | undefined): void;
+}
+
+const maxPool: MempoolSize = { count: 10_000, bytes: 64 * 1024 * 1024 };
+/** As much as a block holds of bytes, and half of that in transactions. */
+const maxOfOrigin: MempoolSize = { count: 500, bytes: 3 * 1024 * 1024 };
+const maxOfSender: MempoolSize = { count: maxPool.count / 10, bytes: maxPool.bytes / 10 };
+
+/** The part of the mempool that this much is, from 0 to 1. */
+export function partOfPool({ count, bytes }: MempoolSize): number {
+  return Math.max(count / maxPool.count, bytes / maxPool.bytes);
+}
+
+/** Builds the rules. */
+export function createAdmission({ index, rates, mayWrite }: AdmissionParts): Admission {
+  const refused: Record<Refusal, number> = { share: 0, rate: 0, writers: 0 };
+
+  function counted(reason: Refusal, check: () => void): void {
+    try {
+      check();
+    } catch (error) {
+      refused[reason]++;
+      throw error;
+    }
+  }
+
+  function freeRoom(): MempoolSize {
+    const { count, bytes } = index.size();
+    return { count: maxPool.count - count, bytes: maxPool.bytes - bytes };
+  }
+
+  function checkShareOfOrigin(origin: string | undefined, sizeBytes: number): void {
+    if (!fits(index.heldByOrigin(origin), sizeBytes, least(maxOfOrigin, freeRoom()))) {
+      throw new Failure("OVERLOADED", "Too much of this address waits for a block; try again in 1 s.", 1);
+    }
+  }
+
+  function checkShares({ origin, sender, sizeBytes }: PendingEntry, isExempt: boolean): void {
+    if (!fits(nothing, sizeBytes, freeRoom())) {
+      throw new Failure("OVERLOADED", "The mempool is full; try again in 5 s.", 5);
+    }
+    if (!isExempt) {
+      checkShareOfOrigin(origin, sizeBytes);
+    }
+    if (!isExempt && !fits(index.heldBySender(sender), sizeBytes, maxOfSender)) {
+      throw new Failure("OVERLOADED", "Too much of this sender waits for a block; try again in 1 s.", 1);
+    }
+  }
+
+  function apply(
+    { body }: ReadTransaction,
+    entry: PendingEntry,
+    origin: Origin | undefined,
+    rate: SenderRates["check"],
+  ): void {
+    const isExempt = origin === undefined || origin.isExempt;
+    counted("writers", () => {
+      if (!mayWrite(entry.sender)) {
+        throw new Failure(
+          "PERMISSION_DENIED",
+          "This node takes transactions of listed writers only, and this is none.",
+        );
+      }
+    });
+    counted("share", () => checkShares(entry, isExempt));
+    if (!isExempt) {
+      counted("rate", () => rate(entry, costsOf(body, entry.sizeBytes)));
+    }
+  }
+
+  function weigh(bytes: number, origin: Origin | undefined, how: "announce" | "arrive"): void {
+    if (origin !== undefined && !origin.isExempt) {
+      counted("share", () => checkShareOfOrigin(origin.address, bytes));
+      counted("rate", () => rates[how](origin.address, bytes));
+    }
+  }
+
+  return {
+    refused,
+    announce: (bytes, origin) => weigh(bytes, origin, "announce"),
+    arrive: (bytes, origin) => weigh(bytes, origin, "arrive"),
+    check(transaction, entry, origin) {
+      apply(transaction, entry, origin, (...given) => rates.check(...given));
+    },
+    take(transaction, entry, origin) {
+      apply(transaction, entry, origin, (...given) => rates.take(...given));
+      index.takeRoom(entry);
+    },
+  };
+}
+
+const nothing: MempoolSize = { count: 0, bytes: 0 };
+
+function fits(held: MempoolSize, sizeBytes: number, most: MempoolSize): boolean {
+  return held.count + 1 <= most.count && held.bytes + sizeBytes <= most.bytes;
+}
+
+function least(a: MempoolSize, b: MempoolSize): MempoolSize {
+  return { count: Math.min(a.count, b.count), bytes: Math.min(a.bytes, b.bytes) };
+}

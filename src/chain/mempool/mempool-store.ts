@@ -1,0 +1,163 @@
+/**
+ * The mempool in its part of the database: what waits for a block, and what was turned away. Writes go one after the
+ * other, those that wait together, so that none waits for a connection.
+ */
+import { fromBinary } from "@bufbuild/protobuf";
+import { type Transaction, TransactionSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
+import { sha256 } from "../../base/crypto/hash.js";
+import { createOneAtATime } from "../../base/async/serial-queue.js";
+import { batch } from "../../db/rows/batch.js";
+import { inChunks } from "../../db/rows/chunks.js";
+import type { DatabasePart } from "../../db/queries/database.js";
+import { tryWrite } from "../../db/rows/write-probe.js";
+import type { MempoolStore, PendingEntry } from "../blocks/store.js";
+
+/** Most rejected transactions that are remembered. */
+const maxRejected = 200_000;
+/** Most transactions that are stored as one. */
+const maxInserted = 1_000;
+/** Of those, so many go into one statement: each may have more than a megabyte. */
+const rowsOfStatement = 8;
+
+/** A row without its bytes. */
+interface Row {
+  readonly hash: string;
+  readonly sender: string;
+  readonly nonce: number;
+  readonly timestamp_ms: string;
+  readonly origin: string | null;
+  readonly size_bytes: number;
+  readonly received_ms: number;
+  readonly expires_ms: number;
+  readonly after_nonce: number | null;
+}
+
+const columns = [
+  ...["hash", "sender", "nonce", "timestamp_ms", "origin"],
+  ...["size_bytes", "received_ms", "expires_ms", "after_nonce"],
+] as const;
+
+export function createMempoolStore({ read, transaction }: DatabasePart): MempoolStore {
+  const inTurn = createOneAtATime();
+  const insert = batch<Row & { readonly bytes: Buffer }, true>(async (rows) => {
+    await inTurn(() =>
+      transaction((db) =>
+        db.runAll((sql) =>
+          inChunks(rows, rowsOfStatement).map((some) =>
+            sql("pending_transactions").insert(some).onConflict("hash").ignore(),
+          ),
+        ),
+      ),
+    );
+    return rows.map(() => true);
+  }, maxInserted);
+
+  return {
+    async pendingCount() {
+      const row = await read.first<{ count: number }>((sql) => sql("pending_transactions").count({ count: "*" }));
+      return row?.count ?? 0;
+    },
+
+    async oldestPending(limit) {
+      const rows = await read.rows<Row>((sql) =>
+        sql("pending_transactions").orderBy(["received_ms", "hash"]).limit(limit).select(columns),
+      );
+      return rows.map(entryOf);
+    },
+
+    async isPending(hash) {
+      return (await read.first((sql) => sql("pending_transactions").where({ hash }).select("hash"))) !== undefined;
+    },
+
+    async rejectionOf(hash) {
+      const row = await read.first<{ reason: string }>((sql) =>
+        sql("rejected_transactions").where({ hash }).select("reason"),
+      );
+      return row?.reason;
+    },
+
+    async insertPending(entry, bytes) {
+      await insert({ ...rowOf(entry), bytes: Buffer.from(bytes) });
+    },
+
+    async readPending(hashes) {
+      const found = new Map<string, Transaction | undefined>();
+      for (const some of inChunks(hashes)) {
+        const rows = await read.rows<{ hash: string; bytes: Buffer }>((sql) =>
+          sql("pending_transactions").whereIn("hash", some).select("hash", "bytes"),
+        );
+        rows.forEach(({ hash, bytes }) => found.set(hash, readStored(hash, bytes)));
+      }
+      return found;
+    },
+
+    async settle({ included, rejected }) {
+      const gone = [...included, ...rejected.map(({ hash }) => hash)];
+      const rows = rejected.map(({ hash, reason, rejectedMs, expiresMs }) => ({
+        ...{ hash, reason, rejected_ms: rejectedMs, expires_ms: expiresMs },
+      }));
+      await inTurn(() =>
+        transaction((db) =>
+          db.runAll((sql) => [
+            ...inChunks(gone).map((some) => sql("pending_transactions").whereIn("hash", some).delete()),
+            ...inChunks(rows).map((some) => sql("rejected_transactions").insert(some).onConflict("hash").merge()),
+          ]),
+        ),
+      );
+    },
+
+    async forgetRejected(expiredBeforeMs) {
+      await inTurn(() =>
+        transaction(async (db) => {
+          await db.run((sql) => sql("rejected_transactions").where("expires_ms", "<", expiredBeforeMs).delete());
+          const row = await db.first<{ count: number }>((sql) => sql("rejected_transactions").count({ count: "*" }));
+          const surplus = (row?.count ?? 0) - maxRejected;
+          if (surplus > 0) {
+            await db.run((sql) => {
+              const oldest = sql("rejected_transactions").orderBy("rejected_ms").limit(surplus).select("hash");
+              return sql("rejected_transactions").whereIn("hash", oldest).delete();
+            });
+          }
+        }),
+      );
+    },
+
+    async tryWrite() {
+      await inTurn(() => tryWrite(transaction, "pending_transactions", (bytes) => ({ ...emptyRow, bytes })));
+    },
+  };
+}
+
+const emptyRow: Row = {
+  hash: "0",
+  ...{ sender: "", nonce: 0, timestamp_ms: "0", origin: null },
+  ...{ size_bytes: 0, received_ms: 0, expires_ms: 0, after_nonce: null },
+};
+
+function rowOf(entry: PendingEntry): Row {
+  const { hash, sender, nonce, timestampMs, origin, sizeBytes, receivedMs, expiresMs, afterNonce } = entry;
+  return {
+    ...{ hash, sender, nonce: Number(nonce), timestamp_ms: String(timestampMs), origin: origin ?? null },
+    ...{ size_bytes: sizeBytes, received_ms: receivedMs, expires_ms: expiresMs },
+    after_nonce: afterNonce === undefined ? null : Number(afterNonce),
+  };
+}
+
+function entryOf(row: Row): PendingEntry {
+  const { hash, sender, nonce, timestamp_ms, origin, size_bytes, received_ms, expires_ms, after_nonce } = row;
+  return {
+    ...{ hash, sender, nonce: BigInt(nonce), timestampMs: BigInt(timestamp_ms), origin: origin ?? undefined },
+    ...{ sizeBytes: size_bytes, receivedMs: received_ms, expiresMs: expires_ms },
+    afterNonce: after_nonce === null ? undefined : BigInt(after_nonce),
+  };
+}
+
+/** Undefined for bytes that are none of a transaction: somebody else changed them. */
+function readStored(hash: string, bytes: Uint8Array): Transaction | undefined {
+  try {
+    const transaction = fromBinary(TransactionSchema, bytes);
+    return sha256(transaction.body) === hash ? transaction : undefined;
+  } catch {
+    return undefined;
+  }
+}

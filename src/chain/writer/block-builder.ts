@@ -1,0 +1,66 @@
+/** Makes the next block of the mempool, and finds out whose fault it is when that fails. */
+import type { Transaction } from "../../../gen/gatehouse/chain/v1/block_pb.js";
+import { isDatabaseTrouble } from "../../base/errors/database-error-kind.js";
+import { sha256 } from "../../base/crypto/hash.js";
+import {
+  type BlockParts,
+  cannotBeApplied,
+  type Made,
+  makeNext,
+  maxBlockBytes,
+  maxBlockTransactions,
+  type SealingKey,
+} from "./blocks.js";
+import type { Mempool } from "../mempool/mempool.js";
+import type { ChainHead } from "../blocks/store.js";
+import type { ChainRules } from "../transactions/transaction.js";
+
+export interface BlockMakerParts<State> extends BlockParts<State> {
+  readonly mempool: Pick<Mempool, "candidates">;
+}
+
+/**
+ * Builds the function that makes the block after a head.
+ *
+ * A block that fails as a whole is some transaction's fault: the next try is made with half as many, until one alone is
+ * left, whose fault it is. What a database in trouble throws is nobody's.
+ */
+export function createBlockMaker<State>(
+  parts: BlockMakerParts<State>,
+  rules: ChainRules,
+): (key: SealingKey, head: ChainHead, timeMs: number) => Promise<Made> {
+  const { mempool, onUnexpected } = parts;
+  let most = maxBlockTransactions;
+
+  async function takeCandidates(): Promise<Transaction[]> {
+    const candidates: Transaction[] = [];
+    for await (const portion of mempool.candidates({ count: most, bytes: maxBlockBytes })) {
+      candidates.push(...portion.map(({ transaction }) => transaction));
+    }
+    return candidates;
+  }
+
+  return async (key, head, timeMs) => {
+    const candidates = await takeCandidates();
+    const [first, ...others] = candidates;
+    if (first === undefined) {
+      return { block: undefined, rejected: new Map(), deferredCount: 0 };
+    }
+    try {
+      const made = await makeNext(key, head, { candidates, rules, timeMs }, parts);
+      most = Math.min(2 * most, maxBlockTransactions);
+      return made;
+    } catch (error) {
+      if (isDatabaseTrouble(error)) {
+        throw error;
+      }
+      if (others.length > 0) {
+        most = Math.ceil(candidates.length / 2);
+        throw error;
+      }
+      const hash = sha256(first.body);
+      onUnexpected(error, hash);
+      return { block: undefined, rejected: new Map([[hash, cannotBeApplied]]), deferredCount: 0 };
+    }
+  };
+}

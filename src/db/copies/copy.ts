@@ -1,0 +1,175 @@
+/**
+ * Copies a database into an empty one, of whatever engine, table by table. Rows and how far they are go into the target in
+ * one transaction, so that a copy which was ended goes on where it was.
+ */
+import { chainTables, type CopiedTable, mempoolTables } from "./copied-tables.js";
+import { inChunks } from "../rows/chunks.js";
+import { type Database, DatabaseError, type DatabasePart, type Queries } from "../queries/database.js";
+import { isPrepared, migrate } from "../migrations/migrate.js";
+import { createRowsDigest, keyOf, normalize, type Row, walk } from "./row-scan.js";
+import { beginCopy, type CopyState, endCopy, isUnfinishedCopy, readStates, saveState } from "./copy-progress.js";
+
+/** What a copy is told, and tells. */
+export interface CopyParts {
+  /** Its schema is that of this version. */
+  readonly source: Database;
+  /** Empty, or a copy of the same source that was ended. */
+  readonly target: Database;
+  /** Names the source, and changes when somebody writes to it. */
+  readonly sourceState: string;
+  /** Rows that were copied, or compared, and how many there are. */
+  readonly onProgress: (step: "copied" | "compared", done: number, total: number) => void;
+  /** Is asked once all is copied; throws where the source is another one by now. */
+  readonly confirm: () => Promise<void>;
+}
+
+/** What was copied. */
+export interface CopyOutcome {
+  /** Rows by table. */
+  readonly tables: Readonly<Record<string, number>>;
+  /** Whether an earlier copy was gone on with. */
+  readonly resumed: boolean;
+}
+
+/**
+ * Copies. In the end every row of the target is read again, and compared with what was read from the source.
+ *
+ * @throws DatabaseError when the target is not empty, or when it does not hold what the source holds.
+ */
+export async function copyDatabase(parts: CopyParts): Promise<CopyOutcome> {
+  const { target, sourceState, confirm } = parts;
+  const resumed = await isUnfinishedCopy(target);
+  if (!resumed && (await isPrepared(target))) {
+    throw new DatabaseError("The target holds a database already; name an empty one.");
+  }
+  if (!(await beginCopy(target, sourceState))) {
+    throw new DatabaseError(
+      "The target is the unfinished copy of another database, or of this one before a node wrote to it; empty the target, " +
+        "and begin anew.",
+    );
+  }
+  await migrate(target);
+  const tables = await copyOneMoment(parts);
+  await confirm();
+  await compare(parts, tables);
+  for (const { name, numbered } of chainTables) {
+    const { goOnNumbering } = target.write.dialect;
+    if (numbered !== undefined && goOnNumbering !== undefined) {
+      await target.write.run((sql) => sql.raw(goOnNumbering(name, numbered)));
+    }
+  }
+  await endCopy(target);
+  return { tables: Object.fromEntries([...tables].map(([name, { rows }]) => [name, rows])), resumed };
+}
+
+type States = ReadonlyMap<string, CopyState>;
+
+const namesOf = (tables: readonly CopiedTable[]): string[] => tables.map(({ name }) => name);
+
+/**
+ * Each part is read as of one moment, that of the mempool first: a block is stored before its transactions leave the
+ * mempool, so that none is in neither.
+ */
+async function copyOneMoment({ source, target, onProgress }: CopyParts): Promise<States> {
+  const reached = new Map<string, CopyState>();
+  const pairs = [
+    [source.mempool, target.mempool, mempoolTables],
+    [source, target, chainTables],
+  ] as const;
+  let rows = 0;
+  for (const [from, to, tables] of pairs) {
+    rows += await countRows(from.read, tables);
+    (await readStates(to, namesOf(tables))).forEach((state, name) => reached.set(name, state));
+  }
+  for (const [from, to, tables] of pairs) {
+    await from.transaction(async (db) => {
+      const { readOneMoment } = db.dialect;
+      if (readOneMoment !== undefined) {
+        await db.run((sql) => sql.raw(readOneMoment));
+      }
+      for (const table of tables) {
+        await copyTable(db, to, table, reached.get(table.name)!, (state) => {
+          reached.set(table.name, state);
+          const done = sumRows(reached);
+          // There may be more of them by now.
+          onProgress("copied", done, Math.max(done, rows));
+        });
+      }
+    });
+  }
+  return reached;
+}
+
+function sumRows(states: States): number {
+  return [...states.values()].reduce((sum, { rows }) => sum + rows, 0);
+}
+
+async function countRows(db: Queries, tables: readonly CopiedTable[]): Promise<number> {
+  let sum = 0;
+  for (const { name } of tables) {
+    sum += (await db.first<{ rows: number }>((sql) => sql(name).count({ rows: "*" })))!.rows;
+  }
+  return sum;
+}
+
+async function copyTable(
+  from: Queries,
+  to: DatabasePart,
+  table: CopiedTable,
+  begin: CopyState,
+  onState: (state: CopyState) => void,
+): Promise<void> {
+  let state = begin;
+  if (state.isComplete) {
+    return;
+  }
+  const digest = createRowsDigest(state.digest);
+  async function store(rows: readonly Row[], next: CopyState): Promise<void> {
+    await to.transaction(async (db) => {
+      await saveState(db, table.name, state, next);
+      if (state.after === null) {
+        // What the steps of the schema have put there.
+        await db.run((sql) => sql(table.name).delete());
+      }
+      for (const some of inChunks(rows)) {
+        await db.run((sql) => sql(table.name).insert(some));
+      }
+    });
+    state = next;
+    onState(state);
+  }
+  for await (const page of walk(from, table, state.after)) {
+    const rows = page.map((row) => normalize(table, row));
+    digest.add(rows);
+    const after = keyOf(table, page.at(-1)!);
+    await store(rows, { after, rows: state.rows + rows.length, digest: digest.text(), isComplete: false });
+  }
+  await store([], { ...state, isComplete: true });
+}
+
+/** Reads every row of the target, and compares them with what was read from the source. */
+async function compare({ target, onProgress }: CopyParts, states: States): Promise<void> {
+  const total = sumRows(states);
+  let done = 0;
+  for (const [{ read }, tables] of [
+    [target.mempool, mempoolTables],
+    [target, chainTables],
+  ] as const) {
+    for (const table of tables) {
+      const digest = createRowsDigest();
+      let rows = 0;
+      for await (const page of walk(read, table, null)) {
+        digest.add(page.map((row) => normalize(table, row)));
+        rows += page.length;
+        onProgress("compared", (done += page.length), total);
+      }
+      const expected = states.get(table.name)!;
+      if (rows !== expected.rows || digest.text() !== expected.digest) {
+        throw new DatabaseError(
+          `The table ${table.name} of the copy is not what was read from the source (${rows} rows, and ${expected.rows}); ` +
+            "empty the target, and begin anew.",
+        );
+      }
+    }
+  }
+}

@@ -1,0 +1,95 @@
+/** Walks over the rows of a table in the order of its key, in pages of about the same weight. */
+import { createHash } from "node:crypto";
+import type { CopiedTable } from "./copied-tables.js";
+import type { Queries } from "../queries/database.js";
+
+export type RowValue = string | number | boolean | Buffer | null;
+export type Row = Readonly<Record<string, RowValue>>;
+
+/** A key as JSON: bytes as hex digits. */
+export type EncodedKey = readonly (string | number | { readonly hex: string })[];
+
+/** What a page is to weigh: a row may have a mebibyte, or fifty bytes. */
+const pageBytes = 2 * 1024 * 1024;
+const [firstRows, mostRows] = [16, 2_000];
+
+/** The rows after a key, page by page. */
+export async function* walk(db: Queries, table: CopiedTable, after: EncodedKey | null): AsyncGenerator<Row[], void> {
+  let last = after;
+  let limit = firstRows;
+  for (;;) {
+    const rows = await readPage(db, table, last, limit);
+    if (rows.length === 0) {
+      return;
+    }
+    yield rows;
+    last = keyOf(table, rows.at(-1)!);
+    const weight = rows.reduce((sum, row) => sum + weigh(row), 0);
+    limit = Math.max(1, Math.min(mostRows, 2 * limit, Math.floor((pageBytes * rows.length) / Math.max(weight, 1))));
+  }
+}
+
+async function readPage(db: Queries, { name, key }: CopiedTable, after: EncodedKey | null, limit: number) {
+  return await db.rows<Row>((sql) => {
+    const query = sql(name)
+      .orderBy([...key])
+      .limit(limit)
+      .select("*");
+    return after === null
+      ? query
+      : query.whereRaw(`(${key.join(", ")}) > (${key.map(() => "?").join(", ")})`, after.map(decode));
+  });
+}
+
+/** The key of a row. */
+export function keyOf({ key }: CopiedTable, row: Row): EncodedKey {
+  return key.map((column) => {
+    const value = row[column];
+    return Buffer.isBuffer(value) ? { hex: value.toString("hex") } : (value as string | number);
+  });
+}
+
+function decode(value: EncodedKey[number]): string | number | Buffer {
+  return typeof value === "object" ? Buffer.from(value.hex, "hex") : value;
+}
+
+function weigh(row: Row): number {
+  return Object.values(row).reduce<number>(
+    (sum, value) => sum + (typeof value === "string" || Buffer.isBuffer(value) ? value.length : 8),
+    0,
+  );
+}
+
+/** A row as the copy has it, whatever engine it came from. */
+export function normalize({ booleans = [], instead = {} }: CopiedTable, row: Row): Row {
+  return { ...row, ...Object.fromEntries(booleans.map((column) => [column, Boolean(row[column])])), ...instead };
+}
+
+/** A checksum over the content of rows, in whatever order: engines do not sort texts alike. */
+export interface RowsDigest {
+  add(rows: readonly Row[]): void;
+  /** 64 hex digits. */
+  text(): string;
+}
+
+/** Goes on from a text; each row must be another one, as those of a table with a key are. */
+export function createRowsDigest(from = "0".repeat(64)): RowsDigest {
+  const sum = Buffer.from(from, "hex");
+  return {
+    add(rows) {
+      for (const row of rows) {
+        const columns = Object.keys(row).sort();
+        const content = JSON.stringify(columns.map((column) => [column, textOf(row[column]!)]));
+        createHash("sha256")
+          .update(content)
+          .digest()
+          .forEach((byte, i) => (sum[i]! ^= byte));
+      }
+    },
+    text: () => sum.toString("hex"),
+  };
+}
+
+function textOf(value: RowValue): string | number | boolean | null {
+  return Buffer.isBuffer(value) ? value.toString("hex") : value;
+}

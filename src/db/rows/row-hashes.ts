@@ -1,0 +1,152 @@
+/**
+ * The checksums that rows are stored with, and which columns each is over: all that is served of the row and the key that
+ * it stands at, so that neither a change nor a swap of rows goes unseen. What another hash covers is left out: a header
+ * by the block's hash, a body by the transaction's.
+ *
+ * Rows were stored with these: what they are over must not change.
+ */
+import { hashRow } from "../../base/crypto/hash.js";
+
+/** Booleans are 0 and 1 with an engine that has no type for them. */
+type Flag = boolean | number;
+
+export interface BlockColumns {
+  readonly number: number;
+  readonly hash: string;
+  /** None of block 0. */
+  readonly previous_hash: string | null;
+  readonly timestamp_ms: number;
+  /** None of block 0. */
+  readonly signature: Uint8Array | null;
+}
+
+export interface TransactionColumns {
+  readonly hash: string;
+  readonly block_number: number;
+  readonly position: number;
+  readonly signature: Uint8Array;
+}
+
+export interface SenderColumns {
+  readonly identity: string;
+  readonly nonce: number;
+}
+
+/** What lists tell of a program. */
+export interface ProgramEntryColumns {
+  readonly address: string;
+  readonly owner: string;
+  readonly name: string;
+  readonly encoding: string;
+  readonly mode: string;
+  readonly size_bytes: number;
+  readonly created_ms: number;
+  readonly updated_ms: number;
+  readonly deleted: Flag;
+}
+
+/** The rest of a program's own row. */
+export interface ProgramRestColumns {
+  readonly address: string;
+  readonly type: string;
+  readonly access: string;
+  readonly metadata: string | null;
+  readonly in_parts: Flag;
+  readonly blinding: string;
+}
+
+export interface DocumentColumns {
+  readonly address: string;
+  readonly data: string;
+}
+
+export interface FieldColumns {
+  readonly address: string;
+  readonly position: number;
+  readonly name_json: string;
+  readonly type: string;
+  readonly items: number | null;
+  readonly size_bytes: number;
+  readonly text_before: string;
+  readonly value: string;
+}
+
+export interface ChunkColumns {
+  readonly address: string;
+  readonly field: number;
+  readonly position: number;
+  readonly items: number;
+  readonly size_bytes: number;
+  readonly text: string;
+}
+
+export interface RootColumns {
+  readonly block_number: number;
+  readonly root: string;
+  readonly timestamp_ms: number;
+  readonly leaf_count: number;
+  readonly edge: Uint8Array;
+}
+
+export interface NullifierColumns {
+  readonly hash: string;
+  readonly block_number: number;
+  readonly transaction_hash: string;
+}
+
+export interface PageColumns {
+  readonly tree: string;
+  readonly path: string;
+  readonly page: Uint8Array;
+}
+
+export function hashBlockRow({ number, hash, previous_hash, timestamp_ms, signature }: BlockColumns): string {
+  return hashRow("block", number, hash, previous_hash ?? "", timestamp_ms, hex(signature));
+}
+
+export function hashTransactionRow({ hash, block_number, position, signature }: TransactionColumns): string {
+  return hashRow("transaction", hash, block_number, position, hex(signature));
+}
+
+export function hashSenderRow({ identity, nonce }: SenderColumns): string {
+  return hashRow("sender", identity, nonce);
+}
+
+export function hashProgramEntry(row: ProgramEntryColumns): string {
+  const { address, owner, name, encoding, mode, size_bytes, created_ms, updated_ms, deleted } = row;
+  return hashRow("program", address, owner, name, encoding, mode, size_bytes, created_ms, updated_ms, Number(deleted));
+}
+
+export function hashProgramRest(row: ProgramRestColumns): string {
+  const { address, type, access, metadata, in_parts, blinding } = row;
+  return hashRow("program's rest", address, type, access, metadata ?? "", Number(in_parts), blinding);
+}
+
+export function hashDocumentRow({ address, data }: DocumentColumns): string {
+  return hashRow("document", address, data);
+}
+
+export function hashFieldRow(row: FieldColumns): string {
+  const { address, position, name_json, type, items, size_bytes, text_before, value } = row;
+  return hashRow("field", address, position, name_json, type, items ?? "", size_bytes, text_before, value);
+}
+
+export function hashChunkRow({ address, field, position, items, size_bytes, text }: ChunkColumns): string {
+  return hashRow("chunk", address, field, position, items, size_bytes, text);
+}
+
+export function hashRootRow({ block_number, root, timestamp_ms, leaf_count, edge }: RootColumns): string {
+  return hashRow("root", block_number, root, timestamp_ms, leaf_count, hex(edge));
+}
+
+export function hashNullifierRow({ hash, block_number, transaction_hash }: NullifierColumns): string {
+  return hashRow("nullifier", hash, block_number, transaction_hash);
+}
+
+export function hashPageRow({ tree, path, page }: PageColumns): string {
+  return hashRow("page", tree, path, hex(page));
+}
+
+function hex(bytes: Uint8Array | null): string {
+  return bytes === null ? "" : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex");
+}

@@ -1,0 +1,339 @@
+/**
+ * Opens SQLite, embedded. Its driver is archived upstream and may be replaced one day: this file and sqlite-statements.ts
+ * alone know it.
+ */
+import { existsSync } from "node:fs";
+import { dirname } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Database as SqliteConnection, default as Sqlite3, Statement } from "sqlite3";
+import { type DatabaseTrouble, isDatabaseTrouble, markDatabaseTrouble } from "../../base/errors/database-error-kind.js";
+import { loadLater } from "../../base/async/lazy-require.js";
+import { claimFile, closeFile, makePrivateDirectory } from "../../base/files/private-files.js";
+import { type Connections, openConnections } from "../queries/connection-pools.js";
+import { DatabaseError, type Lane, passing, type PreparedQuery, type QueryValue } from "../queries/database.js";
+import { dialects } from "../queries/dialects.js";
+import { createPulse, type Pulse } from "../queries/liveness.js";
+import { keepStatements } from "./sqlite-statements.js";
+
+const load = loadLater<typeof Sqlite3>("sqlite3");
+
+/**
+ * The driver. It is an optional dependency: an installation without a compiler is left without it.
+ *
+ * @throws DatabaseError
+ */
+function driver(): typeof Sqlite3 {
+  try {
+    return load();
+  } catch {
+    throw new DatabaseError(
+      "SQLite is not installed; install Python 3, make and a C++ compiler, then install this package again.",
+    );
+  }
+}
+
+/** Connections for reads. */
+const readers = 2;
+const listReaders = 2;
+/** How much of the file is mapped for reads by key. All of it counts as the node's memory once it was read. */
+const mappedBytes = 32 * 1024 * 1024;
+
+const busyTimeout = "PRAGMA busy_timeout = 1500";
+const pragmas = [busyTimeout, "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON"];
+
+/**
+ * Opens a file, which is one part of a database; makes it, and its directory, where there is none.
+ *
+ * @throws DatabaseError
+ */
+export async function openSqlite(path: string): Promise<Connections> {
+  await makePrivateDirectory(dirname(path)).catch((error: unknown) => {
+    throw explainSqlite(path, error);
+  });
+  // SQLite gives the files that it makes beside it the mode of this one.
+  await claimFile(path);
+  await Promise.all(["-wal", "-shm"].map((suffix) => closeFile(`${path}${suffix}`)));
+  await checkUnlocked(path);
+  const pulse = createPulse();
+  const lanes: Record<Lane, Statements> = {
+    point: createStatements({ path, mmapBytes: mappedBytes, pulse }, 1),
+    list: createStatements({ path, mmapBytes: 0, pulse }, listReaders),
+  };
+  const connections = await openConnections({
+    words: { dialect: dialects.sqlite, troubleOf, ask },
+    pulse,
+    settings: {
+      client: "sqlite3",
+      connection: { filename: path },
+      useNullAsDefault: true,
+      pool: {
+        idleTimeoutMillis: 3_600_000,
+        afterCreate: (
+          connection: SqliteConnection,
+          done: (error: Error | null, connection: SqliteConnection) => void,
+        ) => {
+          keepStatements(connection);
+          connection.exec(pragmas.join(";"), (error) => done(error, connection));
+        },
+      },
+    },
+    readers,
+    question: "SELECT 1 FROM sqlite_master LIMIT 1",
+    explain: (error) => explainSqlite(path, error),
+    prepare: (text, lane = "point") => lanes[lane].prepare(text),
+    inspect: (how) => inspect(path, how),
+  });
+  return {
+    ...connections,
+    async close() {
+      // Who closes last folds the write-ahead log into the file, which those who only read cannot.
+      await Promise.all([lanes.point.close(), lanes.list.close()]);
+      await connections.close();
+    },
+  };
+}
+
+/**
+ * Checks that no other process holds the lock for writes: a backup, or somebody with a shell, has it for a while.
+ *
+ * @throws DatabaseError
+ */
+async function checkUnlocked(path: string): Promise<void> {
+  const { Database } = driver();
+  try {
+    const connection = await settled<SqliteConnection>((done) => {
+      const made: SqliteConnection = new Database(path, (error) => done(error, made));
+    });
+    try {
+      await settled((done) => connection.exec(`${busyTimeout}; BEGIN IMMEDIATE; ROLLBACK`, done));
+    } finally {
+      await settled((done) => connection.close(done));
+    }
+  } catch (error) {
+    throw explainSqlite(path, error);
+  }
+}
+
+/**
+ * Locks a file of its own until it is told not to, or this process is gone: SQLite's lock is the system's, which drops it
+ * with the process.
+ *
+ * @returns what ends the lock; undefined where another connection has it.
+ * @throws DatabaseError
+ */
+export async function lockFile(path: string): Promise<(() => Promise<void>) | undefined> {
+  const { Database } = driver();
+  await claimFile(path);
+  let connection: SqliteConnection | undefined;
+  const close = (): Promise<void> => settled((done) => connection!.close(done));
+  try {
+    connection = await settled<SqliteConnection>((done) => {
+      const made: SqliteConnection = new Database(path, (error) => done(error, made));
+    });
+    await settled((done) => connection!.exec(`${busyTimeout}; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE`, done));
+    return close;
+  } catch (error) {
+    if (connection !== undefined) {
+      await close();
+    }
+    if ((error as NodeJS.ErrnoException).code === "SQLITE_BUSY") {
+      return undefined;
+    }
+    throw explainSqlite(path, error);
+  }
+}
+
+/**
+ * Opens a file that is there for reads alone; nothing of it is made or changed.
+ *
+ * @throws DatabaseError
+ */
+export async function openSqliteForReading(path: string): Promise<Connections> {
+  if (!existsSync(path)) {
+    throw new DatabaseError(`There is no database at ${path}; name the node's --data-dir, or its --database.`);
+  }
+  driver();
+  const pulse = createPulse();
+  const statements = createStatements({ path, mmapBytes: 0, pulse }, 1);
+  const connections = await openConnections({
+    words: { dialect: dialects.sqlite, troubleOf, ask },
+    pulse,
+    settings: {
+      client: "sqlite3",
+      // The query builder adds flags to those of a connection that writes; what the URI says counts.
+      connection: { filename: `${pathToFileURL(path).href}?mode=ro`, flags: ["OPEN_URI"] },
+      useNullAsDefault: true,
+      pool: { idleTimeoutMillis: 3_600_000 },
+    },
+    readers: 1,
+    question: "SELECT 1 FROM sqlite_master LIMIT 1",
+    explain: (error) => explainSqlite(path, error),
+    prepare: (text) => statements.prepare(text),
+    inspect: (how) => inspect(path, how),
+  });
+  return {
+    ...connections,
+    async close() {
+      await Promise.all([statements.close(), connections.close()]);
+    },
+  };
+}
+
+/** Most of what SQLite tells of a damaged file. */
+const maxInspected = 20;
+
+/** Looks at all pages, and where it is not to be quick at what indexes hold, over a connection of its own. */
+async function inspect(path: string, how: "whole" | "quick" = "whole"): Promise<string[]> {
+  const reader = createReader({ path, mmapBytes: 0, pulse: createPulse() });
+  try {
+    const check = how === "quick" ? "quick_check" : "integrity_check";
+    const rows = await reader.all<Readonly<Record<typeof check, string>>>(`PRAGMA ${check}(${maxInspected})`, []);
+    return rows.map(({ [check]: text }) => text).filter((text) => text !== "ok");
+  } finally {
+    await reader.close();
+  }
+}
+
+function ask(connection: SqliteConnection, text: string, values: readonly QueryValue[]): Promise<unknown[]> {
+  return new Promise((resolve, reject) => {
+    connection.all(text, values, (error, rows) => (error === null ? resolve(rows) : reject(error)));
+  });
+}
+
+/** Undefined where it is the query that is wrong. */
+function troubleOf(code = ""): DatabaseTrouble | undefined {
+  if (/^SQLITE_(BUSY|LOCKED)/.test(code)) {
+    return "locked";
+  }
+  // The file is not what SQLite wrote.
+  if (/^SQLITE_(CORRUPT|NOTADB)/.test(code)) {
+    return "damaged";
+  }
+  return /^SQLITE_(FULL|IOERR|CANTOPEN|READONLY)/.test(code) ? "unavailable" : undefined;
+}
+
+/** Queries that are compiled once on each of their connections; knex compiles every query anew. */
+interface Statements {
+  prepare<Row>(text: string): PreparedQuery<Row>;
+  close(): Promise<void>;
+}
+
+interface ReaderParts {
+  readonly path: string;
+  /** How much of the file is read from the page cache in place. */
+  readonly mmapBytes: number;
+  readonly pulse: Pulse;
+}
+
+function createStatements(parts: ReaderParts, connections: number): Statements {
+  const opened = Array.from({ length: connections }, () => createReader(parts));
+  return {
+    prepare<Row>(text: string): PreparedQuery<Row> {
+      return (...values) =>
+        opened
+          .reduce((calmest, reader) => (reader.pending < calmest.pending ? reader : calmest))
+          .all<Row>(text, values);
+    },
+    async close() {
+      await Promise.all(opened.map((reader) => reader.close()));
+    },
+  };
+}
+
+/** One connection, opened when it is first needed. */
+function createReader({ path, mmapBytes, pulse }: ReaderParts) {
+  let connection: Promise<SqliteConnection> | undefined;
+  const statements = new Map<string, Promise<Statement>>();
+  let pending = 0;
+
+  async function open(): Promise<SqliteConnection> {
+    const { Database, OPEN_READONLY } = driver();
+    const opened = await settled<SqliteConnection>((done) => {
+      const made: SqliteConnection = new Database(path, OPEN_READONLY, (error) => done(error, made));
+    });
+    await settled((done) => opened.exec(`${busyTimeout}; PRAGMA mmap_size = ${mmapBytes}`, done));
+    return opened;
+  }
+
+  /** What failed is tried again by the next who asks. */
+  async function compile(text: string): Promise<Statement> {
+    connection ??= open().catch((error: unknown) => {
+      connection = undefined;
+      throw error;
+    });
+    const opened = await connection;
+    return await settled<Statement>((done) => {
+      const made: Statement = opened.prepare(text, (error) => done(error, made));
+    });
+  }
+
+  return {
+    /** Queries under way. */
+    get pending() {
+      return pending;
+    },
+    async all<Row>(text: string, values: readonly (string | number)[]): Promise<Row[]> {
+      pending++;
+      try {
+        let statement = statements.get(text);
+        if (statement === undefined) {
+          statement = compile(text);
+          statement.catch(() => statements.delete(text));
+          statements.set(text, statement);
+        }
+        const compiled = await statement;
+        const found = settled<Row[]>((done) => compiled.all(values, done));
+        return await pulse.count(found, (error) => !isDatabaseTrouble(error));
+      } finally {
+        pending--;
+      }
+    },
+    async close(): Promise<void> {
+      const opened = await connection;
+      if (opened !== undefined) {
+        (await Promise.all(statements.values())).forEach((statement) => statement.finalize());
+        await settled((done) => opened.close(done));
+      }
+    },
+  };
+}
+
+/** A callback's outcome as a promise; trouble of the database is marked. */
+function settled<T = void>(
+  start: (done: (error: NodeJS.ErrnoException | null, value?: T) => void) => void,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    start((error, value) => {
+      if (error === null) {
+        resolve(value as T);
+        return;
+      }
+      const trouble = troubleOf(error.code);
+      if (trouble !== undefined) {
+        markDatabaseTrouble(error, trouble);
+      }
+      reject(error);
+    });
+  });
+}
+
+/** Explains why a file cannot be used. */
+export function explainSqlite(path: string, error: unknown): DatabaseError {
+  const { code, message } = error as NodeJS.ErrnoException;
+  switch (code) {
+    case "SQLITE_NOTADB":
+    case "SQLITE_CORRUPT":
+      return new DatabaseError(
+        `The file ${path} is not a usable SQLite database; restore it from a backup or name another --database.`,
+      );
+    case "SQLITE_BUSY":
+      return passing(
+        `The file ${path} is locked by another process, such as a backup or a shell of sqlite3; end it (\`fuser ${path}\` names it), then start again.`,
+        "locked",
+      );
+    default:
+      return new DatabaseError(
+        `The database ${path} cannot be opened (${code ?? message}); check that the directory exists and may be written to.`,
+      );
+  }
+}

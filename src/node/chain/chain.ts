@@ -1,0 +1,293 @@
+/**
+ * The chain of a node over its database, and what its blocks change. A writer applies blocks itself, a reader follows
+ * those of another node; so either knows when what it keeps in memory is old.
+ */
+import { type Chain, createChain, headerOf, type WrittenChain } from "../../chain/chain.js";
+import { createChainReader } from "../../chain/chain-reader.js";
+import type { Genesis } from "../../chain/blocks/genesis.js";
+import type { SignedHeaders } from "../../chain/blocks/signed-headers.js";
+import { type Mempool, openMempool } from "../../chain/mempool/mempool.js";
+import type { ChainHead, ChainStore, MempoolStore, MempoolView } from "../../chain/blocks/store.js";
+import { watchWrites } from "../../chain/writer/write-monitor.js";
+import { readWritersFile } from "../../config/writers-file.js";
+import type { Database } from "../../db/queries/database.js";
+import { type SharedSubsystem, shareSubsystem } from "../../health/shared-subsystem.js";
+import type { NodeCore } from "../lifecycle/core.js";
+import { watchNullifiers, watchPrograms, watchReadable, watchTree } from "./damage.js";
+import { type Joining, onceThere } from "./snapshot-sync-status.js";
+import type { NodeLease } from "./lease.js";
+import type { Snapshots } from "./snapshots.js";
+import { createCheckThreads } from "./check-threads.js";
+import { createDocumentThread } from "./document-thread.js";
+import { type CachedData, createCachedData, type NodeData } from "./data-caches.js";
+import { createEffects, newestIn, type State } from "./transaction-executor.js";
+import { repeat } from "../../base/async/periodic-task.js";
+import { InputError } from "../../base/errors/start-error.js";
+import { createTroubleLog } from "../../base/logging/error-throttle.js";
+import { createProgramStore } from "../../storage/stores/program-store.js";
+import { createReadablePrograms, type ReadablePrograms } from "../../storage/stores/readable-store.js";
+import { parseVerificationKey, type VerificationKey } from "../../zk/groth16.js";
+import { createNullifierStore } from "../../zk/nullifier-store.js";
+import { createTreeStore } from "../../zk/tree-store.js";
+import { createWorkerPool } from "../../zk/worker-pool.js";
+import { createZkChanges } from "../../zk/write.js";
+
+/** How often a reader looks for a new block. */
+const followEveryMs = 500;
+/** How often a write is tried while the database takes none. */
+const retryWriteEveryMs = 1_000;
+/** How long somebody else's lock may keep writes out before the database counts as one that takes none. */
+const lockedForMs = 5_000;
+/** How often expired transactions are taken out of the mempool. */
+const sweepEveryMs = 1_000;
+
+/** What the chain of a node is made of, beside the core. */
+export interface NodeChainParts {
+  readonly database: Database;
+  readonly store: ChainStore<State>;
+  readonly genesis: Genesis | undefined;
+  /** The newest block; undefined while there is none. */
+  readonly head: ChainHead | undefined;
+  readonly headers: SignedHeaders;
+  /** Undefined for a node that does not write. */
+  readonly lease: NodeLease | undefined;
+  readonly joining: Joining;
+  readonly snapshots: Pick<Snapshots, "after">;
+}
+
+/** A chain and what its blocks change. */
+export interface NodeChain extends NodeData {
+  readonly chain: Chain;
+  /** The same, for a node that writes. */
+  readonly written: WrittenChain | undefined;
+  /** Forgets all that is kept in memory of the state. */
+  readonly forgetAll: () => void;
+  readonly readable: ReadablePrograms;
+  /** Undefined for a reader. */
+  readonly mempool: Mempool | undefined;
+  /** What is told of the mempool: a writer knows it, a reader asks the database. */
+  readonly mempoolView: MempoolView;
+}
+
+/** What a chain is made of that somebody else writes. */
+export type FollowedChainParts = Pick<NodeChainParts, "database" | "store" | "head" | "joining">;
+
+/** Builds the chain of a node. */
+export async function createNodeChain(core: NodeCore, parts: NodeChainParts): Promise<NodeChain> {
+  if (core.config.role !== "writer") {
+    return createFollowedChain(core, parts);
+  }
+  const cached = openData(core, parts);
+  return { ...(await createWriterChain(core, parts, cached)), ...dataOf(core, parts, cached) };
+}
+
+/** Builds a chain that another process writes to the same database. */
+export function createFollowedChain(core: NodeCore, parts: FollowedChainParts): NodeChain {
+  const cached = openData(core, parts);
+  return {
+    ...{ chain: createReaderChain(core, parts, cached), written: undefined },
+    ...{ mempool: undefined, mempoolView: parts.store },
+    ...dataOf(core, parts, cached),
+  };
+}
+
+function openData({ damage, memory }: NodeCore, { database }: Pick<NodeChainParts, "database">): CachedData {
+  const stored = {
+    programs: watchPrograms(createProgramStore(database.read), damage),
+    tree: watchTree(createTreeStore(database.read), damage),
+    nullifiers: watchNullifiers(createNullifierStore(database.read), damage),
+  };
+  return createCachedData(stored, memory.programsBytes);
+}
+
+/** What is read of it, while it is there. */
+function dataOf(
+  { damage }: NodeCore,
+  { database, joining }: Pick<NodeChainParts, "database" | "joining">,
+  { data: { programs, tree, nullifiers }, ...cached }: CachedData,
+): NodeData & Pick<NodeChain, "forgetAll" | "readable"> {
+  return {
+    forgetAll: () => cached.forgetAll(),
+    programs: onceThere(programs, joining),
+    tree: onceThere(tree, joining),
+    nullifiers: onceThere(nullifiers, joining),
+    readable: onceThere(watchReadable(createReadablePrograms(database.read), damage), joining),
+  };
+}
+
+async function createWriterChain(
+  core: NodeCore,
+  parts: NodeChainParts,
+  cached: CachedData,
+): Promise<Pick<NodeChain, "chain" | "written" | "mempool" | "mempoolView">> {
+  const { bus, log, memory, onStop } = core;
+  const { database, store, genesis, head, headers } = parts;
+  const watched = watchWrites({
+    store,
+    retryEveryMs: retryWriteEveryMs,
+    lockedForMs,
+    nowMs: () => performance.now(),
+    onChange: (trouble) => bus.emit("writesChanged", { trouble: trouble === undefined ? undefined : codeOf(trouble) }),
+  });
+  onStop("the watch over writes", () => watched.stop());
+  const workerPool = createWorkerPool(memory.proofThreads);
+  onStop("the threads of proofs", () => workerPool.stop());
+  const zk = createZkChanges({
+    newest: newestIn(database.read),
+    workerPool,
+    verificationKey: genesis && readVerificationKey(genesis.text),
+    authorities: genesis?.authorities ?? [],
+  });
+  const mempool = await openNodeMempool(core, watched.store, genesis);
+  const checks = createCheckThreads(memory.checks);
+  onStop("the threads of checks", () => checks.stop());
+  const documents = createDocumentThread(memory.documentHeapMib);
+  onStop("the thread of large documents", () => documents.stop());
+  const chain = createChain({
+    checkAside: checks.check,
+    store: watched.store,
+    mempool,
+    genesis,
+    head,
+    effects: createEffects(zk, memory.documentHeapMib === 0 ? undefined : documents.grow),
+    onRefused: (signed) => headers.hear(signed),
+    onApplied: (block) => {
+      headers.applied(headerOf(block));
+      cached.forgetChanged(block);
+      bus.emit("blockApplied", { number: block.header.number });
+    },
+    beforeNext: (number) => parts.snapshots.after(number),
+    onUnexpected: (error, hash) =>
+      log.error(
+        { subsystem: "chain", err: error, transaction: hash },
+        "A transaction is rejected for an unexpected error",
+      ),
+    nowMs: Date.now,
+  });
+  parts.lease?.renewBy(() => chain.confirm());
+  return { chain, written: chain, mempool, mempoolView: mempool };
+}
+
+/** Opens the mempool, and sweeps it from now on. */
+async function openNodeMempool(
+  { bus, clock, config, log, onStop }: NodeCore,
+  store: ChainStore<State>,
+  genesis: Genesis | undefined,
+): Promise<Mempool> {
+  const troubles = createTroubleLog({
+    log,
+    level: "warn",
+    fields: { subsystem: "chain" },
+    message: "The mempool could not be stored; it is tried again",
+    over: "The mempool is stored again",
+  });
+  const onError = (error: unknown): void => troubles.failed(error);
+  const settle: MempoolStore["settle"] = async (settled) => {
+    await store.mempool.settle(settled);
+    troubles.well();
+  };
+  const mempool = await openMempool({
+    store: { ...store, mempool: { ...store.mempool, settle } },
+    rates: {
+      bytes: config.senderBytesPerMinute,
+      programs: config.senderProgramsPerMinute,
+      leaves: config.senderLeavesPerMinute,
+    },
+    mayWrite: await readWriters(config, genesis),
+    nowMs: Date.now,
+    monotonicMs: () => performance.now(),
+    onRejected: (rejection) => bus.emit("transactionRejected", rejection),
+    onError,
+  });
+  // By a clock that is wrong nothing has expired.
+  const sweep = async (): Promise<void> => (clock.whyAhead() === undefined ? mempool.sweep() : undefined);
+  const sweeps = repeat(sweep, sweepEveryMs, onError);
+  onStop("the sweeping of the mempool", () => sweeps.stop());
+  return mempool;
+}
+
+/** Who may write here. */
+async function readWriters(
+  { writers, writersFile }: NodeCore["config"],
+  genesis: Genesis | undefined,
+): Promise<(sender: string) => boolean> {
+  if (writers === "open") {
+    return () => true;
+  }
+  const fromFile = writersFile === undefined ? [] : await readWritersFile(writersFile);
+  const listed = new Set([...(genesis?.authorities ?? []), ...(genesis?.writers ?? []), ...fromFile]);
+  return (sender) => listed.has(sender);
+}
+
+function createReaderChain(
+  { bus, log, onStop }: NodeCore,
+  { store, head, joining }: FollowedChainParts,
+  cached: CachedData,
+): Chain {
+  const troubles = createTroubleLog({
+    log,
+    level: "warn",
+    fields: { subsystem: "chain" },
+    message: "The newest block cannot be read",
+    over: "The newest block can be read again",
+  });
+  const readHead = async (): Promise<ChainHead | undefined> => {
+    const found = await store.head();
+    troubles.well();
+    return found;
+  };
+  const reader = createChainReader({
+    ...{ store: { ...store, head: readHead }, head, lookEveryMs: followEveryMs },
+    onApplied: (block) => cached.forgetChanged(block),
+    onLeap(isStateThere) {
+      joining.set(!isStateThere);
+      cached.forgetAll();
+    },
+    onMoved: (isLeap) => bus.emit("headFound", { isLeap }),
+    onError: (error) => troubles.failed(error),
+  });
+  bus.on("blockTold", () => reader.now());
+  onStop("the look for new blocks", () => reader.stop());
+  return reader;
+}
+
+/** The engine's code, or a word for what has none: nobody got a connection. */
+function codeOf(trouble: unknown): string {
+  return (trouble as NodeJS.ErrnoException).code ?? "no connection";
+}
+
+/** Tells of the chain's health what its parties say: the boot, the database, the consensus beside this node. */
+export function watchChainHealth({ subsystems, bus, log }: NodeCore): SharedSubsystem {
+  const shared = shareSubsystem(subsystems, "chain");
+  bus.on("writesChanged", ({ trouble }) => {
+    if (trouble === undefined) {
+      log.info({ subsystem: "chain" }, "The database takes writes again");
+    }
+    shared.tell("database", trouble && `The database takes no writes (${trouble}).`);
+  });
+  bus.on("damageChanged", ({ sentence }) => {
+    if (sentence === undefined) {
+      log.info({ subsystem: "chain" }, "What was damaged in the database is right again");
+    }
+    shared.tell("stored data", sentence);
+  });
+  bus.on("consensusReported", ({ failure }) => shared.tell("consensus", failure));
+  return shared;
+}
+
+/**
+ * The verification key of a genesis, its member `zk.verificationKey`; undefined where there is none.
+ *
+ * @throws InputError when it cannot be used.
+ */
+function readVerificationKey(genesisText: string): VerificationKey | undefined {
+  const { zk } = JSON.parse(genesisText) as { readonly zk?: { readonly verificationKey?: unknown } };
+  if (zk?.verificationKey === undefined) {
+    return undefined;
+  }
+  try {
+    return parseVerificationKey(zk.verificationKey);
+  } catch (error) {
+    throw new InputError(`The genesis cannot be used at zk.verificationKey. ${(error as Error).message}`);
+  }
+}

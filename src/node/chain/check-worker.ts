@@ -1,0 +1,35 @@
+/** What the threads for checks do: whatever a large transaction can be found wrong for without a look at the state. */
+import { create } from "@bufbuild/protobuf";
+import { TransactionSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
+import { giveWay } from "../../base/async/lower-thread-priority.js";
+import { readTransaction } from "../../chain/transactions/transaction.js";
+import { Failure, type Reason } from "../../rpc/errors.js";
+import { checkOperation } from "./transaction-executor.js";
+
+giveWay();
+
+/** A transaction to check. */
+export interface CheckTask {
+  readonly body: Uint8Array;
+  readonly signature: Uint8Array;
+  readonly network: string;
+}
+
+/** What is wrong with it. Errors lose their class between threads. */
+export interface Finding {
+  readonly reason: Reason;
+  readonly message: string;
+}
+
+/** Checks a transaction; undefined when all is well. */
+export function check({ body, signature, network }: CheckTask): Finding | undefined {
+  try {
+    readTransaction(create(TransactionSchema, { body, signature }), { network, checkOperation });
+    return undefined;
+  } catch (error) {
+    if (error instanceof Failure) {
+      return { reason: error.reason, message: error.message };
+    }
+    throw error;
+  }
+}

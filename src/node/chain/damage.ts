@@ -1,0 +1,116 @@
+/**
+ * What a node reads of its database, watched: what does not fit to what was stored is an error for whoever asked, and
+ * fails the chain until the same is read again and is right.
+ */
+import type { DamageWatch } from "../../base/errors/corruption.js";
+import { DamageError } from "../../base/errors/corruption.js";
+import type { BlockName, ChainStore } from "../../chain/blocks/store.js";
+import type { Programs } from "../../storage/programs/programs.js";
+import type { ReadablePrograms } from "../../storage/stores/readable-store.js";
+import type { MerkleTree } from "../../zk/merkle-tree.js";
+import type { Nullifiers } from "../../zk/nullifiers.js";
+
+/** Lists may lack what nothing leads to any more. */
+const always = (): boolean => true;
+
+export function watchStore<State>(store: ChainStore<State>, damage: DamageWatch): ChainStore<State> {
+  const isPruned = async (number: bigint): Promise<boolean> => number < (await store.lowestBlock());
+
+  /** What there has to be of a block that is not newer than the newest one. */
+  async function needed<Found>(number: bigint, find: () => Promise<Found | undefined>): Promise<Found | undefined> {
+    const found = await find();
+    if (
+      found !== undefined ||
+      number < 1n ||
+      number > ((await store.head())?.number ?? 0n) ||
+      (await isPruned(number))
+    ) {
+      return found;
+    }
+    // It may have come between the two questions.
+    const again = await find();
+    if (again === undefined) {
+      throw new DamageError(`Block ${number} is missing in the database.`);
+    }
+    return again;
+  }
+
+  /** A block that is newer than the newest one is not there, whatever is damaged. */
+  const lacks = (): boolean => false;
+  const nameOf = (by: BlockName): string => ("hash" in by ? by.hash : String(by.number));
+  return {
+    ...store,
+    head: () => damage.read("the newest block", () => store.head(), lacks),
+    block: (number) => damage.read(`block ${number}`, () => needed(number, () => store.block(number)), lacks),
+    header: (number) =>
+      damage.read(`the header of block ${number}`, () => needed(number, () => store.header(number)), lacks),
+    weighBlock: (by) =>
+      "hash" in by
+        ? damage.read(`the number of block ${by.hash}`, () => store.weighBlock(by))
+        : damage.read(`the size of block ${nameOf(by)}`, () => needed(by.number, () => store.weighBlock(by)), lacks),
+    recentBlocks: (...given) => damage.read("a list of blocks", () => store.recentBlocks(...given), always),
+    transactionEntries: (...given) =>
+      damage.read("a list of transactions", () => store.transactionEntries(...given), always),
+    listedTransactions: (places) =>
+      damage.read("transactions of a list", () => store.listedTransactions(places), always),
+    blockOf: (hash) => damage.read(`transaction ${hash}`, () => store.blockOf(hash)),
+    fate: (hash) => damage.read(`what became of transaction ${hash}`, () => store.fate(hash)),
+    lastNonce: (sender) => damage.read(`the last nonce of ${sender}`, () => store.lastNonce(sender), lacks),
+    write: (newest, work) => damage.run("what a block touches", () => store.write(newest, work)),
+  };
+}
+
+export function watchPrograms(programs: Programs, damage: DamageWatch): Programs {
+  const named = (address: string, what: string): string => `the storage program ${address}${what}`;
+  return {
+    findWithData: (address) => damage.read(named(address, ""), () => programs.findWithData(address)),
+    findWithFieldNames: (address) =>
+      damage.read(named(address, ", its fields"), () => programs.findWithFieldNames(address)),
+    findWithField: (address, name) =>
+      damage.read(
+        named(address, `, field ${name}`),
+        () => programs.findWithField(address, name),
+        (found) => found?.field === undefined,
+      ),
+    findWithItem: (address, name, index) =>
+      damage.read(
+        named(address, `, item ${index} of field ${name}`),
+        () => programs.findWithItem(address, name, index),
+        (found) => found?.field === undefined,
+      ),
+    listByOwner: (...given) => damage.read("a list of programs", () => programs.listByOwner(...given), always),
+    search: (...given) => damage.read("a search of programs", () => programs.search(...given), always),
+    createdCount: () => damage.read("the number of programs", () => programs.createdCount()),
+  };
+}
+
+export function watchReadable(readable: ReadablePrograms, damage: DamageWatch): ReadablePrograms {
+  return {
+    readableOf: (...given) => damage.read("who may read programs", () => readable.readableOf(...given)),
+    ownersOf: (...given) => damage.read("whose programs are", () => readable.ownersOf(...given)),
+  };
+}
+
+export function watchTree(tree: MerkleTree, damage: DamageWatch): MerkleTree {
+  return {
+    root: () => damage.read("the newest root", async () => await tree.root()),
+    rootAfter: (block) => damage.read(`the root after block ${block}`, () => tree.rootAfter(block)),
+    path: (commitment, root) =>
+      damage.read(
+        `the path of ${commitment} to ${root ?? "the newest root"}`,
+        async () => await tree.path(commitment, root),
+        ({ missing }) => missing !== undefined,
+      ),
+  };
+}
+
+export function watchNullifiers(nullifiers: Nullifiers, damage: DamageWatch): Nullifiers {
+  return {
+    find: (hash) =>
+      damage.read(
+        `the nullifier ${hash}`,
+        async () => await nullifiers.find(hash),
+        ({ use }) => use === undefined,
+      ),
+  };
+}

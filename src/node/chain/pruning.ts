@@ -1,0 +1,62 @@
+/** Removes the transactions of old blocks, some blocks at a time; their headers stay. */
+import { createTroubleLog } from "../../base/logging/error-throttle.js";
+import type { WrittenChain } from "../../chain/chain.js";
+import type { Fence } from "../../chain/writer/fence-store.js";
+import { pruneBlocks } from "../../chain/blocks/header-store.js";
+import type { Database } from "../../db/queries/database.js";
+import type { NodeCore } from "../lifecycle/core.js";
+
+/** Blocks whose transactions are removed in one transaction of the database. */
+const portionBlocks = 16n;
+
+export interface PruningParts {
+  readonly database: Database;
+  readonly fence: Fence;
+  readonly chain: WrittenChain;
+}
+
+/** Removes them from now on, as blocks come, if the node is not to keep all. */
+export function pruneAsBlocksCome({ config, bus, log, onStop }: NodeCore, parts: PruningParts): void {
+  const { database, fence, chain } = parts;
+  const retained = BigInt(config.retainBlocks);
+  if (retained === 0n) {
+    return;
+  }
+  const troubles = createTroubleLog({
+    log,
+    level: "warn",
+    fields: { subsystem: "chain" },
+    message: "Transactions of old blocks could not be removed; it is tried again",
+    over: "Transactions of old blocks are removed again",
+  });
+  let isStopped = false;
+  let underWay: Promise<void> | undefined;
+
+  async function prune(): Promise<void> {
+    for (;;) {
+      const { number = 0n, lowestBlock = 1n } = chain.head() ?? {};
+      const next = lowestBlock + portionBlocks;
+      if (isStopped || number - next + 1n < retained) {
+        return;
+      }
+      await database.transaction((db) => fence.blocks(db, () => pruneBlocks(db, next)));
+      chain.setLowest(next);
+      troubles.well();
+    }
+  }
+
+  function look(): void {
+    underWay ??= prune()
+      .catch((error: unknown) => troubles.failed(error))
+      .finally(() => {
+        underWay = undefined;
+      });
+  }
+
+  bus.on("blockApplied", look);
+  onStop("the removal of old transactions", async () => {
+    isStopped = true;
+    await underWay;
+  });
+  look();
+}

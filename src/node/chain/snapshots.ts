@@ -1,0 +1,159 @@
+/** The snapshots that a node makes of its state: after every so many blocks, without keeping the next ones waiting. */
+import type { SnapshotService } from "../../../gen/gatehouse/peer/v1/snapshot_pb.js";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fromHex32, sha256 } from "../../base/crypto/hash.js";
+import { createTroubleLog } from "../../base/logging/error-throttle.js";
+import { createBlockStore } from "../../chain/blocks/block-store.js";
+import { listHeaders } from "../../chain/blocks/header-store.js";
+import { exportSenders } from "../../chain/blocks/sender-snapshot-store.js";
+import type { ChainHead, ChainStore } from "../../chain/blocks/store.js";
+import { describeHeader } from "../../chain/transactions/transaction.js";
+import type { Queries, ReadableDatabase } from "../../db/queries/database.js";
+import { openForReading } from "../../db/open.js";
+import type { Implementation } from "../../rpc/service.js";
+import { encodeEntry, type Entry } from "../../snapshot/format.js";
+import { makeSnapshot, type MakeParts } from "../../snapshot/make.js";
+import { createSnapshotService, type SnapshotServiceParts } from "../../snapshot/service.js";
+import { openShelf, type Shelf } from "../../snapshot/store.js";
+import { exportPrograms, weighPrograms } from "../../storage/stores/program-snapshot-store.js";
+import { commitmentsLeaf } from "../../tree/state-leaves.js";
+import { exportCommitmentTree, exportNullifiers, listLeaves } from "../../zk/snapshot-store.js";
+import type { NodeCore } from "../lifecycle/core.js";
+
+/** How long a block may be kept waiting until its moment in the database is held fast. */
+const holdWithinMs = 1_000;
+
+export interface Snapshots {
+  /** Undefined on a node that makes none. */
+  readonly shelf: Shelf | undefined;
+  /** After a block: resolves when its state can be read, whatever comes after it. */
+  after(number: bigint): Promise<void>;
+  /** Tells how far the peers are, from when that is known: who is far behind them makes none. */
+  watch(peerBlock: () => bigint | undefined): void;
+}
+
+export async function openSnapshots(
+  { config, log, onStop }: NodeCore,
+  { store }: { readonly store: Pick<ChainStore, "header"> },
+): Promise<Snapshots> {
+  const every = BigInt(config.snapshotEvery);
+  if (config.role !== "writer" || every === 0n) {
+    return { shelf: undefined, after: () => Promise.resolve(), watch: () => undefined };
+  }
+  const stopped = new AbortController();
+  const troubles = createTroubleLog({
+    log,
+    level: "warn",
+    fields: { subsystem: "chain" },
+    message: "A snapshot of the state could not be made",
+  });
+  const shelf = await openShelf({
+    folder: join(config.dataDir, "snapshots"),
+    async numberOf(header) {
+      const { number } = describeHeader(header);
+      return (await store.header(number))?.hash === sha256(header) ? number : undefined;
+    },
+    nowMs: () => performance.now(),
+    onDamaged: (path) =>
+      log.error(
+        { subsystem: "chain" },
+        `The file ${path} of a snapshot is not what was written; the snapshot is removed`,
+      ),
+  });
+  let database: ReadableDatabase | undefined;
+  let underWay: Promise<void> | undefined;
+  let peerBlock: () => bigint | undefined = () => undefined;
+  onStop("the making of snapshots", async () => {
+    stopped.abort();
+    await underWay;
+    await database?.close();
+  });
+
+  async function make(number: bigint, onHeld: () => void): Promise<void> {
+    database ??= await openForReading(config.databaseUrl);
+    const place = await shelf.place();
+    try {
+      const bytes = await database.ofOneMoment(async (db) => {
+        const head = await createBlockStore(db).head();
+        onHeld();
+        // The next block came first: another time.
+        return head?.number === number
+          ? await writeSnapshot(db, head, { folder: place, signal: stopped.signal })
+          : undefined;
+      });
+      if (bytes !== undefined) {
+        await shelf.add(number, bytes);
+        log.info({ subsystem: "chain" }, `A snapshot of the state after block ${number} is made`);
+      }
+    } finally {
+      await rm(place, { recursive: true, force: true });
+    }
+  }
+
+  return {
+    shelf,
+    watch: (ask) => void (peerBlock = ask),
+    async after(number) {
+      const isFarBehind = (peerBlock() ?? 0n) >= number + every;
+      if (number % every !== 0n || underWay !== undefined || isFarBehind || stopped.signal.aborted) {
+        return;
+      }
+      await new Promise<void>((resolve) => {
+        void sleep(holdWithinMs, undefined, { ref: false }).then(resolve);
+        underWay = make(number, resolve)
+          .catch((error: unknown) => (stopped.signal.aborted ? undefined : troubles.failed(error)))
+          .finally(() => {
+            underWay = undefined;
+            resolve();
+          });
+      });
+    },
+  };
+}
+
+/** What nodes that join ask for, of a database. */
+export function createNodeSnapshotService(
+  db: Queries,
+  parts: Pick<SnapshotServiceParts, "shelf" | "mayFollow">,
+): Implementation<typeof SnapshotService> {
+  return createSnapshotService({
+    ...parts,
+    headers: (from, count) => listHeaders(db, from, count),
+    leaves: (from, count) => listLeaves(db, from, count),
+  });
+}
+
+/** Makes a snapshot of what can be read, whose newest block is the head, and gives its description. */
+export async function writeSnapshot(
+  db: Queries,
+  head: ChainHead,
+  { folder, signal, chunkBytes }: Pick<MakeParts, "folder" | "signal" | "chunkBytes">,
+): Promise<Uint8Array> {
+  const commitmentTree = await exportCommitmentTree(db);
+  let programCount = 0;
+  async function* entries(): AsyncGenerator<readonly Entry[], void> {
+    for await (const some of exportPrograms(db)) {
+      programCount += some.length;
+      yield some.map(({ leaf, program }) => ({ leaf, bytes: encodeEntry({ case: "program", value: program }) }));
+    }
+    for await (const some of exportNullifiers(db)) {
+      yield some.map(({ leaf, nullifier }) => ({ leaf, bytes: encodeEntry({ case: "nullifier", value: nullifier }) }));
+    }
+    for await (const some of exportSenders(db)) {
+      yield some.map(({ leaf, sender }) => ({ leaf, bytes: encodeEntry({ case: "sender", value: sender }) }));
+    }
+    if (commitmentTree.leafCount > 0) {
+      const bytes = encodeEntry({ case: "commitments", value: commitmentTree });
+      yield [{ leaf: commitmentsLeaf(commitmentTree), bytes }];
+    }
+  }
+  const { header, signature } = head;
+  return await makeSnapshot({
+    ...{ folder, signal, entries: entries(), stateBytes: await weighPrograms(db) },
+    ...(chunkBytes !== undefined && { chunkBytes }),
+    stateRoot: fromHex32(describeHeader(header).stateRoot),
+    rest: () => ({ header, signature, programCount, commitmentTree }),
+  });
+}

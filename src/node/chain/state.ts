@@ -1,0 +1,72 @@
+/** The state service over the node's database. */
+import type { Chain } from "../../chain/chain.js";
+import { createSenderStore } from "../../chain/blocks/sender-store.js";
+import type { HeadStatements } from "../../chain/writer/head-statements.js";
+import type { ChainStore } from "../../chain/blocks/store.js";
+import { describeHeader } from "../../chain/transactions/transaction.js";
+import { fromHex32 } from "../../base/crypto/hash.js";
+import type { Database, Queries } from "../../db/queries/database.js";
+import { createStateService, type ProvenBlock, type StateReads } from "../../state/service.js";
+import { createStateTreeStore } from "../../state/state-tree-store.js";
+import { createProgramProofs } from "../../storage/stores/program-proof-store.js";
+import { emptyHash } from "../../tree/hashes.js";
+import { createNullifierStore } from "../../zk/nullifier-store.js";
+import { createTreeStore } from "../../zk/tree-store.js";
+import type { NodeCore } from "../lifecycle/core.js";
+
+export interface NodeStateParts {
+  readonly database: Pick<Database, "read">;
+  readonly store: Pick<ChainStore, "header">;
+  readonly chain: Pick<Chain, "head">;
+  readonly heads: Pick<HeadStatements, "newestStatement">;
+}
+
+/** Builds the service. What it reads is compared with what was signed, so it asks no cache. */
+export function createNodeState(
+  { damage }: Pick<NodeCore, "damage">,
+  { database: { read }, store, chain, heads }: NodeStateParts,
+) {
+  const reads = createStateReads(read);
+  return createStateService({
+    ...reads,
+    program: (address, wanted) =>
+      damage.run(`the proof of the storage program ${address}`, () => reads.program(address, wanted)),
+    newest() {
+      const head = chain.head();
+      return head && { ...toProven(head.number, head), head: heads.newestStatement(head.hash) };
+    },
+    async block(number) {
+      // Before the snapshot that the node began with, nobody knows here what the state was.
+      const isBefore = number + 1n < (chain.head()?.lowestBlock ?? 1n);
+      const found = isBefore ? undefined : await store.header(number);
+      return found && toProven(number, found);
+    },
+  });
+}
+
+/** What is read of the state; the functions ask no cache. */
+export function createStateReads(read: Queries): StateReads {
+  const senders = createSenderStore(read);
+  const nullifiers = createNullifierStore(read);
+  const commitments = createTreeStore(read);
+  const findProgram = createProgramProofs(read);
+  return {
+    tree: createStateTreeStore(read),
+    program: async (address, wanted) => await findProgram(address, wanted),
+    nullifier: async (hash) => (await nullifiers.find(hash)).use,
+    lastNonce: (sender) => senders.lastNonce(sender),
+    async commitments() {
+      const { root, leafCount } = await commitments.root();
+      return leafCount === 0 ? undefined : { root, leafCount };
+    },
+  };
+}
+
+/** A block, as proofs under its root need it. */
+export function toProven(
+  number: bigint,
+  { header, signature }: { readonly header: Uint8Array; readonly signature: Uint8Array },
+): ProvenBlock {
+  const stateRoot = header.length === 0 ? emptyHash : fromHex32(describeHeader(header).stateRoot);
+  return { number, header, signature, stateRoot };
+}

@@ -1,0 +1,127 @@
+/** Which feature makes the effects of a transaction, by its operation. */
+import type { TransactionBody } from "../../../gen/gatehouse/chain/v1/block_pb.js";
+import { allDone } from "../../base/async/settle-all.js";
+import { fromHex32, toHex32 } from "../../base/crypto/hash.js";
+import type { BlockEffects, Effects } from "../../chain/transactions/executor.js";
+import type { ReadTransaction } from "../../chain/transactions/transaction.js";
+import type { Queries } from "../../db/queries/database.js";
+import { createStagedRows, type StagedRows } from "../../db/rows/write-buffer.js";
+import type { StateTreeChanges } from "../../state/state-tree.js";
+import { createStateTreeChanges } from "../../state/state-tree-store.js";
+import { checkOperation as checkStorageOperation } from "../../storage/changes/check-operation.js";
+import { createGrowing } from "../../storage/changes/field-tree-builder.js";
+import { createProgramChanges } from "../../storage/stores/program-change-store.js";
+import type { GrowDocument, ProgramChanges } from "../../storage/programs/programs.js";
+import { executeOperation } from "../../storage/changes/write.js";
+import type { Leaf } from "../../tree/path.js";
+import { commitmentsLeaf, nullifierLeaf, senderLeaf } from "../../tree/state-leaves.js";
+import { createNullifierChanges, createNullifierStore } from "../../zk/nullifier-store.js";
+import { createTreeChanges } from "../../zk/tree-store.js";
+import type { ZkChanges, ZkReads, ZkState } from "../../zk/write.js";
+
+/** What transactions change, of all features. */
+export interface State {
+  /** The rows that they change; those of the trees are stored by themselves. */
+  readonly rows: Pick<StagedRows, "attempt" | "store">;
+  readonly programs: ProgramChanges;
+  readonly zk: ZkState;
+  readonly tree: StateTreeChanges;
+}
+
+/** What transactions are looked at by before they get into a block: the state after the newest one. */
+export function newestIn(read: Queries): ZkReads {
+  return { tree: createTreeChanges(read), nullifiers: createNullifierStore(read) };
+}
+
+/** The state in the database, inside the transaction of a block: what is read is held until its end. */
+export function stateIn(db: Queries): State {
+  const rows = createStagedRows(db);
+  return {
+    rows,
+    programs: createProgramChanges(rows),
+    zk: { tree: createTreeChanges(db), nullifiers: createNullifierChanges(rows) },
+    tree: createStateTreeChanges(db),
+  };
+}
+
+/** Leaves that transactions change beside those of programs and of the commitment tree. */
+function leavesOf(transactions: readonly ReadTransaction[], blockNumber: bigint): Leaf[] {
+  // The last transaction of each sender has its largest nonce.
+  const nonces = new Map(transactions.map(({ body }) => [body.sender, body.nonce]));
+  const senders = [...nonces].map(([sender, nonce]) => senderLeaf({ publicKey: fromHex32(sender), nonce }));
+  const nullifiers = transactions.flatMap(({ hash, body: { operation } }) =>
+    operation.case === "zk" && operation.value.operation.case === "spendNullifier"
+      ? nullifierLeaf({
+          nullifier: fromHex32(operation.value.operation.value.nullifierHash),
+          blockNumber,
+          transactionHash: fromHex32(hash),
+        })
+      : [],
+  );
+  return [...senders, ...nullifiers];
+}
+
+/** Checks what a transaction says to do, as far as that takes no state. Throws Failure INVALID_REQUEST. */
+export function checkOperation(operation: TransactionBody["operation"]): void {
+  if (operation.case === "storage") {
+    checkStorageOperation(operation.value);
+  }
+}
+
+/**
+ * Joins the features.
+ *
+ * @param growAside grows the trees of large documents in another thread; here, where it is left out.
+ */
+export function createEffects(zk: ZkChanges, growAside?: GrowDocument): Effects<State> {
+  return {
+    checkOperation,
+    async check({ body: { operation, sender } }, block) {
+      if (operation.case === "zk") {
+        await zk.check(operation.value, { sender, block, askedBy: sender });
+      }
+    },
+    begin(block, state): BlockEffects {
+      const zkBlock = zk.begin(block, state.zk);
+      const growing = createGrowing(growAside);
+      const applyOne = async ({ body, hash, signed }: ReadTransaction): Promise<number> => {
+        const { operation, sender, nonce } = body;
+        switch (operation.case) {
+          case "storage": {
+            const context = { sender, nonce, timeMs: block.timeMs, signature: signed.signature };
+            return await executeOperation(state.programs, operation.value, context);
+          }
+          case "zk":
+            return await zkBlock.apply(operation.value, { sender, transactionHash: hash });
+          case undefined:
+            throw new Error("A transaction without an operation was not refused when it was read.");
+        }
+      };
+      return {
+        async expect(transactions) {
+          const operations = transactions.map(({ body }) => ({ by: body, operation: body.operation }));
+          const onPrograms = operations.flatMap(({ by, operation }) =>
+            operation.case === "storage" ? { by, operation: operation.value } : [],
+          );
+          growing.expect(onPrograms);
+          await state.programs.expect(onPrograms);
+          await zkBlock.expect(operations.flatMap(({ operation }) => (operation.case === "zk" ? operation.value : [])));
+        },
+        apply: (transaction) => state.rows.attempt(() => applyOne(transaction)),
+        async finish(transactions) {
+          // Hashes are worked out here while the database stores rows.
+          const stored = state.rows.store();
+          const ofPrograms = state.programs.leaves({ stored, grow: growing.grow });
+          const [, changed, commitments] = await allDone([stored, ofPrograms, zkBlock.finish()]);
+          const leaves = [...changed, ...leavesOf(transactions, block.number)];
+          if (commitments !== undefined) {
+            const { root, leafCount } = commitments;
+            leaves.push(commitmentsLeaf({ root: fromHex32(root), leafCount }));
+          }
+          const stateRoot = toHex32(await state.tree.change(block.number, leaves));
+          return { commitmentRoot: commitments?.root, stateRoot };
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,99 @@
+/** Makes a backup of a node, which may run meanwhile: its key, its database and the files that it is started with. */
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { readFile, rename, rm } from "node:fs/promises";
+import { basename, dirname, extname, join } from "node:path";
+import { loadNodeKey, nodeKeyPath } from "../../base/crypto/node-key.js";
+import { makePrivateDirectory, writeNewFile } from "../../base/files/private-files.js";
+import { StartError } from "../../base/errors/start-error.js";
+import { syncDirectory } from "../../base/files/sync-path.js";
+import { version } from "../../base/version.js";
+import type { Config } from "../../config/config.js";
+import { findFile } from "../../config/data-dir-files.js";
+import { fileOf, mempoolSuffix } from "../../db/open.js";
+import { type OnSaved, removeTraces, saveDatabase } from "../../db/copies/online-backup.js";
+import { backupNames, type BackupManifest, describeFile, formatVersion } from "./backup-manifest.js";
+import { describeDatabase } from "./saved-database.js";
+
+export interface BackupParts {
+  readonly config: Pick<Config, "dataDir" | "databaseUrl" | "peersFile" | "writersFile">;
+  readonly configFile: string | undefined;
+  /** The backup, which must not be there yet. */
+  readonly folder: string;
+  readonly withKey: boolean;
+  readonly onSaved: OnSaved;
+  /** Hears where it is until it is whole. */
+  readonly onDraft: (path: string) => void;
+}
+
+/**
+ * Makes a backup: under another name until it is whole and on the disk.
+ *
+ * @throws StartError, DatabaseError with a sentence that says why there is none.
+ */
+export async function makeBackup(parts: BackupParts): Promise<BackupManifest> {
+  const { config, folder, withKey, onDraft } = parts;
+  if (existsSync(folder)) {
+    throw new StartError(`There is something at ${folder} already; name a new folder.`);
+  }
+  const keyPath = nodeKeyPath(config.dataDir);
+  if (withKey && !existsSync(keyPath)) {
+    throw new StartError(
+      `There is no key at ${keyPath}, and without it a restored node is nobody; name the node's --data-dir, or, where you ` +
+        "keep its key elsewhere, --without-key.",
+    );
+  }
+  const parent = dirname(folder);
+  const draft = join(parent, `.${basename(folder)}.${randomBytes(4).toString("hex")}.draft`);
+  await makePrivateDirectory(parent);
+  onDraft(draft);
+  try {
+    await makePrivateDirectory(draft);
+    const made = await fill(draft, parts, keyPath);
+    await syncDirectory(draft);
+    await rename(draft, folder);
+    await syncDirectory(parent);
+    return made;
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+  }
+}
+
+async function fill(draft: string, parts: BackupParts, keyPath: string): Promise<BackupManifest> {
+  const { config, withKey, onSaved } = parts;
+  const database = join(draft, backupNames.database);
+  await saveDatabase(config.databaseUrl, database, onSaved);
+  const { genesis, head, owner } = await describeDatabase(`sqlite:${database}`);
+  await removeTraces(database);
+  const names: string[] = [backupNames.database, `${backupNames.database}${mempoolSuffix}`];
+  const add = async (name: string, content: string | Uint8Array | undefined): Promise<void> => {
+    if (content !== undefined) {
+      await writeNewFile(join(draft, name), content);
+      names.push(name);
+    }
+  };
+  const configName = parts.configFile === undefined ? null : `config${extname(parts.configFile)}`;
+  await add(backupNames.genesis, genesis.text);
+  await add(backupNames.peers, await readIfNamed(findFile(config.dataDir, config.peersFile, "peers")));
+  await add(backupNames.writers, await readIfNamed(config.writersFile));
+  await add(configName ?? "", await readIfNamed(parts.configFile));
+  const key = withKey ? await loadNodeKey(keyPath) : undefined;
+  await add(backupNames.key, key && (await readFile(keyPath)));
+  const files = [];
+  for (const name of names) {
+    files.push(await describeFile(draft, name));
+  }
+  const manifest: BackupManifest = {
+    ...{ format: "gatehouse backup", formatVersion, gatehouse: version, madeMs: Date.now() },
+    ...{ node: owner, key: key?.publicKey ?? null, network: genesis.hash, head },
+    engine: fileOf(config.databaseUrl) === undefined ? "postgresql" : "sqlite",
+    config: configName,
+    files,
+  };
+  await writeNewFile(join(draft, backupNames.manifest), `${JSON.stringify(manifest, null, 2)}\n`);
+  return manifest;
+}
+
+async function readIfNamed(path: string | undefined): Promise<Buffer | undefined> {
+  return path === undefined ? undefined : await readFile(path);
+}

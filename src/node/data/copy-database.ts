@@ -1,0 +1,70 @@
+/** Copies the database of a node that does not run into another one, of whatever engine. */
+import { StartError } from "../../base/errors/start-error.js";
+import { createBlockStore } from "../../chain/blocks/block-store.js";
+import { readStoredGenesis } from "../../chain/blocks/genesis.js";
+import { describeHolder, isHeld } from "../../chain/writer/writer-lease.js";
+import { readLease } from "../../chain/writer/writer-lease-store.js";
+import { type CopyOutcome, copyDatabase, type CopyParts } from "../../db/copies/copy.js";
+import type { Database } from "../../db/queries/database.js";
+import { checkSchema } from "../../db/migrations/migrate.js";
+import { isMissing, nameDatabase, withDatabase, withSource } from "../../db/open.js";
+import { refuseUnfinishedCopy } from "../../db/copies/copy-progress.js";
+
+export interface CopyNodeDatabaseParts extends Pick<CopyParts, "onProgress"> {
+  /** URLs, as --database has them. */
+  readonly from: string;
+  readonly to: string;
+}
+
+/**
+ * Copies.
+ *
+ * @throws StartError, DatabaseError with a sentence that says why it cannot be done, or was not.
+ */
+export async function copyNodeDatabase({ from, to, onProgress }: CopyNodeDatabaseParts): Promise<CopyOutcome> {
+  if (from === to) {
+    throw new StartError("The source and the target are one database; name two.");
+  }
+  if (isMissing(from)) {
+    throw new StartError(`There is no database at ${nameDatabase(from)}; name that of a node.`);
+  }
+  return await withSource(from, async (source) => {
+    await refuseUnfinishedCopy(source.read);
+    await checkSchema(source);
+    await claim(source, from);
+    const sourceState = await describeState(source);
+    return await withDatabase(to, async (target) => {
+      if ((await target.files?.lock()) === false) {
+        throw new StartError(`Another process writes to the database ${nameDatabase(to)}; stop it first.`);
+      }
+      const confirm = async (): Promise<void> => {
+        if ((await describeState(source)) !== sourceState) {
+          throw new StartError(
+            `A node wrote to ${nameDatabase(from)} meanwhile, so the copy is of an earlier moment; stop it, empty the target, and begin anew.`,
+          );
+        }
+      };
+      return await copyDatabase({ source, target, sourceState, onProgress, confirm });
+    });
+  });
+}
+
+/** Makes sure that nobody writes to a database: a file is locked, the lease of a server is looked at. */
+async function claim(source: Database, url: string): Promise<void> {
+  const lease = await readLease(source.read);
+  const isFree = source.files === undefined ? !(await isHeld(lease)) : await source.files.lock();
+  if (!isFree) {
+    throw new StartError(`${describeHolder(lease)} writes to ${nameDatabase(url)}; stop it first.`);
+  }
+}
+
+/** Another one once a node that writes has started, or a block was stored. */
+async function describeState({ read }: Pick<Database, "read">): Promise<string> {
+  const blocks = createBlockStore(read);
+  const genesis = await readStoredGenesis(blocks);
+  if (genesis === undefined) {
+    throw new StartError("The source holds no chain yet; start the node once, or begin with the target.");
+  }
+  const [{ epoch }, head] = [await readLease(read), await blocks.head()];
+  return JSON.stringify({ genesis: genesis.hash, head: head?.hash, epoch });
+}

@@ -1,0 +1,92 @@
+/** The database of a node: how it is opened, whose it is, and who of several nodes writes to it. */
+import { existsSync } from "node:fs";
+import { loadNodeKey, loadOrCreateNodeKey, type NodeKey, nodeKeyPath } from "../../base/crypto/node-key.js";
+import { claimDirectory } from "../../base/files/private-files.js";
+import { InputError, StartError } from "../../base/errors/start-error.js";
+import { describeHolder } from "../../chain/writer/writer-lease.js";
+import { createWriterLeaseStore } from "../../chain/writer/writer-lease-store.js";
+import { checkSchema, migrate } from "../../db/migrations/migrate.js";
+import type { Database } from "../../db/queries/database.js";
+import { openDatabase } from "../../db/open.js";
+import { refuseUnfinishedCopy } from "../../db/copies/copy-progress.js";
+import type { Config } from "../../config/config.js";
+import { untilDatabaseAnswers } from "./database-wait.js";
+import type { NodeCore } from "../lifecycle/core.js";
+
+/**
+ * Opens the database, and waits for one that is away or locked. What a node that writes finds in it is brought up to date
+ * once the node has the lease; only a database that has none yet is prepared here.
+ *
+ * @throws StartError, DatabaseError
+ */
+export async function openNodeDatabase(core: NodeCore): Promise<Database> {
+  const { config, log, onStop, warn } = core;
+  if (await claimDirectory(config.dataDir)) {
+    log.warn({ directory: config.dataDir }, "The data directory was open to others than its owner; it is closed now");
+  }
+  let warnings: readonly string[] = [];
+  const database = await untilDatabaseAnswers(core, async () => {
+    const opened = await openDatabase(config.databaseUrl, config.role === "reader" ? "read" : "write");
+    try {
+      await prepare(config, opened);
+      warnings = config.role === "writer" ? await opened.whatMayBeLost() : [];
+      return opened;
+    } catch (error) {
+      await opened.close();
+      throw error;
+    }
+  });
+  onStop("the database", () => database.close());
+  warnings.forEach((sentence) => warn("chain", sentence));
+  return database;
+}
+
+/** Checks that the database is one for this node, and prepares one that is new. */
+async function prepare(config: Config, database: Database): Promise<void> {
+  await refuseUnfinishedCopy(database.read);
+  if (config.role === "standby" && database.files !== undefined) {
+    throw new StartError(
+      "A standby needs PostgreSQL: a file of SQLite belongs to one machine; start another node that follows this one instead.",
+    );
+  }
+  if (config.role !== "writer") {
+    await checkSchema(database);
+    return;
+  }
+  const lease = createWriterLeaseStore(database);
+  if ((await database.files?.lock()) === false) {
+    const holder = (await lease.exists().catch(() => false)) ? describeHolder(await lease.read()) : "Another process";
+    throw new StartError(`${holder} writes to the database ${config.databaseUrl}; stop it first.`);
+  }
+  if (!(await lease.exists())) {
+    await migrate(database);
+  }
+}
+
+/**
+ * The node's key: the one in the data directory, which must be that of the database. A new one is made only where the
+ * database belongs to nobody, or by the operator's word.
+ *
+ * @throws InputError where it is another one, or is missing.
+ */
+export async function loadIdentity({ config, log }: NodeCore, database: Database): Promise<NodeKey> {
+  const { role, recover, dataDir } = config;
+  if (role === "reader") {
+    return await loadOrCreateNodeKey(dataDir);
+  }
+  const { identity: owner } = await createWriterLeaseStore(database).read();
+  const mayTakeOver = role === "writer" && recover;
+  const remedy = `Restore the key from the backup${role === "writer" ? ", or start with --recover to take it over" : ""}.`;
+  const path = nodeKeyPath(dataDir);
+  if (owner !== undefined && !mayTakeOver && !existsSync(path)) {
+    throw new InputError(`The database belongs to the node ${owner}, whose key is not at ${path}. ${remedy}`);
+  }
+  const key = await (existsSync(path) ? loadNodeKey(path) : loadOrCreateNodeKey(dataDir));
+  if (owner !== undefined && owner !== key.publicKey) {
+    if (!mayTakeOver) {
+      throw new InputError(`The database belongs to the node ${owner}; this key is ${key.publicKey}. ${remedy}`);
+    }
+    log.warn({ subsystem: "chain" }, `The database of the node ${owner} is taken over by ${key.publicKey}`);
+  }
+  return key;
+}

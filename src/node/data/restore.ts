@@ -1,0 +1,151 @@
+/** Makes a data directory of a backup, once everything in it is what was saved. */
+import { existsSync } from "node:fs";
+import { copyFile, open, readdir, rename, rm } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { loadNodeKey } from "../../base/crypto/node-key.js";
+import { claimDirectory, makePrivateDirectory, privateFileMode } from "../../base/files/private-files.js";
+import { StartError } from "../../base/errors/start-error.js";
+import { syncDirectory } from "../../base/files/sync-path.js";
+import type { Finding, Verification } from "../../base/errors/verification.js";
+import { writeOwnFile } from "../../config/data-dir-files.js";
+import { migrate } from "../../db/migrations/migrate.js";
+import { mempoolSuffix, withDatabase } from "../../db/open.js";
+import { removeTraces } from "../../db/copies/online-backup.js";
+import { isOperators } from "../../peers/address-book/peer.js";
+import { backupNames, type BackupManifest, describeFile, readManifest } from "./backup-manifest.js";
+import { describeDatabase, type SavedDatabase } from "./saved-database.js";
+import { openStoredData } from "./stored-data.js";
+
+export interface RestoreParts {
+  readonly folder: string;
+  /** Must be empty, or not be there. */
+  readonly dataDir: string;
+  /** Walks over the database, and gives what does not fit. */
+  readonly verify: (verification: Verification) => Promise<readonly Finding[]>;
+  readonly onCopied: (done: number, total: number) => void;
+}
+
+export interface Restored {
+  readonly manifest: BackupManifest;
+  readonly isAuthority: boolean;
+  /** Where clients reach the peers that the operator has named. */
+  readonly peers: readonly string[];
+}
+
+/** Where it is put together; a restore that was ended leaves this alone. */
+const stagingName = "restoring";
+/** What a new file system has. */
+const ignored = ["lost+found", stagingName];
+
+/**
+ * Restores a backup.
+ *
+ * @throws StartError, DatabaseError with a sentence that says what is wrong; the directory is as it was then.
+ */
+export async function restoreBackup({ folder, dataDir, verify, onCopied }: RestoreParts): Promise<Restored> {
+  const manifest = await readManifest(folder);
+  if (existsSync(dataDir) && (await readdir(dataDir)).some((name) => !ignored.includes(name))) {
+    throw new StartError(`The directory ${dataDir} is not empty; name a new --data-dir.`);
+  }
+  const staging = join(dataDir, stagingName);
+  await claimDirectory(dataDir);
+  await rm(staging, { recursive: true, force: true });
+  await makePrivateDirectory(staging);
+  try {
+    await copyFiles(folder, staging, manifest, onCopied);
+    const saved = await check(staging, manifest, verify);
+    const isAuthority = manifest.node !== null && saved.genesis.authorities.includes(manifest.node);
+    const names = manifest.files.map(({ name }) => name);
+    if (isAuthority) {
+      // The node that was saved may run: two that make blocks and do not meet would never learn of each other.
+      names.push(basename(await writeOwnFile(staging, "restored", `${new Date(manifest.madeMs).toISOString()}\n`)));
+    }
+    await moveIntoPlace(staging, dataDir, names);
+    return {
+      manifest,
+      isAuthority,
+      peers: saved.peers.filter(isOperators).flatMap(({ connectionString }) => connectionString ?? []),
+    };
+  } finally {
+    await rm(staging, { recursive: true, force: true });
+  }
+}
+
+async function copyFiles(
+  folder: string,
+  staging: string,
+  { files }: BackupManifest,
+  onCopied: RestoreParts["onCopied"],
+): Promise<void> {
+  for (const [i, { name, sizeBytes, sha256 }] of files.entries()) {
+    onCopied(i, files.length);
+    await copyPrivately(join(folder, name), join(staging, name)).catch(() => {
+      throw new StartError(`The backup is damaged: the file ${name} cannot be read. Take another backup.`);
+    });
+    const found = await describeFile(staging, name);
+    if (found.sizeBytes !== sizeBytes || found.sha256 !== sha256) {
+      throw new StartError(`The backup is damaged: the file ${name} is not what was saved. Take another backup.`);
+    }
+  }
+  onCopied(files.length, files.length);
+}
+
+/** Copies a file to the disk, for its owner alone, whatever mode it had where it was kept. */
+async function copyPrivately(from: string, to: string): Promise<void> {
+  await copyFile(from, to);
+  const file = await open(to, "r+");
+  try {
+    await file.chmod(privateFileMode);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** What the files say, compared with what the backup says of itself. */
+async function check(
+  staging: string,
+  manifest: BackupManifest,
+  verify: RestoreParts["verify"],
+): Promise<SavedDatabase> {
+  const path = join(staging, backupNames.database);
+  const url = `sqlite:${path}`;
+  if (!existsSync(path) || !existsSync(`${path}${mempoolSuffix}`)) {
+    throw new StartError("The backup is damaged: it has no database. Take another backup.");
+  }
+  await withDatabase(url, migrate);
+  const stored = await openStoredData(url);
+  try {
+    const [finding] = await verify(stored.verification);
+    if (finding !== undefined) {
+      throw new StartError(
+        `The database in the backup is damaged: ${finding.sentence} Take another backup, or let the node follow the chain anew from its peers.`,
+      );
+    }
+  } finally {
+    await stored.close();
+  }
+  const saved = await describeDatabase(url);
+  await removeTraces(path);
+  const { genesis, head, owner } = saved;
+  const isSame =
+    genesis.hash === manifest.network &&
+    owner === manifest.node &&
+    head.number === manifest.head.number &&
+    head.hash === manifest.head.hash &&
+    (manifest.key === null || (await loadNodeKey(join(staging, backupNames.key))).publicKey === manifest.key);
+  if (!isSame) {
+    throw new StartError(`The backup is damaged: ${backupNames.manifest} is not of these files. Take another backup.`);
+  }
+  return saved;
+}
+
+/** The key comes last: with a database that is somebody's, and without a key, no node starts. */
+async function moveIntoPlace(staging: string, dataDir: string, names: readonly string[]): Promise<void> {
+  const { database, key } = backupNames;
+  const rank = (name: string): number => (name === database ? 0 : name === key ? 2 : 1);
+  for (const name of [...names].sort((a, b) => rank(a) - rank(b))) {
+    await rename(join(staging, name), join(dataDir, name));
+  }
+  await syncDirectory(dataDir);
+}

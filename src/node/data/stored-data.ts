@@ -1,0 +1,43 @@
+/** What a node has stored, opened without one: to be looked at. */
+import { type Verification } from "../../base/errors/verification.js";
+import { createBlockStore } from "../../chain/blocks/block-store.js";
+import { readStoredGenesis } from "../../chain/blocks/genesis.js";
+import { DatabaseError } from "../../db/queries/database.js";
+import { checkChainSchema } from "../../db/migrations/migrate.js";
+import { openForReading } from "../../db/open.js";
+import { refuseUnfinishedCopy } from "../../db/copies/copy-progress.js";
+import { readJoin } from "../../snapshot/sync-store.js";
+import { verifyAll } from "./verify-data.js";
+
+export interface StoredData {
+  /** Looks at everything. */
+  readonly verification: Verification;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens a database for reads alone.
+ *
+ * @throws DatabaseError when there is none, or none that this version can read; what tells of damage as it is.
+ */
+export async function openStoredData(url: string): Promise<StoredData> {
+  const database = await openForReading(url);
+  const close = (): Promise<void> => database.close();
+  try {
+    await refuseUnfinishedCopy(database.read);
+    await checkChainSchema(database);
+    const genesis = await readStoredGenesis(createBlockStore(database.read));
+    if (genesis === undefined) {
+      throw new DatabaseError("The database holds no chain yet; there is nothing to look at.");
+    }
+    if ((await readJoin(database.read)) !== undefined) {
+      throw new DatabaseError(
+        "The database holds a part of a snapshot, which its node is taking in; there is a state to look at once that is done.",
+      );
+    }
+    return { verification: verifyAll({ database, genesis }), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

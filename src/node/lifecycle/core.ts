@@ -1,0 +1,127 @@
+/** What every part of a node may need, whatever it does: settings, log, registry, bus, life and end. */
+import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
+import { createBus } from "./bus.js";
+import { createDamageWatch, type DamageWatch } from "../../base/errors/corruption.js";
+import { createLogging, type Logger, type Logging } from "../../base/logging/log.js";
+import type { Config } from "../../config/config.js";
+import type { OverloadBounds } from "../../edge/overload.js";
+import { type BootProgress, createBootProgress } from "../../health/boot-progress.js";
+import type { ProcessErrors } from "../../health/process-errors.js";
+import { createSubsystems, type SubsystemName, type Subsystems, type SubsystemState } from "../../health/subsystems.js";
+import { createNodeClock, type NodeClock } from "./clock.js";
+import type { NodeBus, NodeEvents } from "./events.js";
+import { createTroubleLog } from "../../base/logging/error-throttle.js";
+import { createLifecycle, type Lifecycle } from "./lifecycle.js";
+import { divideMemory, findMemory, type MemoryBounds } from "./memory-budget.js";
+import { countWorkers } from "./worker-count.js";
+import { createStops, type OnStop, type Stops } from "./shutdown-hooks.js";
+
+/** The core of a node. */
+export interface NodeCore {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly logLines: Omit<Logging, "log">;
+  /** Logs a sentence that the operator should read, and keeps it for the terminal. */
+  readonly warn: (subsystem: SubsystemName, message: string) => void;
+  readonly warnings: readonly string[];
+  readonly subsystems: Subsystems;
+  readonly progress: BootProgress;
+  readonly processErrors: ProcessErrors;
+  /** When new work is refused; at the usual bounds where it is undefined. */
+  readonly overload: OverloadBounds | undefined;
+  /** How often an authority that makes no block says that there is no newer one. */
+  readonly stateHeadEveryMs: number;
+  /** What may be held in memory. */
+  readonly memory: MemoryBounds;
+  readonly bus: NodeBus;
+  /** What of the database is not what was stored. */
+  readonly damage: DamageWatch;
+  readonly lifecycle: Lifecycle;
+  readonly clock: NodeClock;
+  readonly onStop: OnStop;
+  readonly stops: Stops;
+  /** Where this node is reached; each is empty until its port is bound. */
+  readonly addresses: Addresses;
+  /** Logs a failure that its caller is told nothing of. */
+  readonly onInternalError: (error: unknown, requestId: string) => void;
+  /** Takes the boot steps that were left out, once there is a peer. */
+  readonly wake: () => Promise<void>;
+}
+
+/** URLs of a node: scheme, host and port. */
+export interface Addresses {
+  /** For clients on this machine. */
+  rpcUrl: string;
+  /** For everybody. */
+  connectionString: string;
+  /** For other nodes. */
+  omniUrl: string;
+}
+
+/**
+ * Builds the core of a node whose boot has so many steps.
+ *
+ * @param logging where it logs; by itself when left out.
+ */
+export function createNodeCore(
+  given: Pick<NodeCore, "config" | "processErrors" | "overload" | "stateHeadEveryMs" | "wake">,
+  steps: number,
+  logging?: Logging,
+): NodeCore {
+  const { config } = given;
+  const { log, ...logLines } = logging ?? createLogging({ level: config.logLevel, json: config.json });
+  const warnings: string[] = [];
+  const subsystems = createSubsystems(Date.now, (name, state) => logTransition(log, name, state));
+  for (const [name, requestedPort] of requestedPorts(config)) {
+    subsystems.set(name, { requestedPort });
+  }
+  const failures = createTroubleLog({ log, fields: { subsystem: "rpc" }, message: "A request failed" });
+  const bus = createBus<NodeEvents>((event, error) => log.error({ err: error }, `A listener to ${event} failed`));
+  const damage = createDamageWatch((sentence) => bus.emit("damageChanged", { sentence }));
+  const stops = createStops((name, error) => log.error({ err: error }, `${name} could not be stopped`));
+  return {
+    ...given,
+    log,
+    logLines,
+    warn(subsystem, message) {
+      warnings.push(message);
+      log.warn({ subsystem }, message);
+    },
+    warnings,
+    subsystems,
+    progress: createBootProgress(steps, subsystems),
+    // Workers take as much each as the node's own process.
+    memory: divideMemory(findMemory(config.memoryMib, countWorkers(config) + 1)),
+    bus,
+    damage,
+    lifecycle: createLifecycle(),
+    clock: createNodeClock(),
+    onStop: stops.add,
+    stops,
+    addresses: { rpcUrl: "", connectionString: "", omniUrl: "" },
+    onInternalError(error, requestId) {
+      damage.notice(error);
+      failures.failed(error, { requestId });
+    },
+  };
+}
+
+/** Lists the ports that the configuration requests, 0 for any free one. A subsystem that is not enabled requests none. */
+function requestedPorts(config: Config): readonly (readonly [SubsystemName, number])[] {
+  return [
+    ["rpc", config.rpcPort],
+    ["omni", config.omniPort],
+    ...(config.metricsEnabled ? [["metrics", config.metricsPort] as const] : []),
+    ...(config.mcpEnabled ? [["mcp", config.mcpPort] as const] : []),
+  ];
+}
+
+function logTransition(log: Logger, name: SubsystemName, { status, lastError, extra }: SubsystemState): void {
+  const word = SubsystemStatus[status].toLowerCase();
+  if (status === SubsystemStatus.FAILED) {
+    log.error({ subsystem: name }, `${name} ${word}: ${lastError?.message ?? ""}`);
+  } else {
+    const reason = extra?.reason === undefined ? "" : `: ${extra.reason}`;
+    log[status === SubsystemStatus.READY ? "info" : "debug"]({ subsystem: name }, `${name} ${word}${reason}`);
+  }
+}

@@ -1,0 +1,296 @@
+/** Where a snapshot goes: which feature stores which entries, and what has to fit together in the end. */
+import type { SnapshotEntry } from "../../../gen/gatehouse/peer/v1/snapshot_pb.js";
+import { fromHex32, sha256, toHex32 } from "../../base/crypto/hash.js";
+import { mapYielding } from "../../base/async/yielding.js";
+import type { Genesis } from "../../chain/blocks/genesis.js";
+import {
+  type CheckedHeader,
+  clearHeaders,
+  importHeaders,
+  listHeaders,
+  setLowestBlock,
+} from "../../chain/blocks/header-store.js";
+import { clearSenders, importSenders } from "../../chain/blocks/sender-snapshot-store.js";
+import { describeHeader, readHeader } from "../../chain/transactions/transaction.js";
+import type { Database, DatabaseTransaction, Queries } from "../../db/queries/database.js";
+import { Failure } from "../../rpc/errors.js";
+import {
+  areLeavesOf,
+  foldChunks,
+  prefixesOf,
+  type ReadSnapshot,
+  readSnapshot,
+  WrongSnapshot,
+} from "../../snapshot/format.js";
+import { WrongPiece } from "../../snapshot/sources.js";
+import type { SnapshotTarget } from "../../snapshot/target.js";
+import { beginJoin, endJoin, readJoin, saveChunk, saveLeafCount, saveLowestHeader } from "../../snapshot/sync-store.js";
+import { WrongProgram } from "../../storage/changes/restored-program.js";
+import {
+  arePlaced,
+  checkRestored,
+  type CheckedProgram,
+  clearPrograms,
+  endImport,
+  importPrograms,
+} from "../../storage/stores/program-snapshot-store.js";
+import { changeTree } from "../../tree/change.js";
+import { isSame } from "../../tree/hashes.js";
+import { stateHashes } from "../../tree/node-hashes.js";
+import { clearTrees, createPageStore } from "../../tree/page-store.js";
+import type { Leaf } from "../../tree/path.js";
+import { provePath } from "../../tree/prove.js";
+import { readRoot } from "../../tree/read-root.js";
+import { commitmentsLeaf, nullifierLeaf, senderLeaf } from "../../tree/state-leaves.js";
+import type { FoldAll } from "../../zk/fold.js";
+import {
+  areRootsKnown,
+  clearZk,
+  type CommitmentTree,
+  foldsToRoot,
+  importLeaves,
+  importNullifiers,
+} from "../../zk/snapshot-store.js";
+
+export interface JoinTargetParts {
+  readonly database: Pick<Database, "read">;
+  /** Runs work in one transaction, if this node may write. */
+  readonly transaction: <T>(work: (db: DatabaseTransaction) => Promise<T>) => Promise<T>;
+  readonly genesis: Genesis;
+  readonly foldAll: FoldAll;
+  /** A snapshot is worth it from this block on. */
+  readonly leastBlock: bigint;
+}
+
+/** Headers that are read at a time. */
+const portionHeaders = 1_000;
+
+export function createJoinTarget({
+  database,
+  transaction,
+  genesis,
+  foldAll,
+  leastBlock,
+}: JoinTargetParts): SnapshotTarget {
+  function check({ snapshot }: ReadSnapshot): bigint {
+    const header = signedHeader(snapshot, genesis);
+    if (!isSame(foldChunks(snapshot.chunks), fromHex32(header.stateRoot))) {
+      throw new WrongSnapshot("Its chunks do not fold to the state root that an authority has signed.");
+    }
+    if (!foldsToRoot(treeOf({ snapshot }))) {
+      throw new WrongSnapshot("The parts of its commitment tree do not fold to its root.");
+    }
+    if (header.number < 1n) {
+      throw new WrongSnapshot("It is one of block 0.");
+    }
+    return header.number;
+  }
+
+  return {
+    state: () => readJoin(database.read),
+    check,
+    isWorthIt: (number) => number >= leastBlock,
+    begin: (read) => transaction((db) => beginJoin(db, read.bytes, check(read))),
+
+    async storeHeaders(from, signed) {
+      const headers = await mapYielding(signed, (one): CheckedHeader => {
+        try {
+          return { hash: sha256(one.header), header: signedHeader(one, genesis), signed: one };
+        } catch (error) {
+          throw error instanceof WrongSnapshot ? new WrongPiece(error.message) : error;
+        }
+      });
+      await transaction((db) => storeHeaders(db, from, headers, genesis));
+    },
+
+    async storeChunk(read, chunk, given) {
+      const { chunks } = read.snapshot;
+      const entries = await sortEntries(given);
+      if (!areLeavesOf(chunks[chunk]!, prefixesOf(chunks)[chunk]!, entries.leaves)) {
+        throw new WrongSnapshot(`What chunk ${chunk} holds is not of the state that an authority has signed.`);
+      }
+      await transaction(async (db) => {
+        if (await saveChunk(db, chunk)) {
+          await storeEntries(db, entries);
+        }
+      }).catch(asWrongSnapshot);
+    },
+
+    async storeLeaves(read, from, leaves) {
+      const tree = treeOf(read);
+      await transaction(async (db) => {
+        const stored = await importLeaves(db, {
+          tree,
+          from,
+          leaves,
+          foldAll,
+          momentOf: (number) => momentOf(db, number),
+        });
+        if (stored !== "stored") {
+          throw stored === "wrong leaves"
+            ? new WrongPiece("Leaves of the commitment tree are not those that the snapshot names.")
+            : new WrongSnapshot("A root of the commitment tree is none that its block's header names.");
+        }
+        await saveLeafCount(db, from + leaves.length);
+      });
+    },
+
+    async finish(read) {
+      const number = check(read);
+      await transaction(async (db) => {
+        await checkWhole(db, read, genesis);
+        await endImport(db);
+        await setLowestBlock(db, number + 1n);
+        await endJoin(db);
+      });
+    },
+
+    abandon: () =>
+      transaction(async (db) => {
+        await clearPrograms(db);
+        await clearZk(db);
+        await clearHeaders(db);
+        await clearSenders(db);
+        await clearTrees(db, [""]);
+        await endJoin(db);
+      }),
+  };
+}
+
+/** Stores headers that come before those that are stored, the first of which has this number. Throws WrongPiece. */
+async function storeHeaders(db: Queries, from: number, headers: readonly CheckedHeader[], genesis: Genesis) {
+  let next = await hashBefore(db, from + headers.length);
+  for (const { hash, header } of headers.toReversed()) {
+    if (hash !== next) {
+      throw new WrongPiece("A header is none of the chain of the newest one.");
+    }
+    next = header.previousHash;
+  }
+  if (from === 1 && next !== genesis.hash) {
+    throw new WrongPiece("The first header does not come after block 0.");
+  }
+  await importHeaders(db, headers);
+  await saveLowestHeader(db, from);
+}
+
+/** A header that an authority of this network has signed. Throws WrongSnapshot. */
+function signedHeader(signed: { readonly header: Uint8Array; readonly signature: Uint8Array }, genesis: Genesis) {
+  try {
+    const header = readHeader(signed, { network: genesis.hash });
+    if (!genesis.authorities.includes(header.proposer)) {
+      throw new WrongSnapshot("A header was signed by no authority of this network.");
+    }
+    return header;
+  } catch (error) {
+    throw error instanceof Failure ? new WrongSnapshot(error.message) : error;
+  }
+}
+
+function treeOf({ snapshot }: Pick<ReadSnapshot, "snapshot">): CommitmentTree {
+  return snapshot.commitmentTree!;
+}
+
+/** Hash of the block before one: what the header of that names, or the snapshot's own for the newest. */
+async function hashBefore(db: Queries, number: number): Promise<string> {
+  const [above] = await listHeaders(db, number, 1);
+  if (above !== undefined) {
+    return describeHeader(above.header).previousHash;
+  }
+  const { snapshot } = (await readJoin(db))!;
+  return sha256(readSnapshot(snapshot).snapshot.header);
+}
+
+async function momentOf(db: Queries, blockNumber: bigint) {
+  const [stored] = await listHeaders(db, Number(blockNumber), 1);
+  if (stored === undefined) {
+    throw new WrongSnapshot("It names a root of a block that there is not.");
+  }
+  const { number, timestampMs, commitmentRoot: root } = describeHeader(stored.header);
+  return { block: { number, timeMs: Number(timestampMs) }, root };
+}
+
+/** What of a chunk goes where. */
+interface SortedEntries {
+  /** In the order of the chunk. */
+  readonly leaves: readonly Leaf[];
+  readonly programs: readonly CheckedProgram[];
+  readonly nullifiers: Parameters<typeof importNullifiers>[1];
+  readonly senders: Parameters<typeof importSenders>[1];
+}
+
+async function sortEntries(given: readonly SnapshotEntry[]): Promise<SortedEntries> {
+  const programs: CheckedProgram[] = [];
+  const nullifiers: SortedEntries["nullifiers"][number][] = [];
+  const senders: SortedEntries["senders"][number][] = [];
+  const leaves = await mapYielding(given, async ({ entry }): Promise<Leaf> => {
+    switch (entry.case) {
+      case "program": {
+        const program = await checkRestored(entry.value).catch(asWrongSnapshot);
+        programs.push(program);
+        return program.leaf;
+      }
+      case "nullifier":
+        nullifiers.push(entry.value);
+        return nullifierLeaf(entry.value);
+      case "sender":
+        senders.push(entry.value);
+        return senderLeaf(entry.value);
+      case "commitments":
+        return commitmentsLeaf(entry.value);
+      case undefined:
+        throw new WrongSnapshot("An entry of a chunk is of no kind that there is.");
+    }
+  });
+  return { leaves, programs, nullifiers, senders };
+}
+
+function asWrongSnapshot(error: unknown): never {
+  throw error instanceof WrongProgram ? new WrongSnapshot(error.message) : error;
+}
+
+async function storeEntries(db: Queries, { leaves, programs, nullifiers, senders }: SortedEntries): Promise<void> {
+  await importPrograms(db, programs);
+  await importNullifiers(db, nullifiers);
+  await importSenders(db, senders);
+  const store = createPageStore(db, "");
+  const { pages } = await changeTree(store.load, leaves);
+  await store.save(pages);
+}
+
+/** Looks whether all that was stored is one state. Throws WrongSnapshot. */
+async function checkWhole(db: Queries, read: ReadSnapshot, genesis: Genesis): Promise<void> {
+  const { stateRoot } = signedHeader(read.snapshot, genesis);
+  const tree = treeOf(read);
+  const { load } = createPageStore(db, "");
+  if (toHex32(await readRoot(load)) !== stateRoot) {
+    throw new WrongSnapshot("What was stored does not make the state that an authority has signed.");
+  }
+  const { valueHash } = await provePath(load, stateHashes.commitmentsKey());
+  const expected = tree.leafCount === 0 ? undefined : commitmentsLeaf(tree).valueHash;
+  if ((valueHash && toHex32(valueHash)) !== (expected && toHex32(expected))) {
+    throw new WrongSnapshot("Its commitment tree is not that of the state.");
+  }
+  if (!(await arePlaced(db, read.snapshot.programCount))) {
+    throw new WrongSnapshot("Its programs are not in the order in which they were made.");
+  }
+  if (!(await areRootsKnown(db, tree, (since) => rootsSince(db, since)))) {
+    throw new WrongSnapshot("It leaves out roots that spends may name.");
+  }
+}
+
+/** Blocks that made a root of the commitment tree, by their headers. */
+async function rootsSince(db: Queries, since: bigint): Promise<bigint[]> {
+  const found: bigint[] = [];
+  for (let from = Math.max(1, Number(since)); ; from += portionHeaders) {
+    const headers = await listHeaders(db, from, portionHeaders);
+    for (const { header } of headers) {
+      const { number, commitmentRoot } = describeHeader(header);
+      if (commitmentRoot !== undefined) {
+        found.push(number);
+      }
+    }
+    if (headers.length < portionHeaders) {
+      return found;
+    }
+  }
+}

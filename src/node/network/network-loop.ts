@@ -1,0 +1,95 @@
+/** The main loop of a node, as its subsystem shows it: its life, its tasks' failures, and how far catching up is. */
+import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
+import { isDatabaseBusy } from "../../base/errors/database-error-kind.js";
+import { messageOf } from "../../base/errors/error-message.js";
+import { type Repetition, repeat } from "../../base/async/periodic-task.js";
+import { createTroubleLog, type TroubleLog } from "../../base/logging/error-throttle.js";
+import { createMainLoop, type LoopTask, type MainLoop } from "../../peers/sync/main-loop.js";
+import type { SyncProgress } from "../../peers/sync/sync.js";
+import type { JoinProgress } from "../../snapshot/sync.js";
+import type { NodeCore } from "../lifecycle/core.js";
+
+const progressEveryMs = 1_000;
+const progressLineEveryMs = 10_000;
+
+/** Counts, logs and shows what a task threw. That the database was busy is no failure: the next time comes soon. */
+export type TaskErrors = (task: string, error: unknown) => void;
+
+export function createTaskErrors({ subsystems, log }: NodeCore): TaskErrors {
+  let taskErrors = 0n;
+  const logs = new Map<string, TroubleLog>();
+  return (task, error) => {
+    if (isDatabaseBusy(error)) {
+      return;
+    }
+    taskErrors++;
+    let troubles = logs.get(task);
+    if (troubles === undefined) {
+      troubles = createTroubleLog({ log, fields: { subsystem: "main_loop", task }, message: `Task ${task} failed` });
+      logs.set(task, troubles);
+    }
+    troubles.failed(error);
+    const message = `Task ${task}: ${messageOf(error)}`;
+    subsystems.set("main_loop", { error: { message, source: task }, extra: { taskErrors } });
+  };
+}
+
+/** What the loop does, and how long it waits for it. */
+export interface NodeLoopParts {
+  readonly tasks: readonly LoopTask[];
+  readonly tickDeadlineMs: number;
+  readonly onTaskError: TaskErrors;
+}
+
+export function createNodeLoop({ config, subsystems, lifecycle }: NodeCore, parts: NodeLoopParts): MainLoop {
+  return createMainLoop({
+    ...parts,
+    intervalMs: config.loopIntervalMs,
+    nowMs: () => performance.now(),
+    onLife(death) {
+      if (death === undefined) {
+        subsystems.set("main_loop", { status: SubsystemStatus.READY });
+      } else if (lifecycle.isStopping()) {
+        subsystems.set("main_loop", { status: SubsystemStatus.SKIPPED, extra: { reason: death } });
+      } else {
+        subsystems.set("main_loop", { status: SubsystemStatus.FAILED, error: { message: death, source: "main_loop" } });
+      }
+    },
+  });
+}
+
+/** Shows how far catching up is, and writes a line of it now and then. */
+export function reportProgress(
+  { subsystems, log }: NodeCore,
+  progress: { readonly sync: () => SyncProgress | undefined; readonly join: () => JoinProgress | undefined },
+  onTaskError: TaskErrors,
+): Repetition {
+  let linedMs = 0;
+  return repeat(
+    () => {
+      const [sync, join] = [progress.sync(), progress.join()];
+      const snapshot = join && { ...join, doneBytes: BigInt(join.doneBytes), totalBytes: BigInt(join.totalBytes) };
+      subsystems.set("main_loop", { extra: { sync, snapshot } });
+      const line = join === undefined ? sync && progressLine(sync) : joinLine(join);
+      if (line !== undefined && Date.now() - linedMs >= progressLineEveryMs) {
+        linedMs = Date.now();
+        log.info({ subsystem: "main_loop", public: true }, line);
+      }
+      return Promise.resolve();
+    },
+    progressEveryMs,
+    (error) => onTaskError("progress", error),
+  );
+}
+
+function joinLine({ block, doneBytes, totalBytes, bytesPerS, leftS }: JoinProgress): string {
+  const mebibyte = 1024 * 1024;
+  const left = leftS === undefined ? "" : `, ${Math.ceil(leftS)} s left`;
+  const of = `${(doneBytes / mebibyte).toFixed(1)} of ${(totalBytes / mebibyte).toFixed(1)} MiB`;
+  return `Taking in the snapshot of block ${block}: ${of}, ${(bytesPerS / mebibyte).toFixed(1)}/s${left}`;
+}
+
+function progressLine({ block, targetBlock, blocksPerS, leftS }: SyncProgress): string {
+  const left = leftS === undefined ? "" : `, ${Math.ceil(leftS)} s left`;
+  return `Catching up: block ${block} of ${targetBlock}, ${blocksPerS}/s${left}`;
+}

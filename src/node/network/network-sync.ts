@@ -1,0 +1,232 @@
+/** How a node keeps up with others: who it says it is, whom it dials, and how it gets and announces blocks. */
+import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { NodeKey } from "../../base/crypto/node-key.js";
+import { sha256 } from "../../base/crypto/hash.js";
+import { createRecentCache } from "../../base/caches/lru-cache.js";
+import { version } from "../../base/version.js";
+import type { Chain } from "../../chain/chain.js";
+import type { Evidence, SignedBytes } from "../../chain/blocks/evidence.js";
+import type { Genesis } from "../../chain/blocks/genesis.js";
+import type { HeadStatements } from "../../chain/writer/head-statements.js";
+import { readHeader } from "../../chain/transactions/transaction.js";
+import { createAnnounce } from "../../peers/handshake/announce.js";
+import { createPeerClient, type PeerClient } from "../../peers/handshake/client.js";
+import { createDialer, type Dialer } from "../../peers/handshake/dialer.js";
+import { resolveEndpoint } from "../../peers/address-book/endpoint.js";
+import { networkOf } from "../../peers/address-book/ip-address.js";
+import type { LoopTask } from "../../peers/sync/main-loop.js";
+import type { Self } from "../../peers/handshake/node-info.js";
+import { isOperators, provenIdentity } from "../../peers/address-book/peer.js";
+import { createStatusReader, maxEvidence, type StatusReader } from "../../peers/address-book/status.js";
+import { createSync, type Sync } from "../../peers/sync/sync.js";
+import { createGrpcClient } from "../../rpc/grpc/grpc-client.js";
+import type { NodeCore } from "../lifecycle/core.js";
+import { createNodeJoin, type NodeJoin, type NodeJoinParts } from "./snapshot-sync.js";
+import type { Forks } from "./forks.js";
+import { type NodeBook, peersWanted } from "./network-book.js";
+import type { TaskErrors } from "./network-loop.js";
+
+/** How long a peer may take to answer a call. */
+export const peerDeadlineMs = 2_000;
+/** How long a peer may take for the next block. */
+const stallMs = 10_000;
+/** How long a peer that told of a new block waits for word that it has arrived. */
+const catchUpWithinMs = 1_000;
+/** Endpoints of which it is remembered where they were found: more than the address book holds. */
+const maxSites = 4_096;
+/** Most peers that are asked in one tick; of more, each has its turn. */
+const maxAskedPerTick = 100;
+
+/** Calls peers, and knows where each was found: an address, or a /64 of IPv6. */
+export interface NodeClient {
+  readonly client: PeerClient;
+  readonly siteOf: (endpoint: string) => string;
+}
+
+/** Calls peers, at the addresses that the policy lets it call; what the operator named may be private. */
+export function connectPeers({ config, onStop }: NodeCore, key: NodeKey, { book, policy, pace }: NodeBook): NodeClient {
+  const sites = createRecentCache<string>(maxSites);
+  const client = createPeerClient({
+    openChannel: createGrpcClient(config.omniTls ? key.tlsCredentials() : undefined),
+    deadlineMs: peerDeadlineMs,
+    expectedIdentity: (endpoint) => provenIdentity(book.get(endpoint)),
+    async resolve(endpoint) {
+      const entry = book.get(endpoint);
+      const isTrusted = entry !== undefined && isOperators(entry);
+      const address = await resolveEndpoint(endpoint, isTrusted ? { ...policy, allowPrivate: true } : policy);
+      sites.set(endpoint, networkOf(address.ip));
+      if (!isTrusted) {
+        pace.countConnection(address.ip, entry?.verifiedMs !== undefined);
+      }
+      return address;
+    },
+  });
+  onStop("the calls to peers", () => client.close());
+  return { client, siteOf: (endpoint) => sites.get(endpoint) ?? endpoint };
+}
+
+/** What it is made of beside the core. */
+export interface NodeSyncParts extends NodeBook {
+  readonly chain: Chain;
+  readonly genesis: Genesis | undefined;
+  readonly key: NodeKey;
+  readonly forks: Forks;
+  readonly heads: HeadStatements;
+  readonly client: PeerClient;
+  readonly isAccepting: () => boolean;
+  readonly onKeyElsewhere: (endpoint: string) => void;
+  readonly onTaskError: TaskErrors;
+  /** Undefined for a node that never applies a block. */
+  readonly join: NodeJoinParts | undefined;
+}
+
+/** The way of blocks. */
+export interface NodeSync {
+  readonly self: Self;
+  readonly readStatus: StatusReader;
+  readonly dialer: Dialer;
+  readonly sync: Sync;
+  readonly join: NodeJoin | undefined;
+  /** What the main loop does for it. */
+  readonly tasks: readonly LoopTask[];
+  /** Hears that a peer told of its newest block; resolves when that is here, or after a while. */
+  readonly onStatus: () => Promise<void>;
+}
+
+export function createNodeSync(core: NodeCore, parts: NodeSyncParts): NodeSync {
+  const { config, bus, log } = core;
+  const { book, policy, pace, chain, genesis, forks, heads, client, onKeyElsewhere, onTaskError } = parts;
+  const self = describeSelf(core, parts);
+  const hearHeader = createHearing(parts);
+  const readStatus = createStatusReader({
+    readHeader: hearHeader,
+    hearStatement: (signed, from) => heads.hear(signed, from),
+    authorities: genesis?.authorities ?? [],
+    genesisHash: genesis?.hash ?? "",
+    monotonicMs: () => performance.now(),
+  });
+  const dialer = createDialer({
+    self,
+    book,
+    client,
+    policy,
+    pace,
+    readStatus,
+    nowMs: Date.now,
+    onKeyElsewhere,
+    onVerified(endpoint) {
+      log.info({ subsystem: "omni", endpoint }, `The peer ${book.get(endpoint)?.identity} is verified at ${endpoint}`);
+      bus.emit("peerVerified", { endpoint });
+    },
+    onError: (error) => onTaskError("peers", error),
+  });
+  const announce = createAnnounce({
+    book,
+    dialer,
+    position() {
+      const { number = 0n, hash = "" } = chain.head() ?? {};
+      return { number, statedMs: heads.newestMs(hash) };
+    },
+  });
+  const sync = createSync({
+    book,
+    chain: { head: () => chain.head()?.number, apply: (block) => chain.apply(block), hear: hearHeader },
+    blocks: (endpoint, fromNumber, signal) => client.blocks(endpoint, fromNumber, signal),
+    stallMs,
+    // How fast blocks come has nothing to do with what time it is.
+    nowMs: () => performance.now(),
+    onError: (error) => onTaskError("sync", error),
+    onEnd: announce,
+    onLeft: (endpoint, reason) =>
+      log.warn({ subsystem: "main_loop", endpoint }, `Left the peer ${endpoint}: ${reason}`),
+  });
+
+  const join =
+    parts.join &&
+    createNodeJoin(core, parts.join, {
+      ...{ book, client, onError: (error) => onTaskError("snapshot", error) },
+      onEnd: () => keepUp(),
+    });
+
+  /** The chain of a reader is brought forward by another node. */
+  function keepUp(): void {
+    if (config.role !== "writer") {
+      return;
+    }
+    if (join?.isWanted() === true) {
+      join.kick();
+    } else {
+      sync.kick();
+    }
+  }
+
+  async function askPeers(): Promise<void> {
+    const due = book.due(maxAskedPerTick);
+    const told = due[Math.floor(Math.random() * due.length)];
+    await Promise.all(due.map((endpoint) => dialer.dial(endpoint, endpoint === told ? peersWanted : 0)));
+    keepUp();
+  }
+
+  bus.on("peerVerified", keepUp);
+  const announceUnlessBusy = (): void => (sync.isActive() ? undefined : announce());
+  bus.on("blockApplied", announceUnlessBusy);
+  bus.on("headStated", announceUnlessBusy);
+  return {
+    self,
+    readStatus,
+    dialer,
+    sync,
+    join,
+    tasks: [
+      { name: "peers", run: askPeers },
+      { name: "sync", run: keepUp },
+      { name: "evidence", run: () => forks.save() },
+    ],
+    async onStatus() {
+      const wasActive = sync.isActive();
+      keepUp();
+      if (!wasActive && sync.isActive()) {
+        await Promise.race([sync.settled(), sleep(catchUpWithinMs, undefined, { ref: false })]);
+      }
+    },
+  };
+}
+
+/** Reads headers that peers show. Throws a Failure for one that its proposer has not signed. */
+function createHearing({ genesis, forks }: NodeSyncParts) {
+  return ({ header, signature }: SignedBytes) => {
+    const { number, proposer } = readHeader({ header, signature }, { network: genesis?.hash ?? "" });
+    forks.headers.hear({ number, proposer, hash: sha256(header), header, signature });
+    return { number, proposer };
+  };
+}
+
+/** What the node tells others of itself. */
+function describeSelf({ addresses }: NodeCore, parts: NodeSyncParts): Self {
+  const { key, genesis, chain, forks, heads, isAccepting } = parts;
+  return {
+    key,
+    genesisHash: genesis?.hash,
+    version,
+    instanceId: randomBytes(16),
+    connectionString: () => addresses.connectionString,
+    endpoint: () => addresses.omniUrl,
+    status: () => {
+      const head = chain.head();
+      return {
+        ...{ headHeader: head?.header, headSignature: head?.signature, accepting: isAccepting() },
+        lowestBlock: head?.lowestBlock ?? 1n,
+        ...{ timeMs: BigInt(Date.now()), evidence: forks.evidence().slice(0, maxEvidence).map(toMessage) },
+        ...(head !== undefined && { signedHead: heads.newestStatement(head.hash) }),
+      };
+    },
+  };
+}
+
+function toMessage({ headers: [one, other] }: Evidence) {
+  return {
+    ...{ header: one.header, signature: one.signature },
+    ...{ otherHeader: other.header, otherSignature: other.signature },
+  };
+}

@@ -1,0 +1,202 @@
+/** How a node without a state gets one: from a snapshot where that is worth it, or block by block. */
+import { SnapshotService } from "../../../gen/gatehouse/peer/v1/snapshot_pb.js";
+import type { WrittenChain } from "../../chain/chain.js";
+import type { Fence } from "../../chain/writer/fence-store.js";
+import type { Genesis } from "../../chain/blocks/genesis.js";
+import type { ChainStore } from "../../chain/blocks/store.js";
+import type { Database } from "../../db/queries/database.js";
+import type { PeerClient } from "../../peers/handshake/client.js";
+import type { PeerBook } from "../../peers/address-book/peer-book.js";
+import { CallError } from "../../rpc/channel.js";
+import { Failure } from "../../rpc/errors.js";
+import { createJoin, type JoinProgress } from "../../snapshot/sync.js";
+import type { SnapshotPeers } from "../../snapshot/sources.js";
+import { createWorkerPool } from "../../zk/worker-pool.js";
+import type { NodeCore } from "../lifecycle/core.js";
+import { createJoinTarget } from "./join-target.js";
+import type { Joining } from "../chain/snapshot-sync-status.js";
+
+/** With fewer blocks to fetch, a node applies them. */
+const worthItBlocks = 10_000n;
+
+/** What a node without a state is given one by. */
+export interface NodeJoinParts {
+  readonly database: Database;
+  readonly store: Pick<ChainStore, "head">;
+  readonly genesis: Genesis;
+  readonly fence: Fence;
+  readonly chain: WrittenChain;
+  readonly joining: Joining;
+  /** All that is known of the state is old. */
+  readonly forgetAll: () => void;
+}
+
+export interface NodeJoin {
+  /** A snapshot is to be taken in before any block is applied, as far as is known now. */
+  isWanted(): boolean;
+  /** Makes an attempt, if none is under way. */
+  kick(): void;
+  progress(): JoinProgress | undefined;
+  stop(): Promise<void>;
+}
+
+export interface NodeJoinPeers {
+  readonly book: Pick<PeerBook, "believed" | "highestBlock" | "distrust" | "pause">;
+  readonly client: PeerClient;
+  readonly onError: (error: unknown) => void;
+  readonly onEnd: () => void;
+}
+
+export function createNodeJoin(core: NodeCore, parts: NodeJoinParts, peers: NodeJoinPeers): NodeJoin {
+  const { config, memory } = core;
+  const { database, store, genesis, fence, chain, joining, forgetAll } = parts;
+  const { book, onError, onEnd } = peers;
+  const stopped = new AbortController();
+  const workerPool = createWorkerPool(memory.proofThreads);
+  const leastBlock = config.sync === "auto" ? worthItBlocks : 1n;
+  const target = createJoinTarget({
+    ...{ database, genesis, leastBlock, foldAll: workerPool.foldAll },
+    transaction: (work) => database.transaction((db) => fence.blocks(db, () => work(db))),
+  });
+  const told = createJoinLog(core);
+  let hasNone = false;
+  let underWay: Promise<void> | undefined;
+
+  /** The state is gone while it is being filled, and there again afterwards. */
+  async function setState(isThere: boolean): Promise<void> {
+    joining.set(!isThere);
+    forgetAll();
+    await chain.goOnFrom(isThere ? await store.head() : undefined);
+  }
+
+  const join = createJoin({
+    peers: askPeers(core, peers),
+    target: {
+      ...target,
+      async begin(read) {
+        await setState(false);
+        await target.begin(read);
+      },
+      async abandon() {
+        await target.abandon();
+        await setState(true);
+      },
+    },
+    nowMs: () => performance.now(),
+    onChosen: told.chosen,
+  });
+
+  async function attempt(): Promise<void> {
+    if (config.sync === "blocks") {
+      // A snapshot that was begun is not gone on with.
+      await target.abandon();
+      await setState(true);
+      return;
+    }
+    const outcome = await join.attempt(stopped.signal);
+    if (outcome === "joined") {
+      await setState(true);
+      const { number } = chain.head()!;
+      told.joined(number);
+      core.bus.emit("blockApplied", { number });
+    } else if (outcome === "none") {
+      told.none();
+      hasNone = config.sync === "auto";
+    }
+  }
+
+  /** Where nothing was begun after all, the state is what it was. */
+  async function settle(): Promise<void> {
+    if (joining.isUnderWay() && (await target.state()) === undefined) {
+      await setState(true);
+    }
+  }
+
+  return {
+    isWanted() {
+      if (underWay !== undefined || joining.isUnderWay()) {
+        return true;
+      }
+      const highest = book.highestBlock() ?? 0n;
+      return config.sync !== "blocks" && !hasNone && chain.head()?.number === 0n && highest >= leastBlock;
+    },
+    kick() {
+      if (underWay === undefined && !stopped.signal.aborted) {
+        underWay = attempt()
+          .catch(onError)
+          .then(settle)
+          .catch(onError)
+          .finally(() => {
+            underWay = undefined;
+            onEnd();
+          });
+      }
+    },
+    progress: () => join.progress(),
+    async stop() {
+      stopped.abort();
+      await underWay;
+      await workerPool.stop();
+    },
+  };
+}
+
+/** Tells in the log how it goes. */
+function createJoinLog({ config, log }: NodeCore) {
+  const tell = (line: string): void => log.info({ subsystem: "main_loop", public: true }, line);
+  let toldNone = false;
+  return {
+    chosen: (block: bigint, peers: number, isResumed: boolean): void => {
+      const haveIt = peers === 1 ? "peer has" : "peers have";
+      tell(`${isResumed ? "Goes on with" : "Takes in"} the snapshot of block ${block}, which ${peers} ${haveIt}`);
+    },
+    joined: (block: bigint): void => tell(`The state after block ${block} is here, from a snapshot`),
+    none(): void {
+      if (!toldNone) {
+        toldNone = true;
+        log.warn(
+          { subsystem: "main_loop" },
+          config.sync === "auto"
+            ? "No peer has a snapshot to join from; all blocks are fetched and applied instead"
+            : "No peer has a snapshot to join from; it is asked again (--sync blocks fetches all blocks instead)",
+        );
+      }
+    },
+  };
+}
+
+/** Peers, as a snapshot is asked for. */
+function askPeers({ log }: NodeCore, { book, client }: NodeJoinPeers): SnapshotPeers {
+  const { method } = SnapshotService;
+  return {
+    list: () => book.believed().map(({ endpoint }) => endpoint),
+    async *snapshots(endpoint, signal) {
+      for await (const { snapshot } of client.stream(endpoint, method.listSnapshots, {}, signal)) {
+        yield snapshot;
+      }
+    },
+    async *chunk(endpoint, snapshot, chunk, signal) {
+      for await (const { data } of client.stream(endpoint, method.getSnapshotChunk, { snapshot, chunk }, signal)) {
+        yield data;
+      }
+    },
+    async *headers(endpoint, from, count, signal) {
+      const request = { fromNumber: BigInt(from), count };
+      for await (const { headers } of client.stream(endpoint, method.listHeaders, request, signal)) {
+        yield headers;
+      }
+    },
+    async *leaves(endpoint, from, count, signal) {
+      for await (const { leaves } of client.stream(endpoint, method.listCommitments, { from, count }, signal)) {
+        yield leaves;
+      }
+    },
+    leave(endpoint, cause, reason) {
+      log.warn({ subsystem: "main_loop", endpoint }, `Left the peer ${endpoint}: ${reason}`);
+      if (cause === "dishonest") {
+        book.distrust(endpoint, reason);
+      }
+    },
+    isUnanswered: (error) => error instanceof CallError || (error instanceof Failure && !error.kind.transient),
+  };
+}

@@ -1,0 +1,66 @@
+/** Attestations of a node: the verifier, the operator's own notary, and the service. */
+import type { AttestationService } from "../../../gen/gatehouse/attestation/v1/attestation_pb.js";
+import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
+import { watchNotary, type WatchedNotary } from "../../attestation/notary.js";
+import { believesNone, createAttestationService } from "../../attestation/service.js";
+import { startVerifier, type Verifier } from "../../attestation/verifier.js";
+import type { Implementation } from "../../rpc/service.js";
+import type { NodeCore } from "../lifecycle/core.js";
+
+/** Attestations of a node. */
+export interface NodeAttestation {
+  readonly service: Implementation<typeof AttestationService>;
+  /** Starts the verifier. Rejects when it fails; it is started again all the same. */
+  start(): Promise<void>;
+}
+
+/** Builds the service; nothing verifies before the start. */
+export function createNodeAttestation({ config, subsystems, log, warn, onStop }: NodeCore): NodeAttestation {
+  let verifier: Verifier | undefined;
+  let notary: WatchedNotary | undefined;
+  return {
+    service: createAttestationService({
+      verifier: () => verifier,
+      whyLeftOut: () => subsystems.get("tlsnotary").extra?.reason ?? "The node is still booting.",
+      notaryKeys: config.notaryKeys,
+      notary: () => notary,
+      reachedAt: { notaryUrl: config.notaryPublicUrl, proxyUrl: config.notaryProxyUrl },
+      policy: { maxAgeS: config.attestationMaxAgeS, servers: config.attestationServers },
+      nowMs: Date.now,
+    }),
+
+    async start() {
+      if (config.notaryKeys.length === 0) {
+        warn("tlsnotary", believesNone);
+      }
+      const started = startVerifier({
+        notaryKeys: config.notaryKeys,
+        onProblem: (error) => log.error({ subsystem: "tlsnotary", err: error }, "The verifier could not be started"),
+        onState: (state) => {
+          if (state.status === "failed") {
+            const error = { message: `The verifier failed: ${state.why}.`, source: "tlsnotary" };
+            subsystems.set("tlsnotary", { status: SubsystemStatus.FAILED, error });
+          } else if (state.status === "running") {
+            subsystems.set("tlsnotary", { status: SubsystemStatus.READY });
+          }
+        },
+      });
+      verifier = started;
+      onStop("the verifier", () => started.stop());
+      if (config.notaryUrl !== undefined) {
+        const watched = watchNotary(config.notaryUrl, ({ answers }) =>
+          log[answers ? "info" : "warn"](
+            { subsystem: "tlsnotary" },
+            `The notary ${answers ? "answers" : "does not answer"}`,
+          ),
+        );
+        notary = watched;
+        onStop("the watch over the notary", () => watched.stop());
+      }
+      await started.started;
+      if (started.state.status === "failed") {
+        throw new Error(started.state.why);
+      }
+    },
+  };
+}

@@ -1,0 +1,83 @@
+/** The chain, for each kind of those who ask: everybody, other nodes, and the operator. */
+import { fromBinary } from "@bufbuild/protobuf";
+import { TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
+import type { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
+import { createDisclosure, discloseAll, type Disclosure, type Readership } from "../../chain/blocks/block-redactor.js";
+import { createChainService } from "../../chain/service.js";
+import { Failure } from "../../rpc/errors.js";
+import type { Implementation } from "../../rpc/service.js";
+import type { ReadablePrograms } from "../../storage/stores/readable-store.js";
+import { touchedAddress } from "../../base/program-address.js";
+import type { MayFollow } from "../network/followers.js";
+
+/** One implementation for each kind. */
+export interface ChainServices {
+  /** Of transactions that change a program, they read those whose program they may read. */
+  readonly everybody: Implementation<typeof ChainService>;
+  /** Those that may follow read everything; to others this is what it is to everybody, but for the stream of blocks. */
+  readonly nodes: Implementation<typeof ChainService>;
+  /** He reads everything: the database is his. */
+  readonly operator: Implementation<typeof ChainService>;
+}
+
+/** What they are made of. */
+export interface ChainServicesParts {
+  readonly chain: Parameters<typeof createChainService>[0];
+  readonly heads: Parameters<typeof createChainService>[1];
+  readonly store: Parameters<typeof createChainService>[2];
+  readonly readable: ReadablePrograms;
+  readonly mayFollow: MayFollow;
+  /** What may be kept of blocks to know who may read them. */
+  readonly readershipBytes: number;
+}
+
+export function createChainServices({
+  chain,
+  heads,
+  store,
+  readable,
+  mayFollow,
+  readershipBytes,
+}: ChainServicesParts): ChainServices {
+  const discloseReadable = createDisclosure(createReadership(readable), readershipBytes);
+  const discloseTo = (identity: string | undefined): Disclosure =>
+    mayFollow(identity) ? discloseAll : discloseReadable;
+  const ofNodes = createChainService(chain, heads, store, {
+    block: (stored, identity) => discloseTo(identity).block(stored, identity),
+    body: (body, identity) => discloseTo(identity).body(body, identity),
+    bodies: (bodies, identity) => discloseTo(identity).bodies(bodies, identity),
+    areReadable: (subjects, identity) => discloseTo(identity).areReadable(subjects, identity),
+  });
+  return {
+    everybody: createChainService(chain, heads, store, discloseReadable),
+    nodes: {
+      ...ofNodes,
+      async *listBlocks(request, call) {
+        if (!mayFollow(call.caller.identity)) {
+          throw new Failure("PERMISSION_DENIED", notListed);
+        }
+        yield* ofNodes.listBlocks(request, call);
+      },
+    },
+    operator: createChainService(chain, heads, store, discloseAll),
+  };
+}
+
+const notListed =
+  "This node gives blocks to listed followers only: its operator names your node's key in --peers or with gatehouse " +
+  "peers add --identity, or the network's genesis names it among its followers.";
+
+/** Transactions on programs may be read by whom their programs may be read by; all others are public. */
+function createReadership(programs: ReadablePrograms): Readership {
+  return {
+    subjectOf(bytes) {
+      const body = fromBinary(TransactionBodySchema, bytes, { readUnknownFields: false });
+      const { operation } = body;
+      // What is neither of the two, or names no program, is nobody's.
+      return operation.case === "zk"
+        ? undefined
+        : ((operation.case === "storage" ? touchedAddress(operation.value, body) : undefined) ?? "");
+    },
+    readable: (addresses, identity) => programs.readableOf(addresses, identity),
+  };
+}

@@ -1,0 +1,197 @@
+/** What the node's other processes and its operator talk to. */
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import { chmod, link, readFile, rm, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { PeerOrigin } from "../../../gen/gatehouse/control/v1/control_pb.js";
+import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
+import type { Chain } from "../../chain/chain.js";
+import type { HeadStatements } from "../../chain/writer/head-statements.js";
+import { createConsensusService } from "../../chain/service.js";
+import { createControl, type Report, type ShownEntry } from "../../control/service.js";
+import { Failure } from "../../rpc/errors.js";
+import { type ReportableName, reportableNames } from "../../health/subsystems.js";
+import { controlTokenPath } from "../../config/data-dir-files.js";
+import { messageOf } from "../../base/errors/error-message.js";
+import { closeFile, privateFileMode, withPrivateUmask } from "../../base/files/private-files.js";
+import type { ChainServices } from "./chain-services.js";
+import type { NodeCore } from "../lifecycle/core.js";
+import { drainOnStop } from "./listeners.js";
+import type { NodeNetwork } from "../network/network.js";
+import type { BookEntry } from "../../peers/address-book/peer.js";
+import { createOpenGate } from "../../edge/unrestricted-gate.js";
+import type { Gate } from "../../rpc/gate.js";
+import type { RpcListener } from "../../rpc/port/listen.js";
+import { createGrpcOnlyServer } from "../../rpc/server/rpc-server.js";
+import type { ServedService } from "../../rpc/service.js";
+import { listControlServices } from "./services.js";
+import { StartError } from "../../base/errors/start-error.js";
+
+/** What it needs beside the core. */
+export interface NodeControlParts {
+  readonly network: Pick<NodeNetwork, "book" | "addPeer" | "removePeer">;
+  readonly chain: Pick<Chain, "apply" | "dryRun">;
+  readonly heads: Pick<HeadStatements, "take">;
+  readonly chainServices: Pick<ChainServices, "operator">;
+}
+
+/**
+ * Listens on the control socket, and on the control port where there is one.
+ *
+ * @returns the port; undefined where there is none.
+ * @throws StartError
+ */
+export async function openControl(
+  core: NodeCore,
+  { network, chain, heads, chainServices }: NodeControlParts,
+): Promise<number | undefined> {
+  const { log, onStop, wake } = core;
+  const control = createControl({
+    nowMs: Date.now,
+    reportableNames,
+    onReport: (name, report) => takeReport(core, name, report),
+    async addPeer(endpoint, identity) {
+      if (core.config.role === "standby") {
+        throw new Failure("STATE_NOT_READY", "This node stands by and has no peers; add it to the node that writes.");
+      }
+      const added = await network.addPeer(endpoint, identity);
+      log.info({ subsystem: "omni" }, `The operator added the peer ${added}`);
+      // Before the operator is told, so that what he asks next is answered by a node that is awake.
+      await wake();
+      return showEntry(network.book.get(added)!);
+    },
+    removePeer: (endpoint) => network.removePeer(endpoint),
+    listBook: () => network.book.entries().map(showEntry),
+  });
+  onStop("the control service", () => control.stop());
+  const services = listControlServices({
+    control: control.service,
+    consensus: createConsensusService(chain, heads),
+    chain: chainServices.operator,
+  });
+  return await listenForControl(core, services);
+}
+
+/** Another process tells of a subsystem; the consensus, of its part in the chain. */
+function takeReport({ bus, subsystems }: NodeCore, name: ReportableName, report: Report): void {
+  const { status, port, requestedPort, error } = report;
+  const hasFailed = status === SubsystemStatus.FAILED;
+  if (name === "chain") {
+    bus.emit("consensusReported", {
+      isReady: status === SubsystemStatus.READY,
+      failure: hasFailed ? error : undefined,
+    });
+    return;
+  }
+  subsystems.set(name, {
+    enabled: true,
+    status,
+    ...(port !== undefined && { port }),
+    ...(requestedPort !== undefined && { requestedPort }),
+    ...(hasFailed && error !== undefined && { error: { message: error, source: "report" } }),
+  });
+}
+
+const origins = {
+  file: PeerOrigin.FILE,
+  operator: PeerOrigin.OPERATOR,
+  handshake: PeerOrigin.HANDSHAKE,
+  gossip: PeerOrigin.GOSSIP,
+} as const;
+
+function showEntry(entry: BookEntry): ShownEntry {
+  return {
+    endpoint: entry.endpoint,
+    origin: origins[entry.origin],
+    identity: entry.identity ?? entry.expectedIdentity ?? "",
+    connectionString: entry.connectionString ?? "",
+    verified: entry.verifiedMs !== undefined,
+    online: entry.online,
+    block: entry.head?.number,
+    lastSeenMs: entry.lastSeenMs === undefined ? undefined : BigInt(entry.lastSeenMs),
+    failures: entry.failures,
+    nextTryMs: entry.nextTryMs === 0 ? undefined : BigInt(Math.round(entry.nextTryMs)),
+    message: entry.message,
+  };
+}
+
+/** What every system takes; a longer one is cut without a word by some. */
+const longestSocketPath = 103;
+
+async function listenForControl(core: NodeCore, services: readonly ServedService[]): Promise<number | undefined> {
+  const { config, onInternalError } = core;
+  const { controlSocket, controlPort, dataDir } = config;
+  if (Buffer.byteLength(controlSocket) > longestSocketPath) {
+    throw new StartError(
+      `The path ${controlSocket} is too long for a socket; name a shorter one with --control-socket.`,
+    );
+  }
+  await clearSocket(controlSocket);
+  // Who can open the socket is the node's own user.
+  const overSocket = createGrpcOnlyServer({ services, gate: createOpenGate(), onInternalError });
+  await bind(overSocket, { path: controlSocket }, controlSocket);
+  drainOnStop(core, "the control socket", overSocket);
+  await chmod(controlSocket, privateFileMode);
+  if (controlPort === undefined) {
+    return undefined;
+  }
+  const gate = createTokenGate(await loadOrCreateToken(controlTokenPath(dataDir)));
+  const overPort = createGrpcOnlyServer({ services, gate, onInternalError });
+  const port = await bind(overPort, { host: "127.0.0.1", port: controlPort }, `port ${controlPort}`);
+  drainOnStop(core, "the control port", overPort);
+  return port;
+}
+
+async function bind(
+  listener: RpcListener,
+  address: Parameters<RpcListener["listen"]>[0],
+  name: string,
+): Promise<number> {
+  try {
+    return await withPrivateUmask(() => listener.listen(address));
+  } catch (error) {
+    throw new StartError(`The control service cannot listen on ${name}: ${messageOf(error)}.`);
+  }
+}
+
+/** What a killed node left behind is removed; where one answers, this is a second node in one data directory. */
+async function clearSocket(path: string): Promise<void> {
+  const isAnswered = await new Promise<boolean>((resolve) => {
+    const socket = connect(path, () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on("error", () => resolve(false));
+  });
+  if (isAnswered) {
+    throw new StartError(`Another node runs with ${path}; stop it, or choose another --data-dir.`);
+  }
+  await rm(path, { force: true });
+}
+
+function createTokenGate(token: string): Gate {
+  const wanted = Buffer.from(`Bearer ${token}`);
+  return createOpenGate((arrival) => {
+    const given = Buffer.from(arrival.header("authorization") ?? "");
+    if (given.length !== wanted.length || !timingSafeEqual(given, wanted)) {
+      throw new Failure("INVALID_TOKEN", "The header authorization must be Bearer and the token of the node.");
+    }
+  });
+}
+
+/** Of several processes that make it at once, all get the same. */
+async function loadOrCreateToken(path: string): Promise<string> {
+  const draft = `${path}.${randomBytes(4).toString("hex")}`;
+  try {
+    await writeFile(draft, randomBytes(32).toString("hex"), { mode: privateFileMode, flag: "wx" });
+    await chmod(draft, privateFileMode);
+    await link(draft, path).catch((error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") {
+        throw error;
+      }
+    });
+  } finally {
+    await rm(draft, { force: true });
+  }
+  await closeFile(path);
+  return (await readFile(path, "utf8")).trim();
+}

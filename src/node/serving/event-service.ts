@@ -1,0 +1,57 @@
+/** The event service of a node: what it reads of the chain and of access rules, and what it is told of. */
+import { fromBinary } from "@bufbuild/protobuf";
+import { HeadStatementSchema, TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
+import { touchedAddress } from "../../base/program-address.js";
+import type { Chain } from "../../chain/chain.js";
+import type { HeadStatements } from "../../chain/writer/head-statements.js";
+import { checkKept, createKeptBlocks } from "../../chain/blocks/retained-blocks.js";
+import type { ChainStore } from "../../chain/blocks/store.js";
+import { createBlockLog } from "../../event/block-log.js";
+import { createEvents, type Events } from "../../event/service.js";
+import type { ReadablePrograms } from "../../storage/stores/readable-store.js";
+import type { NodeCore } from "../lifecycle/core.js";
+
+/** What it is made of beside the core. */
+export interface NodeEventsParts {
+  readonly store: Pick<ChainStore, "block" | "lowestBlock">;
+  readonly chain: Pick<Chain, "head">;
+  readonly heads: Pick<HeadStatements, "newestStatement">;
+  readonly readable: ReadablePrograms;
+}
+
+/** Builds it. */
+export function createNodeEvents(
+  { bus, memory }: Pick<NodeCore, "bus" | "memory">,
+  { store, chain, heads, readable }: NodeEventsParts,
+): Pick<Events, "service" | "close"> {
+  const head = () => chain.head();
+  const log = createBlockLog({
+    readBlock: createKeptBlocks(store),
+    reading: {
+      decode: (body) => fromBinary(TransactionBodySchema, body, { readUnknownFields: false }),
+      addressOf: (body) =>
+        // What names no program is nobody's.
+        body.operation.case === "storage" ? (touchedAddress(body.operation.value, body) ?? "") : undefined,
+    },
+    readership: readable,
+    head,
+    maxBytes: memory.eventBytes,
+  });
+  const events = createEvents({ head, log, checkKept });
+  bus.on("blockApplied", () => events.wake());
+  bus.on("headFound", ({ isLeap }) => {
+    if (isLeap) {
+      log.forget();
+    }
+    events.wake();
+  });
+  bus.on("transactionRejected", (rejection) => events.rejected(rejection));
+  bus.on("headStated", () => {
+    const newest = chain.head();
+    const signed = newest && heads.newestStatement(newest.hash);
+    if (signed !== undefined) {
+      events.headSigned(fromBinary(HeadStatementSchema, signed.statement), signed);
+    }
+  });
+  return events;
+}

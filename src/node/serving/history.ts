@@ -1,0 +1,68 @@
+/** The day behind the node, as the status page shows it: who is asked for it each minute. */
+import { HealthStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
+import { repeat } from "../../base/async/periodic-task.js";
+import { createTroubleLog } from "../../base/logging/error-throttle.js";
+import type { Chain } from "../../chain/chain.js";
+import { engineNameOf } from "../../db/open.js";
+import { createHistory, type History, type HistoryPoint } from "../../metrics/history.js";
+import type { NodeCore } from "../lifecycle/core.js";
+import type { NodeHealth } from "./health.js";
+import type { NodeNetwork } from "../network/network.js";
+
+const historyEveryMs = 60_000;
+/** By then most nodes have booted, and what they are like says something. */
+const firstAfterMs = 2_000;
+
+/** What it is made of beside the core. */
+export interface NodeHistoryParts {
+  readonly health: Pick<NodeHealth, "takeSnapshot">;
+  readonly chain: Pick<Chain, "head">;
+  readonly network: Pick<NodeNetwork, "peerBlock" | "countPeers">;
+}
+
+/** What the status page shows beside what the interface tells. */
+export interface NodeHistory {
+  readonly history: History;
+  readonly everyMs: number;
+  /** The engine's name alone: where it is and how it is reached is nobody's business. */
+  readonly database: string;
+}
+
+/** Creates the history of a node, or of a worker, without a point. */
+export function createNodeHistory({ config }: Pick<NodeCore, "config">): NodeHistory {
+  return { history: createHistory(), everyMs: historyEveryMs, database: engineNameOf(config.databaseUrl) };
+}
+
+/** Adds points to the history until the node stops. */
+export function keepHistory({ bus, log, onStop }: NodeCore, { history }: NodeHistory, parts: NodeHistoryParts): void {
+  const failures = createTroubleLog({
+    log,
+    level: "warn",
+    fields: { subsystem: "metrics" },
+    message: "A point of the history could not be taken",
+  });
+  const looks = repeat(
+    async () => {
+      const point = await takePoint(parts);
+      history.add(point);
+      bus.emit("historyTaken", point);
+    },
+    historyEveryMs,
+    (error) => failures.failed(error),
+    firstAfterMs,
+  );
+  onStop("the history", () => looks.stop());
+}
+
+async function takePoint({ health, chain, network }: NodeHistoryParts): Promise<HistoryPoint> {
+  const { status = HealthStatus.UNSPECIFIED, mempoolSize } = await health.takeSnapshot();
+  const [head, peerBlock] = [chain.head()?.number, network.peerBlock()];
+  return {
+    atMs: Date.now(),
+    status: HealthStatus[status].toLowerCase(),
+    block: head === undefined ? null : Number(head),
+    behind: head === undefined || peerBlock === undefined ? null : Math.max(0, Number(peerBlock - head)),
+    pending: mempoolSize ?? null,
+    online: network.countPeers().online,
+  };
+}

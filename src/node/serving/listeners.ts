@@ -1,0 +1,189 @@
+/** The ports of a node: how they are bound, told of and drained. */
+import type { NodeKey } from "../../base/crypto/node-key.js";
+import type { Genesis } from "../../chain/blocks/genesis.js";
+import { createEdge, type Edge } from "../../edge/edge.js";
+import type { SubsystemName } from "../../health/subsystems.js";
+import type { Metrics } from "../../metrics/metrics.js";
+import { createMetricsPage } from "../../metrics/page.js";
+import { parseConnectionString } from "../../peers/address-book/endpoint.js";
+import { createExplorerPages } from "../../rpc/http/explorer-page.js";
+import { createStatusPages } from "../../rpc/http/status-page.js";
+import { answerNodeCall } from "../../rpc/node-call/node-call.js";
+import { bindPort } from "../../rpc/port/bind-port.js";
+import type { RpcListener } from "../../rpc/port/listen.js";
+import { createSmallServer } from "../../rpc/port/small-server.js";
+import type { NodeApplication } from "../../express/application.js";
+import {
+  type ApplicationParts,
+  createGrpcOnlyServer,
+  createMcpPort,
+  createRpcServer,
+  type RpcServer,
+} from "../../rpc/server/rpc-server.js";
+import type { ServedService } from "../../rpc/service.js";
+import { version } from "../../base/version.js";
+import type { NodeCore } from "../lifecycle/core.js";
+import { boundsOf } from "./edge.js";
+import type { NodeHistory } from "./history.js";
+import type { PublicFacts } from "./public-facts.js";
+import { createStateTags } from "./state-tags.js";
+import type { NodeTls } from "./tls.js";
+import type { NodeWorkers, WorkersParts } from "./workers.js";
+
+/** A public port serves these, behind this gate. */
+export interface Served {
+  readonly services: readonly ServedService[];
+  readonly edge: Edge;
+}
+
+const info = { title: "Gatehouse", version };
+/** Resources of the tools' port, by the methods that give them. */
+const resources = { "health.getHealth": "Health", "info.getInfo": "Node", "info.getGenesis": "Genesis" };
+
+/** The public port, and the application that answers what other servers take as the port would. */
+export interface RpcPort {
+  readonly rpcPort: number;
+  readonly application: () => Promise<NodeApplication>;
+  /** Drains it before all that was begun up to now is ended, as requests under way need that. */
+  readonly drainFirst: () => void;
+}
+
+/** What is served for everybody. */
+export interface Public extends Served {
+  readonly facts: PublicFacts;
+  readonly history: NodeHistory;
+  readonly tls: NodeTls;
+}
+
+/** Builds the server of the public port, not listening yet. */
+export function createPublicServer(
+  core: NodeCore,
+  { services, edge, history, tls, facts }: Public,
+  connectionAgeMs?: number,
+): RpcServer<NodeApplication> {
+  const pages = { ...createStatusPages(history), ...createExplorerPages() };
+  const server = createRpcServer(
+    {
+      ...{ services, gate: edge, onInternalError: core.onInternalError, connectionAgeMs },
+      ...{ stateTags: createStateTags(facts), keptAnswerBytes: core.memory.answerBytes },
+      ...{ nodeCall: answerNodeCall, info, pages },
+    },
+    { tls: tls.credentials(), edge: core.config.edge, buildApplication: loadApplication },
+  );
+  tls.onRenewed((credentials) => server.renewTls?.(credentials));
+  return server;
+}
+
+/** Express is loaded with the first request that needs it: most nodes are asked for nothing else than compiled routes. */
+async function loadApplication(parts: ApplicationParts): Promise<NodeApplication> {
+  const { buildApplication } = await import("../../express/application.js");
+  return buildApplication(parts);
+}
+
+/** Binds the public port, after which clients know where the node is. */
+export async function openRpcPort(
+  core: NodeCore,
+  parts: Public & WorkersParts & { readonly workers: NodeWorkers | undefined },
+): Promise<RpcPort> {
+  const { config, addresses } = core;
+  const { workers } = parts;
+  // With workers, what this process serves by itself is what others hand over, if they ever do.
+  let own: RpcServer<NodeApplication> | undefined;
+  const makeOwn = (): RpcServer<NodeApplication> => (own ??= createPublicServer(core, parts));
+  const handOver = (): RpcServer<NodeApplication> => {
+    if (own === undefined) {
+      drainOnStop(core, "what others hand over", makeOwn());
+    }
+    return makeOwn();
+  };
+  const listener = drainedOnce(workers?.listener(parts) ?? makeOwn());
+  const rpcPort = await open(core, "rpc", listener, config.rpcPort, "--rpc-port");
+  addresses.rpcUrl = `${config.tlsCertFile === undefined ? "http" : "https"}://${reachableHost(config.host)}:${rpcPort}`;
+  addresses.connectionString = parseConnectionString(config.publicUrl ?? addresses.rpcUrl);
+  return {
+    rpcPort,
+    application: () => handOver().application(),
+    drainFirst: () => drainOnStop(core, "the listener of rpc", listener),
+  };
+}
+
+/** A listener whose second drain waits for the first. */
+export function drainedOnce(listener: RpcListener): RpcListener {
+  let drained: Promise<void> | undefined;
+  return { ...listener, drain: (graceMs) => (drained ??= listener.drain(graceMs)) };
+}
+
+/** Binds the port of the metrics. */
+export async function openMetricsPort(core: NodeCore, metrics: Metrics): Promise<void> {
+  const page = createMetricsPage(metrics, (error) =>
+    core.log.error({ subsystem: "metrics", err: error }, "The metrics could not be taken"),
+  );
+  await open(core, "metrics", createSmallServer(page), core.config.metricsPort, "--metrics-port");
+}
+
+/** Binds the port of tools for assistants. */
+export async function openMcpPort(core: NodeCore, { services, edge }: Served): Promise<void> {
+  const { config, onInternalError } = core;
+  const server = await createMcpPort({ services, gate: edge, onInternalError, info, resources });
+  await open(core, "mcp", server, config.mcpPort, "--mcp-port");
+}
+
+/** What is served between nodes. */
+interface Internal {
+  readonly services: readonly ServedService[];
+  readonly key: NodeKey;
+  readonly genesis: Genesis | undefined;
+}
+
+/** Binds the port between nodes: both ends of a connection prove who they are. */
+export async function openInternalPort(core: NodeCore, { services, key, genesis }: Internal): Promise<number> {
+  const { config, onInternalError, onStop } = core;
+  const gate = createEdge({
+    trustedProxies: [],
+    identityMode: "signed",
+    identityForm: config.identityForm,
+    network: genesis?.hash,
+    rateLimitPerMinute: config.rateLimitPerMinute,
+    rateLimitExempt: config.rateLimitExempt,
+    ...boundsOf(core),
+    onAccess: () => undefined,
+    onUntrustedForwarding: () => undefined,
+  });
+  onStop("the edge between nodes", () => gate.stop());
+  const server = createGrpcOnlyServer(
+    { services, gate, onInternalError },
+    config.omniTls ? key.tlsCredentials() : undefined,
+  );
+  return await open(core, "omni", server, config.omniPort, "--omni-port");
+}
+
+/** Binds a listener of a subsystem, and tells of its port and of one that is not the one asked for. */
+async function open(
+  core: NodeCore,
+  name: SubsystemName,
+  listener: RpcListener,
+  port: number,
+  option: string,
+): Promise<number> {
+  const { config, subsystems, warn } = core;
+  const { requested, actual } = await bindPort(listener, config, port, option);
+  drainOnStop(core, `the listener of ${name}`, listener);
+  subsystems.set(name, { port: actual });
+  if (requested !== 0 && actual !== requested) {
+    warn(name, `Port ${requested} is taken; the node listens on ${actual} instead.`);
+  }
+  return actual;
+}
+
+/** Drains a listener when the node stops, for as long as there is time. */
+export function drainOnStop({ lifecycle, onStop }: NodeCore, name: string, listener: RpcListener): void {
+  onStop(name, () => listener.drain(lifecycle.drainLeftMs()));
+}
+
+/** The host under which a listener is reached from this machine, in a URL. */
+function reachableHost(host: string): string {
+  if (host === "::" || host === "0.0.0.0" || host === "") {
+    return "127.0.0.1";
+  }
+  return host.includes(":") ? `[${host}]` : host;
+}

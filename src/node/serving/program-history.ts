@@ -1,0 +1,41 @@
+/** What changed a program: the transactions of the chain that are about it. */
+import { fromBinary } from "@bufbuild/protobuf";
+import { TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
+import { touchedAddress } from "../../base/program-address.js";
+import { checkFound, type ListedTransaction, newestPlace, readTransactionPage } from "../../chain/blocks/listings.js";
+import type { ChainStore } from "../../chain/blocks/store.js";
+import type { ProgramChange, ReadProgramHistory } from "../../storage/programs/history.js";
+
+/** Bodies that are read for a page: what a page has of them is little. */
+const mostBodyBytes = 4 * 1024 * 1024;
+
+/** Builds the read. */
+export function createProgramHistory(
+  store: Pick<ChainStore, "transactionEntries" | "listedTransactions" | "indexedFrom" | "lowestBlock">,
+): ReadProgramHistory {
+  return async (address, before, pageSize, signal) => {
+    const [page, indexedFrom, lowest] = await Promise.all([
+      readTransactionPage({
+        ...{ store, pageSize, signal },
+        of: { program: address },
+        before: before ?? newestPlace,
+        mostBytes: mostBodyBytes,
+      }),
+      store.indexedFrom(),
+      store.lowestBlock(),
+    ]);
+    return {
+      changes: page.transactions.map((one) => toChange(address, one)),
+      next: page.next,
+      fromBlock: indexedFrom > lowest ? indexedFrom : lowest,
+    };
+  };
+}
+
+function toChange(address: string, listed: ListedTransaction): ProgramChange {
+  const body = fromBinary(TransactionBodySchema, listed.body);
+  const operation = body.operation.case === "storage" ? body.operation.value : undefined;
+  checkFound(operation !== undefined && touchedAddress(operation, body) === address, listed);
+  const { blockNumber, blockHash, timestampMs, hash: transactionHash } = listed;
+  return { blockNumber, blockHash, timestampMs, transactionHash, sender: body.sender, operation: operation! };
+}

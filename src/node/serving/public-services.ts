@@ -1,0 +1,71 @@
+/** The services of the public port, from when it is bound: health at once, the rest once the node has booted. */
+import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
+import { EventService } from "../../../gen/gatehouse/event/v1/event_pb.js";
+import { InfoService } from "../../../gen/gatehouse/info/v1/info_pb.js";
+import { SearchService } from "../../../gen/gatehouse/search/v1/search_pb.js";
+import { StateService } from "../../../gen/gatehouse/state/v1/state_pb.js";
+import { StorageService } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
+import { ZkService } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
+import { createLaterService } from "../../rpc/later-service.js";
+import type { Implementation, ServedService } from "../../rpc/service.js";
+import type { NodeCore } from "../lifecycle/core.js";
+import { stillStarting } from "./public-facts.js";
+import { type Implementations, type LaterImplementations, listServices } from "./services.js";
+
+/** What is served from the first moment. */
+export interface EarlyImplementations extends Omit<Implementations, keyof LaterImplementations> {
+  readonly info: Partial<Implementation<typeof InfoService>>;
+}
+
+/** Services that grow. */
+export interface PublicServices {
+  readonly services: readonly ServedService[];
+  /** Serves all of them from now on. */
+  readonly provide: (implementations: LaterImplementations) => void;
+}
+
+/** Lists the services; each rpc that has no implementation yet fails with STATE_NOT_READY. */
+export function createPublicServices(core: NodeCore, { info, ...early }: EarlyImplementations): PublicServices {
+  const whyNot = () => stillStarting(core);
+  const later = {
+    info: createLaterService(InfoService, info, whyNot),
+    chain: createLaterService(ChainService, {}, whyNot),
+    storage: createLaterService(StorageService, {}, whyNot),
+    zk: createLaterService(ZkService, {}, whyNot),
+    state: createLaterService(StateService, {}, whyNot),
+    search: createLaterService(SearchService, {}, whyNot),
+    event: createLaterService(EventService, {}, whyNot),
+  };
+  let checks: Implementations["chainBodyChecks"] | undefined;
+  const services = listServices({
+    ...early,
+    info: later.info.implementation,
+    chain: later.chain.implementation,
+    chainBodyChecks: {
+      submitTransaction(announcedBytes, caller) {
+        if (checks === undefined) {
+          throw whyNot();
+        }
+        checks.submitTransaction?.(announcedBytes, caller);
+      },
+    },
+    storage: later.storage.implementation,
+    zk: later.zk.implementation,
+    state: later.state.implementation,
+    search: later.search.implementation,
+    event: later.event.implementation,
+  });
+  return {
+    services,
+    provide(implementations) {
+      later.info.provide(implementations.info);
+      later.chain.provide(implementations.chain);
+      later.storage.provide(implementations.storage);
+      later.zk.provide(implementations.zk);
+      later.state.provide(implementations.state);
+      later.search.provide(implementations.search);
+      later.event.provide(implementations.event);
+      checks = implementations.chainBodyChecks;
+    },
+  };
+}

@@ -1,0 +1,177 @@
+/** The list of what a node serves: every service descriptor with its implementation. All protocols read this list. */
+import { AttestationService } from "../../../gen/gatehouse/attestation/v1/attestation_pb.js";
+import { ChainService, ConsensusService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
+import { ControlService } from "../../../gen/gatehouse/control/v1/control_pb.js";
+import { EventService } from "../../../gen/gatehouse/event/v1/event_pb.js";
+import { HealthService, SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
+import { InfoService } from "../../../gen/gatehouse/info/v1/info_pb.js";
+import { Health } from "../../../gen/health/v1/health_pb.js";
+import { PeerService } from "../../../gen/gatehouse/peer/v1/peer_pb.js";
+import { SearchService } from "../../../gen/gatehouse/search/v1/search_pb.js";
+import { StateService } from "../../../gen/gatehouse/state/v1/state_pb.js";
+import { SnapshotService } from "../../../gen/gatehouse/peer/v1/snapshot_pb.js";
+import { StorageService } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
+import { ZkService } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
+import type { NodeKey } from "../../base/crypto/node-key.js";
+import { codename, version } from "../../base/version.js";
+import type { ChainStore, MempoolView } from "../../chain/blocks/store.js";
+import type { Genesis } from "../../chain/blocks/genesis.js";
+import type { EdgeStats } from "../../edge/edge.js";
+import { createGrpcHealthService } from "../../health/grpc-health.js";
+import type { Events } from "../../event/service.js";
+import { createEarlyInfo, createInfoService } from "../../info/service.js";
+import { createStorageService } from "../../storage/service.js";
+import { createSearchService } from "../../search/service.js";
+import { createZkService } from "../../zk/service.js";
+import type { NodeAttestation } from "./attestation.js";
+import type { ChainServices } from "./chain-services.js";
+import type { NodeCore } from "../lifecycle/core.js";
+import type { NodeData } from "../chain/data-caches.js";
+import type { NodeHealth } from "./health.js";
+import type { NodeNetwork } from "../network/network.js";
+import { createProgramHistory } from "./program-history.js";
+import { createFinders, type SearchParts } from "./search.js";
+import { attestationReplies } from "../../attestation/service.js";
+import { createChainBodyChecks } from "../../chain/service.js";
+import { createHealthService, healthReplies } from "../../health/service.js";
+import { reflectionServices } from "../../rpc/describe/reflection.js";
+import { type BodyChecks, type Implementation, serve, type ServedService } from "../../rpc/service.js";
+
+/** One implementation for each service. */
+export interface Implementations {
+  readonly health: Implementation<typeof HealthService>;
+  readonly grpcHealth: Implementation<typeof Health>;
+  readonly info: Implementation<typeof InfoService>;
+  readonly chain: Implementation<typeof ChainService>;
+  readonly chainBodyChecks: BodyChecks<typeof ChainService>;
+  readonly storage: Implementation<typeof StorageService>;
+  readonly zk: Implementation<typeof ZkService>;
+  readonly state: Implementation<typeof StateService>;
+  readonly search: Implementation<typeof SearchService>;
+  readonly event: Implementation<typeof EventService>;
+  /** Undefined when the node is not configured with TLSNOTARY_ENABLED=true: then its routes do not exist. */
+  readonly attestation: Implementation<typeof AttestationService> | undefined;
+}
+
+/** What is served once the node has booted. */
+export type LaterImplementations = Omit<Implementations, "health" | "grpcHealth" | "attestation">;
+
+/** Joins implementations with their descriptors. */
+export function listServices(implementations: Implementations): ServedService[] {
+  const { health, grpcHealth, info, chain, chainBodyChecks, storage, zk, state, search, event, attestation } =
+    implementations;
+  const services = [
+    serve(HealthService, health, { plainReplies: healthReplies }),
+    serve(InfoService, info),
+    serve(ChainService, chain, { bodyChecks: chainBodyChecks }),
+    serve(StorageService, storage),
+    serve(ZkService, zk),
+    serve(StateService, state),
+    serve(SearchService, search),
+    serve(EventService, event),
+    serve(Health, grpcHealth, { isProbe: true }),
+    ...(attestation === undefined
+      ? []
+      : [serve(AttestationService, attestation, { plainReplies: attestationReplies })]),
+  ];
+  return [...services, ...reflectionServices(services.map(({ desc }) => desc))];
+}
+
+/** What a node serves to other nodes. */
+export function listInternalServices({
+  peer,
+  chain,
+  snapshot,
+}: {
+  readonly peer: Implementation<typeof PeerService>;
+  readonly chain: Implementation<typeof ChainService>;
+  readonly snapshot: Implementation<typeof SnapshotService>;
+}): ServedService[] {
+  return [serve(PeerService, peer), serve(ChainService, chain), serve(SnapshotService, snapshot)];
+}
+
+/** What a node serves to the other processes that belong to it, and to its operator. */
+export function listControlServices({
+  control,
+  consensus,
+  chain,
+}: {
+  readonly control: Implementation<typeof ControlService>;
+  readonly consensus: Implementation<typeof ConsensusService>;
+  readonly chain: Implementation<typeof ChainService>;
+}): ServedService[] {
+  const services = [serve(ControlService, control), serve(ConsensusService, consensus), serve(ChainService, chain)];
+  return [...services, ...reflectionServices(services.map(({ desc }) => desc))];
+}
+
+/** What the services of the public port are made of, beside the core. */
+export interface ServicesParts extends NodeData {
+  readonly key: NodeKey;
+  readonly genesis: Genesis | undefined;
+  readonly network: NodeNetwork;
+  readonly early: EarlyServices;
+  readonly chain: SearchParts["chain"];
+  readonly watchedStore: ChainStore;
+  readonly mempoolView: MempoolView;
+  readonly chainServices: ChainServices;
+  readonly stateService: Implementation<typeof StateService>;
+  readonly events: Pick<Events, "service">;
+}
+
+/** What the services are made of that a node has from the beginning. */
+export interface EarlyServicesParts {
+  readonly health: NodeHealth;
+  readonly edgeStats: () => EdgeStats | Promise<EdgeStats>;
+  readonly attestation: NodeAttestation;
+}
+
+/** The services that a node has from the beginning. */
+export type EarlyServices = ReturnType<typeof createEarlyServices>;
+
+/** Creates what the public port serves while the node starts. */
+export function createEarlyServices(core: NodeCore, { health, edgeStats, attestation }: EarlyServicesParts) {
+  const { takeSnapshot, feed, readiness, isMainLoopDead } = health;
+  const { config, subsystems, addresses, logLines } = core;
+  return {
+    health: createHealthService({ takeSnapshot, feed, isMainLoopDead, readiness }),
+    grpcHealth: createGrpcHealthService({
+      takeSnapshot,
+      feed,
+      isReady: (snapshot) => Object.values(readiness(snapshot)).every((check) => check() === undefined),
+    }),
+    info: createEarlyInfo({
+      version,
+      connectionString: () => addresses.connectionString,
+      ...logLines,
+      mcp: () => ({
+        enabled: config.mcpEnabled,
+        running: subsystems.get("mcp").status === SubsystemStatus.READY,
+      }),
+      rateLimit: () => edgeStats(),
+    }),
+    attestation: config.tlsnotaryEnabled ? attestation.service : undefined,
+  };
+}
+
+/** Creates what the public port serves once the node has booted, besides what it has served before. */
+export function createServices(core: NodeCore, parts: ServicesParts): LaterImplementations {
+  const { key, genesis, network } = parts;
+  return {
+    info: createInfoService({
+      version,
+      versionName: codename,
+      publicKey: key.publicKey,
+      early: parts.early.info,
+      connectionString: () => core.addresses.connectionString,
+      peers: () => network.book.list(),
+      genesis: () => genesis?.text,
+    }),
+    chain: parts.chainServices.everybody,
+    chainBodyChecks: createChainBodyChecks((bytes, address) => parts.network.announce(bytes, address)),
+    storage: createStorageService(parts.programs, createProgramHistory(parts.watchedStore)),
+    zk: createZkService({ tree: parts.tree, nullifiers: parts.nullifiers }),
+    state: parts.stateService,
+    search: createSearchService(createFinders({ ...parts, store: { ...parts.watchedStore, ...parts.mempoolView } })),
+    event: parts.events.service,
+  };
+}

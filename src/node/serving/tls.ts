@@ -1,0 +1,197 @@
+/**
+ * The certificate of the public port: read at the boot, and again when its files change or the operator asks. Files that
+ * are being replaced may be missing, half-written or from two generations for a while; then the certificate that is
+ * served stays, and they are looked at again.
+ */
+import type { X509Certificate } from "node:crypto";
+import { stat } from "node:fs/promises";
+import type { TlsCredentials } from "../../base/crypto/certificate.js";
+import type { Logger } from "../../base/logging/log.js";
+import { messageOf } from "../../base/errors/error-message.js";
+import { repeat } from "../../base/async/periodic-task.js";
+import { StartError } from "../../base/errors/start-error.js";
+import { readTlsFiles, type TlsFiles, TlsFilesError, type TlsPaths, tlsPaths } from "../../config/tls-files.js";
+import type { NodeCore } from "../lifecycle/core.js";
+
+/** What the public port shows over TLS. */
+export interface NodeTls {
+  /** What it shows now; undefined for cleartext. */
+  readonly credentials: () => TlsCredentials | undefined;
+  /** When the certificate that it shows now ends; undefined for cleartext. */
+  readonly notAfterMs: () => number | undefined;
+  /** Gives each new certificate with its key from now on. */
+  onRenewed(take: (credentials: TlsCredentials) => void): void;
+}
+
+/**
+ * How often the files are read. Their content tells most: it is the same whether a file was written, renamed or reached
+ * by another symbolic link, and they are small.
+ */
+const readEveryMs = 2_000;
+/** How long before its end a certificate is too old for an operator who renews it in time. */
+const expiresSoonMs = 14 * 24 * 60 * 60 * 1_000;
+
+const subsystem = "rpc";
+
+/**
+ * Reads the files, and follows them until the node stops.
+ *
+ * @throws StartError when they do not hold a certificate and its key.
+ */
+export async function openTls(core: NodeCore): Promise<NodeTls> {
+  const { config, log, bus, warn, onStop } = core;
+  const paths = tlsPaths(config);
+  if (paths === undefined) {
+    bus.on("reloadAsked", () => log.info({}, "There is nothing to read again: no --tls-cert is given"));
+    return { credentials: () => undefined, notAfterMs: () => undefined, onRenewed: () => undefined };
+  }
+  const first = await readTlsFiles(paths).catch((error: unknown) => {
+    throw new StartError(
+      `--tls-cert ${paths.cert} and --tls-key ${paths.key} are not a certificate and its key: ${messageOf(error)}.`,
+      { cause: error },
+    );
+  });
+  const expiry = describeExpiry(first.certificate, Date.now());
+  if (expiry !== undefined) {
+    warn(subsystem, expiry);
+  }
+  if (!(await canBeReadAgain(paths))) {
+    bus.on("reloadAsked", () =>
+      log.warn({ subsystem }, "--tls-cert and --tls-key are no files that can be read again"),
+    );
+    return {
+      credentials: () => first.credentials,
+      notAfterMs: () => Date.parse(first.certificate.validTo),
+      onRenewed: () => undefined,
+    };
+  }
+  const followed = followTlsFiles({ paths, first, log, nowMs: Date.now });
+  const looks = repeat(
+    () => followed.look(),
+    readEveryMs,
+    () => undefined,
+  );
+  bus.on("reloadAsked", () => void followed.look("asked"));
+  onStop("the watch over the certificate", () => {
+    followed.stop();
+    // Not waited for: a file system that hangs holds up no stop.
+    void looks.stop();
+  });
+  return followed;
+}
+
+/** What is read from a pipe, as from a process of the shell, comes once. */
+async function canBeReadAgain({ cert, key }: TlsPaths): Promise<boolean> {
+  const kinds = await Promise.all([cert, key].map((path) => stat(path).catch(() => undefined)));
+  return kinds.every((kind) => kind?.isFile() !== false);
+}
+
+export interface FollowedParts {
+  readonly paths: TlsPaths;
+  /** What they held at first. */
+  readonly first: TlsFiles;
+  readonly log: Pick<Logger, "info" | "warn">;
+  readonly nowMs: () => number;
+}
+
+export interface FollowedTls extends NodeTls {
+  /**
+   * Reads the files, after looks that are under way, and never rejects. What was said before is said again only to the one
+   * who asked.
+   */
+  look(why?: "asked"): Promise<void>;
+  /** Takes nothing more, not even from a look that is under way. */
+  stop(): void;
+}
+
+/** Follows the files, whenever somebody looks. */
+export function followTlsFiles({ paths, first, log, nowMs }: FollowedParts): FollowedTls {
+  const takers: ((credentials: TlsCredentials) => void)[] = [];
+  let served = first;
+  let problem: string | undefined;
+  let expiry = describeExpiry(first.certificate, nowMs());
+  let isStopped = false;
+  let underWay = Promise.resolve();
+
+  async function lookNow(isAsked: boolean): Promise<void> {
+    try {
+      take(await readTlsFiles(paths), isAsked);
+    } catch (error) {
+      complain(error, isAsked);
+    }
+    warnOfExpiry();
+  }
+
+  function take(found: TlsFiles, isAsked: boolean): void {
+    if (isStopped) {
+      return;
+    }
+    const { cert, key } = served.credentials;
+    if (found.credentials.cert === cert && found.credentials.key === key) {
+      if (isAsked || problem !== undefined) {
+        log.info({ subsystem }, "The certificate is the one that is served already");
+      }
+    } else {
+      takers.forEach((renew) => renew(found.credentials));
+      served = found;
+      log.info({ subsystem }, `A new certificate is served: ${describeCertificate(found.certificate)}`);
+    }
+    problem = undefined;
+  }
+
+  function complain(error: unknown, isAsked: boolean): void {
+    const message = messageOf(error);
+    if (!isStopped && (isAsked || message !== problem)) {
+      const file = error instanceof TlsFilesError ? error.file : undefined;
+      log.warn({ subsystem, file }, `The certificate that is served stays, and its files are read again: ${message}`);
+    }
+    problem = message;
+  }
+
+  function warnOfExpiry(): void {
+    const now = describeExpiry(served.certificate, nowMs());
+    if (!isStopped && now !== undefined && now !== expiry) {
+      log.warn({ subsystem }, now);
+    }
+    expiry = now;
+  }
+
+  return {
+    credentials: () => served.credentials,
+    notAfterMs: () => Date.parse(served.certificate.validTo),
+    onRenewed: (renew) => void takers.push(renew),
+    look: (why) => (underWay = underWay.then(() => lookNow(why === "asked"))),
+    stop() {
+      isStopped = true;
+    },
+  };
+}
+
+/**
+ * What is wrong with the time for which a certificate is valid, as a sentence; undefined when nothing is.
+ *
+ * @param owner whose it is, to go on with after "The certificate of".
+ */
+export function describeExpiry(
+  { validFrom, validTo }: X509Certificate,
+  nowMs: number,
+  owner = "--tls-cert",
+): string | undefined {
+  const [from, to] = [new Date(validFrom), new Date(validTo)];
+  if (nowMs > to.getTime()) {
+    return `The certificate of ${owner} has expired: it was valid until ${to.toISOString()}.`;
+  }
+  if (nowMs < from.getTime()) {
+    return `The certificate of ${owner} is not valid before ${from.toISOString()}.`;
+  }
+  return nowMs > to.getTime() - expiresSoonMs
+    ? `The certificate of ${owner} expires soon: it is valid until ${to.toISOString()}.`
+    : undefined;
+}
+
+/** Its subject, or the names that it is for where it has none, and its end. */
+function describeCertificate({ subject, subjectAltName, validTo }: X509Certificate): string {
+  // Its type does not say that it may be missing.
+  const name = (subject as string | null | undefined)?.replaceAll("\n", ", ") ?? subjectAltName;
+  return `${name ?? "without a name"}, valid until ${new Date(validTo).toISOString()}`;
+}

@@ -1,0 +1,242 @@
+/** The workers of a node: the processes that serve its public port, and what the node does for them. */
+import { toBinary } from "@bufbuild/protobuf";
+import { SignedHeadSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
+import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
+import type { NodeKey } from "../../base/crypto/node-key.js";
+import type { Edge, EdgeStats } from "../../edge/edge.js";
+import type { SharedSubsystem } from "../../health/shared-subsystem.js";
+import type { RequestCounts } from "../../metrics/metrics.js";
+import type { RpcListener } from "../../rpc/port/listen.js";
+import type { ServedService } from "../../rpc/service.js";
+import { answerForwarded } from "../../workers/forward.js";
+import { createWorkerPool, type PoolWorker, type WorkerPool } from "../../workers/pool.js";
+import { createUsageSharing, shareEveryMs, type UsageParty } from "../../workers/usage.js";
+import type { NodeCore } from "../lifecycle/core.js";
+import type { NodeHistory } from "./history.js";
+import type { PublicFacts } from "./public-facts.js";
+import { countWorkers } from "../lifecycle/worker-count.js";
+import type { NodeSide, WorkerBooted, WorkerSide, WorkerStart, WorkerVitals } from "./worker-sides.js";
+
+/** What they serve, and what they are told. */
+export interface WorkersParts {
+  readonly services: readonly ServedService[];
+  readonly facts: PublicFacts;
+  readonly history: NodeHistory;
+  readonly chainHealth: SharedSubsystem;
+}
+
+/** What is told of them. */
+export interface WorkersState {
+  readonly running: number;
+  readonly configured: number;
+  readonly restarts: number;
+  /** By their names. */
+  readonly vitals: Readonly<Record<string, Pick<WorkerVitals, "residentBytes" | "cpuSeconds">>>;
+}
+
+export interface NodeWorkers {
+  /** They begin when it binds. */
+  listener(parts: WorkersParts): RpcListener;
+  /** Has them serve everything, once the node has booted. */
+  serve(key: Pick<NodeKey, "publicKey">): Promise<void>;
+  state(): WorkersState;
+  /** What callers have in this process and in all of theirs. */
+  addTo(own: EdgeStats): Promise<EdgeStats>;
+  /** The requests that those which run have answered, in each of them. */
+  requests(): Promise<RequestCounts[]>;
+  /** An edge of this process counts with theirs. */
+  shareUsage(edge: Pick<Edge, "takeUsage" | "hearUsage">): void;
+}
+
+/** How long one of them may take to tell how it is. */
+const answerWithinMs = 500;
+
+/** Undefined where the node's own process serves the port. */
+export function createNodeWorkers(core: NodeCore): NodeWorkers | undefined {
+  const count = countWorkers(core.config);
+  if (count === 0) {
+    return undefined;
+  }
+  const { onStop } = core;
+  const sharing = createUsageSharing();
+  const vitals = new Map<number, WorkerVitals>();
+  let pool: WorkerPool<WorkerSide> | undefined;
+  let publicKey = "";
+  const running = (): readonly PoolWorker<WorkerSide>[] => pool?.workers() ?? [];
+  const shares = setInterval(() => sharing.share(), shareEveryMs);
+  onStop("what workers share", () => clearInterval(shares));
+
+  return {
+    listener(parts) {
+      pool = createNodePool(core, parts, { count, sharing, vitals, publicKey: () => publicKey });
+      tellWorkers(core, parts, running);
+      return pool;
+    },
+    async serve(key) {
+      publicKey = key.publicKey;
+      await pool!.serve();
+    },
+    state: () => ({
+      ...(pool?.state() ?? { running: 0, configured: count, restarts: 0 }),
+      vitals: Object.fromEntries([...vitals].map(([name, told]) => [String(name), told])),
+    }),
+    async addTo(own) {
+      return (await askAll(running(), ({ wire }) => wire.call("edgeStats", undefined))).reduce(add, own);
+    },
+    requests: () => askAll(running(), ({ wire }) => wire.call("requests", undefined)),
+    shareUsage(edge) {
+      const party: UsageParty = { hear: (usage) => edge.hearUsage(usage) };
+      sharing.join(party);
+      const looks = setInterval(() => sharing.take(party, edge.takeUsage()), shareEveryMs);
+      onStop("what the edge shares", () => clearInterval(looks));
+    },
+  };
+}
+
+interface Shared {
+  readonly count: number;
+  readonly sharing: ReturnType<typeof createUsageSharing>;
+  readonly vitals: Map<number, WorkerVitals>;
+  readonly publicKey: () => string;
+}
+
+function createNodePool(
+  core: NodeCore,
+  { services, facts: { chain, heads }, history, chainHealth }: WorkersParts,
+  { count, sharing, vitals, publicKey }: Shared,
+): WorkerPool<WorkerSide> {
+  const { config, log, subsystems, onInternalError } = core;
+  const forwarding = answerForwarded(services);
+  const parties = new Map<PoolWorker<WorkerSide>, UsageParty>();
+  const sideFor = (self: () => PoolWorker<WorkerSide>): NodeSide => ({
+    ...forwarding,
+    tells: {
+      usage(usage) {
+        const party = parties.get(self());
+        if (party !== undefined) {
+          sharing.take(party, usage);
+        }
+      },
+      vitals(told) {
+        vitals.set(self().name, told);
+        show();
+      },
+      log: ({ level, fields, message }) => log[level]({ ...fields, worker: self().name }, message),
+      damage: (sentence) => chainHealth.tell(`stored data, met by worker ${self().name}`, sentence),
+      uncaught: ({ kind, message }) => core.processErrors.count(kind, new Error(message)),
+    },
+  });
+  const pool = createWorkerPool<WorkerStart, WorkerBooted, WorkerSide>({
+    ...{ count, log, sideFor },
+    module: new URL("../worker-process.js", import.meta.url),
+    start: () => ({ config, overload: core.overload, stateHeadEveryMs: core.stateHeadEveryMs }),
+    booted() {
+      const head = chain.head();
+      const stated = head && heads.newestStatement(head.hash);
+      return {
+        publicKey: publicKey(),
+        hasChain: head !== undefined,
+        headStatement: stated && toBinary(SignedHeadSchema, stated),
+        history: history.history.points(),
+      };
+    },
+    onJoin(worker) {
+      const party = { hear: (usage: Parameters<UsageParty["hear"]>[0]) => worker.wire.tell("usage", usage) };
+      parties.set(worker, party);
+      sharing.join(party);
+    },
+    onLeave(worker) {
+      sharing.leave(parties.get(worker)!);
+      parties.delete(worker);
+      vitals.delete(worker.name);
+      chainHealth.tell(`stored data, met by worker ${worker.name}`, undefined);
+    },
+    onState({ running }, problem) {
+      // The boot moves it until it is over.
+      if (core.progress.state().complete) {
+        subsystems.set("rpc", { status: running === 0 ? SubsystemStatus.FAILED : SubsystemStatus.READY });
+      }
+      if (problem !== undefined) {
+        subsystems.set("rpc", { error: { message: problem, source: "rpc" } });
+      }
+      show();
+    },
+    onInternalError: (error) => onInternalError(error, ""),
+  });
+  return {
+    ...pool,
+    async listen(address) {
+      const port = await pool.listen(address);
+      // The boot's step is over then, which has changed the status once more.
+      setImmediate(show);
+      return port;
+    },
+  };
+
+  /** Shows how many there are, which is gone with each change of the status. */
+  function show(): void {
+    const workers = pool.state();
+    const shown = subsystems.get("rpc").extra?.workers;
+    if (shown?.running !== workers.running || shown.restarts !== workers.restarts) {
+      subsystems.set("rpc", { extra: { workers } });
+    }
+  }
+}
+
+/** What happens in the node, as far as they have to know. */
+function tellWorkers(
+  { bus }: NodeCore,
+  { facts: { chain, heads } }: Pick<WorkersParts, "facts">,
+  running: () => readonly PoolWorker<WorkerSide>[],
+): void {
+  const tellAll = (tell: (wire: PoolWorker<WorkerSide>["wire"]) => void): void =>
+    running().forEach(({ wire }) => tell(wire));
+  const tellBlock = (): void => tellAll((wire) => wire.tell("block", undefined));
+  bus.on("blockApplied", tellBlock);
+  bus.on("headFound", tellBlock);
+  bus.on("headStated", () => {
+    const head = chain.head();
+    const stated = head && heads.newestStatement(head.hash);
+    if (stated !== undefined) {
+      const signed = toBinary(SignedHeadSchema, stated);
+      tellAll((wire) => wire.tell("headStated", signed));
+    }
+  });
+  bus.on("transactionRejected", (rejection) => tellAll((wire) => wire.tell("rejected", rejection)));
+  bus.on("historyTaken", (point) => tellAll((wire) => wire.tell("historyTaken", point)));
+  bus.on("reloadAsked", () => tellAll((wire) => wire.tell("reload", undefined)));
+}
+
+/** Each knows of nearly all addresses, since they tell each other; what they do is theirs alone. */
+function add(a: EdgeStats, b: EdgeStats): EdgeStats {
+  return {
+    totalIps: Math.max(a.totalIps, b.totalIps),
+    blockedIps: Math.max(a.blockedIps, b.blockedIps),
+    activeRequests: a.activeRequests + b.activeRequests,
+    openStreams: a.openStreams + b.openStreams,
+    openConnections: a.openConnections + b.openConnections,
+    heldBytes: a.heldBytes + b.heldBytes,
+  };
+}
+
+/** What they answer, those that do in time. */
+async function askAll<T>(
+  workers: readonly PoolWorker<WorkerSide>[],
+  ask: (worker: PoolWorker<WorkerSide>) => Promise<T>,
+): Promise<T[]> {
+  const answers = await Promise.all(workers.map((worker) => within(answerWithinMs, ask(worker))));
+  return answers.filter((answer) => answer !== undefined) as T[];
+}
+
+/** The outcome, or undefined where it does not come in time or fails. */
+async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, ms, undefined)));
+  try {
+    return await Promise.race([work, tooLate]);
+  } catch {
+    return undefined;
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,57 @@
+/** The challenges of handshakes: only whoever made one can know it again, and none is remembered that was not used. */
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { Failure } from "../../rpc/errors.js";
+
+export interface Challenges {
+  make(): Uint8Array;
+  /**
+   * Uses a challenge up.
+   *
+   * @throws Failure INVALID_SIGNATURE when it is none of ours, too old, or used; RATE_LIMITED when too many are.
+   */
+  spend(challenge: Uint8Array): void;
+}
+
+const challengeGoodForMs = 30_000;
+const maxSpent = 10_000;
+
+export function createChallenges(nowMs: () => number): Challenges {
+  const secret = randomBytes(32);
+  /** Used ones, oldest first, with the time after which they are too old anyhow. */
+  const spent = new Map<string, number>();
+
+  const seal = (body: Uint8Array): Buffer => createHmac("sha256", secret).update(body).digest().subarray(0, 16);
+
+  function isOurs(challenge: Uint8Array): boolean {
+    return challenge.length === 40 && timingSafeEqual(seal(challenge.subarray(0, 24)), challenge.subarray(24));
+  }
+
+  function forgetOld(): void {
+    for (const [challenge, untilMs] of spent) {
+      if (untilMs > nowMs()) {
+        break;
+      }
+      spent.delete(challenge);
+    }
+  }
+
+  return {
+    make() {
+      const body = randomBytes(24);
+      body.writeBigInt64BE(BigInt(nowMs()));
+      return Buffer.concat([body, seal(body)]);
+    },
+    spend(challenge) {
+      forgetOld();
+      const name = Buffer.from(challenge).toString("base64");
+      const madeMs = isOurs(challenge) ? Number(Buffer.from(challenge).readBigInt64BE()) : -Infinity;
+      if (madeMs + challengeGoodForMs < nowMs() || spent.has(name)) {
+        throw new Failure("INVALID_SIGNATURE", "The challenge is not one that this node gave in the last 30 seconds.");
+      }
+      if (spent.size >= maxSpent) {
+        throw new Failure("RATE_LIMITED", "Too many handshakes at once; try again in 30 s.", 30);
+      }
+      spent.set(name, nowMs() + challengeGoodForMs);
+    },
+  };
+}

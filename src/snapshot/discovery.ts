@@ -1,0 +1,81 @@
+/** Which snapshots peers offer, and which of them is taken in. */
+import { sha256 } from "../base/crypto/hash.js";
+import { type ReadSnapshot, readSnapshot } from "./format.js";
+import type { JoinState } from "./sync-store.js";
+import { blame, type SnapshotPeers, within } from "./sources.js";
+import type { SnapshotTarget } from "./target.js";
+
+/** Peers that are asked which snapshots they have. */
+const mostAsked = 8;
+
+/** A snapshot that peers have. */
+export interface Offer {
+  readonly read: ReadSnapshot;
+  /** Its block. */
+  readonly number: bigint;
+  /** Endpoints of those that have it. */
+  readonly from: readonly string[];
+}
+
+/** Who asks, and what it takes. */
+interface Asker {
+  readonly peers: SnapshotPeers;
+  readonly target: Pick<SnapshotTarget, "state" | "check" | "isWorthIt" | "begin" | "abandon">;
+}
+
+/** Snapshots that peers offer, by their names, and how many peers have answered. */
+async function askAll({ peers, target }: Asker, signal: AbortSignal) {
+  const found = new Map<string, { readonly read: ReadSnapshot; readonly number: bigint; readonly from: string[] }>();
+  let answered = 0;
+  const asked = peers.list().slice(0, mostAsked);
+  await Promise.all(
+    asked.map(async (endpoint) => {
+      try {
+        for await (const bytes of within(peers.snapshots(endpoint, signal))) {
+          const read = readSnapshot(bytes);
+          const known = found.get(read.id);
+          if (known === undefined) {
+            found.set(read.id, { read, number: target.check(read), from: [endpoint] });
+          } else {
+            known.from.push(endpoint);
+          }
+        }
+        answered++;
+      } catch (error) {
+        blame(peers, endpoint, error, "It offers a snapshot that cannot be.");
+      }
+    }),
+  );
+  return { found, answered };
+}
+
+/**
+ * Chooses the newest one, or goes on with that which was begun; undefined where there is none, or where nobody answers who
+ * has it.
+ */
+export async function chooseOffer(
+  asker: Asker,
+  signal: AbortSignal,
+): Promise<(Offer & { readonly state: JoinState }) | undefined> {
+  const { target } = asker;
+  const begun = await target.state();
+  const { found, answered } = await askAll(asker, signal);
+  if (begun !== undefined) {
+    const id = sha256(begun.snapshot);
+    const known = found.get(id);
+    if (known !== undefined || answered === 0) {
+      return known && { ...known, state: begun };
+    }
+    await target.abandon();
+  }
+  const best = [...found.values()]
+    .filter(({ number }) => target.isWorthIt(number))
+    .sort(
+      (a, b) => Number(b.number - a.number) || b.from.length - a.from.length || (a.read.id < b.read.id ? -1 : 1),
+    )[0];
+  if (best === undefined) {
+    return undefined;
+  }
+  await target.begin(best.read);
+  return { ...best, state: (await target.state())! };
+}

@@ -1,0 +1,135 @@
+/** The snapshots that a node keeps as files, to give them to others. */
+import { existsSync } from "node:fs";
+import { readdir, readFile, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { inflate } from "node:zlib";
+import { sha256, toHex32 } from "../base/crypto/hash.js";
+import { makePrivateDirectory } from "../base/files/private-files.js";
+import { syncDirectory } from "../base/files/sync-path.js";
+import { maxChunkBytes, type ReadSnapshot, readSnapshot } from "./format.js";
+import { chunkName, descriptionName } from "./make.js";
+
+const decompress = promisify(inflate);
+
+/** Older ones are removed, */
+const keptSnapshots = 2;
+/** but one that somebody fetches is left for so long after he last asked, */
+const leftForMs = 600_000;
+/** as long as there are no more than these. */
+const mostSnapshots = 4;
+
+const makingName = "making";
+
+export interface ShelfParts {
+  readonly folder: string;
+  /** Number of the block that a header is of, where it is that of the chain; undefined for any other. */
+  readonly numberOf: (header: Uint8Array) => Promise<bigint | undefined>;
+  readonly nowMs: () => number;
+  /** Hears that a file is not what was written. */
+  readonly onDamaged: (path: string) => void;
+}
+
+/** The snapshots, and a place to make one. */
+export interface Shelf {
+  /** The newest first. */
+  list(): readonly ReadSnapshot[];
+  /** A chunk, compressed; undefined where there is no such chunk. */
+  chunk(id: string, index: number): Promise<Uint8Array | undefined>;
+  /** An empty place to make one. */
+  place(): Promise<string>;
+  /** Takes up what was made there, after this block. */
+  add(number: bigint, bytes: Uint8Array): Promise<void>;
+}
+
+interface Kept extends ReadSnapshot {
+  readonly number: bigint;
+  readonly folder: string;
+  askedMs: number;
+}
+
+/** Opens it; what is not of this chain, or was not finished, is removed. */
+export async function openShelf({ folder, numberOf, nowMs, onDamaged }: ShelfParts): Promise<Shelf> {
+  let kept: readonly Kept[] = [];
+  const making = join(folder, makingName);
+
+  async function take(path: string): Promise<Kept | undefined> {
+    try {
+      const read = readSnapshot(await readFile(join(path, descriptionName)));
+      const number = await numberOf(read.snapshot.header);
+      return number === undefined ? undefined : { ...read, number, folder: path, askedMs: -Infinity };
+    } catch {
+      return undefined;
+    }
+  }
+
+  async function remove(gone: Pick<Kept, "folder">): Promise<void> {
+    kept = kept.filter(({ folder: of }) => of !== gone.folder);
+    await rm(gone.folder, { recursive: true, force: true });
+  }
+
+  async function removeOld(): Promise<void> {
+    const [, ...older] = kept.slice(keptSnapshots - 1);
+    for (const [i, one] of older.entries()) {
+      if (one.askedMs + leftForMs < nowMs() || i + keptSnapshots >= mostSnapshots) {
+        await remove(one);
+      }
+    }
+  }
+
+  const byNumber = (a: Kept, b: Kept): number => Number(b.number - a.number);
+  if (existsSync(folder)) {
+    for (const name of await readdir(folder)) {
+      const path = join(folder, name);
+      const found = name === makingName ? undefined : await take(path);
+      kept = found === undefined ? kept : [...kept, found].sort(byNumber);
+      if (found === undefined) {
+        await rm(path, { recursive: true, force: true });
+      }
+    }
+  }
+
+  return {
+    list: () => kept,
+
+    async chunk(id, index) {
+      const found = kept.find((one) => one.id === id);
+      const described = found?.snapshot.chunks[index];
+      if (found === undefined || described?.node.case === undefined) {
+        return undefined;
+      }
+      found.askedMs = nowMs();
+      const path = join(found.folder, chunkName(index));
+      try {
+        const bytes = await readFile(path);
+        const content = await decompress(bytes, { maxOutputLength: maxChunkBytes });
+        if (sha256(content) === toHex32(described.sha256)) {
+          return bytes;
+        }
+      } catch {
+        // As one that holds something else.
+      }
+      onDamaged(path);
+      await remove(found);
+      return undefined;
+    },
+
+    async place() {
+      await makePrivateDirectory(folder);
+      await rm(making, { recursive: true, force: true });
+      return making;
+    },
+
+    async add(number, bytes) {
+      const read = readSnapshot(bytes);
+      const path = join(folder, `${number}-${read.id.slice(2, 18)}`);
+      await rm(path, { recursive: true, force: true });
+      await rename(making, path);
+      await syncDirectory(folder);
+      kept = [{ ...read, number, folder: path, askedMs: -Infinity }, ...kept.filter((one) => one.folder !== path)].sort(
+        byNumber,
+      );
+      await removeOld();
+    },
+  };
+}

@@ -1,0 +1,184 @@
+/** Changes of an array that is kept in chunks: each reads and writes the chunks that it meets, and no others. */
+import { deleteItem, itemsOf, type Range, setItem } from "../documents/document.js";
+import { chunkLength, eachChunk, maxChunkLength } from "../documents/document-parts.js";
+import { chunkGap, writeValue } from "./document-writing.js";
+import { trimmed } from "../documents/json-text.js";
+import type { ChunkEntry, DocumentRows, FieldColumns, FieldRow } from "../programs/programs.js";
+
+/** A change of a field's value, which is an array. */
+export type ItemChange =
+  | { readonly kind: "append"; readonly value: string }
+  | { readonly kind: "set"; readonly index: number; readonly value: string }
+  | { readonly kind: "delete"; readonly index: number };
+
+/** Row of a field whose value is an array in chunks. */
+type ArrayRow = FieldRow & { readonly items: number };
+
+/**
+ * Changes an array.
+ *
+ * @param grow is told by how many bytes the array will be longer, before anything is changed; it may throw.
+ * @returns what the field's row has to hold.
+ */
+export async function changeChunks(
+  rows: DocumentRows,
+  field: ArrayRow,
+  change: ItemChange,
+  grow: (bytes: number) => void,
+): Promise<FieldColumns> {
+  if (change.kind === "append") {
+    return await append(rows, field, change.value, grow);
+  }
+  const found = await findItem(rows, field.position, change.index);
+  return await (change.kind === "set" ? set(rows, field, found, change.value, grow) : remove(rows, field, found));
+}
+
+async function append(
+  rows: DocumentRows,
+  field: ArrayRow,
+  value: string,
+  grow: (bytes: number) => void,
+): Promise<FieldColumns> {
+  const { lead, core, trail } = trimmed(value);
+  const chunk = { text: `,${lead}${core}`, items: 1 };
+  const more = 1 + Buffer.byteLength(value);
+  grow(more);
+  const last = await rows.lastChunk(field.position);
+  await (last.sizeBytes + more <= chunkLength
+    ? rows.extendChunk(field.position, last, { after: chunk })
+    : rows.insertChunks(field.position, [{ position: last.position + chunkGap, ...chunk }]));
+  return { ...field, items: field.items + 1, sizeBytes: field.sizeBytes + more, value: trail + field.value };
+}
+
+/** Where an item was found. */
+interface FoundItem {
+  /** All chunks of the array. */
+  readonly chunks: readonly ChunkEntry[];
+  /** Which of them has the item. */
+  readonly at: number;
+  readonly text: string;
+  /** The items of the chunk. */
+  readonly items: readonly Range[];
+  /** Which of them it is. */
+  readonly index: number;
+}
+
+async function findItem(rows: DocumentRows, field: number, index: number): Promise<FoundItem> {
+  const chunks = await rows.chunks(field);
+  let [at, first] = [0, 0];
+  while (index >= first + chunks[at]!.items) {
+    first += chunks[at]!.items;
+    at++;
+  }
+  const text = await rows.chunkText(field, chunks[at]!.position);
+  return { chunks, at, text, items: itemsOf(text), index: index - first };
+}
+
+async function set(
+  rows: DocumentRows,
+  field: ArrayRow,
+  { chunks, at, text, items, index }: FoundItem,
+  value: string,
+  grow: (bytes: number) => void,
+): Promise<FieldColumns> {
+  const { start, end } = items[index]!;
+  const more = Buffer.byteLength(value) - Buffer.byteLength(text.slice(start, end));
+  grow(more);
+  // A chunk ends where its last item does: space after that goes to what follows.
+  const { lead, core, trail } = trimmed(value);
+  const isLast = index === items.length - 1;
+  const after = isLast ? trail : "";
+  const next = chunks[at + 1];
+  if (after !== "" && next !== undefined) {
+    await rows.extendChunk(field.position, next, { before: { text: after, items: 0 } });
+  }
+  const changed = setItem(text, items, index, isLast ? lead + core : value);
+  await saveChunk(rows, field, { chunks, at, text: changed, items: items.length });
+  return { ...field, sizeBytes: field.sizeBytes + more, value: next === undefined ? after + field.value : field.value };
+}
+
+async function remove(
+  rows: DocumentRows,
+  field: ArrayRow,
+  { chunks, at, text, items, index }: FoundItem,
+): Promise<FieldColumns> {
+  const { start, end } = items[index]!;
+  if (index < items.length - 1) {
+    const changed = deleteItem(text, items, index);
+    await saveChunk(rows, field, { chunks, at, text: changed, items: items.length - 1 });
+    const less = Buffer.byteLength(text) - Buffer.byteLength(changed);
+    return { ...field, items: field.items - 1, sizeBytes: field.sizeBytes - less };
+  }
+  // What stands before the last item of a chunk stands before the first one of the next chunk then, instead of its own.
+  const keptEnd = items[index - 1]?.end ?? 0;
+  const before = text.slice(keptEnd, start);
+  const itemBytes = Buffer.byteLength(text.slice(start, end));
+  const next = chunks[at + 1];
+  let less = itemBytes + before.length;
+  let { value } = field;
+  if (next !== undefined) {
+    const nextText = await rows.chunkText(field.position, next.position);
+    const from = itemsOf(nextText)[0]!.start;
+    less += from - before.length;
+    await rows.saveChunk(field.position, next.position, { text: before + nextText.slice(from), items: next.items });
+  } else if (field.items === 1) {
+    less -= before.length;
+    value = before + value;
+  }
+  await saveChunk(rows, field, { chunks, at, text: text.slice(0, keptEnd), items: items.length - 1 });
+  const isEmpty = field.items === 1;
+  return { ...field, items: isEmpty ? undefined : field.items - 1, sizeBytes: field.sizeBytes - less, value };
+}
+
+/** Stores a chunk that changed. What became too large is split, and what fits into a neighbour goes there. */
+async function saveChunk(
+  rows: DocumentRows,
+  field: ArrayRow,
+  { chunks, at, text, items }: Pick<FoundItem, "chunks" | "at" | "text"> & { readonly items: number },
+): Promise<void> {
+  const [previous, own, next] = [chunks[at - 1], chunks[at]!, chunks[at + 1]];
+  if (text.length > maxChunkLength && items > 1) {
+    await split(rows, field, text, [own.position, next?.position]);
+    return;
+  }
+  const chunk = { text, items };
+  const fitsInto = (other: ChunkEntry | undefined): other is ChunkEntry =>
+    other !== undefined && other.sizeBytes + Buffer.byteLength(text) <= chunkLength;
+  if (items === 0) {
+    await rows.deleteChunk(field.position, own.position);
+  } else if (fitsInto(previous)) {
+    await rows.deleteChunk(field.position, own.position);
+    await rows.extendChunk(field.position, previous, { after: chunk });
+  } else if (fitsInto(next)) {
+    await rows.deleteChunk(field.position, own.position);
+    await rows.extendChunk(field.position, next, { before: chunk });
+  } else {
+    await rows.saveChunk(field.position, own.position, chunk);
+  }
+}
+
+async function split(
+  rows: DocumentRows,
+  field: ArrayRow,
+  text: string,
+  [position, nextPosition]: readonly [number, number | undefined],
+): Promise<void> {
+  const pieces = [...eachChunk(text)];
+  const step = Math.floor(((nextPosition ?? position + pieces.length * chunkGap) - position) / pieces.length);
+  const [first, ...others] = pieces;
+  if (step > 0) {
+    await rows.saveChunk(field.position, position, first!);
+    if (others.length > 0) {
+      await rows.insertChunks(
+        field.position,
+        others.map((piece, i) => ({ position: position + (i + 1) * step, ...piece })),
+      );
+    }
+    return;
+  }
+  // So much was put here that there is no room between the neighbours: all chunks are stored anew.
+  await rows.saveChunk(field.position, position, { text, items: itemsOf(text).length });
+  const array = (await rows.chunkTexts(field.position)) + field.value;
+  await rows.deleteChunks(field.position, field.sizeBytes);
+  await writeValue(rows, field.position, array);
+}

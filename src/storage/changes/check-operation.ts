@@ -1,0 +1,62 @@
+/**
+ * What can be said of an operation without looking at what is stored, beside the bounds that the contract gives its
+ * fields: a rule of the chain, the same for every node.
+ */
+import type { ProgramData, StorageOperation } from "../../../gen/gatehouse/storage/v1/operation_pb.js";
+import { Failure } from "../../rpc/errors.js";
+import { checkAccessControl } from "../programs/access-control.js";
+import { checkJson } from "../documents/json-check.js";
+import { typeOfJson } from "../documents/json-text.js";
+
+/**
+ * Checks an operation that is within the bounds of the contract. One that passes may still be rejected for what is
+ * stored.
+ *
+ * @throws Failure INVALID_REQUEST
+ */
+export function checkOperation({ operation }: StorageOperation): void {
+  switch (operation.case) {
+    case "createProgram": {
+      const { metadata, access, data } = operation.value;
+      checkMetadata(metadata);
+      checkAccessControl(access);
+      checkData(data);
+      return;
+    }
+    case "writeProgram":
+      checkData(operation.value.data);
+      return;
+    case "updateAccess":
+      checkAccessControl(operation.value.access);
+      return;
+    case "setField":
+      checkJson(operation.value.value, { what: "The value", levelsAround: 1 });
+      return;
+    case "setItem":
+    case "appendItem":
+      checkJson(operation.value.value, { what: "The item", levelsAround: 2 });
+      return;
+    case "deleteField":
+    case "deleteItem":
+    case "deleteProgram":
+      return;
+    case undefined:
+      throw new Failure("INVALID_REQUEST", "The storage operation says nothing to do.");
+  }
+}
+
+function checkMetadata(metadata: string | undefined): void {
+  if (metadata === undefined) {
+    return;
+  }
+  checkJson(metadata, { what: "The metadata" });
+  if (typeOfJson(metadata) !== "object") {
+    throw new Failure("INVALID_REQUEST", "The metadata must be a JSON object.");
+  }
+}
+
+function checkData(given: ProgramData | undefined): void {
+  if (given?.data.case === "json") {
+    checkJson(given.data.value, { what: "The document", isDocument: true });
+  }
+}

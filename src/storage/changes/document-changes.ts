@@ -1,0 +1,215 @@
+/**
+ * Changes of a document that is an object. Whichever way it is kept, its text becomes what the functions of document.ts
+ * make of the whole; what is kept in parts is changed where it stands.
+ */
+import { Failure } from "../../rpc/errors.js";
+import { changeChunks, type ItemChange } from "./array-changes.js";
+import { appendItem, deleteItem, deleteMember, itemsOf, setItem, setMember } from "../documents/document.js";
+import { maxTextBytes, minPartsBytes, nameStart } from "../documents/document-parts.js";
+import { plainField, rewrite, writeValue } from "./document-writing.js";
+import { maxDocumentBytes } from "../documents/document-bounds.js";
+import { skipSpace, trimmed } from "../documents/json-text.js";
+import type { DocumentRows, DocumentState, FieldRow } from "../programs/programs.js";
+
+/**
+ * Gives a field a value; a new field stands behind the others.
+ *
+ * @throws Failure INVALID_REQUEST for a document that would be too large; nothing is changed then.
+ */
+export async function setField(
+  rows: DocumentRows,
+  state: DocumentState,
+  name: string,
+  value: string,
+): Promise<DocumentState> {
+  const field = await rows.field(name);
+  if (state.inParts) {
+    return await (field === undefined
+      ? addToParts(rows, state, name, value)
+      : replaceInParts(rows, state, field, value));
+  }
+  const text = setMember(await textOf(rows, state), name, value);
+  return await saveText(rows, state, text, () => saveInText(rows, name, field, trimmed(value).core));
+}
+
+/**
+ * Takes a field away.
+ *
+ * @throws Failure FIELD_NOT_FOUND
+ */
+export async function deleteField(rows: DocumentRows, state: DocumentState, name: string): Promise<DocumentState> {
+  const field = await rows.field(name);
+  if (field === undefined) {
+    throw noField();
+  }
+  if (state.inParts) {
+    return await deleteFromParts(rows, state, field);
+  }
+  const text = deleteMember(await textOf(rows, state), name)!;
+  return await saveText(rows, state, text, () => rows.deleteField(field));
+}
+
+/**
+ * Changes an array.
+ *
+ * @throws Failure FIELD_NOT_FOUND, INVALID_FIELD_TYPE, INDEX_OUT_OF_BOUNDS, and INVALID_REQUEST for a document that would
+ * be too large; nothing is changed then.
+ */
+export async function changeItem(
+  rows: DocumentRows,
+  state: DocumentState,
+  name: string,
+  change: ItemChange,
+): Promise<DocumentState> {
+  const field = await rows.field(name);
+  if (field === undefined) {
+    throw noField();
+  }
+  if (field.type !== "array") {
+    throw new Failure("INVALID_FIELD_TYPE", "The field is no array.");
+  }
+  if (field.items !== undefined) {
+    checkIndex(change, field.items);
+    const grow = (bytes: number): void => void grown(state, bytes);
+    const changed = await changeChunks(rows, { ...field, items: field.items }, change, grow);
+    await rows.saveField({ ...field, ...changed });
+    return await settle(rows, grown(state, changed.sizeBytes - field.sizeBytes));
+  }
+  const value = changeArray(field.value, change);
+  if (state.inParts) {
+    return await replaceInParts(rows, state, field, value);
+  }
+  const text = setMember(await textOf(rows, state), name, value);
+  return await saveText(rows, state, text, () => saveInText(rows, name, field, value));
+}
+
+function changeArray(array: string, change: ItemChange): string {
+  const items = itemsOf(array);
+  checkIndex(change, items.length);
+  switch (change.kind) {
+    case "append":
+      return appendItem(array, items, change.value);
+    case "set":
+      return setItem(array, items, change.index, change.value);
+    case "delete":
+      return deleteItem(array, items, change.index);
+  }
+}
+
+function checkIndex(change: ItemChange, items: number): void {
+  if (change.kind !== "append" && change.index >= items) {
+    throw new Failure("INDEX_OUT_OF_BOUNDS", "The array has no item at this index.");
+  }
+}
+
+function noField(): Failure {
+  return new Failure("FIELD_NOT_FOUND", "The program has no such field.");
+}
+
+/** The document with so many more bytes; one that becomes too large is refused. */
+function grown({ sizeBytes, inParts }: DocumentState, bytes: number): DocumentState {
+  if (sizeBytes + bytes > maxDocumentBytes) {
+    throw new Failure("INVALID_REQUEST", `The document would be larger than ${maxDocumentBytes} bytes.`);
+  }
+  return { sizeBytes: sizeBytes + bytes, inParts };
+}
+
+/** The text of a document that is kept as one; of a program that holds nothing, an empty object. */
+async function textOf(rows: DocumentRows, { sizeBytes }: DocumentState): Promise<string> {
+  return sizeBytes === 0 ? "{}" : await rows.text();
+}
+
+async function saveText(
+  rows: DocumentRows,
+  before: DocumentState,
+  text: string,
+  saveField: () => Promise<void>,
+): Promise<DocumentState> {
+  const after = grown(before, Buffer.byteLength(text) - before.sizeBytes);
+  if (after.sizeBytes > maxTextBytes) {
+    return await rewrite(rows, before, text);
+  }
+  await rows.saveText(text);
+  await saveField();
+  return after;
+}
+
+async function saveInText(rows: DocumentRows, name: string, field: FieldRow | undefined, value: string): Promise<void> {
+  if (field === undefined) {
+    await rows.insertFields(((await rows.lastPosition()) ?? -1) + 1, [{ name, ...plainField(value) }]);
+  } else {
+    await rows.saveField({ ...field, ...plainField(value) });
+  }
+}
+
+/** Makes a document one text that became small. */
+async function settle(rows: DocumentRows, state: DocumentState): Promise<DocumentState> {
+  return state.sizeBytes > minPartsBytes ? state : await rewrite(rows, state, (await rows.whole(state))!);
+}
+
+async function addToParts(
+  rows: DocumentRows,
+  state: DocumentState,
+  name: string,
+  value: string,
+): Promise<DocumentState> {
+  const { lead, core, trail } = trimmed(value);
+  const last = await rows.lastPosition();
+  const named = `${JSON.stringify(name)}:${lead}`;
+  const text = last === undefined || trail !== "" ? await rows.text() : "";
+  // Where there is no field, space alone stands between the braces, and goes.
+  const opened = last === undefined ? skipSpace(text, 0) + 1 : 0;
+  const before = last === undefined ? text.slice(0, opened) + named : `,${named}`;
+  const rest = trail + (last === undefined ? text.slice(skipSpace(text, opened)) : text);
+  const after = grown(state, Buffer.byteLength(before) + Buffer.byteLength(core) + rest.length - text.length);
+  if (text !== "") {
+    await rows.saveText(rest);
+  }
+  const position = (last ?? -1) + 1;
+  await rows.insertFields(position, [{ name, before, ...(await writeValue(rows, position, core)) }]);
+  return await settle(rows, after);
+}
+
+async function replaceInParts(
+  rows: DocumentRows,
+  state: DocumentState,
+  field: FieldRow,
+  value: string,
+): Promise<DocumentState> {
+  const { lead, core, trail } = trimmed(value);
+  const { position } = field;
+  const after = grown(state, Buffer.byteLength(value) - field.sizeBytes);
+  await deleteChunks(rows, field);
+  await rows.saveField({ ...field, before: field.before + lead, ...(await writeValue(rows, position, core)) });
+  if (trail !== "") {
+    const next = await rows.fieldAfter(position);
+    await (next === undefined
+      ? rows.saveText(trail + (await rows.text()))
+      : rows.saveField({ ...next, before: trail + next.before }));
+  }
+  return await settle(rows, after);
+}
+
+async function deleteFromParts(rows: DocumentRows, state: DocumentState, field: FieldRow): Promise<DocumentState> {
+  const { position, before } = field;
+  const kept = before.slice(0, nameStart(before));
+  let bytes = -field.sizeBytes - Buffer.byteLength(before);
+  const next = await rows.fieldAfter(position);
+  if (next !== undefined) {
+    const from = nameStart(next.before);
+    bytes += kept.length - from;
+    await rows.saveField({ ...next, before: kept + next.before.slice(from) });
+  } else if ((await rows.lastPosition(position)) === undefined) {
+    bytes += kept.length;
+    await rows.saveText(kept + (await rows.text()));
+  }
+  await deleteChunks(rows, field);
+  await rows.deleteField(field);
+  return await settle(rows, grown(state, bytes));
+}
+
+async function deleteChunks(rows: DocumentRows, field: FieldRow): Promise<void> {
+  if (field.items !== undefined) {
+    await rows.deleteChunks(field.position, field.sizeBytes);
+  }
+}

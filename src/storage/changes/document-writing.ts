@@ -1,0 +1,127 @@
+/** Writes documents as a whole. A large one is parsed and stored in portions, between which others have their turn. */
+import { nextTurn } from "../../base/async/yielding.js";
+import { eachMember } from "../documents/document.js";
+import { type Chunk, chunkLength, eachChunk, eachField, maxTextBytes } from "../documents/document-parts.js";
+import { typeOfJson } from "../documents/json-text.js";
+import type { DocumentRows, DocumentState, FieldColumns, ProgramContent } from "../programs/programs.js";
+
+/** Room between the positions of chunks that are stored together, for those into which one of them is split. */
+export const chunkGap = 2 ** 20;
+
+/** Bounds of what is parsed, and put into rows, before others have their turn. */
+const portionRows = 500;
+const portionLength = 128 * 1024;
+
+/** Whether this content is kept in parts. */
+export function isKeptInParts(content: ProgramContent): boolean {
+  return content?.type === "object" && content.sizeBytes > maxTextBytes;
+}
+
+/** Stores what a program holds, where there are no rows. */
+export async function writeContent(rows: DocumentRows, content: NonNullable<ProgramContent>): Promise<void> {
+  const { text, type } = content;
+  if (isKeptInParts(content)) {
+    await writeParts(rows, text);
+    rows.wrote(text);
+    return;
+  }
+  await rows.saveText(text);
+  if (type === "object") {
+    const fields = Array.from(eachMember(text), ({ name, valueStart, valueEnd }) => ({
+      name,
+      ...plainField(text.slice(valueStart, valueEnd)),
+    }));
+    if (fields.length > 0) {
+      await rows.insertFields(0, fields);
+    }
+  }
+}
+
+/** A field of a document that is kept as one text. */
+export function plainField(value: string): FieldColumns {
+  return { type: typeOfJson(value), before: "", value, sizeBytes: 0, items: undefined };
+}
+
+/** Stores a document, which is an object, anew after its rows became too many or too few. */
+export async function rewrite(rows: DocumentRows, before: DocumentState, text: string): Promise<DocumentState> {
+  const content = { encoding: "json", type: "object", text, sizeBytes: Buffer.byteLength(text) } as const;
+  await rows.clear(before);
+  await writeContent(rows, content);
+  return { sizeBytes: content.sizeBytes, inParts: isKeptInParts(content) };
+}
+
+async function writeParts(rows: DocumentRows, text: string): Promise<void> {
+  let portion: (FieldColumns & { readonly name: string })[] = [];
+  let [position, length] = [0, 0];
+  const flush = async (): Promise<void> => {
+    if (portion.length > 0) {
+      await rows.insertFields(position, portion);
+      // The rows are held in memory, which waits for nothing.
+      await nextTurn();
+    }
+    [position, portion, length] = [position + portion.length, [], 0];
+  };
+  const fields = eachField(text);
+  let next = fields.next();
+  for (; next.done !== true; next = fields.next()) {
+    const { name, before, value } = next.value;
+    const stored = isShort(value) ? inRow(value) : await writeChunks(rows, { field: position + portion.length, value });
+    portion.push({ name, before, ...stored });
+    length += before.length + stored.value.length;
+    if (portion.length >= portionRows || length >= portionLength) {
+      await flush();
+    }
+  }
+  await flush();
+  await rows.saveText(next.value);
+}
+
+/** A value as its field's row has it. */
+type StoredValue = Omit<FieldColumns, "before">;
+
+/** Stores a value of a document in parts, and gives what its field's row has to hold. */
+export async function writeValue(rows: DocumentRows, field: number, value: string): Promise<StoredValue> {
+  return isShort(value) ? inRow(value) : await writeChunks(rows, { field, value });
+}
+
+function isShort(value: string): boolean {
+  return value.length <= chunkLength;
+}
+
+function inRow(value: string): StoredValue {
+  return { type: typeOfJson(value), value, sizeBytes: Buffer.byteLength(value), items: undefined };
+}
+
+async function writeChunks(
+  rows: DocumentRows,
+  { field, value }: { readonly field: number; readonly value: string },
+): Promise<StoredValue> {
+  const type = typeOfJson(value);
+  const sizeBytes = Buffer.byteLength(value);
+  if (type !== "array") {
+    await rows.insertChunks(field, [{ position: chunkGap, items: 0, text: value }]);
+    return { type, value: "", sizeBytes, items: 0 };
+  }
+  let portion: (Chunk & { readonly position: number })[] = [];
+  let [position, length, items] = [0, 0, 0];
+  const flush = async (): Promise<void> => {
+    if (portion.length > 0) {
+      await rows.insertChunks(field, portion);
+      await nextTurn();
+    }
+    [portion, length] = [[], 0];
+  };
+  const chunks = eachChunk(value);
+  let next = chunks.next();
+  for (; next.done !== true; next = chunks.next()) {
+    position += chunkGap;
+    portion.push({ position, ...next.value });
+    length += next.value.text.length;
+    items += next.value.items;
+    if (length >= portionLength) {
+      await flush();
+    }
+  }
+  await flush();
+  return items === 0 ? inRow(value) : { type, value: next.value, sizeBytes, items };
+}

@@ -1,0 +1,182 @@
+/**
+ * A storage program of a snapshot, as it is to be stored. What its leaf does not cover is worked out anew, or looked at:
+ * the rows of a large document may be cut in many ways, but only between items, and in an order.
+ */
+import { z } from "zod";
+import type { SnapshotField, SnapshotProgram } from "../../../gen/gatehouse/peer/v1/snapshot_pb.js";
+import type { ChunkColumns, FieldColumns } from "../../db/rows/row-hashes.js";
+import type { AccessRule } from "../programs/access.js";
+import { itemsOf } from "../documents/document.js";
+import { eachField, maxTextBytes, minPartsBytes } from "../documents/document-parts.js";
+import { plainField } from "./document-writing.js";
+import { typeOfJson } from "../documents/json-text.js";
+import type { ProgramRow } from "../programs/stored-program.js";
+
+/** What is said to be a program cannot be one. */
+export class WrongProgram extends Error {
+  override readonly name = "WrongProgram";
+}
+
+/** A program as it is to be stored. */
+export interface RestoredProgram {
+  /** Its place in the order in which programs were made, from 1. */
+  readonly place: number;
+  /** Without checksums. */
+  readonly row: ProgramRow;
+  /** Undefined of one that was deleted. */
+  readonly access: AccessRule | undefined;
+  /** Its whole document. */
+  readonly text: string | undefined;
+  /** What its document's own row holds: all of it, or what follows the last field. */
+  readonly data: string | undefined;
+  readonly fields: readonly FieldColumns[];
+  readonly chunks: readonly ChunkColumns[];
+}
+
+const noHashes = { entry_hash: "", rest_hash: "" };
+const noAccess = JSON.stringify({ allowed: [], blacklisted: [], groups: {} });
+
+const keys = z.array(z.string());
+const accessText = z.strictObject({
+  allowed: keys,
+  blacklisted: keys,
+  groups: z.record(z.string(), z.strictObject({ members: keys, permissions: z.array(z.enum(["read", "write"])) })),
+});
+
+/**
+ * Reads a program.
+ *
+ * @throws WrongProgram
+ */
+export function readProgram(given: SnapshotProgram): RestoredProgram {
+  const { storageAddress: address, place, updatedMs, deleted } = given;
+  if (!/^stor-[0-9a-f]{40}$/.test(address) || place < 1 || place > 2 ** 31 - 1) {
+    throw new WrongProgram("A program has no address, or no place.");
+  }
+  const common = { address, updated_ms: Number(updatedMs), deleted, ...noHashes };
+  if (deleted) {
+    // Nothing else of it is hashed, so nothing else is taken.
+    const row: ProgramRow = {
+      ...common,
+      ...{ owner: "", name: "", encoding: "json", mode: "owner", size_bytes: 0, created_ms: 0 },
+      ...{ type: "null", access: noAccess, metadata: null, in_parts: false, blinding: "" },
+    };
+    return { place, row, access: undefined, text: undefined, data: undefined, fields: [], chunks: [] };
+  }
+  const { owner, name, data: text, metadata = null, layout } = given;
+  const access = readAccess(given);
+  const encoding = given.encoding === "binary" ? "binary" : "json";
+  const type = text === undefined ? "null" : encoding === "binary" ? "binary" : typeOfJson(text);
+  const bytes = text === undefined ? 0 : encoding === "binary" ? binaryBytes(text) : Buffer.byteLength(text);
+  const row: ProgramRow = {
+    ...common,
+    ...{ owner, name, encoding, mode: access.mode, size_bytes: bytes, created_ms: Number(given.createdMs) },
+    ...{ type, access: given.access, metadata, in_parts: layout !== undefined },
+    blinding: Buffer.from(given.blinding).toString("hex"),
+  };
+  const mayBeText = type !== "object" || bytes <= maxTextBytes;
+  if (layout === undefined) {
+    if (!mayBeText) {
+      throw new WrongProgram("A large document has no layout.");
+    }
+    return { place, row, access, text, data: text, fields: plainFields(address, type, text), chunks: [] };
+  }
+  if (type !== "object" || bytes <= minPartsBytes) {
+    throw new WrongProgram("A document that is none in parts has a layout.");
+  }
+  return { place, row, access, text, ...cut(address, text!, layout.fields) };
+}
+
+function readAccess({ owner, mode, access }: SnapshotProgram): AccessRule {
+  let json: unknown;
+  try {
+    json = JSON.parse(access);
+  } catch {
+    throw new WrongProgram("The access rule of a program is no JSON.");
+  }
+  const parsed = accessText.safeParse(json);
+  if (!parsed.success || JSON.stringify(json) !== access || !["public", "owner", "restricted"].includes(mode)) {
+    throw new WrongProgram("The access rule of a program is none.");
+  }
+  return { owner, mode: mode as AccessRule["mode"], ...(json as z.infer<typeof accessText>) };
+}
+
+/** Bytes that a JSON string of base64 says. */
+function binaryBytes(text: string): number {
+  return Buffer.byteLength(text.slice(1, -1), "base64");
+}
+
+function plainFields(address: string, type: string, text: string | undefined): FieldColumns[] {
+  const fields: FieldColumns[] = [];
+  if (type === "object" && text !== undefined) {
+    for (const { name, value } of eachField(text)) {
+      const { type: fieldType, before, value: stored, sizeBytes } = plainField(value);
+      const columns = { type: fieldType, text_before: before, value: stored, size_bytes: sizeBytes, items: null };
+      fields.push({ address, position: fields.length, name_json: JSON.stringify(name), ...columns });
+    }
+  }
+  return fields;
+}
+
+/** Cuts a document as a layout says. */
+function cut(
+  address: string,
+  text: string,
+  layout: readonly SnapshotField[],
+): Pick<RestoredProgram, "data" | "fields" | "chunks"> {
+  const fields: FieldColumns[] = [];
+  const chunks: ChunkColumns[] = [];
+  const parts = eachField(text);
+  let next = parts.next();
+  let last = -1;
+  for (const { position, pieces } of layout) {
+    if (next.done === true || position <= last || position > 2 ** 31 - 1) {
+      throw new WrongProgram("The layout of a document does not fit to it.");
+    }
+    last = position;
+    const { name, before, value } = next.value;
+    const made = cutValue({ address, field: position }, value, pieces);
+    chunks.push(...made.chunks);
+    fields.push({
+      ...{ address, position, name_json: JSON.stringify(name), type: typeOfJson(value), text_before: before },
+      ...{ size_bytes: Buffer.byteLength(value), value: made.rest, items: made.items },
+    });
+    next = parts.next();
+  }
+  if (next.done !== true) {
+    throw new WrongProgram("The layout of a document does not fit to it.");
+  }
+  return { data: next.value, fields, chunks };
+}
+
+function cutValue(
+  key: Pick<ChunkColumns, "address" | "field">,
+  value: string,
+  pieces: SnapshotField["pieces"],
+): { readonly chunks: readonly ChunkColumns[]; readonly rest: string; readonly items: number | null } {
+  if (pieces.length === 0) {
+    return { chunks: [], rest: value, items: null };
+  }
+  const isArray = typeOfJson(value) === "array";
+  const ends = isArray ? itemsOf(value).map(({ end }) => end) : [value.length];
+  const chunks: ChunkColumns[] = [];
+  let [start, item, last] = [0, 0, 0n];
+  for (const { position, length } of pieces) {
+    const end = start + length;
+    const first = item;
+    while (item < ends.length && ends[item]! <= end) {
+      item++;
+    }
+    if (item === first || ends[item - 1] !== end || position <= last || position > BigInt(Number.MAX_SAFE_INTEGER)) {
+      throw new WrongProgram("The layout of a document cuts it between no items.");
+    }
+    const text = value.slice(start, end);
+    const items = isArray ? item - first : 0;
+    chunks.push({ ...key, position: Number(position), items, size_bytes: Buffer.byteLength(text), text });
+    [start, last] = [end, position];
+  }
+  if (item !== ends.length) {
+    throw new WrongProgram("The layout of a document leaves items out.");
+  }
+  return { chunks, rest: value.slice(start), items: isArray ? ends.length : 0 };
+}

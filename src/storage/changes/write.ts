@@ -1,0 +1,204 @@
+/**
+ * Operations on storage programs, inside the transaction of the block that carries them. One that cannot be executed
+ * throws a Failure, which rejects its transaction.
+ */
+import { hash } from "node:crypto";
+import type { CreateProgram, ProgramData, StorageOperation } from "../../../gen/gatehouse/storage/v1/operation_pb.js";
+import { programAddress } from "../../base/program-address.js";
+import { Failure } from "../../rpc/errors.js";
+import { canWrite, isHidden } from "../programs/access.js";
+import { readAccessControl } from "../programs/access-control.js";
+import { changeItem, deleteField, setField } from "./document-changes.js";
+import { noProgram } from "../programs/refusals.js";
+import { typeOfJson } from "../documents/json-text.js";
+import type {
+  ChangeableProgram,
+  DocumentRows,
+  DocumentState,
+  ProgramChanges,
+  ProgramContent,
+} from "../programs/programs.js";
+import { createWork, type Work } from "../programs/work.js";
+
+export { programAddress };
+
+/** Who acts, and when. */
+export interface OperationContext {
+  /** 0x and 64 lower-case hex digits. */
+  readonly sender: string;
+  readonly nonce: bigint;
+  /** Time of the block. */
+  readonly timeMs: number;
+  /** Of the transaction, by its sender. */
+  readonly signature: Uint8Array;
+}
+
+/**
+ * Executes one operation, which {@link checkOperation} let pass. One that throws may have changed something already: it
+ * is for an attempt of the transaction.
+ *
+ * @returns the bytes that it touched, as work.ts counts them.
+ * @throws Failure as the operation's comment in the proto says.
+ */
+export async function executeOperation(
+  programs: ProgramChanges,
+  { operation }: StorageOperation,
+  context: OperationContext,
+): Promise<number> {
+  const work = createWork();
+  const { sender, timeMs, signature } = context;
+  switch (operation.case) {
+    case "createProgram":
+      await create(programs, operation.value, context, work);
+      break;
+    case "writeProgram": {
+      const { storageAddress, data } = operation.value;
+      const program = await findWritable(programs, storageAddress, sender, work);
+      await programs.replaceContent(program, readContent(data), timeMs, work);
+      break;
+    }
+    case "setField":
+    case "deleteField":
+    case "setItem":
+    case "appendItem":
+    case "deleteItem": {
+      const program = await findWritable(programs, operation.value.storageAddress, sender, work);
+      needObject(program);
+      await programs.changeDocument(program.address, (rows) => changeDocument(rows, program, operation), timeMs, work);
+      break;
+    }
+    case "updateAccess": {
+      const { storageAddress, access } = operation.value;
+      const { address } = await findOwned(programs, storageAddress, sender, work);
+      const rule = { access: readAccessControl(sender, access), blinding: blindingOf(signature) };
+      await programs.setAccess(address, rule, timeMs, work);
+      break;
+    }
+    case "deleteProgram": {
+      const program = await findOwned(programs, operation.value.storageAddress, sender, work);
+      await programs.delete(program, timeMs, work);
+      break;
+    }
+    case undefined:
+      throw new Error("An operation that says nothing to do was not refused when it was checked.");
+  }
+  return work.bytes;
+}
+
+type DocumentOperation = Extract<
+  StorageOperation["operation"],
+  { case: "setField" | "deleteField" | "setItem" | "appendItem" | "deleteItem" }
+>;
+
+async function changeDocument(
+  rows: DocumentRows,
+  state: DocumentState,
+  operation: DocumentOperation,
+): Promise<DocumentState> {
+  const { field } = operation.value;
+  switch (operation.case) {
+    case "setField":
+      return await setField(rows, state, field, operation.value.value);
+    case "deleteField":
+      return await deleteField(rows, state, field);
+    case "setItem": {
+      const { index, value } = operation.value;
+      return await changeItem(rows, state, field, { kind: "set", index, value });
+    }
+    case "appendItem":
+      return await changeItem(rows, state, field, { kind: "append", value: operation.value.value });
+    case "deleteItem":
+      return await changeItem(rows, state, field, { kind: "delete", index: operation.value.index });
+  }
+}
+
+async function create(
+  programs: ProgramChanges,
+  operation: CreateProgram,
+  { sender, nonce, timeMs, signature }: OperationContext,
+  work: Work,
+): Promise<void> {
+  const { programName: name, salt, metadata } = operation;
+  const address = programAddress(sender, name, nonce, salt);
+  if (await programs.wasMade(address)) {
+    throw new Failure("ALREADY_EXISTS", "There is or was a storage program at this address.");
+  }
+  const access = readAccessControl(sender, operation.access);
+  const content = readContent(operation.data);
+  const blinding = blindingOf(signature);
+  await programs.insert({ address, name, access, content, metadata, blinding }, timeMs, work);
+}
+
+const beforeBlinding = Buffer.from("gatehouse blinding v1\0", "latin1");
+
+/**
+ * 64 hex digits that every node knows, and of others those alone who may read the transaction: its signature is shown to
+ * nobody else, and cannot be worked out from what its sender has said elsewhere.
+ */
+function blindingOf(signature: Uint8Array): string {
+  return hash("sha256", Buffer.concat([beforeBlinding, signature]), "hex");
+}
+
+/** What a program is given to hold. */
+function readContent(given: ProgramData | undefined): ProgramContent {
+  switch (given?.data.case) {
+    case "json": {
+      const text = given.data.value;
+      return { encoding: "json", type: typeOfJson(text), text, sizeBytes: Buffer.byteLength(text) };
+    }
+    case "binary": {
+      const bytes = given.data.value;
+      const text = JSON.stringify(Buffer.from(bytes).toString("base64"));
+      return { encoding: "binary", type: "binary", text, sizeBytes: bytes.length };
+    }
+    case undefined:
+      return undefined;
+  }
+}
+
+async function find(programs: ProgramChanges, address: string, work: Work): Promise<ChangeableProgram> {
+  const program = await programs.find(address, work);
+  if (program === undefined) {
+    throw new Failure(...noProgram);
+  }
+  return program;
+}
+
+async function findWritable(
+  programs: ProgramChanges,
+  address: string,
+  sender: string,
+  work: Work,
+): Promise<ChangeableProgram> {
+  const program = await find(programs, address, work);
+  if (!canWrite(program.access, sender)) {
+    throw refusalOf(program, sender, "The sender may not change this storage program.");
+  }
+  return program;
+}
+
+async function findOwned(
+  programs: ProgramChanges,
+  address: string,
+  sender: string,
+  work: Work,
+): Promise<ChangeableProgram> {
+  const program = await find(programs, address, work);
+  if (program.access.owner !== sender) {
+    throw refusalOf(program, sender, "Only its owner may do this to a storage program.");
+  }
+  return program;
+}
+
+/** Returns the failure of a sender. One who may not know of the program learns no more than of one that is not there. */
+function refusalOf({ access }: ChangeableProgram, sender: string, message: string): Failure {
+  const mayKnow = !isHidden(access, sender) || canWrite(access, sender);
+  return mayKnow ? new Failure("PERMISSION_DENIED", message) : new Failure(...noProgram);
+}
+
+/** An object has fields, and a program that holds nothing becomes one with its first field. */
+function needObject({ encoding, type, sizeBytes }: ChangeableProgram): void {
+  if (encoding !== "json" || (type !== "object" && sizeBytes > 0)) {
+    throw new Failure("INVALID_FIELD_TYPE", "The document is no object; only objects have fields.");
+  }
+}

@@ -1,0 +1,12 @@
+/** Types of JSON values, as answers name them. */
+import { ValueType } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
+import type { JsonType } from "./json-text.js";
+
+export const valueTypes: Readonly<Record<JsonType, ValueType>> = {
+  string: ValueType.STRING,
+  number: ValueType.NUMBER,
+  boolean: ValueType.BOOLEAN,
+  array: ValueType.ARRAY,
+  object: ValueType.OBJECT,
+  null: ValueType.NULL,
+};

@@ -1,0 +1,76 @@
+/** Access rules, as they travel. */
+import { type AccessControl, AccessMode, AccessPermission } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
+import { Failure } from "../../rpc/errors.js";
+import type { AccessRule } from "./access.js";
+
+/** Of all lists of a rule together. */
+const maxKeys = 1_000;
+
+const modes = {
+  public: AccessMode.PUBLIC,
+  owner: AccessMode.OWNER,
+  restricted: AccessMode.RESTRICTED,
+} as const;
+
+const permissions = { read: AccessPermission.READ, write: AccessPermission.WRITE } as const;
+
+/** The word of an enum's value; undefined for one that has none. */
+function wordOf<Word extends string>(values: Readonly<Record<Word, number>>, value: number): Word | undefined {
+  return (Object.keys(values) as Word[]).find((word) => values[word] === value);
+}
+
+/**
+ * Checks a rule that is within the bounds of the contract.
+ *
+ * @throws Failure INVALID_REQUEST
+ */
+export function checkAccessControl(given: AccessControl | undefined): void {
+  if (given === undefined) {
+    return;
+  }
+  if (wordOf(modes, given.mode) === undefined) {
+    throw new Failure("INVALID_REQUEST", "The access mode must be public, owner or restricted.");
+  }
+  // Decoded, a group of this name would be the prototype of the others, and in no list of them.
+  if (Object.getPrototypeOf(given.groups) !== Object.prototype) {
+    throw new Failure("INVALID_REQUEST", "No group of an access rule can be called __proto__.");
+  }
+  const lists = [given.allowed, given.blacklisted, ...Object.values(given.groups).map(({ members }) => members)];
+  if (lists.reduce((sum, list) => sum + list.length, 0) > maxKeys) {
+    throw new Failure("INVALID_REQUEST", `An access rule names at most ${maxKeys} keys in all.`);
+  }
+}
+
+/** Reads a rule that was checked; where none is given, the owner alone may read. */
+export function readAccessControl(owner: string, given: AccessControl | undefined): AccessRule {
+  if (given === undefined) {
+    return { owner, mode: "owner", allowed: [], blacklisted: [], groups: {} };
+  }
+  return {
+    owner,
+    mode: wordOf(modes, given.mode)!,
+    allowed: given.allowed,
+    blacklisted: given.blacklisted,
+    groups: Object.fromEntries(
+      Object.entries(given.groups).map(([name, group]) => [
+        name,
+        { members: group.members, permissions: group.permissions.flatMap((value) => wordOf(permissions, value) ?? []) },
+      ]),
+    ),
+  };
+}
+
+/** Writes a rule. */
+export function toAccessControl({ mode, allowed, blacklisted, groups }: AccessRule) {
+  return {
+    mode: modes[mode],
+    allowed,
+    blacklisted,
+    groups: Object.fromEntries(
+      Object.entries(groups).map(([name, group]) => [
+        name,
+        { members: group.members, permissions: group.permissions.map((permission) => permissions[permission]) },
+      ]),
+    ),
+  };
+}

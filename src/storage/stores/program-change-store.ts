@@ -1,0 +1,169 @@
+/** Changes of storage programs, by the rows that a block stages. */
+import { touchedAddress } from "../../base/program-address.js";
+import { hashProgramEntry, hashProgramRest } from "../../db/rows/row-hashes.js";
+import type { StagedRows } from "../../db/rows/write-buffer.js";
+import { type AccessRule, namedReaders } from "../programs/access.js";
+import { isKeptInParts, writeContent } from "../changes/document-writing.js";
+import { createDocumentRows } from "./program-document-store.js";
+import { type ProgramTableRow, type ProgramTables, stageProgramTables } from "./program-tables-store.js";
+import { type DocumentRows, foldName, type ProgramChanges, type ProgramContent } from "../programs/programs.js";
+import { toRecord } from "../programs/stored-program.js";
+import { readLeaves } from "./program-state-store.js";
+import { createTouched } from "../changes/dirty-programs.js";
+import type { Work } from "../programs/work.js";
+
+/** Documents of up to so many bytes are read ahead with all of their fields. */
+const maxBytesAhead = 2 * 1024;
+
+/** Builds the changes, inside the transaction of a block; they are stored with its other rows. */
+export function createProgramChanges(staged: StagedRows): ProgramChanges {
+  const tables = stageProgramTables(staged);
+  const rows = createOwnRows(tables);
+  const touched = createTouched(staged.onTakenBack);
+  const documentRows = (address: string, work: Work): DocumentRows =>
+    touched.track(address, createDocumentRows({ tables, address, work }));
+  const deleteReaders = async (address: string, work: Work): Promise<void> =>
+    work.touchRows(await tables.readers.clear(address));
+
+  return {
+    expect: (operations) => expectRows(tables, operations),
+
+    async find(address, work) {
+      const row = await rows.find(address);
+      work.touchRows(1);
+      if (row === undefined) {
+        return undefined;
+      }
+      work.touch(row.access);
+      const { encoding, type, access, sizeBytes } = toRecord(row);
+      return { address, encoding, type, access, sizeBytes, inParts: Boolean(row.in_parts) };
+    },
+
+    wasMade: async (address) => (await tables.programs.get(address)) !== undefined,
+
+    insert({ address, name, access, content, metadata, blinding }, timeMs, work) {
+      touched.program(address).isWhole = isKeptInParts(content);
+      const columns = accessColumns(access);
+      work.touchRows(1);
+      [name, columns.access, metadata ?? ""].forEach((text) => work.touch(text));
+      const row = {
+        address,
+        owner: access.owner,
+        name,
+        ...contentColumns(content),
+        ...columns,
+        metadata: metadata ?? null,
+        blinding,
+        created_ms: timeMs,
+        updated_ms: timeMs,
+        deleted: false,
+      };
+      tables.programs.insert({ ...row, name_folded: foldName(name), ...hashesOf(row) });
+      // None of them is there without a program.
+      [tables.readers, tables.documents, tables.fields, tables.chunks].forEach((table) => table.isNew(address));
+      insertReaders(tables, address, access, work);
+      return content === undefined ? Promise.resolve() : writeContent(documentRows(address, work), content);
+    },
+
+    async replaceContent(program, content, timeMs, work) {
+      const document = documentRows(program.address, work);
+      await document.clear(program);
+      await rows.update(program.address, contentColumns(content), timeMs, work);
+      if (content !== undefined) {
+        await writeContent(document, content);
+      }
+    },
+
+    async changeDocument(address, change, timeMs, work) {
+      const { sizeBytes, inParts } = await change(documentRows(address, work));
+      await rows.update(address, { type: "object", size_bytes: sizeBytes, in_parts: inParts }, timeMs, work);
+    },
+
+    async setAccess(address, { access, blinding }, timeMs, work) {
+      touched.program(address);
+      const columns = accessColumns(access);
+      work.touch(columns.access);
+      await rows.update(address, { ...columns, blinding }, timeMs, work);
+      await deleteReaders(address, work);
+      insertReaders(tables, address, access, work);
+    },
+
+    async delete(program, timeMs, work) {
+      await documentRows(program.address, work).clear(program);
+      await deleteReaders(program.address, work);
+      await rows.update(program.address, { deleted: true, size_bytes: 0, in_parts: false }, timeMs, work);
+    },
+
+    leaves: (how) => readLeaves(staged.db, tables, touched.all, how),
+  };
+}
+
+/** Reads ahead what operations will look at, as far as that is little. */
+async function expectRows(
+  { programs, readers, documents, fields }: ProgramTables,
+  expected: Parameters<ProgramChanges["expect"]>[0],
+): Promise<void> {
+  const named = expected.map(({ operation, by }) => ({
+    what: operation.operation.case,
+    address: touchedAddress(operation, by)!,
+  }));
+  await programs.expect(named.map(({ address }) => address));
+  const [withReaders, withText, withFields]: [string[], string[], string[]] = [[], [], []];
+  for (const { what, address } of named) {
+    const row = programs.peek(address);
+    if (row === undefined || Boolean(row.deleted)) {
+      continue;
+    }
+    if (what === "updateAccess" || what === "deleteProgram") {
+      withReaders.push(address);
+    }
+    if (what !== "createProgram" && !row.in_parts) {
+      withText.push(address);
+      if (row.size_bytes <= maxBytesAhead && what !== "updateAccess") {
+        withFields.push(address);
+      }
+    }
+  }
+  await readers.expect(withReaders);
+  await documents.expect(withText);
+  await fields.expect(withFields);
+}
+
+/** Programs' own rows. */
+function createOwnRows({ programs }: ProgramTables) {
+  return {
+    /** A program's own row; undefined for one that was deleted. */
+    async find(address: string): Promise<ProgramTableRow | undefined> {
+      const row = await programs.get(address);
+      return row === undefined || Boolean(row.deleted) ? undefined : row;
+    },
+
+    /** Changes a program's own row. */
+    async update(address: string, columns: Partial<ProgramTableRow>, timeMs: number, work: Work): Promise<void> {
+      work.touchRows(1);
+      const row = { ...(await programs.get(address))!, ...columns, updated_ms: timeMs };
+      programs.put({ ...row, ...hashesOf(row) });
+    },
+  };
+}
+
+function hashesOf(row: Omit<ProgramTableRow, "name_folded" | "entry_hash" | "rest_hash">) {
+  return { entry_hash: hashProgramEntry(row), rest_hash: hashProgramRest(row) };
+}
+
+function insertReaders({ readers }: ProgramTables, address: string, rule: AccessRule, work: Work): void {
+  const named = namedReaders(rule);
+  work.touchRows(named.size);
+  named.forEach((allowed, identity) => readers.insert({ address, identity, allowed }));
+}
+
+/** What a program's own row says of what it holds. */
+function contentColumns(content: ProgramContent) {
+  const { encoding = "json", type = "null", sizeBytes = 0 } = content ?? {};
+  return { encoding, type, size_bytes: sizeBytes, in_parts: isKeptInParts(content) };
+}
+
+/** What a program's own row says of who may read. */
+function accessColumns({ mode, allowed, blacklisted, groups }: AccessRule) {
+  return { mode, access: JSON.stringify({ allowed, blacklisted, groups }) };
+}

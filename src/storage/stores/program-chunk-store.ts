@@ -1,0 +1,111 @@
+/** The chunks of the large fields of one document: a row for each. */
+import { hashChunkRow } from "../../db/rows/row-hashes.js";
+import type { Chunk } from "../documents/document-parts.js";
+import type { DocumentPlace } from "./program-tables-store.js";
+import type { ChunkEntry, DocumentRows } from "../programs/programs.js";
+import type { ChunkRecord } from "../programs/stored-program.js";
+
+type ChunkReads = Pick<DocumentRows, "chunks" | "lastChunk" | "chunkText" | "chunkTexts">;
+type ChunkChanges = Pick<DocumentRows, "insertChunks" | "saveChunk" | "extendChunk" | "deleteChunk" | "deleteChunks">;
+
+/** Reads and changes them. */
+export function createChunkRows(place: DocumentPlace): ChunkReads & ChunkChanges {
+  return { ...createChunkReads(place), ...createChunkChanges(place) };
+}
+
+function createChunkReads(place: DocumentPlace): ChunkReads {
+  const { address, work } = place;
+  const { chunks } = place.tables;
+  return {
+    async chunks(field) {
+      const entries = await chunks.list(address, [field], ["field", "position", "items", "size_bytes"]);
+      work.touchRows(entries.length);
+      return entries.map(toEntry);
+    },
+
+    async lastChunk(field) {
+      const position = await chunks.edge(address, [field], "last");
+      work.touchRows(1);
+      return toEntry(await readChunk(place, field, position!));
+    },
+
+    async chunkText(field, position) {
+      const { text } = await readChunk(place, field, position);
+      work.touchRows(1);
+      work.touch(text);
+      return text;
+    },
+
+    async chunkTexts(field) {
+      const text = (await chunks.list(address, [field])).map((chunk) => chunk.text).join("");
+      work.touch(text);
+      return text;
+    },
+  };
+}
+
+function createChunkChanges(place: DocumentPlace): ChunkChanges {
+  const { address, work } = place;
+  const { chunks } = place.tables;
+  /** The row of a chunk. */
+  const toRow = (field: number, position: number, { text, items }: Chunk): ChunkRecord => {
+    const row = { address, field, position, items, size_bytes: Buffer.byteLength(text), text };
+    return { ...row, row_hash: hashChunkRow(row) };
+  };
+  const saveChunk = (field: number, position: number, chunk: Chunk): void => {
+    work.touchRows(1);
+    chunks.put(toRow(field, position, chunk));
+  };
+  const deleteChunk = (field: number, position: number): void => {
+    work.touchRows(1);
+    chunks.remove(address, field, position);
+  };
+
+  return {
+    insertChunks(field, added) {
+      work.touchRows(added.length);
+      for (const { position, ...chunk } of added) {
+        work.touch(chunk.text);
+        chunks.insert(toRow(field, position, chunk));
+      }
+      return Promise.resolve();
+    },
+
+    saveChunk(field, position, chunk) {
+      work.touch(chunk.text);
+      saveChunk(field, position, chunk);
+      return Promise.resolve();
+    },
+
+    async extendChunk(field, { position, sizeBytes }, { before, after }) {
+      const bytesOf = (chunk: Chunk | undefined): number => Buffer.byteLength(chunk?.text ?? "");
+      work.touch(sizeBytes + bytesOf(before) + bytesOf(after));
+      // Its checksum is over all of its text.
+      const { text, items } = await readChunk(place, field, position);
+      saveChunk(field, position, {
+        text: (before?.text ?? "") + text + (after?.text ?? ""),
+        items: (before?.items ?? 0) + items + (after?.items ?? 0),
+      });
+    },
+
+    deleteChunk(field, position) {
+      deleteChunk(field, position);
+      return Promise.resolve();
+    },
+
+    async deleteChunks(field, sizeBytes) {
+      work.touch(sizeBytes);
+      for (const { position } of await chunks.list(address, [field], ["field", "position"])) {
+        deleteChunk(field, position);
+      }
+    },
+  };
+}
+
+function toEntry({ position, items, size_bytes: sizeBytes }: ChunkRecord): ChunkEntry {
+  return { position, items, sizeBytes };
+}
+
+async function readChunk({ address, tables }: DocumentPlace, field: number, position: number): Promise<ChunkRecord> {
+  return (await tables.chunks.get(address, field, position))!;
+}

@@ -1,0 +1,84 @@
+/** The fields of one document: a row for each. */
+import { hashFieldRow } from "../../db/rows/row-hashes.js";
+import type { DocumentPlace } from "./program-tables-store.js";
+import type { DocumentRows, FieldColumns, FieldRow } from "../programs/programs.js";
+import type { FieldRecord } from "../programs/stored-program.js";
+
+type FieldReads = Pick<DocumentRows, "field" | "fieldAfter" | "lastPosition">;
+type FieldChanges = Pick<DocumentRows, "insertFields" | "saveField" | "deleteField">;
+
+/** Reads and changes them. */
+export function createFieldRows(place: DocumentPlace): FieldReads & FieldChanges {
+  return { ...createFieldReads(place), ...createFieldChanges(place) };
+}
+
+function createFieldReads({ address, work, tables: { fields } }: DocumentPlace): FieldReads {
+  const toField = (row: FieldRecord): FieldRow => {
+    const { position, text_before: before, value, size_bytes: sizeBytes, items } = row;
+    work.touchRows(1);
+    work.touch(before);
+    work.touch(value);
+    const name = JSON.parse(row.name_json) as string;
+    return { position, name, type: row.type as FieldRow["type"], before, value, sizeBytes, items: items ?? undefined };
+  };
+
+  return {
+    async field(name) {
+      const row = await fields.find(address, "name_json", JSON.stringify(name));
+      return row && toField(row);
+    },
+
+    async fieldAfter(position) {
+      const next = await fields.edge(address, [], "first", position);
+      return next === undefined ? undefined : toField((await fields.get(address, next))!);
+    },
+
+    async lastPosition(below) {
+      const position = await fields.edge(address, [], "last", below);
+      work.touchRows(position === undefined ? 0 : 1);
+      return position;
+    },
+  };
+}
+
+function createFieldChanges({ address, work, tables: { fields } }: DocumentPlace): FieldChanges {
+  /** The row of a field. */
+  const toRow = (position: number, name: string, field: FieldColumns): FieldRecord => {
+    const { type, before, value, sizeBytes: size_bytes, items = null } = field;
+    const name_json = JSON.stringify(name);
+    const row = { address, position, name_json, type, items, size_bytes, text_before: before, value, row_hash: "" };
+    row.row_hash = hashFieldRow(row);
+    return row;
+  };
+  const touch = ({ before, value }: FieldColumns): void => {
+    work.touchRows(1);
+    work.touch(before);
+    work.touch(value);
+  };
+
+  return {
+    insertFields(position, added) {
+      added.forEach((field, i) => {
+        touch(field);
+        fields.insert(toRow(position + i, field.name, field));
+      });
+      return Promise.resolve();
+    },
+
+    saveField({ position, name, ...field }) {
+      touch(field);
+      if (field.items !== undefined) {
+        // Its chunks are read and hashed for the state tree, once in a block: an eighth of what writing them is.
+        work.touch(Math.ceil(field.sizeBytes / 8));
+      }
+      fields.put(toRow(position, name, field));
+      return Promise.resolve();
+    },
+
+    deleteField({ position }) {
+      work.touchRows(1);
+      fields.remove(address, position);
+      return Promise.resolve();
+    },
+  };
+}

@@ -1,0 +1,157 @@
+/** Lists of storage programs in the database, of those that the caller may read. */
+import { makeImmutable } from "../../base/caches/immutable.js";
+import { createRecentCache } from "../../base/caches/lru-cache.js";
+import type { Queries } from "../../db/queries/database.js";
+import { wrongPageToken } from "../../rpc/parameters.js";
+import type { Page } from "../documents/paging.js";
+import { foldName, type ProgramEntry, type Programs } from "../programs/programs.js";
+import { checkEntry, entryColumns, type EntryRow } from "../programs/stored-program.js";
+
+/** From this many characters on the index of names helps. */
+const indexedLength = 3;
+/** What is shorter is looked for among so many of the newest programs: a look at all of them would take too long. */
+const shortQueryPrograms = 50_000;
+
+/** Most entries of lists that are kept, of about 2 kB each with their texts, and the longest name of one. */
+const keptEntries = 2_000;
+const keptNameUnits = 256;
+
+/** Builds the reads. */
+export function createProgramLists({
+  dialect: { nameSearch },
+  prepare,
+}: Queries): Pick<Programs, "listByOwner" | "search" | "createdCount"> {
+  const { plain, indexed } = nameSearch;
+  // Programs are never removed, and their ids grow; PostgreSQL leaves some out after a crash.
+  const countAfter = prepare<{ readonly count: number; readonly id: number | null }>(
+    "SELECT count(*) AS count, max(id) AS id FROM programs WHERE id > ?",
+    "list",
+  );
+  let counted = { count: 0, id: 0 };
+
+  const idByAnybody = prepare<{ readonly id: number }>(idText("p.mode = 'public'"));
+  const idByIdentity = prepare<{ readonly id: number }>(idText(readableByIdentity));
+
+  /** Where a page goes on. A program that the caller may not read is none: when it was made is not to be found out. */
+  async function idOf(address: string, identity: string | undefined): Promise<number> {
+    const [row] =
+      identity === undefined
+        ? await idByAnybody(address)
+        : await idByIdentity(address, identity, identity, identity, identity);
+    if (row === undefined) {
+      throw wrongPageToken();
+    }
+    return row.id;
+  }
+
+  const readEntry = createEntryReader();
+
+  /** A list of the programs that the caller may read, newest first. */
+  function prepareList(where: string, from = "programs p", id = "p.id") {
+    const text = (readable: string): string =>
+      `SELECT ${entryColumns.map((name) => `p.${name}`).join(", ")}
+        FROM ${from} WHERE ${where} AND NOT p.deleted AND ${readable} AND ${id} < ? ORDER BY ${id} DESC LIMIT ? OFFSET ?`;
+    const byAnybody = prepare<EntryRow>(text("p.mode = 'public'"), "list");
+    const byIdentity = prepare<EntryRow>(text(readableByIdentity), "list");
+    return async (value: string, identity: string | undefined, page: Page): Promise<ProgramEntry[]> => {
+      const { limit, offset, after } = page;
+      const below = after === undefined ? aboveIds : await idOf(after, identity);
+      const rows =
+        identity === undefined
+          ? await byAnybody(value, below, limit, offset)
+          : await byIdentity(value, identity, identity, identity, identity, below, limit, offset);
+      return rows.map(readEntry);
+    };
+  }
+  const ofOwner = prepareList("p.owner = ?");
+  const named = prepareList("p.name = ?");
+  const namedLike = prepareList(indexed.where, indexed.from, indexed.id);
+  const namedLikeLately = prepareList(
+    `${plain.where} AND p.id > (SELECT max(id) FROM programs) - ${shortQueryPrograms}`,
+  );
+
+  return {
+    async createdCount() {
+      const before = counted;
+      const [row] = await countAfter(before.id);
+      const count = before.count + (row?.count ?? 0);
+      const id = row?.id ?? before.id;
+      counted = id > counted.id ? { count, id } : counted;
+      return count;
+    },
+
+    listByOwner: ofOwner,
+
+    async search(query, exact, identity, page) {
+      if (query.includes("\0")) {
+        // No name has one, and not every engine takes one.
+        return [];
+      }
+      if (exact) {
+        return await named(query, identity, page);
+      }
+      const folded = foldName(query);
+      return Array.from(folded).length < indexedLength
+        ? await namedLikeLately(plain.term(folded), identity, page)
+        : await namedLike(indexed.term(folded), identity, page);
+    },
+  };
+}
+
+/** Greater than every id. */
+const aboveIds = 2 ** 31 - 1;
+const idText = (readable: string): string => `SELECT p.id AS id FROM programs p WHERE p.address = ? AND ${readable}`;
+
+const listed = (allowed: boolean): string =>
+  `EXISTS (SELECT 1 FROM program_readers r WHERE r.address = p.address AND r.identity = ? AND r.allowed = ${allowed})`;
+
+/** The rule of canRead for many programs at once; it takes the caller's identity four times. */
+export const readableByIdentity = `(p.owner = ? OR (p.mode = 'public' AND NOT ${listed(false)})
+  OR (p.mode = 'restricted' AND ${listed(true)} AND NOT ${listed(false)}))`;
+
+/**
+ * Reads rows that were checked, as the services speak of them. Lists show the same programs again and again, and to check
+ * a row costs more than all else about it: one that is what it was when it was checked is not checked again, and is told of
+ * by the same object.
+ */
+function createEntryReader(): (row: EntryRow) => ProgramEntry {
+  const known = createRecentCache<{ readonly row: EntryRow; readonly entry: ProgramEntry }>(keptEntries);
+  return (row) => {
+    const kept = known.get(row.address);
+    if (kept !== undefined && isSameRow(kept.row, row)) {
+      return kept.entry;
+    }
+    const entry = makeImmutable(toEntry(checkEntry(row)));
+    if (row.name.length <= keptNameUnits) {
+      known.set(row.address, { row, entry });
+    }
+    return entry;
+  };
+}
+
+function isSameRow(a: EntryRow, b: EntryRow): boolean {
+  return (
+    a.entry_hash === b.entry_hash &&
+    a.address === b.address &&
+    a.owner === b.owner &&
+    a.name === b.name &&
+    a.encoding === b.encoding &&
+    a.mode === b.mode &&
+    a.size_bytes === b.size_bytes &&
+    a.created_ms === b.created_ms &&
+    a.updated_ms === b.updated_ms &&
+    a.deleted === b.deleted
+  );
+}
+
+function toEntry(row: EntryRow): ProgramEntry {
+  return {
+    address: row.address,
+    name: row.name,
+    owner: row.owner,
+    encoding: row.encoding as ProgramEntry["encoding"],
+    sizeBytes: row.size_bytes,
+    createdMs: row.created_ms,
+    updatedMs: row.updated_ms,
+  };
+}

@@ -1,0 +1,133 @@
+/** What is proved of a program: its parts, as the database holds them now. */
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type {
+  FieldProofSchema,
+  ObjectStateSchema,
+  ProgramStateSchema,
+} from "../../../gen/gatehouse/state/v1/state_pb.js";
+import { atOnce } from "../../base/async/yielding.js";
+import type { Queries } from "../../db/queries/database.js";
+import { rootOfLeaves } from "../../tree/change.js";
+import { createPageStore } from "../../tree/page-store.js";
+import type { FieldParts } from "../../tree/state-format.js";
+import { type Proof, proveAmong, provePaths } from "../../tree/prove.js";
+import { readRoot } from "../../tree/read-root.js";
+import { checkReadable } from "../programs/read-guards.js";
+import { readWhole } from "./program-parts-store.js";
+import { prepareAnyProgram } from "./program-query-store.js";
+import { documentOfText, readEnd, readFieldParts } from "./program-state-store.js";
+import {
+  type DocumentParts,
+  fieldKey,
+  fieldsOfObject,
+  hashDocument,
+  hashProgram,
+  partsOf,
+} from "../programs/program-state.js";
+import {
+  checkDocument,
+  checkProgram,
+  parse,
+  type ProgramRow,
+  type TextRow,
+  toRecord,
+} from "../programs/stored-program.js";
+
+/** What of a program is to be proved beside its record. */
+export interface WantedParts {
+  /** Names of top-level fields. */
+  readonly fields: readonly string[];
+  readonly withDocument: boolean;
+  readonly withMetadata: boolean;
+}
+
+type ObjectState = MessageInitShape<typeof ObjectStateSchema>;
+
+/** A document: what is hashed of it, what is told of it, and its text where that is wanted. */
+interface DocumentReading {
+  readonly parts: DocumentParts;
+  readonly told: MessageInitShape<typeof ProgramStateSchema>["document"];
+  readonly text: string | undefined;
+}
+
+/** Builds the read of a program, deleted or not, for its proof; it finds undefined for one that was never made. */
+export function createProgramProofs(db: Queries) {
+  const findProgram = prepareAnyProgram(db);
+  return async (address: string, wanted: WantedParts) => {
+    const found = await findProgram([address]);
+    if (found === undefined) {
+      return undefined;
+    }
+    const { record, data, row_hash } = found;
+    const program = checkProgram(address, parse(address, record, "row") as ProgramRow);
+    return await toReading(db, { ...program, data, row_hash }, wanted);
+  };
+}
+
+async function toReading(db: Queries, row: ProgramRow & TextRow, wanted: WantedParts) {
+  const parts = partsOf(row);
+  const { access } = toRecord(row);
+  const document = await readDocument(db, row, wanted);
+  return {
+    // Of one that was deleted nothing is told.
+    checkReadable: (identity: string | undefined): void => (row.deleted ? undefined : checkReadable(access, identity)),
+    valueHash: hashProgram(parts, document.parts),
+    state: {
+      ...parts,
+      metadata: wanted.withMetadata && !row.deleted ? (row.metadata ?? undefined) : undefined,
+      document: document.told,
+      data: document.text,
+    },
+  };
+}
+
+async function readDocument(db: Queries, row: ProgramRow & TextRow, wanted: WantedParts): Promise<DocumentReading> {
+  if (row.deleted) {
+    return { parts: { kind: "nothing" }, told: { case: undefined }, text: undefined };
+  }
+  if (row.in_parts) {
+    return await readParts(db, row, wanted);
+  }
+  const text = checkDocument(row, row);
+  const given = wanted.withDocument ? text : undefined;
+  if (text === undefined || row.type !== "object") {
+    const parts = documentOfText(row, text);
+    const textHash = { case: "textHash" as const, value: hashDocument(parts) };
+    return { parts, told: parts.kind === "nothing" ? { case: undefined } : textHash, text: given };
+  }
+  const { leaves, fields, lastKey, tailHash } = atOnce(fieldsOfObject(text, wanted.fields));
+  const object = { fieldsRoot: rootOfLeaves(leaves), lastKey, tailHash };
+  const sorted = leaves.toSorted((a, b) => Buffer.compare(a.key, b.key));
+  const proofs = wanted.fields.map((name) => toProof(name, proveAmong(sorted, fieldKey(name)), fields.get(name)));
+  return objectReading(object, proofs, given);
+}
+
+/** Of a document in parts. */
+async function readParts(db: Queries, row: ProgramRow & TextRow, wanted: WantedParts): Promise<DocumentReading> {
+  const { address, size_bytes: sizeBytes } = row;
+  const { load } = createPageStore(db, address);
+  const object = { fieldsRoot: await readRoot(load), ...(await readEnd(db, row)) };
+  const proofs = await provePaths(load, wanted.fields.map(fieldKey));
+  const fields: MessageInitShape<typeof FieldProofSchema>[] = [];
+  for (const [i, name] of wanted.fields.entries()) {
+    fields.push(toProof(name, proofs[i]!, await readFieldParts(db, address, name)));
+  }
+  const text = wanted.withDocument ? await readWhole(db, address, sizeBytes) : undefined;
+  return objectReading(object, fields, text);
+}
+
+function objectReading(
+  object: Omit<Extract<DocumentParts, { kind: "object" }>, "kind">,
+  fields: ObjectState["fields"],
+  text: string | undefined,
+): DocumentReading {
+  return { parts: { kind: "object", ...object }, told: { case: "object", value: { ...object, fields } }, text };
+}
+
+function toProof(
+  name: string,
+  { siblings, other }: Proof,
+  field: FieldParts | undefined,
+): MessageInitShape<typeof FieldProofSchema> {
+  return { name, path: { siblings, other }, field };
+}

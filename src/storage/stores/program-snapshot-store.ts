@@ -1,0 +1,259 @@
+/** Storage programs as a snapshot has them: read out of one database, and put into another one. */
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type {
+  SnapshotLayoutSchema,
+  SnapshotProgram,
+  SnapshotProgramSchema,
+} from "../../../gen/gatehouse/peer/v1/snapshot_pb.js";
+import type { Queries } from "../../db/queries/database.js";
+import { bulkInsert, type BulkValue } from "../../db/rows/bulk-insert.js";
+import {
+  hashChunkRow,
+  hashDocumentRow,
+  hashFieldRow,
+  hashProgramEntry,
+  hashProgramRest,
+} from "../../db/rows/row-hashes.js";
+import type { ChangedTree } from "../../tree/change.js";
+import { createPageStore } from "../../tree/page-store.js";
+import type { Leaf } from "../../tree/path.js";
+import { readRoot } from "../../tree/read-root.js";
+import { namedReaders } from "../programs/access.js";
+import { readParts } from "./program-parts-store.js";
+import { programLeaf } from "../programs/program-state.js";
+import { growFields } from "../changes/field-tree-builder.js";
+import { documentOfText, readEnd, selectPrograms } from "./program-state-store.js";
+import { foldName } from "../programs/programs.js";
+import { readProgram, type RestoredProgram, WrongProgram } from "../changes/restored-program.js";
+import {
+  checkDocument,
+  checkProgram,
+  joinParts,
+  type Parts,
+  type ProgramRow,
+  readChunks,
+  readFields,
+  type TextRow,
+} from "../programs/stored-program.js";
+
+/** A program of a snapshot, and the leaf of the state tree that it hashes to. */
+export interface ProgramOfSnapshot {
+  readonly leaf: Leaf;
+  readonly program: MessageInitShape<typeof SnapshotProgramSchema>;
+}
+
+type ExportedRow = ProgramRow & TextRow & { readonly id: number };
+
+/** Programs that are read at a time: each may hold a document of 16 KiB, or a text of 1 MiB. */
+const portionRows = 50;
+
+/** Reads all programs, in the order in which they were made. */
+export async function* exportPrograms(db: Queries): AsyncGenerator<readonly ProgramOfSnapshot[], void> {
+  let last = 0;
+  let place = 0;
+  for (;;) {
+    const after = last;
+    const rows = await db.rows<ExportedRow>((sql) =>
+      selectPrograms(sql).select("p.id").where("p.id", ">", after).orderBy("p.id").limit(portionRows),
+    );
+    if (rows.length === 0) {
+      return;
+    }
+    last = rows.at(-1)!.id;
+    const portion: ProgramOfSnapshot[] = [];
+    for (const row of rows) {
+      place++;
+      portion.push(await exportProgram(db, row, place));
+    }
+    yield portion;
+  }
+}
+
+/** Roughly, how many bytes all programs are in a snapshot. */
+export async function weighPrograms(db: Queries): Promise<number> {
+  const [row] = await db.rows<{ bytes: number | null; programs: number }>((sql) =>
+    sql("programs").sum({ bytes: "size_bytes" }).count({ programs: "*" }),
+  );
+  return (row?.bytes ?? 0) + 600 * (row?.programs ?? 0);
+}
+
+async function exportProgram(db: Queries, row: ExportedRow, place: number): Promise<ProgramOfSnapshot> {
+  const { address: storageAddress } = row;
+  checkProgram(storageAddress, row);
+  const common = { storageAddress, place, updatedMs: BigInt(row.updated_ms) };
+  if (row.deleted) {
+    return { leaf: programLeaf(row, { kind: "nothing" }), program: { ...common, deleted: true } };
+  }
+  const { document, data, layout } = await exportDocument(db, row);
+  const { owner, name, encoding, mode, access } = row;
+  return {
+    leaf: programLeaf(row, document),
+    program: {
+      ...common,
+      ...{ owner, name, encoding, mode, access, data, layout },
+      createdMs: BigInt(row.created_ms),
+      blinding: Buffer.from(row.blinding, "hex"),
+      metadata: row.metadata ?? undefined,
+    },
+  };
+}
+
+async function exportDocument(db: Queries, row: ExportedRow) {
+  const { address } = row;
+  if (!row.in_parts) {
+    const data = checkDocument(row, row);
+    return { document: documentOfText(row, data), data, layout: undefined };
+  }
+  const parts = await readParts(db, address);
+  const { text } = await joinParts(address, parts, row.size_bytes);
+  const document = {
+    kind: "object",
+    fieldsRoot: await readRoot(createPageStore(db, address).load),
+    ...(await readEnd(db, row)),
+  } as const;
+  return { document, data: text, layout: layoutOf(address, parts) };
+}
+
+function layoutOf(address: string, parts: Parts): MessageInitShape<typeof SnapshotLayoutSchema> {
+  const pieces = new Map<number, { position: bigint; length: number }[]>();
+  for (const { field, position, text } of readChunks(address, parts.chunks)) {
+    const piece = { position: BigInt(position), length: text.length };
+    const known = pieces.get(field);
+    if (known === undefined) {
+      pieces.set(field, [piece]);
+    } else {
+      known.push(piece);
+    }
+  }
+  return {
+    fields: readFields(address, parts.fields).map(({ position }) => ({ position, pieces: pieces.get(position) ?? [] })),
+  };
+}
+
+/** A program that was read, as its rows are to be stored; its leaf was compared with what the chunk should have. */
+export interface CheckedProgram extends RestoredProgram {
+  readonly leaf: Leaf;
+  /** Of the tree of its fields, where its document is in parts. */
+  readonly pages: ChangedTree["pages"];
+}
+
+/**
+ * Reads a program of a snapshot, and works out its leaf.
+ *
+ * @throws WrongProgram where it is none.
+ */
+export async function checkRestored(given: SnapshotProgram): Promise<CheckedProgram> {
+  const restored = readProgram(given);
+  const { row, text } = restored;
+  if (row.in_parts) {
+    const { pages, ...object } = await growFields(text!);
+    return { ...restored, leaf: programLeaf(row, { kind: "object", ...object }), pages };
+  }
+  return { ...restored, leaf: programLeaf(row, documentOfText(row, text)), pages: new Map() };
+}
+
+/**
+ * Stores programs of a snapshot where there are none.
+ *
+ * @throws WrongProgram where one is there already, or two have one place.
+ */
+export async function importPrograms(db: Queries, programs: readonly CheckedProgram[]): Promise<void> {
+  const inserted = await bulkInsert(db, "programs", programKinds, programs.map(programValues));
+  if (inserted !== programs.length) {
+    throw new WrongProgram("Two programs have one address, or one place.");
+  }
+  await bulkInsert(db, "program_documents", documentKinds, programs.flatMap(documentValues));
+  await bulkInsert(db, "program_fields", fieldKinds, programs.flatMap(fieldValues));
+  await bulkInsert(db, "program_chunks", chunkKinds, programs.flatMap(chunkValues));
+  await bulkInsert(db, "program_readers", readerKinds, programs.flatMap(readerValues));
+  for (const { row, pages } of programs) {
+    await createPageStore(db, row.address).save(pages);
+  }
+}
+
+/** Numbers of new programs go on after those that were stored. */
+export async function endImport(db: Queries): Promise<void> {
+  const { goOnNumbering } = db.dialect;
+  if (goOnNumbering !== undefined) {
+    await db.run((sql) => sql.raw(goOnNumbering("programs", "id")));
+  }
+}
+
+/** Whether there are so many programs, and each was made no earlier than those before it. */
+export async function arePlaced(db: Queries, count: number): Promise<boolean> {
+  const [row] = await db.rows<{ rows: number; last: number | null }>((sql) =>
+    sql("programs").count({ rows: "*" }).max({ last: "id" }),
+  );
+  const [early] = await db.rows((sql) =>
+    sql.raw(
+      `SELECT 1 FROM (SELECT created_ms, lag(created_ms) OVER (ORDER BY id) AS before FROM programs WHERE NOT deleted) AS p
+        WHERE created_ms < before LIMIT 1`,
+    ),
+  );
+  return row!.rows === count && (row!.last ?? 0) === count && early === undefined;
+}
+
+/** Takes out all programs, and what is kept of them. */
+export async function clearPrograms(db: Queries): Promise<void> {
+  const tables = ["program_readers", "program_chunks", "program_fields", "program_documents", "programs"];
+  const { forgetNames } = db.dialect;
+  await db.runAll((sql) => [
+    ...tables.map((table) => sql(table).delete()),
+    ...(forgetNames === undefined ? [] : [sql.raw(forgetNames)]),
+    sql("tree_pages").whereNot("tree", "").delete(),
+  ]);
+}
+
+const programKinds = {
+  ...({ id: "integer", address: "text", owner: "text", name: "text", name_folded: "text", encoding: "text" } as const),
+  ...({ type: "text", mode: "text", access: "text", metadata: "text", size_bytes: "integer" } as const),
+  ...({ created_ms: "integer", updated_ms: "integer", deleted: "boolean", in_parts: "boolean" } as const),
+  ...({ blinding: "text", entry_hash: "text", rest_hash: "text" } as const),
+};
+
+function programValues({ place, row }: RestoredProgram): BulkValue[] {
+  return [
+    ...[place, row.address, row.owner, row.name, foldName(row.name), row.encoding],
+    ...[row.type, row.mode, row.access, row.metadata, row.size_bytes],
+    ...[row.created_ms, row.updated_ms, Boolean(row.deleted), Boolean(row.in_parts)],
+    ...[row.blinding, hashProgramEntry(row), hashProgramRest(row)],
+  ];
+}
+
+const documentKinds = { address: "text", data: "text", row_hash: "text" } as const;
+
+function documentValues({ row: { address }, data }: RestoredProgram): BulkValue[][] {
+  return data === undefined ? [] : [[address, data, hashDocumentRow({ address, data })]];
+}
+
+const fieldKinds = {
+  ...({ address: "text", position: "integer", name_json: "text", type: "text", items: "integer" } as const),
+  ...({ size_bytes: "integer", text_before: "text", value: "text", row_hash: "text" } as const),
+};
+
+function fieldValues({ fields }: RestoredProgram): BulkValue[][] {
+  return fields.map((field) => [
+    ...[field.address, field.position, field.name_json, field.type, field.items],
+    ...[field.size_bytes, field.text_before, field.value, hashFieldRow(field)],
+  ]);
+}
+
+const chunkKinds = {
+  ...({ address: "text", field: "integer", position: "integer", items: "integer" } as const),
+  ...({ size_bytes: "integer", text: "text", row_hash: "text" } as const),
+};
+
+function chunkValues({ chunks }: RestoredProgram): BulkValue[][] {
+  return chunks.map((chunk) => [
+    ...[chunk.address, chunk.field, chunk.position, chunk.items],
+    ...[chunk.size_bytes, chunk.text, hashChunkRow(chunk)],
+  ]);
+}
+
+const readerKinds = { address: "text", identity: "text", allowed: "boolean" } as const;
+
+function readerValues({ row, access }: RestoredProgram): BulkValue[][] {
+  return access === undefined
+    ? []
+    : [...namedReaders(access)].map(([identity, isAllowed]) => [row.address, identity, isAllowed]);
+}

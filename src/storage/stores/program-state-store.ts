@@ -1,0 +1,163 @@
+/** What the database holds of programs, as leaves of the state tree. */
+import { atOnce, nextTurn } from "../../base/async/yielding.js";
+import { inChunks } from "../../db/rows/chunks.js";
+import type { Queries, QueryBuilder } from "../../db/queries/database.js";
+import { changeTree, type LeafChange, rootOfLeaves } from "../../tree/change.js";
+import { stateHashes } from "../../tree/node-hashes.js";
+import { clearTrees, createPageStore } from "../../tree/page-store.js";
+import { type FieldParts, nothing, type ObjectParts } from "../../tree/state-format.js";
+import { growHere } from "../changes/field-tree-builder.js";
+import { type DocumentParts, fieldKey, fieldsOfObject, programLeaf } from "../programs/program-state.js";
+import { chunksOf, readWhole } from "./program-parts-store.js";
+import type { GrowDocument, LeavesToRead } from "../programs/programs.js";
+import type { ProgramTables } from "./program-tables-store.js";
+import {
+  checkDocument,
+  checkField,
+  checkText,
+  damaged,
+  type FieldRecord,
+  joinValue,
+  type ProgramRow,
+  programColumns,
+  readChunks,
+  type TextRow,
+} from "../programs/stored-program.js";
+import type { TouchedProgram } from "../changes/dirty-programs.js";
+
+/** Programs that are read at a time: each may hold a document of 16 KiB, or a text of 1 MiB. */
+const portionRows = 50;
+
+/** Leaves of the programs that were touched; none for one that was not made. */
+export async function readLeaves(
+  db: Queries,
+  { programs, documents }: Pick<ProgramTables, "programs" | "documents">,
+  touched: ReadonlyMap<string, TouchedProgram>,
+  { stored = Promise.resolve(), grow = growHere }: LeavesToRead = {},
+): Promise<LeafChange[]> {
+  const leaves: LeafChange[] = [];
+  const inParts: (ProgramRow & TextRow)[] = [];
+  for (const addresses of inChunks([...touched.keys()], portionRows)) {
+    await programs.expect(addresses);
+    await documents.expect(addresses);
+    for (const address of addresses) {
+      const own = await programs.get(address);
+      const row = own && { ...own, ...((await documents.get(address)) ?? { data: null, row_hash: null }) };
+      if (row !== undefined && Boolean(row.in_parts)) {
+        inParts.push(row);
+      } else if (row !== undefined) {
+        leaves.push(programLeaf(row, row.deleted ? { kind: "nothing" } : documentOfText(row, checkDocument(row, row))));
+      }
+      // The database may have stored something meanwhile, and waits for what comes next.
+      await nextTurn();
+    }
+  }
+  await stored;
+  await clearTrees(
+    db,
+    [...touched].filter(([, { hadTree }]) => hadTree).map(([address]) => address),
+  );
+  for (const row of inParts) {
+    const { isWhole, text, fields } = touched.get(row.address)!;
+    const object = await (isWhole ? writeFields(db, row, text, grow) : changeFields(db, row, fields));
+    leaves.push(programLeaf(row, { kind: "object", ...object }));
+  }
+  return leaves;
+}
+
+/** Whether there is or was a program at an address. */
+export async function wasMade(db: Queries, address: string): Promise<boolean> {
+  return (await db.first((sql) => sql("programs").where({ address }).select("id"))) !== undefined;
+}
+
+/** The rows of programs, `p`, deleted or not, with the texts of their documents. */
+export function selectPrograms(sql: QueryBuilder) {
+  return sql("programs as p")
+    .leftJoin("program_documents as d", "d.address", "p.address")
+    .select([...programColumns.map((name) => `p.${name}`), "d.data", "d.row_hash"]);
+}
+
+/** What is hashed of a document that is kept as one text. */
+export function documentOfText({ type }: ProgramRow, text: string | undefined): DocumentParts {
+  if (text === undefined) {
+    return { kind: "nothing" };
+  }
+  if (type !== "object") {
+    return { kind: "text", text };
+  }
+  const { leaves, lastKey, tailHash } = atOnce(fieldsOfObject(text));
+  return { kind: "object", fieldsRoot: rootOfLeaves(leaves), lastKey, tailHash };
+}
+
+/** Makes the tree of the fields of a document in parts. */
+async function writeFields(
+  db: Queries,
+  { address, size_bytes: sizeBytes }: ProgramRow,
+  known: string | undefined,
+  grow: GrowDocument,
+): Promise<ObjectParts> {
+  const text = known ?? (await readWhole(db, address, sizeBytes));
+  const { pages, ...object } = await grow(address, text);
+  await createPageStore(db, address).saveTexts(pages);
+  return object;
+}
+
+/** Changes the tree of the fields of a document in parts where these fields were touched. */
+async function changeFields(db: Queries, row: ProgramRow & TextRow, names: ReadonlySet<string>): Promise<ObjectParts> {
+  const store = createPageStore(db, row.address);
+  const changes: LeafChange[] = [];
+  for (const name of names) {
+    const field = await readFieldParts(db, row.address, name);
+    changes.push({ key: fieldKey(name), valueHash: field && stateHashes.field(field) });
+  }
+  const { root, pages } = await changeTree(store.load, changes);
+  await store.save(pages);
+  return { fieldsRoot: root, ...(await readEnd(db, row)) };
+}
+
+/** What is hashed of the end of a document in parts. */
+export async function readEnd(
+  db: Queries,
+  row: ProgramRow & TextRow,
+): Promise<Pick<ObjectParts, "lastKey" | "tailHash">> {
+  const { address } = row;
+  const tail = checkText(address, row);
+  if (tail === undefined) {
+    throw damaged(address, "document");
+  }
+  return { lastKey: await keyBefore(db, address, undefined), tailHash: stateHashes.text(tail) };
+}
+
+/** A field of a document in parts. */
+export async function readFieldParts(db: Queries, address: string, name: string): Promise<FieldParts | undefined> {
+  const name_json = JSON.stringify(name);
+  const [row] = await db.rows<FieldRecord & { readonly chunks: string }>((sql) =>
+    sql.raw(
+      `SELECT f.address, f.position, f.name_json, f.type, f.text_before, f.value, f.size_bytes, f.items, f.row_hash,
+          ${chunksOf(db.dialect, "f.address", "f.position")} AS chunks
+        FROM program_fields f WHERE f.address = ? AND f.name_json = ?`,
+      [address, name_json],
+    ),
+  );
+  if (row === undefined) {
+    return undefined;
+  }
+  const field = checkField(address, row);
+  return {
+    before: field.text_before,
+    previousKey: await keyBefore(db, address, field.position),
+    value: joinValue(address, field, readChunks(address, row.chunks)),
+  };
+}
+
+/** Key of the last field before a position, or of all. */
+async function keyBefore(db: Queries, address: string, position: number | undefined): Promise<Uint8Array> {
+  const row = await db.first<{ name_json: string }>((sql) => {
+    const fields = sql("program_fields").where({ address });
+    return (position === undefined ? fields : fields.where("position", "<", position))
+      .orderBy("position", "desc")
+      .limit(1)
+      .select("name_json");
+  });
+  return row === undefined ? nothing : stateHashes.fieldKey(row.name_json);
+}

@@ -1,0 +1,182 @@
+/**
+ * Reads of storage programs in the database. What each returns comes of one query, so that the rule a read is checked
+ * against and what it returns are of the same moment; and was compared with the checksums that it was stored with.
+ */
+import type { Queries } from "../../db/queries/database.js";
+import { membersOf } from "../documents/document.js";
+import { createProgramLists } from "./program-list-store.js";
+import {
+  type PackedField,
+  type PackedItem,
+  type PackedRow,
+  prepareProgramQueries,
+  type ProgramQueries,
+} from "./program-query-store.js";
+import type { Field, FieldPortion, ProgramRecord, Programs } from "../programs/programs.js";
+import {
+  checkChunk,
+  checkDocument,
+  checkField,
+  checkProgram,
+  type ChunkRecord,
+  damaged,
+  type FieldRecord,
+  type JoinedParts,
+  joinParts,
+  joinValue,
+  parse,
+  type ProgramRow,
+  readChunks,
+  toRecord,
+  typeOf,
+} from "../programs/stored-program.js";
+
+/** Builds the reads. */
+export function createProgramStore(db: Queries): Programs {
+  const queries = prepareProgramQueries(db);
+  return { ...createProgramLists(db), ...createDocumentReads(queries), ...createFieldReads(queries) };
+}
+
+/** Reads of documents. */
+function createDocumentReads(queries: ProgramQueries): Pick<Programs, "findWithData" | "findWithFieldNames"> {
+  /** A document in parts. */
+  async function readParts(address: string): Promise<{ record: ProgramRecord; joined: JoinedParts } | undefined> {
+    const found = await recordOf(queries, address, await queries.withParts([address]));
+    if (found === undefined) {
+      return undefined;
+    }
+    const { row, program } = found;
+    return { record: toRecord(program), joined: await joinParts(address, row, program.size_bytes) };
+  }
+
+  /** A document that is kept as one text, or undefined for one in parts. */
+  async function readText(address: string) {
+    const found = await recordOf(queries, address, await queries.withData([address]));
+    if (found === undefined) {
+      return { isThere: false } as const;
+    }
+    const { row, program } = found;
+    return program.in_parts
+      ? ({ isThere: true, isInParts: true } as const)
+      : ({ isThere: true, isInParts: false, record: toRecord(program), data: checkDocument(program, row) } as const);
+  }
+
+  return {
+    // Most documents are small, and the query of one text is all that is asked for them.
+    async findWithData(address) {
+      const found = await readText(address);
+      if (!found.isThere || !found.isInParts) {
+        return found.isThere ? { record: found.record, data: found.data } : undefined;
+      }
+      const whole = await readParts(address);
+      return whole && { record: whole.record, data: whole.joined.text };
+    },
+
+    async findWithFieldNames(address) {
+      const found = await readText(address);
+      if (!found.isThere || !found.isInParts) {
+        return found.isThere ? { record: found.record, names: namesOf(found.record, found.data) } : undefined;
+      }
+      const whole = await readParts(address);
+      return whole && { record: whole.record, names: [...whole.joined.names] };
+    },
+  };
+}
+
+/** Reads of single fields. */
+function createFieldReads(queries: ProgramQueries): Pick<Programs, "findWithField" | "findWithItem"> {
+  /** A field as its row has it, whose value may be without its chunks. */
+  async function findField(address: string, name: string) {
+    return await fieldOf(address, name, await queries.withField([address, JSON.stringify(name)]));
+  }
+
+  async function fieldOf<Row extends PackedField>(address: string, name: string, packed: Row | undefined) {
+    const found = await recordOf(queries, address, packed);
+    if (found === undefined) {
+      return undefined;
+    }
+    const { row, program } = found;
+    const record = parse(address, row.field, "field") as FieldRecord | { readonly address: null };
+    if (record.address === null) {
+      if (await queries.isHidden.field(address, name)) {
+        throw damaged(address, "field");
+      }
+      return { row, record: toRecord(program), field: undefined };
+    }
+    const checked = checkField(address, record);
+    if (checked.name_json !== JSON.stringify(name)) {
+      throw damaged(address, "field");
+    }
+    return { row, record: toRecord(program), field: checked };
+  }
+
+  return {
+    async findWithField(address, name) {
+      const found = await findField(address, name);
+      if (found?.field === undefined || found.field.items === null) {
+        return found && { record: found.record, field: toField(found.field) };
+      }
+      const whole = await fieldOf(address, name, await queries.withChunks([address, JSON.stringify(name)]));
+      if (whole?.field === undefined) {
+        return whole && { record: whole.record, field: undefined };
+      }
+      const chunks = whole.field.items === null ? [] : readChunks(address, whole.row.chunks);
+      return {
+        record: whole.record,
+        field: { type: typeOf(whole.field), value: joinValue(address, whole.field, chunks) },
+      };
+    },
+
+    async findWithItem(address, name, index) {
+      const found = await findField(address, name);
+      if (found?.field === undefined || found.field.items === null || found.field.type !== "array") {
+        return found && { record: found.record, field: toField(found.field) };
+      }
+      const exact = await fieldOf(
+        address,
+        name,
+        await queries.withChunk([address, JSON.stringify(name), String(index)]),
+      );
+      if (exact?.field === undefined || exact.field.items === null) {
+        return exact && { record: exact.record, field: toField(exact.field) };
+      }
+      return { record: exact.record, field: toPortion(address, exact.field, exact.row) };
+    },
+  };
+}
+
+/** The row of a program that was asked for; undefined where there is none. */
+async function recordOf<Row extends PackedRow>(
+  { isHidden }: ProgramQueries,
+  address: string,
+  row: Row | undefined,
+): Promise<{ readonly row: Row; readonly program: ProgramRow } | undefined> {
+  if (row === undefined) {
+    if (await isHidden.program(address)) {
+      throw damaged(address, "row");
+    }
+    return undefined;
+  }
+  return { row, program: checkProgram(address, parse(address, row.record, "row") as ProgramRow) };
+}
+
+function namesOf({ type }: ProgramRecord, data: string | undefined): string[] {
+  return type === "object" && data !== undefined ? membersOf(data).map(({ name }) => name) : [];
+}
+
+function toField(field: FieldRecord | undefined): Field | undefined {
+  return field && { type: typeOf(field), value: field.value };
+}
+
+/** The chunk with an item, or the last one. */
+function toPortion(address: string, field: FieldRecord, row: PackedItem): FieldPortion {
+  const chunk = parse(address, row.chunk, "chunk of a field") as ChunkRecord | { readonly address: null };
+  if (chunk.address === null || field.items === null || row.all_items !== field.items) {
+    throw damaged(address, "chunk of a field");
+  }
+  const { text, field: of } = checkChunk(address, chunk);
+  if (of !== field.position) {
+    throw damaged(address, "chunk of a field");
+  }
+  return { type: typeOf(field), value: text, chunk: { firstItem: row.first_item, arrayItems: field.items } };
+}

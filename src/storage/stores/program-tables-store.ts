@@ -1,0 +1,105 @@
+/** The tables of storage programs as the transactions of a block see them. */
+import type { StagedRows, StagedTable } from "../../db/rows/write-buffer.js";
+import {
+  checkChunk,
+  checkField,
+  checkProgram,
+  checkText,
+  type ChunkRecord,
+  type FieldRecord,
+  type ProgramRow,
+} from "../programs/stored-program.js";
+import type { Work } from "../programs/work.js";
+
+/** A program's own row, with what it is searched by. */
+export type ProgramTableRow = ProgramRow & { readonly name_folded: string };
+
+/** The row of a document's text, or of what follows the last value of one in parts. */
+export interface DocumentRecord {
+  readonly address: string;
+  readonly data: string;
+  readonly row_hash: string;
+}
+
+/** Whom a program's rule lets in, or keeps out. */
+export interface ReaderRow {
+  readonly address: string;
+  readonly identity: string;
+  readonly allowed: boolean | number;
+}
+
+/** The tables; the rows of the others refer to those of programs. */
+export interface ProgramTables {
+  readonly programs: StagedTable<ProgramTableRow>;
+  readonly readers: StagedTable<ReaderRow>;
+  readonly documents: StagedTable<DocumentRecord>;
+  readonly fields: StagedTable<FieldRecord>;
+  readonly chunks: StagedTable<ChunkRecord>;
+}
+
+/** Where the rows of a document are, and who counts what is done with them. */
+export interface DocumentPlace {
+  readonly tables: ProgramTables;
+  readonly address: string;
+  readonly work: Work;
+}
+
+/** Begins to stage them. */
+export function stageProgramTables(rows: StagedRows): ProgramTables {
+  return {
+    programs: rows.table<ProgramTableRow>({
+      name: "programs",
+      group: "address",
+      within: [],
+      columns: {
+        ...{ address: "text", owner: "text", name: "text", name_folded: "text", encoding: "text", type: "text" },
+        ...{ mode: "text", access: "text", metadata: "text", size_bytes: "integer", created_ms: "integer" },
+        ...{ updated_ms: "integer", deleted: "boolean", in_parts: "boolean", blinding: "text" },
+        ...{ entry_hash: "text", rest_hash: "text" },
+      },
+      changing: [
+        ...(["encoding", "type", "mode", "access", "size_bytes", "updated_ms", "deleted", "in_parts"] as const),
+        ...(["blinding", "entry_hash", "rest_hash"] as const),
+      ],
+      check: (row) => checkProgram(row.address, row),
+    }),
+    readers: rows.table<ReaderRow>({
+      name: "program_readers",
+      group: "address",
+      within: ["identity"],
+      columns: { address: "text", identity: "text", allowed: "boolean" },
+      changing: [],
+      check: () => undefined,
+    }),
+    documents: rows.table<DocumentRecord>({
+      name: "program_documents",
+      group: "address",
+      within: [],
+      columns: { address: "text", data: "text", row_hash: "text" },
+      changing: ["data", "row_hash"],
+      check: (row) => checkText(row.address, row),
+    }),
+    fields: rows.table<FieldRecord>({
+      name: "program_fields",
+      group: "address",
+      within: ["position"],
+      columns: {
+        ...{ address: "text", position: "integer", name_json: "text", type: "text", items: "integer" },
+        ...{ size_bytes: "integer", text_before: "text", value: "text", row_hash: "text" },
+      },
+      changing: ["type", "items", "size_bytes", "text_before", "value", "row_hash"],
+      check: (row) => checkField(row.address, row),
+    }),
+    chunks: rows.table<ChunkRecord>({
+      name: "program_chunks",
+      group: "address",
+      within: ["field", "position"],
+      columns: {
+        ...{ address: "text", field: "integer", position: "integer", items: "integer", size_bytes: "integer" },
+        ...{ text: "text", row_hash: "text" },
+      },
+      changing: ["items", "size_bytes", "text", "row_hash"],
+      check: (row) => checkChunk(row.address, row),
+    }),
+  };
+}

@@ -1,0 +1,137 @@
+/** Looks at every program again: its row, its document however it is kept, and what leads to it. */
+import { look, type Verification } from "../../base/errors/verification.js";
+import type { Queries } from "../../db/queries/database.js";
+import { namedReaders } from "../programs/access.js";
+import { membersOf } from "../documents/document.js";
+import { isSame } from "../../tree/hashes.js";
+import { createPageStore } from "../../tree/page-store.js";
+import { readRoot } from "../../tree/read-root.js";
+import { partsColumns } from "./program-parts-store.js";
+import { growFields } from "../changes/field-tree-builder.js";
+import { foldName } from "../programs/programs.js";
+import {
+  checkDocument,
+  checkProgram,
+  damaged,
+  joinParts,
+  parse,
+  type Parts,
+  type ProgramRow,
+  programColumns,
+  readFields,
+  toRecord,
+} from "../programs/stored-program.js";
+
+type VerifiedRow = ProgramRow &
+  Parts & {
+    readonly id: number;
+    readonly name_folded: string;
+    /** Id of the program that its address leads to. */
+    readonly found_id: number | null;
+    /** JSON: identity and whether it is let in. */
+    readonly readers: string;
+  };
+
+/** What is read of one program: all of it in one query, so that it is of one moment. */
+function programQuery({ dialect }: Queries): string {
+  const readers = dialect.jsonArray({
+    item: dialect.jsonList(["r.identity", "r.allowed"]),
+    from: "program_readers r WHERE r.address = p.address",
+    orderBy: "r.identity",
+  });
+  return `SELECT ${programColumns.map((name) => `p.${name}`).join(", ")}, p.id, p.name_folded,
+      (SELECT q.id FROM programs q WHERE q.address = p.address) AS found_id,
+      ${partsColumns(dialect, "p.address")}, ${readers} AS readers
+    FROM programs p LEFT JOIN program_documents d ON d.address = p.address
+    WHERE p.id > ? ORDER BY p.id LIMIT 1`;
+}
+
+/** Walks over programs, in the order in which they were made. */
+export async function* verifyPrograms(db: Queries, checkState: (address: string) => Promise<void>): Verification {
+  const next = db.prepare<VerifiedRow>(programQuery(db), "list");
+  const count = await db.first<{ count: number }>((sql) => sql("programs").count({ count: "*" }));
+  const total = count?.count ?? 0;
+  let id = 0;
+  for (let done = 1; ; done++) {
+    const [row] = await next(id);
+    if (row === undefined) {
+      return;
+    }
+    id = row.id;
+    const { address } = row;
+    const findings = await look(`the storage program ${address}`, async () => {
+      const text = await verifyProgram(row);
+      if (text !== undefined) {
+        await verifyFields(db, row, text, async () => (await next(row.id - 1))[0]);
+      }
+      await checkState(address);
+    });
+    yield { kind: "programs", done, total: Math.max(done, total), findings };
+  }
+}
+
+/** Looks at what one query gave of a program; gives the document where that is kept in parts. */
+async function verifyProgram(row: VerifiedRow): Promise<string | undefined> {
+  const { address } = row;
+  checkProgram(address, row);
+  if (row.found_id !== row.id || row.name_folded !== foldName(row.name)) {
+    throw damaged(address, "row");
+  }
+  verifyReaders(row);
+  if (row.deleted) {
+    if (row.data !== null || row.fields !== "[]" || row.chunks !== "[]") {
+      throw damaged(address, "document");
+    }
+  } else if (row.in_parts) {
+    return (await joinParts(address, row, row.size_bytes)).text;
+  } else {
+    verifyText(row);
+  }
+  return undefined;
+}
+
+/** The tree of the fields of a document in parts has what its rows have; both are read anew where they may have changed. */
+async function verifyFields(
+  db: Queries,
+  { address, entry_hash: knownHash }: VerifiedRow,
+  text: string,
+  readAgain: () => Promise<VerifiedRow | undefined>,
+): Promise<void> {
+  const { fieldsRoot } = await growFields(text);
+  if (isSame(fieldsRoot, await readRoot(createPageStore(db, address).load))) {
+    return;
+  }
+  const again = await readAgain();
+  if (again?.entry_hash === knownHash) {
+    throw damaged(address, "field");
+  }
+  if (again !== undefined && !again.deleted && Boolean(again.in_parts)) {
+    const { text: newText } = await joinParts(address, again, again.size_bytes);
+    await verifyFields(db, again, newText, readAgain);
+  }
+}
+
+/** A document that is kept as one text has the rows of its fields beside it. */
+function verifyText(row: VerifiedRow): void {
+  const { address } = row;
+  const text = checkDocument(row, row);
+  const fields = new Map(
+    readFields(address, row.fields).map(({ name_json, value }) => [JSON.parse(name_json) as string, value]),
+  );
+  const members = row.type === "object" && text !== undefined ? membersOf(text) : [];
+  const isSame = members.every(
+    ({ name, valueStart, valueEnd }) => fields.get(name) === text!.slice(valueStart, valueEnd),
+  );
+  if (!isSame || fields.size !== members.length || row.chunks !== "[]") {
+    throw damaged(address, "field");
+  }
+}
+
+/** Lists go by rows of their own, which say what the rule says. */
+function verifyReaders(row: VerifiedRow): void {
+  const stored = parse(row.address, row.readers, "row") as [string, boolean | number][];
+  const named = row.deleted ? new Map<string, boolean>() : namedReaders(toRecord(row).access);
+  if (stored.length !== named.size || !stored.every(([who, allowed]) => named.get(who) === Boolean(allowed))) {
+    throw damaged(row.address, "row");
+  }
+}

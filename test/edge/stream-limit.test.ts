@@ -1,0 +1,171 @@
+/** Streams that are held open: bounded for an address, counted apart from requests, and gone with their connections. */
+import test, { type ExecutionContext } from "ava";
+import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
+import type { DescMethod } from "@bufbuild/protobuf";
+import { createAccounts } from "../../src/edge/address-usage.js";
+import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
+import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
+import { createStreams } from "../../src/edge/stream-limit.js";
+import { Failure } from "../../src/rpc/errors.js";
+import { metricsFlags, readEdgeCounts } from "../helpers/process/edge-metrics.js";
+import { askFrom, sessionFrom } from "../helpers/wire/from-address.js";
+import { grpcMessage } from "../helpers/wire/http2-frames.js";
+import { connectRpc, readFailure, type RpcClient } from "../helpers/wire/rpc-clients.js";
+import { startTestNode } from "../helpers/nodes/start-node.js";
+import { until } from "../helpers/nodes/until.js";
+
+const [attacker, other] = ["127.0.0.5", "127.0.0.6"];
+/** Loopback is as any other address. */
+const flags = { ...metricsFlags, "rate-limit-exempt": "192.0.2.1" };
+
+const watch = "/grpc.health.v1.Health/Watch";
+const watchHealth = "/gatehouse.health.v1.HealthService/WatchHealth";
+const reflection = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
+/** `list_services: "*"`. */
+const listServices = Buffer.from([0x3a, 1, 0x2a]);
+
+/** What became of streams. */
+interface Held {
+  readonly streams: ClientHttp2Stream[];
+  /** Streams that began well. */
+  answered: number;
+  /** Streams that were refused, by status and reason. */
+  readonly refused: Record<string, number>;
+}
+
+/** Opens streams of all kinds in turns; each session has its share. */
+function hold(sessions: readonly ClientHttp2Session[], count: number, kinds = [watch, watchHealth, reflection]): Held {
+  const held: Held = { streams: [], answered: 0, refused: {} };
+  const take = (headers: IncomingHttpHeaders): void => {
+    const status = headers["grpc-status"];
+    if (status === undefined) {
+      held.answered++;
+      return;
+    }
+    const details = Buffer.from(String(headers["grpc-status-details-bin"]), "base64").toString("latin1");
+    const key = `${String(status)} ${/[A-Z]+(?:_[A-Z]+)+/.exec(details)?.[0]}`;
+    held.refused[key] = (held.refused[key] ?? 0) + 1;
+  };
+  for (let i = 0; i < count; i++) {
+    const path = kinds[i % kinds.length]!;
+    const session = sessions[i % sessions.length]!;
+    const stream = session.request({
+      ":method": "POST",
+      ":path": path,
+      "content-type": "application/grpc",
+      te: "trailers",
+    });
+    held.streams.push(
+      stream
+        .on("error", () => undefined)
+        .once("response", take)
+        .resume(),
+    );
+    if (path === reflection) {
+      stream.write(grpcMessage(listServices));
+    } else {
+      stream.end(grpcMessage(Buffer.alloc(0)));
+    }
+  }
+  return held;
+}
+
+const refusedOf = ({ refused }: Held): number => Object.values(refused).reduce((sum, count) => sum + count, 0);
+
+async function settled(held: Held): Promise<void> {
+  await until(() => held.answered + refusedOf(held) === held.streams.length, "all streams are answered or refused");
+}
+
+async function nextOf(client: RpcClient, method: DescMethod, signal: AbortSignal): Promise<object> {
+  for await (const message of client.stream(method, {}, signal)) {
+    return message;
+  }
+  throw new Error("The stream ended without a message.");
+}
+
+async function isRefusedInEachProtocol(t: ExecutionContext, port: number): Promise<void> {
+  for (const [protocol, transport] of [
+    ["gRPC by Connect", "HTTP/2 by prior knowledge"],
+    ["Connect JSON", "HTTP/1.1"],
+    ["Connect binary", "HTTP/2 by prior knowledge"],
+    ["gRPC-Web", "HTTP/1.1"],
+    ["gRPC-Web", "HTTP/2 by prior knowledge"],
+  ] as const) {
+    const client = connectRpc(protocol, transport, { port, localAddress: attacker });
+    t.teardown(() => client.close());
+    const error = await t.throwsAsync(nextOf(client, HealthService.method.watchHealth, new AbortController().signal));
+    // RESOURCE_EXHAUSTED.
+    t.like(readFailure(error), { code: 8, reason: "TOO_MANY_STREAMS", retryAfterS: 10 }, `${protocol}, ${transport}`);
+  }
+}
+
+test("2,000 streams of one address: 100 stay, the others are refused, and nobody else notices", async (t) => {
+  const node = await startTestNode(t, flags);
+  const { port } = node;
+  const counts = await readEdgeCounts(node);
+  const sessions = Array.from({ length: 11 }, () => sessionFrom(t, port, attacker));
+  const first = hold(sessions, 220);
+  await settled(first);
+  t.is(first.answered, 100);
+  await isRefusedInEachProtocol(t, port);
+  // With those before, as many as the rate limit lets through in a minute.
+  const more = hold(sessions, 1_770);
+  await settled(more);
+  t.is(more.answered, 0);
+  t.deepEqual([first.refused, more.refused], [{ "8 TOO_MANY_STREAMS": 120 }, { "8 TOO_MANY_STREAMS": 1_770 }]);
+  const { openStreams, inFlight } = await counts();
+  t.deepEqual({ openStreams, inFlight }, { openStreams: 100, inFlight: 0 });
+
+  t.is((await askFrom(port, "/version", other)).text, '"0.2.0"');
+  t.is((await askFrom(port, "/health", other)).status, 200);
+  const client = connectRpc("gRPC by Connect", "HTTP/2 by prior knowledge", { port, localAddress: other });
+  t.teardown(() => client.close());
+  t.like(await client.call(InfoService.method.getVersion, {}), { version: "0.2.0" });
+  const ended = new AbortController();
+  t.truthy(await nextOf(client, HealthService.method.watchHealth, ended.signal));
+  ended.abort();
+  await until(async () => (await counts()).openStreams === 100);
+
+  sessions.forEach((session) => session.destroy());
+  await until(async () => {
+    const after = await counts();
+    return after.openStreams === 0 && after.inFlight === 0 && after.heldBytes === 0;
+  });
+});
+
+test("--streams-per-address bounds them, probes that stream among them, and a place is free once a stream ended", async (t) => {
+  const node = await startTestNode(t, { ...flags, "streams-per-address": "3" });
+  const counts = await readEdgeCounts(node);
+  const session = sessionFrom(t, node.port, attacker);
+  const probes = hold([session], 5, [watch]);
+  await settled(probes);
+  t.deepEqual([probes.answered, probes.refused], [3, { "8 TOO_MANY_STREAMS": 2 }]);
+  t.is((await counts()).openStreams, 3);
+  const neighbour = hold([sessionFrom(t, node.port, other)], 3, [watch]);
+  await settled(neighbour);
+  t.is(neighbour.answered, 3);
+
+  const open = probes.streams.find((stream) => !stream.closed)!;
+  open.close();
+  await until(async () => (await counts()).openStreams === 5);
+  const again = hold([session], 2, [reflection]);
+  await settled(again);
+  t.deepEqual([again.answered, again.refused], [1, { "8 TOO_MANY_STREAMS": 1 }]);
+});
+
+test("the streams of all addresses are bounded, too", (t) => {
+  const streams = createStreams({ total: 3, perAddress: 2 });
+  const accounts = createAccounts();
+  const [one, two] = [accounts.of("192.0.2.1"), accounts.of("192.0.2.2")];
+  streams.open(one);
+  streams.open(one);
+  t.regex(t.throws(() => streams.open(one), { instanceOf: Failure }).message, /Your address has 2 streams open/);
+  streams.open(two);
+  const failure = t.throws(() => streams.open(two), { instanceOf: Failure });
+  t.is(failure.reason, "TOO_MANY_STREAMS");
+  t.regex(failure.message, /as many streams as it can hold/);
+  t.deepEqual([streams.openCount, one.streams, two.streams], [3, 2, 1]);
+  streams.close(one);
+  streams.open(two);
+  t.deepEqual([streams.openCount, one.streams, two.streams], [3, 1, 2]);
+});

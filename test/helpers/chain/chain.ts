@@ -1,0 +1,77 @@
+/** A chain over a bare database. */
+import { type Chain, createChain } from "../../../src/chain/chain.js";
+import { createChainStore } from "../../../src/chain/chain-store.js";
+import type { Effects } from "../../../src/chain/transactions/executor.js";
+import { type Mempool, type MempoolParts, openMempool } from "../../../src/chain/mempool/mempool.js";
+import type { Database, Queries } from "../../../src/db/queries/database.js";
+import { createEffects, newestIn, type State, stateIn } from "../../../src/node/chain/transaction-executor.js";
+import { sha256 } from "../../../src/base/crypto/hash.js";
+import { fold } from "../../../src/zk/fold.js";
+import { type VerificationKey, verifyGroth16 } from "../../../src/zk/groth16.js";
+import type { WorkerPool } from "../../../src/zk/worker-pool.js";
+import { createZkChanges } from "../../../src/zk/write.js";
+import { genesisOf } from "./genesis.js";
+import type { TestKey } from "./keys.js";
+
+/** A chain over a database that has been migrated and holds nothing, or a chain of this genesis. */
+export async function openChain(
+  database: Database,
+  authorities: readonly TestKey[],
+  nowMs: () => number = Date.now,
+  verificationKey?: VerificationKey,
+  onUnexpected: (error: unknown) => void = () => undefined,
+  states: (db: Queries) => State = stateIn,
+): Promise<Chain> {
+  const store = createChainStore(database, states);
+  const mempool = await openTestMempool(store, nowMs);
+  const text = genesisOf(...authorities);
+  const genesis = {
+    text,
+    hash: sha256(text),
+    authorities: authorities.map(({ publicKey }) => publicKey),
+    followers: [],
+    writers: [],
+    timestampMs: 0,
+  };
+  if ((await store.head()) === undefined) {
+    await store.insertGenesis(genesis);
+  }
+  const effects = effectsOn(database, genesis.authorities, verificationKey);
+  const onApplied = (): void => undefined;
+  return createChain({ onApplied, onUnexpected, store, mempool, genesis, head: await store.head(), effects, nowMs });
+}
+
+/** The mempool of a database, which takes everybody's, at no rate. */
+export async function openTestMempool(
+  store: MempoolParts["store"],
+  nowMs: () => number = Date.now,
+  rules: Partial<Pick<MempoolParts, "rates" | "mayWrite" | "monotonicMs">> = {},
+): Promise<Mempool> {
+  return await openMempool({
+    store,
+    rates: { bytes: 0, programs: 0, leaves: 0 },
+    mayWrite: () => true,
+    nowMs,
+    monotonicMs: nowMs,
+    onError: () => undefined,
+    ...rules,
+  });
+}
+
+/** The effects of all features on a database, in this thread. */
+export function effectsOn(
+  database: Database,
+  authorities: readonly string[],
+  verificationKey?: VerificationKey,
+): Effects<State> {
+  const newest = newestIn(database.read);
+  return createEffects(createZkChanges({ newest, workerPool: inlinePool, verificationKey, authorities }));
+}
+
+/** The long arithmetic without threads. */
+export const inlinePool: WorkerPool = {
+  foldAll: (tasks) => Promise.resolve(tasks.map(fold)),
+  threads: 1,
+  verify: (task) => Promise.resolve(verifyGroth16(task)),
+  stop: () => Promise.resolve(),
+};

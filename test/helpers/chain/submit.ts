@@ -1,0 +1,20 @@
+/** Hands transactions in over plain HTTP, as any program may. */
+import { sha256 } from "../../../src/base/crypto/hash.js";
+import type { TestKey } from "./keys.js";
+import { ask } from "../wire/plain-client.js";
+import { type Operation, signTransaction } from "./transactions.js";
+import { until } from "../nodes/until.js";
+
+/** Resolves with the transaction's hash once it is in a block. */
+export async function writeAs(key: TestKey, port: number, nonce: number, operation: Operation): Promise<string> {
+  const { body, signature } = signTransaction(key, nonce, operation);
+  const hash = sha256(body);
+  const transaction = {
+    body: Buffer.from(body).toString("base64"),
+    signature: Buffer.from(signature).toString("base64"),
+  };
+  const headers = { "Content-Type": "application/json" };
+  await ask(port, "/chain/transactions", { method: "POST", headers, body: JSON.stringify({ transaction }) });
+  await until(async () => (await ask(port, `/chain/transactions/${hash}`)).text.includes('"included"'));
+  return hash;
+}

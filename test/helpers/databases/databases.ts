@@ -1,0 +1,45 @@
+/** Both database engines for the same tests: SQLite always, PostgreSQL from its npm package where it can start. */
+import { join } from "node:path";
+import type { Database } from "../../../src/db/queries/database.js";
+import type { Engine } from "../../../src/db/queries/dialects.js";
+import { openDatabase } from "../../../src/db/open.js";
+import { migrate } from "../../../src/db/migrations/migrate.js";
+import { sharedPostgres } from "./postgres-shared.js";
+import { type Teardown, temporaryDirectory } from "../nodes/teardown.js";
+import { testUnless } from "../nodes/when.js";
+
+/** What a test file needs to run on both engines. */
+export interface Engines {
+  readonly names: readonly Engine[];
+  /** URL of a new, empty database, which is gone after the test. */
+  createUrl(t: Teardown, engine: Engine): Promise<string>;
+  /** A new, migrated database. */
+  open(t: Teardown, engine: Engine): Promise<Database>;
+}
+
+/** Call it before the first test is declared. */
+export async function prepareEngines(): Promise<Engines> {
+  const postgres = await sharedPostgres();
+  if (typeof postgres === "string") {
+    testUnless(postgres)("the same over PostgreSQL", (t) => t.fail());
+  }
+  const createFile = async (t: Teardown): Promise<string> => `sqlite:${join(await temporaryDirectory(t), "a.sqlite")}`;
+  return {
+    names: typeof postgres === "string" ? ["sqlite"] : ["sqlite", "postgresql"],
+    async createUrl(t, engine) {
+      if (engine === "sqlite" || typeof postgres === "string") {
+        return await createFile(t);
+      }
+      const url = await postgres.createDatabase();
+      t.teardown(() => postgres.dropDatabase(url));
+      return url;
+    },
+    async open(t, engine) {
+      const isFile = engine === "sqlite" || typeof postgres === "string";
+      const database = await openDatabase(isFile ? await createFile(t) : await postgres.createSchema());
+      t.teardown(() => database.close());
+      await migrate(database);
+      return database;
+    },
+  };
+}

@@ -1,0 +1,169 @@
+/** Servers of PostgreSQL that change places under a node that is at work, and what became of what it told of. */
+import { type Client, createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ChainService, TransactionStatus } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
+import { sha256 } from "../../../src/base/crypto/hash.js";
+import { readHeader } from "../../../src/chain/transactions/transaction.js";
+import { type TestKey, testKey } from "../chain/keys.js";
+import type { End, PostgresPair } from "./postgres-pair.js";
+import { createPublic, signTransaction } from "../chain/transactions.js";
+import { eventually, until } from "../nodes/until.js";
+
+/** What came of it. */
+export interface Switchovers {
+  /** How long there was no block at each change of places, in ascending order. */
+  readonly withoutMs: readonly number[];
+  readonly transactions: number;
+  readonly blocks: number;
+  /** Blocks and transactions that were told of and are not in the chain. */
+  readonly lost: readonly string[];
+  /** Numbers that two blocks were told of by. */
+  readonly doubled: readonly bigint[];
+}
+
+/** What it takes. */
+export interface ChangeUnderLoad {
+  readonly pair: PostgresPair;
+  /** Of a node whose database the pair holds, which makes the blocks of the network of the tests. */
+  readonly url: string;
+  readonly changes: number;
+  readonly say?: (what: string) => void;
+}
+
+const ends: readonly End[] = ["stopped", "stopped", "stopped", "aborted", "killed"];
+/** Without a block for so long, there comes none. */
+const patienceMs = 60_000;
+
+type ChainClient = Client<typeof ChainService>;
+
+/** What was told of, while the load is on. */
+interface Told {
+  readonly load: AbortController;
+  lastBlockMs: number;
+  readonly taken: Set<string>;
+  readonly blocks: Map<bigint, string>;
+  readonly doubled: bigint[];
+}
+
+/**
+ * Submits transactions all the while the servers change places, one change after the other.
+ *
+ * @throws Error when the node makes no blocks any more.
+ */
+export async function changeUnderLoad({ pair, url, changes, say }: ChangeUnderLoad): Promise<Switchovers> {
+  const client = createClient(ChainService, createGrpcTransport({ baseUrl: url }));
+  const told: Told = {
+    ...{ load: new AbortController(), lastBlockMs: performance.now() },
+    ...{ taken: new Set<string>(), blocks: new Map<bigint, string>(), doubled: [] },
+  };
+  const senders = [2, 3, 4, 5].map(testKey);
+  const load = Promise.all([watchHead(client, told), ...senders.map((key) => submitAs(key, client, told))]);
+  const withoutMs: number[] = [];
+  try {
+    await until(() => told.blocks.size > 3);
+    for (let i = 0; i < changes; i++) {
+      say?.(`change ${i + 1} of ${changes}`);
+      withoutMs.push(await changeOnce(pair, ends[i % ends.length]!, told));
+    }
+  } finally {
+    told.load.abort();
+    await load;
+  }
+  await eventually("nothing waits any more", async () =>
+    (await Promise.all([...told.taken].map((hash) => isSettled(hash, client)))).every(Boolean),
+  );
+  const made = await readChain(client);
+  const lost = [...told.blocks].filter(([number, hash]) => made.blocks.get(number) !== hash).map(([, hash]) => hash);
+  const lostTransactions = [...told.taken].filter((hash) => !made.transactions.has(hash));
+  return {
+    withoutMs: withoutMs.toSorted((a, b) => a - b),
+    transactions: told.taken.size,
+    blocks: made.blocks.size - 1,
+    lost: [...lost, ...lostTransactions],
+    doubled: told.doubled,
+  };
+}
+
+/** The longest time without a block, until two came after the change. */
+async function changeOnce(pair: PostgresPair, end: End, told: Told): Promise<number> {
+  let [longestMs, enough] = [0, Infinity];
+  const change = pair.changePlaces(end).then(() => {
+    enough = told.blocks.size + 2;
+  });
+  while (told.blocks.size < enough) {
+    longestMs = Math.max(longestMs, performance.now() - told.lastBlockMs);
+    if (longestMs > patienceMs) {
+      throw new Error(`There was no block any more after the primary was ${end}.`);
+    }
+    await Promise.race([sleep(5), change.then(() => sleep(5))]);
+  }
+  await change;
+  return longestMs;
+}
+
+function isOn({ load }: Told): boolean {
+  return !load.signal.aborted;
+}
+
+/** Submits one transaction after the other, each until it is taken, and waits for a block now and then. */
+async function submitAs(key: TestKey, client: ChainClient, told: Told): Promise<void> {
+  for (let nonce = 1; isOn(told); nonce++) {
+    const transaction = signTransaction(key, nonce, createPublic(`p${nonce}`, `{"n":${nonce}}`));
+    const hash = sha256(transaction.body);
+    while (isOn(told) && !told.taken.has(hash)) {
+      await client.submitTransaction({ transaction }).then(
+        () => told.taken.add(hash),
+        () => sleep(20),
+      );
+    }
+    while (isOn(told) && nonce % 3 === 0 && !(await isSettled(hash, client).catch(() => false))) {
+      await sleep(20);
+    }
+  }
+}
+
+/** Whether it is in a block, or never will be. */
+async function isSettled(hash: string, client: ChainClient): Promise<boolean> {
+  return (await client.getTransaction({ hash })).status !== TransactionStatus.PENDING;
+}
+
+/** Looks for new blocks; each number has one hash. */
+async function watchHead(client: ChainClient, told: Told): Promise<void> {
+  while (isOn(told)) {
+    const head = await client.getHead({}).catch(() => undefined);
+    // It has too much to do to say so.
+    if (head === undefined) {
+      await sleep(100);
+      continue;
+    }
+    const { number, hash } = head;
+    if ((told.blocks.get(number) ?? hash) !== hash) {
+      told.doubled.push(number);
+    } else if (!told.blocks.has(number)) {
+      told.blocks.set(number, hash);
+      told.lastBlockMs = performance.now();
+    }
+    await sleep(5);
+  }
+}
+
+/**
+ * The hashes of all blocks by their numbers, and of all transactions.
+ *
+ * @throws Error when a block does not follow on the one before.
+ */
+async function readChain(client: ChainClient) {
+  const { genesisHash } = await client.getHead({});
+  const blocks = new Map([[0n, genesisHash]]);
+  const transactions = new Set<string>();
+  for await (const { block } of client.listBlocks({ fromNumber: 1n })) {
+    const { number, previousHash } = readHeader(block!, { network: genesisHash });
+    if (blocks.get(number - 1n) !== previousHash || blocks.has(number)) {
+      throw new Error(`Block ${number} does not follow on the one before.`);
+    }
+    blocks.set(number, sha256(block!.header));
+    block!.transactions.forEach(({ body }) => transactions.add(sha256(body)));
+  }
+  return { blocks, transactions };
+}

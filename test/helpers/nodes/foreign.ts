@@ -1,0 +1,272 @@
+/** Clients in other languages: what they need on this machine, and how they are run. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createClient } from "@connectrpc/connect";
+import type { ExecutionContext } from "ava";
+import { ControlService } from "../../../gen/gatehouse/control/v1/control_pb.js";
+import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
+import { AccessMode } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
+import { openDatabase } from "../../../src/db/open.js";
+import { startMember } from "./start-member.js";
+import { testKey, writeKey } from "../chain/keys.js";
+import { ask, askJson } from "../wire/plain-client.js";
+import { cleanEnvironment, type CliResult } from "./run-cli.js";
+import { sampleGenesis, startTestNode, type TestNode } from "./start-node.js";
+import { writeAs } from "../chain/submit.js";
+import { type Teardown, temporaryDirectory } from "./teardown.js";
+import { createPublic, type Operation } from "../chain/transactions.js";
+import { until } from "./until.js";
+import { makeCertificate } from "../process/certificate.js";
+import { versionPattern } from "../process/version.js";
+
+/** A program that runs until it ends by itself, or its test does. */
+export interface ForeignProgram {
+  /** Resolves once this is part of what it has printed; rejects when it ends before. */
+  prints(text: string): Promise<void>;
+  readonly ended: Promise<CliResult>;
+  /** Kills it, so that it can put nothing in order. */
+  kill(): void;
+}
+
+/** Starts a program; a proxy of this machine is not asked for the way to itself. */
+export function startProgram(t: Teardown, command: string, args: readonly string[]): ForeignProgram {
+  const child = spawn(command, args, { env: cleanEnvironment({ no_grpc_proxy: "127.0.0.1,localhost" }) });
+  t.teardown(() => child.kill("SIGKILL"));
+  let [stdout, stderr] = ["", ""];
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text));
+  const ended = once(child, "close").then(([code]) => ({ code: code as number | null, stdout, stderr }));
+  return {
+    ended,
+    kill: () => void child.kill("SIGKILL"),
+    async prints(text) {
+      const hasEnded = ended.then(() => true);
+      while (!stdout.includes(text)) {
+        if (await Promise.race([hasEnded, once(child.stdout, "data").then(() => false)])) {
+          throw new Error(`It ended without ${JSON.stringify(text)}: ${stdout}${stderr}`);
+        }
+      }
+    },
+  };
+}
+
+/** A client: starts it with these arguments. */
+export type ForeignClient = (t: Teardown, ...args: readonly string[]) => ForeignProgram;
+
+/**
+ * What every client of the examples does alike.
+ *
+ * @param codes - How it prints the gRPC codes: grpc-python has names for them, gRPC C++ numbers alone.
+ */
+export function clientCases(
+  run: ForeignClient,
+  codes: Readonly<Record<"unavailable" | "resourceExhausted", string>>,
+): Readonly<Record<string, (t: ExecutionContext) => Promise<void>>> {
+  return {
+    async "prints version, health and newest block"(t) {
+      const { port } = await startMember(t);
+      const { code, stdout, stderr } = await run(t, `127.0.0.1:${port}`).ended;
+      t.is(code, 0, stdout + stderr);
+      t.regex(stdout, new RegExp(`^version {3}${versionPattern}$`, "m"));
+      t.regex(stdout, /^health {4}ok, accepting/m);
+      t.regex(stdout, new RegExp(`^ {10}rpc ready, port ${port}$`, "m"));
+      t.regex(stdout, /^ {10}signaling skipped$/m);
+      const { hash } = await askJson<{ hash: string }>(port, "/chain/head");
+      t.regex(stdout, new RegExp(`^head {6}block 0, ${hash}`, "m"));
+    },
+
+    async "tells a dormant node without a genesis by health and reason"(t) {
+      const { port } = await startTestNode(t);
+      const { code, stdout } = await run(t, `127.0.0.1:${port}`).ended;
+      t.is(code, 1);
+      t.regex(stdout, /^health {4}dormant, not accepting/m);
+      t.regex(stdout, /^head {6}failed: .*no genesis block yet/m);
+      t.true(
+        stdout.includes(`\n  code    ${codes.unavailable}\n  reason  STATE_NOT_READY (domain gatehouse)\n`),
+        stdout,
+      );
+    },
+
+    async "tells when to try again"(t) {
+      const { port } = await startMember(t, { "rate-limit": "1", "rate-limit-exempt": "" });
+      await run(t, `127.0.0.1:${port}`).ended;
+      const { code, stdout } = await run(t, `127.0.0.1:${port}`).ended;
+      t.is(code, 1);
+      // Probes are never limited.
+      t.regex(stdout, /^health {4}ok/m);
+      const reason =
+        /^head {6}failed: Too many requests.*\n {2}code {4}(\w+)\n {2}reason {2}RATE_LIMITED \(domain gatehouse\)/m;
+      t.is(reason.exec(stdout)?.[1], codes.resourceExhausted, stdout);
+      t.regex(stdout, /^ {2}retry {3}in [1-9]\d* s$/m);
+    },
+
+    async "says without a reason that nobody answers"(t) {
+      const node = await startTestNode(t);
+      await node.stop();
+      const { code, stdout } = await run(t, `127.0.0.1:${node.port}`).ended;
+      t.is(code, 1);
+      t.true(stdout.includes(`\n  code    ${codes.unavailable}\n`), stdout);
+      t.notRegex(stdout, /reason/);
+    },
+
+    async "watches health, and leaves after the changes that were asked for"(t) {
+      const node = await startMember(t);
+      const control = createClient(ControlService, node.control);
+      const watcher = run(t, `127.0.0.1:${node.port}`, "--watch", "2");
+      await watcher.prints("\nwatch     ok, accepting\n");
+      await control.reportSubsystem({ name: "signaling", status: SubsystemStatus.READY, port: 3005, leaseS: 60 });
+      await watcher.prints("\nchange 1  ok, accepting\n          signaling ready, port 3005\n");
+      const failed = { name: "l2ps", status: SubsystemStatus.FAILED, error: "out of paper", leaseS: 60 };
+      await control.reportSubsystem(failed);
+      const { code, stdout, stderr } = await watcher.ended;
+      t.is(code, 0, stderr);
+      const end = "\nchange 2  degraded, accepting\n          l2ps failed, last error: out of paper\n";
+      t.true(stdout.endsWith(end), stdout);
+    },
+
+    async "is told by the stream's end that the node shuts down"(t) {
+      const node = await startMember(t);
+      const watcher = run(t, `127.0.0.1:${node.port}`, "--watch", "1000");
+      await watcher.prints("\nwatch     ok");
+      await node.stop();
+      const { code, stdout, stderr } = await watcher.ended;
+      t.is(code, 0, stderr);
+      t.regex(stdout, /\nwatch {5}the node has ended the stream; it shuts down\n$/);
+    },
+
+    async "speaks TLS to a node whose certificate it is told to trust"(t) {
+      const dir = await temporaryDirectory(t);
+      const { cert, key } = await makeCertificate(dir);
+      const { port } = await startTestNode(t, { genesis: sampleGenesis, "tls-cert": cert, "tls-key": key });
+      const trusted = await run(t, `127.0.0.1:${port}`, "--ca", cert).ended;
+      t.is(trusted.code, 0, trusted.stdout + trusted.stderr);
+      t.regex(trusted.stdout, new RegExp(`^version {3}${versionPattern}$`, "m"));
+      const plain = await run(t, `127.0.0.1:${port}`).ended;
+      t.is(plain.code, 1);
+      t.notRegex(plain.stdout, new RegExp(versionPattern));
+    },
+  };
+}
+
+/** A program that writes: starts it with a node, a key's file, a program's name and its document. */
+export type ForeignWriter = (t: Teardown, ...args: readonly [string, string, string, string]) => ForeignProgram;
+
+/** What every writing client of the examples does alike. */
+export function writerCases(run: ForeignWriter): Readonly<Record<string, (t: ExecutionContext) => Promise<void>>> {
+  return {
+    async "writes, waits for the block and reads back what is its owner's alone, and says why it cannot"(t) {
+      const node = await startMember(t);
+      const target = `127.0.0.1:${node.port}`;
+      const keyFile = join(await temporaryDirectory(t), "alice.key");
+      await writeKey(keyFile, testKey(2));
+      const document = '{ "price": 1.0, "title": "\\u00e9 caf\u00e9" }';
+      const { code, stdout, stderr } = await run(t, target, keyFile, "caf\u00e9 \u{1f3f0}", document).ended;
+      t.is(code, 0, stderr);
+      const [, block, address = ""] = /^block {5}(\d+)\nprogram {3}(stor-[0-9a-f]{40})\ndata {6}/.exec(stdout) ?? [];
+      t.true(stdout.endsWith(`\ndata      ${document}\n`), stdout);
+      const { number } = await askJson<{ number: number }>(node.port, "/chain/head");
+      t.is(number, Number(block));
+      t.like(await askJson(node.port, `/storage-program/${address}`), { errorCode: "NOT_FOUND" });
+
+      const refused = await run(t, target, keyFile, "no JSON", '{"a": 1,}').ended;
+      t.is(refused.code, 1);
+      t.regex(refused.stderr, /INVALID_REQUEST.*The document is not JSON/);
+    },
+
+    async "tries again what was refused for the moment"(t) {
+      // One request a second, once all that there were are used up.
+      const node = await startMember(t, { "rate-limit": "60", "rate-limit-exempt": "" });
+      while ((await ask(node.port, "/chain/head")).status !== 429);
+      const keyFile = join(await temporaryDirectory(t), "alice.key");
+      await writeKey(keyFile, testKey(2));
+      const { code, stdout, stderr } = await run(t, `127.0.0.1:${node.port}`, keyFile, "patience", "[]").ended;
+      t.is(code, 0, stderr);
+      t.true(stdout.endsWith("\ndata      []\n"), stdout);
+    },
+  };
+}
+
+/** A program that watches: starts it with a node, the file of its cursor and, where it has one, a key's file. */
+export type ForeignWatcher = (t: Teardown, ...args: readonly [string, string, string?]) => ForeignProgram;
+
+/** What every watching client of the examples does alike. */
+export function watcherCases(run: ForeignWatcher): Readonly<Record<string, (t: ExecutionContext) => Promise<void>>> {
+  const alice = testKey(2);
+  const secret: Operation = { case: "createProgram", value: { programName: "b", access: { mode: AccessMode.OWNER } } };
+
+  return {
+    async "prints what happens, each thing once, whatever of it and the node is stopped meanwhile"(t) {
+      const node = await startMember(t);
+      const target = `127.0.0.1:${node.port}`;
+      const cursorFile = join(node.dir, "cursor");
+      // Killed before that, it is told of the last event once more.
+      const keeps = (cursor: string) => until(async () => (await readFile(cursorFile, "utf8")).trim() === cursor);
+      const first = run(t, target, cursorFile);
+      // Where it begins is known from then on.
+      await until(() => existsSync(cursorFile));
+      const one = await writeAs(alice, node.port, 1, createPublic("a", "{}"));
+      await first.prints(`1.0      transaction  ${one} included\n1.1      program      stor-`);
+      await first.prints("\n1        block        0x");
+      await node.stop();
+      const again = await startTestNode(t, { genesis: "genesis.json", "rpc-port": String(node.port) }, node.dir);
+      const two = await writeAs(alice, again.port, 2, secret);
+      await first.prints(`\n2.0      transaction  ${two} withheld\n2        block        0x`);
+      await keeps("2");
+      first.kill();
+      await first.ended;
+      const three = await writeAs(alice, again.port, 3, createPublic("c", "{}"));
+      const second = run(t, target, cursorFile);
+      await second.prints("\n3        block        0x");
+      await keeps("3");
+      second.kill();
+      const [before, after] = [await first.ended, await second.ended];
+      t.regex(before.stderr, /^lost: /);
+      const cursors = `${before.stdout}${after.stdout}`.split("\n").map((line) => line.split(" ")[0]);
+      t.deepEqual(cursors, ["1.0", "1.1", "1", "2.0", "2", "3.0", "3.1", "3", ""]);
+      t.true(after.stdout.startsWith(`3.0      transaction  ${three} included\n3.1      program      stor-`));
+    },
+
+    async "tells an owner of what is his"(t) {
+      const node = await startMember(t);
+      const files = await temporaryDirectory(t);
+      const [cursorFile, keyFile] = [join(files, "cursor"), join(files, "alice.key")];
+      await writeKey(keyFile, alice);
+      await writeFile(cursorFile, "0\n");
+      const hash = await writeAs(alice, node.port, 1, secret);
+      const watcher = run(t, `127.0.0.1:${node.port}`, cursorFile, keyFile);
+      const told = `1.0      transaction  ${hash} included\n1.1      program      stor-`;
+      await t.notThrowsAsync(watcher.prints(told));
+    },
+
+    async "says why it cannot go on, and what to do"(t) {
+      const node = await startMember(t);
+      const cursorFile = join(await temporaryDirectory(t), "cursor");
+      await writeFile(cursorFile, "yesterday");
+      const target = `127.0.0.1:${node.port}`;
+      t.like(await run(t, target, cursorFile).ended, {
+        code: 1,
+        stdout: "",
+        stderr: "INVALID_REQUEST: from is the cursor of a message of this stream, as it was given.\n",
+      });
+      await writeAs(alice, node.port, 1, createPublic("a", "{}"));
+      await writeAs(alice, node.port, 2, createPublic("b", "{}"));
+      await node.stop();
+      await keepFrom(node, 2);
+      await startTestNode(t, { genesis: "genesis.json", "rpc-port": String(node.port) }, node.dir);
+      await writeFile(cursorFile, "0");
+      const { code, stdout, stderr } = await run(t, target, cursorFile).ended;
+      t.deepEqual([code, stdout], [1, ""]);
+      t.regex(stderr, /^PRUNED: .*\nSomething was missed\. Without .*cursor it begins with what comes next\.\n$/);
+    },
+  };
+}
+
+/** Has a node that is stopped keep no transactions of blocks below this one. */
+export async function keepFrom({ databaseFile }: Pick<TestNode, "databaseFile">, block: number): Promise<void> {
+  const database = await openDatabase(`sqlite:${databaseFile}`);
+  await database.write.run((sql) => sql("block_bounds").update({ lowest_block: block }));
+  await database.close();
+}

@@ -1,0 +1,197 @@
+/** A node that lies: it hands on what another answers, with other proofs. */
+import { clone, create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { createServer, request as requestHttp } from "node:http";
+import type { AddressInfo } from "node:net";
+import { buffer } from "node:stream/consumers";
+import {
+  type GetProofRequest,
+  GetProofRequestSchema,
+  type GetProofResponse,
+  GetProofResponseSchema,
+  type ObjectState,
+  type ProgramState,
+} from "../../../gen/gatehouse/state/v1/state_pb.js";
+import { createProver, signHead, signHeader } from "../../../scripts/docs/vectors/state.js";
+import { type TestKey, testKey } from "../chain/keys.js";
+import type { Teardown } from "./teardown.js";
+import { testNetwork } from "../chain/transactions.js";
+
+/** What it answers in place of an answer; what is given is its own to change. */
+export type Lie = (
+  answer: GetProofResponse,
+  asked: GetProofRequest,
+  askNode: (asked: GetProofRequest) => Promise<GetProofResponse>,
+) => GetProofResponse | Promise<GetProofResponse>;
+
+/** A running one. */
+export interface LyingNode {
+  readonly url: string;
+  readonly port: number;
+  /** How it lies from now on; it tells the truth when left out. */
+  lie(lie?: Lie): void;
+  /** How many proofs it was asked for. */
+  readonly asked: number;
+}
+
+const proofPath = "/gatehouse.state.v1.StateService/GetProof";
+
+/** Starts one in front of the node at a port. */
+export async function startLyingNode(t: Teardown, nodePort: number): Promise<LyingNode> {
+  let lie: Lie = (answer) => answer;
+  let asked = 0;
+  const askNode = async (question: GetProofRequest): Promise<GetProofResponse> => {
+    const body = Buffer.from(toBinary(GetProofRequestSchema, question));
+    const { bytes } = await exchange(nodePort, proofPath, "POST", { "content-type": "application/proto" }, body);
+    return fromBinary(GetProofResponseSchema, bytes);
+  };
+  const server = createServer((request, response) => {
+    void (async () => {
+      const body = await buffer(request);
+      const { "accept-encoding": _, host: __, ...headers } = request.headers;
+      const answer = await exchange(nodePort, request.url!, request.method!, headers, body);
+      let { bytes } = answer;
+      if (request.url === proofPath) {
+        asked++;
+        if (answer.status === 200) {
+          const question = fromBinary(GetProofRequestSchema, body);
+          const told = await lie(fromBinary(GetProofResponseSchema, bytes), question, askNode);
+          bytes = Buffer.from(toBinary(GetProofResponseSchema, told));
+        }
+      }
+      const { "content-length": ___, ...rest } = answer.headers;
+      response.writeHead(answer.status, { ...rest, "content-length": bytes.length }).end(bytes);
+    })().catch(() => response.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    lie: (given = (answer) => answer) => (lie = given),
+    get asked() {
+      return asked;
+    },
+  };
+}
+
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
+
+function exchange(port: number, path: string, method: string, headers: Headers, body: Buffer) {
+  return new Promise<{ status: number; headers: Headers; bytes: Buffer }>((resolve, reject) => {
+    const options = { host: "127.0.0.1", port, path, method, headers: { ...headers }, agent: false };
+    const request = requestHttp(options, (response) => {
+      buffer(response).then((bytes) => {
+        const { connection: _, "transfer-encoding": __, ...rest } = response.headers;
+        resolve({ status: response.statusCode!, headers: rest, bytes });
+      }, reject);
+    });
+    request.on("error", reject).end(body);
+  });
+}
+
+/** A kind of lie about a field of a program, and what is found to be wrong with it. */
+export interface KindOfLie {
+  readonly name: string;
+  readonly lie: Lie;
+  /** In the sentence that says what is wrong. */
+  readonly found: RegExp;
+}
+
+/** Every kind, told of a field that has a value. The authority's key is {@link testKey} 1. */
+export function kindsOfLies(otherProgram: string): KindOfLie[] {
+  const ofField = (change: (object: ObjectState) => void): Lie => {
+    return (answer) => {
+      change(objectOf(answer));
+      return answer;
+    };
+  };
+  return [
+    {
+      name: "another value",
+      lie: ofField(({ fields }) => (fields[0]!.field!.value = '"forged"')),
+      found: /does not lead to the root/,
+    },
+    {
+      name: "absence of the field",
+      lie: ofField(({ fields }) => (fields[0]!.field = undefined)),
+      found: /does not lead to the root/,
+    },
+    {
+      name: "absence of the program",
+      lie: (answer) => {
+        answer.program!.state = { case: undefined };
+        return answer;
+      },
+      found: /does not lead to the root/,
+    },
+    {
+      name: "an old head",
+      lie: (_, asked) => forged(asked, { timestampMs: BigInt(Date.now() - 3_600_000) }),
+      found: /said 3600 s ago|was seen before/,
+    },
+    {
+      name: "another network",
+      lie: (_, asked) => forged(asked, { genesisHash: `0x${"1".repeat(64)}` }),
+      found: /for another network/,
+    },
+    { name: "another key", lie: (_, asked) => forged(asked, {}, testKey(5)), found: /No authority .* has signed/ },
+    {
+      name: "a cut path",
+      lie: ofField(({ fields }) => {
+        fields[0]!.path!.siblings = fields[0]!.path!.siblings.slice(32);
+      }),
+      found: /does not lead to the root/,
+    },
+    {
+      name: "swapped fields",
+      lie: async (answer, asked, askNode) => {
+        const other = await askNode(create(GetProofRequestSchema, { ...asked, fields: ["other"] }));
+        const [field] = objectOf(other).fields;
+        objectOf(answer).fields = [{ ...field!, name: asked.fields[0]! }];
+        return answer;
+      },
+      found: /does not lead to the root/,
+    },
+    {
+      name: "a forged header",
+      lie: (answer, asked) => {
+        const { header } = forged(asked, {});
+        return Object.assign(clone(GetProofResponseSchema, answer), { header });
+      },
+      found: /No authority .* has signed/,
+    },
+    {
+      name: "the right proof of another program",
+      lie: async (_, asked, askNode) => {
+        const other = await askNode(create(GetProofRequestSchema, { ...asked, storageAddress: otherProgram }));
+        other.program!.storageAddress = asked.storageAddress!;
+        return other;
+      },
+      found: /does not lead to the root/,
+    },
+  ];
+}
+
+interface Moment {
+  readonly number?: bigint;
+  readonly timestampMs?: bigint;
+  readonly genesisHash?: string;
+}
+
+/** A proof of a state in which there is nothing, in a block that is signed by somebody. */
+export function forged(asked: GetProofRequest, moment: Moment, signer: TestKey = testKey(1)): GetProofResponse {
+  const prover = createProver({});
+  const { number = 1n, timestampMs = BigInt(Date.now()), genesisHash = testNetwork } = moment;
+  const common = { number, timestampMs, genesisHash };
+  const { hash, ...signed } = signHeader(signer, { ...common, stateRoot: prover.root });
+  return Object.assign(prover.prove(asked), signed, { head: signHead(signer, { ...common, hash }) });
+}
+
+function objectOf(answer: GetProofResponse): ObjectState {
+  const { document } = answer.program!.state.value as ProgramState;
+  return document.value as ObjectState;
+}

@@ -1,0 +1,143 @@
+/** Networks of real nodes, in this process or in their own. */
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Block } from "../../../gen/gatehouse/chain/v1/block_pb.js";
+import type { StatusSchema } from "../../../gen/gatehouse/peer/v1/peer_pb.js";
+import { openDatabase } from "../../../src/db/open.js";
+import { migrate } from "../../../src/db/migrations/migrate.js";
+import { sha256 } from "../../../src/base/crypto/hash.js";
+import { createPublic, signTransaction } from "../chain/transactions.js";
+import { openChain } from "../chain/chain.js";
+import { genesisOf } from "../chain/genesis.js";
+import { type TestKey, testKey, writeKey } from "../chain/keys.js";
+import { askJson } from "../wire/plain-client.js";
+import { noWord, type RunningCli, startNodeProcess } from "./start-cli.js";
+import type { StartOptions } from "../../../src/node/node.js";
+import { startTestNode, type TestNode } from "./start-node.js";
+import { type Teardown, temporaryDirectory } from "./teardown.js";
+
+/** A peer as /peerlist has it. */
+export interface PeerJson {
+  readonly connection: { readonly string: string };
+  readonly identity: string;
+  readonly verification: {
+    readonly status: boolean;
+    readonly message: string | null;
+    readonly timestamp: number | null;
+  };
+  readonly sync: { readonly status: boolean; readonly block: number | null; readonly block_hash: string | null };
+  readonly status: { readonly online: boolean; readonly timestamp: number | null; readonly ready: boolean };
+}
+
+/** The peers of the node at this port. */
+export async function peersOf({ port }: { readonly port: number }): Promise<PeerJson[]> {
+  return await askJson<PeerJson[]>(port, "/peerlist");
+}
+
+/** The newest block of the node at this port. */
+export async function headOf({ port }: { readonly port: number }): Promise<{ number: number; hash: string }> {
+  return await askJson(port, "/chain/head");
+}
+
+/** How a node of a test network is started. */
+export interface NetworkNode {
+  /** Its identity. */
+  readonly key: TestKey;
+  /** Text of the genesis. */
+  readonly genesis: string;
+  /** Endpoints that it is told of. */
+  readonly seeds?: readonly (string | { readonly url: string; readonly identity: string })[];
+  readonly flags?: Readonly<Record<string, string | boolean>>;
+  /** Directory of an earlier start. */
+  readonly dir?: string;
+  /** For one in this process. */
+  readonly options?: Partial<StartOptions>;
+  /** For a process of its own: a command that becomes the one that follows it. */
+  readonly wrapper?: readonly string[];
+}
+
+/** Prepares the directory of a node, and gives it with the flags. */
+async function prepare(t: Teardown, { key, genesis, seeds, flags, dir }: NetworkNode) {
+  const home = dir ?? (await temporaryDirectory(t));
+  await mkdir(home, { recursive: true });
+  await writeFile(join(home, "genesis.json"), genesis);
+  await writeKey(join(home, "identity.key"), key);
+  const peers = join(home, "peers.json");
+  await writeFile(
+    peers,
+    JSON.stringify((seeds ?? []).map((seed) => (typeof seed === "string" ? { url: seed } : seed))),
+  );
+  const all = {
+    genesis: join(home, "genesis.json"),
+    peers,
+    "loop-interval": "0.2",
+    "allow-private-peers": true,
+    ...flags,
+  };
+  return { home, all };
+}
+
+/** Where other nodes reach this one. */
+export function endpointOf({ ports }: { readonly ports: Readonly<Record<string, number>> }): string {
+  return `https://127.0.0.1:${ports["omni"]}`;
+}
+
+/** Starts a node of a network in this process. */
+export async function startMemberOf(t: Teardown, node: NetworkNode): Promise<TestNode> {
+  const { home, all } = await prepare(t, node);
+  return await startTestNode(t, all, home, node.options);
+}
+
+/** A node of a network as a process of its own. */
+export interface NodeProcess extends RunningCli {
+  readonly dir: string;
+  readonly ports: Readonly<Record<string, number>>;
+}
+
+/** Starts a node of a network as a process of its own. */
+export async function startProcessOf(t: Teardown, node: NetworkNode): Promise<NodeProcess> {
+  const { home, all } = await prepare(t, node);
+  const { recover, ...others } = all as typeof all & { readonly recover?: boolean };
+  const flags = Object.entries(others).flatMap(([name, value]) =>
+    value === true ? [`--${name}`] : [`--${name}`, String(value)],
+  );
+  if (recover === false) {
+    flags.push(noWord);
+  }
+  const running = await startNodeProcess(t, home, flags, node.wrapper);
+  return { ...running, dir: home, ports: running.ready.ports };
+}
+
+/** A genesis, its hash, and who may make blocks. */
+export function networkOf(...authorities: readonly TestKey[]) {
+  const genesis = genesisOf(...authorities);
+  return { genesis, genesisHash: sha256(genesis) };
+}
+
+/** Fills a node's database with blocks that this authority makes, one transaction in each. */
+export async function seedBlocks(file: string, authority: TestKey, count: number): Promise<Block[]> {
+  const database = await openDatabase(`sqlite:${file}`);
+  await migrate(database);
+  const chain = await openChain(database, [authority]);
+  const { genesisHash: network } = networkOf(authority);
+  const blocks: Block[] = [];
+  for (let nonce = 1; nonce <= count; nonce++) {
+    await chain.submit(
+      signTransaction(testKey(99), nonce, createPublic(`program ${nonce}`, `{"n":${nonce}}`), { network }),
+    );
+    blocks.push((await chain.seal(authority)).block!.signed);
+  }
+  await database.close();
+  return blocks;
+}
+
+/** Blocks of a chain that this authority makes. */
+export async function makeBlocks(t: Teardown, authority: TestKey, count: number): Promise<Block[]> {
+  return await seedBlocks(join(await temporaryDirectory(t), "blocks.sqlite"), authority, count);
+}
+
+/** The status of a node whose newest block this is. */
+export function statusAt(block: Block | undefined, accepting = true): MessageInitShape<typeof StatusSchema> {
+  return { headHeader: block?.header, headSignature: block?.signature, accepting };
+}

@@ -1,0 +1,32 @@
+/** What the tests of deploy/ have in common. */
+import { existsSync } from "node:fs";
+import { mkdir, readFile, symlink } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { type Config, loadConfig } from "../../../src/config/config.js";
+import { options } from "../../../src/config/options.js";
+
+/** The configuration of a node that is started with these variables, all of which must be options. */
+export function configOf(env: Readonly<Record<string, string>>): Config {
+  const unknown = Object.keys(env).filter((name) => !options.some((option) => option.env === name));
+  if (unknown.length > 0) {
+    throw new Error(`no options: ${unknown.join(", ")}`);
+  }
+  return loadConfig({ flags: {}, env, cwd: "/" });
+}
+
+/** A configuration of which nothing is set. */
+export const defaults = configOf({});
+
+/** Links the packages that `npm prune --omit=dev` leaves. */
+export async function linkProductionPackages(to: string): Promise<void> {
+  interface Lock {
+    packages: Record<string, { dev?: boolean }>;
+  }
+  const { packages } = JSON.parse(await readFile("package-lock.json", "utf8")) as Lock;
+  for (const [path, { dev }] of Object.entries(packages)) {
+    if (/^node_modules\/(@[^/]+\/)?[^/]+$/.test(path) && dev !== true && existsSync(path)) {
+      await mkdir(join(to, dirname(path)), { recursive: true });
+      await symlink(resolve(path), join(to, path));
+    }
+  }
+}

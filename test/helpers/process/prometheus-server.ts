@@ -1,0 +1,72 @@
+/** A real Prometheus with the alerts of deploy/, where one is installed. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { freePort } from "../nodes/free-port.js";
+import { ask, askJson } from "../wire/plain-client.js";
+import { collect } from "../nodes/run-cli.js";
+import { type Teardown, temporaryDirectory } from "../nodes/teardown.js";
+import { until } from "../nodes/until.js";
+
+/** A running server. */
+export interface Prometheus {
+  /** The value of the first series that a query gives; undefined where there is none. */
+  query(expression: string): Promise<string | undefined>;
+  /** Names of the alerts that are told of. */
+  firing(): Promise<string[]>;
+}
+
+/**
+ * Starts Prometheus on a metrics port, with the rules of deploy/. A minute is as long as two seconds there:
+ * only `for:` is another one, so that an alert still has to hold for longer than between two scrapes.
+ */
+export async function startPrometheus(t: Teardown, metricsPort: number): Promise<Prometheus> {
+  const dir = await temporaryDirectory(t);
+  const rules = await readFile("deploy/prometheus/alerts.yml", "utf8");
+  await writeFile(
+    join(dir, "alerts.yml"),
+    rules.replaceAll(/for: (\d+)m/g, (_, minutes: string) => `for: ${2000 * Number(minutes)}ms`),
+  );
+  // The page waits a second for a database that is away, so that what scrapes must wait longer.
+  const config = {
+    global: { scrape_interval: "1500ms", scrape_timeout: "1500ms", evaluation_interval: "500ms" },
+    rule_files: ["alerts.yml"],
+    scrape_configs: [{ job_name: "gatehouse", static_configs: [{ targets: [`127.0.0.1:${metricsPort}`] }] }],
+  };
+  await writeFile(join(dir, "prometheus.yml"), JSON.stringify(config));
+  const port = await freePort();
+  const child = spawn("prometheus", [
+    ...[`--config.file=${dir}/prometheus.yml`, `--storage.tsdb.path=${dir}/data`],
+    ...[`--web.listen-address=127.0.0.1:${port}`, "--log.level=warn"],
+  ]);
+  const output = collect(child);
+  const ended = once(child, "close");
+  t.teardown(async () => {
+    child.kill("SIGKILL");
+    await ended;
+  });
+  await until(() => {
+    if (child.exitCode !== null) {
+      throw new Error(`Prometheus has ended: ${output.stderr()}`);
+    }
+    return ask(port, "/-/ready").then(
+      ({ status }) => status === 200,
+      () => false,
+    );
+  }, "Prometheus is ready");
+  return {
+    async query(expression) {
+      const path = `/api/v1/query?query=${encodeURIComponent(expression)}`;
+      const { data } = await askJson<{ data: { result: { value: [number, string] }[] } }>(port, path);
+      return data.result[0]?.value[1];
+    },
+    async firing() {
+      const { data } = await askJson<{ data: { alerts: { state: string; labels: { alertname: string } }[] } }>(
+        port,
+        "/api/v1/alerts",
+      );
+      return data.alerts.filter(({ state }) => state === "firing").map(({ labels }) => labels.alertname);
+    },
+  };
+}

@@ -1,0 +1,101 @@
+/** A watcher of events as any program may be one: lines of JSON over plain HTTP. */
+import { connectTransport } from "./transports.js";
+import { until } from "../nodes/until.js";
+
+/** A message as JSON has it. */
+export interface EventJson {
+  readonly cursor: string;
+  readonly blockNumber: number;
+  readonly block?: { readonly hash: string; readonly transactionCount: number; readonly header: { number: number } };
+  readonly transaction?: {
+    readonly hash: string;
+    readonly outcome: string;
+    readonly withheld: boolean;
+    readonly index?: number;
+    readonly sender?: string;
+    readonly storageAddress?: string;
+    readonly reason?: string;
+  };
+  readonly program?: {
+    readonly storageAddress: string;
+    readonly change: string;
+    readonly fields: readonly string[];
+    readonly transactionHash: string;
+  };
+  readonly nullifier?: { readonly nullifierHash: string };
+  readonly commitments?: { readonly commitments: readonly string[]; readonly root: string };
+  readonly head?: { readonly statement: { readonly number: number } };
+  readonly progress?: object;
+  /** The failure that ended it. */
+  readonly errorCode?: string;
+}
+
+/** Somebody who watches. */
+export interface Listener {
+  readonly status: number;
+  /** All that has come. */
+  readonly heard: readonly EventJson[];
+  /** Whether the node has ended it. */
+  readonly isOver: boolean;
+  /** Resolves when so much has come beside progress and heads, and gives it. */
+  take(count: number): Promise<EventJson[]>;
+  /** The same, up to the end of a block. */
+  takeTo(block: number): Promise<EventJson[]>;
+  end(): void;
+}
+
+/** What is told of blocks, and of what is rejected; heads are signed when nobody knows. */
+export const isEvent = ({ progress, head }: EventJson): boolean => progress === undefined && head === undefined;
+
+/** Number of the block that is done after a message. */
+export const blockDone = ({ cursor }: EventJson): number =>
+  cursor.includes(".") ? Number(cursor.split(".")[0]) - 1 : Number(cursor);
+
+/** Watches from now on; resolves when the answer begins. A failure from the start is what is heard. */
+export async function listen(
+  port: number,
+  query = "",
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Listener> {
+  const client = connectTransport("HTTP/1.1", { port });
+  const ended = new AbortController();
+  const request = { headers: { accept: "application/jsonl", ...headers } };
+  const { status, body } = await client.open(`/events${query}`, request, ended.signal);
+  const heard: EventJson[] = [];
+  let isOver = false;
+  const read = async (): Promise<void> => {
+    let rest = "";
+    for await (const piece of body) {
+      const lines = (rest + piece.toString()).split("\n");
+      rest = lines.pop()!;
+      heard.push(...lines.filter((line) => line !== "").map((line) => JSON.parse(line) as EventJson));
+    }
+    heard.push(...(rest === "" ? [] : [JSON.parse(rest) as EventJson]));
+  };
+  const reading = read()
+    .catch(() => undefined)
+    .finally(() => {
+      isOver = true;
+      client.close();
+    });
+  return {
+    status,
+    heard,
+    get isOver() {
+      return isOver;
+    },
+    async take(count) {
+      await until(() => heard.filter(isEvent).length >= count, `${count} events`);
+      return heard.filter(isEvent).slice(0, count);
+    },
+    async takeTo(block) {
+      await until(() => heard.some((one) => blockDone(one) >= block), `the end of block ${block}`);
+      return heard.filter((one) => isEvent(one) && one.blockNumber <= block);
+    },
+    end() {
+      ended.abort();
+      client.close();
+      void reading;
+    },
+  };
+}

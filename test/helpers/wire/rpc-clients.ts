@@ -1,0 +1,149 @@
+/** Every rpc protocol, as the clients of others speak it. */
+import { type DescMethod, fromBinary, type Message } from "@bufbuild/protobuf";
+import { anyUnpack } from "@bufbuild/protobuf/wkt";
+import { ConnectError, type Transport } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import type { ServiceError } from "@grpc/grpc-js";
+import { ErrorInfoSchema, type RetryInfo, RetryInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
+import { StatusSchema } from "../../../gen/google/rpc/status_pb.js";
+import { connectGrpc } from "./grpc-client.js";
+import { createGrpcWebText } from "./grpc-web-text.js";
+import {
+  baseUrlOf,
+  connectTransport,
+  createAgent,
+  createSessions,
+  startTlsBridge,
+  type Target,
+  type TransportName,
+  transports,
+} from "./transports.js";
+
+/** The protocols that every test of all protocols goes through. */
+export const rpcProtocols = ["gRPC", "gRPC by Connect", "Connect JSON", "Connect binary", "gRPC-Web"] as const;
+
+/** One of them. */
+export type RpcProtocol = (typeof rpcProtocols)[number];
+
+/** One of all: Connect also asks by GET, for what has no side effects, and gRPC-Web also writes text. */
+export type AnyRpcProtocol = RpcProtocol | "Connect GET" | "gRPC-Web text";
+
+/** A client of one port and protocol. */
+export interface RpcClient {
+  call(method: DescMethod, request: object, headers?: Readonly<Record<string, string>>): Promise<Message>;
+  /** The messages of a server stream, until the signal is aborted. */
+  stream(method: DescMethod, request: object, signal: AbortSignal): AsyncIterable<Message>;
+  close(): unknown;
+}
+
+/** What a client reads of a failure. */
+export interface RpcFailure {
+  readonly code: number;
+  readonly message: string;
+  /** Reason of the ErrorInfo detail. */
+  readonly reason: string | undefined;
+  /** Seconds of the RetryInfo detail. */
+  readonly retryAfterS: number | undefined;
+}
+
+/** A client for each protocol, over cleartext. */
+export function connectEach(port: number): Record<RpcProtocol, RpcClient> {
+  const connect = (protocol: RpcProtocol, name: TransportName): RpcClient => connectRpc(protocol, name, { port });
+  return {
+    gRPC: connect("gRPC", "HTTP/2 by prior knowledge"),
+    "gRPC by Connect": connect("gRPC by Connect", "HTTP/2 by prior knowledge"),
+    "Connect JSON": connect("Connect JSON", "HTTP/1.1"),
+    "Connect binary": connect("Connect binary", "HTTP/1.1"),
+    "gRPC-Web": connect("gRPC-Web", "HTTP/1.1"),
+  };
+}
+
+/** A client of a protocol over a transport, which connects when it is first used. */
+export function connectRpc(protocol: AnyRpcProtocol, name: TransportName, target: Target): RpcClient {
+  if (protocol === "gRPC") {
+    return connectGrpcJs(name, target);
+  }
+  if (protocol === "gRPC-Web text") {
+    return createGrpcWebText(connectTransport(name, target));
+  }
+  const { options, close } = connectionsOf(name, target);
+  const transport = {
+    "gRPC by Connect": createGrpcTransport,
+    "Connect JSON": () => createConnectTransport({ ...options, useBinaryFormat: false }),
+    "Connect binary": () => createConnectTransport({ ...options, useBinaryFormat: true }),
+    "Connect GET": () => createConnectTransport({ ...options, useBinaryFormat: false, useHttpGet: true }),
+    "gRPC-Web": () => createGrpcWebTransport(options),
+  }[protocol](options as { baseUrl: string });
+  return { ...overTransport(transport), close };
+}
+
+/** What Connect's transports are told of connections. */
+function connectionsOf(name: TransportName, target: Target) {
+  const baseUrl = baseUrlOf(name, target);
+  if (transports[name].http === "1.1") {
+    const agent = createAgent(name, target);
+    return { options: { baseUrl, httpVersion: "1.1", nodeOptions: { agent } } as const, close: () => agent.destroy() };
+  }
+  const sessionManager = createSessions(name, target);
+  return { options: { baseUrl, httpVersion: "2", sessionManager } as const, close: () => sessionManager.abort() };
+}
+
+/** grpc-js offers `h2` alone by ALPN; where more is to be offered, its connection is carried there. */
+function connectGrpcJs(name: TransportName, target: Target): RpcClient {
+  const { alpn } = transports[name];
+  const isCarried = alpn !== undefined && alpn.length > 1;
+  const bridge = isCarried ? startTlsBridge(target, alpn) : undefined;
+  const connected = (async () => {
+    const { port } = (await bridge) ?? target;
+    return connectGrpc(port, isCarried ? undefined : target.ca);
+  })();
+  return {
+    call: async (method, request, headers) =>
+      (await connected).call(method as never, request as never, headers) as Promise<Message>,
+    async *stream(method, request, signal) {
+      yield* (await connected).stream(method as never, request as never, signal) as AsyncIterable<Message>;
+    },
+    close: async () => {
+      (await connected).close();
+      (await bridge)?.close();
+    },
+  };
+}
+
+function overTransport(transport: Transport): Omit<RpcClient, "close"> {
+  return {
+    async call(method, request, headers) {
+      const response = await transport.unary(method as never, undefined, 20_000, headers, request as never);
+      return response.message as Message;
+    },
+    async *stream(method, request, signal) {
+      const input = (async function* () {
+        yield await Promise.resolve(request as never);
+      })();
+      const response = await transport.stream(method as never, signal, undefined, undefined, input);
+      yield* response.message as AsyncIterable<Message>;
+    },
+  };
+}
+
+/** What a rejected call tells its caller. */
+export function readFailure(error: unknown): RpcFailure {
+  if (error instanceof ConnectError) {
+    const [info] = error.findDetails(ErrorInfoSchema);
+    const [retry] = error.findDetails(RetryInfoSchema);
+    return { code: error.code, message: error.rawMessage, reason: info?.reason, retryAfterS: secondsOf(retry) };
+  }
+  if (!(error instanceof Error && "metadata" in error)) {
+    throw error;
+  }
+  const { code, details, metadata } = error as ServiceError;
+  const [packed] = metadata.get("grpc-status-details-bin");
+  const status = packed === undefined ? undefined : fromBinary(StatusSchema, Buffer.from(packed as Buffer));
+  const [info] = (status?.details ?? []).flatMap((detail) => anyUnpack(detail, ErrorInfoSchema) ?? []);
+  const [retry] = (status?.details ?? []).flatMap((detail) => anyUnpack(detail, RetryInfoSchema) ?? []);
+  return { code, message: details, reason: info?.reason, retryAfterS: secondsOf(retry) };
+}
+
+function secondsOf(retry: RetryInfo | undefined): number | undefined {
+  return retry?.retryDelay === undefined ? undefined : Number(retry.retryDelay.seconds);
+}

@@ -1,0 +1,104 @@
+import test from "ava";
+import { createServer } from "node:http";
+import { connect, type AddressInfo, type Socket } from "node:net";
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import { decideByPreface } from "../../../src/rpc/port/protocol-detection.js";
+
+const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/** A port that answers HTTP/1.1 with the path, and HTTP/2 with everything that was sent, as text. */
+async function listen(t: { teardown(fn: () => unknown): void }, decideWithinMs = 5000) {
+  const server = createServer((request, response) => response.end(`http1 ${request.method} ${request.url}`));
+  const http2: string[] = [];
+  const [acceptHttp1] = server.listeners("connection") as ((socket: Socket) => void)[];
+  const acceptHttp2 = (socket: Socket): void => {
+    socket.on("data", (bytes: Buffer) => {
+      http2.push(bytes.toString("latin1"));
+      socket.write("http2");
+    });
+  };
+  server.removeAllListeners("connection").on("connection", (socket) => {
+    decideByPreface(socket, (accepted) => acceptHttp1!.call(server, accepted), acceptHttp2, decideWithinMs);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const open = async (): Promise<Socket> => {
+    const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+    t.teardown(() => socket.destroy());
+    await once(socket, "connect");
+    return socket.setNoDelay(true).setEncoding("latin1");
+  };
+  return { open, http2 };
+}
+
+async function byteByByte(socket: Socket, text: string): Promise<void> {
+  for (const byte of text) {
+    socket.write(byte, "latin1");
+    await sleep(2);
+  }
+}
+
+async function answer(socket: Socket): Promise<string> {
+  const [text] = (await once(socket, "data")) as [string];
+  return text;
+}
+
+test("a request in one piece goes to HTTP/1.1", async (t) => {
+  const { open } = await listen(t);
+  const socket = await open();
+  socket.write("GET /a HTTP/1.1\r\nHost: x\r\n\r\n");
+  t.regex(await answer(socket), /http1 GET \/a$/);
+  socket.write("GET /b HTTP/1.1\r\nHost: x\r\n\r\n");
+  t.regex(await answer(socket), /http1 GET \/b$/);
+});
+
+test("a method that begins like the preface goes to HTTP/1.1, also byte by byte", async (t) => {
+  const { open } = await listen(t);
+  const socket = await open();
+  void byteByByte(socket, "PROPFIND /p HTTP/1.1\r\nHost: x\r\n\r\n");
+  t.regex(await answer(socket), /http1 PROPFIND \/p$/);
+});
+
+test("the preface goes to HTTP/2 whole, also byte by byte", async (t) => {
+  const { open, http2 } = await listen(t);
+  const socket = await open();
+  const reply = answer(socket);
+  await byteByByte(socket, preface);
+  t.is(await reply, "http2");
+  t.is(http2.join(""), preface);
+});
+
+test("what follows the preface in the same packet is not lost", async (t) => {
+  const { open, http2 } = await listen(t);
+  const socket = await open();
+  socket.write(`${preface}settings`);
+  t.is(await answer(socket), "http2");
+  t.is(http2.join(""), `${preface}settings`);
+});
+
+test("a silent connection is closed in time, also one that stops within the preface", async (t) => {
+  const { open } = await listen(t, 100);
+  const silent = await open();
+  const partial = await open();
+  partial.write("PRI * HTT");
+  await Promise.all([once(silent.resume(), "close"), once(partial.resume(), "close")]);
+  t.is(silent.bytesRead + partial.bytesRead, 0);
+});
+
+test("a client that ends or resets before deciding leaves nothing behind", async (t) => {
+  const { open } = await listen(t);
+  (await open()).end();
+  (await open()).resetAndDestroy();
+  const socket = await open();
+  socket.write("PRI");
+  socket.end();
+  await once(socket.resume(), "close");
+  const next = await open();
+  next.write("GET /after HTTP/1.1\r\nHost: x\r\n\r\n");
+  t.regex(await answer(next), /http1 GET \/after$/);
+});

@@ -1,0 +1,252 @@
+/** Nodes that join from a snapshot: what they hold then is what a node holds that applied every block. */
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import test from "ava";
+import { existsSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Block } from "../../gen/gatehouse/chain/v1/block_pb.js";
+import { ChainService, ConsensusService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
+import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
+import type { Engine } from "../../src/db/queries/dialects.js";
+import { openDatabase } from "../../src/db/open.js";
+import { pageToken } from "../helpers/nodes/cli-output.js";
+import { prepareEngines } from "../helpers/databases/databases.js";
+import { testKey } from "../helpers/chain/keys.js";
+import {
+  endpointOf,
+  headOf,
+  makeBlocks,
+  networkOf,
+  peersOf,
+  startMemberOf,
+  startProcessOf,
+} from "../helpers/nodes/network.js";
+import { listen } from "../helpers/wire/events.js";
+import { ask, askJson } from "../helpers/wire/plain-client.js";
+import { runCli } from "../helpers/nodes/run-cli.js";
+import { makeRichChain, type RichChain } from "../helpers/chain/rich-chain.js";
+import type { TestNode } from "../helpers/nodes/start-node.js";
+import { readState } from "../helpers/chain/state-digest.js";
+import { fileTeardown, type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
+import { until } from "../helpers/nodes/until.js";
+
+const engines = await prepareEngines();
+
+const authority = testKey(1);
+const { genesis } = networkOf(authority);
+const shared = fileTeardown();
+
+let chain: RichChain;
+let source: TestNode;
+/** The snapshot is of this block. */
+const made = 30;
+const total = 36;
+
+const apply = async (node: TestNode, blocks: readonly Block[]): Promise<void> => {
+  const consensus = createClient(ConsensusService, node.control);
+  for (const block of blocks) {
+    await consensus.applyBlock({ block });
+  }
+};
+
+const snapshotsOf = async ({ dir }: TestNode): Promise<string[]> =>
+  existsSync(join(dir, "snapshots")) ? await readdir(join(dir, "snapshots")) : [];
+
+test.before(async () => {
+  chain = await makeRichChain(join(await temporaryDirectory(shared), "made.sqlite"), authority, total);
+  const flags = { "snapshot-every": "30" };
+  source = await startMemberOf(shared, { key: testKey(2), genesis, flags });
+  await apply(source, chain.blocks.slice(0, made));
+  await until(async () => (await snapshotsOf(source)).some((name) => name.startsWith(`${made}-`)));
+  await apply(source, chain.blocks.slice(made, total - 3));
+});
+
+/** What a node has in its database, in words and in rows. */
+async function stateOf(url: string): Promise<string[]> {
+  const database = await openDatabase(url);
+  const rows = async (text: string): Promise<unknown[]> => await database.read.rows((sql) => sql.raw(text));
+  try {
+    return [
+      ...(await readState(database, chain.hostile)),
+      ...(await rows("SELECT id, address FROM programs WHERE id > 0 ORDER BY id")).map(String),
+      JSON.stringify(
+        await rows("SELECT address, field, position, items, size_bytes, text FROM program_chunks ORDER BY 1, 2, 3"),
+      ),
+      JSON.stringify(
+        await rows(
+          "SELECT address, position, name_json, type, items, text_before, value FROM program_fields ORDER BY 1, 2",
+        ),
+      ),
+      JSON.stringify(await rows("SELECT identity, nonce FROM senders ORDER BY 1")),
+      JSON.stringify(await rows("SELECT number, hash, timestamp_ms FROM blocks ORDER BY 1")),
+      JSON.stringify(await rows("SELECT block_number, root, leaf_count, timestamp_ms FROM merkle_roots ORDER BY 1")),
+      JSON.stringify(await rows("SELECT hash, block_number, transaction_hash FROM nullifiers ORDER BY 1")),
+    ];
+  } finally {
+    await database.close();
+  }
+}
+
+async function startJoiner(
+  t: Teardown,
+  engine: Engine,
+  url: string,
+  flags: Record<string, string> = {},
+): Promise<TestNode> {
+  return await startMemberOf(t, {
+    key: testKey(engine === "sqlite" ? 3 : 4),
+    genesis,
+    seeds: [endpointOf(source)],
+    flags: { sync: "snapshot", database: url, "snapshot-every": "6", ...flags },
+  });
+}
+
+/** Whether a node is where the source is. */
+const level = async (node: TestNode): Promise<boolean> => (await headOf(node)).number === (await headOf(source)).number;
+
+for (const engine of engines.names) {
+  test.serial(
+    `a node over ${engine} joins from a snapshot, and holds what one does that applied every block`,
+    async (t) => {
+      const url = await engines.createUrl(t, engine);
+      const node = await startJoiner(t, engine, url);
+      await until(() => level(node).catch(() => false));
+      t.deepEqual(await stateOf(url), await stateOf(`sqlite:${source.databaseFile}`));
+      const { code, stdout } = await runCli(["verify-data", "--database", url, "--json"]);
+      t.is(code, 0, stdout);
+    },
+  );
+}
+
+test.serial("blocks without their transactions are told of as such, in every protocol", async (t) => {
+  const node = await startJoiner(t, "sqlite", await engines.createUrl(t, "sqlite"));
+  await until(() => level(node).catch(() => false));
+  t.is((await askJson<{ lowestBlock: number }>(node.port, "/chain/head")).lowestBlock, made + 1);
+  t.is((await askJson<{ lowestBlock: number }>(source.port, "/chain/head")).lowestBlock, 1);
+  const { hash } = await askJson<{ hash: string }>(source.port, `/chain/blocks/${made}`);
+  for (const path of [`/chain/blocks/${made}`, `/chain/blocks/hash/${hash}`]) {
+    const gone = await ask(node.port, path);
+    t.is(gone.status, 410);
+    t.like(JSON.parse(gone.text), { errorCode: "PRUNED" });
+    t.regex(gone.text, /the oldest block that this node keeps whole is 31/);
+  }
+  t.is((await ask(node.port, `/chain/blocks/${made + 1}`)).status, 200);
+  t.is((await ask(node.port, "/chain/blocks/1000")).status, 404);
+
+  const call = { jsonrpc: "2.0", id: 1, method: "chain.getBlock", params: { number: "3" } };
+  const headers = { "content-type": "application/json" };
+  const { text } = await ask(node.port, "/", { method: "POST", headers, body: JSON.stringify(call) });
+  t.regex(text, /"errorCode":"PRUNED"|"reason":"PRUNED"/);
+
+  const grpc = createClient(ChainService, createGrpcTransport({ baseUrl: `http://127.0.0.1:${node.port}` }));
+  const refused = await t.throwsAsync(grpc.getBlock({ number: 3n }), { instanceOf: ConnectError });
+  t.is(refused.code, Code.OutOfRange);
+  const stream = grpc.listBlocks({ fromNumber: 1n })[Symbol.asyncIterator]();
+  const ended = await t.throwsAsync(stream.next(), { instanceOf: ConnectError });
+  t.is(ended.code, Code.OutOfRange);
+
+  const { transactionHashes } = await askJson<{ transactionHashes: string[] }>(source.port, "/chain/blocks/2");
+  const unknown = await ask(node.port, `/chain/transactions/${transactionHashes[0]}`);
+  t.is(unknown.status, 404);
+  t.regex(unknown.text, /blocks from 31 on/);
+});
+
+test.serial("a node that wants all blocks passes by peers that have not all", async (t) => {
+  const joined = await startJoiner(t, "sqlite", await engines.createUrl(t, "sqlite"));
+  await until(() => level(joined).catch(() => false));
+  const seeds = [endpointOf(joined)];
+  const node = await startMemberOf(t, { key: testKey(5), genesis, seeds, flags: { sync: "blocks" } });
+  await until(async () => (await peersOf(node))[0]?.sync.block === total - 3);
+  t.is((await headOf(node)).number, 0);
+  await createClient(ControlService, node.control).addPeer({ endpoint: endpointOf(source) });
+  await until(() => level(node));
+  t.is((await askJson<{ lowestBlock: number }>(node.port, "/chain/head")).lowestBlock, 1);
+});
+
+test.serial("a node removes the transactions of old blocks, and is asked for no more than it has", async (t) => {
+  const blocks = await makeBlocks(t, authority, 300);
+  const whole = await startMemberOf(t, { key: testKey(7), genesis });
+  await apply(whole, blocks.slice(0, 299));
+  const pruned = await startMemberOf(t, {
+    ...{ key: testKey(8), genesis, seeds: [endpointOf(whole)] },
+    flags: { "retain-blocks": "256", "snapshot-every": "0" },
+  });
+  const lowest = async (): Promise<number> =>
+    (await askJson<{ lowestBlock: number }>(pruned.port, "/chain/head")).lowestBlock;
+  // At least 256 are kept, and at most sixteen more.
+  await until(async () => (await headOf(pruned)).number === 299 && (await lowest()) === 33);
+  await apply(pruned, blocks.slice(299));
+  t.is(await lowest(), 33);
+  const database = await openDatabase(`sqlite:${pruned.databaseFile}`);
+  t.teardown(() => database.close());
+  const rows = await database.read.rows<{ first: number; rows: number }>((sql) =>
+    sql("transactions").min({ first: "block_number" }).count({ rows: "*" }),
+  );
+  t.deepEqual(rows, [{ first: 33, rows: 268 }]);
+  t.is((await ask(pruned.port, "/chain/blocks/32")).status, 410);
+  t.is((await ask(pruned.port, "/chain/blocks/33")).status, 200);
+  for (const query of ["?fromBlock=1", "?from=31", "?from=32.1"]) {
+    const { status, text } = await ask(pruned.port, `/events${query}`);
+    t.is(status, 410, query);
+    t.regex(text, /"PRUNED"/);
+  }
+  const kept = await listen(pruned.port, "?from=32&kinds=block");
+  t.teardown(() => kept.end());
+  t.is((await kept.takeTo(300)).length, 268);
+  const list = async (...args: readonly string[]): Promise<string> =>
+    (await runCli([...args, "--limit", "200", "--node", pruned.rpcUrl])).stdout;
+  const next = async (...args: readonly string[]): Promise<string> =>
+    await list(...args, "--page-token", pageToken(await list(...args)) ?? "none");
+  t.true((await next("tx", "list")).endsWith("\n\nWhat is in blocks before 33 is not listed by this node.\n"));
+  t.regex(await next("block", "list"), /^33 .*Z {2}1 .*\n32 .*Z {2}not kept {2}0x/m);
+  const { code, stdout } = await runCli(["verify-data", "--database", `sqlite:${pruned.databaseFile}`, "--json"]);
+  t.is(code, 0, stdout);
+  // Who has block 32 follows it, who begins does not.
+  const late = await startMemberOf(t, { key: testKey(9), genesis, flags: { sync: "blocks" } });
+  await apply(late, blocks.slice(0, 32));
+  const { addPeer } = createClient(ControlService, late.control);
+  await addPeer({ endpoint: endpointOf(pruned) });
+  await until(async () => (await headOf(late)).number === 300);
+});
+
+for (const engine of engines.names) {
+  test.serial(`${engine}: kill -9 at any time of a join costs what was under way alone`, async (t) => {
+    const dir = await temporaryDirectory(t);
+    const database = await engines.createUrl(t, engine);
+    const start = async () =>
+      await startProcessOf(t, {
+        ...{ dir, key: testKey(6), genesis, seeds: [endpointOf(source)] },
+        flags: { sync: "snapshot", "loop-interval": "0.05", database },
+      });
+    for (const ms of [1, 40, 80, 120, 160, 200]) {
+      const { child, ended } = await start();
+      await sleep(ms);
+      child.kill("SIGKILL");
+      await ended;
+    }
+    const node = await start();
+    await until(async () => (await headOf(node).catch(() => undefined))?.number === total - 3);
+    node.child.kill("SIGTERM");
+    await node.ended;
+    t.deepEqual(await stateOf(database), await stateOf(`sqlite:${source.databaseFile}`));
+  });
+}
+
+test.serial("nodes that joined go on with those that applied every block", async (t) => {
+  const urls = await Promise.all(engines.names.map((engine) => engines.createUrl(t, engine)));
+  const nodes = await Promise.all(engines.names.map((engine, i) => startJoiner(t, engine, urls[i]!)));
+  await until(async () => (await Promise.all(nodes.map(level))).every(Boolean));
+  await apply(source, chain.blocks.slice(total - 3));
+  await until(async () => (await Promise.all(nodes.map(level))).every(Boolean));
+  const expected = await stateOf(`sqlite:${source.databaseFile}`);
+  for (const url of urls) {
+    t.deepEqual(await stateOf(url), expected);
+  }
+  // Snapshots of one block are the same, whoever made them.
+  const names = async (node: TestNode): Promise<string[]> =>
+    (await snapshotsOf(node)).filter((name) => name.startsWith(`${total}-`));
+  await until(async () => (await Promise.all(nodes.map(names))).every(({ length }) => length === 1));
+  t.is(new Set((await Promise.all(nodes.map(names))).flat()).size, 1);
+});
