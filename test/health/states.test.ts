@@ -19,25 +19,31 @@ import { until } from "../helpers/nodes/until.js";
 import { openSqlite } from "../helpers/databases/sqlite.js";
 
 async function health(port: number): Promise<{ status: number; dormantHeader: string | undefined; body: HealthBody }> {
-  const [whole, slim, again] = [
-    await ask(port, "/health"),
-    await ask(port, "/health/subsystems"),
-    await ask(port, "/health"),
-  ];
-  const [body, after] = [whole, again].map(({ text }) => healthShape.parse(JSON.parse(text))) as [
-    HealthBody,
-    HealthBody,
-  ];
+  // Times move while an error repeats itself.
   const toldBy = ({ dormant, subsystems }: Pick<HealthBody, "dormant" | "subsystems">): string =>
-    JSON.stringify([dormant, subsystems]);
-  if (toldBy(body) !== toldBy(after)) {
-    // It has changed between the answers.
-    return await health(port);
-  }
-  if (slim.status !== 200 || toldBy(subsystemsShape.parse(JSON.parse(slim.text))) !== toldBy(body)) {
-    throw new Error("the two health answers disagree");
-  }
-  return { status: whole.status, dormantHeader: whole.headers["x-node-dormant"] as string | undefined, body };
+    JSON.stringify([dormant, subsystems], (key, value: unknown) => (key === "at" ? undefined : value));
+  let found: Awaited<ReturnType<typeof health>> | undefined;
+  await until(async () => {
+    const [whole, slim, again] = [
+      await ask(port, "/health"),
+      await ask(port, "/health/subsystems"),
+      await ask(port, "/health"),
+    ];
+    const [body, after] = [whole, again].map(({ text }) => healthShape.parse(JSON.parse(text))) as [
+      HealthBody,
+      HealthBody,
+    ];
+    if (toldBy(body) !== toldBy(after)) {
+      // It has changed between the answers.
+      return false;
+    }
+    if (slim.status !== 200 || toldBy(subsystemsShape.parse(JSON.parse(slim.text))) !== toldBy(body)) {
+      throw new Error("the two health answers disagree");
+    }
+    found = { status: whole.status, dormantHeader: whole.headers["x-node-dormant"] as string | undefined, body };
+    return true;
+  });
+  return found!;
 }
 
 /** Asks until the status is the wanted one. */
