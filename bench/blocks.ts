@@ -19,8 +19,8 @@ import { createChainStore } from "../src/chain/chain-store.js";
 import type { Database } from "../src/db/queries/database.js";
 import { migrate } from "../src/db/migrations/migrate.js";
 import { openDatabase } from "../src/db/open.js";
-import { createEffects, newestIn, stateIn } from "../src/node/chain/transaction-executor.js";
-import { createWorkerPool } from "../src/zk/worker-pool.js";
+import { createTransactionExecutor, newestIn, stateIn } from "../src/node/chain/transaction-executor.js";
+import { createZkThreads } from "../src/zk/worker-pool.js";
 import { createZkChanges } from "../src/zk/write.js";
 
 /** Opens a database of this genesis, which has no chain yet, and closes it after the work. */
@@ -38,7 +38,7 @@ export async function withChain<T>(
     ...{ authorities: [key.publicKey], followers: [], writers: [] },
   };
   await store.insertGenesis(genesis);
-  const workerPool = createWorkerPool(2);
+  const workerPool = createZkThreads(2);
   const newest = newestIn(database.read);
   const zk = createZkChanges({ newest, workerPool, verificationKey: undefined, authorities: genesis.authorities });
   const chain = createChain({
@@ -55,7 +55,7 @@ export async function withChain<T>(
     }),
     genesis,
     head: await store.head(),
-    effects: createEffects(zk),
+    effects: createTransactionExecutor(zk),
     onApplied: () => undefined,
     onUnexpected: () => undefined,
     nowMs: Date.now,

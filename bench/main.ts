@@ -6,7 +6,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { messageOf } from "../src/base/errors/error-message.js";
+import { errorMessage } from "../src/base/errors/error-message.js";
 import { benchAttestation } from "./attestation.js";
 import { compareWithKept, formatChanges, readRun } from "./benchmarks.js";
 import { benchBoot } from "./boot.js";
@@ -132,7 +132,7 @@ async function run(): Promise<SuiteRow[]> {
       rows.push(...(await benches[suite]()).map((row) => ({ suite, ...row })));
     } catch (error) {
       process.exitCode = 1;
-      rows.push({ suite, name: suite, figures: {}, note: `It failed: ${messageOf(error)}` });
+      rows.push({ suite, name: suite, figures: {}, note: `It failed: ${errorMessage(error)}` });
     }
   }
   return rows;

@@ -9,7 +9,7 @@ import { describeHeader } from "../src/chain/transactions/transaction.js";
 import { createChainStore } from "../src/chain/chain-store.js";
 import type { Database, Queries } from "../src/db/queries/database.js";
 import { openDatabase } from "../src/db/open.js";
-import { createDamageWatch } from "../src/base/errors/corruption.js";
+import { createCorruptionMonitor } from "../src/base/errors/corruption.js";
 import { fromHex32 } from "../src/base/crypto/hash.js";
 import { type State, stateIn } from "../src/node/chain/transaction-executor.js";
 import { createNodeState } from "../src/node/chain/state.js";
@@ -129,7 +129,10 @@ async function benchBlocks(
 async function benchProofs(database: Database, chain: Chain, programs: number): Promise<Omit<Row, "name">> {
   const store = createChainStore(database, stateIn);
   const heads = { newestStatement: () => undefined };
-  const service = createNodeState({ damage: createDamageWatch(() => undefined) }, { database, store, chain, heads });
+  const service = createNodeState(
+    { damage: createCorruptionMonitor(() => undefined) },
+    { database, store, chain, heads },
+  );
   const call = { caller: { address: "127.0.0.1", identity: key.publicKey }, signal: new AbortController().signal };
   const [sizes, paths, madeMs, checkedMs]: [number[], number[], number[], number[]] = [[], [], [], []];
   for (let i = 0; i < proofs; i++) {

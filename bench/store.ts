@@ -10,7 +10,7 @@ import { migrate } from "../src/db/migrations/migrate.js";
 import { fillRowHashes } from "../src/db/migrations/row-hash-migration.js";
 import type { Database } from "../src/db/queries/database.js";
 import { loadNodeKey, type NodeKey, nodeKeyPath } from "../src/base/crypto/node-key.js";
-import { createStagedRows } from "../src/db/rows/write-buffer.js";
+import { createWriteBuffer } from "../src/db/rows/write-buffer.js";
 import { readLeaves } from "../src/storage/stores/program-state-store.js";
 import { stageProgramTables } from "../src/storage/stores/program-tables-store.js";
 import { genesisOf } from "../test/helpers/chain/genesis.js";
@@ -111,7 +111,7 @@ export async function plantTree(database: Database, programs: number): Promise<v
     );
     await plantLeaves(
       database,
-      await readLeaves(database.read, stageProgramTables(createStagedRows(database.read)), touched),
+      await readLeaves(database.read, stageProgramTables(createWriteBuffer(database.read)), touched),
     );
     progress.update(i + addresses.length);
   }

@@ -25,7 +25,7 @@ import { edgeOf, growTree, type Peaks, peaksAfter } from "../src/zk/fold.js";
 import { appendLeaves, maxLeaves } from "../src/zk/merkle-tree.js";
 import { createTreeChanges } from "../src/zk/tree-store.js";
 import { fieldOrder, toHex, treeDepth } from "../src/zk/poseidon.js";
-import { createWorkerPool, type WorkerPool } from "../src/zk/worker-pool.js";
+import { createZkThreads, type ZkThreads } from "../src/zk/worker-pool.js";
 import { compare, httpAnswer } from "./compare.js";
 import { genesisOf } from "../test/helpers/chain/genesis.js";
 import { testKey, writeKey } from "../test/helpers/chain/keys.js";
@@ -54,7 +54,7 @@ const leafOf = (i: number): bigint => (BigInt(i + 1) ** 23n * 1_000_003n) % fiel
 
 /** Loads the leaves, and measures. */
 export async function benchTree(bench: TreeBench): Promise<Row[]> {
-  const workerPool = createWorkerPool(2);
+  const workerPool = createZkThreads(2);
   try {
     return await benchWith(workerPool, bench);
   } finally {
@@ -62,7 +62,7 @@ export async function benchTree(bench: TreeBench): Promise<Row[]> {
   }
 }
 
-async function benchWith(workerPool: WorkerPool, bench: TreeBench): Promise<Row[]> {
+async function benchWith(workerPool: ZkThreads, bench: TreeBench): Promise<Row[]> {
   const { directory, rounds, seconds, say } = bench;
   const leaves = Math.min(bench.leaves, maxLeaves - 5 * largeBlock);
   const dataDir = join(directory, "tree");
@@ -114,7 +114,7 @@ async function benchWith(workerPool: WorkerPool, bench: TreeBench): Promise<Row[
   }
 }
 
-async function growInDatabase(url: string, leaves: number, workerPool: WorkerPool, say: TreeBench["say"]) {
+async function growInDatabase(url: string, leaves: number, workerPool: ZkThreads, say: TreeBench["say"]) {
   const database = await openDatabase(url);
   await migrate(database);
   let block = 0;
@@ -218,7 +218,7 @@ async function applyFullBlock(
   key: NodeKey,
   leafCount: number,
   peaks: Peaks,
-  workerPool: WorkerPool,
+  workerPool: ZkThreads,
 ): Promise<Row> {
   const chain = createClient(ChainService, createGrpcTransport({ baseUrl: `http://127.0.0.1:${node.port}` }));
   const consensus = createClient(ConsensusService, controlOf(dataDir));

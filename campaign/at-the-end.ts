@@ -1,5 +1,5 @@
 /** What is compared once, at the end: whole chains, and what stands in the databases. */
-import { messageOf } from "../src/base/errors/error-message.js";
+import { errorMessage } from "../src/base/errors/error-message.js";
 import { openDatabase } from "../src/db/open.js";
 import { readState } from "../test/helpers/chain/state-digest.js";
 import type { Stage } from "./faults/fault.js";
@@ -8,7 +8,7 @@ import type { Stage } from "./faults/fault.js";
 export async function compareWholeChains({ network, model, client }: Stage): Promise<void> {
   for (const node of network.nodes) {
     const last = await client.blocks(node, 1).catch((error: unknown) => {
-      model.find("served wrong", `The chain of ${node.name} cannot be read: ${messageOf(error)}`);
+      model.find("served wrong", `The chain of ${node.name} cannot be read: ${errorMessage(error)}`);
     });
     if (last !== undefined && last !== model.height) {
       model.find("torn", `${node.name} gives blocks to ${last}; there are ${model.height}.`);

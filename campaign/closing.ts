@@ -1,5 +1,5 @@
 /** What a campaign has opened, closed in the other order. */
-import { messageOf } from "../src/base/errors/error-message.js";
+import { errorMessage } from "../src/base/errors/error-message.js";
 import type { Teardown } from "../test/helpers/nodes/teardown.js";
 
 /** Takes what is to be closed, and closes it once. */
@@ -13,7 +13,7 @@ export function createClosing(): Teardown & { close(): Promise<void> } {
           await close();
         } catch (error) {
           // The others are closed all the same: no node may go on by itself.
-          process.stderr.write(`${messageOf(error)}\n`);
+          process.stderr.write(`${errorMessage(error)}\n`);
         }
       }
     },

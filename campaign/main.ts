@@ -5,7 +5,7 @@ import { randomInt } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
-import { messageOf } from "../src/base/errors/error-message.js";
+import { errorMessage } from "../src/base/errors/error-message.js";
 import { runCampaign } from "./campaign.js";
 import { createClosing } from "./closing.js";
 import { help } from "./help.js";
@@ -62,7 +62,7 @@ try {
   await tell(result);
   await finish(result.findings.length > 0 || result.endedEarly !== undefined ? 1 : 0);
 } catch (error) {
-  say(`The campaign cannot go on: ${messageOf(error)}`);
+  say(`The campaign cannot go on: ${errorMessage(error)}`);
   await finish(2);
 }
 

@@ -1,5 +1,5 @@
 /** A network at rest: how it comes to it, and what is compared then. */
-import { messageOf } from "../src/base/errors/error-message.js";
+import { errorMessage } from "../src/base/errors/error-message.js";
 import { bringBack, type Stage } from "./faults/fault.js";
 import { type Health, holdsWithin } from "./load/client.js";
 import type { Load } from "./load/senders.js";
@@ -41,7 +41,7 @@ export function createRest(stage: Stage, load: Load, mostMs: number): Rest {
       compared = stage.model.included.length;
       return { restMs };
     } catch (error) {
-      return { restMs, whyNot: `A node at rest does not answer: ${messageOf(error)}` };
+      return { restMs, whyNot: `A node at rest does not answer: ${errorMessage(error)}` };
     }
   };
 }
@@ -57,7 +57,7 @@ async function waitForRest({ network: { nodes }, client }: Stage, withinMs: numb
         nodes.map(async (node) => ({ health: await client.health(node), head: await client.head(node) })),
       );
     } catch (error) {
-      trouble = `; ${messageOf(error)}`;
+      trouble = `; ${errorMessage(error)}`;
       throw error;
     }
     return seen.every(

@@ -1,6 +1,6 @@
 /** What a fault is. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { messageOf } from "../../src/base/errors/error-message.js";
+import { errorMessage } from "../../src/base/errors/error-message.js";
 import type { Chance } from "../../test/helpers/wire/hostile-values.js";
 import type { CampaignClient } from "../load/client.js";
 import type { Model } from "../model/model.js";
@@ -56,7 +56,7 @@ export async function bringBack({ model }: Stage, node: CampaignNode): Promise<v
       return;
     } catch (error) {
       if (attempt === startAttempts) {
-        model.find("crashed", `${node.name} does not start again: ${messageOf(error)}`);
+        model.find("crashed", `${node.name} does not start again: ${errorMessage(error)}`);
         return;
       }
       await sleep(500);

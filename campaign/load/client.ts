@@ -2,7 +2,7 @@
 import { createGatehouse } from "gatehouse-client";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import { messageOf } from "../../src/base/errors/error-message.js";
+import { errorMessage } from "../../src/base/errors/error-message.js";
 import { rulesOf } from "../../test/helpers/chain/transactions.js";
 import type { Answer, Fate, Head } from "../model/history.js";
 import type { Model } from "../model/model.js";
@@ -114,7 +114,7 @@ export function createClient(model: Model, network: string): CampaignClient {
           }
           model.sawBlock(node.index, read);
         } catch (error) {
-          model.find("served wrong", `Block ${number} of ${node.name} cannot be right: ${messageOf(error)}`);
+          model.find("served wrong", `Block ${number} of ${node.name} cannot be right: ${errorMessage(error)}`);
           return number;
         }
       }

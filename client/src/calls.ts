@@ -5,13 +5,13 @@ import type { Transport } from "@connectrpc/connect";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { toGatehouseError } from "./errors.js";
 import type { IdentityHeaders } from "./identity.js";
-import type { Lifetime } from "./lifetime.js";
-import { repeat, type RetryPolicy } from "./retry.js";
+import type { ClientLifecycle } from "./lifetime.js";
+import { withRetry, type RetryPolicy } from "./retry.js";
 
 /** What it is made of. */
 export interface CallsDeps {
   readonly transport: Transport;
-  readonly lifetime: Lifetime;
+  readonly lifetime: ClientLifecycle;
   readonly retry: RetryPolicy;
   /** For a call with all of its retries, where the call says nothing; streams have none. */
   readonly timeoutMs: number;
@@ -44,7 +44,7 @@ export function createCalls({ transport, lifetime, retry, timeoutMs, identity }:
       return await lifetime.run(signal, async (own) => {
         const attempt = async (leftMs: number | undefined) =>
           await transport.unary(method, own, leftMs, await headersOf(header), input, contextValues);
-        return await repeat(attempt, {
+        return await withRetry(attempt, {
           retry: mayRepeat(method) ? retry : { ...retry, attempts: 1 },
           // As Connect has it: 0 is no limit.
           timeoutMs: callTimeoutMs > 0 ? callTimeoutMs : undefined,

@@ -12,7 +12,7 @@ import { hex32 } from "../../src/base/crypto/signing-payloads.js";
 import { type CallsDeps, createCalls } from "./calls.js";
 import { connectOverFetch } from "./fetch-transport.js";
 import { createIdentity } from "./identity.js";
-import { createLifetime } from "./lifetime.js";
+import { createClientLifecycle } from "./lifetime.js";
 import type { ProgramCreation } from "./operations.js";
 import { createProofSession, type VerifyOptions } from "./proof/session.js";
 import { verifyCalls } from "./proof/verified-calls.js";
@@ -96,7 +96,7 @@ export function createGatehouse(url: string | URL, options: GatehouseOptions = {
   const { proveIdentity = true, timeoutMs = 30_000, headers, retry: wanted } = options;
   const retry = { ...usualRetry, ...(wanted === false ? { attempts: 1 } : wanted) };
   const signer = options.signer === undefined ? undefined : toKnownSigner(options.signer);
-  const lifetime = createLifetime();
+  const lifetime = createClientLifecycle();
   const transport = options.transport ?? connectOverFetch(baseUrlOf(url), headers);
   const common = { transport, lifetime, retry, timeoutMs };
   const session = options.verify && createProofSession(options.verify);

@@ -10,7 +10,7 @@ export interface Span {
 }
 
 /** From the making of a client to its closing. */
-export interface Lifetime {
+export interface ClientLifecycle {
   /**
    * Work begins that may end when somebody else pleases, such as a stream; closing does not wait for it.
    *
@@ -24,7 +24,7 @@ export interface Lifetime {
 }
 
 /** Begins one. */
-export function createLifetime(): Lifetime {
+export function createClientLifecycle(): ClientLifecycle {
   const controllers = new Set<AbortController>();
   const running = new Set<Promise<unknown>>();
   let isClosed = false;

@@ -30,7 +30,7 @@ export interface Repetition {
  * @param attempt is given how much time is left.
  * @throws GatehouseError, that of the last attempt; what the signal was aborted with.
  */
-export async function repeat<T>(
+export async function withRetry<T>(
   attempt: (leftMs: number | undefined) => Promise<T>,
   { retry, timeoutMs, signal }: Repetition,
 ): Promise<T> {

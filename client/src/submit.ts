@@ -2,7 +2,7 @@
 import type { Client } from "@connectrpc/connect";
 import type { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { ofTransaction, toGatehouseError } from "./errors.js";
-import type { Lifetime } from "./lifetime.js";
+import type { ClientLifecycle } from "./lifetime.js";
 import type { KnownSigner } from "./signer.js";
 import { type Operation, type SignedTransaction, signTransaction } from "./transaction.js";
 
@@ -28,7 +28,7 @@ export type Submitted = Omit<SignedTransaction, "transaction">;
 /** What it is made of. */
 export interface SubmitDeps {
   readonly chain: Client<typeof ChainService>;
-  readonly lifetime: Lifetime;
+  readonly lifetime: ClientLifecycle;
   readonly signer: KnownSigner;
   readonly network: () => Promise<string>;
 }

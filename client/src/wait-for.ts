@@ -4,7 +4,7 @@ import { type ChainService, TransactionStatus } from "../../gen/gatehouse/chain/
 import { EventKind, type EventService } from "../../gen/gatehouse/event/v1/event_pb.js";
 import { ofTransaction, toGatehouseError } from "./errors.js";
 import { GatehouseError } from "./gatehouse-error.js";
-import type { Lifetime } from "./lifetime.js";
+import type { ClientLifecycle } from "./lifetime.js";
 import { ProofError } from "./proof/proof-error.js";
 import { sleep } from "./retry.js";
 import type { CallOptions } from "./submit.js";
@@ -26,7 +26,7 @@ const toldWaitMs = 5_000;
 /** What it is made of. */
 export interface WaitDeps {
   readonly chain: Client<typeof ChainService>;
-  readonly lifetime: Lifetime;
+  readonly lifetime: ClientLifecycle;
   /** What tells of transactions; undefined where it is not to be believed. */
   readonly event: Client<typeof EventService> | undefined;
 }

@@ -5,12 +5,12 @@ import type { EventService, WatchRequestSchema, WatchResponse } from "../../gen/
 import type { HealthService, HealthSnapshot } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { isTransient, toGatehouseError } from "./errors.js";
 import { GatehouseError } from "./gatehouse-error.js";
-import type { Lifetime } from "./lifetime.js";
+import type { ClientLifecycle } from "./lifetime.js";
 import { type RetryPolicy, sleep, waitAfter } from "./retry.js";
 
 /** What a stream that goes on needs. */
 export interface WatchDeps {
-  readonly lifetime: Lifetime;
+  readonly lifetime: ClientLifecycle;
   readonly retry: RetryPolicy;
 }
 

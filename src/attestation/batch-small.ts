@@ -19,7 +19,7 @@ const smallBytes = 16 * 1024;
 const mostJoined = 8;
 
 /** Builds the function by which one presentation is verified. It rejects as `verifyAll` does for that one alone. */
-export function joinSmall(verifyAll: VerifyAll): (bytes: Uint8Array) => Promise<Verdict> {
+export function batchSmall(verifyAll: VerifyAll): (bytes: Uint8Array) => Promise<Verdict> {
   const waiting: Waiting[] = [];
   let isUnderWay = false;
 

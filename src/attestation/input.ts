@@ -1,5 +1,5 @@
 /** An attestation as callers hand it in. */
-import { Failure } from "../rpc/errors.js";
+import { RpcError } from "../rpc/errors.js";
 import { isNestedDeeper } from "../base/text/json-depth.js";
 
 export const maxPresentationBytes = 512 * 1024;
@@ -22,7 +22,7 @@ const base64Form = /^[A-Za-z0-9+/_-]+={0,2}$/;
 export function readPresentation(attestation: string): Uint8Array {
   const text = attestation.trim();
   if (text === "") {
-    throw new Failure("INVALID_REQUEST", "attestation is required: the attestation, base64-encoded.");
+    throw new RpcError("INVALID_REQUEST", "attestation is required: the attestation, base64-encoded.");
   }
   if (text.startsWith("{")) {
     return readJson(text);
@@ -31,7 +31,7 @@ export function readPresentation(attestation: string): Uint8Array {
     return checkSize(Buffer.from(text, "hex"));
   }
   if (!base64Form.test(text)) {
-    throw new Failure(
+    throw new RpcError(
       "INVALID_ATTESTATION",
       "The attestation is refused. It is neither base64, hex nor the JSON {version, data, meta}.",
     );
@@ -42,31 +42,31 @@ export function readPresentation(attestation: string): Uint8Array {
 
 function readJson(text: string): Uint8Array {
   if (isNestedDeeper(text, maxDepth)) {
-    throw new Failure("INVALID_ATTESTATION", "The attestation is refused. Its JSON is nested too deep.");
+    throw new RpcError("INVALID_ATTESTATION", "The attestation is refused. Its JSON is nested too deep.");
   }
   let json: { readonly version?: unknown; readonly data?: unknown };
   try {
     json = JSON.parse(text) as typeof json;
   } catch {
-    throw new Failure("INVALID_ATTESTATION", "The attestation is refused. It begins like JSON and is none.");
+    throw new RpcError("INVALID_ATTESTATION", "The attestation is refused. It begins like JSON and is none.");
   }
   const { version, data } = json;
   if (typeof version !== "string" || !(supportedVersions as readonly string[]).includes(version)) {
     const given = typeof version === "string" ? `version ${JSON.stringify(version.slice(0, 40))}` : "no version";
-    throw new Failure(
+    throw new RpcError(
       "INVALID_ATTESTATION",
       `The attestation is refused. It has ${given}; supported are ${supportedVersions.join(" and ")}.`,
     );
   }
   if (typeof data !== "string" || !hexForm.test(data)) {
-    throw new Failure("INVALID_ATTESTATION", "The attestation is refused. Its data is not hex.");
+    throw new RpcError("INVALID_ATTESTATION", "The attestation is refused. Its data is not hex.");
   }
   return checkSize(Buffer.from(data, "hex"));
 }
 
 function checkSize(bytes: Buffer): Uint8Array {
   if (bytes.length > maxPresentationBytes) {
-    throw new Failure("PAYLOAD_TOO_LARGE", `An attestation must not be larger than ${maxPresentationBytes} bytes.`);
+    throw new RpcError("PAYLOAD_TOO_LARGE", `An attestation must not be larger than ${maxPresentationBytes} bytes.`);
   }
   return bytes;
 }

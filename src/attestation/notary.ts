@@ -2,7 +2,7 @@
 import { createPublicKey } from "node:crypto";
 import { Readable } from "node:stream";
 import type { ReadableStream } from "node:stream/web";
-import { type Repetition, repeat } from "../base/async/periodic-task.js";
+import { type PeriodicTask, startPeriodicTask } from "../base/async/periodic-task.js";
 
 export interface NotaryState {
   readonly answers: boolean;
@@ -12,7 +12,7 @@ export interface NotaryState {
   readonly publicKey: string | undefined;
 }
 
-export interface WatchedNotary extends Pick<Repetition, "stop"> {
+export interface WatchedNotary extends Pick<PeriodicTask, "stop"> {
   readonly state: NotaryState;
   /** Port of its URL. */
   readonly port: number;
@@ -28,7 +28,7 @@ export function watchNotary(url: string, onChange: (state: NotaryState) => void)
   const { port, protocol } = new URL(url);
   let state: NotaryState = { answers: false, version: undefined, publicKey: undefined };
   const stopped = new AbortController();
-  const asking = repeat(
+  const asking = startPeriodicTask(
     async () => {
       const told = await fetchInfo(url, stopped.signal).catch(() => undefined);
       if (stopped.signal.aborted) {

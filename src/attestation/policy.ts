@@ -1,5 +1,5 @@
 /** What an attestation must be beyond valid. */
-import { Failure } from "../rpc/errors.js";
+import { RpcError } from "../rpc/errors.js";
 import type { VerifiedPresentation } from "./presentation.js";
 
 export interface AttestationPolicy {
@@ -37,6 +37,6 @@ export function checkPolicy(
   }
 }
 
-function refuse(why: string): Failure {
-  return new Failure("INVALID_ATTESTATION", `The attestation is refused. ${why}`);
+function refuse(why: string): RpcError {
+  return new RpcError("INVALID_ATTESTATION", `The attestation is refused. ${why}`);
 }

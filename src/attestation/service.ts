@@ -1,18 +1,18 @@
 /** The attestation service. Health and info say how the verifier is. */
 import { type AttestationService, AttestationStatus } from "../../gen/gatehouse/attestation/v1/attestation_pb.js";
-import { Failure } from "../rpc/errors.js";
+import { RpcError } from "../rpc/errors.js";
 import type { Implementation, PlainReplies } from "../rpc/service.js";
 import { readPresentation } from "./input.js";
 import type { WatchedNotary } from "./notary.js";
 import { type AttestationPolicy, checkPolicy } from "./policy.js";
-import type { Verifier } from "./verifier.js";
+import type { AttestationVerifier } from "./verifier.js";
 
 /** The reason why a service without trusted notaries is of no use. */
 export const believesNone = "--notary-keys names no notary, so no attestation is believed.";
 
-export interface AttestationServiceParts {
+export interface AttestationServiceDeps {
   /** Undefined while the node leaves it out. */
-  readonly verifier: () => Pick<Verifier, "state" | "verify"> | undefined;
+  readonly verifier: () => Pick<AttestationVerifier, "state" | "verify"> | undefined;
   readonly whyLeftOut: () => string;
   readonly policy: AttestationPolicy;
   /** Keys of the notaries whose attestations are believed. */
@@ -24,8 +24,8 @@ export interface AttestationServiceParts {
   readonly nowMs: () => number;
 }
 
-export function createAttestationService(parts: AttestationServiceParts): Implementation<typeof AttestationService> {
-  const { verifier, whyLeftOut, policy, notaryKeys, notary, reachedAt, nowMs } = parts;
+export function createAttestationService(deps: AttestationServiceDeps): Implementation<typeof AttestationService> {
+  const { verifier, whyLeftOut, policy, notaryKeys, notary, reachedAt, nowMs } = deps;
 
   function problem(): string | undefined {
     const state = verifier()?.state;
@@ -74,7 +74,7 @@ export function createAttestationService(parts: AttestationServiceParts): Implem
       const bytes = readPresentation(attestation);
       const running = verifier();
       if (running === undefined) {
-        throw new Failure("VERIFIER_NOT_RUNNING", `No attestation can be verified. ${whyLeftOut()}`);
+        throw new RpcError("VERIFIER_NOT_RUNNING", `No attestation can be verified. ${whyLeftOut()}`);
       }
       const presentation = await running.verify(bytes);
       checkPolicy(presentation, policy, nowMs());

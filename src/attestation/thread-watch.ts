@@ -6,7 +6,7 @@
 import type { ThreadPool } from "../base/async/thread-pool.js";
 
 /** The bounds, and who hears that a thread could not be replaced. */
-export interface ThreadWatchParts {
+export interface ThreadWatchDeps {
   readonly taskWithinMs: number;
   readonly startWithinMs: number;
   /** Hears, once, that the pool is of no more use. */
@@ -23,8 +23,8 @@ export interface ThreadWatch {
 }
 
 /** Watches a pool whose first thread is somebody else's to wait for. */
-export function watchThread(pool: ThreadPool, parts: ThreadWatchParts): ThreadWatch {
-  const { taskWithinMs, startWithinMs, onBroken } = parts;
+export function watchThread(pool: ThreadPool, deps: ThreadWatchDeps): ThreadWatch {
+  const { taskWithinMs, startWithinMs, onBroken } = deps;
   let openTasks = 0;
   /** Whether there is a thread to work; otherwise another one is being started. */
   let isUp = true;

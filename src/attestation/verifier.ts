@@ -5,15 +5,15 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import type { Worker } from "node:worker_threads";
-import { Failure } from "../rpc/errors.js";
+import { RpcError } from "../rpc/errors.js";
 import type { VerifiedPresentation } from "./presentation.js";
-import { busy, createWorkerPool, type WorkerPool } from "./worker-pool.js";
+import { busy, createWorkerPool, type VerifierThread } from "./worker-pool.js";
 
 export type VerifierState =
   | { readonly status: "starting" | "running" | "stopped" }
   | { readonly status: "failed"; readonly why: string };
 
-export interface VerifierParts {
+export interface VerifierDeps {
   /** Keys of notaries that are trusted, `algorithm:hex` each. */
   readonly notaryKeys: readonly string[];
   readonly onState: (state: VerifierState) => void;
@@ -25,7 +25,7 @@ export interface VerifierParts {
   readonly library?: string;
 }
 
-export interface Verifier {
+export interface AttestationVerifier {
   readonly state: VerifierState;
   /** Resolves when the first start has succeeded or failed. */
   readonly started: Promise<void>;
@@ -48,8 +48,8 @@ const installedLibrary = createRequire(import.meta.url).resolve("tlsn-wasm/tlsn_
 const firstRetryMs = 1_000;
 const lastRetryMs = 60_000;
 
-export function startVerifier(parts: VerifierParts): Verifier {
-  const kept = keepPool(parts);
+export function startVerifier(deps: VerifierDeps): AttestationVerifier {
+  const kept = keepPool(deps);
   const { started } = kept;
   let open = 0;
   return {
@@ -82,16 +82,16 @@ export function startVerifier(parts: VerifierParts): Verifier {
 }
 
 /** The pool of a verifier, which is another one after each failure. */
-interface KeptPool extends Pick<Verifier, "state" | "started" | "stop"> {
+interface KeptPool extends Pick<AttestationVerifier, "state" | "started" | "stop"> {
   /** There is one whenever the state is `running`. */
-  readonly pool: WorkerPool | undefined;
+  readonly pool: VerifierThread | undefined;
 }
 
-function keepPool(parts: VerifierParts): KeptPool {
-  const { notaryKeys, onState, onProblem, timeoutMs = defaultTimeoutMs, library = installedLibrary } = parts;
+function keepPool(deps: VerifierDeps): KeptPool {
+  const { notaryKeys, onState, onProblem, timeoutMs = defaultTimeoutMs, library = installedLibrary } = deps;
   let state: VerifierState = { status: "starting" };
   let module: WebAssembly.Module | undefined;
-  let pool: WorkerPool | undefined;
+  let pool: VerifierThread | undefined;
   let retryMs = firstRetryMs;
   let timer: NodeJS.Timeout | undefined;
 
@@ -156,6 +156,6 @@ function keepPool(parts: VerifierParts): KeptPool {
 function checkRuns(state: VerifierState): void {
   if (state.status === "failed" || state.status === "stopped") {
     const why = state.status === "failed" ? state.why : "the node stops";
-    throw new Failure("VERIFIER_NOT_RUNNING", `No attestation can be verified: ${why}.`);
+    throw new RpcError("VERIFIER_NOT_RUNNING", `No attestation can be verified: ${why}.`);
   }
 }

@@ -5,13 +5,13 @@
 import { fileURLToPath } from "node:url";
 import type { Worker } from "node:worker_threads";
 import { createThreadPool, type ThreadPool } from "../base/async/thread-pool.js";
-import { Failure } from "../rpc/errors.js";
-import { joinSmall } from "./batch-small.js";
+import { RpcError } from "../rpc/errors.js";
+import { batchSmall } from "./batch-small.js";
 import { trappedCode, type Verdict, type VerifiedPresentation } from "./presentation.js";
 import { watchThread } from "./thread-watch.js";
 import type { WorkerSetup } from "./worker.js";
 
-export interface WorkerPoolParts extends WorkerSetup {
+export interface WorkerPoolDeps extends WorkerSetup {
   /** How long one verification may take. */
   readonly timeoutMs: number;
   /** Hears of what ended a thread that was at no task. */
@@ -20,7 +20,7 @@ export interface WorkerPoolParts extends WorkerSetup {
   readonly onBroken: (error: Error) => void;
 }
 
-export interface WorkerPool {
+export interface VerifierThread {
   /** Resolves when the first thread is ready; rejects when it cannot be started. */
   readonly ready: Promise<void>;
   /**
@@ -40,10 +40,10 @@ const startWithinMs = 15_000;
 const maxHeapMb = 64;
 
 /** Builds the pool, and starts its thread. */
-export function createWorkerPool({ timeoutMs, onProblem, onBroken, ...setup }: WorkerPoolParts): WorkerPool {
+export function createWorkerPool({ timeoutMs, onProblem, onBroken, ...setup }: WorkerPoolDeps): VerifierThread {
   const pool = startPiscina(setup).on("error", onProblem);
   const watch = watchThread(pool, { taskWithinMs: timeoutMs, startWithinMs, onBroken });
-  const verify = joinSmall(async (presentations) => {
+  const verify = batchSmall(async (presentations) => {
     watch.begin();
     let verdicts: readonly Verdict[];
     try {
@@ -90,7 +90,7 @@ function startPiscina(workerData: WorkerSetup): ThreadPool {
 }
 
 /** What the caller is told at whose presentation the thread ended, by itself or after so many milliseconds. */
-function explainEnd(error: unknown, lateAfterMs: number | undefined): Failure {
+function explainEnd(error: unknown, lateAfterMs: number | undefined): RpcError {
   if ((error as NodeJS.ErrnoException).code === trappedCode) {
     return refused("It is malformed.");
   }
@@ -101,11 +101,11 @@ function explainEnd(error: unknown, lateAfterMs: number | undefined): Failure {
   );
 }
 
-function refused(why: string): Failure {
-  return new Failure("INVALID_ATTESTATION", `The attestation is refused. ${why}`);
+function refused(why: string): RpcError {
+  return new RpcError("INVALID_ATTESTATION", `The attestation is refused. ${why}`);
 }
 
 /** The failure of what may succeed at another time. */
-export function busy(why: string): Failure {
-  return new Failure("BUSY", why, 5);
+export function busy(why: string): RpcError {
+  return new RpcError("BUSY", why, 5);
 }

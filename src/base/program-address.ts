@@ -10,7 +10,7 @@ export function programAddress(owner: string, name: string, nonce: bigint, salt:
 }
 
 /** Address of the program that an operation makes or changes; undefined when it names none. */
-export function touchedAddress(
+export function targetAddress(
   { operation }: StorageOperation,
   { sender, nonce }: Pick<TransactionBody, "sender" | "nonce">,
 ): string | undefined {
@@ -27,9 +27,9 @@ export function touchedAddress(
 const prefix = "stor-";
 
 /** The 20 bytes of the program that a transaction makes or changes; undefined for one that is about none. */
-export function touchedProgram(body: Pick<TransactionBody, "operation" | "sender" | "nonce">): Buffer | undefined {
+export function targetProgram(body: Pick<TransactionBody, "operation" | "sender" | "nonce">): Buffer | undefined {
   const { operation } = body;
-  const address = operation.case === "storage" ? touchedAddress(operation.value, body) : undefined;
+  const address = operation.case === "storage" ? targetAddress(operation.value, body) : undefined;
   return address === undefined ? undefined : addressBytes(address);
 }
 

@@ -2,17 +2,17 @@
  * The chain of a node that only reads: somebody else applies the blocks, to the same database. It follows them, so that
  * what it remembers of the database is never older than the newest block that it tells of.
  */
-import { Failure } from "../rpc/errors.js";
-import { type Repetition, repeat } from "../base/async/periodic-task.js";
+import { RpcError } from "../rpc/errors.js";
+import { type PeriodicTask, startPeriodicTask } from "../base/async/periodic-task.js";
 import type { Chain } from "./chain.js";
 import type { ChainHead, ChainStore } from "./blocks/store.js";
 import { type BlockContent, readStoredBlock } from "./transactions/transaction.js";
 
 /** A chain that reads the database again and again. */
-export interface ChainReader extends Chain, Repetition {}
+export interface ChainReader extends Chain, PeriodicTask {}
 
 /** What a reader needs. */
-export interface ChainReaderParts {
+export interface ChainReaderDeps {
   readonly store: Pick<ChainStore, "head" | "block">;
   /** The newest block, as it was read last; undefined while the writer takes in a snapshot. */
   readonly head: ChainHead | undefined;
@@ -34,9 +34,9 @@ export interface ChainReaderParts {
 const mostFollowed = 20n;
 
 /** Builds a reader, which looks for new blocks from now on. */
-export function createChainReader(parts: ChainReaderParts): ChainReader {
-  const { store, lookEveryMs, onApplied, onLeap, onMoved, onError } = parts;
-  let head: ChainHead | undefined = parts.head;
+export function createChainReader(deps: ChainReaderDeps): ChainReader {
+  const { store, lookEveryMs, onApplied, onLeap, onMoved, onError } = deps;
+  let head: ChainHead | undefined = deps.head;
 
   /** What came after the head, up to another one; undefined when that is too much, or does not follow on it. */
   async function readUpTo(newest: ChainHead): Promise<BlockContent[] | undefined> {
@@ -71,9 +71,9 @@ export function createChainReader(parts: ChainReaderParts): ChainReader {
     onMoved(blocks === undefined);
   }
 
-  const looks = repeat(look, lookEveryMs, onError);
+  const looks = startPeriodicTask(look, lookEveryMs, onError);
   const refuse = (): Promise<never> =>
-    Promise.reject(new Failure("STATE_NOT_READY", "This node only reads; hand it to the node that writes."));
+    Promise.reject(new RpcError("STATE_NOT_READY", "This node only reads; hand it to the node that writes."));
   return {
     head: () => head,
     announce: () => undefined,

@@ -2,7 +2,7 @@
 import type { Database, DatabaseTransaction, Queries } from "../db/queries/database.js";
 import { createBlockChanges, createBlockStore, tryBlockWrite } from "./blocks/block-store.js";
 import { type Fence, fencePart, noFence } from "./writer/fence-store.js";
-import { findFate } from "./mempool/transaction-status.js";
+import { findTransactionStatus } from "./mempool/transaction-status.js";
 import { createListings } from "./blocks/listing-store.js";
 import { createMempoolStore } from "./mempool/mempool-store.js";
 import { createSenderStore } from "./blocks/sender-store.js";
@@ -31,7 +31,7 @@ export function createChainStore<State>(
     insertGenesis: (genesis) => transaction((db) => createBlockChanges(db).insertGenesis(genesis)),
     lastNonce: (sender) => createSenderStore(read).lastNonce(sender),
     fate: (hash) =>
-      findFate(hash, {
+      findTransactionStatus(hash, {
         isPending: (asked) => mempool.isPending(asked),
         blockOf: (asked) => blocks.blockOf(asked),
         rejectionOf: (asked) => mempool.rejectionOf(asked),

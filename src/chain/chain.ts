@@ -3,38 +3,43 @@
  * one database transaction: all of its effects, or none.
  */
 import type { Block, SignedHead, Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import { isDatabaseTrouble } from "../base/errors/database-error-kind.js";
+import { isDatabaseError } from "../base/errors/database-error-kind.js";
 import { mapYielding } from "../base/async/yielding.js";
-import { Failure } from "../rpc/errors.js";
+import { RpcError } from "../rpc/errors.js";
 import { applyNext, type BlockParts, dryRunNext, type Made, type SealingKey } from "./writer/blocks.js";
-import { createBlockMaker } from "./writer/block-builder.js";
+import { createBlockBuilder } from "./writer/block-builder.js";
 import { FencedError } from "./blocks/fenced-error.js";
 import { signHead } from "./writer/head-statements.js";
 import { checkLifetime, checkNonce } from "./writer/inclusion.js";
 import type { Mempool } from "./mempool/mempool.js";
 import type { Handed } from "./mempool/mempool-intake.js";
-import { type CheckAside, createKnownTransactions, readAside, type Reading } from "./transactions/off-thread-checks.js";
+import {
+  type CheckOffThread,
+  createKnownTransactions,
+  verifyOffThread,
+  type Reading,
+} from "./transactions/off-thread-checks.js";
 import { copyHeader, type SignedHeader } from "./blocks/signed-headers.js";
 import type { ChainHead } from "./blocks/store.js";
 import {
   beginBlock,
-  type ReadBlock,
-  readBlock,
+  type VerifiedBlock,
+  verifyBlock,
   readTransaction,
   type UnsignedHeader,
 } from "./transactions/transaction.js";
 
 /** What the chain needs. */
-export interface ChainParts<State> extends BlockParts<State> {
+export interface ChainDeps<State> extends BlockParts<State> {
   readonly mempool: Mempool;
   /** The newest block; undefined when the stored chain cannot be followed. */
   readonly head: ChainHead | undefined;
   /** Looks at large transactions in another thread; where it is left out, that is done here. */
-  readonly checkAside?: CheckAside;
+  readonly checkAside?: CheckOffThread;
   /** Hears of a block that its proposer has signed, and that cannot be applied. */
   readonly onRefused?: (signed: SignedHeader) => void;
   /** Hears of a block once it is in the database, before anybody else does. */
-  readonly onApplied: (block: ReadBlock) => void;
+  readonly onApplied: (block: VerifiedBlock) => void;
   /** Is waited for after a block, before the next one. It does not throw. */
   readonly beforeNext?: (number: bigint) => Promise<void>;
 }
@@ -96,22 +101,22 @@ export interface WrittenChain extends Chain {
 }
 
 /** Builds the chain. */
-export function createChain<State>(parts: ChainParts<State>): WrittenChain {
-  const { store, mempool, nowMs } = parts;
-  const head = createNewest(parts);
+export function createChain<State>(deps: ChainDeps<State>): WrittenChain {
+  const { store, mempool, nowMs } = deps;
+  const head = createNewest(deps);
   const reading: Reading = {
-    network: parts.genesis?.hash ?? "",
-    checkOperation: (operation) => parts.effects.checkOperation(operation),
+    network: deps.genesis?.hash ?? "",
+    checkOperation: (operation) => deps.effects.checkOperation(operation),
     known: createKnownTransactions(),
-    checkAside: parts.checkAside,
+    checkAside: deps.checkAside,
   };
-  const makeBlock = createBlockMaker(parts, reading);
+  const makeBlock = createBlockBuilder(deps, reading);
 
   /** Goes on from a block that is in the database, if there is one, and without the transactions that were rejected. */
-  async function follow(block: ReadBlock | undefined, rejected: Made["rejected"] = new Map()): Promise<void> {
+  async function follow(block: VerifiedBlock | undefined, rejected: Made["rejected"] = new Map()): Promise<void> {
     if (block !== undefined) {
       head.follow(block);
-      await parts.beforeNext?.(block.header.number);
+      await deps.beforeNext?.(block.header.number);
     }
     await mempool.settle(block?.transactions.map(({ hash }) => hash) ?? [], rejected);
   }
@@ -120,7 +125,7 @@ export function createChain<State>(parts: ChainParts<State>): WrittenChain {
   async function takeUpStored(): Promise<void> {
     const before = head.known();
     const stored = before && (await store.block(before.number + 1n));
-    const block = stored && (await readBlock(stored.block, reading));
+    const block = stored && (await verifyBlock(stored.block, reading));
     if (block !== undefined && block.header.previousHash === before?.hash) {
       await follow(block);
     }
@@ -150,7 +155,7 @@ export function createChain<State>(parts: ChainParts<State>): WrittenChain {
 
     announce: (bytes, { origin }) => mempool.announce(bytes, origin),
 
-    submit: createSubmit(parts, head, reading, () => inTurn(() => Promise.resolve())),
+    submit: createSubmit(deps, head, reading, () => inTurn(() => Promise.resolve())),
 
     async apply(signed) {
       head.need();
@@ -166,9 +171,9 @@ export function createChain<State>(parts: ChainParts<State>): WrittenChain {
           return block.hash;
         }
         try {
-          await applyNext(inReading, before, parts);
+          await applyNext(inReading, before, deps);
         } catch (error) {
-          parts.onRefused?.(headerOf(block));
+          deps.onRefused?.(headerOf(block));
           throw error;
         }
         await follow(block);
@@ -179,7 +184,7 @@ export function createChain<State>(parts: ChainParts<State>): WrittenChain {
     async dryRun(signed, timestampMs) {
       head.need();
       const transactions = await mapYielding(signed, (one) => readTransaction(one, reading));
-      return await inTurn(() => dryRunNext(transactions, timestampMs, head.need(), parts));
+      return await inTurn(() => dryRunNext(transactions, timestampMs, head.need(), deps));
     },
 
     seal: (key, timeMs = nowMs()) =>
@@ -193,7 +198,7 @@ export function createChain<State>(parts: ChainParts<State>): WrittenChain {
 
 /** Takes transactions into the mempool. */
 function createSubmit<State>(
-  { store, mempool, effects, nowMs }: ChainParts<State>,
+  { store, mempool, effects, nowMs }: ChainDeps<State>,
   head: ReturnType<typeof createNewest>,
   reading: Reading,
   untilBlock: () => Promise<void>,
@@ -201,7 +206,7 @@ function createSubmit<State>(
   return async (signed, from = {}) => {
     head.need();
     mempool.arrive(signed.body.length, from.origin);
-    const transaction = await readAside(signed, reading);
+    const transaction = await verifyOffThread(signed, reading);
     const { hash, body } = transaction;
     const check = async (): Promise<bigint | undefined> => {
       checkLifetime(body, nowMs());
@@ -218,16 +223,16 @@ function createSubmit<State>(
 }
 
 /** The newest block, as far as this node knows. */
-function createNewest(parts: Pick<ChainParts<never>, "head" | "genesis" | "onApplied">) {
-  const { onApplied } = parts;
-  let newest = parts.head;
+function createNewest(deps: Pick<ChainDeps<never>, "head" | "genesis" | "onApplied">) {
+  const { onApplied } = deps;
+  let newest = deps.head;
 
   /** @throws Failure STATE_NOT_READY while there is none. */
   function need(): ChainHead {
     if (newest === undefined) {
-      throw new Failure(
+      throw new RpcError(
         "STATE_NOT_READY",
-        parts.genesis === undefined
+        deps.genesis === undefined
           ? "The node has no chain yet; start it with --genesis FILE."
           : "The node has no state yet: it takes in a snapshot.",
       );
@@ -245,7 +250,7 @@ function createNewest(parts: Pick<ChainParts<never>, "head" | "genesis" | "onApp
       newest = newest && { ...newest, lowestBlock };
     },
     /** A block is in the database. */
-    follow(block: ReadBlock): void {
+    follow(block: VerifiedBlock): void {
       const { genesisHash, lowestBlock } = need();
       const { number, hash, header, signature } = copyHeader(headerOf(block));
       newest = { number, hash, timestampMs: block.header.timestampMs, genesisHash, header, signature, lowestBlock };
@@ -273,13 +278,13 @@ function createBlockTurns(takeUpStored: () => Promise<void>) {
     const result = last.then(begin).then(work);
     last = result.catch((error: unknown) => {
       const isKeptOut = error instanceof FencedError && error.reason !== "newest";
-      mayHaveStored ||= isDatabaseTrouble(error) && !isKeptOut;
+      mayHaveStored ||= isDatabaseError(error) && !isKeptOut;
     });
     return result;
   };
 }
 
 /** What the proposer of a block has signed. */
-export function headerOf({ hash, header: { number, proposer }, signed }: ReadBlock): SignedHeader {
+export function headerOf({ hash, header: { number, proposer }, signed }: VerifiedBlock): SignedHeader {
   return { number, proposer, hash, header: signed.header, signature: signed.signature };
 }

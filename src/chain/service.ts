@@ -2,20 +2,20 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { type Block, type Transaction, TransactionBodySchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { type ChainService, type ConsensusService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { maxAnswerBytes } from "../base/limits/response-limits.js";
+import { maxResponseBytes } from "../base/limits/response-limits.js";
 import { latestBlock } from "../base/latest-block.js";
-import { DamageError } from "../base/errors/corruption.js";
-import { createOneAtATime } from "../base/async/serial-queue.js";
-import { Failure } from "../rpc/errors.js";
+import { CorruptionError } from "../base/errors/corruption.js";
+import { createSerialQueue } from "../base/async/serial-queue.js";
+import { RpcError } from "../rpc/errors.js";
 import { defaultPageSize } from "../rpc/parameters.js";
-import { type BodyChecks, type Caller, type Implementation, withLifetime } from "../rpc/service.js";
+import { type BodyChecks, type Caller, type Implementation, withCacheLifetime } from "../rpc/service.js";
 import type { Chain } from "./chain.js";
-import type { Disclosure } from "./blocks/block-redactor.js";
+import type { BlockRedactor } from "./blocks/block-redactor.js";
 import type { HeadStatements } from "./writer/head-statements.js";
-import { blockZero, checkKept, createKeptBlocks, noBlockYet } from "./blocks/retained-blocks.js";
+import { blockZero, checkRetained, createRetainedBlocks, noBlockYet } from "./blocks/retained-blocks.js";
 import type { Listings } from "./blocks/listings.js";
 import { createListReads } from "./blocks/lists.js";
-import type { BlockName, BlockWeight, ChainStore, TransactionFate } from "./blocks/store.js";
+import type { BlockName, BlockWeight, ChainStore, TransactionStatusInfo } from "./blocks/store.js";
 import { maxTransactionBytes } from "./transactions/transaction.js";
 
 /** What became of a transaction, in the words of the contract. */
@@ -45,8 +45,8 @@ export function createChainBodyChecks(
   announce: (bytes: number, address: string) => void,
 ): BodyChecks<typeof ChainService> {
   return {
-    submitTransaction(announcedBytes, { address }) {
-      const leastBytes = Math.max(0, Math.floor((announcedBytes - aroundTransactionBytes) * 0.75));
+    submitTransaction(contentLength, { address }) {
+      const leastBytes = Math.max(0, Math.floor((contentLength - aroundTransactionBytes) * 0.75));
       // What is larger than any is refused as such.
       if (leastBytes <= maxTransactionBytes) {
         announce(leastBytes, address);
@@ -72,13 +72,13 @@ export function createChainService(
     | ("block" | "lowestBlock" | "weighBlock" | "transaction" | "fate" | "oldestPending" | "pending" | "lastNonce")
     | keyof Listings
   >,
-  disclose: Disclosure,
+  disclose: BlockRedactor,
 ): Implementation<typeof ChainService> {
   const reads = createBlockReads(store, disclose);
   const lists = createListReads(() => chain.head(), store, disclose);
 
   /** What a transaction says, where it is still there and the caller may read it. */
-  async function readBody(hash: string, { status }: TransactionFate, { identity }: Caller) {
+  async function readBody(hash: string, { status }: TransactionStatusInfo, { identity }: Caller) {
     // One that was pending a moment ago may be in a block by now.
     const signed = (status === "pending" ? await store.pending(hash) : undefined) ?? (await store.transaction(hash));
     const told = signed && (await disclose.body(signed.body, identity));
@@ -92,7 +92,7 @@ export function createChainService(
     getHead() {
       const head = chain.head();
       if (head === undefined) {
-        throw new Failure("STATE_NOT_READY", "The node has no genesis block yet; start it with --genesis FILE.");
+        throw new RpcError("STATE_NOT_READY", "The node has no genesis block yet; start it with --genesis FILE.");
       }
       return { ...head, head: heads.newestStatement(head.hash) };
     },
@@ -100,7 +100,7 @@ export function createChainService(
     async getBlock({ number: asked }, { caller }) {
       const number = asked === latestBlock ? (chain.head()?.number ?? 0n) : asked;
       if (number > BigInt(Number.MAX_SAFE_INTEGER)) {
-        throw new Failure("NOT_FOUND", noBlockYet);
+        throw new RpcError("NOT_FOUND", noBlockYet);
       }
       return (await reads.readBlock({ number }, caller, number === 0n ? blockZero : noBlockYet)).block;
     },
@@ -111,7 +111,7 @@ export function createChainService(
         caller,
         "There is no block from 1 on with this hash.",
       );
-      return withLifetime({ block }, isEverybodys ? "for good" : "state");
+      return withCacheLifetime({ block }, isEverybodys ? "for good" : "state");
     },
 
     async listPendingTransactions({ limit = defaultPageSize }) {
@@ -129,7 +129,7 @@ export function createChainService(
       const last = chain.head()?.number ?? 0n;
       const fromNumber = asked === latestBlock ? last : asked;
       // Before anything is sent: of a block that is removed meanwhile, the read says it.
-      checkKept(fromNumber < 1n ? 1n : fromNumber, chain.head()?.lowestBlock ?? 1n);
+      checkRetained(fromNumber < 1n ? 1n : fromNumber, chain.head()?.lowestBlock ?? 1n);
       for (let number = fromNumber < 1n ? 1n : fromNumber; number <= last && !signal.aborted; number++) {
         yield { block: await reads.readListed(number, caller) };
       }
@@ -137,7 +137,7 @@ export function createChainService(
 
     async submitTransaction({ transaction }, { caller }) {
       if (transaction === undefined) {
-        throw new Failure("INVALID_REQUEST", "The request must hold a transaction.");
+        throw new RpcError("INVALID_REQUEST", "The request must hold a transaction.");
       }
       return { hash: await chain.submit(transaction, caller.address) };
     },
@@ -146,7 +146,7 @@ export function createChainService(
       const fate = await store.fate(hash);
       if (fate === undefined) {
         const lowest = chain.head()?.lowestBlock ?? 1n;
-        throw new Failure(
+        throw new RpcError(
           "NOT_FOUND",
           lowest > 1n
             ? `The node does not know this transaction; it keeps those of blocks from ${lowest} on.`
@@ -157,7 +157,7 @@ export function createChainService(
         ? await readBody(hash, fate, caller)
         : { body: undefined, isEverybodys: true };
       const lifetime = fate.status !== "included" ? "moment" : isEverybodys ? "for good" : "state";
-      return withLifetime(
+      return withCacheLifetime(
         { hash, ...fate, status: statuses[fate.status], ...(body !== undefined && { body }) },
         lifetime,
       );
@@ -170,22 +170,22 @@ export function createChainService(
 }
 
 /** Reads blocks as callers are given them. What is large does not pile up in memory, however many ask at once. */
-function createBlockReads(store: Pick<ChainStore, "block" | "lowestBlock" | "weighBlock">, disclose: Disclosure) {
-  const inTurn = createOneAtATime();
-  const readKept = createKeptBlocks(store);
+function createBlockReads(store: Pick<ChainStore, "block" | "lowestBlock" | "weighBlock">, disclose: BlockRedactor) {
+  const inTurn = createSerialQueue();
+  const readKept = createRetainedBlocks(store);
 
   return {
     /** Whether a block fits an answer, as a whole, is known before it is read. */
     async readBlock(by: BlockName, { identity }: Caller, whyNotFound: string) {
       const weight = await store.weighBlock(by);
       if (weight === undefined) {
-        throw new Failure("NOT_FOUND", whyNotFound);
+        throw new RpcError("NOT_FOUND", whyNotFound);
       }
       const { number } = checkWeight(weight);
       const read = async () => {
         const stored = await readKept(number);
         if ("hash" in by && stored.hash !== by.hash) {
-          throw new DamageError(`The database gives block ${number} where block ${by.hash} was asked for.`);
+          throw new CorruptionError(`The database gives block ${number} where block ${by.hash} was asked for.`);
         }
         const { hash, header, transactionHashes } = stored;
         const { disclosed, isEverybodys } = await disclose.block(stored, identity);
@@ -203,8 +203,8 @@ function createBlockReads(store: Pick<ChainStore, "block" | "lowestBlock" | "wei
 /** Throws Failure ANSWER_TOO_LARGE for a block that does not fit an answer. */
 function checkWeight(weight: BlockWeight): BlockWeight {
   const { number, transactionCount, bytes } = weight;
-  if (aboutBlockBytes + bytes + transactionCount * aboutTransactionBytes > maxAnswerBytes) {
-    throw new Failure(
+  if (aboutBlockBytes + bytes + transactionCount * aboutTransactionBytes > maxResponseBytes) {
+    throw new RpcError(
       "ANSWER_TOO_LARGE",
       `Block ${number} is larger than one answer holds; gatehouse.chain.v1.ChainService/ListBlocks gives it.`,
     );
@@ -220,7 +220,7 @@ export function createConsensusService(
   return {
     async applyBlock({ block }) {
       if (block === undefined) {
-        throw new Failure("INVALID_REQUEST", "The request must hold a block.");
+        throw new RpcError("INVALID_REQUEST", "The request must hold a block.");
       }
       return { hash: await chain.apply(block) };
     },
@@ -229,7 +229,7 @@ export function createConsensusService(
 
     reportHead({ head }) {
       if (head === undefined) {
-        throw new Failure("INVALID_REQUEST", "The request must hold a signed head.");
+        throw new RpcError("INVALID_REQUEST", "The request must hold a signed head.");
       }
       heads.take(head);
       return {};

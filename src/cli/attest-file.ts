@@ -3,7 +3,7 @@ import { readPresentation } from "../attestation/input.js";
 import { checkPolicy } from "../attestation/policy.js";
 import type { Revealed } from "../attestation/presentation.js";
 import { startVerifier } from "../attestation/verifier.js";
-import { Failure } from "../rpc/errors.js";
+import { RpcError } from "../rpc/errors.js";
 import { ExitError, exitCodes } from "./usage/errors.js";
 import { paint, print, table } from "./terminal/output.js";
 import { readInput } from "./usage/read-input.js";
@@ -46,11 +46,11 @@ export async function verifyFile(file: string, { notaryKeys, maxAge, servers, js
       ...describe("received", recv, presentation.recvLength),
     );
   } catch (error) {
-    if (error instanceof Failure && json === true) {
+    if (error instanceof RpcError && json === true) {
       print(JSON.stringify({ valid: false, error: error.message, errorCode: error.reason }));
       throw new ExitError("", exitCodes.failed);
     }
-    throw error instanceof Failure ? new ExitError(error.message, exitCodes.failed, error.reason) : error;
+    throw error instanceof RpcError ? new ExitError(error.message, exitCodes.failed, error.reason) : error;
   } finally {
     await verifier.stop();
   }

@@ -5,7 +5,7 @@ import { resolve } from "node:path";
 import { sha256 } from "../base/crypto/hash.js";
 import { loadOrCreateNodeKey } from "../base/crypto/node-key.js";
 import { optionsByKey } from "../config/options.js";
-import { pathOfOwnFile, writeOwnFile } from "../config/data-dir-files.js";
+import { pathInDataDir, writeDataDirFile } from "../config/data-dir-files.js";
 import { ExitError, exitCodes } from "./usage/errors.js";
 import { print } from "./terminal/output.js";
 
@@ -63,7 +63,7 @@ Examples:
 }
 
 async function beginNetwork(dataDir: string, { name, followers }: Pick<Flags, "name" | "followers">) {
-  const genesis = pathOfOwnFile(dataDir, "genesis");
+  const genesis = pathInDataDir(dataDir, "genesis");
   if (existsSync(genesis)) {
     throw new ExitError(
       `There is a network in ${dataDir} already (${genesis}); name another --data-dir to begin another one.`,
@@ -79,8 +79,8 @@ async function beginNetwork(dataDir: string, { name, followers }: Pick<Flags, "n
     };
     const text = `${JSON.stringify(content, null, 2)}\n`;
     const genesisHash = sha256(text);
-    await writeOwnFile(dataDir, "newNetwork", `${genesisHash}\n`);
-    await writeOwnFile(dataDir, "genesis", text);
+    await writeDataDirFile(dataDir, "newNetwork", `${genesisHash}\n`);
+    await writeDataDirFile(dataDir, "genesis", text);
     return { genesisHash, publicKey, followers, genesis };
   } catch (error) {
     throw new ExitError(`The network cannot be begun in ${dataDir}: ${(error as Error).message}.`, exitCodes.failed);

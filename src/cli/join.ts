@@ -6,7 +6,7 @@ import { hex32, sha256 } from "../base/crypto/hash.js";
 import { loadOrCreateNodeKey } from "../base/crypto/node-key.js";
 import { parseGenesis } from "../chain/blocks/genesis.js";
 import { optionsByKey } from "../config/options.js";
-import { pathOfOwnFile, writeOwnFile } from "../config/data-dir-files.js";
+import { pathInDataDir, writeDataDirFile } from "../config/data-dir-files.js";
 import { askSuccessfully } from "./calls/ask-node.js";
 import { ExitError, exitCodes } from "./usage/errors.js";
 import { print } from "./terminal/output.js";
@@ -57,7 +57,7 @@ Examples:
       }
       const dataDir = resolve(flags.dataDir);
       for (const file of ["genesis", "peers"] as const) {
-        const path = pathOfOwnFile(dataDir, file);
+        const path = pathInDataDir(dataDir, file);
         if (existsSync(path)) {
           throw new ExitError(
             `There is a network in ${dataDir} already (${path}); name another --data-dir.`,
@@ -152,8 +152,8 @@ async function confirm({ genesisHash, genesis }: Network, url: string, flags: Fl
 async function join(dataDir: string, { genesis, peer }: Network): Promise<string> {
   try {
     const { publicKey } = await loadOrCreateNodeKey(dataDir);
-    await writeOwnFile(dataDir, "peers", `${JSON.stringify([{ url: peer }], null, 2)}\n`);
-    await writeOwnFile(dataDir, "genesis", genesis);
+    await writeDataDirFile(dataDir, "peers", `${JSON.stringify([{ url: peer }], null, 2)}\n`);
+    await writeDataDirFile(dataDir, "genesis", genesis);
     return publicKey;
   } catch (error) {
     throw new ExitError(`The network cannot be joined in ${dataDir}: ${(error as Error).message}.`, exitCodes.failed);

@@ -1,13 +1,13 @@
 /** The file of --config: options with their values, in YAML or JSON. */
 import { readFileSync } from "node:fs";
 import type * as Yaml from "yaml";
-import { loadLater } from "../base/async/lazy-require.js";
+import { lazyRequire } from "../base/async/lazy-require.js";
 import { ConfigError } from "./config-error.js";
 import { options } from "./options.js";
 import { suggest } from "./suggest.js";
 
 /** Where a file is named: no other start waits for it. */
-const yaml = loadLater<typeof Yaml>("yaml");
+const yaml = lazyRequire<typeof Yaml>("yaml");
 
 /**
  * The values of a configuration file by the names of their options, as they are written.

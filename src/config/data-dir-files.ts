@@ -15,10 +15,10 @@ const names = {
 } as const;
 
 /** One of them. */
-export type OwnFile = keyof typeof names;
+export type DataDirFile = keyof typeof names;
 
 /** Path of one of them. */
-export function pathOfOwnFile(dataDir: string, file: OwnFile): string {
+export function pathInDataDir(dataDir: string, file: DataDirFile): string {
   return join(dataDir, names[file]);
 }
 
@@ -29,7 +29,7 @@ export function controlTokenPath(dataDir: string): string {
 
 /** The file that an option names, or that of the data directory; undefined where there is neither. */
 export function findFile(dataDir: string, named: string | undefined, file: "genesis" | "peers"): string | undefined {
-  const own = pathOfOwnFile(dataDir, file);
+  const own = pathInDataDir(dataDir, file);
   return named ?? (existsSync(own) ? own : undefined);
 }
 
@@ -39,29 +39,29 @@ export function findFile(dataDir: string, named: string | undefined, file: "gene
  * @returns its path.
  * @throws the system's error, EEXIST when there is such a file: none is overwritten.
  */
-export async function writeOwnFile(dataDir: string, file: OwnFile, text: string): Promise<string> {
-  const path = pathOfOwnFile(dataDir, file);
+export async function writeDataDirFile(dataDir: string, file: DataDirFile, text: string): Promise<string> {
+  const path = pathInDataDir(dataDir, file);
   await writeNewFile(path, text);
   return path;
 }
 
 /** Whether `gatehouse init` has given the word that the network of this genesis is new. */
 export async function isNewNetwork(dataDir: string, genesisHash: string): Promise<boolean> {
-  const word = await readFile(pathOfOwnFile(dataDir, "newNetwork"), "utf8").catch(() => "");
+  const word = await readFile(pathInDataDir(dataDir, "newNetwork"), "utf8").catch(() => "");
   return word.trim() === genesisHash;
 }
 
 /** Takes that word back: there is a block, and whoever loses it must not make another one. */
 export async function forgetNewNetwork(dataDir: string): Promise<void> {
-  await rm(pathOfOwnFile(dataDir, "newNetwork"), { force: true });
+  await rm(pathInDataDir(dataDir, "newNetwork"), { force: true });
 }
 
 /** Whether `gatehouse restore` made the directory, and nobody has said since which block is the newest. */
 export function isRestored(dataDir: string): boolean {
-  return existsSync(pathOfOwnFile(dataDir, "restored"));
+  return existsSync(pathInDataDir(dataDir, "restored"));
 }
 
 /** Takes that word back: it is known which block is the newest. */
 export async function forgetRestored(dataDir: string): Promise<void> {
-  await rm(pathOfOwnFile(dataDir, "restored"), { force: true });
+  await rm(pathInDataDir(dataDir, "restored"), { force: true });
 }

@@ -3,7 +3,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createSecureContext } from "node:tls";
 import type { TlsCredentials } from "../base/crypto/certificate.js";
-import { messageOf } from "../base/errors/error-message.js";
+import { errorMessage } from "../base/errors/error-message.js";
 import { InputError } from "../base/errors/start-error.js";
 import { ConfigError } from "./config-error.js";
 import type { Config } from "./config.js";
@@ -91,6 +91,6 @@ function unlessWrong<T>(make: () => T, wrong: (why: string) => Error): T {
   try {
     return make();
   } catch (error) {
-    throw wrong(messageOf(error));
+    throw wrong(errorMessage(error));
   }
 }

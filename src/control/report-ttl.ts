@@ -1,6 +1,6 @@
 /** Reports of other processes that hold for a while: who does not report again in time has failed. */
 
-export interface Leases {
+export interface ReportTtl {
   /**
    * Begins or renews a lease.
    *
@@ -11,7 +11,7 @@ export interface Leases {
 }
 
 /** @param onExpired hears of a lease that ran out, once. */
-export function createLeases(nowMs: () => number, onExpired: (name: string, seconds: number) => void): Leases {
+export function createReportTtl(nowMs: () => number, onExpired: (name: string, seconds: number) => void): ReportTtl {
   const timers = new Map<string, NodeJS.Timeout>();
   return {
     renew(name, seconds) {

@@ -3,9 +3,9 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { BookEntrySchema, ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { createListCutter } from "../base/limits/response-limits.js";
-import { Failure } from "../rpc/errors.js";
+import { RpcError } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
-import { createLeases } from "./report-ttl.js";
+import { createReportTtl } from "./report-ttl.js";
 
 /** What a process reports. */
 export interface Report {
@@ -18,7 +18,7 @@ export interface Report {
 /** An entry of the address book, as it is shown. */
 export type ShownEntry = MessageInitShape<typeof BookEntrySchema>;
 
-export interface ControlParts<Name extends string> {
+export interface ControlDeps<Name extends string> {
   readonly nowMs: () => number;
   /** The subsystems that other processes may report. */
   readonly reportableNames: readonly Name[];
@@ -39,10 +39,10 @@ export interface Control {
 const reportedStatuses = [SubsystemStatus.RUNNING, SubsystemStatus.READY, SubsystemStatus.FAILED];
 const maxErrorLength = 500;
 
-export function createControl<Name extends string>(parts: ControlParts<Name>): Control {
-  const { nowMs, reportableNames, onReport, addPeer, removePeer, listBook } = parts;
+export function createControl<Name extends string>(deps: ControlDeps<Name>): Control {
+  const { nowMs, reportableNames, onReport, addPeer, removePeer, listBook } = deps;
   const cutBook = createListCutter<ShownEntry>();
-  const leases = createLeases(nowMs, (name, seconds) =>
+  const leases = createReportTtl(nowMs, (name, seconds) =>
     onReport(name as Name, {
       status: SubsystemStatus.FAILED,
       port: undefined,
@@ -57,13 +57,13 @@ export function createControl<Name extends string>(parts: ControlParts<Name>): C
         const reported = reportableNames.find((each) => each === name);
         if (reported === undefined) {
           const names = reportableNames.join(", ");
-          throw new Failure("INVALID_REQUEST", `Other processes report ${names}, and nothing else.`);
+          throw new RpcError("INVALID_REQUEST", `Other processes report ${names}, and nothing else.`);
         }
         if (!reportedStatuses.includes(status)) {
-          throw new Failure("INVALID_REQUEST", "The status must be running, ready or failed.");
+          throw new RpcError("INVALID_REQUEST", "The status must be running, ready or failed.");
         }
         if (status === SubsystemStatus.FAILED && (error === undefined || error === "")) {
-          throw new Failure("INVALID_REQUEST", "A failure must say what went wrong.");
+          throw new RpcError("INVALID_REQUEST", "A failure must say what went wrong.");
         }
         onReport(reported, { status, port, requestedPort, error: error?.slice(0, maxErrorLength) });
         return { leaseUntilMs: BigInt(leases.renew(name, leaseS)) };
@@ -73,7 +73,7 @@ export function createControl<Name extends string>(parts: ControlParts<Name>): C
       },
       async removePeer({ endpoint }) {
         if (!(await removePeer(endpoint))) {
-          throw new Failure("NOT_FOUND", "The node does not know this peer.");
+          throw new RpcError("NOT_FOUND", "The node does not know this peer.");
         }
         return {};
       },

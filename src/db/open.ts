@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
-import type { Connections } from "./queries/connection-pools.js";
+import type { ConnectionPools } from "./queries/connection-pools.js";
 import { type Database, DatabaseError, type ReadableDatabase } from "./queries/database.js";
 import { explainPostgresql, findServers, nameServers, openPostgresql, whatMayBeLost } from "./postgresql/postgresql.js";
 import type { Access } from "./postgresql/postgresql-servers.js";
 import { explainSqlite, openSqlite, openSqliteForReading } from "./sqlite/sqlite.js";
-import { readingOnce } from "./queries/snapshot-reads.js";
+import { withSnapshotReads } from "./queries/snapshot-reads.js";
 import { type OpenFiles, watchFiles } from "./sqlite/sqlite-files.js";
 
 /** What the mempool's file of SQLite is called after that of the chain. */
@@ -61,11 +61,11 @@ export async function openDatabase(url: string, access: Access = "write"): Promi
 async function openParts(
   url: string,
   access: Access,
-  openFile: (path: string) => Promise<Connections>,
+  openFile: (path: string) => Promise<ConnectionPools>,
 ): Promise<Database> {
   const path = fileOf(url);
   const servers = path === undefined ? await findServers(url, access) : undefined;
-  const open = (suffix: string): Promise<Connections> =>
+  const open = (suffix: string): Promise<ConnectionPools> =>
     servers === undefined ? openFile(`${path}${suffix}`) : openPostgresql(servers);
   const main = await open("");
   try {
@@ -121,7 +121,7 @@ export async function openForReading(url: string): Promise<ReadableDatabase> {
   const opened = servers === undefined ? await openSqliteForReading(path!) : await openPostgresql(servers);
   return {
     ...opened,
-    ofOneMoment: readingOnce(opened.transaction),
+    ofOneMoment: withSnapshotReads(opened.transaction),
     whatMayBeLost: async () => (servers === undefined ? [] : await whatMayBeLost(opened.read, servers.count)),
   };
 }

@@ -13,7 +13,7 @@ export interface Usage {
 }
 
 /** What it has here, as it changes. */
-export interface Account extends Usage {
+export interface AddressUsage extends Usage {
   connections: number;
   requests: number;
   streams: number;
@@ -25,9 +25,9 @@ export interface Account extends Usage {
 /** Networks, each with what it has. */
 export type UsageByNetwork = readonly (readonly [network: string, usage: Usage])[];
 
-export interface Accounts {
+export interface UsageTracker {
   /** The account of an address; for as long as it has anything, the same one. */
-  of(network: string): Account;
+  of(network: string): AddressUsage;
   /** What the accounts hold that hold something else than when this was last asked. */
   takeChanged(): UsageByNetwork;
   /** Hears what addresses have elsewhere. */
@@ -40,11 +40,11 @@ const manyAccounts = 10_000;
 const nothing: Usage = Object.freeze({ connections: 0, requests: 0, streams: 0, bytes: 0 });
 
 /** An account, and what was last told of it. */
-interface KeptAccount extends Account {
+interface KeptAccount extends AddressUsage {
   told: Usage;
 }
 
-export function createAccounts(): Accounts {
+export function createUsageTracker(): UsageTracker {
   const accounts = new Map<string, KeptAccount>();
   let sweepFrom = manyAccounts;
 

@@ -2,8 +2,8 @@
  * What requests and answers hold in memory is bounded for a connection, for an address and in all; and who takes an
  * answer too slowly is cut. What readers do not read stays with the node, so this is what bounds its memory under them.
  */
-import { Failure } from "../rpc/errors.js";
-import type { Account } from "./address-usage.js";
+import { RpcError } from "../rpc/errors.js";
+import type { AddressUsage } from "./address-usage.js";
 
 /** How many bytes may be held. */
 export interface ByteBounds {
@@ -32,7 +32,7 @@ export const defaultBytes: ByteBounds = {
 
 /** Whose bytes are held. */
 export interface Holder {
-  readonly account: Account;
+  readonly account: AddressUsage;
   /** What the connection holds. */
   readonly connection: { heldBytes: number };
   /** Its neighbours among those who are reading, in the order in which they began. */
@@ -51,7 +51,7 @@ export interface ByteBudget {
    *
    * @throws Failure OVERLOADED
    */
-  check(account: Account, connection: Holder["connection"]): void;
+  check(account: AddressUsage, connection: Holder["connection"]): void;
   /**
    * Takes room.
    *
@@ -77,7 +77,7 @@ const smallBytes = 8 * 1024;
 
 const retryAfterS = 1;
 
-const bytesOf = (account: Account): number => account.bytes + account.elsewhere.bytes;
+const bytesOf = (account: AddressUsage): number => account.bytes + account.elsewhere.bytes;
 
 export function createByteBudget(bounds: ByteBounds): ByteBudget {
   let heldBytes = 0;
@@ -117,14 +117,14 @@ export function createByteBudget(bounds: ByteBounds): ByteBudget {
     check(account, connection) {
       if (bytesOf(account) * 2 > bounds.perAddressBytes || connection.heldBytes * 2 > bounds.perConnectionBytes) {
         const message = `Read the answers that are under way, then ask again, in ${retryAfterS} s.`;
-        throw new Failure("OVERLOADED", message, retryAfterS);
+        throw new RpcError("OVERLOADED", message, retryAfterS);
       }
     },
     take(holder, bytes) {
       const reserveBytes = bytes <= smallBytes ? bounds.reserveBytes : 0;
       if (heldBytes + bytes > bounds.totalBytes + reserveBytes || isShareFull(holder, bytes)) {
         const message = `There is no room for the bytes of this exchange; read what is under way, and try again in ${retryAfterS} s.`;
-        throw new Failure("OVERLOADED", message, retryAfterS);
+        throw new RpcError("OVERLOADED", message, retryAfterS);
       }
       add(holder, bytes);
     },

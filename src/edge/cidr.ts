@@ -1,5 +1,5 @@
 import { BlockList, isIP, isIPv4 } from "node:net";
-import { createRecentCache } from "../base/caches/lru-cache.js";
+import { createLruCache } from "../base/caches/lru-cache.js";
 
 /** Most addresses of which a set remembers whether they are in it. */
 const maxKnown = 10_000;
@@ -28,7 +28,7 @@ export function createAddressSet(ranges: readonly string[]): AddressSet {
     return () => false;
   }
   // A look costs microseconds, and every request takes one.
-  const known = createRecentCache<boolean>(maxKnown);
+  const known = createLruCache<boolean>(maxKnown);
   return (address) => {
     let isIn = known.get(address);
     if (isIn === undefined) {
@@ -50,7 +50,7 @@ export function normalizeAddress(address: string): string {
 }
 
 /** What one caller has of the address space: an IPv4 address as it is, of an IPv6 address its /64, as a key. */
-export function networkOf(address: string): string {
+export function addressPrefixOf(address: string): string {
   if (!address.includes(":")) {
     return address;
   }

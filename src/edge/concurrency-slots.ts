@@ -1,33 +1,37 @@
 /** The places of requests and streams that are under way: bounded in all, and for an address. */
 import type { Connection } from "../rpc/gate.js";
-import type { Account } from "./address-usage.js";
+import type { AddressUsage } from "./address-usage.js";
 import type { ByteBudget } from "./byte-budget.js";
 import type { HeldConnection } from "./connection-limit.js";
 import type { Overload } from "./overload.js";
-import type { Streams } from "./stream-limit.js";
+import type { StreamLimit } from "./stream-limit.js";
 
 /** Who wants a place. */
-export interface Comer {
+export interface SlotRequest {
   readonly connection: Connection;
-  readonly account: Account;
+  readonly account: AddressUsage;
   readonly isStream: boolean;
   readonly isProbe: boolean;
 }
 
-export interface Places {
+export interface ConcurrencySlots {
   /**
    * Takes a place.
    *
    * @throws Failure OVERLOADED or TOO_MANY_STREAMS when the address may have no more.
    */
-  take(comer: Comer): void;
+  take(comer: SlotRequest): void;
   /** Gives one back. */
-  give(account: Account, isStream: boolean): void;
+  give(account: AddressUsage, isStream: boolean): void;
   /** Requests under way, streams apart. */
   readonly activeRequests: number;
 }
 
-export function createPlaces(overload: Overload, streams: Streams, bytes: Pick<ByteBudget, "check">): Places {
+export function createConcurrencySlots(
+  overload: Overload,
+  streams: StreamLimit,
+  bytes: Pick<ByteBudget, "check">,
+): ConcurrencySlots {
   let activeRequests = 0;
   return {
     take({ connection, account, isStream, isProbe }) {

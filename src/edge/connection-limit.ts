@@ -2,25 +2,25 @@
  * Connections are bounded, in all and for an address, and those of an address that only does harm are cut. Where there
  * is no room, one on which nothing is under way makes it: the one that has been so for longest.
  */
-import { createRecentCache } from "../base/caches/lru-cache.js";
+import { createLruCache } from "../base/caches/lru-cache.js";
 import { createTokenBuckets } from "../base/limits/token-buckets.js";
 import type { Connection } from "../rpc/gate.js";
-import type { Accounts } from "./address-usage.js";
-import { type AddressSet, networkOf, normalizeAddress } from "./cidr.js";
+import type { UsageTracker } from "./address-usage.js";
+import { type AddressSet, addressPrefixOf, normalizeAddress } from "./cidr.js";
 
 /** How many connections there may be. */
-export interface ConnectionBounds {
+export interface ConnectionLimits {
   readonly total: number;
   /** Of one address, or one /64 of IPv6. */
   readonly perAddress: number;
 }
 
 /** The bounds of a node. */
-export const defaultConnections: ConnectionBounds = { total: 4_000, perAddress: 256 };
+export const defaultConnections: ConnectionLimits = { total: 4_000, perAddress: 256 };
 
-export interface ConnectionParts {
-  readonly bounds: ConnectionBounds;
-  readonly accounts: Pick<Accounts, "of">;
+export interface ConnectionDeps {
+  readonly bounds: ConnectionLimits;
+  readonly accounts: Pick<UsageTracker, "of">;
   /** Connections of proxies are those of many callers: their number is not bounded, and they are never shut out. */
   readonly isTrustedProxy: AddressSet;
   /** Addresses that are never shut out. */
@@ -40,7 +40,7 @@ export interface HeldConnection extends Connection {
   release(): void;
 }
 
-export interface Connections {
+export interface ConnectionLimit {
   connect(remoteAddress: string, cut: () => void): HeldConnection | undefined;
   /** Shuts out an address that another process of this node has shut out. */
   hear(shutOut: readonly string[]): void;
@@ -54,12 +54,12 @@ const shutOutMs = 10_000;
 /** Most addresses whose strikes are remembered. */
 const maxAddresses = 10_000;
 
-export function createConnections(parts: ConnectionParts): Connections {
-  const { bounds, accounts, isTrustedProxy, isExempt, nowMs, onShutOut } = parts;
+export function createConnectionLimit(deps: ConnectionDeps): ConnectionLimit {
+  const { bounds, accounts, isTrustedProxy, isExempt, nowMs, onShutOut } = deps;
   const all = new ConnectionSet();
   const byAddress = new Map<string, ConnectionSet>();
   const strikes = createTokenBuckets(maxAddresses);
-  const shutOut = createRecentCache<number>(maxAddresses);
+  const shutOut = createLruCache<number>(maxAddresses);
 
   function placesOf(network: string): ConnectionSet {
     let places = byAddress.get(network);
@@ -86,7 +86,7 @@ export function createConnections(parts: ConnectionParts): Connections {
     connect(remoteAddress, cut) {
       const address = normalizeAddress(remoteAddress);
       const isProxy = address === "" || isTrustedProxy(address);
-      const network = networkOf(address);
+      const network = addressPrefixOf(address);
       if ((shutOut.get(network) ?? 0) > nowMs()) {
         return undefined;
       }
@@ -114,7 +114,7 @@ export function createConnections(parts: ConnectionParts): Connections {
           place.held--;
           place.idleSinceMs = nowMs();
         },
-        strike(count = 1) {
+        penalize(count = 1) {
           if (strikes.of(network, strikeRate).tryRemoveTokens(Math.min(count, strikeRate.burst))) {
             return;
           }

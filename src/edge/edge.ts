@@ -2,22 +2,22 @@
  * What every connection, request and stream meets first, whatever protocol brings it: address, overload, rate limit,
  * bounds of connections, streams and unsent bytes, access log. What it lets in is a lease that ends with it.
  */
-import { Failure, toFailure } from "../rpc/errors.js";
+import { RpcError, toRpcError } from "../rpc/errors.js";
 import type { Arrival, Gate } from "../rpc/gate.js";
 import type { ServedMethod } from "../rpc/service.js";
 import type { AccessLine } from "./access-log.js";
-import { createAccounts, type UsageByNetwork } from "./address-usage.js";
-import { createAddressSet, networkOf } from "./cidr.js";
+import { createUsageTracker, type UsageByNetwork } from "./address-usage.js";
+import { createAddressSet, addressPrefixOf } from "./cidr.js";
 import { createClientAddress } from "./client-address.js";
 import { type ByteBounds, createByteBudget, defaultBytes } from "./byte-budget.js";
-import { type ConnectionBounds, createConnections, defaultConnections } from "./connection-limit.js";
+import { type ConnectionLimits, createConnectionLimit, defaultConnections } from "./connection-limit.js";
 import { createIdentify, type IdentitySettings } from "./identity.js";
-import { EdgeLease, type Leasing } from "./request-permit.js";
+import { RequestPermit, type Leasing } from "./request-permit.js";
 import { createOverload, defaultOverload, type OverloadBounds } from "./overload.js";
-import { createPlaces } from "./concurrency-slots.js";
+import { createConcurrencySlots } from "./concurrency-slots.js";
 import { bytesPerRequest, type Charges, createRateLimit, type RateLimitCounts } from "./rate-limit.js";
-import { createStreams, defaultStreams, type StreamBounds } from "./stream-limit.js";
-import { createTelling, type EndedRequest, isStream } from "./request-reporter.js";
+import { createStreamLimit, defaultStreams, type StreamLimits } from "./stream-limit.js";
+import { createRequestReporter, type FinishedRequest, isStream } from "./request-reporter.js";
 
 export interface EdgeSettings extends IdentitySettings {
   /** CIDR ranges of proxies whose forwarding headers are believed. */
@@ -28,10 +28,10 @@ export interface EdgeSettings extends IdentitySettings {
   readonly rateLimitExempt: readonly string[];
   /** When new work is refused; the defaults when left out, as for the other bounds. */
   readonly overload?: OverloadBounds;
-  readonly connections?: ConnectionBounds;
-  readonly streams?: StreamBounds;
+  readonly connections?: ConnectionLimits;
+  readonly streams?: StreamLimits;
   readonly bytes?: ByteBounds;
-  readonly onSettled?: (request: EndedRequest, arrival: Arrival) => void;
+  readonly onSettled?: (request: FinishedRequest, arrival: Arrival) => void;
   /** What the answer of an rpc tells in its headers beside the rate limit: a flat list of names and values. */
   readonly headersOf?: (method: ServedMethod) => readonly string[];
   /** Takes a line for an answered request, so many a second. */
@@ -89,10 +89,10 @@ export function createEdge(settings: EdgeSettings): Edge {
   const isExempt = createAddressSet(settings.rateLimitExempt);
   const rateLimit = createRateLimit(settings.rateLimitPerMinute, settings.isShared);
   const overload = createOverload(settings.overload ?? defaultOverload);
-  const accounts = createAccounts();
+  const accounts = createUsageTracker();
   const tellShutOut = atMostEachSecond(settings.onShutOut ?? (() => undefined));
   let shutOut: string[] = [];
-  const connections = createConnections({
+  const connections = createConnectionLimit({
     bounds: settings.connections ?? defaultConnections,
     accounts,
     isTrustedProxy,
@@ -105,10 +105,10 @@ export function createEdge(settings: EdgeSettings): Edge {
       }
     },
   });
-  const streams = createStreams(settings.streams ?? defaultStreams);
+  const streams = createStreamLimit(settings.streams ?? defaultStreams);
   const bytes = createByteBudget(settings.bytes ?? defaultBytes);
-  const places = createPlaces(overload, streams, bytes);
-  const tell = createTelling(settings);
+  const places = createConcurrencySlots(overload, streams, bytes);
+  const tell = createRequestReporter(settings);
   const lookForProxies = createProxyWatch(settings);
   const sweeper = setInterval(() => bytes.sweep(), sweepEveryMs).unref();
 
@@ -140,7 +140,7 @@ export function createEdge(settings: EdgeSettings): Edge {
       lookForProxies(arrival, address);
       const isOpenEnded = isStream(method);
       const isProbe = method?.isProbe === true;
-      const account = accounts.of(networkOf(address));
+      const account = accounts.of(addressPrefixOf(address));
       try {
         let ofRate = noHeaders;
         if (isOpenEnded || !isProbe) {
@@ -152,13 +152,13 @@ export function createEdge(settings: EdgeSettings): Edge {
         const leastBlock = isProbe ? undefined : leastBlockOf(arrival);
         strikeRefused(arrival, address, () => places.take({ connection, account, isStream: isOpenEnded, isProbe }));
         const entered = { arrival, address, protocol, method, startMs };
-        const lease = new EdgeLease(entered, headersOf(method, ofRate), isOpenEnded, account, leasing);
-        arrival.onClose(() => lease.end());
+        const lease = new RequestPermit(entered, headersOf(method, ofRate), isOpenEnded, account, leasing);
+        arrival.onClose(() => lease.release());
         lease.ready = leastBlock === undefined ? undefined : settings.untilBlock?.(leastBlock);
         lease.ready = lease.ready?.then(() => void (lease.headers = headersOf(method, ofRate)));
         return lease;
       } catch (error) {
-        tell({ arrival, address, protocol, method, startMs }, toFailure(error).reason, performance.now());
+        tell({ arrival, address, protocol, method, startMs }, toRpcError(error).reason, performance.now());
         throw error;
       }
     },
@@ -198,7 +198,7 @@ function leastBlockOf(arrival: Arrival): bigint | undefined {
     return undefined;
   }
   if (!/^\d{1,19}$/.test(named)) {
-    throw new Failure("INVALID_REQUEST", "Gatehouse-Min-Block takes the number of a block.");
+    throw new RpcError("INVALID_REQUEST", "Gatehouse-Min-Block takes the number of a block.");
   }
   return BigInt(named);
 }
@@ -209,7 +209,7 @@ function strikeRefused<T>({ connection }: Arrival, address: string, take: () => 
     return take();
   } catch (error) {
     if (connection.remoteAddress === address) {
-      connection.strike(strikesOfRefusal);
+      connection.penalize(strikesOfRefusal);
     }
     throw error;
   }

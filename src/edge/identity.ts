@@ -8,8 +8,8 @@ import { verifyEd25519 } from "../base/crypto/ed25519.js";
 import { isStrongKey } from "../base/crypto/key-validation.js";
 import { hex32 } from "../base/crypto/hash.js";
 import { identityMessage } from "./identity-message.js";
-import { createRecentCache } from "../base/caches/lru-cache.js";
-import { Failure } from "../rpc/errors.js";
+import { createLruCache } from "../base/caches/lru-cache.js";
+import { RpcError } from "../rpc/errors.js";
 
 /** How callers prove their identity. */
 export type IdentityMode = "signed" | "trusted-header";
@@ -76,7 +76,7 @@ interface Proven {
 }
 
 function createSignedIdentify(settings: IdentitySettings, nowMs: () => number): Identify {
-  const verified = createRecentCache<Proven>(maxRemembered);
+  const verified = createLruCache<Proven>(maxRemembered);
 
   return (header) => {
     const proof = readProof(header);
@@ -167,7 +167,7 @@ function checkNetwork(named: string | undefined, { identityForm, network }: Iden
   } else if (!hex32.test(named)) {
     throw invalid("The network must be the hash of its genesis: 0x and 64 lower-case hex digits.");
   } else if (network === undefined) {
-    throw new Failure(
+    throw new RpcError(
       "STATE_NOT_READY",
       "The identity is signed for a network, and this node has no genesis yet that would name one.",
     );
@@ -192,6 +192,6 @@ function parseSignature(signature: string): Buffer | undefined {
   return digits === undefined ? undefined : Buffer.from(digits, "hex");
 }
 
-function invalid(message: string): Failure {
-  return new Failure("INVALID_SIGNATURE", message);
+function invalid(message: string): RpcError {
+  return new RpcError("INVALID_SIGNATURE", message);
 }

@@ -2,7 +2,7 @@
  * Refuses new work early when there is too much of it already: more requests under way than the bound, or an event loop
  * that is late at two looks in a row. What is refused costs little; what was let in is finished.
  */
-import { Failure } from "../rpc/errors.js";
+import { RpcError } from "../rpc/errors.js";
 
 /** When it is too much. */
 export interface OverloadBounds {
@@ -52,12 +52,12 @@ export function createOverload({ maxInFlight, maxInFlightPerAddress, maxLagMs }:
     checkAddress(inFlight) {
       if (inFlight >= maxInFlightPerAddress) {
         const message = `Your address has ${maxInFlightPerAddress} requests under way, which is the most; try again in ${retryAfterS} s.`;
-        throw new Failure("OVERLOADED", message, retryAfterS);
+        throw new RpcError("OVERLOADED", message, retryAfterS);
       }
     },
     check(inFlight) {
       if (inFlight >= maxInFlight || sustainedLagMs > maxLagMs) {
-        throw new Failure(
+        throw new RpcError(
           "OVERLOADED",
           `The node has more work than it can do; try again in ${retryAfterS} s.`,
           retryAfterS,

@@ -4,8 +4,8 @@
  */
 import type { TokenBucket } from "limiter";
 import { createTokenBuckets } from "../base/limits/token-buckets.js";
-import { Failure } from "../rpc/errors.js";
-import { networkOf } from "./cidr.js";
+import { RpcError } from "../rpc/errors.js";
+import { addressPrefixOf } from "./cidr.js";
 
 const windowMs = 60_000;
 const maxAddresses = 50_000;
@@ -60,12 +60,12 @@ export function createRateLimit(perMinute: number, isShared = false): RateLimit 
     if (perMinute === 0) {
       return unlimited;
     }
-    const network = networkOf(address);
+    const network = addressPrefixOf(address);
     const bucket = buckets.of(network, rate);
     if (!bucket.tryRemoveTokens(1)) {
       const retryAfterS = Math.max(1, Math.ceil(bucket.getWaitTime(1) / 1000));
       const message = `Too many requests; try again in ${retryAfterS} s.`;
-      throw new Failure("RATE_LIMITED", message, retryAfterS, headersOf(bucket));
+      throw new RpcError("RATE_LIMITED", message, retryAfterS, headersOf(bucket));
     }
     remember(network, 1);
     return headersOf(bucket);
@@ -78,7 +78,7 @@ export function createRateLimit(perMinute: number, isShared = false): RateLimit 
   }
 
   function weigh(address: string, bytes: number): void {
-    const network = networkOf(address);
+    const network = addressPrefixOf(address);
     const bucket = perMinute === 0 ? undefined : buckets.known(network);
     if (bucket !== undefined) {
       // It may be overdrawn: what was answered is answered, and the next request waits.

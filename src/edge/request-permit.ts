@@ -1,8 +1,8 @@
 /** The lease of a request or a stream: its place and its bytes, given back when it ends, however it ends. */
-import type { Failure, Outcome } from "../rpc/errors.js";
-import type { Arrival, Lease, Protocol } from "../rpc/gate.js";
+import type { RpcError, Outcome } from "../rpc/errors.js";
+import type { Arrival, Permit, Protocol } from "../rpc/gate.js";
 import type { Caller, ServedMethod } from "../rpc/service.js";
-import type { Account } from "./address-usage.js";
+import type { AddressUsage } from "./address-usage.js";
 import type { ByteBudget, Holder } from "./byte-budget.js";
 import type { HeldConnection } from "./connection-limit.js";
 
@@ -22,10 +22,10 @@ export interface Leasing {
   charge(address: string, weightBytes: number): void;
   /** Reads the identity that the headers of a request prove. Throws Failure INVALID_SIGNATURE. */
   identify(arrival: Arrival): string | undefined;
-  onEnd(lease: EdgeLease, code: Outcome, endMs: number): void;
+  onEnd(lease: RequestPermit, code: Outcome, endMs: number): void;
 }
 
-export class EdgeLease implements Lease, Entered, Holder {
+export class RequestPermit implements Permit, Entered, Holder {
   private code: Outcome = "CANCELLED";
   private settledMs: number | undefined;
   private heldBytes = 0;
@@ -48,7 +48,7 @@ export class EdgeLease implements Lease, Entered, Holder {
     { arrival, address, protocol, method, startMs }: Entered,
     public headers: readonly string[],
     readonly isStream: boolean,
-    readonly account: Account,
+    readonly account: AddressUsage,
     private readonly leasing: Leasing,
   ) {
     this.arrival = arrival;
@@ -70,14 +70,14 @@ export class EdgeLease implements Lease, Entered, Holder {
     return { address, identity };
   }
 
-  settle(failure?: Failure): void {
+  recordOutcome(failure?: RpcError): void {
     if (this.settledMs === undefined) {
       this.settledMs = performance.now();
       this.code = failure?.reason ?? "OK";
     }
   }
 
-  hold(bytes: number): void {
+  reserveRequestBytes(bytes: number): void {
     if (!this.isEnded) {
       this.takeRoom(bytes);
       this.requestBytes += bytes;
@@ -86,13 +86,13 @@ export class EdgeLease implements Lease, Entered, Holder {
 
   private takeRoom(bytes: number): void {
     if (this.leasing.bytes.isShareFull(this, bytes)) {
-      this.connection.strike();
+      this.connection.penalize();
     }
     this.leasing.bytes.take(this, bytes);
     this.heldBytes += bytes;
   }
 
-  charge(bytes: number, weightBytes = bytes): void {
+  reserveResponseBytes(bytes: number, weightBytes = bytes): void {
     if (this.isEnded || bytes === 0) {
       return;
     }
@@ -102,7 +102,7 @@ export class EdgeLease implements Lease, Entered, Holder {
     this.leasing.charge(this.address, weightBytes);
   }
 
-  discharge(bytes: number): void {
+  releaseResponseBytes(bytes: number): void {
     if (this.isEnded) {
       return;
     }
@@ -115,11 +115,11 @@ export class EdgeLease implements Lease, Entered, Holder {
   }
 
   cut(): void {
-    this.connection.strike();
-    this.arrival.cut();
+    this.connection.penalize();
+    this.arrival.abort();
   }
 
-  end(): void {
+  release(): void {
     if (this.isEnded) {
       return;
     }

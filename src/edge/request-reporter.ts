@@ -6,25 +6,25 @@ import { type AccessLine, createAccessLog } from "./access-log.js";
 import type { Entered } from "./request-permit.js";
 
 /** A request that has ended. */
-export interface EndedRequest extends Omit<AccessLine, "address"> {
+export interface FinishedRequest extends Omit<AccessLine, "address"> {
   /** It was open for as long as its caller liked. */
   readonly isStream: boolean;
 }
 
-export interface TellingParts {
-  readonly onSettled?: ((request: EndedRequest, arrival: Arrival) => void) | undefined;
+export interface TellingDeps {
+  readonly onSettled?: ((request: FinishedRequest, arrival: Arrival) => void) | undefined;
   readonly onAccess: (line: AccessLine) => void;
 }
 
 /** Tells how a request ended. */
-export type Tell = (entered: Entered, code: Outcome, endMs: number) => void;
+export type ReportRequest = (entered: Entered, code: Outcome, endMs: number) => void;
 
 /** Most lines of the access log in a second. */
 const accessLinesPerSecond = 20;
 /** Of those who left before their answer, fewer: it is what attacks are made of. */
 const cancelledLinesPerSecond = 1;
 
-export function createTelling({ onSettled, onAccess }: TellingParts): Tell {
+export function createRequestReporter({ onSettled, onAccess }: TellingDeps): ReportRequest {
   const logAnswered = createAccessLog(onAccess, accessLinesPerSecond, Date.now);
   const logCancelled = createAccessLog(onAccess, cancelledLinesPerSecond, Date.now);
   return (entered, code, endMs) => {

@@ -1,31 +1,31 @@
 /** Streams stay open for as long as their callers like, so they are counted apart from requests, and bounded. */
-import { Failure } from "../rpc/errors.js";
-import type { Account } from "./address-usage.js";
+import { RpcError } from "../rpc/errors.js";
+import type { AddressUsage } from "./address-usage.js";
 
 /** How many streams may be open. */
-export interface StreamBounds {
+export interface StreamLimits {
   readonly total: number;
   /** Of one address, or one /64 of IPv6. */
   readonly perAddress: number;
 }
 
 /** The bounds of a node. */
-export const defaultStreams: StreamBounds = { total: 2_000, perAddress: 100 };
+export const defaultStreams: StreamLimits = { total: 2_000, perAddress: 100 };
 
-export interface Streams {
+export interface StreamLimit {
   /**
    * A stream opens.
    *
    * @throws Failure TOO_MANY_STREAMS
    */
-  open(account: Account): void;
-  close(account: Account): void;
+  open(account: AddressUsage): void;
+  close(account: AddressUsage): void;
   readonly openCount: number;
 }
 
 const retryAfterS = 10;
 
-export function createStreams({ total, perAddress }: StreamBounds): Streams {
+export function createStreamLimit({ total, perAddress }: StreamLimits): StreamLimit {
   let openCount = 0;
   return {
     open(account) {
@@ -35,7 +35,7 @@ export function createStreams({ total, perAddress }: StreamBounds): Streams {
           ? `Your address has ${perAddress} streams open, which is`
           : "The node has as many streams as";
         const what = isOwn ? "the most; end one first." : `it can hold; try again in ${retryAfterS} s.`;
-        throw new Failure("TOO_MANY_STREAMS", `${whose} ${what}`, retryAfterS);
+        throw new RpcError("TOO_MANY_STREAMS", `${whose} ${what}`, retryAfterS);
       }
       openCount++;
       account.streams++;

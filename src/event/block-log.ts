@@ -3,7 +3,7 @@
  * database, one after the other, however many ask. Nothing is read while nobody watches.
  */
 import { LRUCache } from "lru-cache";
-import { createOneAtATime } from "../base/async/serial-queue.js";
+import { createSerialQueue } from "../base/async/serial-queue.js";
 import {
   type BlockEvents,
   type EventfulBlock,
@@ -24,7 +24,7 @@ export interface EventReadership {
 }
 
 /** What the log is made of. */
-export interface BlockLogParts {
+export interface BlockLogDeps {
   /** A block that is there. Rejects with Failure PRUNED where its transactions are not. */
   readonly readBlock: (number: bigint) => Promise<EventfulBlock>;
   readonly reading: TransactionReading;
@@ -67,8 +67,8 @@ export function blockAfter({ block, place }: Place): bigint {
 }
 
 /** Builds the log; nothing is in memory yet. */
-export function createBlockLog({ readBlock, reading, readership, head, maxBytes }: BlockLogParts): BlockLog {
-  const inTurn = createOneAtATime();
+export function createBlockLog({ readBlock, reading, readership, head, maxBytes }: BlockLogDeps): BlockLog {
+  const inTurn = createSerialQueue();
   // Those that are behind must not push out what all the others are at. Either part holds the largest block: 2.5 MiB.
   const recent = createKept(maxBytes / 2);
   const older = createKept((3 * maxBytes) / 8);

@@ -1,8 +1,8 @@
 /** Wakes those who watch when there is something new. */
-import { nextTurn } from "../base/async/yielding.js";
+import { yieldToEventLoop } from "../base/async/yielding.js";
 
 /** One who watches. */
-export interface Sleeper {
+export interface Subscription {
   /** Resolves when there may be something new, when the watch is aborted, and when it is all over. */
   sleep(): Promise<void>;
   /** He does not watch any more. */
@@ -10,9 +10,9 @@ export interface Sleeper {
 }
 
 /** All who watch. */
-export interface Wakes {
+export interface Notifier {
   readonly isOver: boolean;
-  enter(signal: AbortSignal): Sleeper;
+  enter(signal: AbortSignal): Subscription;
   /** There may be something new. */
   wake(): void;
   /** It is all over. */
@@ -23,7 +23,7 @@ export interface Wakes {
 const wokenAtOnce = 50;
 
 /** Nobody watches yet. */
-export function createWakes(): Wakes {
+export function createNotifier(): Notifier {
   let isOver = false;
   let isWaking = false;
   const sleepers = new Map<object, () => void>();
@@ -36,7 +36,7 @@ export function createWakes(): Wakes {
       if (sleepers.get(watcher) === wake) {
         wake();
         if (++woken % wokenAtOnce === 0) {
-          await nextTurn();
+          await yieldToEventLoop();
         }
       }
     }

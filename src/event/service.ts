@@ -1,16 +1,16 @@
 /** The event service: a watcher is a place in the log of blocks, from which he is told what comes after it. */
 import { EventKind, type EventService, TransactionOutcome } from "../../gen/gatehouse/event/v1/event_pb.js";
 import type { HeadStatement, SignedHead } from "../../gen/gatehouse/chain/v1/block_pb.js";
-import { Failure } from "../rpc/errors.js";
+import { RpcError } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
 import { cursorText, type EventMessage, placeOfBlock } from "./block-events.js";
 import { blockAfter, type BlockLog } from "./block-log.js";
 import { createLiveEvents } from "./live-events.js";
-import { createWakes } from "./notifier.js";
+import { createNotifier } from "./notifier.js";
 import { type Place, readWatchRequest } from "./watch-request.js";
 
 /** What it is made of. */
-export interface EventServiceParts {
+export interface EventServiceDeps {
   /** The newest block; undefined while there is none. */
   readonly head: () => { readonly number: bigint; readonly lowestBlock: bigint } | undefined;
   readonly log: BlockLog;
@@ -36,15 +36,15 @@ export interface Events {
 const defaultProgressEveryMs = 10_000;
 
 /** Builds it; nobody watches yet. */
-export function createEvents(parts: EventServiceParts): Events {
-  const { log, checkKept, progressEveryMs = defaultProgressEveryMs } = parts;
-  const wakes = createWakes();
+export function createEvents(deps: EventServiceDeps): Events {
+  const { log, checkKept, progressEveryMs = defaultProgressEveryMs } = deps;
+  const wakes = createNotifier();
   const live = createLiveEvents();
 
   function needHead() {
-    const head = parts.head();
+    const head = deps.head();
     if (head === undefined) {
-      throw new Failure("STATE_NOT_READY", "The node has no blocks yet; ask another node, or try again later.");
+      throw new RpcError("STATE_NOT_READY", "The node has no blocks yet; ask another node, or try again later.");
     }
     return head;
   }

@@ -7,7 +7,7 @@ import express, { type ErrorRequestHandler, type Request, type RequestHandler } 
 import type { IncomingMessage } from "node:http";
 import type { Handler } from "../rpc/exchange/exchange.js";
 import type { Http1Exchange } from "../rpc/exchange/http1-exchange.js";
-import type { Application, ApplicationParts } from "../rpc/server/rpc-server.js";
+import type { Application, ApplicationDeps } from "../rpc/server/rpc-server.js";
 import { connectRoutes } from "../rpc/connect/routes.js";
 import { createConnectMiddleware } from "./connect.js";
 import { createTranscodingRouter } from "../transcoding/router.js";
@@ -20,8 +20,8 @@ export interface NodeApplication extends Application {
 }
 
 /** Builds the application. */
-export function buildApplication(parts: ApplicationParts): NodeApplication {
-  const { handlers, endpoints, pagePaths, protocol } = parts;
+export function buildApplication(deps: ApplicationDeps): NodeApplication {
+  const { handlers, endpoints, pagePaths, protocol } = deps;
   const exchanges = new WeakMap<IncomingMessage, Http1Exchange>();
   const exchangeOf = (request: Request): Http1Exchange => exchanges.get(request)!;
   const by =
@@ -35,7 +35,7 @@ export function buildApplication(parts: ApplicationParts): NodeApplication {
   const app = express();
   app.disable("x-powered-by").enable("case sensitive routing").disable("etag");
   app.use((request, response, next) => {
-    const exchange = exchanges.get(request) ?? parts.enter(request, response);
+    const exchange = exchanges.get(request) ?? deps.enter(request, response);
     if (exchange !== undefined) {
       exchanges.set(request, exchange);
       request.url = asExpressReads(request.url);
@@ -53,13 +53,13 @@ export function buildApplication(parts: ApplicationParts): NodeApplication {
   // A path that Express cannot decode, or an error of its own: the last handler says what is wrong with the path.
   const onError: ErrorRequestHandler = (error: unknown, request, _response, next) => {
     const exchange = exchanges.get(request);
-    if (exchange === undefined || exchange.isBegun) {
+    if (exchange === undefined || exchange.headersSent) {
       next(error);
     } else if (isPathError(error)) {
       handlers.last(exchange);
     } else {
       protocol.onInternalError(error, exchange.requestId);
-      exchange.cut();
+      exchange.abort();
     }
   };
   app.use(onError);

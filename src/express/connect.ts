@@ -14,18 +14,18 @@ import type { Http1Exchange } from "../rpc/exchange/http1-exchange.js";
 import type { RpcMedia } from "../rpc/exchange/media-type.js";
 import type { ServeRpc } from "../rpc/exchange/rpc-paths.js";
 import { serve } from "../rpc/exchange/serve.js";
-import type { Lease, ProtocolParts } from "../rpc/gate.js";
+import type { Permit, ProtocolDeps } from "../rpc/gate.js";
 import type { ServedMethod } from "../rpc/service.js";
 
 /** Builds the middleware. What is no rpc's path is handed on. */
 export function createConnectMiddleware(
-  parts: ProtocolParts,
+  deps: ProtocolDeps,
   exchangeOf: (request: Request) => Http1Exchange,
 ): RequestHandler {
   const valuesByRequest = new WeakMap<object, ContextValues>();
   const middleware = expressConnectMiddleware({
     ...libraryOptions,
-    routes: connectRoutes(parts),
+    routes: connectRoutes(deps),
     contextValues: (request) => valuesByRequest.get(request)!,
   });
 
@@ -55,7 +55,7 @@ export function createConnectMiddleware(
         },
         refuse: (failure, headers) => refuseCall(exchange, failure, headers, media),
       },
-      parts,
+      deps,
     );
   };
   const serveUnary: ServeUnary = (exchange, served, media, read) =>
@@ -74,7 +74,7 @@ export function createConnectMiddleware(
         request.body = await readLibraryBody(exchange, served, media, lease);
       }
     });
-  const handle = createConnectHandler(parts, serveUnary, serveOther);
+  const handle = createConnectHandler(deps, serveUnary, serveOther);
 
   return (request, _response, next) => {
     if (!handle(exchangeOf(request))) {
@@ -84,7 +84,7 @@ export function createConnectMiddleware(
 }
 
 /** Has the request as the library takes it. */
-type Take = (request: Request, lease: Lease) => Promise<void>;
+type Take = (request: Request, lease: Permit) => Promise<void>;
 
 /** The URL of a call by GET, with another message. */
 function withMessage({ path, query }: Exchange, message: Buffer): string {
@@ -97,7 +97,7 @@ function withMessage({ path, query }: Exchange, message: Buffer): string {
 interface Answering {
   readonly exchange: Http1Exchange;
   readonly response: Response;
-  readonly lease: Lease;
+  readonly lease: Permit;
   readonly media: RpcMedia;
   readonly passage: Passage;
 }
@@ -140,7 +140,7 @@ async function answerCharged(
     response.write = (piece: Uint8Array, _encoding: unknown, done?: Sent) => {
       const bytes = media.isText ? encodeText.piece(piece) : piece;
       try {
-        lease.charge(bytes.length);
+        lease.reserveResponseBytes(bytes.length);
       } catch (error) {
         giveUp(error);
         // The library says nothing of an answer that was given up.
@@ -148,7 +148,7 @@ async function answerCharged(
       }
       begin();
       const sent: Sent = (error) => {
-        lease.discharge(bytes.length);
+        lease.releaseResponseBytes(bytes.length);
         done?.(error);
       };
       return (write as (piece: Uint8Array, encoding: string, sent: typeof done) => boolean).call(
@@ -159,7 +159,7 @@ async function answerCharged(
       );
     };
     response.end = () => {
-      lease.settle(passage.failure);
+      lease.recordOutcome(passage.failure);
       begin();
       return end();
     };

@@ -2,7 +2,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type BootSchema, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { makeImmutable } from "../base/caches/immutable.js";
-import { messageOf } from "../base/errors/error-message.js";
+import { errorMessage } from "../base/errors/error-message.js";
 import { isSubsystemName, type Subsystems } from "./subsystems.js";
 
 /** How far the boot is, as the contract shows it. */
@@ -57,7 +57,7 @@ export function createBootProgress(stepsTotal: number, subsystems: Subsystems): 
       } catch (error) {
         counts.stepsFailed++;
         state = describe(undefined);
-        move(name, { status: SubsystemStatus.FAILED, error: { message: messageOf(error), source: "boot" } });
+        move(name, { status: SubsystemStatus.FAILED, error: { message: errorMessage(error), source: "boot" } });
         throw error;
       }
     },

@@ -4,7 +4,7 @@
  * when it answers after all, its answer counts again.
  */
 import { isDatabaseBusy } from "../base/errors/database-error-kind.js";
-import { messageOf } from "../base/errors/error-message.js";
+import { errorMessage } from "../base/errors/error-message.js";
 
 /** A value that is known, or null while it cannot be obtained. */
 export interface BoundedProbe {
@@ -12,7 +12,7 @@ export interface BoundedProbe {
   read(): number | null | Promise<number | null>;
 }
 
-export interface BoundedProbeParts {
+export interface BoundedProbeDeps {
   readonly query: () => Promise<number>;
   /** How long an answer is good for. */
   readonly maxAgeMs: number;
@@ -30,15 +30,15 @@ export interface BoundedProbeParts {
 
 /** The database's code; what it says where there is none. */
 function problemOf(error: unknown): string {
-  return (error as NodeJS.ErrnoException).code ?? messageOf(error);
+  return (error as NodeJS.ErrnoException).code ?? errorMessage(error);
 }
 
 /** A query that hung this long is given up, so that a connection lost without a word is replaced. */
 const abandonAfterMs = 30_000;
 
 /** Builds a probe. Nothing is asked before the first read. */
-export function createBoundedProbe(parts: BoundedProbeParts): BoundedProbe {
-  const { query, maxAgeMs, timeoutMs, nowMs, isSilent, onChange } = parts;
+export function createBoundedProbe(deps: BoundedProbeDeps): BoundedProbe {
+  const { query, maxAgeMs, timeoutMs, nowMs, isSilent, onChange } = deps;
   let value: number | null = null;
   let takenAtMs = -Infinity;
   let problem: string | undefined;

@@ -4,13 +4,13 @@
  */
 import { type Health, HealthCheckResponse_ServingStatus as Serving } from "../../gen/health/v1/health_pb.js";
 import { HealthStatus, SubsystemStatus } from "../../gen/gatehouse/health/v1/health_pb.js";
-import { Failure } from "../rpc/errors.js";
+import { RpcError } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
 import type { HealthFeed } from "./feed.js";
 import type { HealthSnapshot, TakeSnapshot } from "./snapshot.js";
 import { isSubsystemName, subsystemNames } from "./subsystems.js";
 
-export interface GrpcHealthParts {
+export interface GrpcHealthDeps {
   readonly takeSnapshot: TakeSnapshot;
   readonly feed: HealthFeed;
   /** Whether traffic should be sent to the node. */
@@ -19,35 +19,35 @@ export interface GrpcHealthParts {
 
 const names = ["", "readiness", ...subsystemNames] as const;
 
-export function createGrpcHealthService(parts: GrpcHealthParts): Implementation<typeof Health> {
+export function createGrpcHealthService(deps: GrpcHealthDeps): Implementation<typeof Health> {
   function servingStatus(name: string, snapshot: HealthSnapshot): Serving {
     const isServing = isSubsystemName(name)
       ? snapshot.subsystems?.[name]?.status === SubsystemStatus.READY
       : name === ""
         ? snapshot.status !== HealthStatus.FAILING
-        : parts.isReady(snapshot);
+        : deps.isReady(snapshot);
     return isServing ? Serving.SERVING : Serving.NOT_SERVING;
   }
 
   return {
     async check({ service }) {
       if (!isKnown(service)) {
-        throw new Failure(
+        throw new RpcError(
           "NOT_FOUND",
           `There is no "${service.slice(0, 80)}"; there are ${names.slice(1).join(", ")}.`,
         );
       }
-      return { status: servingStatus(service, await parts.takeSnapshot()) };
+      return { status: servingStatus(service, await deps.takeSnapshot()) };
     },
 
     async list() {
-      const snapshot = await parts.takeSnapshot();
+      const snapshot = await deps.takeSnapshot();
       return { statuses: Object.fromEntries(names.map((name) => [name, { status: servingStatus(name, snapshot) }])) };
     },
 
     async *watch({ service }, { signal }) {
       let told: Serving | undefined;
-      for await (const snapshot of parts.feed.watch(signal)) {
+      for await (const snapshot of deps.feed.watch(signal)) {
         const status = isKnown(service) ? servingStatus(service, snapshot) : Serving.SERVICE_UNKNOWN;
         if (status !== told) {
           told = status;

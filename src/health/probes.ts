@@ -5,10 +5,10 @@ import { wrongValue } from "../rpc/parameters.js";
 import type { HealthSnapshot } from "./snapshot.js";
 
 /** A check: undefined when it passes, otherwise why it fails. */
-export type Check = () => string | undefined;
+export type ProbeCheck = () => string | undefined;
 
 /** Checks by name, in the order in which they are listed. */
-export type Checks = Readonly<Record<string, Check>>;
+export type Checks = Readonly<Record<string, ProbeCheck>>;
 
 /**
  * Runs all checks but the excluded ones. The report lists the failing ones, or all of them when `verbose`.

@@ -1,6 +1,6 @@
 /** Counts what nobody caught. The process goes on: one bad request must not take the node down, but it must show. */
-import { messageOf } from "../base/errors/error-message.js";
-import { createTroubleLog, type TroubleLogParts } from "../base/logging/error-throttle.js";
+import { errorMessage } from "../base/errors/error-message.js";
+import { createErrorThrottle, type TroubleLogDeps } from "../base/logging/error-throttle.js";
 
 export interface ErrorEvent {
   readonly atMs: bigint;
@@ -34,7 +34,7 @@ export function createProcessErrors(): ProcessErrors {
     count(kind, error) {
       if (kind === "uncaughtException") {
         uncaughtTotal++;
-        lastUncaught = { atMs: BigInt(Date.now()), message: messageOf(error), source: kind };
+        lastUncaught = { atMs: BigInt(Date.now()), message: errorMessage(error), source: kind };
       } else {
         unhandledRejectionTotal++;
       }
@@ -54,9 +54,9 @@ export function countProcessErrors(errors: ProcessErrors): () => void {
 }
 
 /** Counts and logs the uncaught errors of this process from now on, and keeps it running. */
-export function watchProcess(errors: ProcessErrors, log: TroubleLogParts["log"]): void {
+export function watchProcess(errors: ProcessErrors, log: TroubleLogDeps["log"]): void {
   const watch = (kind: "uncaughtException" | "unhandledRejection", message: string): void => {
-    const troubles = createTroubleLog({ log, fields: {}, message });
+    const troubles = createErrorThrottle({ log, fields: {}, message });
     process.on(kind, (error: unknown) => {
       errors.count(kind, error);
       try {

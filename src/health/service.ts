@@ -5,7 +5,7 @@ import type { HealthFeed } from "./feed.js";
 import { type Checks, runChecks } from "./probes.js";
 import type { HealthSnapshot, TakeSnapshot } from "./snapshot.js";
 
-export interface HealthServiceParts {
+export interface HealthServiceDeps {
   readonly takeSnapshot: TakeSnapshot;
   readonly feed: HealthFeed;
   /** The main loop exited or missed its heartbeat. */
@@ -14,8 +14,8 @@ export interface HealthServiceParts {
   readonly readiness: (snapshot: HealthSnapshot) => Checks;
 }
 
-export function createHealthService(parts: HealthServiceParts): Implementation<typeof HealthService> {
-  const { takeSnapshot, feed, isMainLoopDead, readiness } = parts;
+export function createHealthService(deps: HealthServiceDeps): Implementation<typeof HealthService> {
+  const { takeSnapshot, feed, isMainLoopDead, readiness } = deps;
 
   // Nothing here may ask the database: a liveness probe that fails with the database restarts every node at once.
   const liveness: Checks = {

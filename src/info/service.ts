@@ -8,7 +8,7 @@ import {
   type PublicLogLineSchema,
 } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { createListCutter } from "../base/limits/response-limits.js";
-import { Failure } from "../rpc/errors.js";
+import { RpcError } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
 
 /** What callers have of the node. */
@@ -19,7 +19,7 @@ export interface RateLimitStats {
 }
 
 /** The parts of what a node tells before it has booted. */
-export interface EarlyInfoParts {
+export interface EarlyInfoDeps {
   readonly version: string;
   /** scheme://host:port; known once the port is bound. */
   readonly connectionString: () => string;
@@ -38,7 +38,7 @@ export interface LastingInfo {
   readonly genesis: () => string | undefined;
 }
 
-export interface InfoServiceParts extends LastingInfo {
+export interface InfoServiceDeps extends LastingInfo {
   readonly versionName: string;
   /** The rpcs that the node has served since its port was bound. */
   readonly early: ReturnType<typeof createEarlyInfo>;
@@ -47,17 +47,17 @@ export interface InfoServiceParts extends LastingInfo {
 }
 
 /** The rpcs that tell what is known before the node has booted. */
-export function createEarlyInfo(parts: EarlyInfoParts) {
+export function createEarlyInfo(deps: EarlyInfoDeps) {
   return {
-    ...createVersionInfo(parts),
-    getConnectionString: () => ({ connectionString: parts.connectionString() }),
-    listPublicLogs: () => ({ lines: parts.publicLines() }),
-    listDiagnostics: () => ({ lines: parts.diagnosticLines() }),
+    ...createVersionInfo(deps),
+    getConnectionString: () => ({ connectionString: deps.connectionString() }),
+    listPublicLogs: () => ({ lines: deps.publicLines() }),
+    listDiagnostics: () => ({ lines: deps.diagnosticLines() }),
     getMcpStatus: () => {
-      const { enabled, running } = parts.mcp();
+      const { enabled, running } = deps.mcp();
       return { enabled, transport: "streamable-http", status: running ? McpStatus.RUNNING : McpStatus.STOPPED };
     },
-    getRateLimitStats: () => parts.rateLimit(),
+    getRateLimitStats: () => deps.rateLimit(),
   } satisfies Partial<Implementation<typeof InfoService>>;
 }
 
@@ -69,7 +69,7 @@ export function createLastingInfo({ version, publicKey, genesis }: LastingInfo) 
     getGenesis: () => {
       const text = genesis();
       if (text === undefined) {
-        throw new Failure("STATE_NOT_READY", "The node has no genesis block yet; start it with --genesis FILE.");
+        throw new RpcError("STATE_NOT_READY", "The node has no genesis block yet; start it with --genesis FILE.");
       }
       return { genesis: text };
     },
@@ -84,25 +84,25 @@ function createVersionInfo({ version }: Pick<LastingInfo, "version">) {
   } satisfies Partial<Implementation<typeof InfoService>>;
 }
 
-export function createInfoService(parts: InfoServiceParts): Implementation<typeof InfoService> {
-  const { version, versionName, publicKey } = parts;
+export function createInfoService(deps: InfoServiceDeps): Implementation<typeof InfoService> {
+  const { version, versionName, publicKey } = deps;
   const cutPeers = createListCutter<MessageInitShape<typeof PeerSchema>>();
   return {
-    ...parts.early,
-    ...createLastingInfo(parts),
+    ...deps.early,
+    ...createLastingInfo(deps),
     getInfo: () => {
-      const { items, nextOffset } = cutPeers(parts.peers());
+      const { items, nextOffset } = cutPeers(deps.peers());
       return {
         version,
         versionName,
         identity: publicKey,
-        connectionString: parts.connectionString(),
+        connectionString: deps.connectionString(),
         peerlist: items,
         nextPeerOffset: nextOffset,
       };
     },
     listPeers: ({ offset }) => {
-      const { items, nextOffset } = cutPeers(parts.peers(), offset);
+      const { items, nextOffset } = cutPeers(deps.peers(), offset);
       return { peers: items, nextOffset };
     },
   };

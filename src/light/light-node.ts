@@ -2,15 +2,15 @@
 import { createProofSession } from "../../client/src/proof/session.js";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import type { Logger } from "../base/logging/log.js";
-import { messageOf } from "../base/errors/error-message.js";
-import { createOpenGate } from "../edge/unrestricted-gate.js";
+import { errorMessage } from "../base/errors/error-message.js";
+import { createUnrestrictedGate } from "../edge/unrestricted-gate.js";
 import { compileEndpoints, createTranscoder } from "../rpc/http/transcoder.js";
 import { createPort } from "../rpc/port/port.js";
-import { chainHandlers, createLastHandler, createPreflightHandler } from "../rpc/server/handler-chain.js";
+import { chainHandlers, createNotFoundHandler, createPreflightHandler } from "../rpc/server/handler-chain.js";
 import { createRequestIds } from "../rpc/exchange/request-ids.js";
 import { hashPair } from "../zk/poseidon.js";
 import { createLightServices } from "./light-services.js";
-import { openMemory } from "./trust-store.js";
+import { openTrustStore } from "./trust-store.js";
 import { createUpstreams } from "./upstreams.js";
 
 /** What it is started with. */
@@ -49,7 +49,7 @@ const stopWithinMs = 5_000;
  */
 export async function startLight(options: LightOptions): Promise<LightNode> {
   const { urls, genesisHash, dir, maxAgeS, log, timeoutMs } = options;
-  const memory = await openMemory(dir, genesisHash);
+  const memory = await openTrustStore(dir, genesisHash);
   const onSeen = memory.keepSeen.bind(memory);
   const session = createProofSession({ genesisHash, maxAgeS, hashPair, seen: memory.seen, onSeen });
   const upstreams = createUpstreams({ urls, session, log, timeoutMs });
@@ -63,13 +63,13 @@ export async function startLight(options: LightOptions): Promise<LightNode> {
   });
   const parts = {
     services,
-    gate: createOpenGate(),
-    onInternalError: (error: unknown) => log.error({ subsystem: "light", error: messageOf(error) }, "A read failed"),
+    gate: createUnrestrictedGate(),
+    onInternalError: (error: unknown) => log.error({ subsystem: "light", error: errorMessage(error) }, "A read failed"),
   };
   const transcoder = createTranscoder(compileEndpoints(parts));
   const handle = chainHandlers(
     [createPreflightHandler(parts), transcoder.handle],
-    createLastHandler((path) => transcoder.methodsOf(path), parts),
+    createNotFoundHandler((path) => transcoder.methodsOf(path), parts),
     parts,
   );
   const listener = createPort({ handle, gate: parts.gate, nextRequestId: createRequestIds() });

@@ -12,9 +12,9 @@ import { GatehouseError } from "../../client/src/gatehouse-error.js";
 import { ProofError } from "../../client/src/proof/proof-error.js";
 import { isProvable } from "../../client/src/proof/reads.js";
 import { provedReasons } from "../../client/src/proof/session.js";
-import { catalogue, Failure, type Reason } from "../rpc/errors.js";
+import { catalogue, RpcError, type Reason } from "../rpc/errors.js";
 import type { ServedMethod, ServedService } from "../rpc/service.js";
-import type { LightMemory } from "./trust-store.js";
+import type { TrustStore } from "./trust-store.js";
 import { isNodesWord } from "./upstream.js";
 import { NobodyProves, type Upstreams } from "./upstreams.js";
 
@@ -25,9 +25,9 @@ const descriptors = [
 ];
 
 /** What answers are made of. */
-export interface LightServicesParts {
+export interface LightServicesDeps {
   readonly upstreams: Upstreams;
-  readonly memory: LightMemory;
+  readonly memory: TrustStore;
   /** Hears of two blocks of one number, once each time. */
   readonly onFork: (error: ProofError) => void;
 }
@@ -36,18 +36,18 @@ export interface LightServicesParts {
 const plain = { plainReply: undefined, beforeBody: undefined, isProbe: false, identifiesCaller: false };
 
 /** Builds them. */
-export function createLightServices(parts: LightServicesParts): ServedService[] {
+export function createLightServices(deps: LightServicesDeps): ServedService[] {
   return descriptors.map((desc) => ({
     desc,
     methods: desc.methods.map((method): ServedMethod => {
-      const invoke = isProvable(method) ? provedFunction(method, parts) : () => refuse(method);
+      const invoke = isProvable(method) ? provedFunction(method, deps) : () => refuse(method);
       return { desc: method, invoke, ...plain };
     }),
   }));
 }
 
-function provedFunction(method: DescMethod, parts: LightServicesParts): ServedMethod["invoke"] {
-  const { upstreams, memory, onFork } = parts;
+function provedFunction(method: DescMethod, deps: LightServicesDeps): ServedMethod["invoke"] {
+  const { upstreams, memory, onFork } = deps;
   return async (request) => {
     needNoFork(memory);
     try {
@@ -65,10 +65,10 @@ function provedFunction(method: DescMethod, parts: LightServicesParts): ServedMe
   };
 }
 
-function needNoFork(memory: LightMemory): void {
+function needNoFork(memory: TrustStore): void {
   const file = memory.evidence();
   if (file !== undefined) {
-    throw new Failure(
+    throw new RpcError(
       "STATE_NOT_READY",
       `An authority has signed two blocks of one number, so nothing is answered. The operator of this light node has the evidence in ${file}, and removes that file to go on.`,
     );
@@ -76,7 +76,7 @@ function needNoFork(memory: LightMemory): void {
 }
 
 function refuse({ parent, name }: DescMethod): never {
-  throw new Failure(
+  throw new RpcError(
     "NOT_IMPLEMENTED",
     `What ${parent.name}.${name} answers cannot be proved, and a light node answers nothing else. Ask a node.`,
   );
@@ -84,21 +84,21 @@ function refuse({ parent, name }: DescMethod): never {
 
 function toFailure(error: unknown): unknown {
   if (error instanceof NobodyProves) {
-    return new Failure("STATE_NOT_READY", error.message, retryAfterS);
+    return new RpcError("STATE_NOT_READY", error.message, retryAfterS);
   }
   if (error instanceof ProofError) {
-    return new Failure("NOT_IMPLEMENTED", error.message);
+    return new RpcError("NOT_IMPLEMENTED", error.message);
   }
   if (!(error instanceof GatehouseError)) {
     return error;
   }
   const { reason, message } = error;
   if (isNodesWord(error) && provedReasons.has(reason)) {
-    return new Failure("NOT_IMPLEMENTED", `A node says, and does not prove: ${message}`);
+    return new RpcError("NOT_IMPLEMENTED", `A node says, and does not prove: ${message}`);
   }
   return reason in catalogue
-    ? new Failure(reason as Reason, message)
-    : new Failure("STATE_NOT_READY", `A node says: ${message}`, retryAfterS);
+    ? new RpcError(reason as Reason, message)
+    : new RpcError("STATE_NOT_READY", `A node says: ${message}`, retryAfterS);
 }
 
 const retryAfterS = 5;

@@ -16,7 +16,7 @@ import { claimDirectory, privateFileMode } from "../base/files/private-files.js"
 import { InputError, StartError } from "../base/errors/start-error.js";
 
 /** The directory, as it is now. */
-export interface LightMemory {
+export interface TrustStore {
   /** The newest header of earlier runs. */
   readonly seen: SignedHeader | undefined;
   /** Keeps a newer one. When it returns, no restart goes back behind it. */
@@ -40,7 +40,7 @@ interface HeaderBody {
  *
  * @throws InputError when it is that of another network, StartError when it cannot be used.
  */
-export async function openMemory(dir: string, genesisHash: string): Promise<LightMemory> {
+export async function openTrustStore(dir: string, genesisHash: string): Promise<TrustStore> {
   await claimDirectory(dir).catch((error: unknown) => {
     throw new StartError(`The directory ${dir} cannot be used: ${(error as Error).message}`);
   });

@@ -25,7 +25,7 @@ interface Upstream {
 }
 
 /** What they are asked with. */
-export interface UpstreamsParts {
+export interface UpstreamsDeps {
   /** In the order in which they are asked. */
   readonly urls: readonly string[];
   readonly session: ProofSession;
@@ -52,7 +52,7 @@ export interface Upstreams {
 export class NobodyProves extends Error {}
 
 /** Asks these nodes. */
-export function createUpstreams({ urls, session, log, timeoutMs }: UpstreamsParts): Upstreams {
+export function createUpstreams({ urls, session, log, timeoutMs }: UpstreamsDeps): Upstreams {
   const upstreams = urls.map((url): Upstream => ({
     ...{ url, startRead: askOver(url, {}, timeoutMs) },
     ...{ leftUntilMs: 0, isLying: false },

@@ -22,7 +22,7 @@ export interface Traces {
   stop(): Promise<void>;
 }
 
-export interface TracesParts {
+export interface TracesDeps {
   /** Base URL of the collector; spans go to /v1/traces below it. */
   readonly endpoint: string;
   readonly version: string;
@@ -38,7 +38,7 @@ const headers: TextMapGetter<TracedRequest> = {
   get: (request, name) => request.header(name),
 };
 
-export function createTraces({ endpoint, version, publicKey }: TracesParts): Traces {
+export function createTraces({ endpoint, version, publicKey }: TracesDeps): Traces {
   const exporter = new OTLPTraceExporter({ url: new URL("/v1/traces", endpoint).href, timeoutMillis: exportWithinMs });
   const provider = new BasicTracerProvider({
     resource: resourceFromAttributes({

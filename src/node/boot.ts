@@ -2,7 +2,7 @@
  * The boot of a node, row by row. Whoever reads it from top to bottom knows what a node is made of, and in which order;
  * how rows are taken is in boot-table.ts, what they are made of in the files beside it.
  */
-import { messageOf } from "../base/errors/error-message.js";
+import { errorMessage } from "../base/errors/error-message.js";
 import { StartError } from "../base/errors/start-error.js";
 import { adoptGenesis, verifyStoredChain } from "../chain/blocks/genesis.js";
 import { createChainStore } from "../chain/chain-store.js";
@@ -23,17 +23,17 @@ import { loadIdentity, openNodeDatabase } from "./data/database.js";
 import { DatabaseAwayError, untilDatabaseAnswers } from "./data/database-wait.js";
 import { type State, stateIn } from "./chain/transaction-executor.js";
 import { watchForks } from "./network/forks.js";
-import { keepHeads } from "./chain/head-signer.js";
+import { startHeadSigner } from "./chain/head-signer.js";
 import { createNodeHealth } from "./serving/health.js";
 import { createNodeHistory, keepHistory } from "./serving/history.js";
-import { createJoining, type Joining } from "./chain/snapshot-sync-status.js";
+import { createSnapshotSyncStatus, type SnapshotSyncStatus } from "./chain/snapshot-sync-status.js";
 import { type NodeLease, openLease } from "./chain/lease.js";
 import { openInternalPort, openMcpPort, openMetricsPort, openRpcPort } from "./serving/listeners.js";
 import { createNodeNetwork } from "./network/network.js";
 import { pruneAsBlocksCome } from "./chain/pruning.js";
 import { makeBlocks } from "./chain/block-production.js";
 import { createNodeState } from "./chain/state.js";
-import { readJoin } from "../snapshot/sync-store.js";
+import { readSync } from "../snapshot/sync-store.js";
 import { createNodeSnapshotService, openSnapshots } from "./chain/snapshots.js";
 import { createPublicFacts } from "./serving/public-facts.js";
 import { createPublicServices } from "./serving/public-services.js";
@@ -41,7 +41,7 @@ import { createEarlyServices, createServices, listInternalServices } from "./ser
 import { type Standby, standBy } from "./chain/standby.js";
 import { openTls } from "./serving/tls.js";
 import { createNodeWorkers } from "./serving/workers.js";
-import { startVerifier } from "./data/data-verifier.js";
+import { startDataVerifier } from "./data/data-verifier.js";
 
 const reportedElsewhere = "Another process runs it, and none has reported it to the control service.";
 
@@ -107,7 +107,7 @@ export const bootTable = BootTable.of<BootBeginning>()
     async run({ core, health, ...parts }) {
       const port = await openRpcPort(core, parts);
       // Before the port, whose end would wait for them.
-      core.onStop("those who watch the health", () => health.feed.close());
+      core.onShutdown("those who watch the health", () => health.feed.close());
       return port;
     },
   })
@@ -156,24 +156,24 @@ export const bootTable = BootTable.of<BootBeginning>()
       genesis === undefined ? "There is no genesis block yet; start the node with --genesis FILE." : undefined,
     async run({ core, database, store, genesis, chainHealth }): Promise<{
       readonly head: ChainHead | undefined;
-      readonly joining: Joining;
+      readonly joining: SnapshotSyncStatus;
     }> {
       try {
         return await untilDatabaseAnswers(core, async () => {
-          const isUnderWay = (await readJoin(database.read)) !== undefined;
+          const isUnderWay = (await readSync(database.read)) !== undefined;
           return {
             head: isUnderWay ? undefined : await verifyStoredChain(store, genesis!),
-            joining: createJoining(isUnderWay),
+            joining: createSnapshotSyncStatus(isUnderWay),
           };
         });
       } catch (error) {
         core.damage.notice(error);
         // For good: that the database takes writes again does not mend it.
-        chainHealth.tell("boot", messageOf(error));
+        chainHealth.tell("boot", errorMessage(error));
         throw error;
       }
     },
-    otherwise: () => ({ head: undefined, joining: createJoining(false) }),
+    otherwise: () => ({ head: undefined, joining: createSnapshotSyncStatus(false) }),
   })
   .part({
     name: "watch over forks",
@@ -202,7 +202,7 @@ export const bootTable = BootTable.of<BootBeginning>()
       ...(["programs", "readable", "tree", "nullifiers"] as const),
     ],
     run({ core, watchedStore: store, forks: { headers }, ...parts }) {
-      if (core.config.role !== "writer" && parts.head === undefined && !parts.joining.isUnderWay()) {
+      if (core.config.role !== "writer" && parts.head === undefined && !parts.joining.isRunning()) {
         throw new StartError(
           "The database holds no chain that can be followed; start the node that writes to it first.",
         );
@@ -214,7 +214,7 @@ export const bootTable = BootTable.of<BootBeginning>()
     name: "heads",
     needs: ["core", "chain", "genesis"],
     provides: ["heads"],
-    run: ({ core, ...parts }) => ({ heads: keepHeads(core, parts) }),
+    run: ({ core, ...parts }) => ({ heads: startHeadSigner(core, parts) }),
   })
   .part({
     name: "walk over what is stored",
@@ -222,9 +222,9 @@ export const bootTable = BootTable.of<BootBeginning>()
     provides: ["verifier"],
     run: ({ core, database, genesis, head, joining }) => ({
       verifier:
-        genesis === undefined || (head === undefined && !joining.isUnderWay())
+        genesis === undefined || (head === undefined && !joining.isRunning())
           ? undefined
-          : startVerifier(core, { database, genesis, joining }),
+          : startDataVerifier(core, { database, genesis, joining }),
     }),
   })
   .step({
@@ -410,7 +410,7 @@ export const bootTable = BootTable.of<BootBeginning>()
     provides: [],
     // First of all that ends, so that they hear that the node takes no more traffic, and not of what is closed after that.
     run: ({ core, health, events }) =>
-      core.onStop("those who watch", async () => {
+      core.onShutdown("those who watch", async () => {
         events.close();
         await health.feed.close();
       }),

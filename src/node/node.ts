@@ -1,6 +1,6 @@
 /** A node, from its start to its end: configuration in, a running node out. */
-import { isDatabaseDamage, isDatabaseTrouble } from "../base/errors/database-error-kind.js";
-import { messageOf } from "../base/errors/error-message.js";
+import { isDatabaseCorruption, isDatabaseError } from "../base/errors/database-error-kind.js";
+import { errorMessage } from "../base/errors/error-message.js";
 import type { Logger } from "../base/logging/log.js";
 import { StartAborted, StartError } from "../base/errors/start-error.js";
 import { codename, version } from "../base/version.js";
@@ -87,7 +87,7 @@ export async function startNode(
   { processErrors, overload, stateHeadEveryMs = defaultStateHeadEveryMs, signal, onReload, taken }: StartOptions,
 ): Promise<RunningNode> {
   const core = createNodeCore({ config, processErrors, overload, stateHeadEveryMs, wake }, countSteps(bootTable.rows));
-  const { lifecycle, progress, subsystems, stops } = core;
+  const { lifecycle, progress, subsystems, shutdownHooks: stops } = core;
   const beginStop = (): void => {
     if (!lifecycle.isStopping()) {
       lifecycle.stop();
@@ -152,8 +152,8 @@ function toStartError({ databaseUrl }: Config, error: unknown): StartError {
   if (error instanceof StartError) {
     return error;
   }
-  const isAway = isDatabaseTrouble(error) && !isDatabaseDamage(error);
-  const { message } = isAway ? explainTrouble(databaseUrl, error) : { message: messageOf(error) };
+  const isAway = isDatabaseError(error) && !isDatabaseCorruption(error);
+  const { message } = isAway ? explainTrouble(databaseUrl, error) : { message: errorMessage(error) };
   return new StartError(message, { cause: error });
 }
 

@@ -1,8 +1,8 @@
 /** The module that a worker runs: it waits for its node to say what to serve, and ends with it. */
 import type { PoolSide } from "../workers/pool.js";
-import { openWire } from "../workers/ipc.js";
-import { messageOf } from "../base/errors/error-message.js";
-import { Failure } from "../rpc/errors.js";
+import { openIpcChannel } from "../workers/ipc.js";
+import { errorMessage } from "../base/errors/error-message.js";
+import { RpcError } from "../rpc/errors.js";
 import { type RunningWorker, startWorker } from "./worker.js";
 import type { NodeSide, WorkerSide } from "./serving/worker-sides.js";
 
@@ -23,7 +23,7 @@ async function inSentences(work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {
-    throw new Failure("INTERNAL_ERROR", messageOf(error));
+    throw new RpcError("INTERNAL_ERROR", errorMessage(error));
   }
 }
 
@@ -52,12 +52,12 @@ const side: WorkerSide = {
   },
 };
 
-const wire = openWire<NodeSide & PoolSide>(
+const wire = openIpcChannel<NodeSide & PoolSide>(
   {
     send: (message) => process.connected && process.send!(message, undefined, undefined, () => undefined),
     onMessage: (listener) => void process.on("message", listener),
   },
   side,
-  (error) => wire.tell("log", { level: "error", fields: {}, message: messageOf(error) }),
+  (error) => wire.tell("log", { level: "error", fields: {}, message: errorMessage(error) }),
 );
 wire.tell("up", undefined);

@@ -21,7 +21,7 @@ import { createLastingInfo } from "../info/service.js";
 import { nodeMetrics } from "../metrics/table.js";
 import type { Traces } from "../metrics/traces.js";
 import type { ListenAddress } from "../rpc/port/listen.js";
-import { Failure } from "../rpc/errors.js";
+import { RpcError } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
 import { createSearchService } from "../search/service.js";
 import { createStorageService } from "../storage/service.js";
@@ -29,7 +29,7 @@ import { createZkService } from "../zk/service.js";
 import { openDatabase } from "../db/open.js";
 import { type Forward, forwardService } from "../workers/forward.js";
 import { shareEveryMs } from "../workers/usage.js";
-import type { Wire } from "../workers/ipc.js";
+import type { IpcChannel } from "../workers/ipc.js";
 import { createFollowedChain } from "./chain/chain.js";
 import { createChainServices } from "./serving/chain-services.js";
 import { createNodeCore, type NodeCore } from "./lifecycle/core.js";
@@ -37,10 +37,10 @@ import { watchStore } from "./chain/damage.js";
 import { boundsOf, createPublicEdge, startTraces } from "./serving/edge.js";
 import { type State, stateIn } from "./chain/transaction-executor.js";
 import { createNodeEvents } from "./serving/event-service.js";
-import { keepHeads } from "./chain/head-signer.js";
+import { startHeadSigner } from "./chain/head-signer.js";
 import { untilDatabaseAnswers } from "./data/database-wait.js";
 import { createNodeHistory } from "./serving/history.js";
-import { createJoining } from "./chain/snapshot-sync-status.js";
+import { createSnapshotSyncStatus } from "./chain/snapshot-sync-status.js";
 import { createPublicServer, drainedOnce } from "./serving/listeners.js";
 import { createProgramHistory } from "./serving/program-history.js";
 import { createPublicFacts } from "./serving/public-facts.js";
@@ -72,10 +72,10 @@ const vitalsEveryMs = 1_000;
 export async function startWorker(
   start: WorkerStart,
   address: ListenAddress,
-  wire: Wire<NodeSide>,
+  wire: IpcChannel<NodeSide>,
 ): Promise<RunningWorker> {
   const core = createWorkerCore(start, wire);
-  const { bus, stops, lifecycle, onStop, config } = core;
+  const { bus, shutdownHooks: stops, lifecycle, onShutdown: onStop, config } = core;
   const tls = await openTls(core);
   const facts = createPublicFacts(core);
   const requests = config.metricsEnabled
@@ -124,16 +124,16 @@ export async function startWorker(
 /** The database of the node, and what follows its blocks. */
 async function readNodeData(core: NodeCore, { hasChain }: WorkerBooted) {
   const database = await untilDatabaseAnswers(core, () => openDatabase(core.config.databaseUrl));
-  core.onStop("the database", () => database.close());
+  core.onShutdown("the database", () => database.close());
   const stored: ChainStore<State> = createChainStore(database, stateIn, undefined);
   const store = watchStore(stored, core.damage);
   const genesis = await readStoredGenesis(store);
   // Where the node could not read its chain, nothing is told of it here either.
   const head = hasChain ? await store.head() : undefined;
   const followed = hasChain ? store : { ...store, head: () => Promise.resolve(undefined) };
-  const joining = createJoining(hasChain && head === undefined);
+  const joining = createSnapshotSyncStatus(hasChain && head === undefined);
   const data = createFollowedChain(core, { database, store: followed, head, joining });
-  const heads = keepHeads(core, { chain: data.chain, genesis });
+  const heads = startHeadSigner(core, { chain: data.chain, genesis });
   const events = createNodeEvents(core, { store, chain: data.chain, heads, readable: data.readable });
   const stateService = createNodeState(core, { database, store, chain: data.chain, heads });
   return { genesis, store, data, heads, events, stateService };
@@ -142,7 +142,7 @@ async function readNodeData(core: NodeCore, { hasChain }: WorkerBooted) {
 /** A core that logs by its node. */
 function createWorkerCore(
   { config, overload, stateHeadEveryMs }: WorkerStart,
-  wire: Pick<Wire<NodeSide>, "tell">,
+  wire: Pick<IpcChannel<NodeSide>, "tell">,
 ): NodeCore {
   const own = createProcessErrors();
   const processErrors = {
@@ -164,7 +164,7 @@ function createWorkerCore(
 }
 
 /** Lines that the node writes, with its own. */
-function createWorkerLog(logLevel: string, wire: Pick<Wire<NodeSide>, "tell">): Logging {
+function createWorkerLog(logLevel: string, wire: Pick<IpcChannel<NodeSide>, "tell">): Logging {
   const isDebugging = logLevel === "debug" || logLevel === "trace";
   const write =
     (level: "debug" | "info" | "warn" | "error") =>
@@ -219,7 +219,7 @@ function takeHeads(
   return hear;
 }
 
-function forwardOver(wire: Wire<NodeSide>): Forward {
+function forwardOver(wire: IpcChannel<NodeSide>): Forward {
   return {
     unary: (call, signal) => wire.call("rpc", call, signal),
     stream: (call, signal) => wire.stream("rpc", call, signal),
@@ -236,15 +236,15 @@ function createForwardedServices(core: NodeCore, forward: Forward): EarlyImpleme
   };
 }
 
-interface WorkerServicesParts extends Awaited<ReturnType<typeof readNodeData>> {
+interface WorkerServicesDeps extends Awaited<ReturnType<typeof readNodeData>> {
   readonly booted: WorkerBooted;
   readonly early: EarlyImplementations;
   readonly forward: Forward;
 }
 
 /** Blocks and state are read here; the node is asked for its health, for whom it knows and what it logs, and to take in. */
-function createWorkerServices(core: NodeCore, parts: WorkerServicesParts): LaterImplementations {
-  const { booted, genesis, store, data, heads, events, early, forward } = parts;
+function createWorkerServices(core: NodeCore, deps: WorkerServicesDeps): LaterImplementations {
+  const { booted, genesis, store, data, heads, events, early, forward } = deps;
   const chainServices = createChainServices({
     chain: { head: () => data.chain.head(), submit: () => Promise.reject(notHere()) },
     heads,
@@ -266,18 +266,18 @@ function createWorkerServices(core: NodeCore, parts: WorkerServicesParts): Later
     chainBodyChecks: {},
     storage: createStorageService(data.programs, createProgramHistory(store)),
     zk: createZkService({ tree: data.tree, nullifiers: data.nullifiers }),
-    state: parts.stateService,
+    state: deps.stateService,
     search: createSearchService(createFinders({ ...data, store })),
     event: events.service,
   };
 }
 
-function notHere(): Failure {
-  return new Failure("STATE_NOT_READY", "The node takes transactions, and no worker of it.");
+function notHere(): RpcError {
+  return new RpcError("STATE_NOT_READY", "The node takes transactions, and no worker of it.");
 }
 
 /** Tells the node what callers do here, and how this process is. */
-function tellNode({ onStop }: NodeCore, edge: Edge, wire: Wire<NodeSide>): void {
+function tellNode({ onShutdown: onStop }: NodeCore, edge: Edge, wire: IpcChannel<NodeSide>): void {
   const shares = setInterval(() => {
     const usage = edge.takeUsage();
     if (usage.places.length + usage.charges.length + usage.shutOut.length > 0) {

@@ -1,30 +1,30 @@
 /** The peer service: what other nodes may ask of this one. */
 import type { PeerService } from "../../gen/gatehouse/peer/v1/peer_pb.js";
-import { Failure } from "../rpc/errors.js";
+import { RpcError } from "../rpc/errors.js";
 import type { Implementation } from "../rpc/service.js";
 import { maxGossipedPeers } from "./handshake/gossip.js";
-import type { Doubles } from "./handshake/duplicate-identities.js";
-import { createHandshakeResponder, type HandshakeResponderParts } from "./handshake/handshake-responder.js";
+import type { DuplicateIdentities } from "./handshake/duplicate-identities.js";
+import { createHandshakeResponder, type HandshakeResponderDeps } from "./handshake/handshake-responder.js";
 import type { BookEntry } from "./address-book/peer.js";
-import { createRelayReceiver, type RelayReceiverParts } from "./relay/relay-receiver.js";
+import { createRelayReceiver, type RelayReceiverDeps } from "./relay/relay-receiver.js";
 
-export interface PeerServiceParts extends HandshakeResponderParts, RelayReceiverParts {
+export interface PeerServiceDeps extends HandshakeResponderDeps, RelayReceiverDeps {
   /**
    * Hears that a verified peer said how far it is. Resolves when this node has caught up with that, or soon if that
    * takes long, so that the answer says how far it is then.
    */
   readonly onStatus: () => Promise<void>;
-  readonly doubles: Doubles;
+  readonly doubles: DuplicateIdentities;
 }
 
-export function createPeerService(parts: PeerServiceParts): Implementation<typeof PeerService> {
-  const { self, book, challenges, doubles, readStatus, onStatus } = parts;
-  const handshakes = createHandshakeResponder(parts);
-  const takeRelayed = createRelayReceiver(parts);
+export function createPeerService(deps: PeerServiceDeps): Implementation<typeof PeerService> {
+  const { self, book, challenges, doubles, readStatus, onStatus } = deps;
+  const handshakes = createHandshakeResponder(deps);
+  const takeRelayed = createRelayReceiver(deps);
 
   function needGenesis(): string {
     if (self.genesisHash === undefined) {
-      throw new Failure("STATE_NOT_READY", "The node has no genesis block yet.");
+      throw new RpcError("STATE_NOT_READY", "The node has no genesis block yet.");
     }
     return self.genesisHash;
   }

@@ -9,7 +9,7 @@ import {
   type Reason as ReasonValue,
   ReasonSchema,
 } from "../../gen/gatehouse/errors/v1/errors_pb.js";
-import { isDatabaseBusy, isDatabaseDamage, isDatabaseTrouble } from "../base/errors/database-error-kind.js";
+import { isDatabaseBusy, isDatabaseCorruption, isDatabaseError } from "../base/errors/database-error-kind.js";
 
 /** A reason as it travels: `errorCode` in JSON, `reason` of the gRPC error detail. */
 export type Reason = Exclude<keyof typeof ReasonValue, "UNSPECIFIED">;
@@ -25,7 +25,7 @@ export const catalogue = Object.fromEntries(
 ) as Readonly<Record<Reason, FailureKind>>;
 
 /** A failure that the caller is told about: a reason, and one sentence for a person as the message. */
-export class Failure extends Error {
+export class RpcError extends Error {
   override readonly name = "Failure";
 
   constructor(
@@ -42,20 +42,20 @@ export class Failure extends Error {
 }
 
 /**
- * Whatever was thrown, as what the caller may know of it: a {@link Failure} as it is, trouble with the database as such,
+ * Whatever was thrown, as what the caller may know of it: a {@link RpcError} as it is, trouble with the database as such,
  * anything else as an internal error.
  */
-export function toFailure(thrown: unknown): Failure {
-  if (thrown instanceof Failure) {
+export function toRpcError(thrown: unknown): RpcError {
+  if (thrown instanceof RpcError) {
     return thrown;
   }
   if (isDatabaseBusy(thrown)) {
-    return new Failure("OVERLOADED", "The node's database is busy; try again in 5 s.", 5);
+    return new RpcError("OVERLOADED", "The node's database is busy; try again in 5 s.", 5);
   }
-  if (isDatabaseDamage(thrown)) {
-    return new Failure("DATABASE_DAMAGED", "What the node's database holds here is damaged; ask another node.");
+  if (isDatabaseCorruption(thrown)) {
+    return new RpcError("DATABASE_DAMAGED", "What the node's database holds here is damaged; ask another node.");
   }
-  return isDatabaseTrouble(thrown)
-    ? new Failure("DATABASE_UNAVAILABLE", "The node's database does not answer; try again in 5 s.", 5)
-    : new Failure("INTERNAL_ERROR", "Internal error");
+  return isDatabaseError(thrown)
+    ? new RpcError("DATABASE_UNAVAILABLE", "The node's database does not answer; try again in 5 s.", 5)
+    : new RpcError("INTERNAL_ERROR", "Internal error");
 }

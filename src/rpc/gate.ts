@@ -4,7 +4,7 @@
  * lease that ends with the request's own end, so none can forget to give it back.
  */
 import type { Caching } from "../../gen/gatehouse/annotations/v1/annotations_pb.js";
-import { type Failure, toFailure } from "./errors.js";
+import { type RpcError, toRpcError } from "./errors.js";
 import type { Caller, ServedMethod, ServedService } from "./service.js";
 
 /** A protocol, for the log and the metrics. */
@@ -20,7 +20,7 @@ export interface Connection {
    * Counts what serves nobody, such as streams that are reset as soon as they are open: too much of it, and the
    * connection is cut.
    */
-  strike(count?: number): void;
+  penalize(count?: number): void;
   /** It is closed. */
   end(): void;
 }
@@ -35,11 +35,11 @@ export interface Arrival {
   /** Calls back once: when the answer has been handed to the system as a whole, or the caller has gone. */
   onClose(listener: () => void): void;
   /** Ends it at once, whatever is under way. */
-  cut(): void;
+  abort(): void;
 }
 
 /** What was let in: it holds its place until the arrival is closed. */
-export interface Lease {
+export interface Permit {
   /**
    * Returns the caller, as an rpc is to know it: without an identity for one that does not identify its callers, unless
    * the connection has proved it.
@@ -58,25 +58,25 @@ export interface Lease {
   /** The rpc; a protocol that names it in the body sets it when the body was read. */
   method: ServedMethod | undefined;
   /** An answer was decided on, and with which failure if it failed: counted and logged when the lease ends. */
-  settle(failure?: Failure): void;
+  recordOutcome(failure?: RpcError): void;
   /**
    * Takes room for bytes of the request, until the lease ends.
    *
    * @throws Failure OVERLOADED when the connection, the address or the node has no room.
    */
-  hold(bytes: number): void;
+  reserveRequestBytes(bytes: number): void;
   /**
    * Takes room for bytes that wait to be sent, until they are discharged or the lease ends; who does not read them in
    * time is cut.
    *
    * @param weightBytes what the answer weighs for the caller's rate, where the bytes are shared with other answers.
-   * @throws Failure OVERLOADED as {@link hold}.
+   * @throws Failure OVERLOADED as {@link reserveRequestBytes}.
    */
-  charge(bytes: number, weightBytes?: number): void;
+  reserveResponseBytes(bytes: number, weightBytes?: number): void;
   /** Gives back room of bytes that were sent. */
-  discharge(bytes: number): void;
+  releaseResponseBytes(bytes: number): void;
   /** Gives the place back now. Nothing happens the second time. */
-  end(): void;
+  release(): void;
 }
 
 /** The edge, as the protocols see it. */
@@ -94,7 +94,7 @@ export interface Gate {
    * @param method the rpc asked for; undefined where the request names none that exists, or not yet.
    * @throws Failure when it is turned away.
    */
-  admit(arrival: Arrival, protocol: Protocol, method: ServedMethod | undefined): Lease;
+  admit(arrival: Arrival, protocol: Protocol, method: ServedMethod | undefined): Permit;
 }
 
 /** Names the states that answers are made of. */
@@ -107,7 +107,7 @@ export interface StateTags {
 }
 
 /** What every protocol is built from. */
-export interface ProtocolParts {
+export interface ProtocolDeps {
   readonly services: readonly ServedService[];
   readonly gate: Gate;
   /** Left out where answers are not made of a state that has a name: then no cache keeps any. */
@@ -119,12 +119,12 @@ export interface ProtocolParts {
 }
 
 /** What the caller is told of whatever was thrown. What has no name of its own in the catalogue is reported first. */
-export function explain(
+export function toReportedError(
   thrown: unknown,
   requestId: string,
-  { onInternalError }: Pick<ProtocolParts, "onInternalError">,
-): Failure {
-  const failure = toFailure(thrown);
+  { onInternalError }: Pick<ProtocolDeps, "onInternalError">,
+): RpcError {
+  const failure = toRpcError(thrown);
   if (failure !== thrown) {
     onInternalError(thrown, requestId);
   }

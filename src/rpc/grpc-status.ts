@@ -2,11 +2,11 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { anyPack } from "@bufbuild/protobuf/wkt";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
-import type { Failure } from "./errors.js";
+import type { RpcError } from "./errors.js";
 import { failureDetails } from "./failure-details.js";
 
 /** The fields of a failure: a flat list of names and values. */
-export function statusFields(failure: Failure, requestId: string): string[] {
+export function statusFields(failure: RpcError, requestId: string): string[] {
   const status = create(StatusSchema, {
     code: failure.kind.grpcCode,
     message: failure.message,

@@ -1,6 +1,6 @@
 /** Services that are served before all that they are made of is there: the chain of handlers is built over them once. */
 import type { DescService } from "@bufbuild/protobuf";
-import type { Failure } from "./errors.js";
+import type { RpcError } from "./errors.js";
 import type { Implementation } from "./service.js";
 
 /** A service whose implementation comes later. */
@@ -20,7 +20,7 @@ export interface LaterService<S extends DescService> {
 export function createLaterService<S extends DescService>(
   desc: S,
   early: Partial<Implementation<S>>,
-  whyNot: () => Failure,
+  whyNot: () => RpcError,
 ): LaterService<S> {
   type AnyFunction = (request: object, call: object) => object;
   let current = early as Readonly<Record<string, AnyFunction | undefined>>;

@@ -1,6 +1,6 @@
 /** Errors for parameters that are not what they should be, and the tokens of pages, which several services have. */
 import { showText } from "../base/text/show-text.js";
-import { Failure } from "./errors.js";
+import { RpcError } from "./errors.js";
 
 /** How many entries a page has where nobody says how many. */
 export const defaultPageSize = 50;
@@ -45,8 +45,8 @@ export const pageNumber = /^(0|[1-9][0-9]{0,14})$/;
 export const pagePosition = /^(0|[1-9][0-9]{0,8})$/;
 
 /** A page token that is none. */
-export function wrongPageToken(): Failure {
-  return new Failure(
+export function wrongPageToken(): RpcError {
+  return new RpcError(
     "INVALID_REQUEST",
     "The page token must be that of the page before; leave it out for the first page.",
   );
@@ -56,13 +56,13 @@ export function wrongPageToken(): Failure {
  * Builds the error for a value that is not what its field takes: the name as the caller writes it, what the field takes,
  * and the value, shortened.
  */
-export function wrongValue(name: string, expected: string, value: unknown): Failure {
-  return new Failure("INVALID_REQUEST", `${name} must be ${expected}, not ${show(value)}.`);
+export function wrongValue(name: string, expected: string, value: unknown): RpcError {
+  return new RpcError("INVALID_REQUEST", `${name} must be ${expected}, not ${show(value)}.`);
 }
 
 /** Builds the error for a value that is given twice where it may be given once. */
-export function givenTwice(name: string): Failure {
-  return new Failure("INVALID_REQUEST", `${name} is given more than once.`);
+export function givenTwice(name: string): RpcError {
+  return new RpcError("INVALID_REQUEST", `${name} is given more than once.`);
 }
 
 /** Scalars are shown as the text that they are in a query, so that the sentence is the same in every protocol. */

@@ -53,29 +53,29 @@ export type Literal<T> = T extends string | number | bigint | boolean | undefine
  * What a unary function returns: the response as a literal, at once where it can be, so that a call that waits for
  * nothing costs no promise. Fields left out have their default.
  */
-export type Answer<O extends DescMessage> = Literal<MessageInitShape<O>> | Promise<Literal<MessageInitShape<O>>>;
+export type RpcResponse<O extends DescMessage> = Literal<MessageInitShape<O>> | Promise<Literal<MessageInitShape<O>>>;
 
 /**
  * For how long an answer is right: for good, as nothing can change it any more, for nobody; as long as the state that
  * blocks change, which is what every answer is that nothing is said of; or for the moment, as more than blocks change it.
  */
-export type Lifetime = "for good" | "state" | "moment";
+export type CacheLifetime = "for good" | "state" | "moment";
 
-const lifetimes = new WeakMap<object, Lifetime>();
+const lifetimes = new WeakMap<object, CacheLifetime>();
 
 /** Says for how long an answer is right, and gives it back: for rpcs whose answers differ in it. */
-export function withLifetime<T extends object>(answer: T, lifetime: Lifetime): T {
+export function withCacheLifetime<T extends object>(answer: T, lifetime: CacheLifetime): T {
   lifetimes.set(answer, lifetime);
   return answer;
 }
 
-export function lifetimeOf(answer: object): Lifetime {
+export function lifetimeOf(answer: object): CacheLifetime {
   return lifetimes.get(answer) ?? "state";
 }
 
 type MethodFunction<M> =
   M extends DescMethodUnary<infer I, infer O>
-    ? (request: MessageShape<I>, call: Call) => Answer<O>
+    ? (request: MessageShape<I>, call: Call) => RpcResponse<O>
     : M extends DescMethodServerStreaming<infer I, infer O>
       ? (request: MessageShape<I>, call: Call) => AsyncIterable<Literal<MessageInitShape<O>>>
       : M extends DescMethodBiDiStreaming<infer I, infer O>
@@ -122,9 +122,9 @@ export interface ServedMethod {
 /**
  * Refuses a call before its body is looked at, by throwing the Failure that it would end with.
  *
- * @param announcedBytes how long the body will be; 0 where that is not said.
+ * @param contentLength how long the body will be; 0 where that is not said.
  */
-export type BodyCheck = (announcedBytes: number, caller: Caller) => void;
+export type BodyCheck = (contentLength: number, caller: Caller) => void;
 
 /** For an rpc whose requests are large, and often refused for who sends them or how much there is of them. */
 export type BodyChecks<S extends DescService> = { readonly [K in keyof S["method"]]?: BodyCheck };

@@ -8,7 +8,7 @@ import {
 import { addressForm } from "../base/crypto/signing-payloads.js";
 import { toBareHash, toPublicKey } from "../base/crypto/parse-hash.js";
 import { latestWord } from "../base/latest-block.js";
-import { Failure } from "../rpc/errors.js";
+import { RpcError } from "../rpc/errors.js";
 import type { Implementation, Literal } from "../rpc/service.js";
 
 type Result = Literal<MessageInitShape<typeof SearchResultSchema>>;
@@ -83,7 +83,7 @@ export function createSearchService(find: Finders): Implementation<typeof Search
     async search({ query: asked }, { caller: { identity } }) {
       const query = asked.trim();
       if (query === "") {
-        throw new Failure("INVALID_REQUEST", "What is searched must be more than spaces.");
+        throw new RpcError("INVALID_REQUEST", "What is searched must be more than spaces.");
       }
       const hash = toBareHash(query);
       const program = addressForm.test(query) ? await find.program(query, identity) : undefined;

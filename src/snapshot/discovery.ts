@@ -1,7 +1,7 @@
 /** Which snapshots peers offer, and which of them is taken in. */
 import { sha256 } from "../base/crypto/hash.js";
 import { type ReadSnapshot, readSnapshot } from "./format.js";
-import type { JoinState } from "./sync-store.js";
+import type { SyncState } from "./sync-store.js";
 import { blame, type SnapshotPeers, within } from "./sources.js";
 import type { SnapshotTarget } from "./target.js";
 
@@ -9,7 +9,7 @@ import type { SnapshotTarget } from "./target.js";
 const mostAsked = 8;
 
 /** A snapshot that peers have. */
-export interface Offer {
+export interface SnapshotOffer {
   readonly read: ReadSnapshot;
   /** Its block. */
   readonly number: bigint;
@@ -53,10 +53,10 @@ async function askAll({ peers, target }: Asker, signal: AbortSignal) {
  * Chooses the newest one, or goes on with that which was begun; undefined where there is none, or where nobody answers who
  * has it.
  */
-export async function chooseOffer(
+export async function selectSnapshot(
   asker: Asker,
   signal: AbortSignal,
-): Promise<(Offer & { readonly state: JoinState }) | undefined> {
+): Promise<(SnapshotOffer & { readonly state: SyncState }) | undefined> {
   const { target } = asker;
   const begun = await target.state();
   const { found, answered } = await askAll(asker, signal);

@@ -2,10 +2,10 @@
 import { promisify } from "node:util";
 import { inflate } from "node:zlib";
 import type { SignedHeader, SnapshotEntry } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
-import { createOneAtATime } from "../base/async/serial-queue.js";
+import { createSerialQueue } from "../base/async/serial-queue.js";
 import { sha256, toHex32 } from "../base/crypto/hash.js";
 import { decodeEntries, maxChunkBytes, type ReadSnapshot } from "./format.js";
-import type { JoinState } from "./sync-store.js";
+import type { SyncState } from "./sync-store.js";
 import { mostHeaders, mostLeaves } from "./service.js";
 import { type SnapshotPeers, type Sources, within, WrongPiece } from "./sources.js";
 import type { SnapshotTarget } from "./target.js";
@@ -30,7 +30,7 @@ export interface Fetch {
   readonly sources: Sources;
   readonly read: ReadSnapshot;
   /** What is there already. */
-  readonly state: JoinState;
+  readonly state: SyncState;
   /** Hears of bytes that are there, and whether they came just now. */
   readonly advance: (bytes: number, isNew: boolean) => void;
 }
@@ -58,7 +58,7 @@ export async function fetchHeaders({ peers, target, sources, state, advance }: F
 
 export async function fetchChunks({ peers, target, sources, read, state, advance }: Fetch): Promise<void> {
   const { chunks } = read.snapshot;
-  const inTurn = createOneAtATime();
+  const inTurn = createSerialQueue();
   const left = chunks.flatMap(({ node, sizeBytes }, i) => {
     const isThere = node.case === undefined || state.chunks.has(i);
     advance(isThere ? sizeBytes : 0, false);

@@ -15,7 +15,7 @@ import {
   SnapshotSchema,
 } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
 import { privateFileMode } from "../base/files/private-files.js";
-import { nextTurn } from "../base/async/yielding.js";
+import { yieldToEventLoop } from "../base/async/yielding.js";
 import { bitOf, hashBytes, isSame } from "../tree/hashes.js";
 import { treeNodes } from "../tree/node-hashes.js";
 import { describeChunk, encodeEntries, encodeLength, type Entry, foldChunks, targetChunkBytes } from "./format.js";
@@ -34,7 +34,7 @@ const recordHead = 2 * hashBytes;
 export const descriptionName = "snapshot";
 export const chunkName = (index: number): string => `${index}.chunk`;
 
-export interface MakeParts {
+export interface MakeDeps {
   /** Is made, and holds the snapshot afterwards. */
   readonly folder: string;
   /** Roughly, of the whole state. */
@@ -52,15 +52,15 @@ export interface MakeParts {
 }
 
 /** Makes it, and gives its description. Rejects where the entries do not make the state that the header names. */
-export async function makeSnapshot(parts: MakeParts): Promise<Uint8Array> {
-  const { folder, stateBytes, entries, rest, stateRoot, signal, chunkBytes = targetChunkBytes } = parts;
+export async function makeSnapshot(deps: MakeDeps): Promise<Uint8Array> {
+  const { folder, stateBytes, entries, rest, stateRoot, signal, chunkBytes = targetChunkBytes } = deps;
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const bits = Math.min(maxFirstBits, Math.max(0, Math.ceil(Math.log2((filesOfChunk * stateBytes) / chunkBytes))));
   const spool = createSpool(folder, bits);
   for await (const some of entries) {
     signal.throwIfAborted();
     await spool.add(some);
-    await nextTurn();
+    await yieldToEventLoop();
   }
   const files = await spool.end();
   const chunks: SnapshotChunk[] = [];
@@ -187,7 +187,7 @@ function createWriter({
       }
       await writeChunk(entries, depth);
       await rm(file, { force: true });
-      await nextTurn();
+      await yieldToEventLoop();
       return;
     }
     const halves = [join(folder, `${made++}.half`), join(folder, `${made++}.half`)] as const;

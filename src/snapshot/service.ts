@@ -1,14 +1,14 @@
 /** The snapshot service: what nodes that join ask for. */
 import type { SnapshotService } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
-import { createOneAtATime } from "../base/async/serial-queue.js";
+import { createSerialQueue } from "../base/async/serial-queue.js";
 import { wrongValue } from "../rpc/parameters.js";
-import { Failure } from "../rpc/errors.js";
+import { RpcError } from "../rpc/errors.js";
 import type { Caller, Implementation } from "../rpc/service.js";
-import type { Shelf } from "./store.js";
+import type { SnapshotStore } from "./store.js";
 
-export interface SnapshotServiceParts {
+export interface SnapshotServiceDeps {
   /** Undefined on a node that keeps none. */
-  readonly shelf: Pick<Shelf, "list" | "chunk"> | undefined;
+  readonly shelf: Pick<SnapshotStore, "list" | "chunk"> | undefined;
   /** Whether a peer may have all of the state, private programs in it too. */
   readonly mayFollow: (identity: string | undefined) => boolean;
   readonly headers: (from: number, count: number) => Promise<{ header: Uint8Array; signature: Uint8Array }[]>;
@@ -22,14 +22,14 @@ export const mostHeaders = 1_024;
 export const mostLeaves = 16_384;
 const messageLeaves = 4_096;
 
-export function createSnapshotService(parts: SnapshotServiceParts): Implementation<typeof SnapshotService> {
-  const { shelf, mayFollow, headers, leaves } = parts;
+export function createSnapshotService(deps: SnapshotServiceDeps): Implementation<typeof SnapshotService> {
+  const { shelf, mayFollow, headers, leaves } = deps;
   // Chunks do not pile up in memory, however many ask.
-  const inTurn = createOneAtATime();
+  const inTurn = createSerialQueue();
 
   function checkCaller({ identity }: Caller): void {
     if (!mayFollow(identity)) {
-      throw new Failure("PERMISSION_DENIED", "This node gives its state to listed followers only.");
+      throw new RpcError("PERMISSION_DENIED", "This node gives its state to listed followers only.");
     }
   }
 
@@ -43,7 +43,7 @@ export function createSnapshotService(parts: SnapshotServiceParts): Implementati
       checkCaller(caller);
       const bytes = await inTurn(async () => await shelf?.chunk(snapshot, chunk));
       if (bytes === undefined) {
-        throw new Failure("NOT_FOUND", "There is no such chunk here, or no more.");
+        throw new RpcError("NOT_FOUND", "There is no such chunk here, or no more.");
       }
       for (let at = 0; at < bytes.length && !signal.aborted; at += pieceBytes) {
         yield { data: bytes.subarray(at, at + pieceBytes) };
@@ -78,7 +78,7 @@ function checkCount(count: number, most: number): void {
 async function readAll<T>(wanted: number, read: Promise<T[]>): Promise<T[]> {
   const found = await read;
   if (found.length !== wanted) {
-    throw new Failure("NOT_FOUND", "Not all of that is here.");
+    throw new RpcError("NOT_FOUND", "Not all of that is here.");
   }
   return found;
 }

@@ -21,7 +21,7 @@ const mostSnapshots = 4;
 
 const makingName = "making";
 
-export interface ShelfParts {
+export interface ShelfDeps {
   readonly folder: string;
   /** Number of the block that a header is of, where it is that of the chain; undefined for any other. */
   readonly numberOf: (header: Uint8Array) => Promise<bigint | undefined>;
@@ -31,7 +31,7 @@ export interface ShelfParts {
 }
 
 /** The snapshots, and a place to make one. */
-export interface Shelf {
+export interface SnapshotStore {
   /** The newest first. */
   list(): readonly ReadSnapshot[];
   /** A chunk, compressed; undefined where there is no such chunk. */
@@ -49,7 +49,7 @@ interface Kept extends ReadSnapshot {
 }
 
 /** Opens it; what is not of this chain, or was not finished, is removed. */
-export async function openShelf({ folder, numberOf, nowMs, onDamaged }: ShelfParts): Promise<Shelf> {
+export async function openSnapshotStore({ folder, numberOf, nowMs, onDamaged }: ShelfDeps): Promise<SnapshotStore> {
   let kept: readonly Kept[] = [];
   const making = join(folder, makingName);
 

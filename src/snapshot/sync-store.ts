@@ -2,7 +2,7 @@
 import type { Queries } from "../db/queries/database.js";
 
 /** A snapshot that is being taken in. */
-export interface JoinState {
+export interface SyncState {
   /** Its description. */
   readonly snapshot: Uint8Array;
   /** Headers are stored from its own down to this one. */
@@ -19,7 +19,7 @@ interface JoinRow {
   readonly leaf_count: number;
 }
 
-export async function readJoin(db: Queries): Promise<JoinState | undefined> {
+export async function readSync(db: Queries): Promise<SyncState | undefined> {
   const row = await db.first<JoinRow>((sql) => sql("snapshot_join").select("snapshot", "lowest_header", "leaf_count"));
   if (row === undefined) {
     return undefined;
@@ -30,7 +30,7 @@ export async function readJoin(db: Queries): Promise<JoinState | undefined> {
 }
 
 /** Begins to take one in. */
-export async function beginJoin(db: Queries, snapshot: Uint8Array, blockNumber: bigint): Promise<void> {
+export async function beginSync(db: Queries, snapshot: Uint8Array, blockNumber: bigint): Promise<void> {
   const number = Number(blockNumber);
   await db.run((sql) =>
     sql("snapshot_join").insert({
@@ -59,6 +59,6 @@ export async function saveChunk(db: Queries, chunk: number): Promise<boolean> {
 }
 
 /** Ends it, whatever came of it. */
-export async function endJoin(db: Queries): Promise<void> {
+export async function endSync(db: Queries): Promise<void> {
   await db.runAll((sql) => [sql("snapshot_chunks").delete(), sql("snapshot_join").delete()]);
 }

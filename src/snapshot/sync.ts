@@ -3,7 +3,7 @@
  * by piece from all that have it. Each piece is checked when it comes, and stored together with the word that it is, so
  * that whatever ends this, the next start goes on behind the last piece. Who sends what is not right is named and left.
  */
-import { chooseOffer } from "./discovery.js";
+import { selectSnapshot } from "./discovery.js";
 import { fetchChunks, fetchHeaders, fetchLeaves, weigh } from "./download.js";
 import { WrongSnapshot } from "./format.js";
 import { createPace } from "./pace.js";
@@ -11,7 +11,7 @@ import { createSources, NoSource, type SnapshotPeers } from "./sources.js";
 import type { SnapshotTarget } from "./target.js";
 
 /** How far it is. */
-export interface JoinProgress {
+export interface SnapshotSyncProgress {
   readonly block: bigint;
   readonly doneBytes: number;
   readonly totalBytes: number;
@@ -21,9 +21,9 @@ export interface JoinProgress {
 }
 
 /** How an attempt ended: it is in, nobody has one, or whoever has it does not answer for now. */
-export type JoinOutcome = "joined" | "none" | "interrupted";
+export type SnapshotSyncOutcome = "joined" | "none" | "interrupted";
 
-export interface JoinParts {
+export interface JoinDeps {
   readonly peers: SnapshotPeers;
   readonly target: SnapshotTarget;
   readonly nowMs: () => number;
@@ -31,7 +31,7 @@ export interface JoinParts {
 }
 
 /** Builds the function that makes one attempt. */
-export function createJoin({ peers, target, nowMs, onChosen }: JoinParts) {
+export function createSnapshotSync({ peers, target, nowMs, onChosen }: JoinDeps) {
   const pace = createPace(nowMs);
   let progress: { readonly block: bigint; readonly totalBytes: number; doneBytes: number } | undefined;
 
@@ -43,7 +43,7 @@ export function createJoin({ peers, target, nowMs, onChosen }: JoinParts) {
   }
 
   return {
-    progress(): JoinProgress | undefined {
+    progress(): SnapshotSyncProgress | undefined {
       if (progress === undefined) {
         return undefined;
       }
@@ -53,8 +53,8 @@ export function createJoin({ peers, target, nowMs, onChosen }: JoinParts) {
     },
 
     /** Makes one attempt. Rejects with what is this node's own trouble. */
-    async attempt(signal: AbortSignal): Promise<JoinOutcome> {
-      const chosen = await chooseOffer({ peers, target }, signal);
+    async attempt(signal: AbortSignal): Promise<SnapshotSyncOutcome> {
+      const chosen = await selectSnapshot({ peers, target }, signal);
       if (chosen === undefined) {
         return (await target.state()) === undefined ? "none" : "interrupted";
       }

@@ -1,11 +1,11 @@
 /** Where a snapshot is put. */
 import type { SignedHeader, SnapshotEntry } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
 import type { ReadSnapshot } from "./format.js";
-import type { JoinState } from "./sync-store.js";
+import type { SyncState } from "./sync-store.js";
 
 export interface SnapshotTarget {
   /** What was begun and has not ended. */
-  state(): Promise<JoinState | undefined>;
+  state(): Promise<SyncState | undefined>;
   /** Looks at a description. Gives the number of its block. Throws WrongSnapshot. */
   check(read: ReadSnapshot): bigint;
   /** Whether one of this block is to be taken in; one that was begun is, anyway. */

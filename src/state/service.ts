@@ -7,9 +7,9 @@ import type {
   StateService,
 } from "../../gen/gatehouse/state/v1/state_pb.js";
 import { latestBlock } from "../base/latest-block.js";
-import { DamageError } from "../base/errors/corruption.js";
+import { CorruptionError } from "../base/errors/corruption.js";
 import { fromHex32 } from "../base/crypto/hash.js";
-import { Failure } from "../rpc/errors.js";
+import { RpcError } from "../rpc/errors.js";
 import type { Implementation, Literal } from "../rpc/service.js";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { isSame } from "../tree/hashes.js";
@@ -53,7 +53,7 @@ export interface StateReads {
 }
 
 /** What the service is made of. */
-export interface StateServiceParts extends StateReads {
+export interface StateServiceDeps extends StateReads {
   /** The newest block; undefined while there is none. */
   readonly newest: () => (ProvenBlock & { readonly head: SignedHead | undefined }) | undefined;
   /** A block that is in the database. */
@@ -67,26 +67,26 @@ const tries = 20;
 
 type ProofResponse = Literal<MessageInitShape<typeof GetProofResponseSchema>>;
 
-export function createStateService(parts: StateServiceParts): Implementation<typeof StateService> {
+export function createStateService(deps: StateServiceDeps): Implementation<typeof StateService> {
   return {
     async getProof(request, call) {
       const wanted = readRequest(request);
       for (let tried = 0; tried < tries; tried++) {
-        const before = parts.newest();
-        const block = await findBlock(parts, request.block);
-        const proofs = await findProofs(parts, block, wanted, {
-          isNewest: () => block.number === parts.newest()?.number,
+        const before = deps.newest();
+        const block = await findBlock(deps, request.block);
+        const proofs = await findProofs(deps, block, wanted, {
+          isNewest: () => block.number === deps.newest()?.number,
           mayRead: (program) => program.checkReadable(call.caller.identity),
         });
         if (proofs !== undefined) {
           return { header: block.header, signature: block.signature, head: block.head, ...proofs };
         }
         // Nothing came in between: what was read does not fit to what was signed.
-        if (parts.newest()?.number === before?.number && tried > 1) {
+        if (deps.newest()?.number === before?.number && tried > 1) {
           break;
         }
       }
-      throw new DamageError("What is in the state does not lead to the root that the header of its block names.");
+      throw new CorruptionError("What is in the state does not lead to the root that the header of its block names.");
     },
   };
 }
@@ -102,15 +102,15 @@ export interface Wanted extends WantedParts {
 function readRequest(request: GetProofRequest): Wanted {
   const { storageAddress: address, fields, withDocument, withMetadata, nullifiers, senders, withCommitments } = request;
   if (fields.length + nullifiers.length + senders.length > maxNames) {
-    throw new Failure("INVALID_REQUEST", `At most ${maxNames} fields, nullifiers and senders are proved at once.`);
+    throw new RpcError("INVALID_REQUEST", `At most ${maxNames} fields, nullifiers and senders are proved at once.`);
   }
   for (const names of [fields, nullifiers, senders]) {
     if (new Set(names).size < names.length) {
-      throw new Failure("INVALID_REQUEST", "What is to be proved is named twice.");
+      throw new RpcError("INVALID_REQUEST", "What is to be proved is named twice.");
     }
   }
   if (address === undefined && (fields.length > 0 || withDocument || withMetadata)) {
-    throw new Failure(
+    throw new RpcError(
       "INVALID_REQUEST",
       "Fields, document and metadata are those of a storageAddress, which is missing.",
     );
@@ -119,20 +119,20 @@ function readRequest(request: GetProofRequest): Wanted {
 }
 
 async function findBlock(
-  parts: StateServiceParts,
+  deps: StateServiceDeps,
   number: bigint | undefined,
 ): Promise<ProvenBlock & Partial<Pick<ProofResponse, "head">>> {
-  const newest = parts.newest();
+  const newest = deps.newest();
   if (newest === undefined) {
-    throw new Failure("STATE_NOT_READY", "The node has no chain yet.");
+    throw new RpcError("STATE_NOT_READY", "The node has no chain yet.");
   }
   if (number === undefined || number === latestBlock || number === newest.number) {
     return newest;
   }
   const isProven = number < newest.number && number > newest.number - BigInt(provenBlocks);
-  const block = isProven ? await parts.block(number) : undefined;
+  const block = isProven ? await deps.block(number) : undefined;
   if (block === undefined) {
-    throw new Failure(
+    throw new RpcError(
       "NOT_FOUND",
       `The state is proved after each of the last ${provenBlocks} blocks, up to ${newest.number}; block ${number} is none of them.`,
     );

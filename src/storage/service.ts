@@ -1,15 +1,15 @@
 /** The storage service: reads of programs, each behind the access check. */
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { ProgramEncoding, StorageLocation, type StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
-import { Failure } from "../rpc/errors.js";
+import { RpcError } from "../rpc/errors.js";
 import { defaultPageSize, makePageToken, pageNumber, pagePosition, readPageToken } from "../rpc/parameters.js";
 import { answerOnce } from "../base/caches/read-cache.js";
 import type { Call, Implementation } from "../rpc/service.js";
 import { toAccessControl } from "./programs/access-control.js";
 import { createArrayReads } from "./programs/array-reads.js";
 import { type ReadProgramHistory, toChange } from "./programs/history.js";
-import { needField, needObject, needReadable } from "./programs/read-guards.js";
-import { type Page, readPage, toPage } from "./documents/paging.js";
+import { requireField, requireObject, requireReadable } from "./programs/read-guards.js";
+import { type ListPage, readPage, toPage } from "./documents/paging.js";
 import type { Field, ProgramEntry, Programs, WholeProgram } from "./programs/programs.js";
 import { noItem } from "./programs/refusals.js";
 import { valueTypes } from "./documents/value-types.js";
@@ -25,28 +25,28 @@ export function createStorageService(
   const arrays = createArrayReads(programs);
 
   async function readField(address: string, name: string, call: Call): Promise<Field | undefined> {
-    const { record, field } = needReadable(await programs.findWithField(address, name), call);
-    needObject(record);
+    const { record, field } = requireReadable(await programs.findWithField(address, name), call);
+    requireObject(record);
     return field;
   }
 
   return {
     async getProgram({ storageAddress }, call) {
-      return programAnswer(needReadable(await programs.findWithData(storageAddress), call));
+      return programAnswer(requireReadable(await programs.findWithData(storageAddress), call));
     },
 
     async getProgramData({ storageAddress }, call) {
-      return dataAnswer(needReadable(await programs.findWithData(storageAddress), call));
+      return dataAnswer(requireReadable(await programs.findWithData(storageAddress), call));
     },
 
     async listFields({ storageAddress }, call) {
-      const { record, names } = needReadable(await programs.findWithFieldNames(storageAddress), call);
-      needObject(record);
+      const { record, names } = requireReadable(await programs.findWithFieldNames(storageAddress), call);
+      requireObject(record);
       return { success: true, storageAddress, fields: names };
     },
 
     async getField({ storageAddress, field }, call) {
-      const { value, type } = needField(await readField(storageAddress, field, call), field);
+      const { value, type } = requireField(await readField(storageAddress, field, call), field);
       return { success: true, storageAddress, field, value, type: valueTypes[type] };
     },
 
@@ -55,7 +55,7 @@ export function createStorageService(
       const index = fromEnd ? array.length() - 1 - asked : asked;
       const value = array.itemAt(index);
       if (value === undefined) {
-        throw new Failure(...noItem(array.length()));
+        throw new RpcError(...noItem(array.length()));
       }
       return {
         ...{ success: true, storageAddress, field, index, value },
@@ -69,13 +69,13 @@ export function createStorageService(
     },
 
     async getFieldType({ storageAddress, field }, call) {
-      const { type } = needField(await readField(storageAddress, field, call), field);
+      const { type } = requireField(await readField(storageAddress, field, call), field);
       return { success: true, storageAddress, field, type: valueTypes[type] };
     },
 
     async listProgramHistory({ storageAddress, pageSize = defaultPageSize, pageToken }, call) {
       const [block, position] = readPageToken("history", [pageNumber, pagePosition], pageToken) ?? [];
-      needReadable(await programs.findWithField(storageAddress, ""), call);
+      requireReadable(await programs.findWithField(storageAddress, ""), call);
       const before = block === undefined ? undefined : { blockNumber: BigInt(block), position: Number(position) };
       const { changes, next, fromBlock } = await readHistory(storageAddress, before, pageSize, call.signal);
       return {
@@ -85,13 +85,13 @@ export function createStorageService(
     },
 
     async listProgramsByOwner({ owner, ...page }, { caller }) {
-      const list = (asked: Page): Promise<ProgramEntry[]> => programs.listByOwner(owner, caller.identity, asked);
+      const list = (asked: ListPage): Promise<ProgramEntry[]> => programs.listByOwner(owner, caller.identity, asked);
       const { entries, ...next } = await readPage(toPage(page), list);
       return { success: true, programs: entries.map(summaryAnswer), count: entries.length, ...next };
     },
 
     async searchPrograms({ query, exact, ...page }, { caller }) {
-      const list = (asked: Page): Promise<ProgramEntry[]> => programs.search(query, exact, caller.identity, asked);
+      const list = (asked: ListPage): Promise<ProgramEntry[]> => programs.search(query, exact, caller.identity, asked);
       const { entries, ...next } = await readPage(toPage(page), list);
       return { success: true, query, programs: entries.map(summaryAnswer), count: entries.length, ...next };
     },

@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { FailureKindSchema } from "../../gen/gatehouse/errors/v1/errors_pb.js";
-import { Failure, type Reason } from "../rpc/errors.js";
+import { RpcError, type Reason } from "../rpc/errors.js";
 
 /** HTTP statuses as google.rpc.Code has them. */
 const statuses: Readonly<Record<Code, number>> = {
@@ -29,7 +29,7 @@ const statuses: Readonly<Record<Code, number>> = {
 const ofTheAnswer = /^(content-|transfer-|trailer|connect-|grpc-)/i;
 
 /** A failure that a function of Connect ended with. Its reason is that of a `google.rpc.ErrorInfo`, or the name of the code. */
-export class ConnectFailure extends Failure {
+export class ConnectRpcError extends RpcError {
   constructor(readonly error: ConnectError) {
     const [info] = error.findDetails(ErrorInfoSchema);
     super(

@@ -4,14 +4,14 @@
  */
 import type { ConnectRouter, ContextValues, Interceptor } from "@connectrpc/connect";
 import type { NextFunction, Request, Response, Router } from "express";
-import { createOpenGate } from "../edge/unrestricted-gate.js";
+import { createUnrestrictedGate } from "../edge/unrestricted-gate.js";
 import { toConnectError } from "../rpc/connect/connect-error.js";
 import type { ConnectError } from "@connectrpc/connect";
 import { createMount } from "../rpc/exchange/mount.js";
-import { failureAnswer } from "../rpc/exchange/responses.js";
+import { errorResponse } from "../rpc/exchange/responses.js";
 import { createRequestIds } from "../rpc/exchange/request-ids.js";
 import { compileEndpoints } from "../rpc/http/transcoder.js";
-import { ConnectFailure } from "./connect-failure.js";
+import { ConnectRpcError } from "./connect-failure.js";
 import { createTranscodingRouter, type ExchangeOf } from "./router.js";
 import { serveRoutes } from "./served-routes.js";
 
@@ -44,7 +44,7 @@ interface Asked {
 export function transcode({ routes, contextValues, interceptors = [], onError }: TranscodeOptions): Router {
   const asked = new WeakMap<object, Asked>();
   const { services, gate, ownHeaders } = serveRoutes({
-    ...{ routes, interceptors, gate: createOpenGate() },
+    ...{ routes, interceptors, gate: createUnrestrictedGate() },
     contextValuesOf: (exchange) => contextValues?.(asked.get(exchange)!.request),
   });
   // What the functions throw is told as the library tells it.
@@ -58,10 +58,10 @@ export function transcode({ routes, contextValues, interceptors = [], onError }:
   const endpoints = compileEndpoints(parts, (exchange, failure, headers) => {
     ownHeaders(exchange).push(...failure.headers);
     if (onError === undefined) {
-      return failureAnswer(exchange.requestId, failure, headers);
+      return errorResponse(exchange.requestId, failure, headers);
     }
     const { request, response, next } = asked.get(exchange)!;
-    onError(failure instanceof ConnectFailure ? failure.error : toConnectError(failure), request, response, next);
+    onError(failure instanceof ConnectRpcError ? failure.error : toConnectError(failure), request, response, next);
     return undefined;
   });
   const enter: ExchangeOf = (request, response, next) => {

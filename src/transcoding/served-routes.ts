@@ -13,9 +13,9 @@ import type { Exchange } from "../rpc/exchange/exchange.js";
 import { exchangeOf } from "../rpc/exchange/serve.js";
 import type { Gate } from "../rpc/gate.js";
 import type { Call, ServedMethod, ServedService } from "../rpc/service.js";
-import { ConnectFailure } from "./connect-failure.js";
+import { ConnectRpcError } from "./connect-failure.js";
 
-interface RoutesParts {
+interface RoutesDeps {
   readonly routes: (router: ConnectRouter) => void;
   readonly interceptors: Interceptor[];
   readonly contextValuesOf: (exchange: Exchange) => ContextValues | undefined;
@@ -26,7 +26,7 @@ interface RoutesParts {
  * Makes them: each function is called by a transport of the library in this process, so that contexts, interceptors and
  * errors are what they are everywhere. The gate notes which headers its answer has: a flat list of names and values.
  */
-export function serveRoutes({ routes, interceptors, contextValuesOf, gate }: RoutesParts): {
+export function serveRoutes({ routes, interceptors, contextValuesOf, gate }: RoutesDeps): {
   services: ServedService[];
   gate: Gate;
   ownHeaders: (exchange: Exchange) => string[];
@@ -113,5 +113,5 @@ function requestHeaders(exchange: Exchange): Headers {
 }
 
 function rethrow(error: unknown): never {
-  throw new ConnectFailure(ConnectError.from(error));
+  throw new ConnectRpcError(ConnectError.from(error));
 }

@@ -3,11 +3,11 @@ import { treeNodes } from "./node-hashes.js";
 import { isLeaf, type TreeNode } from "./nodes.js";
 import {
   type Branch,
-  decodePage,
-  encodePage,
+  decodeTreePage,
+  encodeTreePage,
   maxBucketLeaves,
   nodeOf,
-  type Page,
+  type TreePage,
   type PagePath,
   pathBelow,
   slotOf,
@@ -60,7 +60,7 @@ export function* buildTree(leaves: readonly Leaf[]): Generator<void, ChangedTree
     yield;
   }
   const page: Branch = { kind: "branch", slots };
-  changing.changed.set("", encodePage(page));
+  changing.changed.set("", encodeTreePage(page));
   return { root: treeNodes.hashOfNode(nodeOf(page, "")), pages: changing.changed };
 }
 
@@ -100,13 +100,13 @@ export async function loadAhead(load: LoadPages, keyed: readonly Pick<LeafChange
 }
 
 interface Changing {
-  readonly pages: ReadonlyMap<PagePath, Page>;
+  readonly pages: ReadonlyMap<PagePath, TreePage>;
   readonly changed: Map<PagePath, Uint8Array | undefined>;
 }
 
 /** All pages that stand above what is to be changed: those of one level at once. */
-async function loadTouched(load: LoadPages, sorted: readonly LeafChange[]): Promise<Map<PagePath, Page>> {
-  const pages = new Map<PagePath, Page>();
+async function loadTouched(load: LoadPages, sorted: readonly LeafChange[]): Promise<Map<PagePath, TreePage>> {
+  const pages = new Map<PagePath, TreePage>();
   let reached: readonly (readonly [PagePath, readonly LeafChange[]])[] = [["", sorted]];
   while (reached.length > 0) {
     const stored = await load(reached.map(([path]) => path));
@@ -117,7 +117,7 @@ async function loadTouched(load: LoadPages, sorted: readonly LeafChange[]): Prom
         needNoPage(path);
         continue;
       }
-      const page = decodePage(bytes);
+      const page = decodeTreePage(bytes);
       pages.set(path, page);
       if (page.kind === "branch") {
         const below = [...bySlot(changes, path)].filter(([slot]) => isPage(page.slots[slot]));
@@ -151,13 +151,13 @@ function changePage(path: PagePath, changes: readonly LeafChange[], changing: Ch
   // One leaf stands in the page above; that of the root is there as long as there is any leaf.
   const isKept = isPage(node) || (path === "" && node !== undefined);
   if (isKept || before !== undefined) {
-    changing.changed.set(path, isKept ? encodePage(page) : undefined);
+    changing.changed.set(path, isKept ? encodeTreePage(page) : undefined);
   }
   return node;
 }
 
 /** A page of leaves that has none yet. */
-function pageOf(leaves: readonly Leaf[], path: PagePath, changing: Changing): Page {
+function pageOf(leaves: readonly Leaf[], path: PagePath, changing: Changing): TreePage {
   return leaves.length <= maxBucketLeaves
     ? { kind: "bucket", leaves }
     : changeSlots(emptyBranch, path, leaves, changing);

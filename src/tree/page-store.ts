@@ -1,5 +1,5 @@
 /** Pages of trees in the database. */
-import { DamageError } from "../base/errors/corruption.js";
+import { CorruptionError } from "../base/errors/corruption.js";
 import { inChunks } from "../db/rows/chunks.js";
 import type { Queries } from "../db/queries/database.js";
 import { hashPageRow } from "../db/rows/row-hashes.js";
@@ -107,7 +107,7 @@ export async function clearTrees(db: Queries, trees: readonly string[]): Promise
 /** The page of a row. Throws DamageError. */
 export function checkPage(tree: string, { path, page, row_hash }: PageRow): Uint8Array {
   if (row_hash !== hashPageRow({ tree, path, page })) {
-    throw new DamageError(
+    throw new CorruptionError(
       `A page of the ${tree === "" ? "state tree" : `fields of the storage program ${tree}`} in the database is not what was stored.`,
     );
   }

@@ -21,7 +21,7 @@ export interface Branch {
   readonly slots: readonly TreeNode[];
 }
 
-export type Page = Bucket | Branch;
+export type TreePage = Bucket | Branch;
 
 /** Where a page stands: the hex digits with which the keys below it begin; none for the page of the root. */
 export type PagePath = string;
@@ -50,7 +50,7 @@ export function pathBelow(path: PagePath, slot: number): PagePath {
  * As it is stored: its kind, one byte. Leaves are key and hash of the value. Before what is in slots stands which of them
  * hold leaves and which pages, 16 bits each with the first slot's the highest.
  */
-export function encodePage(page: Page): Buffer {
+export function encodeTreePage(page: TreePage): Buffer {
   if (page.kind === "bucket") {
     return Buffer.concat([
       Buffer.from([tags.bucket]),
@@ -76,7 +76,7 @@ function maskOf(slots: readonly TreeNode[], has: (node: TreeNode) => boolean): n
 }
 
 /** Reads a stored page. Throws a RangeError where the bytes are none. */
-export function decodePage(bytes: Uint8Array): Page {
+export function decodeTreePage(bytes: Uint8Array): TreePage {
   return bytes[0] === tags.bucket ? decodeBucket(bytes) : decodeBranch(bytes);
 }
 
@@ -119,7 +119,7 @@ function leafAt(bytes: Uint8Array, at: number): Leaf {
 }
 
 /** What a page is to the one above it. */
-export function nodeOf(page: Page, path: PagePath): TreeNode {
+export function nodeOf(page: TreePage, path: PagePath): TreeNode {
   return page.kind === "bucket"
     ? treeNodes.nodeOfLeaves(page.leaves, path.length * pageLevels)
     : levelsOf(page)[pageLevels]![0];

@@ -3,7 +3,7 @@ import { isPage, loadAhead, type LoadPages, needNoPage } from "./change.js";
 import { bitOf, isSame } from "./hashes.js";
 import { treeNodes } from "./node-hashes.js";
 import { halvesOf, isLeaf, type TreeNode } from "./nodes.js";
-import { decodePage, levelsOf, type Page, pageLevels, type PagePath, pathBelow, slotOf } from "./page.js";
+import { decodeTreePage, levelsOf, type TreePage, pageLevels, type PagePath, pathBelow, slotOf } from "./page.js";
 import type { Leaf, Path } from "./path.js";
 
 /** A proof, and what it shows: the hash of the key's value, undefined where it has none. */
@@ -34,7 +34,7 @@ async function proveKey(load: LoadPages, key: Uint8Array): Promise<Proof> {
       needNoPage(path);
       return proofOf(key, siblings, undefined);
     }
-    const end = walkPage(decodePage(bytes), path, key, siblings);
+    const end = walkPage(decodeTreePage(bytes), path, key, siblings);
     if (!isPage(end)) {
       return proofOf(key, siblings, end as Leaf | undefined);
     }
@@ -58,7 +58,7 @@ function proofOf(key: Uint8Array, siblings: readonly Uint8Array[], end: Leaf | u
 }
 
 /** Goes down from the node of a page towards a key, until there is no node above two leaves any more. */
-function walkPage(page: Page, path: PagePath, key: Uint8Array, siblings: Uint8Array[]): TreeNode {
+function walkPage(page: TreePage, path: PagePath, key: Uint8Array, siblings: Uint8Array[]): TreeNode {
   if (page.kind === "bucket") {
     return walkLeaves(page.leaves, path.length * pageLevels, key, siblings);
   }

@@ -2,9 +2,9 @@
 import type { LoadPages } from "./change.js";
 import { emptyHash } from "./hashes.js";
 import { treeNodes } from "./node-hashes.js";
-import { decodePage, nodeOf } from "./page.js";
+import { decodeTreePage, nodeOf } from "./page.js";
 
 export async function readRoot(load: LoadPages): Promise<Uint8Array> {
   const page = (await load([""])).get("");
-  return page === undefined ? emptyHash : treeNodes.hashOfNode(nodeOf(decodePage(page), ""));
+  return page === undefined ? emptyHash : treeNodes.hashOfNode(nodeOf(decodeTreePage(page), ""));
 }

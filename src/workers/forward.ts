@@ -12,7 +12,7 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import { makeImmutable } from "../base/caches/immutable.js";
-import { Failure } from "../rpc/errors.js";
+import { RpcError } from "../rpc/errors.js";
 import type { Call, Caller, Implementation, ServedMethod, ServedService } from "../rpc/service.js";
 
 /** An rpc with its request. */
@@ -123,7 +123,7 @@ export function answerForwarded(services: readonly ServedService[]): Forwarding 
   function find({ service, method }: ForwardedCall): ServedMethod {
     const found = methods.get(`${service}/${method}`);
     if (found === undefined) {
-      throw new Failure("NOT_IMPLEMENTED", `There is no rpc ${method} of ${service} here.`);
+      throw new RpcError("NOT_IMPLEMENTED", `There is no rpc ${method} of ${service} here.`);
     }
     return found;
   }

@@ -2,17 +2,17 @@
  * The wire between a node and a process that belongs to it: each end calls functions of the other by name, follows what it
  * gives one after the other, and tells it things. What goes over it is cloned: plain values and bytes.
  */
-import { Failure, type Reason, toFailure } from "../rpc/errors.js";
+import { RpcError, type Reason, toRpcError } from "../rpc/errors.js";
 
 /** One end of a channel. */
-export interface WireEnd {
+export interface IpcEnd {
   /** Never throws; what cannot be sent any more is lost. */
   send(message: unknown): void;
   onMessage(listener: (message: unknown) => void): void;
 }
 
 /** What one side does for the other. */
-export interface Side {
+export interface IpcHandlers {
   readonly calls: Readonly<Record<string, (request: never, signal: AbortSignal) => unknown>>;
   /** What is given one after the other; the next is made when it is asked for. */
   readonly streams: Readonly<Record<string, (request: never, signal: AbortSignal) => AsyncIterable<unknown>>>;
@@ -25,7 +25,7 @@ type Item<F> = F extends (...given: never[]) => AsyncIterable<infer T> ? T : nev
 type Outcome<F> = F extends (...given: never[]) => infer R ? Awaited<R> : never;
 
 /** An end of the wire, with the other side as it is from here. */
-export interface Wire<Their extends Side> {
+export interface IpcChannel<Their extends IpcHandlers> {
   /** @throws Failure as it was thrown there, and as INTERNAL_ERROR what was none; Error when the wire is cut. */
   call<N extends Names<Their["calls"]>>(
     name: N,
@@ -49,7 +49,7 @@ type Message =
   | { readonly kind: "answer"; readonly id: number; readonly value: unknown; readonly isLast?: true }
   | { readonly kind: "failure"; readonly id: number; readonly failure: SentFailure };
 
-type SentFailure = Pick<Failure, "message" | "retryAfterS" | "headers"> & { readonly reason: Reason };
+type SentFailure = Pick<RpcError, "message" | "retryAfterS" | "headers"> & { readonly reason: Reason };
 
 /** Who waits for an answer. */
 interface Waiting {
@@ -63,11 +63,11 @@ interface Waiting {
  * @param own what the other side may ask for.
  * @param onInternalError hears of what was thrown that the other side is told nothing about.
  */
-export function openWire<Their extends Side>(
-  end: WireEnd,
-  own: Side,
+export function openIpcChannel<Their extends IpcHandlers>(
+  end: IpcEnd,
+  own: IpcHandlers,
   onInternalError: (error: unknown) => void,
-): Wire<Their> {
+): IpcChannel<Their> {
   const waiting = new Map<number, Waiting>();
   const answering = createAnswering(end, own, onInternalError);
   let lastId = 0;
@@ -156,14 +156,14 @@ interface Asked {
   readonly items?: AsyncIterator<unknown>;
 }
 
-function createAnswering(end: WireEnd, own: Side, onInternalError: (error: unknown) => void) {
+function createAnswering(end: IpcEnd, own: IpcHandlers, onInternalError: (error: unknown) => void) {
   const asked = new Map<number, Asked>();
 
   const answer = (id: number, value: unknown, isLast?: true): void =>
     end.send({ kind: "answer", id, value, ...(isLast && { isLast }) } satisfies Message);
 
   function fail(id: number, error: unknown): void {
-    const failure = toFailure(error);
+    const failure = toRpcError(error);
     if (failure !== error) {
       onInternalError(error);
     }
@@ -229,6 +229,6 @@ function createAnswering(end: WireEnd, own: Side, onInternalError: (error: unkno
   };
 }
 
-function receive({ reason, message, retryAfterS, headers }: SentFailure): Failure {
-  return new Failure(reason, message, retryAfterS, headers);
+function receive({ reason, message, retryAfterS, headers }: SentFailure): RpcError {
+  return new RpcError(reason, message, retryAfterS, headers);
 }

@@ -7,11 +7,11 @@
 import cluster, { type Worker } from "node:cluster";
 import { createServer } from "node:net";
 import { fileURLToPath } from "node:url";
-import { messageOf } from "../base/errors/error-message.js";
+import { errorMessage } from "../base/errors/error-message.js";
 import { StartError } from "../base/errors/start-error.js";
 import type { Logger } from "../base/logging/log.js";
 import { type ListenAddress, listenOn, type RpcListener } from "../rpc/port/listen.js";
-import { openWire, type Side, type Wire, type WireEnd } from "./ipc.js";
+import { openIpcChannel, type IpcHandlers, type IpcChannel, type IpcEnd } from "./ipc.js";
 
 /** What a pool does for workers, beside what their node does. */
 export interface PoolSide {
@@ -22,8 +22,8 @@ export interface PoolSide {
 }
 
 /** What a pool needs of workers: the calls by which it begins and ends them. */
-export interface WorkerSide<Start, Booted> extends Side {
-  readonly calls: Side["calls"] & {
+export interface WorkerSide<Start, Booted> extends IpcHandlers {
+  readonly calls: IpcHandlers["calls"] & {
     /** Listens from now on. Throws a StartError's sentence as a Failure where it cannot. */
     start(given: { readonly start: Start; readonly address: ListenAddress }): Promise<void>;
     /** Serves everything from now on, as the node has booted. Throws as `start` does. */
@@ -34,10 +34,10 @@ export interface WorkerSide<Start, Booted> extends Side {
 }
 
 /** A process that serves. */
-export interface PoolWorker<Their extends Side> {
+export interface PoolWorker<Their extends IpcHandlers> {
   /** From 1 on; the one that takes its place has the same. */
   readonly name: number;
-  readonly wire: Wire<Their>;
+  readonly wire: IpcChannel<Their>;
 }
 
 /** How many there are. */
@@ -48,7 +48,7 @@ export interface PoolState {
   readonly restarts: number;
 }
 
-export interface WorkerPoolParts<Start, Booted, Their extends WorkerSide<Start, Booted>> {
+export interface WorkerPoolDeps<Start, Booted, Their extends WorkerSide<Start, Booted>> {
   readonly count: number;
   /** The module that a worker runs. */
   readonly module: URL;
@@ -57,7 +57,7 @@ export interface WorkerPoolParts<Start, Booted, Their extends WorkerSide<Start, 
   /** What a worker is given in addition, at a moment after the node has booted. */
   readonly booted: () => Booted;
   /** What the node does for a worker. */
-  readonly sideFor: (self: () => PoolWorker<Their>) => Side;
+  readonly sideFor: (self: () => PoolWorker<Their>) => IpcHandlers;
   readonly onJoin: (worker: PoolWorker<Their>) => void;
   readonly onLeave: (worker: PoolWorker<Their>) => void;
   readonly onState: (state: PoolState, problem?: string) => void;
@@ -65,7 +65,7 @@ export interface WorkerPoolParts<Start, Booted, Their extends WorkerSide<Start, 
   readonly log: Logger;
 }
 
-export interface WorkerPool<Their extends Side> extends RpcListener {
+export interface ProcessPool<Their extends IpcHandlers> extends RpcListener {
   readonly state: () => PoolState;
   /** Those that serve at present. */
   readonly workers: () => readonly PoolWorker<Their>[];
@@ -87,7 +87,7 @@ const pausesMs = { first: 100, longest: 10_000 };
 const endWithinMs = 2_000;
 
 /** A process, from its begin to its end. */
-interface Process<Their extends Side> extends PoolWorker<Their> {
+interface Process<Their extends IpcHandlers> extends PoolWorker<Their> {
   readonly cluster: Worker;
   /** Of the looks since something came from it. */
   silentLooks: number;
@@ -96,10 +96,10 @@ interface Process<Their extends Side> extends PoolWorker<Their> {
   readonly ended: Promise<string>;
 }
 
-export function createWorkerPool<Start, Booted, Their extends WorkerSide<Start, Booted>>(
-  parts: WorkerPoolParts<Start, Booted, Their>,
-): WorkerPool<Their> {
-  const { count, log } = parts;
+export function createProcessPool<Start, Booted, Their extends WorkerSide<Start, Booted>>(
+  deps: WorkerPoolDeps<Start, Booted, Their>,
+): ProcessPool<Their> {
+  const { count, log } = deps;
   const running = new Map<number, Process<Their>>();
   /** Those that do not run yet. */
   const beginning = new Set<Process<Their>>();
@@ -124,7 +124,7 @@ export function createWorkerPool<Start, Booted, Their extends WorkerSide<Start, 
   async function prepare(one: Process<Their>, call: () => Promise<unknown>): Promise<void> {
     const outcome = await Promise.race([call().then(() => undefined), one.ended]).catch((error: unknown) => {
       one.cluster.process.kill("SIGKILL");
-      return messageOf(error);
+      return errorMessage(error);
     });
     if (outcome !== undefined) {
       throw new StartError(outcome);
@@ -132,17 +132,17 @@ export function createWorkerPool<Start, Booted, Their extends WorkerSide<Start, 
   }
 
   const serve = (one: Process<Their>): Promise<void> =>
-    prepare(one, () => one.wire.call("serve", parts.booted() as never));
+    prepare(one, () => one.wire.call("serve", deps.booted() as never));
 
   /** Begins a process, and resolves when it serves. */
   async function begin(name: number): Promise<Process<Their>> {
-    const one = fork(name, parts);
+    const one = fork(name, deps);
     const startsFrom = performance.now();
     beginning.add(one);
     try {
       await prepare(one, async () => {
         await one.up;
-        await one.wire.call("start", { start: parts.start(), address: address! } as never);
+        await one.wire.call("start", { start: deps.start(), address: address! } as never);
       });
       if (hasBooted) {
         await serve(one);
@@ -151,8 +151,8 @@ export function createWorkerPool<Start, Booted, Their extends WorkerSide<Start, 
       beginning.delete(one);
     }
     running.set(name, one);
-    parts.onJoin(one);
-    parts.onState(state());
+    deps.onJoin(one);
+    deps.onState(state());
     void one.ended.then((why) => onEnd(one, why, performance.now() - startsFrom));
     return one;
   }
@@ -160,12 +160,12 @@ export function createWorkerPool<Start, Booted, Their extends WorkerSide<Start, 
   function onEnd(one: Process<Their>, why: string, livedMs: number): void {
     running.delete(one.name);
     one.wire.cut();
-    parts.onLeave(one);
+    deps.onLeave(one);
     if (!isEnding) {
       const problem = `Worker ${one.name} ended (${why}) and is replaced.`;
       log.error({ subsystem: "rpc", worker: one.name }, problem);
       restarts++;
-      parts.onState(state(), problem);
+      deps.onState(state(), problem);
       void replace(one.name, livedMs < soonMs ? pausesMs.first : 0);
     }
   }
@@ -178,7 +178,7 @@ export function createWorkerPool<Start, Booted, Their extends WorkerSide<Start, 
     try {
       await begin(name);
     } catch (error) {
-      log.error({ subsystem: "rpc", worker: name }, `Worker ${name} could not be replaced: ${messageOf(error)}`);
+      log.error({ subsystem: "rpc", worker: name }, `Worker ${name} could not be replaced: ${errorMessage(error)}`);
       await replace(name, Math.min(pausesMs.longest, Math.max(pausesMs.first, 2 * pauseMs)));
     }
   }
@@ -225,7 +225,7 @@ async function end<Start, Booted>(one: Process<WorkerSide<Start, Booted>>, grace
 /** Begins a process and opens the wire to it. */
 function fork<Start, Booted, Their extends WorkerSide<Start, Booted>>(
   name: number,
-  { module, sideFor, onInternalError }: WorkerPoolParts<Start, Booted, Their>,
+  { module, sideFor, onInternalError }: WorkerPoolDeps<Start, Booted, Their>,
 ): Process<Their> {
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   cluster.setupPrimary({ exec: fileURLToPath(module), args: [], serialization: "advanced" });
@@ -235,10 +235,10 @@ function fork<Start, Booted, Their extends WorkerSide<Start, Booted>>(
     // It could not be begun, or told something: then it is of no use.
     forked.on("error", (error) => {
       forked.process.kill("SIGKILL");
-      resolve(messageOf(error));
+      resolve(errorMessage(error));
     });
   });
-  const end: WireEnd = {
+  const end: IpcEnd = {
     send(message) {
       if (forked.isConnected()) {
         forked.send(message as object, () => undefined);
@@ -253,7 +253,7 @@ function fork<Start, Booted, Their extends WorkerSide<Start, Booted>>(
   let hears: () => void = () => undefined;
   const up = new Promise<void>((resolve) => (hears = resolve));
   const side = sideFor(() => one);
-  const wire = openWire<Their>(end, { ...side, tells: { ...side.tells, up: hears } }, onInternalError);
+  const wire = openIpcChannel<Their>(end, { ...side, tells: { ...side.tells, up: hears } }, onInternalError);
   const one: Process<Their> = { name, wire, cluster: forked, silentLooks: 0, up, ended };
   return one;
 }

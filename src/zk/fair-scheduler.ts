@@ -5,7 +5,7 @@ const maxWaiting = 256;
 const maxWaitingOfOne = 16;
 
 /** What turns need. */
-export interface TurnsParts<Task, Result> {
+export interface TurnsDeps<Task, Result> {
   readonly run: (task: Task) => Promise<Result>;
   /** How many pieces are done at a time. */
   readonly atOnce: number;
@@ -16,7 +16,7 @@ export interface TurnsParts<Task, Result> {
 }
 
 /** The turns. */
-export interface Turns<Task, Result> {
+export interface FairScheduler<Task, Result> {
   /**
    * Does a piece of work in its turn; a piece of the same name that waits or is under way is joined.
    *
@@ -115,8 +115,8 @@ function createQueues<One extends { askedBy: string | undefined }>(isLast: (aske
 }
 
 /** Builds them. */
-export function createTurns<Task, Result>(parts: TurnsParts<Task, Result>): Turns<Task, Result> {
-  const { run, atOnce, isLast, refuse } = parts;
+export function createFairScheduler<Task, Result>(deps: TurnsDeps<Task, Result>): FairScheduler<Task, Result> {
+  const { run, atOnce, isLast, refuse } = deps;
   const pieces = new Map<string, Piece<Task, Result>>();
   const queues = createQueues<Piece<Task, Result>>(isLast);
   let underWay = 0;

@@ -3,7 +3,7 @@
  * proof for any root that is known is one query, a block's leaves touch each node above them once, and a boot has nothing
  * to rebuild.
  */
-import { DamageError } from "../base/errors/corruption.js";
+import { CorruptionError } from "../base/errors/corruption.js";
 import { edgeOf, type FoldAll, growTree, type NodeRun, type Peaks, peaksAfter } from "./fold.js";
 import { emptyNodes, toHex, treeDepth } from "./poseidon.js";
 
@@ -100,7 +100,7 @@ export async function appendLeaves(
   const { leafCount: before, root: rootBefore } = newest ?? (await tree.newest());
   const peaks = await tree.peaks(before);
   if (rootOf(before, peaks) !== rootBefore) {
-    throw new DamageError("The nodes of the commitment tree in the database do not lead to its newest root.");
+    throw new CorruptionError("The nodes of the commitment tree in the database do not lead to its newest root.");
   }
   const runs = await growTree(before, leaves, peaks, foldAll);
   await tree.insertNodes(runs);

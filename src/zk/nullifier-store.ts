@@ -1,9 +1,9 @@
 /** Spent nullifiers in the database. */
-import { DamageError } from "../base/errors/corruption.js";
+import { CorruptionError } from "../base/errors/corruption.js";
 import { prepareBatch } from "../db/rows/batch.js";
 import type { Queries } from "../db/queries/database.js";
 import { hashNullifierRow, type NullifierColumns } from "../db/rows/row-hashes.js";
-import type { StagedRows } from "../db/rows/write-buffer.js";
+import type { WriteBuffer } from "../db/rows/write-buffer.js";
 import type { NullifierChanges, Nullifiers, NullifierUse } from "./nullifiers.js";
 
 type NullifierRow = NullifierColumns & { readonly row_hash: string };
@@ -27,7 +27,7 @@ export function createNullifierStore(db: Queries): Nullifiers {
 }
 
 /** Builds the changes, inside the transaction of a block; they are stored with its other rows. */
-export function createNullifierChanges(staged: StagedRows): NullifierChanges {
+export function createNullifierChanges(staged: WriteBuffer): NullifierChanges {
   const nullifiers = staged.table<NullifierRow>({
     name: "nullifiers",
     group: "hash",
@@ -37,7 +37,7 @@ export function createNullifierChanges(staged: StagedRows): NullifierChanges {
     check: checkNullifier,
   });
   return {
-    expect: (hashes) => nullifiers.expect(hashes),
+    expect: (hashes) => nullifiers.prefetch(hashes),
     find: async (hash) => ({ hash, use: useOf(await nullifiers.get(hash)) }),
     insert(hash, { blockNumber, transactionHash }) {
       const row = { hash, block_number: Number(blockNumber), transaction_hash: transactionHash };
@@ -49,7 +49,7 @@ export function createNullifierChanges(staged: StagedRows): NullifierChanges {
 /** Throws DamageError for a row that is not what was stored. */
 function checkNullifier(row: NullifierRow): void {
   if (row.row_hash !== hashNullifierRow(row)) {
-    throw new DamageError(`The nullifier ${row.hash} in the database is not what was stored.`);
+    throw new CorruptionError(`The nullifier ${row.hash} in the database is not what was stored.`);
   }
 }
 

@@ -5,12 +5,12 @@
  */
 import { createHash } from "node:crypto";
 import type { Groth16Proof } from "../../gen/gatehouse/zk/v1/operation_pb.js";
-import { createRecentCache } from "../base/caches/lru-cache.js";
-import { Failure } from "../rpc/errors.js";
+import { createLruCache } from "../base/caches/lru-cache.js";
+import { RpcError } from "../rpc/errors.js";
 import { proofBytes, type VerificationKey, type verifyGroth16 } from "./groth16.js";
 import { toHex } from "./poseidon.js";
-import { createTurns } from "./fair-scheduler.js";
-import type { WorkerPool } from "./worker-pool.js";
+import { createFairScheduler } from "./fair-scheduler.js";
+import type { ZkThreads } from "./worker-pool.js";
 
 type Task = Parameters<typeof verifyGroth16>[0];
 
@@ -33,20 +33,20 @@ const maxSuspects = 10_000;
 
 /** Builds it; proofs are verified in the threads of the pool. */
 export function createProofVerifier(
-  workerPool: Pick<WorkerPool, "verify" | "threads">,
+  workerPool: Pick<ZkThreads, "verify" | "threads">,
   key: VerificationKey,
 ): ProofVerifier {
-  const verdicts = createRecentCache<boolean>(keptVerdicts);
-  const suspects = createRecentCache<true>(maxSuspects, suspectMs);
-  const turns = createTurns<Task, boolean>({
+  const verdicts = createLruCache<boolean>(keptVerdicts);
+  const suspects = createLruCache<true>(maxSuspects, suspectMs);
+  const turns = createFairScheduler<Task, boolean>({
     run: (task) =>
       workerPool.verify(task).catch(() => {
         // A proof that is not good is a verdict; here a thread ended.
-        throw new Failure("OVERLOADED", "The proof could not be verified now; try again in 5 s.", 5);
+        throw new RpcError("OVERLOADED", "The proof could not be verified now; try again in 5 s.", 5);
       }),
     atOnce: workerPool.threads,
     isLast: (askedBy) => suspects.has(askedBy),
-    refuse: () => new Failure("OVERLOADED", "Too many proofs wait to be verified; try again in 5 s.", 5),
+    refuse: () => new RpcError("OVERLOADED", "Too many proofs wait to be verified; try again in 5 s.", 5),
   });
 
   return {

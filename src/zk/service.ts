@@ -1,13 +1,13 @@
 /** The zero-knowledge service: the commitment tree and the spent nullifiers. */
 import type { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
 import { latestBlock } from "../base/latest-block.js";
-import { Failure } from "../rpc/errors.js";
+import { RpcError } from "../rpc/errors.js";
 import { answerOnce } from "../base/caches/read-cache.js";
 import type { Implementation } from "../rpc/service.js";
 import { knownBlocks, knownMinutes, type MerklePath, type MerkleRoot, type MerkleTree } from "./merkle-tree.js";
 import type { Nullifiers, NullifierSearch } from "./nullifiers.js";
 
-export interface ZkServiceParts {
+export interface ZkServiceDeps {
   readonly tree: MerkleTree;
   readonly nullifiers: Nullifiers;
 }
@@ -18,7 +18,7 @@ const missing = {
   "commitment under this root": "The commitment is in the tree, but came after this root.",
 } as const;
 
-export function createZkService({ tree, nullifiers }: ZkServiceParts): Implementation<typeof ZkService> {
+export function createZkService({ tree, nullifiers }: ZkServiceDeps): Implementation<typeof ZkService> {
   const rootAnswer = answerOnce(({ root, blockNumber, leafCount }: MerkleRoot) => ({
     rootHash: root,
     blockNumber,
@@ -35,7 +35,7 @@ export function createZkService({ tree, nullifiers }: ZkServiceParts): Implement
     async getMerkleRoot({ block }) {
       const found = block === undefined || block === latestBlock ? await tree.root() : await tree.rootAfter(block);
       if (found === undefined) {
-        throw new Failure(
+        throw new RpcError(
           "NOT_FOUND",
           `Roots are known after each of the last ${knownBlocks} blocks, and after those of the last ${knownMinutes} minutes; block ${block} is none of them.`,
         );
@@ -46,7 +46,7 @@ export function createZkService({ tree, nullifiers }: ZkServiceParts): Implement
     async getMerkleProof({ commitment, root }) {
       const search = await tree.path(commitment, root);
       if (search.missing !== undefined) {
-        throw new Failure("NOT_FOUND", missing[search.missing]);
+        throw new RpcError("NOT_FOUND", missing[search.missing]);
       }
       return pathAnswer(search);
     },

@@ -1,6 +1,6 @@
 /** Nullifiers and the commitment tree as a snapshot has them: read out of one database, and put into another one. */
 import type { SnapshotNullifier } from "../../gen/gatehouse/peer/v1/snapshot_pb.js";
-import { DamageError } from "../base/errors/corruption.js";
+import { CorruptionError } from "../base/errors/corruption.js";
 import { fromHex32, toHex32 } from "../base/crypto/hash.js";
 import type { Queries } from "../db/queries/database.js";
 import { bulkInsert } from "../db/rows/bulk-insert.js";
@@ -68,7 +68,7 @@ export async function* exportNullifiers(db: Queries): AsyncGenerator<readonly Nu
     last = rows.at(-1)!.hash;
     yield rows.map((row) => {
       if (row.row_hash !== hashNullifierRow(row)) {
-        throw new DamageError(`The nullifier ${row.hash} in the database is not what was stored.`);
+        throw new CorruptionError(`The nullifier ${row.hash} in the database is not what was stored.`);
       }
       const nullifier = {
         nullifier: fromHex32(row.hash),

@@ -1,13 +1,13 @@
 /** Whether a nullifier may be spent. */
 import type { SpendNullifier } from "../../gen/gatehouse/zk/v1/operation_pb.js";
 import { hex32 } from "../base/crypto/hash.js";
-import { Failure } from "../rpc/errors.js";
+import { RpcError } from "../rpc/errors.js";
 import type { VerificationKey } from "./groth16.js";
 import { type BlockMoment, knownBlocks, knownMinutes, type TreeChanges } from "./merkle-tree.js";
 import { createProofVerifier, type ProofVerifier } from "./proof-verifier.js";
 import type { Nullifiers } from "./nullifiers.js";
 import { readElement } from "./field-element.js";
-import type { WorkerPool } from "./worker-pool.js";
+import type { ZkThreads } from "./worker-pool.js";
 
 /** Who spends, in which block. */
 export interface SpendContext {
@@ -24,8 +24,8 @@ export interface SpendState {
 }
 
 /** What the check needs. */
-export interface SpendCheckParts {
-  readonly workerPool: Pick<WorkerPool, "verify" | "threads">;
+export interface SpendCheckDeps {
+  readonly workerPool: Pick<ZkThreads, "verify" | "threads">;
   /** What spends are verified against; where there is none, only authorities may spend. */
   readonly verificationKey: VerificationKey | undefined;
   /** Public keys of the genesis. */
@@ -36,7 +36,7 @@ export interface SpendCheckParts {
 export type SpendCheck = (state: SpendState, spend: SpendNullifier, context: SpendContext) => Promise<void>;
 
 /** Builds the check. */
-export function createSpendCheck({ workerPool, verificationKey, authorities }: SpendCheckParts): SpendCheck {
+export function createSpendCheck({ workerPool, verificationKey, authorities }: SpendCheckDeps): SpendCheck {
   const verifier = verificationKey && createProofVerifier(workerPool, verificationKey);
 
   async function checkProof(
@@ -47,32 +47,32 @@ export function createSpendCheck({ workerPool, verificationKey, authorities }: S
   ): Promise<void> {
     const signals = [readElement("A nullifier hash", nullifierHash), readElement("A root", root)];
     if (proof === undefined) {
-      throw new Failure("INVALID_PROOF", "A nullifier is spent with a proof; there is none.");
+      throw new RpcError("INVALID_PROOF", "A nullifier is spent with a proof; there is none.");
     }
     if (!(await tree.isKnownRoot(root, block))) {
-      throw new Failure(
+      throw new RpcError(
         "INVALID_PROOF",
         `The proof's root was current neither after one of the last ${knownBlocks} blocks nor within the last ${knownMinutes} minutes.`,
       );
     }
     if (!(await verify(proof, signals, askedBy))) {
-      throw new Failure("INVALID_PROOF", "The proof does not hold for this nullifier and root.");
+      throw new RpcError("INVALID_PROOF", "The proof does not hold for this nullifier and root.");
     }
   }
 
   return async (state, spend, context) => {
     const { nullifierHash } = spend;
     if (!hex32.test(nullifierHash)) {
-      throw new Failure("INVALID_REQUEST", "A nullifier hash is 0x and 64 lower-case hex digits.");
+      throw new RpcError("INVALID_REQUEST", "A nullifier hash is 0x and 64 lower-case hex digits.");
     }
     const { use } = await state.nullifiers.find(nullifierHash);
     if (use !== undefined) {
-      throw new Failure("ALREADY_EXISTS", `The nullifier is spent already, in block ${use.blockNumber}.`);
+      throw new RpcError("ALREADY_EXISTS", `The nullifier is spent already, in block ${use.blockNumber}.`);
     }
     if (verifier !== undefined) {
       await checkProof(verifier, state, spend, context);
     } else if (!authorities.includes(context.sender)) {
-      throw new Failure(
+      throw new RpcError(
         "PERMISSION_DENIED",
         "This network has no verification key for proofs, so only an authority of its genesis spends nullifiers.",
       );

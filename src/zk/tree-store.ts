@@ -1,6 +1,6 @@
 /** The commitment tree in the database. */
-import { DamageError } from "../base/errors/corruption.js";
-import { createRecentCache } from "../base/caches/lru-cache.js";
+import { CorruptionError } from "../base/errors/corruption.js";
+import { createLruCache } from "../base/caches/lru-cache.js";
 import { prepareBatch } from "../db/rows/batch.js";
 import { insertRows } from "../db/rows/bulk-changes.js";
 import type { Queries } from "../db/queries/database.js";
@@ -132,7 +132,7 @@ export function createTreeStore(db: Queries): MerkleTree {
         path === undefined ||
         toHex(rootOfPath(BigInt(commitment), path.siblings.map(BigInt), path.pathIndices, hash)) !== row.root
       ) {
-        throw new DamageError(
+        throw new CorruptionError(
           `The path of commitment ${commitment} in the database does not lead to the root ${row.root}: nodes of the tree are not what was stored.`,
         );
       }
@@ -230,7 +230,7 @@ async function findCommitments(db: Queries, commitments: readonly string[]): Pro
 /** Throws DamageError for a root that is not the one that was stored. */
 export function checkRoot(row: RootRow): RootRow {
   if (row.row_hash !== hashRootRow(row)) {
-    throw new DamageError(
+    throw new CorruptionError(
       `The root of the commitment tree after block ${row.block_number} in the database is not what was stored.`,
     );
   }
@@ -239,7 +239,7 @@ export function checkRoot(row: RootRow): RootRow {
 
 /** Hashes pairs of children; where paths meet, the hash of one and the same pair is remembered. */
 function createPairHash(): (left: bigint, right: bigint, level: number) => bigint {
-  const known = createRecentCache<bigint>(keptPairs);
+  const known = createLruCache<bigint>(keptPairs);
   return (left, right, level) => {
     if (level < pairsMeetAt) {
       return hashPair(left, right);

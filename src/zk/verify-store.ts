@@ -1,7 +1,7 @@
 /** Looks at the commitment tree and the nullifiers again: every node against those below it, every root against its block. */
-import { DamageError } from "../base/errors/corruption.js";
+import { CorruptionError } from "../base/errors/corruption.js";
 import { type Finding, look, type Verification, verifyRows } from "../base/errors/verification.js";
-import { nextTurn } from "../base/async/yielding.js";
+import { yieldToEventLoop } from "../base/async/yielding.js";
 import type { Queries } from "../db/queries/database.js";
 import { hashNullifierRow, type NullifierColumns } from "../db/rows/row-hashes.js";
 import { rootOf } from "./merkle-tree.js";
@@ -39,7 +39,7 @@ async function* verifyRoots(db: Queries, witness: ZkWitness) {
     const findings = await look(what, async () => {
       checkRoot(row);
       if (row.block_number > 0 && (await witness.rootOf(BigInt(row.block_number))) !== row.root) {
-        throw new DamageError(
+        throw new CorruptionError(
           `The root of the commitment tree after block ${row.block_number} in the database is not the one that the block's header names.`,
         );
       }
@@ -53,7 +53,7 @@ async function* verifyRoots(db: Queries, witness: ZkWitness) {
   const { leaf_count: leafCount, root } = newest;
   const findings = await look("the commitment tree", async () => {
     if (rootOf(leafCount, await createTreeChanges(db).peaks(leafCount)) !== root) {
-      throw new DamageError("The nodes of the commitment tree in the database do not lead to its newest root.");
+      throw new CorruptionError("The nodes of the commitment tree in the database do not lead to its newest root.");
     }
     await witness.checkCommitments();
   });
@@ -106,7 +106,7 @@ async function checkNodes(
   below: readonly NodeRow[],
 ): Promise<void> {
   const element = ({ hash }: NodeRow): bigint => BigInt(`0x${hash.toString("hex")}`);
-  const wrong = new DamageError(
+  const wrong = new CorruptionError(
     `Nodes of the commitment tree in the database are not what was stored: on level ${level}, between ${from} and ${to - 1}.`,
   );
   if (nodes.length !== to - from || below.length !== (level === 0 ? 0 : 2 * nodes.length)) {
@@ -121,7 +121,7 @@ async function checkNodes(
       throw wrong;
     }
     if (i % 16 === 15) {
-      await nextTurn();
+      await yieldToEventLoop();
     }
   }
 }
@@ -147,7 +147,7 @@ function verifyNullifiers(db: Queries, witness: ZkWitness): Verification {
       const block = await witness.blockOf(row.transaction_hash);
       const isSaid = block === said || (block === undefined && said < (await witness.lowestBlock()));
       if (row.row_hash !== hashNullifierRow(row) || !isSaid) {
-        throw new DamageError(`The nullifier ${row.hash} in the database is not what was stored.`);
+        throw new CorruptionError(`The nullifier ${row.hash} in the database is not what was stored.`);
       }
       await witness.checkNullifier(row.hash);
     },

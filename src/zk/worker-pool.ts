@@ -5,7 +5,7 @@ import { fold, type FoldAll, type NodeRun } from "./fold.js";
 import type { verifyGroth16 } from "./groth16.js";
 
 /** The arithmetic of this feature, done elsewhere where it takes long. */
-export interface WorkerPool {
+export interface ZkThreads {
   readonly foldAll: FoldAll;
   /** How many threads there are at most. */
   readonly threads: number;
@@ -18,7 +18,7 @@ const inlineLeaves = 128;
 const idleMs = 5_000;
 
 /** Builds the pool of so many threads at most; it has none until one is needed. */
-export function createWorkerPool(maxThreads: number): WorkerPool {
+export function createZkThreads(maxThreads: number): ZkThreads {
   let pool: ThreadPool | undefined;
   const run = async <T>(name: "fold" | "verifyGroth16", task: unknown): Promise<T> => {
     pool ??= createThreadPool({

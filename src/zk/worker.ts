@@ -1,8 +1,8 @@
 /** What the worker threads do: long arithmetic, which would keep everybody else waiting. */
-import { giveWay } from "../base/async/lower-thread-priority.js";
+import { lowerThreadPriority } from "../base/async/lower-thread-priority.js";
 import { fold } from "./fold.js";
 import { verifyGroth16 } from "./groth16.js";
 
-giveWay();
+lowerThreadPriority();
 
 export { fold, verifyGroth16 };

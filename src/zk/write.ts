@@ -1,13 +1,13 @@
 /** What transactions change in the commitment tree and among the nullifiers. */
 import type { ZkOperation } from "../../gen/gatehouse/zk/v1/operation_pb.js";
 import { hex32 } from "../base/crypto/hash.js";
-import { Failure } from "../rpc/errors.js";
+import { RpcError } from "../rpc/errors.js";
 import { costs } from "./cost.js";
 import { readElement } from "./field-element.js";
 import { appendLeaves, type BlockMoment, maxLeaves, type MerkleRoot, type TreeChanges } from "./merkle-tree.js";
 import type { NullifierChanges } from "./nullifiers.js";
-import { createSpendCheck, type SpendCheckParts, type SpendContext, type SpendState } from "./spend-check.js";
-import type { WorkerPool } from "./worker-pool.js";
+import { createSpendCheck, type SpendCheckDeps, type SpendContext, type SpendState } from "./spend-check.js";
+import type { ZkThreads } from "./worker-pool.js";
 
 /** Who changes something, by which transaction. */
 export interface ZkContext {
@@ -50,16 +50,16 @@ export interface ZkChanges {
 }
 
 /** What the changes need. */
-export interface ZkChangesParts extends SpendCheckParts {
+export interface ZkChangesDeps extends SpendCheckDeps {
   /** As it is after the newest block. */
   readonly newest: ZkReads;
-  readonly workerPool: WorkerPool;
+  readonly workerPool: ZkThreads;
 }
 
 /** Builds the changes. */
-export function createZkChanges(parts: ZkChangesParts): ZkChanges {
-  const { newest, workerPool, verificationKey } = parts;
-  const checkSpend = createSpendCheck(parts);
+export function createZkChanges(deps: ZkChangesDeps): ZkChanges {
+  const { newest, workerPool, verificationKey } = deps;
+  const checkSpend = createSpendCheck(deps);
 
   return {
     async check({ operation }, context) {
@@ -131,14 +131,14 @@ function namedNullifier({ operation }: ZkOperation): string | undefined {
 /** Final, since leaves stay for ever. */
 function checkRoom(leafCount: number): void {
   if (leafCount >= maxLeaves) {
-    throw new Failure("INVALID_REQUEST", `The commitment tree is full: it has ${maxLeaves} leaves.`);
+    throw new RpcError("INVALID_REQUEST", `The commitment tree is full: it has ${maxLeaves} leaves.`);
   }
 }
 
 async function checkCommitment({ tree }: ZkReads, commitment: string): Promise<bigint> {
   const leaf = readElement("A commitment", commitment);
   if (leaf === 0n) {
-    throw new Failure("INVALID_REQUEST", "A commitment is not 0: that is the empty leaf.");
+    throw new RpcError("INVALID_REQUEST", "A commitment is not 0: that is the empty leaf.");
   }
   if (await tree.has(commitment)) {
     throw alreadyThere();
@@ -146,10 +146,10 @@ async function checkCommitment({ tree }: ZkReads, commitment: string): Promise<b
   return leaf;
 }
 
-function alreadyThere(): Failure {
-  return new Failure("ALREADY_EXISTS", "The commitment is in the tree already.");
+function alreadyThere(): RpcError {
+  return new RpcError("ALREADY_EXISTS", "The commitment is in the tree already.");
 }
 
-function nothingToDo(): Failure {
-  return new Failure("INVALID_REQUEST", "The operation says nothing to do.");
+function nothingToDo(): RpcError {
+  return new RpcError("INVALID_REQUEST", "The operation says nothing to do.");
 }

@@ -1,6 +1,6 @@
 /** What is handed to the thread together, and what becomes of it when one of them ends the thread. */
 import test from "ava";
-import { joinSmall } from "../../src/attestation/batch-small.js";
+import { batchSmall } from "../../src/attestation/batch-small.js";
 import type { Verdict } from "../../src/attestation/presentation.js";
 
 const small = (name: number): Uint8Array => new Uint8Array(100).fill(name);
@@ -10,7 +10,7 @@ const verdictOf = (bytes: Uint8Array): Verdict => ({ refused: `number ${bytes[0]
 /** Verifies on a thread that ends at some of them; tells what it was handed together. */
 function start(fatal: readonly number[] = []) {
   const tasks: number[][] = [];
-  const verify = joinSmall(async (presentations) => {
+  const verify = batchSmall(async (presentations) => {
     const names = presentations.map((bytes) => bytes[0]!);
     tasks.push(names);
     await new Promise(setImmediate);

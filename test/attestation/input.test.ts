@@ -1,6 +1,6 @@
 import test from "ava";
 import { maxPresentationBytes, readPresentation } from "../../src/attestation/input.js";
-import { Failure, type Reason } from "../../src/rpc/errors.js";
+import { RpcError, type Reason } from "../../src/rpc/errors.js";
 
 const bytes = Buffer.from("00017f80ff", "hex");
 const json = (more: object): string =>
@@ -24,7 +24,7 @@ test("each form gives the same bytes", (t) => {
 
 const refuses = test.macro({
   exec(t, text: string, reason: Reason, message: RegExp) {
-    const failure = t.throws(() => readPresentation(text), { instanceOf: Failure });
+    const failure = t.throws(() => readPresentation(text), { instanceOf: RpcError });
     t.is(failure.reason, reason);
     t.regex(failure.message, message);
   },

@@ -4,13 +4,13 @@ import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import { checkPolicy } from "../../src/attestation/policy.js";
 import type { VerifiedPresentation } from "../../src/attestation/presentation.js";
-import { startVerifier, type Verifier, type VerifierParts } from "../../src/attestation/verifier.js";
-import { Failure } from "../../src/rpc/errors.js";
+import { startVerifier, type AttestationVerifier, type VerifierDeps } from "../../src/attestation/verifier.js";
+import { RpcError } from "../../src/rpc/errors.js";
 import { buildPresentation, notaryKey } from "../helpers/process/presentation.js";
 import { type Teardown, temporaryDirectory } from "../helpers/nodes/teardown.js";
 import { until } from "../helpers/nodes/until.js";
 
-async function start(t: Teardown, more: Partial<VerifierParts> = {}): Promise<Verifier> {
+async function start(t: Teardown, more: Partial<VerifierDeps> = {}): Promise<AttestationVerifier> {
   const verifier = startVerifier({
     notaryKeys: [notaryKey],
     onState: () => undefined,
@@ -23,11 +23,11 @@ async function start(t: Teardown, more: Partial<VerifierParts> = {}): Promise<Ve
 }
 
 /** What a presentation gives, or why it is refused. */
-async function outcome(verifier: Verifier, bytes: Uint8Array): Promise<VerifiedPresentation | Failure> {
+async function outcome(verifier: AttestationVerifier, bytes: Uint8Array): Promise<VerifiedPresentation | RpcError> {
   try {
     return await verifier.verify(bytes);
   } catch (error) {
-    if (error instanceof Failure) {
+    if (error instanceof RpcError) {
       return error;
     }
     throw error;
@@ -74,7 +74,7 @@ test("what a presentation reveals is given range by range, hidden bytes are not"
 test("a notary that is not trusted is named, and nothing more is done", async (t) => {
   for (const notaryKeys of [[], [`1:03${"a".repeat(64)}`]]) {
     const verifier = await start(t, { notaryKeys });
-    const failure = await t.throwsAsync(verifier.verify(good), { instanceOf: Failure });
+    const failure = await t.throwsAsync(verifier.verify(good), { instanceOf: RpcError });
     t.is(failure.reason, "INVALID_ATTESTATION");
     t.is(failure.message, `The attestation is refused. Its notary ${notaryKey} is not trusted here (--notary-keys).`);
   }
@@ -114,7 +114,7 @@ test("no bit of a presentation may be another one, unless it changes nothing tha
       const altered = Buffer.from(good);
       altered[i]! ^= 1 << bit;
       const result = await outcome(verifier, altered);
-      if (!(result instanceof Failure)) {
+      if (!(result instanceof RpcError)) {
         t.deepEqual(result, expected, `byte ${i}, bit ${bit}`);
         unnoticed.push(i);
       }
@@ -150,7 +150,7 @@ test("whatever comes in, the next valid one verifies", async (t) => {
   let largest = 0;
   for (const attack of attacks) {
     const result = await outcome(verifier, attack);
-    t.true(result instanceof Failure);
+    t.true(result instanceof RpcError);
     largest = Math.max(largest, process.memoryUsage.rss());
   }
   t.deepEqual(await verifier.verify(good), expected);
@@ -167,8 +167,8 @@ test("what was verified leaves nothing behind: more of it than the memory holds 
   const altered = Buffer.from(large);
   altered[large.length - 1]! ^= 1;
   for (let i = 0; i < 100; i++) {
-    t.false((await outcome(verifier, large)) instanceof Failure, `number ${i}`);
-    t.true((await outcome(verifier, altered)) instanceof Failure);
+    t.false((await outcome(verifier, large)) instanceof RpcError, `number ${i}`);
+    t.true((await outcome(verifier, altered)) instanceof RpcError);
   }
   t.is(verifier.thread, thread);
 });
@@ -176,7 +176,7 @@ test("what was verified leaves nothing behind: more of it than the memory holds 
 test("a thousand at once: a queue full is answered, the others are told to come back", async (t) => {
   const verifier = await start(t);
   const results = await Promise.all(Array.from({ length: 1_000 }, () => outcome(verifier, good)));
-  const busy = results.filter((result) => result instanceof Failure);
+  const busy = results.filter((result) => result instanceof RpcError);
   t.true(busy.every(({ reason, retryAfterS }) => reason === "BUSY" && retryAfterS === 5));
   t.is(results.length - busy.length, 66);
   t.like(await verifier.verify(good), { attestationId: "09".repeat(16) });
@@ -187,7 +187,7 @@ test("a thread that ends in the middle is replaced, and only what it was at is l
   const verifier = await start(t, { onState: ({ status }) => states.push(status) });
   const results = Promise.all(Array.from({ length: 20 }, () => outcome(verifier, good)));
   void verifier.thread!.terminate();
-  const failures = (await results).filter((result) => result instanceof Failure);
+  const failures = (await results).filter((result) => result instanceof RpcError);
   t.true(failures.length <= 1);
   t.true(failures.every(({ reason }) => reason === "BUSY"));
   t.like(await verifier.verify(good), { notaryKey });
@@ -227,7 +227,7 @@ test("what takes too long is given up, and the thread is replaced", async (t) =>
   const verifier = await start(t, { timeoutMs: 1 });
   const before = verifier.thread;
   const large = buildPresentation({ recv: "x".repeat(500_000), revealRecv: [[0, 500_000]] });
-  const failure = await t.throwsAsync(verifier.verify(large), { instanceOf: Failure });
+  const failure = await t.throwsAsync(verifier.verify(large), { instanceOf: RpcError });
   t.is(failure.reason, "BUSY");
   t.regex(failure.message, /longer than 0.001 s/);
   await until(() => verifier.thread !== undefined && verifier.thread !== before);
@@ -244,7 +244,7 @@ test("a verifier that cannot start says why, refuses at once, and starts as soon
     onProblem: (error) => problems.push((error as NodeJS.ErrnoException).code),
   });
   t.is(verifier.state.status, "failed");
-  const failure = await t.throwsAsync(verifier.verify(good), { instanceOf: Failure });
+  const failure = await t.throwsAsync(verifier.verify(good), { instanceOf: RpcError });
   t.is(failure.reason, "VERIFIER_NOT_RUNNING");
   t.is(failure.message, "No attestation can be verified: its library cannot be loaded.");
   t.deepEqual(problems, ["ENOENT"]);
@@ -276,6 +276,6 @@ test("a verifier whose thread cannot be replaced says so, and starts again", asy
 test("a verifier that was stopped says so", async (t) => {
   const verifier = await start(t);
   await verifier.stop();
-  const failure = await t.throwsAsync(verifier.verify(good), { instanceOf: Failure });
+  const failure = await t.throwsAsync(verifier.verify(good), { instanceOf: RpcError });
   t.is(failure.reason, "VERIFIER_NOT_RUNNING");
 });

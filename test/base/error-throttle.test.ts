@@ -1,5 +1,5 @@
 import test from "ava";
-import { createTroubleLog } from "../../src/base/logging/error-throttle.js";
+import { createErrorThrottle } from "../../src/base/logging/error-throttle.js";
 
 /** A log whose lines the test reads, and a clock that it moves. */
 function setUp() {
@@ -10,7 +10,7 @@ function setUp() {
     lines.push(`${level} ${message}`);
     fields.push(given as Record<string, unknown>);
   };
-  const troubles = createTroubleLog({
+  const troubles = createErrorThrottle({
     log: { info: write("info"), warn: write("warn"), error: write("error") },
     fields: { subsystem: "chain" },
     message: "It does not work",

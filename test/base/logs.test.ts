@@ -1,6 +1,6 @@
 import test from "ava";
 import { LogLevel } from "../../gen/gatehouse/info/v1/info_pb.js";
-import { maxAnswerBytes } from "../../src/base/limits/response-limits.js";
+import { maxResponseBytes } from "../../src/base/limits/response-limits.js";
 import { maxDiagnosticLines, maxPublicLines } from "../../src/base/logging/log-buffer.js";
 import { createLogging } from "../../src/base/logging/log.js";
 
@@ -41,7 +41,7 @@ test("lines that one answer would not hold push out older ones", (t) => {
   }
   for (const lines of [publicLines(), diagnosticLines()]) {
     const length = lines.reduce((sum, { message }) => sum + JSON.stringify(message).length, 0);
-    t.true(length < maxAnswerBytes && length > 0.9 * maxAnswerBytes, String(length));
+    t.true(length < maxResponseBytes && length > 0.9 * maxResponseBytes, String(length));
     t.regex(lines.at(-1)!.message!, /^999 /);
   }
 });

@@ -1,8 +1,8 @@
 import test from "ava";
-import { createLeastFirst } from "../../src/chain/mempool/priority-queue.js";
+import { createPriorityQueue } from "../../src/chain/mempool/priority-queue.js";
 
 test("the least comes first, and of the same the one that came first", (t) => {
-  const queue = createLeastFirst<string>();
+  const queue = createPriorityQueue<string>();
   t.is(queue.pop(), undefined);
   const keys = [5, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 1];
   keys.forEach((key, i) => queue.push(key, `${key}.${String(i).padStart(2, "0")}`));

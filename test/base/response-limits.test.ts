@@ -2,7 +2,7 @@ import { toBinary } from "@bufbuild/protobuf";
 import test from "ava";
 import { BookEntrySchema } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { DiagnosticLineSchema, PeerSchema } from "../../gen/gatehouse/info/v1/info_pb.js";
-import { createListCutter, maxListBytes, weigh } from "../../src/base/limits/response-limits.js";
+import { createListCutter, maxListBytes, estimateBytes } from "../../src/base/limits/response-limits.js";
 import { makeImmutable } from "../../src/base/caches/immutable.js";
 import { createRandom, randomMessage } from "../helpers/wire/random-message.js";
 import { referenceJson } from "../helpers/wire/reference-json.js";
@@ -13,7 +13,7 @@ for (const desc of [PeerSchema, BookEntrySchema, DiagnosticLineSchema]) {
     for (let i = 0; i < 500; i++) {
       const message = randomMessage(desc, random);
       const { $typeName: _, ...literal } = message;
-      const weight = weigh(literal);
+      const weight = estimateBytes(literal);
       t.true(Buffer.byteLength(referenceJson(desc, message)) + 1 <= weight);
       t.true(toBinary(desc, message as never).length + 8 <= weight);
     }

@@ -10,7 +10,7 @@ import { describeBlock } from "../../src/chain/transactions/transaction.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
 import type { Database } from "../../src/db/queries/database.js";
 import type { Engine } from "../../src/db/queries/dialects.js";
-import { Failure } from "../../src/rpc/errors.js";
+import { RpcError } from "../../src/rpc/errors.js";
 import {
   createPublic,
   type Operation,
@@ -50,7 +50,7 @@ async function open(t: Teardown, engine: Engine, authorities: readonly TestKey[]
 }
 
 const reasonOf = (error: Error | undefined): string | undefined =>
-  error instanceof Failure ? error.reason : undefined;
+  error instanceof RpcError ? error.reason : undefined;
 
 for (const engine of engines.names) {
   test(`${engine}: a transaction is pending, then in a block, and submitting it again changes nothing`, async (t) => {
@@ -311,7 +311,7 @@ for (const engine of engines.names) {
     for (const [what, message, bad] of cases) {
       const error = await t.throwsAsync(chain.apply(bad), undefined, what);
       t.regex(error.message, message, what);
-      t.true(error instanceof Failure, what);
+      t.true(error instanceof RpcError, what);
     }
     // What was in a block that was refused is not believed for that.
     await t.throwsAsync(chain.submit(forged), { message: /not signed by its sender/ });

@@ -1,7 +1,7 @@
 /** Whose turn it is, whatever others have waiting. */
 import test from "ava";
 import {
-  createServiceLine,
+  createVirtualTime,
   inPortions,
   placesOf,
   selectFair,
@@ -15,7 +15,7 @@ interface Entry extends Waiting {
 
 /** A pool that chance fills and empties. */
 function createPool() {
-  const line = createServiceLine();
+  const line = createVirtualTime();
   const waiting = new Set<Entry>();
   return {
     waiting,

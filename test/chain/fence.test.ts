@@ -1,7 +1,7 @@
 /** The fence around what a node stores, with two nodes at once, and a commit whose answer is lost. */
 import test from "ava";
 import { setImmediate } from "node:timers/promises";
-import { markDatabaseTrouble } from "../../src/base/errors/database-error-kind.js";
+import { markDatabaseError } from "../../src/base/errors/database-error-kind.js";
 import { createChain } from "../../src/chain/chain.js";
 import { createChainStore } from "../../src/chain/chain-store.js";
 import { createFence, noFence } from "../../src/chain/writer/fence-store.js";
@@ -58,7 +58,7 @@ for (const engine of engines.names) {
           if (isLost) {
             isLost = false;
             const error = new Error("Connection terminated");
-            markDatabaseTrouble(error);
+            markDatabaseError(error);
             throw error;
           }
           return result;

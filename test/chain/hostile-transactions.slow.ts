@@ -11,7 +11,7 @@ import { createChainStore } from "../../src/chain/chain-store.js";
 import type { ChainStore } from "../../src/chain/blocks/store.js";
 import type { Database } from "../../src/db/queries/database.js";
 import { stateIn } from "../../src/node/chain/transaction-executor.js";
-import { Failure } from "../../src/rpc/errors.js";
+import { RpcError } from "../../src/rpc/errors.js";
 import { parseVerificationKey } from "../../src/zk/groth16.js";
 import { createTreeStore } from "../../src/zk/tree-store.js";
 import { openChain } from "../helpers/chain/chain.js";
@@ -56,10 +56,10 @@ async function say({ chain, unexpected }: Node, transaction: Transaction): Promi
   try {
     return await chain.submit(transaction);
   } catch (error) {
-    if (!(error instanceof Failure)) {
+    if (!(error instanceof RpcError)) {
       unexpected.push(error);
     }
-    return error instanceof Failure ? `${error.reason}: ${error.message}` : String(error);
+    return error instanceof RpcError ? `${error.reason}: ${error.message}` : String(error);
   }
 }
 

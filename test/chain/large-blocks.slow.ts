@@ -6,11 +6,11 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Block, BlockSchema, type Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
-import { maxAnswerBytes } from "../../src/base/limits/response-limits.js";
+import { maxResponseBytes } from "../../src/base/limits/response-limits.js";
 import {
   encodedBlockBytes,
   maxBlockBytes,
-  readBlock,
+  verifyBlock,
   readTransaction,
   signBlock,
 } from "../../src/chain/transactions/transaction.js";
@@ -78,7 +78,7 @@ test("getBlocks ends when its answer is as long as one may be; asked again from 
   const answers: number[][] = [];
   for (let start = 1; start <= 12; start = answers.at(-1)!.at(-1)! + 1) {
     const { numbers, bytes } = await getBlocks(port, { start, limit: 50 });
-    t.true(bytes <= maxAnswerBytes || numbers.length === 1, `${bytes} bytes for ${numbers.join()}`);
+    t.true(bytes <= maxResponseBytes || numbers.length === 1, `${bytes} bytes for ${numbers.join()}`);
     answers.push(numbers);
   }
   t.deepEqual(answers, [[1, 2, 3, 4, 5, 6], [7, 8, 9, 10], [11], [12]]);
@@ -116,7 +116,7 @@ test("a block that no answer holds is refused, with the reason; ListBlocks gives
       );
       const bytes = toBinary(BlockSchema, blocks[1]!).length;
       t.true(bytes > 0.97 * maxBlockBytes && bytes <= maxBlockBytes, String(bytes));
-      hashOfLarge = (await readBlock(blocks[1]!, rulesOf())).hash;
+      hashOfLarge = (await verifyBlock(blocks[1]!, rulesOf())).hash;
     }
   }
   for (const [protocol, client] of Object.entries(clients)) {
@@ -188,7 +188,7 @@ test("a block that is larger than a message may be is none", async (t) => {
   ]) {
     const block = blockOf(transactions);
     t.is(encodedBlockBytes(block), toBinary(BlockSchema, block).length);
-    await t.notThrowsAsync(readBlock(block, rulesOf()));
+    await t.notThrowsAsync(verifyBlock(block, rulesOf()));
   }
   const almost = blockOf(documents(5, 830_000));
   t.is(encodedBlockBytes(almost), toBinary(BlockSchema, almost).length);
@@ -196,9 +196,9 @@ test("a block that is larger than a message may be is none", async (t) => {
   const [first, ...others] = documents(5, 830_000);
   const exact = blockOf([...documents(1, 830_000 + missing), first!, ...others.slice(1)]);
   t.is(toBinary(BlockSchema, exact).length, maxBlockBytes);
-  await t.notThrowsAsync(readBlock(exact, rulesOf()));
+  await t.notThrowsAsync(verifyBlock(exact, rulesOf()));
   const larger = blockOf([...documents(1, 830_000 + missing + 1), first!, ...others.slice(1)]);
-  await t.throwsAsync(readBlock(larger, rulesOf()), {
+  await t.throwsAsync(verifyBlock(larger, rulesOf()), {
     message: `A block must not be larger than ${maxBlockBytes} bytes.`,
   });
 });
@@ -215,6 +215,6 @@ test.serial("a node with a heap of 128 MB gives anybody large blocks by the doze
     ...Array.from({ length: 12 }, (_, i) => nodeCall(node.port, "getBlocks", { start: i % 4 === 0 ? 1 : 11 })),
     ...Array.from({ length: 4 }, () => ask(node.port, "/", { method: "POST", body: JSON.stringify(batch) })),
   ]);
-  t.true(answers.every(({ status, text }) => status === 200 && text.length < 1.4 * maxAnswerBytes));
+  t.true(answers.every(({ status, text }) => status === 200 && text.length < 1.4 * maxResponseBytes));
   t.is((await ask(node.port, "/health")).status, 200);
 });

@@ -7,7 +7,7 @@ import {
   type TransactionEntry,
   type TransactionPlace,
 } from "../../src/chain/blocks/listings.js";
-import { Failure } from "../../src/rpc/errors.js";
+import { RpcError } from "../../src/rpc/errors.js";
 
 /** So many transactions as no test can make blocks of; the caller may read those at these places alone. */
 function pageOf(count: number, readable: ReadonlySet<number>) {
@@ -37,7 +37,7 @@ function pageOf(count: number, readable: ReadonlySet<number>) {
 
 test("a look for what may be read ends after 10,000 that may not", async (t) => {
   const { read, asked } = pageOf(1_000_000, new Set([3]));
-  const failure = await t.throwsAsync(read(newestPlace, 50), { instanceOf: Failure });
+  const failure = await t.throwsAsync(read(newestPlace, 50), { instanceOf: RpcError });
   t.is(failure.reason, "ANSWER_TOO_LARGE");
   t.regex(failure.message, /name a block_number, too\.$/);
   t.is(asked(), 10_000);

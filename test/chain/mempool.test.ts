@@ -10,7 +10,7 @@ import { waitsForEarlierMs } from "../../src/chain/mempool/sender-order.js";
 import type { ChainStore } from "../../src/chain/blocks/store.js";
 import type { Database } from "../../src/db/queries/database.js";
 import { type State, stateIn } from "../../src/node/chain/transaction-executor.js";
-import { Failure } from "../../src/rpc/errors.js";
+import { RpcError } from "../../src/rpc/errors.js";
 import { effectsOn, openTestMempool } from "../helpers/chain/chain.js";
 import { prepareEngines } from "../helpers/databases/databases.js";
 import { testKey } from "../helpers/chain/keys.js";
@@ -92,7 +92,7 @@ async function reasonOf(work: Promise<unknown>): Promise<string | undefined> {
     await work;
     return undefined;
   } catch (error) {
-    if (error instanceof Failure) {
+    if (error instanceof RpcError) {
       return error.reason;
     }
     throw error;
@@ -180,7 +180,7 @@ for (const engine of engines.names) {
     const hash = await first.chain.submit(bad);
     await first.chain.seal(authority);
     for (const { chain, mempool } of [first, await start(database)]) {
-      const error = await t.throwsAsync(chain.submit(bad), { instanceOf: Failure });
+      const error = await t.throwsAsync(chain.submit(bad), { instanceOf: RpcError });
       t.like(error, {
         reason: "INVALID_REQUEST",
         message: "The transaction was rejected: There is no storage program at this address.",
@@ -297,7 +297,7 @@ test("an origin has its share, a sender too, and there is room for somebody else
   for (let i = 0; i < 500; i++) {
     await chain.submit(program(testKey(100 + (i % 50)), i), flood);
   }
-  const error = await t.throwsAsync(chain.submit(program(bob, 1), flood), { instanceOf: Failure });
+  const error = await t.throwsAsync(chain.submit(program(bob, 1), flood), { instanceOf: RpcError });
   t.like(error, { reason: "OVERLOADED", retryAfterS: 1 });
   t.regex(error.message, /Too much of this address/);
   const honest = await chain.submit(program(bob, 1), from("192.0.2.2"));

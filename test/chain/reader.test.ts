@@ -4,7 +4,7 @@ import test from "ava";
 import { ChainService } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { openDatabase } from "../../src/db/open.js";
 import { StartError } from "../../src/base/errors/start-error.js";
-import { beginJoin, endJoin } from "../../src/snapshot/sync-store.js";
+import { beginSync, endSync } from "../../src/snapshot/sync-store.js";
 import { programAddress } from "../../src/storage/changes/write.js";
 import { authorityDirectory } from "../helpers/nodes/start-member.js";
 import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
@@ -126,14 +126,14 @@ for (const engine of engines.names) {
 
     const opened = await openDatabase(database);
     t.teardown(() => opened.close());
-    await beginJoin(opened.write, Buffer.alloc(0), 1n);
+    await beginSync(opened.write, Buffer.alloc(0), 1n);
     await until(() => is(early, 503));
     const late = await startTestNode(t, { database, role: "reader" });
     for (const { port } of [early, late]) {
       t.regex((await ask(port, path)).text, /it takes in a snapshot/);
       t.is((await ask(port, "/readyz")).status, 503);
     }
-    await endJoin(opened.write);
+    await endSync(opened.write);
     await until(async () => (await is(early, 200)) && (await is(late, 200)));
     await until(async () => (await ask(late.port, "/readyz")).status === 200);
   });

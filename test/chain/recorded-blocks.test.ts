@@ -36,12 +36,12 @@ test("blocks of a seed become what they were, and their transactions count for a
       undefined,
       (db) => {
         const state = stateIn(db);
-        const attempt: typeof state.rows.attempt = async (change) => {
-          const result = await state.rows.attempt(change);
+        const attempt: typeof state.rows.savepoint = async (change) => {
+          const result = await state.rows.savepoint(change);
           work.push(Number(result));
           return result;
         };
-        return { ...state, rows: { ...state.rows, attempt } };
+        return { ...state, rows: { ...state.rows, savepoint: attempt } };
       },
     );
     for (const block of blocks) {

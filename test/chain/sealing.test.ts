@@ -1,13 +1,13 @@
 /** Making blocks of transactions of which some do harm: each is its own trouble, and nobody else's. */
 import test from "ava";
-import { markDatabaseTrouble } from "../../src/base/errors/database-error-kind.js";
+import { markDatabaseError } from "../../src/base/errors/database-error-kind.js";
 import { type Chain, createChain } from "../../src/chain/chain.js";
 import { createChainStore } from "../../src/chain/chain-store.js";
-import type { BlockEffects } from "../../src/chain/transactions/executor.js";
-import { createSealer, type SealerParts } from "../../src/chain/writer/block-producer.js";
-import { maxBlockWork } from "../../src/chain/transactions/cost.js";
+import type { BlockExecutor } from "../../src/chain/transactions/executor.js";
+import { createBlockProducer, type SealerDeps } from "../../src/chain/writer/block-producer.js";
+import { maxBlockCost } from "../../src/chain/transactions/cost.js";
 import { type State, stateIn } from "../../src/node/chain/transaction-executor.js";
-import { Failure } from "../../src/rpc/errors.js";
+import { RpcError } from "../../src/rpc/errors.js";
 import { effectsOn, openTestMempool } from "../helpers/chain/chain.js";
 import { prepareEngines } from "../helpers/databases/databases.js";
 import { genesisOf } from "../helpers/chain/genesis.js";
@@ -52,7 +52,7 @@ async function open(t: Teardown, engine: Engine, { onApply = () => 0, onFinish =
     head: await store.head(),
     effects: {
       ...effects,
-      begin(block, state): BlockEffects {
+      begin(block, state): BlockExecutor {
         const names: string[] = [];
         const { programs } = state;
         const begun = effects.begin(block, {
@@ -138,7 +138,7 @@ for (const engine of engines.names) {
     const { chain, submit, fate } = await open(t, engine, {
       onApply(name) {
         if (name === "busy" && isBusy) {
-          throw new Failure("OVERLOADED", "Too much at once.", 1);
+          throw new RpcError("OVERLOADED", "Too much at once.", 1);
         }
         return 0;
       },
@@ -186,7 +186,7 @@ for (const engine of engines.names) {
       onApply() {
         if (isAway) {
           const error = new Error("the disk is gone");
-          markDatabaseTrouble(error);
+          markDatabaseError(error);
           throw error;
         }
         return 0;
@@ -202,7 +202,7 @@ for (const engine of engines.names) {
   });
 
   test(`${engine}: a block has no more work than a block may have, made here or elsewhere`, async (t) => {
-    const heavy = { onApply: (name: string) => (name === "heavy" ? maxBlockWork : 0) };
+    const heavy = { onApply: (name: string) => (name === "heavy" ? maxBlockCost : 0) };
     const maker = await open(t, engine, heavy);
     await maker.submit(alice, 1, "light");
     await maker.submit(bob, 1, "heavy");
@@ -229,8 +229,8 @@ test("a sealer that gets nowhere while something waits says so, and that it goes
   const nothing = { block: undefined, rejected: new Map<string, string>(), deferredCount: 0 };
   const told: (string | undefined)[] = [];
   let nowMs = 0;
-  let seal: SealerParts["seal"] = () => Promise.resolve(nothing);
-  const sealer = createSealer({
+  let seal: SealerDeps["seal"] = () => Promise.resolve(nothing);
+  const sealer = createBlockProducer({
     seal: () => seal(),
     pauseMs: 1,
     stuckAfterMs: 10_000,

@@ -1,19 +1,19 @@
 import test from "ava";
 import { costsOf, createSenderRates } from "../../src/chain/mempool/sender-rates.js";
 import { readTransaction } from "../../src/chain/transactions/transaction.js";
-import { Failure } from "../../src/rpc/errors.js";
+import { RpcError } from "../../src/rpc/errors.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { commit, createPublic, rulesOf, signTransaction, signZk } from "../helpers/chain/transactions.js";
 
 const none = { bytes: 0, programs: 0, leaves: 0 };
 const one = { bytes: 0, programs: 1, leaves: 0 };
 
-function failureOf(run: () => void): Failure | undefined {
+function failureOf(run: () => void): RpcError | undefined {
   try {
     run();
     return undefined;
   } catch (error) {
-    if (error instanceof Failure) {
+    if (error instanceof RpcError) {
       return error;
     }
     throw error;

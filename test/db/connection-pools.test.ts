@@ -1,14 +1,14 @@
 /** How the pools of a database are opened. */
 import { setTimeout as sleep } from "node:timers/promises";
 import test from "ava";
-import { acquireWithinMs, openConnections } from "../../src/db/queries/connection-pools.js";
+import { acquireWithinMs, openConnectionPools } from "../../src/db/queries/connection-pools.js";
 import { DatabaseError } from "../../src/db/queries/database.js";
 import { dialects } from "../../src/db/queries/dialects.js";
 
 const words = { dialect: dialects.sqlite, troubleOf: () => undefined, ask: () => Promise.reject(new Error("unasked")) };
 
 function open(prepare: () => Promise<void>) {
-  return openConnections({
+  return openConnectionPools({
     words,
     settings: {
       client: "sqlite3",

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { createPublic, signTransaction } from "../helpers/chain/transactions.js";
 import { stat } from "node:fs/promises";
 import { AccessMode } from "../../gen/gatehouse/storage/v1/storage_pb.js";
-import { copyDatabase, type CopyParts } from "../../src/db/copies/copy.js";
+import { copyDatabase, type CopyDeps } from "../../src/db/copies/copy.js";
 import { chainTables, mempoolTables } from "../../src/db/copies/copied-tables.js";
 import type { Database } from "../../src/db/queries/database.js";
 import type { Engine } from "../../src/db/queries/dialects.js";
@@ -207,7 +207,7 @@ function stopHere(): void {
 }
 
 /** Copies as the command does, with something in between. */
-async function copyOpen(from: string, to: string, parts: Pick<CopyParts, "confirm">): Promise<void> {
+async function copyOpen(from: string, to: string, parts: Pick<CopyDeps, "confirm">): Promise<void> {
   await withDatabase(from, (source) =>
     withDatabase(to, async (target) => {
       await copyDatabase({ source, target, sourceState: "{}", onProgress: () => undefined, ...parts });

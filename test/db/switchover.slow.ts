@@ -1,6 +1,6 @@
 /** Servers of PostgreSQL that change places under a node that writes. */
 import { join } from "node:path";
-import { isDatabaseTrouble } from "../../src/base/errors/database-error-kind.js";
+import { isDatabaseError } from "../../src/base/errors/database-error-kind.js";
 import type { Database } from "../../src/db/queries/database.js";
 import { openDatabase } from "../../src/db/open.js";
 import type { Access } from "../../src/db/postgresql/postgresql-servers.js";
@@ -96,7 +96,7 @@ testPair.serial("a server that has become a standby is left, also where its name
   await insert(database);
   const isRefused = async (): Promise<boolean> => {
     const error: unknown = await insert(database).catch((thrown: unknown) => thrown);
-    return isDatabaseTrouble(error) && (error as NodeJS.ErrnoException).code === "25006";
+    return isDatabaseError(error) && (error as NodeJS.ErrnoException).code === "25006";
   };
   await pair.changePlaces("stopped");
   await until(isRefused, "the standby is found out");
@@ -113,7 +113,7 @@ testPair.serial("a server that has gone without a word is left within seconds", 
   const thaw = pair.freezePrimary();
   try {
     const error = await t.throwsAsync(database.read.rows((sql) => sql("counted")));
-    t.true(isDatabaseTrouble(error));
+    t.true(isDatabaseError(error));
     await t.throwsAsync(
       database.read.rows((sql) => sql("counted")),
       { message: /\(a standby\)/ },

@@ -2,7 +2,7 @@
 import test, { type ExecutionContext } from "ava";
 import fc from "fast-check";
 import type { DatabaseTransaction } from "../../src/db/queries/database.js";
-import { createStagedRows, type StagedTable } from "../../src/db/rows/write-buffer.js";
+import { createWriteBuffer, type BufferedTable } from "../../src/db/rows/write-buffer.js";
 import { prepareEngines } from "../helpers/databases/databases.js";
 import { countTurns } from "../helpers/process/turns.js";
 
@@ -27,7 +27,7 @@ async function createTable(db: DatabaseTransaction): Promise<void> {
 }
 
 function stage(db: DatabaseTransaction, check: (row: Row) => void = () => undefined) {
-  const rows = createStagedRows(db);
+  const rows = createWriteBuffer(db);
   const table = rows.table<Row>({
     ...{ name: "things", group: "owner", within: ["at"], check },
     columns: { owner: "text", at: "integer", name: "text", text: "text", is_on: "boolean", count: "integer" },
@@ -76,11 +76,11 @@ const attempts = fc.array(fc.record({ steps: fc.array(step, { maxLength: 6 }), f
 /** What should be there: rows by owner and place. */
 type Model = Map<string, Map<number, Row>>;
 
-async function take(table: StagedTable<Row>, model: Model, one: Exclude<Step, { kind: "store" }>): Promise<number> {
+async function take(table: BufferedTable<Row>, model: Model, one: Exclude<Step, { kind: "store" }>): Promise<number> {
   const rows = model.get(one.owner)!;
   switch (one.kind) {
     case "expect":
-      await table.expect(owners);
+      await table.prefetch(owners);
       return 0;
     case "clear": {
       const { size } = rows;
@@ -114,7 +114,7 @@ async function take(table: StagedTable<Row>, model: Model, one: Exclude<Step, { 
   }
 }
 
-async function compare(t: ExecutionContext, table: StagedTable<Row>, model: Model): Promise<void> {
+async function compare(t: ExecutionContext, table: BufferedTable<Row>, model: Model): Promise<void> {
   for (const [name, rows] of model) {
     const places = [...rows.keys()].sort((a, b) => a - b);
     t.deepEqual(
@@ -159,7 +159,7 @@ for (const engine of engines.names) {
           const { rows, table } = stage(db);
           for (const { steps, fails } of tried) {
             const was = new Map([...model].map(([name, some]) => [name, new Map(some)]));
-            const attempt = rows.attempt(async () => {
+            const attempt = rows.savepoint(async () => {
               for (const one of steps) {
                 if (one.kind !== "store") {
                   t.is(await take(table, model, one), 0, "how many there were");
@@ -200,9 +200,9 @@ for (const engine of engines.names) {
       await createTable(db);
       const { rows, table } = stage(db);
       const many = Array.from({ length: 3_000 }, (_, at) => rowOf("a", at, `n${at}`));
-      await rows.attempt(() => Promise.resolve(many.forEach((row) => table.insert(row))));
+      await rows.savepoint(() => Promise.resolve(many.forEach((row) => table.insert(row))));
       t.is((await stored(db, "a")).length, many.length, "it is not held any more");
-      await rows.attempt(async () => {
+      await rows.savepoint(async () => {
         t.is(await table.edge("a", [], "last"), 2_999);
         for (let at = 2_999; at > 2_900; at--) {
           table.remove("a", at);
@@ -225,7 +225,7 @@ for (const engine of engines.names) {
       const { table } = stage(db, ({ name }) => {
         throw new RangeError(`${name} is not what was stored`);
       });
-      await table.expect(["a"]);
+      await table.prefetch(["a"]);
       t.is(table.peek("a", 0)!.name, "damaged");
       await t.throwsAsync(table.get("a", 0), { instanceOf: RangeError });
       await t.throwsAsync(table.find("a", "name", "damaged"), { instanceOf: RangeError });

@@ -5,9 +5,9 @@ import type { IncomingHttpHeaders } from "node:http2";
 import { setTimeout as sleep } from "node:timers/promises";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../gen/gatehouse/zk/v1/zk_pb.js";
-import { createAccounts } from "../../src/edge/address-usage.js";
+import { createUsageTracker } from "../../src/edge/address-usage.js";
 import { type ByteBounds, createByteBudget, defaultBytes, type Holder } from "../../src/edge/byte-budget.js";
-import { Failure } from "../../src/rpc/errors.js";
+import { RpcError } from "../../src/rpc/errors.js";
 import { metricsFlags, readEdgeCounts } from "../helpers/process/edge-metrics.js";
 import { type EdgeServer, largeAnswer, startEdgeServer } from "../helpers/nodes/edge-server.js";
 import { openFrom, sessionFrom } from "../helpers/wire/from-address.js";
@@ -25,7 +25,7 @@ const mib = 1024 * 1024;
 
 /** Who holds bytes; several of them may be of one address, or of one connection. */
 function createHolder(
-  account = createAccounts().of("192.0.2.1"),
+  account = createUsageTracker().of("192.0.2.1"),
   connection = { heldBytes: 0 },
 ): Holder & { cuts: number } {
   return {
@@ -52,7 +52,7 @@ const bounds: ByteBounds = {
 };
 
 function isRefused(t: ExecutionContext, take: () => void): void {
-  const failure = t.throws(take, { instanceOf: Failure });
+  const failure = t.throws(take, { instanceOf: RpcError });
   t.is(failure.reason, "OVERLOADED");
   t.is(failure.retryAfterS, 1);
 }

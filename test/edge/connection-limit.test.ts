@@ -3,8 +3,8 @@ import test, { type ExecutionContext } from "ava";
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { createAddressSet } from "../../src/edge/cidr.js";
-import { createAccounts } from "../../src/edge/address-usage.js";
-import { type ConnectionBounds, createConnections, type HeldConnection } from "../../src/edge/connection-limit.js";
+import { createUsageTracker } from "../../src/edge/address-usage.js";
+import { type ConnectionLimits, createConnectionLimit, type HeldConnection } from "../../src/edge/connection-limit.js";
 import { metricsFlags, readEdgeCounts } from "../helpers/process/edge-metrics.js";
 import { askFrom, firstBytes, openFrom, sessionFrom } from "../helpers/wire/from-address.js";
 import { heapBytes } from "../helpers/process/heap.js";
@@ -96,13 +96,13 @@ test("where all are busy, the next is closed without an answer, until one of the
 });
 
 /** Connections on a clock that stands still. */
-function create(bounds: Partial<ConnectionBounds> = {}) {
+function create(bounds: Partial<ConnectionLimits> = {}) {
   const clock = { nowMs: 0 };
   const shutOut: string[] = [];
   const cut: string[] = [];
-  const connections = createConnections({
+  const connections = createConnectionLimit({
     bounds: { total: 1_000, perAddress: 1_000, ...bounds },
-    accounts: createAccounts(),
+    accounts: createUsageTracker(),
     isTrustedProxy: createAddressSet(["10.0.0.0/8"]),
     isExempt: createAddressSet(["192.0.2.0/24"]),
     nowMs: () => clock.nowMs,
@@ -121,8 +121,8 @@ function create(bounds: Partial<ConnectionBounds> = {}) {
 
 /** As many as an address has at once, and then far more than come back meanwhile. */
 function exhaust(connection: HeldConnection): void {
-  connection.strike(500);
-  connection.strike(250);
+  connection.penalize(500);
+  connection.penalize(250);
 }
 
 test("one who used up his strikes is cut and shut out for ten seconds, with all his connections", (t) => {
@@ -130,9 +130,9 @@ test("one who used up his strikes is cut and shut out for ten seconds, with all 
   const first = connect("198.51.100.1", "first")!;
   connect("198.51.100.1", "second");
   connect("198.51.100.2", "neighbour");
-  first.strike(500);
+  first.penalize(500);
   t.deepEqual(cut, []);
-  first.strike(250);
+  first.penalize(250);
   t.deepEqual(cut.sort(), ["first", "second"]);
   t.deepEqual(shutOut, ["198.51.100.1"]);
   t.is(connections.size, 1);
@@ -147,10 +147,10 @@ test("one who used up his strikes is cut and shut out for ten seconds, with all 
 
 test("strikes are counted for an address, or a /64, over all its connections", (t) => {
   const { shutOut, connect } = create();
-  connect("2001:db8::1")!.strike(500);
-  connect("2001:db8:0:1::1")!.strike(250);
+  connect("2001:db8::1")!.penalize(500);
+  connect("2001:db8:0:1::1")!.penalize(250);
   t.deepEqual(shutOut, []);
-  connect("2001:db8::2")!.strike(250);
+  connect("2001:db8::2")!.penalize(250);
   t.deepEqual(shutOut, ["2001:db8::2"]);
   t.is(connect("2001:db8::3"), undefined);
   t.truthy(connect("2001:db8:0:1::1"));

@@ -1,7 +1,7 @@
 import test from "ava";
 import { createEdge } from "../../src/edge/edge.js";
 import { defaultBytes } from "../../src/edge/byte-budget.js";
-import type { Arrival, Lease } from "../../src/rpc/gate.js";
+import type { Arrival, Permit } from "../../src/rpc/gate.js";
 import { openSettings } from "../helpers/nodes/edge-server.js";
 import { heapBytes } from "../helpers/process/heap.js";
 import { until } from "../helpers/nodes/until.js";
@@ -21,9 +21,9 @@ test("addresses without number, spoofed through a trusted proxy, leave memory bo
       connection: proxy,
       header: (name) => (name === "x-forwarded-for" ? forwarded : undefined),
       onClose: (listener) => listener(),
-      cut: () => undefined,
+      abort: () => undefined,
     };
-    edge.admit(arrival, "http", undefined).settle();
+    edge.admit(arrival, "http", undefined).recordOutcome();
   };
   // More than are remembered, so that from here on each takes the place of another.
   for (let i = 0; i < 60_000; i++) {
@@ -45,14 +45,14 @@ test("a lease that has ended is cut by nobody, also when its answer was empty", 
   const edge = createEdge({ ...openSettings, bytes });
   t.teardown(() => edge.stop());
   const cuts: string[] = [];
-  const admit = (name: string): Lease =>
+  const admit = (name: string): Permit =>
     edge.admit(
       {
         requestId: name,
         connection: edge.connect("192.0.2.7", () => undefined)!,
         header: () => undefined,
         onClose: () => undefined,
-        cut: () => cuts.push(name),
+        abort: () => cuts.push(name),
       },
       "http",
       undefined,
@@ -62,12 +62,12 @@ test("a lease that has ended is cut by nobody, also when its answer was empty", 
     ["short", 10],
   ] as const) {
     const lease = admit(name);
-    lease.charge(size);
-    lease.settle();
-    lease.end();
+    lease.reserveResponseBytes(size);
+    lease.recordOutcome();
+    lease.release();
   }
   // Neither read nor ended: the sweep that cuts it has looked at the others as well.
-  admit("unread").charge(10);
+  admit("unread").reserveResponseBytes(10);
   await until(() => cuts.length > 0);
   t.deepEqual(cuts, ["unread"]);
 });

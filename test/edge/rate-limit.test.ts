@@ -7,14 +7,14 @@ import { connectEach, readFailure, rpcProtocols } from "../helpers/wire/rpc-clie
 import { startTestNode } from "../helpers/nodes/start-node.js";
 import { connectTransport } from "../helpers/wire/transports.js";
 import { createRateLimit } from "../../src/edge/rate-limit.js";
-import { Failure } from "../../src/rpc/errors.js";
+import { RpcError } from "../../src/rpc/errors.js";
 
 test("an address may send its limit, then is told how long to wait", (t) => {
   const limit = createRateLimit(60);
   for (let i = 0; i < 60; i++) {
     limit.count("192.0.2.1");
   }
-  const error = t.throws(() => limit.count("192.0.2.1"), { instanceOf: Failure });
+  const error = t.throws(() => limit.count("192.0.2.1"), { instanceOf: RpcError });
   t.is(error.reason, "RATE_LIMITED");
   t.is(error.retryAfterS, 1);
   t.notThrows(() => limit.count("192.0.2.2"), "another address is not concerned");
@@ -25,7 +25,7 @@ test("the wait grows with the scarcity", (t) => {
   const limit = createRateLimit(2);
   limit.count("a");
   limit.count("a");
-  t.is(t.throws(() => limit.count("a"), { instanceOf: Failure }).retryAfterS, 30);
+  t.is(t.throws(() => limit.count("a"), { instanceOf: RpcError }).retryAfterS, 30);
 });
 
 test("without a limit nothing is counted", (t) => {

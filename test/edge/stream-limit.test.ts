@@ -2,11 +2,11 @@
 import test, { type ExecutionContext } from "ava";
 import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
 import type { DescMethod } from "@bufbuild/protobuf";
-import { createAccounts } from "../../src/edge/address-usage.js";
+import { createUsageTracker } from "../../src/edge/address-usage.js";
 import { HealthService } from "../../gen/gatehouse/health/v1/health_pb.js";
 import { InfoService } from "../../gen/gatehouse/info/v1/info_pb.js";
-import { createStreams } from "../../src/edge/stream-limit.js";
-import { Failure } from "../../src/rpc/errors.js";
+import { createStreamLimit } from "../../src/edge/stream-limit.js";
+import { RpcError } from "../../src/rpc/errors.js";
 import { metricsFlags, readEdgeCounts } from "../helpers/process/edge-metrics.js";
 import { askFrom, sessionFrom } from "../helpers/wire/from-address.js";
 import { grpcMessage } from "../helpers/wire/http2-frames.js";
@@ -154,14 +154,14 @@ test("--streams-per-address bounds them, probes that stream among them, and a pl
 });
 
 test("the streams of all addresses are bounded, too", (t) => {
-  const streams = createStreams({ total: 3, perAddress: 2 });
-  const accounts = createAccounts();
+  const streams = createStreamLimit({ total: 3, perAddress: 2 });
+  const accounts = createUsageTracker();
   const [one, two] = [accounts.of("192.0.2.1"), accounts.of("192.0.2.2")];
   streams.open(one);
   streams.open(one);
-  t.regex(t.throws(() => streams.open(one), { instanceOf: Failure }).message, /Your address has 2 streams open/);
+  t.regex(t.throws(() => streams.open(one), { instanceOf: RpcError }).message, /Your address has 2 streams open/);
   streams.open(two);
-  const failure = t.throws(() => streams.open(two), { instanceOf: Failure });
+  const failure = t.throws(() => streams.open(two), { instanceOf: RpcError });
   t.is(failure.reason, "TOO_MANY_STREAMS");
   t.regex(failure.message, /as many streams as it can hold/);
   t.deepEqual([streams.openCount, one.streams, two.streams], [3, 2, 1]);

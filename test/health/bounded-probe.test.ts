@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from "ava";
 import { setTimeout as sleep } from "node:timers/promises";
-import { markDatabaseTrouble } from "../../src/base/errors/database-error-kind.js";
+import { markDatabaseError } from "../../src/base/errors/database-error-kind.js";
 import { createBoundedProbe } from "../../src/health/bounded-probe.js";
 
 /** A database of which the test says when and how it answers, and a clock that the test moves. */
@@ -101,7 +101,7 @@ test("while others are answered, whoever waits is told the last count, and of no
   const third = probe.read();
   await sleep(0);
   const busy = new Error("too many wait");
-  markDatabaseTrouble(busy, "busy");
+  markDatabaseError(busy, "busy");
   asked[2]!.fail(busy);
   t.is(await third, null, "nothing is known that could go on");
   t.deepEqual(changes, ["no answer within 50 ms", "ECONNREFUSED", "too many wait"]);
@@ -112,7 +112,7 @@ test("a database that is busy is no problem", async (t) => {
   const second = probe.read();
   await sleep(0);
   const locked = Object.assign(new Error("locked"), { code: "SQLITE_BUSY" });
-  markDatabaseTrouble(locked, "locked");
+  markDatabaseError(locked, "locked");
   asked[1]!.fail(locked);
   t.is(await second, 7);
   t.deepEqual(changes, []);

@@ -211,7 +211,7 @@ test("the limit ends the start, with what to do", async (t) => {
   const config = loadConfig({ flags: { database: url, "log-level": "silent" }, env: {}, cwd: "/" });
   const given = { config, processErrors: createProcessErrors(), overload: undefined, stateHeadEveryMs: 1 };
   const core = createNodeCore({ ...given, wake: () => Promise.resolve() }, 1);
-  t.teardown(() => core.stops.run());
+  t.teardown(() => core.shutdownHooks.run());
   await t.throwsAsync(
     untilDatabaseAnswers(core, () => openDatabase(url), 0),
     {

@@ -1,7 +1,7 @@
 /** How a node divides the memory that there is. */
 import test from "ava";
 import { totalmem } from "node:os";
-import { maxAnswerBytes } from "../../src/base/limits/response-limits.js";
+import { maxResponseBytes } from "../../src/base/limits/response-limits.js";
 import { defaultBytes } from "../../src/edge/byte-budget.js";
 import { divideMemory, findMemory } from "../../src/node/lifecycle/memory-budget.js";
 
@@ -31,7 +31,7 @@ test("large documents have a thread of their own where there is memory for it, a
 
 test("however little there is, one connection gets the largest answer, as JSON too", (t) => {
   const { perConnectionBytes, perAddressBytes, totalBytes } = divide(64).exchanges;
-  t.true(perConnectionBytes >= (maxAnswerBytes * 4) / 3);
+  t.true(perConnectionBytes >= (maxResponseBytes * 4) / 3);
   t.true(perAddressBytes >= perConnectionBytes);
   t.true(totalBytes >= perAddressBytes);
 });

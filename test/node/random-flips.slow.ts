@@ -2,8 +2,8 @@
 import test from "ava";
 import { copyFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createDamageWatch, type DamageWatch } from "../../src/base/errors/corruption.js";
-import { isDatabaseTrouble } from "../../src/base/errors/database-error-kind.js";
+import { createCorruptionMonitor, type CorruptionMonitor } from "../../src/base/errors/corruption.js";
+import { isDatabaseError } from "../../src/base/errors/database-error-kind.js";
 import { createChainStore } from "../../src/chain/chain-store.js";
 import { readStoredGenesis } from "../../src/chain/blocks/genesis.js";
 import type { Database } from "../../src/db/queries/database.js";
@@ -29,7 +29,11 @@ const nodeTrials = 6;
 const page = { limit: 50, offset: 0 };
 
 /** Everything that the stores answer, by what is asked. */
-function questions(database: Database, damage: DamageWatch, stored: StoredChain): Map<string, () => Promise<unknown>> {
+function questions(
+  database: Database,
+  damage: CorruptionMonitor,
+  stored: StoredChain,
+): Map<string, () => Promise<unknown>> {
   const store = watchStore(createChainStore(database, stateIn), damage);
   const programs = watchPrograms(createProgramStore(database.read), damage);
   const tree = watchTree(createTreeStore(database.read), damage);
@@ -77,7 +81,7 @@ async function answer(question: () => Promise<unknown>): Promise<string | undefi
   try {
     return toText(await question());
   } catch (error) {
-    if (isDatabaseTrouble(error)) {
+    if (isDatabaseError(error)) {
       return undefined;
     }
     throw error;
@@ -104,7 +108,7 @@ test.serial(
     const mempool = await readFile(`${source}-mempool`);
     const right = new Map<string, string>();
     const whole = await openDatabase(`sqlite:${source}`);
-    const unharmed = createDamageWatch(() => undefined);
+    const unharmed = createCorruptionMonitor(() => undefined);
     for (const [name, question] of questions(whole, unharmed, stored)) {
       right.set(name, (await answer(question))!);
     }
@@ -126,7 +130,7 @@ test.serial(
         continue;
       }
       try {
-        const damage = createDamageWatch(() => undefined);
+        const damage = createCorruptionMonitor(() => undefined);
         const asked = questions(database, damage, stored);
         // At once: what is given is right. That nothing was found may be wrong until everything was looked at.
         for (const [name, question] of asked) {

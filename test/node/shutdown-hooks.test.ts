@@ -1,9 +1,9 @@
 import test from "ava";
-import { createStops, StopError } from "../../src/node/lifecycle/shutdown-hooks.js";
+import { createShutdownHooks, StopError } from "../../src/node/lifecycle/shutdown-hooks.js";
 
 test("the newest is ended first, and each waits for the one before it", async (t) => {
   const ended: string[] = [];
-  const stops = createStops(() => t.fail());
+  const stops = createShutdownHooks(() => t.fail());
   stops.add("first", () => void ended.push("first"));
   stops.add("second", async () => {
     await new Promise((resolve) => setImmediate(resolve));
@@ -16,7 +16,7 @@ test("the newest is ended first, and each waits for the one before it", async (t
 test("one that cannot be ended keeps no other from its end, and is named", async (t) => {
   const ended: string[] = [];
   const failed: string[] = [];
-  const stops = createStops((name) => failed.push(name));
+  const stops = createShutdownHooks((name) => failed.push(name));
   stops.add("the database", () => void ended.push("the database"));
   stops.add("the wire", () => Promise.reject(new Error("it hums")));
   stops.add("the door", () => {
@@ -30,7 +30,7 @@ test("one that cannot be ended keeps no other from its end, and is named", async
 
 test("a second caller waits for the same end", async (t) => {
   let release = (): void => undefined;
-  const stops = createStops(() => t.fail());
+  const stops = createShutdownHooks(() => t.fail());
   let count = 0;
   stops.add("slow", () => {
     count++;
@@ -48,7 +48,7 @@ test("a second caller waits for the same end", async (t) => {
 
 test("what begins while all ends is ended as well, and so is what begins after that", async (t) => {
   const ended: string[] = [];
-  const stops = createStops(() => t.fail());
+  const stops = createShutdownHooks(() => t.fail());
   stops.add("parent", () => stops.add("child", () => void ended.push("child")));
   await stops.run();
   t.deepEqual(ended, ["child"]);

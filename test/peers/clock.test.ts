@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { createNodeClock } from "../../src/node/lifecycle/clock.js";
-import { createPeerClocks } from "../../src/peers/handshake/network-time.js";
+import { createNetworkTime } from "../../src/peers/handshake/network-time.js";
 import { type BookEntry, blank, entryOf } from "../../src/peers/address-book/peer.js";
 import { connectGrpc } from "../helpers/wire/grpc-client.js";
 import { testKey } from "../helpers/chain/keys.js";
@@ -102,7 +102,7 @@ const entry = (endpoint: string, clockOffsetMs: number | undefined, changes: Par
 });
 
 function clockOf(entries: readonly BookEntry[]): number | undefined {
-  return createPeerClocks({
+  return createNetworkTime({
     entries: () => entries,
     isNamed: ({ origin }) => origin === "file",
     siteOf: (endpoint) => endpoint.slice(0, 1),

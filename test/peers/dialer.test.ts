@@ -4,7 +4,7 @@ import { createDialer } from "../../src/peers/handshake/dialer.js";
 import { createPeerClient, type PeerClient } from "../../src/peers/handshake/client.js";
 import { resolveEndpoint } from "../../src/peers/address-book/endpoint.js";
 import { blank } from "../../src/peers/address-book/peer.js";
-import { createDialPace } from "../../src/peers/handshake/dial-rate-limit.js";
+import { createDialRateLimit } from "../../src/peers/handshake/dial-rate-limit.js";
 import { createPeerBook } from "../../src/peers/address-book/peer-book.js";
 import { CallError } from "../../src/rpc/channel.js";
 import { testKey } from "../helpers/chain/keys.js";
@@ -24,7 +24,7 @@ function partsOf(errors: unknown[]) {
       status: () => ({}),
     },
     policy: { tls: true, allowPrivate: false },
-    pace: createDialPace(1_000),
+    pace: createDialRateLimit(1_000),
     readStatus: () => ({ head: { number: 0n, hash: "0x1" }, accepting: true, statedMs: 0 }),
     nowMs: Date.now,
     onKeyElsewhere: () => undefined,

@@ -5,7 +5,7 @@ import { createServer, type Server } from "node:net";
 import { mock } from "node:test";
 import { createClient } from "@connectrpc/connect";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
-import { createDialPace, NotNow } from "../../src/peers/handshake/dial-rate-limit.js";
+import { createDialRateLimit, DialRateLimited } from "../../src/peers/handshake/dial-rate-limit.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { endpointOf, networkOf, peersOf, startMemberOf } from "../helpers/nodes/network.js";
 import { connectStranger, type OddKey, startOddPeer } from "../helpers/nodes/odd-peer.js";
@@ -128,7 +128,7 @@ test("an endpoint has its turn once in a while, and an address so many connectio
   const clock = { nowMs: 1_000_000 };
   const stopped = mock.method(performance, "now", () => clock.nowMs);
   t.teardown(() => stopped.mock.restore());
-  const pace = createDialPace(5_000);
+  const pace = createDialRateLimit(5_000);
   const count = (work: () => void): number => {
     let counted = 0;
     for (let i = 0; i < 1_000; i++) {
@@ -136,7 +136,7 @@ test("an endpoint has its turn once in a while, and an address so many connectio
         work();
         counted++;
       } catch (error) {
-        t.true(error instanceof NotNow);
+        t.true(error instanceof DialRateLimited);
       }
     }
     return counted;

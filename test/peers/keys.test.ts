@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { ChainService, TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
 import type { PeerClient } from "../../src/peers/handshake/client.js";
-import { createDoubles } from "../../src/peers/handshake/duplicate-identities.js";
-import { createKeyWatch } from "../../src/peers/handshake/key-monitor.js";
+import { createDuplicateIdentities } from "../../src/peers/handshake/duplicate-identities.js";
+import { createKeyMonitor } from "../../src/peers/handshake/key-monitor.js";
 import { blank, entryOf } from "../../src/peers/address-book/peer.js";
 import { testKey, writeKey } from "../helpers/chain/keys.js";
 import { endpointOf, headOf, networkOf, peersOf, startMemberOf } from "../helpers/nodes/network.js";
@@ -157,7 +157,7 @@ test("who was met is asked again, and forgotten when it was not there for a minu
   } as unknown as PeerClient;
   const shown: (readonly string[])[] = [];
   const self = { key: authority, instanceId: Buffer.alloc(16, 1) };
-  const keys = createKeyWatch({ self, client, monotonicMs: () => nowMs, onChange: (all) => shown.push(all) });
+  const keys = createKeyMonitor({ self, client, monotonicMs: () => nowMs, onChange: (all) => shown.push(all) });
   await keys.look();
   t.deepEqual(shown, []);
   keys.met("https://a.test:1");
@@ -183,7 +183,7 @@ test("who was met is asked again, and forgotten when it was not there for a minu
 
 test("an identity has two processes when its holder answers after another one was seen", (t) => {
   let nowMs = 1_000;
-  const doubles = createDoubles(() => nowMs);
+  const doubles = createDuplicateIdentities(() => nowMs);
   const holder = (lastSeenMs: number) => ({ ...entryOf({ ...blank, endpoint: "a", identity: "0x1" }), lastSeenMs });
   t.is(doubles.of(undefined), undefined);
   t.is(doubles.of(holder(2_000)), undefined);

@@ -4,9 +4,9 @@ import test from "ava";
 import { type Block, BlockSchema, TransactionSchema } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { TransactionStatus } from "../../gen/gatehouse/chain/v1/chain_pb.js";
 import type { BookEntry } from "../../src/peers/address-book/peer.js";
-import { createPeerService, type PeerServiceParts } from "../../src/peers/service.js";
+import { createPeerService, type PeerServiceDeps } from "../../src/peers/service.js";
 import { createSync } from "../../src/peers/sync/sync.js";
-import { catalogue, Failure, type Reason } from "../../src/rpc/errors.js";
+import { catalogue, RpcError, type Reason } from "../../src/rpc/errors.js";
 import { RelayTransactionsRequestSchema } from "../../gen/gatehouse/peer/v1/peer_pb.js";
 import type { Call } from "../../src/rpc/service.js";
 
@@ -16,8 +16,8 @@ test("a transaction is rejected for good unless the reason is transient", async 
   const fates = new Set<TransactionStatus | undefined>();
   for (const reason of reasons) {
     const service = createPeerService({
-      takeTransaction: () => Promise.reject(new Failure(reason, "Not now.")),
-    } as Partial<PeerServiceParts> as PeerServiceParts);
+      takeTransaction: () => Promise.reject(new RpcError(reason, "Not now.")),
+    } as Partial<PeerServiceDeps> as PeerServiceDeps);
     const answer = await service.relayTransactions(
       create(RelayTransactionsRequestSchema, { transactions: [create(TransactionSchema)] }),
       { caller: { address: "192.0.2.7", identity: undefined } } as Call,
@@ -37,7 +37,7 @@ test("a peer is distrusted for a block that cannot be applied unless the reason 
     const errors: unknown[] = [];
     let applied = 0;
     const peer = { endpoint: "https://a.test", head: { number: 1n }, lowestBlock: 1n } as BookEntry;
-    const failure = new Failure(reason, "No.");
+    const failure = new RpcError(reason, "No.");
     const sync = createSync({
       book: {
         believed: () => (applied === 0 ? [peer] : []),

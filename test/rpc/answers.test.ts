@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { ControlService } from "../../gen/gatehouse/control/v1/control_pb.js";
 import { type GetInfoResponse, InfoService, type ListPeersResponse } from "../../gen/gatehouse/info/v1/info_pb.js";
 import { StorageService } from "../../gen/gatehouse/storage/v1/storage_pb.js";
-import { maxAnswerBytes } from "../../src/base/limits/response-limits.js";
+import { maxResponseBytes } from "../../src/base/limits/response-limits.js";
 import { testKey } from "../helpers/chain/keys.js";
 import { ask } from "../helpers/wire/plain-client.js";
 import { connectEach } from "../helpers/wire/rpc-clients.js";
@@ -62,12 +62,12 @@ test("a node that knows very many peers tells of all of them in parts", async (t
     const seen: string[] = [];
     for (let part: string[] = [""]; part.length > 0; seen.push(...part)) {
       const text = await next(seen.length);
-      t.true(Buffer.byteLength(text) <= maxAnswerBytes);
+      t.true(Buffer.byteLength(text) <= maxResponseBytes);
       part = (JSON.parse(text) as { connection: { string: string } }[]).map(({ connection }) => connection.string);
     }
     t.deepEqual(seen, urls);
   }
-  t.true(Buffer.byteLength((await ask(port, "/info")).text) <= maxAnswerBytes);
+  t.true(Buffer.byteLength((await ask(port, "/info")).text) <= maxResponseBytes);
 
   const { nextOffset, entries } = await createClient(ControlService, control).listBook({});
   t.true(nextOffset !== undefined && entries.length === nextOffset);
@@ -116,7 +116,7 @@ test("two hundred programs with the longest names, and a document of names, fit 
   ]) {
     const { status, text } = await ask(port, path);
     t.is(status, 200);
-    t.true(Buffer.byteLength(text) <= maxAnswerBytes);
+    t.true(Buffer.byteLength(text) <= maxResponseBytes);
   }
 });
 
@@ -144,7 +144,7 @@ test("a batch is answered as far as one answer holds it; what is left is refused
   while (requests.length > 0) {
     const { answer: given, bytes } = await post(port, requests);
     const answer = given as BatchAnswer[];
-    t.true(bytes <= maxAnswerBytes, String(bytes));
+    t.true(bytes <= maxResponseBytes, String(bytes));
     t.deepEqual(
       answer.map(({ id }) => id),
       requests.map(({ id }) => id),

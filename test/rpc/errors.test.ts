@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { ReasonSchema } from "../../gen/gatehouse/errors/v1/errors_pb.js";
 import { Code } from "../../gen/google/rpc/code_pb.js";
 import { commentOf } from "../../src/rpc/describe/comments.js";
-import { catalogue, Failure } from "../../src/rpc/errors.js";
+import { catalogue, RpcError } from "../../src/rpc/errors.js";
 
 test("every reason of the contract has a code and a status of an error, and says when it is given", (t) => {
   const reasons = ReasonSchema.values.filter(({ number }) => number !== 0);
@@ -25,11 +25,11 @@ test("every reason of the contract has a code and a status of an error, and says
 });
 
 test("a failure is of a reason that the contract has, or does not compile", (t) => {
-  t.is(new Failure("NOT_FOUND", "There is no such thing.").kind, catalogue.NOT_FOUND);
+  t.is(new RpcError("NOT_FOUND", "There is no such thing.").kind, catalogue.NOT_FOUND);
   // @ts-expect-error -- the first value says that there is no reason
-  t.is(new Failure("UNSPECIFIED", "There is no such reason.").kind, undefined);
+  t.is(new RpcError("UNSPECIFIED", "There is no such reason.").kind, undefined);
   // @ts-expect-error -- a reason that nobody declared
-  t.is(new Failure("NOT_DECLARED", "There is no such reason.").kind, undefined);
+  t.is(new RpcError("NOT_DECLARED", "There is no such reason.").kind, undefined);
 });
 
 /** The files below a directory that end so. */

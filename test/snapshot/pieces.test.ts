@@ -17,9 +17,9 @@ import { openDatabase, openForReading } from "../../src/db/open.js";
 import { createJoinTarget } from "../../src/node/network/join-target.js";
 import { writeSnapshot } from "../../src/node/chain/snapshots.js";
 import { openStoredData } from "../../src/node/data/stored-data.js";
-import { createJoin, type JoinOutcome } from "../../src/snapshot/sync.js";
+import { createSnapshotSync, type SnapshotSyncOutcome } from "../../src/snapshot/sync.js";
 import type { SnapshotPeers } from "../../src/snapshot/sources.js";
-import { readJoin } from "../../src/snapshot/sync-store.js";
+import { readSync } from "../../src/snapshot/sync-store.js";
 import { chunkName } from "../../src/snapshot/make.js";
 import { createPageStore } from "../../src/tree/page-store.js";
 import { readRoot } from "../../src/tree/read-root.js";
@@ -115,8 +115,8 @@ async function attempt(database: Database, all: Readonly<Record<string, Lies>>) 
   const left: Left[] = [];
   const { transaction } = database;
   const target = createJoinTarget({ database, transaction, genesis, foldAll: inlinePool.foldAll, leastBlock: 1n });
-  const join = createJoin({ peers: peersOf(all, left), target, nowMs: Date.now, onChosen: () => undefined });
-  const outcome: JoinOutcome = await join.attempt(never);
+  const join = createSnapshotSync({ peers: peersOf(all, left), target, nowMs: Date.now, onChosen: () => undefined });
+  const outcome: SnapshotSyncOutcome = await join.attempt(never);
   return { outcome, left };
 }
 
@@ -142,7 +142,7 @@ test("100 corrupted chunks: each is refused, and whoever sent it is named", asyn
     t.is(outcome, "interrupted");
     t.deepEqual(left[0], { endpoint, cause: "dishonest" }, `corruption ${i}`);
   }
-  t.is((await readJoin(database.read))?.chunks.size, 0);
+  t.is((await readSync(database.read))?.chunks.size, 0);
   // A chunk of another place is right in itself, and not there.
   const { left } = await attempt(database, {
     swapper: {
@@ -152,7 +152,7 @@ test("100 corrupted chunks: each is refused, and whoever sent it is named", asyn
   });
   t.deepEqual(left, [{ endpoint: "swapper", cause: "dishonest" }]);
   t.is(await rootIn(database), stateRoot);
-  t.is(await readJoin(database.read), undefined);
+  t.is(await readSync(database.read), undefined);
 });
 
 for (const engine of engines.names) {
@@ -168,12 +168,12 @@ for (const engine of engines.names) {
       fetched.push(index);
       return bytes;
     };
-    let outcome: JoinOutcome = "interrupted";
+    let outcome: SnapshotSyncOutcome = "interrupted";
     for (let tries = 0; outcome === "interrupted" && tries < full.length; tries++) {
       mayFetch = 3;
-      const stored = (await readJoin(database.read))?.chunks.size ?? 0;
+      const stored = (await readSync(database.read))?.chunks.size ?? 0;
       ({ outcome } = await attempt(database, { halting: { chunk } }));
-      const now = (await readJoin(database.read))?.chunks.size ?? full.length;
+      const now = (await readSync(database.read))?.chunks.size ?? full.length;
       t.true(now > stored);
       t.is((await createBlockStore(database.read).head()) === undefined, outcome === "interrupted");
       if (outcome === "interrupted") {

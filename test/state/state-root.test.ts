@@ -5,7 +5,7 @@ import test, { type ExecutionContext } from "ava";
 import { BlockHeaderSchema, type Transaction } from "../../gen/gatehouse/chain/v1/block_pb.js";
 import { AccessMode, AccessPermission } from "../../gen/gatehouse/storage/v1/storage_pb.js";
 import { fromHex32 } from "../../src/base/crypto/hash.js";
-import type { ReadBlock } from "../../src/chain/transactions/transaction.js";
+import type { VerifiedBlock } from "../../src/chain/transactions/transaction.js";
 import { readTransaction, signBlock } from "../../src/chain/transactions/transaction.js";
 import type { Database } from "../../src/db/queries/database.js";
 import { createStateTreeChanges, createStateTreeStore } from "../../src/state/state-tree-store.js";
@@ -216,7 +216,7 @@ for (const engine of engines.names) {
   });
 }
 
-async function checkRoot(t: ExecutionContext, database: Database, { header }: ReadBlock): Promise<void> {
+async function checkRoot(t: ExecutionContext, database: Database, { header }: VerifiedBlock): Promise<void> {
   const leaves = await allLeaves(database);
   t.is(`0x${Buffer.from(atOnce(buildTree(leaves)).root).toString("hex")}`, header.stateRoot);
   const state = createStateTreeStore(database.read);

@@ -1,7 +1,7 @@
 import test from "ava";
 import { fromBinary } from "@bufbuild/protobuf";
 import { AccessControlSchema, AccessMode } from "../../gen/gatehouse/storage/v1/storage_pb.js";
-import { Failure } from "../../src/rpc/errors.js";
+import { RpcError } from "../../src/rpc/errors.js";
 import { readTransaction } from "../../src/chain/transactions/transaction.js";
 import { checkAccessControl } from "../../src/storage/programs/access-control.js";
 import { testKey } from "../helpers/chain/keys.js";
@@ -17,7 +17,7 @@ function refusal(operation: Operation): string | undefined {
     readTransaction(signTransaction(testKey(2), 1, operation), rulesOf());
     return undefined;
   } catch (error) {
-    if (error instanceof Failure && error.reason === "INVALID_REQUEST") {
+    if (error instanceof RpcError && error.reason === "INVALID_REQUEST") {
       return error.message;
     }
     throw error;

@@ -17,7 +17,7 @@ import {
   sliceItem,
 } from "../../src/storage/documents/document.js";
 import { typeOfJson } from "../../src/storage/documents/json-text.js";
-import { createStagedRows } from "../../src/db/rows/write-buffer.js";
+import { createWriteBuffer } from "../../src/db/rows/write-buffer.js";
 import { createProgramChanges } from "../../src/storage/stores/program-change-store.js";
 import { createProgramStore } from "../../src/storage/stores/program-store.js";
 import { createProgramProofs } from "../../src/storage/stores/program-proof-store.js";
@@ -46,10 +46,10 @@ function openPrograms(database: Database) {
   const leaves = new Map<string, Uint8Array | undefined>();
   const execute = (operation: Operation): Promise<number> =>
     database.transaction(async (db) => {
-      const rows = createStagedRows(db);
+      const rows = createWriteBuffer(db);
       const changes = createProgramChanges(rows);
       const context = { sender, nonce, timeMs: 1, signature: new Uint8Array(64) };
-      const cost = await rows.attempt(() =>
+      const cost = await rows.savepoint(() =>
         executeOperation(changes, create(StorageOperationSchema, { operation }), context),
       );
       await rows.store();

@@ -4,7 +4,7 @@ import test from "ava";
 import { type StorageOperation, StorageOperationSchema } from "../../gen/gatehouse/storage/v1/operation_pb.js";
 import { sha256 } from "../../src/base/crypto/hash.js";
 import { createDocumentThread } from "../../src/node/chain/document-thread.js";
-import { createGrowing, growHere } from "../../src/storage/changes/field-tree-builder.js";
+import { createFieldTreeBuilder, buildFieldsHere } from "../../src/storage/changes/field-tree-builder.js";
 import type { GrowDocument, GrownDocument } from "../../src/storage/programs/programs.js";
 import { createPublic } from "../helpers/chain/transactions.js";
 import { testKey } from "../helpers/chain/keys.js";
@@ -27,7 +27,7 @@ function textOf({ fieldsRoot, lastKey, tailHash, pages }: GrownDocument): string
 }
 
 /** Notes what it is asked for. */
-function noting(grow: GrowDocument = growHere) {
+function noting(grow: GrowDocument = buildFieldsHere) {
   const asked: string[] = [];
   return {
     asked,
@@ -40,33 +40,36 @@ function noting(grow: GrowDocument = growHere) {
 
 test("a large object is begun with when it is expected, once, and nothing else is", async (t) => {
   const { asked, grow } = noting();
-  const growing = createGrowing(grow);
+  const growing = createFieldTreeBuilder(grow);
   growing.expect([operationOf("{}"), operationOf(`["${"x".repeat(100_000)}"]`)]);
   t.deepEqual(asked, []);
   growing.expect([operationOf(large)]);
   t.deepEqual(asked, [`${address} ${large.length}`]);
-  t.is(textOf(await growing.grow(address, large)), textOf(await growHere(address, large)));
+  t.is(textOf(await growing.grow(address, large)), textOf(await buildFieldsHere(address, large)));
   t.is(asked.length, 1);
 });
 
 test("a document that became another one is grown as it is", async (t) => {
-  const growing = createGrowing(noting().grow);
+  const growing = createFieldTreeBuilder(noting().grow);
   growing.expect([operationOf(large)]);
   const other = documentOf(9_000);
-  t.is(textOf(await growing.grow(address, other)), textOf(await growHere(address, other)));
-  t.is(textOf(await createGrowing(undefined).grow(address, large)), textOf(await growHere(address, large)));
+  t.is(textOf(await growing.grow(address, other)), textOf(await buildFieldsHere(address, other)));
+  t.is(
+    textOf(await createFieldTreeBuilder(undefined).grow(address, large)),
+    textOf(await buildFieldsHere(address, large)),
+  );
 });
 
 test("where the other thread cannot, it is done here", async (t) => {
   const { asked, grow } = noting(() => Promise.reject(new Error("out of memory")));
-  const growing = createGrowing(grow);
+  const growing = createFieldTreeBuilder(grow);
   growing.expect([operationOf(large)]);
-  t.is(textOf(await growing.grow(address, large)), textOf(await growHere(address, large)));
+  t.is(textOf(await growing.grow(address, large)), textOf(await buildFieldsHere(address, large)));
   t.is(asked.length, 1);
 });
 
 test("the thread gives what is worked out here", async (t) => {
   const thread = createDocumentThread(256);
   t.teardown(() => thread.stop());
-  t.is(textOf(await thread.grow(address, large)), textOf(await growHere(address, large)));
+  t.is(textOf(await thread.grow(address, large)), textOf(await buildFieldsHere(address, large)));
 });

@@ -1,6 +1,6 @@
 /** Entries of lists are checked once, and no longer believed when their rows are others. */
 import test from "ava";
-import { DamageError } from "../../src/base/errors/corruption.js";
+import { CorruptionError } from "../../src/base/errors/corruption.js";
 import { createProgramStore } from "../../src/storage/stores/program-store.js";
 import { prepareEngines } from "../helpers/databases/databases.js";
 import { insertProgram, storeHashes } from "../helpers/chain/seed.js";
@@ -37,7 +37,7 @@ for (const engine of engines.names) {
     t.is(changed[0], kept);
 
     await change({ size_bytes: 78 });
-    await t.throwsAsync(list(), { instanceOf: DamageError });
+    await t.throwsAsync(list(), { instanceOf: CorruptionError });
     await change({ size_bytes: 77 });
     t.is((await list())[1]!.sizeBytes, 77);
   });

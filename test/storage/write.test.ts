@@ -6,11 +6,11 @@ import { AccessMode, AccessPermission } from "../../gen/gatehouse/storage/v1/sto
 import type { Engine } from "../../src/db/queries/dialects.js";
 import { deleteMember, itemsOf, membersOf, setMember } from "../../src/storage/documents/document.js";
 import { checkJson } from "../../src/storage/documents/json-check.js";
-import { createStagedRows } from "../../src/db/rows/write-buffer.js";
+import { createWriteBuffer } from "../../src/db/rows/write-buffer.js";
 import { createProgramChanges } from "../../src/storage/stores/program-change-store.js";
 import { createProgramStore } from "../../src/storage/stores/program-store.js";
 import { executeOperation, programAddress } from "../../src/storage/changes/write.js";
-import type { Failure } from "../../src/rpc/errors.js";
+import type { RpcError } from "../../src/rpc/errors.js";
 import { createPublic, type Operation, signTransaction } from "../helpers/chain/transactions.js";
 import { openChain } from "../helpers/chain/chain.js";
 import { type TestKey, testKey } from "../helpers/chain/keys.js";
@@ -30,7 +30,7 @@ async function open(t: Teardown, engine: Engine) {
   async function change(key: TestKey, operation: Operation): Promise<string | undefined> {
     const hash = await chain
       .submit(signTransaction(key, ++nonce, operation))
-      .catch((error: unknown) => (error as Failure).message);
+      .catch((error: unknown) => (error as RpcError).message);
     if (!hash.startsWith("0x")) {
       return hash;
     }
@@ -244,7 +244,7 @@ for (const engine of engines.names) {
     const create = createPublic("p", "{}");
     const execute = (operation: Operation): Promise<number> =>
       database.transaction(async (db) => {
-        const rows = createStagedRows(db);
+        const rows = createWriteBuffer(db);
         const context = { sender: alice.publicKey, nonce: 1n, timeMs: 1, signature: new Uint8Array(64) };
         const asked = createMessage(StorageOperationSchema, { operation });
         const work = await executeOperation(createProgramChanges(rows), asked, context);

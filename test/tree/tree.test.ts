@@ -7,7 +7,7 @@ import { hash, randomBytes } from "node:crypto";
 import { buildTree, changeTree, type LeafChange, type LoadPages, rootOfLeaves } from "../../src/tree/change.js";
 import { bitOf, emptyHash } from "../../src/tree/hashes.js";
 import { treeHashes } from "../../src/tree/node-hashes.js";
-import { decodePage, encodePage, maxBucketLeaves, type PagePath } from "../../src/tree/page.js";
+import { decodeTreePage, encodeTreePage, maxBucketLeaves, type PagePath } from "../../src/tree/page.js";
 import { type Leaf, leadsTo, type Path } from "../../src/tree/path.js";
 import { proveAmong, provePath } from "../../src/tree/prove.js";
 
@@ -101,11 +101,11 @@ test("a page reads as it was written, and is refused when it is cut, too long or
   }));
   const { pages } = atOnce(buildTree(leaves));
   const stored = [...pages.values()].map((bytes) => Buffer.from(bytes!));
-  t.deepEqual(new Set(stored.map((bytes) => decodePage(bytes).kind)), new Set(["bucket", "branch"]));
+  t.deepEqual(new Set(stored.map((bytes) => decodeTreePage(bytes).kind)), new Set(["bucket", "branch"]));
   for (const bytes of stored) {
-    t.deepEqual(encodePage(decodePage(bytes)), bytes);
+    t.deepEqual(encodeTreePage(decodeTreePage(bytes)), bytes);
     for (const wrong of [bytes.subarray(0, -1), Buffer.concat([bytes, Buffer.of(0)]), Buffer.from([7])]) {
-      t.throws(() => decodePage(wrong), { instanceOf: RangeError });
+      t.throws(() => decodeTreePage(wrong), { instanceOf: RangeError });
     }
   }
 });

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import test from "ava";
 import { setImmediate as turn } from "node:timers/promises";
 import { InfoService, ListPeersRequestSchema, ListPeersResponseSchema } from "../../gen/gatehouse/info/v1/info_pb.js";
-import { Failure } from "../../src/rpc/errors.js";
+import { RpcError } from "../../src/rpc/errors.js";
 import { serve, type Implementation } from "../../src/rpc/service.js";
 import { answerForwarded, type Forward, forwardService } from "../../src/workers/forward.js";
 
@@ -17,7 +17,7 @@ function createNode(failsAt = -1) {
     const count = asked.push(offset ?? 0) - 1;
     await new Promise<void>((resolve) => waiting.push(resolve));
     if (count === failsAt) {
-      throw new Failure("BUSY", "Not now.");
+      throw new RpcError("BUSY", "Not now.");
     }
     return create(ListPeersResponseSchema, { nextOffset: count });
   };

@@ -1,14 +1,14 @@
 import test from "ava";
 import { setTimeout as pause } from "node:timers/promises";
-import { Failure } from "../../src/rpc/errors.js";
-import { openWire, type Side, type Wire, type WireEnd } from "../../src/workers/ipc.js";
+import { RpcError } from "../../src/rpc/errors.js";
+import { openIpcChannel, type IpcHandlers, type IpcChannel, type IpcEnd } from "../../src/workers/ipc.js";
 
-const nobody = { calls: {}, streams: {}, tells: {} } satisfies Side;
+const nobody = { calls: {}, streams: {}, tells: {} } satisfies IpcHandlers;
 
 /** Two ends; what goes from one to the other is cloned, as between processes. */
-function channel(): [WireEnd, WireEnd] {
+function channel(): [IpcEnd, IpcEnd] {
   const listeners: [((message: unknown) => void)[], ((message: unknown) => void)[]] = [[], []];
-  const endOf = (own: 0 | 1): WireEnd => ({
+  const endOf = (own: 0 | 1): IpcEnd => ({
     send(message) {
       const sent = structuredClone(message);
       setImmediate(() => listeners[own === 0 ? 1 : 0].forEach((listener) => listener(sent)));
@@ -19,11 +19,13 @@ function channel(): [WireEnd, WireEnd] {
 }
 
 /** An end that asks one which answers so. */
-function connect<Their extends Side>(their: Their): { readonly wire: Wire<Their>; readonly unexpected: unknown[] } {
+function connect<Their extends IpcHandlers>(
+  their: Their,
+): { readonly wire: IpcChannel<Their>; readonly unexpected: unknown[] } {
   const [one, other] = channel();
   const unexpected: unknown[] = [];
-  openWire(other, their, (error) => unexpected.push(error));
-  return { wire: openWire<Their>(one, nobody, (error) => unexpected.push(error)), unexpected };
+  openIpcChannel(other, their, (error) => unexpected.push(error));
+  return { wire: openIpcChannel<Their>(one, nobody, (error) => unexpected.push(error)), unexpected };
 }
 
 test("a call has the answer of the other side, bytes as bytes, and many at a time have each their own", async (t) => {
@@ -45,20 +47,20 @@ test("a failure is thrown as it was; of what was none, the other side alone hear
   const { wire, unexpected } = connect({
     ...nobody,
     calls: {
-      refuse: () => Promise.reject(new Failure("RATE_LIMITED", "Too many.", 7, ["RateLimit", "r=0"])),
+      refuse: () => Promise.reject(new RpcError("RATE_LIMITED", "Too many.", 7, ["RateLimit", "r=0"])),
       stumble() {
         throw new Error("a secret");
       },
     },
   });
-  const refused = await t.throwsAsync(wire.call("refuse", undefined), { instanceOf: Failure });
+  const refused = await t.throwsAsync(wire.call("refuse", undefined), { instanceOf: RpcError });
   const { reason, message, retryAfterS, headers } = refused;
   t.deepEqual(
     { reason, message, retryAfterS, headers },
     { reason: "RATE_LIMITED", message: "Too many.", retryAfterS: 7, headers: ["RateLimit", "r=0"] },
   );
   t.deepEqual(unexpected, []);
-  const stumbled = await t.throwsAsync(wire.call("stumble", undefined), { instanceOf: Failure });
+  const stumbled = await t.throwsAsync(wire.call("stumble", undefined), { instanceOf: RpcError });
   t.is(stumbled.message, "Internal error");
   t.deepEqual(
     unexpected.map((error) => (error as Error).message),
@@ -102,7 +104,7 @@ function createNumbers() {
               await new Promise((resolve) => signal.addEventListener("abort", resolve));
             }
             if (last < 0) {
-              throw new Failure("PRUNED", "There are none.");
+              throw new RpcError("PRUNED", "There are none.");
             }
           } finally {
             seen.ended = true;
@@ -156,7 +158,7 @@ test("a stream that is left, or waits when its caller goes, ends there", async (
 test("a stream that fails fails so here", async (t) => {
   const { wire, unexpected } = connect(createNumbers().side);
   const next = wire.stream("numbers", -1, new AbortController().signal).next();
-  const failed = await t.throwsAsync(next, { instanceOf: Failure });
+  const failed = await t.throwsAsync(next, { instanceOf: RpcError });
   t.is(failed.reason, "PRUNED");
   t.deepEqual(unexpected, []);
 });

@@ -196,7 +196,7 @@ for (const engine of engines.names) {
 }
 
 test("a large block is folded in pieces, in other threads, and gives the same tree", async (t) => {
-  const { createWorkerPool } = await import("../../src/zk/worker-pool.js");
+  const { createZkThreads: createWorkerPool } = await import("../../src/zk/worker-pool.js");
   const { growTree, edgeOf, peaksAfter } = await import("../../src/zk/fold.js");
   const workerPool = createWorkerPool(2);
   t.teardown(() => workerPool.stop());

@@ -1,7 +1,7 @@
 /** Who sends wrong proofs delays nobody but itself, and every proof is verified once. */
 import test from "ava";
 import { setImmediate as turn } from "node:timers/promises";
-import { Failure } from "../../src/rpc/errors.js";
+import { RpcError } from "../../src/rpc/errors.js";
 import { parseVerificationKey } from "../../src/zk/groth16.js";
 import { createProofVerifier } from "../../src/zk/proof-verifier.js";
 import { verificationKeyJson } from "../helpers/chain/groth16.js";
@@ -33,7 +33,7 @@ function open() {
       try {
         return await verifier.verify(proof as never, [BigInt(number), right ? 1n : 0n], askedBy);
       } catch (error) {
-        if (error instanceof Failure && error.reason === "OVERLOADED") {
+        if (error instanceof RpcError && error.reason === "OVERLOADED") {
           return "refused";
         }
         throw error;
@@ -130,7 +130,7 @@ test("a thread that ends is a reason to try again, and no verdict", async (t) =>
     key,
   );
   const proof = { a: new Uint8Array(64), b: new Uint8Array(128), c: new Uint8Array(64) } as never;
-  const failure = await t.throwsAsync(verify(proof, [1n, 1n], undefined), { instanceOf: Failure });
+  const failure = await t.throwsAsync(verify(proof, [1n, 1n], undefined), { instanceOf: RpcError });
   t.like(failure, { reason: "OVERLOADED", kind: { transient: true } });
   fails = false;
   t.true(await verify(proof, [1n, 1n], undefined));

@@ -7,7 +7,7 @@ import { createChainStore } from "../../src/chain/chain-store.js";
 import { stateIn } from "../../src/node/chain/transaction-executor.js";
 import { readTransaction, signBlock } from "../../src/chain/transactions/transaction.js";
 import type { Engine } from "../../src/db/queries/dialects.js";
-import type { Failure } from "../../src/rpc/errors.js";
+import type { RpcError } from "../../src/rpc/errors.js";
 import { parseVerificationKey, type VerificationKey } from "../../src/zk/groth16.js";
 import { maxLeaves } from "../../src/zk/merkle-tree.js";
 import { createTreeStore } from "../../src/zk/tree-store.js";
@@ -45,7 +45,7 @@ async function open(t: Teardown, engine: Engine, verificationKey?: VerificationK
         await chain.submit(sign(change, key));
         return ["taken", ""];
       } catch (error) {
-        return [(error as Failure).reason, (error as Failure).message];
+        return [(error as RpcError).reason, (error as RpcError).message];
       }
     },
   };

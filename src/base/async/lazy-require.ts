@@ -9,7 +9,7 @@ const load = createRequire(import.meta.url);
  * @param name a library of CommonJS: what is loaded so is what an `import` of it gives, and not a second one.
  */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the name says what it is, and only here is it said
-export function loadLater<Library>(name: string): () => Library {
+export function lazyRequire<Library>(name: string): () => Library {
   let library: Library | undefined;
   return () => (library ??= load(name) as Library);
 }

@@ -2,7 +2,7 @@
 import { constants, setPriority } from "node:os";
 
 /** Lets the scheduler prefer other threads to the calling one, where a priority can be a thread's own: on Linux. */
-export function giveWay(): void {
+export function lowerThreadPriority(): void {
   if (process.platform === "linux") {
     try {
       // Of the thread that calls it.

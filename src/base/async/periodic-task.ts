@@ -1,6 +1,6 @@
 /** Work that is done again and again, never twice at a time. */
 
-export interface Repetition {
+export interface PeriodicTask {
   /** Does it at once, after what is under way, without the pause. */
   now(): void;
   /** Ends it, after what is under way. */
@@ -13,12 +13,12 @@ export interface Repetition {
  * @param onError hears when it was rejected; it is repeated all the same.
  * @param firstPauseMs the pause before the first time, where it is another one.
  */
-export function repeat(
+export function startPeriodicTask(
   work: () => Promise<unknown>,
   pauseMs: number,
   onError: (error: unknown) => void,
   firstPauseMs = pauseMs,
-): Repetition {
+): PeriodicTask {
   let timer: NodeJS.Timeout | undefined;
   let isStopped = false;
   let isUnderWay = false;

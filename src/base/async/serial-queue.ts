@@ -2,7 +2,7 @@
  * Runs work one after the other, however much is asked for at once; between two, the event loop has turns in which what
  * the first gave is dealt with. For work whose results are large: they do not pile up.
  */
-export function createOneAtATime(): <T>(work: () => Promise<T>) => Promise<T> {
+export function createSerialQueue(): <T>(work: () => Promise<T>) => Promise<T> {
   let last: Promise<void> = Promise.resolve();
   return (work) => {
     const result = last.then(work);

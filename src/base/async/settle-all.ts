@@ -2,7 +2,7 @@
  * The results of work that goes on side by side, once all of it has ended, also where some of it failed: then it throws what
  * the first of the list threw.
  */
-export async function allDone<T extends readonly unknown[]>(work: {
+export async function settleAll<T extends readonly unknown[]>(work: {
   readonly [K in keyof T]: Promise<T[K]>;
 }): Promise<T> {
   const ended = await Promise.allSettled(work);

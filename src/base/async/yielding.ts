@@ -1,7 +1,7 @@
 /** Long work in short batches that yield to the event loop in between, so that nobody else waits for all of it. */
 
 /** Resolves when the event loop has looked at everything else. */
-export function nextTurn(): Promise<void> {
+export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
@@ -22,7 +22,7 @@ export async function inTurns<T>(work: Iterator<void, T>): Promise<T> {
     if (done === true) {
       return value;
     }
-    await nextTurn();
+    await yieldToEventLoop();
   }
 }
 
@@ -34,7 +34,7 @@ export async function* eachYielding<T>(items: Iterable<T>): AsyncGenerator<T, vo
   let sinceMs = performance.now();
   for (const item of items) {
     if (performance.now() - sinceMs > turnMs) {
-      await nextTurn();
+      await yieldToEventLoop();
       sinceMs = performance.now();
     }
     yield item;

@@ -7,7 +7,7 @@ import { LRUCache } from "lru-cache";
  * @param maxEntries most entries; the one that was not used for the longest time makes room.
  * @param ttlMs how long an entry lives; as long as there is room when left out.
  */
-export function createRecentCache<Value extends object | boolean | number | bigint | string>(
+export function createLruCache<Value extends object | boolean | number | bigint | string>(
   maxEntries: number,
   ttlMs = 0,
 ): LRUCache<string, Value> {

@@ -1,6 +1,6 @@
 /** What the database said lately, in memory, where somebody tells when it may say something else. */
 import { isImmutable, makeImmutable } from "./immutable.js";
-import { createRecentCache } from "./lru-cache.js";
+import { createLruCache } from "./lru-cache.js";
 
 export interface ReadCache<Found extends object> {
   /** At once what is remembered, otherwise a promise of what is found. */
@@ -96,7 +96,7 @@ export function createReadCache<Found extends object>(
   find: (key: string) => Promise<Found>,
   max: number,
 ): ReadCache<Found> {
-  const cache = createRecentCache<Found>(max);
+  const cache = createLruCache<Found>(max);
   const admission = createAdmissionPolicy();
   return {
     read: (key) =>

@@ -1,18 +1,18 @@
 /** What the database holds and what does not fit to what was stored: how it is found, and who hears of it. */
-import { isDatabaseDamage, markDatabaseTrouble } from "./database-error-kind.js";
+import { isDatabaseCorruption, markDatabaseError } from "./database-error-kind.js";
 
 /** Something that was read is not what was stored. The message is a sentence for the operator, and for no caller. */
-export class DamageError extends Error {
+export class CorruptionError extends Error {
   override readonly name = "DamageError";
 
   constructor(message: string) {
     super(message);
-    markDatabaseTrouble(this, "damaged");
+    markDatabaseError(this, "damaged");
   }
 }
 
 /** Remembers what was found damaged, until it is found right. */
-export interface DamageWatch {
+export interface CorruptionMonitor {
   /**
    * Reads something. When what is read does not fit, that is known from then on; when the same is read again and is
    * right, it is forgotten. While something is damaged, nothing is said not to be there: what led there may be it.
@@ -36,7 +36,7 @@ export interface DamageWatch {
  *
  * @param onChange hears of what is told of all of it in one sentence; undefined when nothing is damaged any more.
  */
-export function createDamageWatch(onChange: (sentence: string | undefined) => void): DamageWatch {
+export function createCorruptionMonitor(onChange: (sentence: string | undefined) => void): CorruptionMonitor {
   const damages = new Map<string, string>();
   let told: string | undefined;
   const seen = new WeakSet<object>();
@@ -62,17 +62,17 @@ export function createDamageWatch(onChange: (sentence: string | undefined) => vo
     try {
       return await work();
     } catch (error) {
-      if (isDatabaseDamage(error)) {
+      if (isDatabaseCorruption(error)) {
         seen.add(error as object);
-        found(what, sentenceOf(error, what));
+        found(what, messageFor(error, what));
       }
       throw error;
     }
   }
 
   /** Other things are damaged, so that what was looked for may be there all the same. */
-  function notSure(): DamageError {
-    const error = new DamageError("While something is damaged, nothing is said not to be there.");
+  function notSure(): CorruptionError {
+    const error = new CorruptionError("While something is damaged, nothing is said not to be there.");
     seen.add(error);
     return error;
   }
@@ -91,8 +91,8 @@ export function createDamageWatch(onChange: (sentence: string | undefined) => vo
     run,
     found,
     notice(error) {
-      if (isDatabaseDamage(error) && !seen.has(error as object)) {
-        found(`an answer: ${sentenceOf(error, "an answer")}`, sentenceOf(error, "something that it was asked for"));
+      if (isDatabaseCorruption(error) && !seen.has(error as object)) {
+        found(`an answer: ${messageFor(error, "an answer")}`, messageFor(error, "something that it was asked for"));
       }
     },
     known: () => damages,
@@ -100,9 +100,11 @@ export function createDamageWatch(onChange: (sentence: string | undefined) => vo
 }
 
 /** What an error of damage says, for the operator. */
-export function sentenceOf(error: unknown, what: string): string {
+export function messageFor(error: unknown, what: string): string {
   const { code, message } = error as NodeJS.ErrnoException;
-  return error instanceof DamageError ? message : `The database says that it is damaged (${code ?? message}): ${what}.`;
+  return error instanceof CorruptionError
+    ? message
+    : `The database says that it is damaged (${code ?? message}): ${what}.`;
 }
 
 function summarize(damages: ReadonlyMap<string, string>): string | undefined {

@@ -8,32 +8,32 @@
  * long (`busy`); somebody outside of it did (`locked`), which is no more than that, unless it goes on; or it holds
  * something else than what was stored (`damaged`), and trying again helps nobody.
  */
-export type DatabaseTrouble = "unavailable" | "busy" | "locked" | "damaged";
+export type DatabaseErrorKind = "unavailable" | "busy" | "locked" | "damaged";
 
-const troubles = new WeakMap<object, DatabaseTrouble>();
+const troubles = new WeakMap<object, DatabaseErrorKind>();
 
 /** Marks an error as one of the database: whoever asks may try again. The last mark holds. */
-export function markDatabaseTrouble(error: object, trouble: DatabaseTrouble = "unavailable"): void {
+export function markDatabaseError(error: object, trouble: DatabaseErrorKind = "unavailable"): void {
   troubles.set(error, trouble);
 }
 
 /** What kind of trouble of the database was thrown; undefined for what is none. */
-export function databaseTroubleOf(thrown: unknown): DatabaseTrouble | undefined {
+export function databaseErrorKindOf(thrown: unknown): DatabaseErrorKind | undefined {
   return typeof thrown === "object" && thrown !== null ? troubles.get(thrown) : undefined;
 }
 
 /** Whether what was thrown is trouble of the database, of any kind. */
-export function isDatabaseTrouble(thrown: unknown): boolean {
-  return databaseTroubleOf(thrown) !== undefined;
+export function isDatabaseError(thrown: unknown): boolean {
+  return databaseErrorKindOf(thrown) !== undefined;
 }
 
 /** Whether what was thrown tells of a database that others have for a moment, and of nothing worse. */
 export function isDatabaseBusy(thrown: unknown): boolean {
-  const trouble = databaseTroubleOf(thrown);
+  const trouble = databaseErrorKindOf(thrown);
   return trouble === "busy" || trouble === "locked";
 }
 
 /** Whether what was thrown tells of a database that holds something else than what was stored. */
-export function isDatabaseDamage(thrown: unknown): boolean {
-  return databaseTroubleOf(thrown) === "damaged";
+export function isDatabaseCorruption(thrown: unknown): boolean {
+  return databaseErrorKindOf(thrown) === "damaged";
 }

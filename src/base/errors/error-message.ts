@@ -1,5 +1,5 @@
 /** The first line of whatever was thrown, for people; at most 500 characters. */
-export function messageOf(error: unknown): string {
+export function errorMessage(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   return text.split("\n", 1)[0]!.slice(0, 500);
 }

@@ -1,6 +1,6 @@
 /** A walk over everything that is stored, in portions that are small enough for others to have their turn in between. */
-import { sentenceOf } from "./corruption.js";
-import { isDatabaseDamage } from "./database-error-kind.js";
+import { messageFor } from "./corruption.js";
+import { isDatabaseCorruption } from "./database-error-kind.js";
 
 /** Something that is not what was stored. */
 export interface Finding {
@@ -31,8 +31,8 @@ export async function look(what: string, check: () => Promise<unknown>): Promise
     await check();
     return [];
   } catch (error) {
-    if (isDatabaseDamage(error)) {
-      return [{ what, sentence: sentenceOf(error, what) }];
+    if (isDatabaseCorruption(error)) {
+      return [{ what, sentence: messageFor(error, what) }];
     }
     throw error;
   }
@@ -75,11 +75,11 @@ export async function* toItsEnd(kind: VerifiedKind, verification: Verification):
       yield portion;
     }
   } catch (error) {
-    if (!isDatabaseDamage(error)) {
+    if (!isDatabaseCorruption(error)) {
       throw error;
     }
     const what = `the way over the ${kind}`;
     const { done, total } = reached;
-    yield { kind, done, total, findings: [{ what, sentence: sentenceOf(error, what) }] };
+    yield { kind, done, total, findings: [{ what, sentence: messageFor(error, what) }] };
   }
 }

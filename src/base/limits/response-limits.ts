@@ -5,18 +5,18 @@
 import { isImmutable, makeImmutable } from "../caches/immutable.js";
 
 /** Most bytes of an answer that could have been shorter: what clients of gRPC take when nobody tells them otherwise. */
-export const maxAnswerBytes = 4 * 1024 * 1024;
+export const maxResponseBytes = 4 * 1024 * 1024;
 
 /** What stands around the items of a list, roomily. */
 const envelopeBytes = 64 * 1024;
 /** Most bytes of the items of a list. */
-export const maxListBytes = maxAnswerBytes - envelopeBytes;
+export const maxListBytes = maxResponseBytes - envelopeBytes;
 
 /** What the JSON of a message has beside what JSON.stringify gives: words for enums, nulls for what is unset. */
 const itemEnvelopeBytes = 256;
 
 /** At most so many bytes is a message in an answer: its JSON, which is longer than any other form. */
-export function weigh(message: object): number {
+export function estimateBytes(message: object): number {
   const text = JSON.stringify(message, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value));
   return Buffer.byteLength(text) + itemEnvelopeBytes;
 }
@@ -41,7 +41,7 @@ export function createListCutter<Item extends object>(): (list: readonly Item[],
     if (known !== undefined) {
       return known;
     }
-    const weight = weigh(item);
+    const weight = estimateBytes(item);
     if (isImmutable(item)) {
       weights.set(item, weight);
     }

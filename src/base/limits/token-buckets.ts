@@ -3,7 +3,7 @@
  * cache, so that a flood of keys pushes out old ones instead of filling the memory. Their clock only goes forward.
  */
 import { TokenBucket } from "limiter";
-import { createRecentCache } from "../caches/lru-cache.js";
+import { createLruCache } from "../caches/lru-cache.js";
 
 /** How a bucket fills. */
 export interface BucketRate {
@@ -26,7 +26,7 @@ export interface TokenBuckets {
 
 /** @param maxKeys most keys that are remembered; the bucket of a forgotten one is full. */
 export function createTokenBuckets(maxKeys: number): TokenBuckets {
-  const buckets = createRecentCache<TokenBucket>(maxKeys);
+  const buckets = createLruCache<TokenBucket>(maxKeys);
   return {
     of(key, { burst, tokens, everyMs }) {
       let bucket = buckets.get(key);

@@ -3,9 +3,9 @@
  * then once a minute how often it came, and the end of it.
  */
 import type { Logger } from "./log.js";
-import { messageOf } from "../errors/error-message.js";
+import { errorMessage } from "../errors/error-message.js";
 
-export interface TroubleLogParts {
+export interface TroubleLogDeps {
   readonly log: Pick<Logger, "info" | "warn" | "error">;
   readonly level?: "warn" | "error";
   /** Fields of every line. */
@@ -17,7 +17,7 @@ export interface TroubleLogParts {
   readonly nowMs?: () => number;
 }
 
-export interface TroubleLog {
+export interface ErrorThrottle {
   /** It happened; `fields` are of the first line alone. */
   failed(error: unknown, fields?: object): void;
   /** It went well. */
@@ -39,8 +39,8 @@ interface Kind {
 }
 
 /** Builds the log; nothing has happened yet. */
-export function createTroubleLog(parts: TroubleLogParts): TroubleLog {
-  const { log, level = "error", message, over, nowMs = Date.now } = parts;
+export function createErrorThrottle(deps: TroubleLogDeps): ErrorThrottle {
+  const { log, level = "error", message, over, nowMs = Date.now } = deps;
   const kinds = new Map<string, Kind>();
   /** There was a line of trouble, and none of its end since then. */
   let isTold = false;
@@ -63,7 +63,7 @@ export function createTroubleLog(parts: TroubleLogParts): TroubleLog {
       if (kind === undefined) {
         kinds.set(key, { more: 0, linedMs: now, lastMs: now });
         isTold = true;
-        log[level]({ ...parts.fields, ...fields, err: error }, message);
+        log[level]({ ...deps.fields, ...fields, err: error }, message);
         return;
       }
       kind.more++;
@@ -72,7 +72,7 @@ export function createTroubleLog(parts: TroubleLogParts): TroubleLog {
         const { more } = kind;
         Object.assign(kind, { more: 0, linedMs: now });
         isTold = true;
-        log[level]({ ...parts.fields, more, problem: messageOf(error) }, `${message} (${more} more times)`);
+        log[level]({ ...deps.fields, more, problem: errorMessage(error) }, `${message} (${more} more times)`);
       }
     },
 
@@ -82,7 +82,7 @@ export function createTroubleLog(parts: TroubleLogParts): TroubleLog {
         const more = [...kinds.values()].reduce((sum, kind) => sum + kind.more, 0);
         kinds.forEach((kind) => (kind.more = 0));
         if (over !== undefined) {
-          log.info({ ...parts.fields, ...(more > 0 && { more }) }, over);
+          log.info({ ...deps.fields, ...(more > 0 && { more }) }, over);
         }
       }
     },
@@ -92,5 +92,5 @@ export function createTroubleLog(parts: TroubleLogParts): TroubleLog {
 /** Errors of one kind have the same name, whatever they say of this time. */
 function nameOf(error: unknown): string {
   const { code, stack = "" } = (error ?? {}) as NodeJS.ErrnoException;
-  return code ?? `${messageOf(error)} ${stack.split("\n").find((line) => line.trim().startsWith("at ")) ?? ""}`;
+  return code ?? `${errorMessage(error)} ${stack.split("\n").find((line) => line.trim().startsWith("at ")) ?? ""}`;
 }

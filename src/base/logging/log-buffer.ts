@@ -4,7 +4,7 @@
  */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { isIP } from "node:net";
-import { maxListBytes, weigh } from "../limits/response-limits.js";
+import { maxListBytes, estimateBytes } from "../limits/response-limits.js";
 import {
   type DiagnosticLineSchema,
   LogLevel,
@@ -81,7 +81,7 @@ function createRing<T extends object>(capacity: number): { push(item: T): void; 
   let heldBytes = 0;
   return {
     push(item) {
-      const bytes = weigh(item);
+      const bytes = estimateBytes(item);
       while (slots.length >= capacity || (slots.length > 0 && heldBytes + bytes > maxListBytes)) {
         heldBytes -= slots.shift()!.bytes;
       }

@@ -2,7 +2,7 @@
 import pino, { type DestinationStream, type StreamEntry } from "pino";
 import type * as PinoPretty from "pino-pretty";
 import type { LogLevelName } from "./log-levels.js";
-import { loadLater } from "../async/lazy-require.js";
+import { lazyRequire } from "../async/lazy-require.js";
 import { type LogDestination, openLogDestination } from "./log-destination.js";
 import { createLogBuffers, type LogBuffers } from "./log-buffer.js";
 
@@ -35,7 +35,7 @@ export interface Logging extends LogBuffers {
 const secretNames = ["signature", "authorization", "cookie", "identity", "privateKey", "seed", "password", "token"];
 
 /** For terminals alone. */
-const pretty = loadLater<typeof PinoPretty>("pino-pretty");
+const pretty = lazyRequire<typeof PinoPretty>("pino-pretty");
 
 /** One for the process, however many nodes are in it. */
 let stderr: LogDestination | undefined;

@@ -22,18 +22,18 @@ export interface Readership {
 }
 
 /** What a caller may have of something. */
-export interface Disclosed<T> {
+export interface RedactedBlock<T> {
   readonly disclosed: T;
   /** Everybody may have the same, and always: no rule has a say in it. */
   readonly isEverybodys: boolean;
 }
 
 /** Gives what a caller may have. */
-export interface Disclosure {
+export interface BlockRedactor {
   /** Of a block of the database. */
-  block(stored: StoredBlock, identity: string | undefined): Promise<Disclosed<Block>>;
+  block(stored: StoredBlock, identity: string | undefined): Promise<RedactedBlock<Block>>;
   /** What a transaction says, by its body; undefined where the caller may not read it. */
-  body(body: Uint8Array, identity: string | undefined): Promise<Disclosed<Uint8Array | undefined>>;
+  body(body: Uint8Array, identity: string | undefined): Promise<RedactedBlock<Uint8Array | undefined>>;
   /** The same of many. */
   bodies(bodies: readonly Uint8Array[], identity: string | undefined): Promise<(Uint8Array | undefined)[]>;
   /** Whether the caller may read each of the transactions that these decide on; undefined for those that everybody may. */
@@ -41,7 +41,7 @@ export interface Disclosure {
 }
 
 /** For those who may have everything. */
-export const discloseAll: Disclosure = {
+export const revealAll: BlockRedactor = {
   block: ({ block }) => Promise.resolve({ disclosed: block, isEverybodys: false }),
   body: (body) => Promise.resolve({ disclosed: body, isEverybodys: false }),
   bodies: (bodies) => Promise.resolve([...bodies]),
@@ -53,7 +53,7 @@ export const discloseAll: Disclosure = {
  *
  * @param maxKeptBytes what is kept of blocks that were read lately, and roughly what it takes: their subjects never change.
  */
-export function createDisclosure(readership: Readership, maxKeptBytes: number): Disclosure {
+export function createBlockRedactor(readership: Readership, maxKeptBytes: number): BlockRedactor {
   const subjectsOf = createSubjects(readership, maxKeptBytes);
 
   async function areReadable(subjects: readonly (string | undefined)[], identity: string | undefined) {

@@ -1,5 +1,5 @@
 /** Blocks, and the transactions in them, in the database. */
-import { DamageError } from "../../base/errors/corruption.js";
+import { CorruptionError } from "../../base/errors/corruption.js";
 import { insertRows } from "../../db/rows/bulk-changes.js";
 import type { DatabasePart, Queries } from "../../db/queries/database.js";
 import { hashBlockRow, hashTransactionRow, type TransactionColumns } from "../../db/rows/row-hashes.js";
@@ -15,7 +15,7 @@ import {
   notSigned,
   type TransactionRow,
 } from "./stored-block.js";
-import type { ReadBlock, ReadTransaction } from "../transactions/transaction.js";
+import type { VerifiedBlock, ReadTransaction } from "../transactions/transaction.js";
 
 /** The stored blocks. */
 export interface BlockStore extends Omit<Blocks, "insertGenesis"> {
@@ -29,7 +29,7 @@ export interface BlockStore extends Omit<Blocks, "insertGenesis"> {
 
 /** Blocks as they are stored; inside one transaction, or each change by itself. */
 export interface BlockChanges extends Pick<Blocks, "insertGenesis" | "included"> {
-  insertBlock(block: ReadBlock): Promise<void>;
+  insertBlock(block: VerifiedBlock): Promise<void>;
   /** Throws a FencedError unless this is the newest block. */
   checkNewest(block: Pick<ChainHead, "number" | "hash">): Promise<void>;
   /** Puts transactions into a block, in their order. */
@@ -108,7 +108,7 @@ export function createBlockStore(db: Queries): BlockStore {
           .select(transactionColumns.filter((name) => name !== "body")),
       );
       if (row !== undefined && row.row_hash !== hashTransactionRow(row)) {
-        throw new DamageError(`What the database says of the place of transaction ${hash} is not what was stored.`);
+        throw new CorruptionError(`What the database says of the place of transaction ${hash} is not what was stored.`);
       }
       return row && BigInt(row.block_number);
     },
@@ -141,7 +141,7 @@ export function createBlockStore(db: Queries): BlockStore {
       );
       const { first, last, head } = row!;
       if (first !== null && (first < 1 || last! > (head ?? 0))) {
-        throw new DamageError("The database holds transactions of blocks that it does not hold.");
+        throw new CorruptionError("The database holds transactions of blocks that it does not hold.");
       }
     },
   };

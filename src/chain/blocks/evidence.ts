@@ -26,7 +26,7 @@ export interface EvidenceStore {
   save(evidence: readonly Evidence[]): Promise<void>;
 }
 
-export interface EvidenceBookParts {
+export interface EvidenceBookDeps {
   readonly stored: readonly Evidence[];
   readonly nowMs: () => number;
   /** Hears of evidence that nobody has dealt with. */
@@ -48,7 +48,7 @@ export interface EvidenceBook {
 /** One fork shows in every number after it: more of one key, before somebody has dealt with that, says nothing new. */
 const mostOfOneKey = 10;
 
-export function createEvidenceBook({ stored, nowMs, onFound }: EvidenceBookParts): EvidenceBook {
+export function createEvidenceBook({ stored, nowMs, onFound }: EvidenceBookDeps): EvidenceBook {
   const all = new Map(stored.map((evidence) => [nameOf(evidence), evidence]));
   const unsaved = new Set<string>();
   let open = listOpen();

@@ -1,4 +1,4 @@
-import { markDatabaseTrouble } from "../../base/errors/database-error-kind.js";
+import { markDatabaseError } from "../../base/errors/database-error-kind.js";
 
 /**
  * What is not stored because it would be no part of the chain, or of no use: `lease`, another node writes to the
@@ -16,6 +16,6 @@ export class FencedError extends Error {
   ) {
     super(message);
     // To whoever asks it is the database that cannot be used.
-    markDatabaseTrouble(this);
+    markDatabaseError(this);
   }
 }

@@ -1,6 +1,6 @@
 /** Pages of blocks, and of the transactions in them, newest first. None passes over rows. */
-import { DamageError } from "../../base/errors/corruption.js";
-import { addressBytes, addressFrom, touchedProgram } from "../../base/program-address.js";
+import { CorruptionError } from "../../base/errors/corruption.js";
+import { addressBytes, addressFrom, targetProgram } from "../../base/program-address.js";
 import { fromHex32 } from "../../base/crypto/hash.js";
 import type { PreparedQuery, Queries } from "../../db/queries/database.js";
 import type { ListedTransaction, Listings, TransactionEntry, TransactionsOf } from "./listings.js";
@@ -12,7 +12,7 @@ const senderBytes = 16;
 
 /** What a transaction is found by beside its hash and its place. */
 export function listingColumns({ body }: Pick<ReadTransaction, "body">) {
-  return { sender: fromHex32(body.sender).subarray(0, senderBytes), program: touchedProgram(body) ?? null };
+  return { sender: fromHex32(body.sender).subarray(0, senderBytes), program: targetProgram(body) ?? null };
 }
 
 type SummaryRow = BlockRow & { readonly last_position: number | null };
@@ -83,7 +83,7 @@ export function createListings(db: Queries): Listings {
         return isSame(rows[i]?.sender, sender) && isSame(rows[i]?.program, program);
       });
       if (!fit && number >= (await findIndexedFrom(db))) {
-        throw new DamageError(
+        throw new CorruptionError(
           `Transactions of block ${number} in the database are not found by who sent them and what they change.`,
         );
       }

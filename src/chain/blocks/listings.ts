@@ -1,8 +1,8 @@
 /** Pages of blocks and transactions, newest first, as the services speak of them. */
 import type { BlockHeader } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import type { ReadTransaction } from "../transactions/transaction.js";
-import { DamageError } from "../../base/errors/corruption.js";
-import { Failure } from "../../rpc/errors.js";
+import { CorruptionError } from "../../base/errors/corruption.js";
+import { RpcError } from "../../rpc/errors.js";
 
 /** A block in a list. */
 export interface ListedBlock {
@@ -88,9 +88,9 @@ const portion = 500;
 const mostLookedAt = 10_000;
 
 /** Reads a page. The next one goes on after the last one that is listed: where others are, it does not tell. */
-export async function readTransactionPage(parts: PageParts): Promise<TransactionPage> {
-  const { store, pageSize, mostBytes } = parts;
-  const { entries, areMore } = await findEntries(parts, pageSize + 1);
+export async function readTransactionPage(deps: PageParts): Promise<TransactionPage> {
+  const { store, pageSize, mostBytes } = deps;
+  const { entries, areMore } = await findEntries(deps, pageSize + 1);
   let bytes = 0;
   const fitting = entries.slice(0, pageSize).filter((entry, i) => {
     bytes += entry.bytes;
@@ -120,7 +120,7 @@ async function findEntries({ store, of, before, filter, signal }: PageParts, wan
     next = entries.length < portion ? undefined : entries.at(-1);
   }
   if (next !== undefined && found.length === 0) {
-    throw new Failure(
+    throw new RpcError(
       "ANSWER_TOO_LARGE",
       "There are too many transactions that you may not read before the next that you may; name a block_number, too.",
     );
@@ -131,6 +131,6 @@ async function findEntries({ store, of, before, filter, signal }: PageParts, wan
 /** Throws DamageError for a transaction that was found by what it does not say. */
 export function checkFound(isRight: boolean, { hash }: Pick<ListedTransaction, "hash">): void {
   if (!isRight) {
-    throw new DamageError(`Transaction ${hash} is found in the database by what it does not say.`);
+    throw new CorruptionError(`Transaction ${hash} is found in the database by what it does not say.`);
   }
 }

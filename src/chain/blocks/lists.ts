@@ -3,10 +3,10 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import type { ListRecentBlocksRequest, ListTransactionsRequest } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { latestBlock } from "../../base/latest-block.js";
-import { Failure } from "../../rpc/errors.js";
+import { RpcError } from "../../rpc/errors.js";
 import { defaultPageSize, makePageToken, pageNumber, pagePosition, readPageToken } from "../../rpc/parameters.js";
 import type { Call } from "../../rpc/service.js";
-import type { Disclosure } from "./block-redactor.js";
+import type { BlockRedactor } from "./block-redactor.js";
 import {
   checkFound,
   type ListedBlock,
@@ -17,7 +17,7 @@ import {
   type TransactionPlace,
   type TransactionsOf,
 } from "./listings.js";
-import { blockZero, checkKept, noBlockYet } from "./retained-blocks.js";
+import { blockZero, checkRetained, noBlockYet } from "./retained-blocks.js";
 import type { ChainHead } from "./store.js";
 
 /** Bodies of a page, where it has more than one: with one of the largest on top they fit an answer. */
@@ -29,7 +29,7 @@ export function toBlockSummary({ hash, header: { number, timestampMs, proposer }
 }
 
 /** Builds them. */
-export function createListReads(head: () => ChainHead | undefined, store: Listings, disclose: Disclosure) {
+export function createListReads(head: () => ChainHead | undefined, store: Listings, disclose: BlockRedactor) {
   const newest = (): bigint => head()?.number ?? 0n;
   const lowest = (): bigint => head()?.lowestBlock ?? 1n;
 
@@ -41,9 +41,9 @@ export function createListReads(head: () => ChainHead | undefined, store: Listin
     }
     const block = asked === latestBlock ? newest() : asked;
     if (block === 0n || block > newest()) {
-      throw new Failure("NOT_FOUND", block === 0n ? blockZero : noBlockYet);
+      throw new RpcError("NOT_FOUND", block === 0n ? blockZero : noBlockYet);
     }
-    checkKept(block, lowest());
+    checkRetained(block, lowest());
     return { ...ofSender, block };
   }
 

@@ -1,6 +1,6 @@
 /** Blocks whose transactions are kept, and what is said of those whose are not. */
-import { DamageError } from "../../base/errors/corruption.js";
-import { Failure } from "../../rpc/errors.js";
+import { CorruptionError } from "../../base/errors/corruption.js";
+import { RpcError } from "../../rpc/errors.js";
 import type { ChainStore, StoredBlock } from "./store.js";
 
 export const noBlockYet = "There is no such block yet.";
@@ -11,23 +11,23 @@ export const blockZero = "Block 0 is the genesis: GET /genesis.";
  *
  * @returns rejects with Failure PRUNED where its transactions are not kept, with DamageError where it is lost.
  */
-export function createKeptBlocks(
+export function createRetainedBlocks(
   store: Pick<ChainStore, "block" | "lowestBlock">,
 ): (number: bigint) => Promise<StoredBlock> {
   return async (number) => {
     const stored = await store.block(number);
     if (stored === undefined) {
-      checkKept(number, await store.lowestBlock());
-      throw new DamageError(`Block ${number} is missing in the database.`);
+      checkRetained(number, await store.lowestBlock());
+      throw new CorruptionError(`Block ${number} is missing in the database.`);
     }
     return stored;
   };
 }
 
 /** Throws Failure PRUNED for a block below the lowest one whose transactions are kept. */
-export function checkKept(number: bigint, lowest: bigint): void {
+export function checkRetained(number: bigint, lowest: bigint): void {
   if (number < lowest) {
-    throw new Failure(
+    throw new RpcError(
       "PRUNED",
       `The transactions of block ${number} are not kept here; the oldest block that this node keeps whole is ${lowest}.`,
     );

@@ -1,5 +1,5 @@
 /** The largest nonce of each sender, in the database. */
-import { DamageError } from "../../base/errors/corruption.js";
+import { CorruptionError } from "../../base/errors/corruption.js";
 import type { Queries } from "../../db/queries/database.js";
 import { hashSenderRow, type SenderColumns } from "../../db/rows/row-hashes.js";
 import type { Senders } from "./store.js";
@@ -20,7 +20,7 @@ const columns = ["identity", "nonce", "row_hash"] as const;
 /** The nonce of a row. Throws DamageError when it is not the one that was stored. */
 export function nonceOf(row: SenderRow): bigint {
   if (row.row_hash !== hashSenderRow(row)) {
-    throw new DamageError("The last nonce of a sender in the database is not what was stored.");
+    throw new CorruptionError("The last nonce of a sender in the database is not what was stored.");
   }
   return BigInt(row.nonce);
 }

@@ -2,7 +2,7 @@
  * Headers that authorities have signed, wherever they came in: of blocks that were applied, made or refused, and of the
  * heads that peers tell of. Two of one number by one key are a fork.
  */
-import { createRecentCache } from "../../base/caches/lru-cache.js";
+import { createLruCache } from "../../base/caches/lru-cache.js";
 
 /** A header whose signature was verified. */
 export interface SignedHeader {
@@ -21,7 +21,7 @@ export function copyHeader(signed: SignedHeader): SignedHeader {
   return { ...signed, header: new Uint8Array(signed.header), signature: new Uint8Array(signed.signature) };
 }
 
-export interface SignedHeadersParts {
+export interface SignedHeadersDeps {
   readonly authorities: readonly string[];
   /** The header of a block that is in the database; undefined where there is none. */
   readonly storedHeader: (number: bigint) => Promise<SignedHeader | undefined>;
@@ -44,9 +44,9 @@ export interface SignedHeaders {
 /** Headers that are remembered, beside those in the database. */
 const maxRemembered = 1_024;
 
-export function createSignedHeaders(parts: SignedHeadersParts): SignedHeaders {
-  const { authorities, storedHeader, onFork, onError } = parts;
-  const remembered = createRecentCache<SignedHeader>(maxRemembered);
+export function createSignedHeaders(deps: SignedHeadersDeps): SignedHeaders {
+  const { authorities, storedHeader, onFork, onError } = deps;
+  const remembered = createLruCache<SignedHeader>(maxRemembered);
   let newest = 0n;
 
   /** Remembers a header; false when it was known. */

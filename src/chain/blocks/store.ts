@@ -1,7 +1,7 @@
 /** The stored chain, as the rules of the chain and the services speak of it. */
 import type { Block, BlockHeader, Transaction } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import type { Listings } from "./listings.js";
-import type { ReadBlock, ReadTransaction } from "../transactions/transaction.js";
+import type { VerifiedBlock, ReadTransaction } from "../transactions/transaction.js";
 
 /** The newest block. */
 export interface ChainHead {
@@ -71,7 +71,7 @@ export interface Blocks {
 }
 
 /** What became of a transaction. */
-export type TransactionFate =
+export type TransactionStatusInfo =
   | { readonly status: "pending" }
   | { readonly status: "included"; readonly blockNumber: bigint }
   | { readonly status: "rejected"; readonly reason: string };
@@ -138,7 +138,7 @@ export interface Settled {
 /** What is told of the mempool, and of what became of transactions. */
 export interface MempoolView {
   /** What became of a transaction; undefined when nothing is known of it. */
-  fate(hash: string): Promise<TransactionFate | undefined>;
+  fate(hash: string): Promise<TransactionStatusInfo | undefined>;
   /** The oldest pending transactions. */
   oldestPending(limit: number): Promise<readonly PendingSummary[]>;
   /** A transaction that is pending. */
@@ -200,5 +200,5 @@ export interface ChainChanges {
   lastNonces(senders: readonly string[]): Promise<Map<string, bigint>>;
   /** Puts transactions into a block, in their order. */
   insertTransactions(transactions: readonly ReadTransaction[], blockNumber: bigint): Promise<void>;
-  insertBlock(block: ReadBlock): Promise<void>;
+  insertBlock(block: VerifiedBlock): Promise<void>;
 }

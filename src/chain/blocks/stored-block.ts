@@ -10,7 +10,7 @@ import {
   type Transaction,
   TransactionSchema,
 } from "../../../gen/gatehouse/chain/v1/block_pb.js";
-import { DamageError } from "../../base/errors/corruption.js";
+import { CorruptionError } from "../../base/errors/corruption.js";
 import { sha256 } from "../../base/crypto/hash.js";
 import {
   type BlockColumns,
@@ -74,7 +74,7 @@ export function checkStoredBlock(wanted: number, row: BlockRow, rows: readonly T
       one.row_hash === hashTransactionRow(one),
   );
   if (!fit || header.transactionsHash !== hashOfHashes(transactionHashes)) {
-    throw new DamageError(
+    throw new CorruptionError(
       `Block ${wanted} in the database does not hold the transactions that its header names; restore the database from a backup, or let the node follow the chain anew.`,
     );
   }
@@ -90,7 +90,7 @@ export function checkStoredBlock(wanted: number, row: BlockRow, rows: readonly T
  */
 export function checkTransactionRow(row: TransactionRow): Transaction {
   if (row.hash !== sha256(row.body) || row.row_hash !== hashTransactionRow(row)) {
-    throw new DamageError(
+    throw new CorruptionError(
       `Transaction ${row.hash} in the database is not the one that was signed; restore the database from a backup, or let the node follow the chain anew.`,
     );
   }
@@ -98,8 +98,8 @@ export function checkTransactionRow(row: TransactionRow): Transaction {
 }
 
 /** A block of the database is not the one that was applied. */
-export function notSigned(number: number | bigint): DamageError {
-  return new DamageError(
+export function notSigned(number: number | bigint): CorruptionError {
+  return new CorruptionError(
     `Block ${number} in the database is not the one that was signed; restore the database from a backup, or let the node follow the chain anew.`,
   );
 }

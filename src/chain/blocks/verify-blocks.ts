@@ -1,14 +1,14 @@
 /** Looks at every block again: its signatures, its place in the chain, and what led to it. */
 import type { BlockHeader } from "../../../gen/gatehouse/chain/v1/block_pb.js";
-import { DamageError } from "../../base/errors/corruption.js";
+import { CorruptionError } from "../../base/errors/corruption.js";
 import { type Finding, look, type Verification } from "../../base/errors/verification.js";
-import { Failure } from "../../rpc/errors.js";
+import { RpcError } from "../../rpc/errors.js";
 import type { Genesis } from "./genesis.js";
 import { notSigned } from "./stored-block.js";
 import type { ChainStore } from "./store.js";
-import { type ReadBlock, readBlock, readHeader } from "../transactions/transaction.js";
+import { type VerifiedBlock, verifyBlock, readHeader } from "../transactions/transaction.js";
 
-export interface VerifyBlocksParts {
+export interface VerifyBlocksDeps {
   readonly store: Pick<
     ChainStore,
     "head" | "block" | "header" | "lowestBlock" | "weighBlock" | "included" | "lastNonce" | "checkListed"
@@ -19,7 +19,7 @@ export interface VerifyBlocksParts {
   };
   readonly genesis: Genesis;
   /** Looks at what a block has made of the state. Throws DamageError. */
-  readonly checkEffects: (block: ReadBlock) => Promise<void>;
+  readonly checkEffects: (block: VerifiedBlock) => Promise<void>;
 }
 
 /**
@@ -27,16 +27,16 @@ export interface VerifyBlocksParts {
  *
  * @param from number of the first one; the first of all when left out.
  */
-export async function* verifyBlocks(parts: VerifyBlocksParts, from = 1n): Verification {
-  const { genesis } = parts;
+export async function* verifyBlocks(deps: VerifyBlocksDeps, from = 1n): Verification {
+  const { genesis } = deps;
   let before: string | undefined = from === 1n ? genesis.hash : undefined;
-  const { found, head } = await findHead(parts);
+  const { found, head } = await findHead(deps);
   yield { kind: "blocks", done: 0, total: Number(head), findings: found };
   for (let number = from; number <= head; number++) {
-    let { findings, hash } = await lookAtBlock(parts, number, before);
-    if (findings.length > 0 && number < (await parts.store.lowestBlock())) {
+    let { findings, hash } = await lookAtBlock(deps, number, before);
+    if (findings.length > 0 && number < (await deps.store.lowestBlock())) {
       // Its transactions were removed meanwhile.
-      ({ findings, hash } = await lookAtBlock(parts, number, before));
+      ({ findings, hash } = await lookAtBlock(deps, number, before));
     }
     before = hash;
     yield { kind: "blocks", done: Number(number - from) + 1, total: Number(head - from) + 1, findings };
@@ -44,43 +44,43 @@ export async function* verifyBlocks(parts: VerifyBlocksParts, from = 1n): Verifi
 }
 
 /** Looks at one block, as far as it is kept, and gives its hash where it is right. */
-async function lookAtBlock(parts: VerifyBlocksParts, number: bigint, previous: string | undefined) {
-  let block: ReadBlock | undefined;
+async function lookAtBlock(deps: VerifyBlocksDeps, number: bigint, previous: string | undefined) {
+  let block: VerifiedBlock | undefined;
   let hash: string | undefined;
   const findings = await look(`block ${number}`, async () => {
-    if (number < (await parts.store.lowestBlock())) {
-      hash = await verifyHeader(parts, number, previous);
+    if (number < (await deps.store.lowestBlock())) {
+      hash = await verifyHeader(deps, number, previous);
       return;
     }
-    block = await verifyBlock(parts, number, previous);
+    block = await verifyStored(deps, number, previous);
     hash = block.hash;
   });
   // Not of that name: who reads the block by its number and finds it right has not looked at this.
   const beside =
-    block === undefined ? [] : await look(`what block ${number} leads to`, () => verifyBeside(parts, block!));
+    block === undefined ? [] : await look(`what block ${number} leads to`, () => verifyBeside(deps, block!));
   return { findings: [...findings, ...beside], hash };
 }
 
-async function findHead({ store, genesis }: VerifyBlocksParts): Promise<{ found: Finding[]; head: bigint }> {
+async function findHead({ store, genesis }: VerifyBlocksDeps): Promise<{ found: Finding[]; head: bigint }> {
   const head = await store.newestNumber();
   const found = await look("the newest block", async () => {
     await store.head();
     if ((await store.genesisHash()) !== genesis.hash) {
-      throw new DamageError("Block 0 in the database does not have the hash of the genesis that it holds.");
+      throw new CorruptionError("Block 0 in the database does not have the hash of the genesis that it holds.");
     }
   });
   return { found, head };
 }
 
 /** @param previousHash of the block before; undefined where that is not known. */
-async function verifyBlock(
-  { store, genesis }: VerifyBlocksParts,
+async function verifyStored(
+  { store, genesis }: VerifyBlocksDeps,
   number: bigint,
   previousHash: string | undefined,
-): Promise<ReadBlock> {
+): Promise<VerifiedBlock> {
   const stored = foundBlock(number, await store.block(number));
   const block = await readSigned(number, () =>
-    readBlock(stored.block, { network: genesis.hash, checkOperation: () => undefined }),
+    verifyBlock(stored.block, { network: genesis.hash, checkOperation: () => undefined }),
   );
   checkPlace(genesis, block.header, previousHash);
   return block;
@@ -88,7 +88,7 @@ async function verifyBlock(
 
 /** The header of a block whose transactions are not kept. Gives its hash. */
 async function verifyHeader(
-  { store, genesis }: VerifyBlocksParts,
+  { store, genesis }: VerifyBlocksDeps,
   number: bigint,
   previousHash: string | undefined,
 ): Promise<string> {
@@ -102,7 +102,7 @@ async function verifyHeader(
 
 function foundBlock<T>(number: bigint, stored: T | undefined): T {
   if (stored === undefined) {
-    throw new DamageError(`Block ${number} is missing in the database.`);
+    throw new CorruptionError(`Block ${number} is missing in the database.`);
   }
   return stored;
 }
@@ -112,25 +112,25 @@ function checkPlace(genesis: Genesis, { number, proposer, previousHash: named }:
     throw notSigned(number);
   }
   if (previousHash !== undefined && named !== previousHash) {
-    throw new DamageError(`Block ${number} in the database does not come after block ${number - 1n} there.`);
+    throw new CorruptionError(`Block ${number} in the database does not come after block ${number - 1n} there.`);
   }
 }
 
 /** The ways to a block and to its transactions, and what these made. */
-async function verifyBeside({ store, checkEffects }: VerifyBlocksParts, block: ReadBlock): Promise<void> {
+async function verifyBeside({ store, checkEffects }: VerifyBlocksDeps, block: VerifiedBlock): Promise<void> {
   const { transactions } = block;
   const { number } = block.header;
   if ((await store.weighBlock({ hash: block.hash }))?.number !== number) {
-    throw new DamageError(`Block ${number} in the database is not found by its hash.`);
+    throw new CorruptionError(`Block ${number} in the database is not found by its hash.`);
   }
   const hashes = transactions.map(({ hash }) => hash);
   if ((await store.included(hashes)).size !== hashes.length) {
-    throw new DamageError(`Transactions of block ${number} in the database are not found by their hashes.`);
+    throw new CorruptionError(`Transactions of block ${number} in the database are not found by their hashes.`);
   }
   for (const sender of new Set(transactions.map(({ body }) => body.sender))) {
     const nonce = transactions.findLast(({ body }) => body.sender === sender)!.body.nonce;
     if (((await store.lastNonce(sender)) ?? -1n) < nonce) {
-      throw new DamageError(`The database has forgotten nonces of senders that block ${number} holds.`);
+      throw new CorruptionError(`The database has forgotten nonces of senders that block ${number} holds.`);
     }
   }
   await store.checkListed(number, transactions);
@@ -141,6 +141,6 @@ async function readSigned<T>(number: bigint, read: () => Promise<T>): Promise<T>
   try {
     return await read();
   } catch (error) {
-    throw error instanceof Failure ? notSigned(number) : error;
+    throw error instanceof RpcError ? notSigned(number) : error;
   }
 }

@@ -6,10 +6,10 @@
  * The line is the virtual time of fair queueing. Who was idle begins at where the line is and gains nothing by that, and
  * who waits with something large is reached by the line in the end.
  */
-import { createLeastFirst, type LeastFirst } from "./priority-queue.js";
+import { createPriorityQueue, type PriorityQueue } from "./priority-queue.js";
 
 /** Whose turns are a transaction's, and where the line was when it came: that of all origins, and that of its senders. */
-export interface Stamp {
+export interface StartTag {
   /** The origin that its sender had already, if it had one: all that a sender has waiting is one queue. */
   readonly lane: string | undefined;
   readonly origin: number;
@@ -21,11 +21,11 @@ export interface Waiting {
   readonly sender: string;
   readonly nonce: bigint;
   readonly sizeBytes: number;
-  readonly stamp: Stamp;
+  readonly stamp: StartTag;
 }
 
 /** Up to where an origin, or a sender of it, was served; 0 where nothing is known. */
-export interface Served {
+export interface Dequeued {
   of(origin: string | undefined, sender?: string): number;
 }
 
@@ -52,7 +52,7 @@ interface SenderTurns<E> {
 
 interface OriginTurns<E> {
   served: number;
-  readonly senders: LeastFirst<SenderTurns<E>>;
+  readonly senders: PriorityQueue<SenderTurns<E>>;
 }
 
 /** The next turn of an origin. */
@@ -68,8 +68,8 @@ interface Turn<E> {
  *
  * @param waiting in the order in which they came, which decides where nothing else does.
  */
-export function selectFair<E extends Waiting>(waiting: Iterable<E>, served: Served, bounds: Bounds): E[] {
-  const turns = createLeastFirst<Turn<E>>();
+export function selectFair<E extends Waiting>(waiting: Iterable<E>, served: Dequeued, bounds: Bounds): E[] {
+  const turns = createPriorityQueue<Turn<E>>();
   for (const origin of groupByOrigin(waiting, served)) {
     pushTurn(turns, origin);
   }
@@ -92,7 +92,7 @@ export function selectFair<E extends Waiting>(waiting: Iterable<E>, served: Serv
   return selected;
 }
 
-function groupByOrigin<E extends Waiting>(waiting: Iterable<E>, served: Served): Iterable<OriginTurns<E>> {
+function groupByOrigin<E extends Waiting>(waiting: Iterable<E>, served: Dequeued): Iterable<OriginTurns<E>> {
   const origins = new Map<string | undefined, Map<string, SenderTurns<E>>>();
   for (const entry of waiting) {
     const { stamp, sender } = entry;
@@ -101,7 +101,7 @@ function groupByOrigin<E extends Waiting>(waiting: Iterable<E>, served: Served):
     getOrMake(senders, sender, makeTurns).entries.push(entry);
   }
   return [...origins].map(([lane, bySender]) => {
-    const senders = createLeastFirst<SenderTurns<E>>();
+    const senders = createPriorityQueue<SenderTurns<E>>();
     for (const turns of bySender.values()) {
       turns.entries.sort(byNonce);
       pushSender(senders, turns);
@@ -125,7 +125,7 @@ export function byNonce(a: Pick<Waiting, "nonce">, b: Pick<Waiting, "nonce">): n
 }
 
 /** Puts a sender in line at its origin, by where the line is once its next one is served. */
-function pushSender<E extends Waiting>(senders: LeastFirst<SenderTurns<E>>, sender: SenderTurns<E>): void {
+function pushSender<E extends Waiting>(senders: PriorityQueue<SenderTurns<E>>, sender: SenderTurns<E>): void {
   const next = sender.entries[sender.next];
   if (next !== undefined) {
     senders.push(Math.max(sender.served, next.stamp.sender) + placesOf(next), sender);
@@ -133,7 +133,7 @@ function pushSender<E extends Waiting>(senders: LeastFirst<SenderTurns<E>>, send
 }
 
 /** Puts an origin in line with the sender whose turn it is there. */
-function pushTurn<E extends Waiting>(turns: LeastFirst<Turn<E>>, origin: OriginTurns<E>): void {
+function pushTurn<E extends Waiting>(turns: PriorityQueue<Turn<E>>, origin: OriginTurns<E>): void {
   const first = origin.senders.pop();
   if (first !== undefined) {
     const { key: senderLine, item: sender } = first;
@@ -143,9 +143,9 @@ function pushTurn<E extends Waiting>(turns: LeastFirst<Turn<E>>, origin: OriginT
 }
 
 /** How far all were served. */
-export interface ServiceLine extends Served {
+export interface VirtualTime extends Dequeued {
   /** A transaction came. */
-  arrive(origin: string | undefined, sender: string): Stamp;
+  arrive(origin: string | undefined, sender: string): StartTag;
   /** One left; it was served if a block was made of it, or it had its chance. */
   leave(left: Waiting, isServed: boolean): void;
 }
@@ -162,7 +162,7 @@ interface OriginFlow extends Flow {
 }
 
 /** Builds the line. Who has nothing waiting is forgotten: the line is past everything that was served. */
-export function createServiceLine(): ServiceLine {
+export function createVirtualTime(): VirtualTime {
   const origins = new Map<string | undefined, OriginFlow>();
   const lanes = new Map<string, string | undefined>();
   let line = 0;

@@ -2,7 +2,7 @@
  * Who may put a transaction into the mempool, and how much: rules of this node, none of the chain. An origin has a share
  * of the mempool, which shrinks as it fills up, so that there is always room for somebody else; so has a sender.
  */
-import { Failure } from "../../rpc/errors.js";
+import { RpcError } from "../../rpc/errors.js";
 import type { MempoolIndex } from "./mempool-index.js";
 import { costsOf, type SenderRates } from "./sender-rates.js";
 import type { MempoolSize, PendingEntry } from "../blocks/store.js";
@@ -19,7 +19,7 @@ export interface Origin {
 /** Why transactions were refused. */
 export type Refusal = "share" | "rate" | "writers";
 
-export interface AdmissionParts {
+export interface AdmissionDeps {
   readonly index: Pick<MempoolIndex, "size" | "heldByOrigin" | "heldBySender" | "takeRoom">;
   readonly rates: SenderRates;
   /** Whether this key may write. */
@@ -63,7 +63,7 @@ export function partOfPool({ count, bytes }: MempoolSize): number {
 }
 
 /** Builds the rules. */
-export function createAdmission({ index, rates, mayWrite }: AdmissionParts): Admission {
+export function createAdmission({ index, rates, mayWrite }: AdmissionDeps): Admission {
   const refused: Record<Refusal, number> = { share: 0, rate: 0, writers: 0 };
 
   function counted(reason: Refusal, check: () => void): void {
@@ -82,19 +82,19 @@ export function createAdmission({ index, rates, mayWrite }: AdmissionParts): Adm
 
   function checkShareOfOrigin(origin: string | undefined, sizeBytes: number): void {
     if (!fits(index.heldByOrigin(origin), sizeBytes, least(maxOfOrigin, freeRoom()))) {
-      throw new Failure("OVERLOADED", "Too much of this address waits for a block; try again in 1 s.", 1);
+      throw new RpcError("OVERLOADED", "Too much of this address waits for a block; try again in 1 s.", 1);
     }
   }
 
   function checkShares({ origin, sender, sizeBytes }: PendingEntry, isExempt: boolean): void {
     if (!fits(nothing, sizeBytes, freeRoom())) {
-      throw new Failure("OVERLOADED", "The mempool is full; try again in 5 s.", 5);
+      throw new RpcError("OVERLOADED", "The mempool is full; try again in 5 s.", 5);
     }
     if (!isExempt) {
       checkShareOfOrigin(origin, sizeBytes);
     }
     if (!isExempt && !fits(index.heldBySender(sender), sizeBytes, maxOfSender)) {
-      throw new Failure("OVERLOADED", "Too much of this sender waits for a block; try again in 1 s.", 1);
+      throw new RpcError("OVERLOADED", "Too much of this sender waits for a block; try again in 1 s.", 1);
     }
   }
 
@@ -107,7 +107,7 @@ export function createAdmission({ index, rates, mayWrite }: AdmissionParts): Adm
     const isExempt = origin === undefined || origin.isExempt;
     counted("writers", () => {
       if (!mayWrite(entry.sender)) {
-        throw new Failure(
+        throw new RpcError(
           "PERMISSION_DENIED",
           "This node takes transactions of listed writers only, and this is none.",
         );

@@ -1,5 +1,5 @@
 /** What waits for a block, in memory and without its bytes: who has how much of the mempool, and whose turn it is. */
-import { createServiceLine, selectFair, type Bounds, type Waiting } from "./fair-queue.js";
+import { createVirtualTime, selectFair, type Bounds, type Waiting } from "./fair-queue.js";
 import { createSenderOrder, type Ordered } from "./sender-order.js";
 import type { MempoolSize, PendingEntry, RelayTarget } from "../blocks/store.js";
 
@@ -66,7 +66,7 @@ export function createMempoolIndex(): MempoolIndex {
   const senders = new Map<string, Held>();
   /** The latest nonce that a sender had here, for as long as anything of the sender is here. */
   const latest = new Map<string, bigint>();
-  const line = createServiceLine();
+  const line = createVirtualTime();
   const order = createSenderOrder<IndexEntry>();
 
   function count({ origin, sender, sizeBytes }: PendingEntry, sign: 1 | -1): void {

@@ -1,5 +1,5 @@
 /** How a transaction gets into the mempool: once, however many hand it in at the same time, and stored before that is said. */
-import { Failure } from "../../rpc/errors.js";
+import { RpcError } from "../../rpc/errors.js";
 import type { Admission, Origin } from "./mempool-admission.js";
 import type { MempoolIndex } from "./mempool-index.js";
 import { unlessIncluded } from "./sender-order.js";
@@ -7,7 +7,7 @@ import type { Arriving, SenderArrivals } from "./sender-arrivals.js";
 import type { MempoolStore, MempoolView, PendingEntry } from "../blocks/store.js";
 import { encodeTransaction, type ReadTransaction } from "../transactions/transaction.js";
 
-export interface IntakeParts {
+export interface IntakeDeps {
   readonly index: Pick<MempoolIndex, "get" | "add" | "giveRoom" | "loosen" | "hasLater">;
   readonly arrivals: Pick<SenderArrivals, "begin">;
   readonly admission: Pick<Admission, "check" | "take">;
@@ -51,10 +51,10 @@ interface Arrival {
   isIncluded: boolean;
 }
 
-export function createIntake(parts: IntakeParts): Intake {
-  const { index, arrivals, admission, store, fate, nowMs, monotonicMs, onIncluded } = parts;
+export function createIntake(deps: IntakeDeps): Intake {
+  const { index, arrivals, admission, store, fate, nowMs, monotonicMs, onIncluded } = deps;
   const byHash = new Map<string, Arrival>();
-  let lastReceivedMs = parts.newestMs;
+  let lastReceivedMs = deps.newestMs;
 
   function entryFor({ hash, body, signed }: ReadTransaction, { origin, afterNonce }: Handed): PendingEntry {
     const { sender, nonce, timestampMs } = body;
@@ -78,7 +78,7 @@ export function createIntake(parts: IntakeParts): Intake {
     }
     const known = await fate(hash);
     if (known?.status === "rejected") {
-      throw new Failure("INVALID_REQUEST", `The transaction was rejected: ${known.reason}`);
+      throw new RpcError("INVALID_REQUEST", `The transaction was rejected: ${known.reason}`);
     }
     if (known !== undefined) {
       return;

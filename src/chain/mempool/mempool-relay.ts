@@ -5,7 +5,7 @@ import type { SenderArrivals } from "./sender-arrivals.js";
 import { findEarlier } from "./sender-order.js";
 import type { PendingTransaction, RelayedTransaction, RelayTarget } from "../blocks/store.js";
 
-export interface RelayQueueParts {
+export interface RelayQueueDeps {
   readonly index: Pick<MempoolIndex, "entries" | "get" | "select">;
   readonly arrivals: Pick<SenderArrivals, "earliest">;
   readonly read: (entries: readonly IndexEntry[]) => Promise<PendingTransaction[]>;
@@ -26,7 +26,7 @@ export interface RelayQueue {
 const deferredMs = 1_000;
 const maxDoublings = 4;
 
-export function createRelayQueue({ index, arrivals, read, monotonicMs }: RelayQueueParts): RelayQueue {
+export function createRelayQueue({ index, arrivals, read, monotonicMs }: RelayQueueDeps): RelayQueue {
   const forEach = (hashes: readonly string[], change: (entry: IndexEntry) => void): void =>
     hashes.flatMap((hash) => index.get(hash) ?? []).forEach(change);
 

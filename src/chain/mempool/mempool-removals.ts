@@ -1,13 +1,13 @@
 /** What has left the mempool and is being taken out of the database. */
 import type { ChainStore, Rejection } from "../blocks/store.js";
 
-export interface LeavingParts {
+export interface LeavingDeps {
   readonly store: Pick<ChainStore, "mempool">;
   readonly onError: (error: unknown) => void;
 }
 
 /** What leaves. */
-export interface Leaving {
+export interface MempoolRemovals {
   /** It is in a block. */
   include(hash: string): void;
   /** It gets into none. */
@@ -19,7 +19,7 @@ export interface Leaving {
 }
 
 /** Builds it; nothing leaves yet. */
-export function createLeaving({ store: { mempool }, onError }: LeavingParts): Leaving {
+export function createMempoolRemovals({ store: { mempool }, onError }: LeavingDeps): MempoolRemovals {
   const included = new Set<string>();
   const rejected = new Map<string, Rejection>();
   return {

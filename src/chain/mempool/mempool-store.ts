@@ -5,7 +5,7 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { type Transaction, TransactionSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { sha256 } from "../../base/crypto/hash.js";
-import { createOneAtATime } from "../../base/async/serial-queue.js";
+import { createSerialQueue } from "../../base/async/serial-queue.js";
 import { batch } from "../../db/rows/batch.js";
 import { inChunks } from "../../db/rows/chunks.js";
 import type { DatabasePart } from "../../db/queries/database.js";
@@ -38,7 +38,7 @@ const columns = [
 ] as const;
 
 export function createMempoolStore({ read, transaction }: DatabasePart): MempoolStore {
-  const inTurn = createOneAtATime();
+  const inTurn = createSerialQueue();
   const insert = batch<Row & { readonly bytes: Buffer }, true>(async (rows) => {
     await inTurn(() =>
       transaction((db) =>

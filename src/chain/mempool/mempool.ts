@@ -2,11 +2,11 @@
  * The mempool of a node that writes: what waits for a block, stored as soon as it is taken, and known in memory by
  * everything but its bytes. This process is the only one that writes to it.
  */
-import { findFate } from "./transaction-status.js";
+import { findTransactionStatus } from "./transaction-status.js";
 import { type Bounds, inPortions } from "./fair-queue.js";
 import { type Admission, createAdmission, partOfPool, type Refusal } from "./mempool-admission.js";
 import { createIntake, type Fit, type Handed } from "./mempool-intake.js";
-import { createLeaving, type Leaving } from "./mempool-removals.js";
+import { createMempoolRemovals, type MempoolRemovals } from "./mempool-removals.js";
 import { createMempoolIndex, type IndexEntry, type MempoolIndex } from "./mempool-index.js";
 import { createRelayQueue, type RelayQueue } from "./mempool-relay.js";
 import { createSenderArrivals } from "./sender-arrivals.js";
@@ -16,7 +16,7 @@ import type { ChainStore, MempoolView, PendingTransaction, Rejection } from "../
 import type { ReadTransaction } from "../transactions/transaction.js";
 
 /** What a mempool is made of. */
-export interface MempoolParts {
+export interface MempoolDeps {
   readonly store: Pick<ChainStore, "mempool" | "blockOf" | "included" | "lastNonce">;
   readonly rates: RatesPerMinute;
   readonly mayWrite: (sender: string) => boolean;
@@ -67,13 +67,13 @@ const tellRejectedMs = 3_600_000;
 const forgetEveryMs = 60_000;
 
 /** Opens the mempool: what is in a block already, since the process ended before it was taken out, is taken out now. */
-export async function openMempool(parts: MempoolParts): Promise<Mempool> {
-  const { nowMs, monotonicMs } = parts;
-  const { mempool: store, ...blocks } = parts.store;
+export async function openMempool(deps: MempoolDeps): Promise<Mempool> {
+  const { nowMs, monotonicMs } = deps;
+  const { mempool: store, ...blocks } = deps.store;
   const index = createMempoolIndex();
   const arrivals = createSenderArrivals();
-  const admission = createAdmission({ index, rates: createSenderRates(parts.rates), mayWrite: parts.mayWrite });
-  const leaving = createLeaving(parts);
+  const admission = createAdmission({ index, rates: createSenderRates(deps.rates), mayWrite: deps.mayWrite });
+  const leaving = createMempoolRemovals(deps);
   let forgottenAtMs = 0;
 
   const isPending = (hash: string): boolean => index.get(hash) !== undefined;
@@ -93,7 +93,7 @@ export async function openMempool(parts: MempoolParts): Promise<Mempool> {
       const entry = index.remove(hash, end);
       if (entry !== undefined) {
         leaving.reject({ hash, reason, rejectedMs: nowMs(), expiresMs: entry.expiresMs });
-        parts.onRejected?.({ hash, reason });
+        deps.onRejected?.({ hash, reason });
       }
     }
     await leaving.store();
@@ -118,7 +118,7 @@ export async function openMempool(parts: MempoolParts): Promise<Mempool> {
 
   const view: MempoolView = {
     fate: (hash) =>
-      findFate(hash, {
+      findTransactionStatus(hash, {
         isPending,
         blockOf: (asked) => blocks.blockOf(asked),
         rejectionOf: (asked) => leaving.rejectionOf(asked) ?? store.rejectionOf(asked),
@@ -127,7 +127,7 @@ export async function openMempool(parts: MempoolParts): Promise<Mempool> {
     pending: async (hash) => (isPending(hash) ? (await store.readPending([hash])).get(hash) : undefined),
   };
 
-  const newestMs = await load(parts, index, leaving);
+  const newestMs = await load(deps, index, leaving);
   const intake = createIntake({
     ...{ index, arrivals, admission, store, newestMs, nowMs, monotonicMs },
     fate: (hash) => view.fate(hash),
@@ -171,7 +171,7 @@ export async function openMempool(parts: MempoolParts): Promise<Mempool> {
 }
 
 /** Loads what is stored; gives when the newest came, 0 where there is none. */
-async function load({ store, ...clocks }: MempoolParts, index: MempoolIndex, leaving: Leaving): Promise<number> {
+async function load({ store, ...clocks }: MempoolDeps, index: MempoolIndex, leaving: MempoolRemovals): Promise<number> {
   const [now, monotonic] = [clocks.nowMs(), clocks.monotonicMs()];
   let newestMs = 0;
   const stored = await store.mempool.oldestPending(Number.MAX_SAFE_INTEGER);

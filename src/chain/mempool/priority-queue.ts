@@ -1,5 +1,5 @@
 /** A queue that gives the item with the least key first, and of those with the same key the one that came first. */
-export interface LeastFirst<T> {
+export interface PriorityQueue<T> {
   push(key: number, item: T): void;
   /** Takes the first one out; undefined when there is none. */
   pop(): { readonly key: number; readonly item: T } | undefined;
@@ -12,7 +12,7 @@ interface Slot<T> {
 }
 
 /** Builds an empty queue: a binary heap. */
-export function createLeastFirst<T>(): LeastFirst<T> {
+export function createPriorityQueue<T>(): PriorityQueue<T> {
   const heap: Slot<T>[] = [];
   let pushed = 0;
   const isBefore = (a: Slot<T>, b: Slot<T>): boolean => a.key < b.key || (a.key === b.key && a.order < b.order);

@@ -3,7 +3,7 @@
  * comes with the nonce of the one before it, and waits for that one, for a while. Who relays says so, not the sender; so
  * it delays nothing for longer than that, and who says less is believed.
  */
-import { createRecentCache } from "../../base/caches/lru-cache.js";
+import { createLruCache } from "../../base/caches/lru-cache.js";
 import { byNonce } from "./fair-queue.js";
 import type { PendingEntry } from "../blocks/store.js";
 
@@ -33,7 +33,7 @@ export interface SenderOrder<E extends Ordered> {
 export function createSenderOrder<E extends Ordered>(): SenderOrder<E> {
   /** Those that come after one, by sender. */
   const following = new Map<string, Set<E>>();
-  const lastIncluded = createRecentCache<{ nonce: bigint }>(maxSenders);
+  const lastIncluded = createLruCache<{ nonce: bigint }>(maxSenders);
 
   function forget(entry: E): void {
     const entries = following.get(entry.sender);

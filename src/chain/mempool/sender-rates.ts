@@ -5,7 +5,7 @@
 import type { TokenBucket } from "limiter";
 import type { TransactionBody } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { createTokenBuckets } from "../../base/limits/token-buckets.js";
-import { Failure } from "../../rpc/errors.js";
+import { RpcError } from "../../rpc/errors.js";
 import { maxTransactionBytes } from "../transactions/transaction.js";
 
 /** What is counted. */
@@ -92,7 +92,7 @@ export function createSenderRates(perMinute: RatesPerMinute): SenderRates {
     if (waitMs > 0) {
       const retryAfterS = Math.ceil(waitMs / 1000);
       const message = `Too many ${words[kind]} of this ${whose} in a minute; try again in ${retryAfterS} s.`;
-      throw new Failure("RATE_LIMITED", message, retryAfterS);
+      throw new RpcError("RATE_LIMITED", message, retryAfterS);
     }
   }
 

@@ -1,8 +1,8 @@
 /** What became of a transaction. */
-import type { TransactionFate } from "../blocks/store.js";
+import type { TransactionStatusInfo } from "../blocks/store.js";
 
 /** The places where a transaction may be. */
-export interface FateSources {
+export interface StatusSources {
   isPending(hash: string): boolean | Promise<boolean>;
   blockOf(hash: string): Promise<bigint | undefined>;
   rejectionOf(hash: string): string | undefined | Promise<string | undefined>;
@@ -12,7 +12,10 @@ export interface FateSources {
  * Looks for a transaction in the order in which it moves: what is gone from one place has arrived at the next one
  * already. It is in a block before it leaves the mempool, so a block counts more.
  */
-export async function findFate(hash: string, sources: FateSources): Promise<TransactionFate | undefined> {
+export async function findTransactionStatus(
+  hash: string,
+  sources: StatusSources,
+): Promise<TransactionStatusInfo | undefined> {
   const isPending = await sources.isPending(hash);
   const blockNumber = await sources.blockOf(hash);
   if (blockNumber !== undefined) {

@@ -11,9 +11,9 @@ const transactionWork = 16 * 1024;
  * Work of a block before its last transaction: with that, about a second of one core. A node makes no block with more,
  * and applies none.
  */
-export const maxBlockWork = 16 * 1024 * 1024;
+export const maxBlockCost = 16 * 1024 * 1024;
 
 /** Work of a transaction. */
-export function workOf(bodyBytes: number, effectsWork: number): number {
+export function costOf(bodyBytes: number, effectsWork: number): number {
   return transactionWork + bodyBytes + effectsWork;
 }

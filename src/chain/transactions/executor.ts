@@ -13,7 +13,7 @@ export interface BlockMoment {
  *
  * @typeParam State what they do it to.
  */
-export interface Effects<State> extends Pick<ChainRules, "checkOperation"> {
+export interface Executor<State> extends Pick<ChainRules, "checkOperation"> {
   /**
    * Looks at a transaction before it gets into the mempool. What passes may still be rejected when its block is made.
    *
@@ -22,11 +22,11 @@ export interface Effects<State> extends Pick<ChainRules, "checkOperation"> {
    */
   check(transaction: ReadTransaction, block: BlockMoment): Promise<void>;
   /** Begins a block, whose effects are stored with it, or not at all. */
-  begin(block: BlockMoment, state: State): BlockEffects;
+  begin(block: BlockMoment, state: State): BlockExecutor;
 }
 
 /** The effects of one block, made inside its database transaction. */
-export interface BlockEffects {
+export interface BlockExecutor {
   /** Reads ahead what transactions that come will look at: nothing that they do is another for it. */
   expect(transactions: readonly ReadTransaction[]): Promise<void>;
   /**

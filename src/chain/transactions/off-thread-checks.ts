@@ -4,7 +4,7 @@
  */
 import type { Transaction } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { sha256 } from "../../base/crypto/hash.js";
-import { createRecentCache } from "../../base/caches/lru-cache.js";
+import { createLruCache } from "../../base/caches/lru-cache.js";
 import {
   type ChainRules,
   type KnownTransactions,
@@ -16,10 +16,10 @@ import {
 /** The rules, and how a node holds transactions to them. */
 export interface Reading extends ChainRules {
   /** Where a large transaction is looked at in another thread; throws what {@link readTransaction} would. */
-  readonly checkAside?: CheckAside | undefined;
+  readonly checkAside?: CheckOffThread | undefined;
 }
 
-export type CheckAside = (signed: Transaction, network: string) => Promise<void>;
+export type CheckOffThread = (signed: Transaction, network: string) => Promise<void>;
 
 /** More than the mempool holds. */
 const maxKnown = 20_000;
@@ -29,7 +29,7 @@ const signatureBytes = 64;
 
 /** Remembers the newest. */
 export function createKnownTransactions(): KnownTransactions {
-  const known = createRecentCache<true>(maxKnown);
+  const known = createLruCache<true>(maxKnown);
   const keyOf = ({ signature }: Transaction, hash: string): string => hash + Buffer.from(signature).toString("latin1");
   return {
     has: (signed, hash) => signed.signature.length === signatureBytes && known.has(keyOf(signed, hash)),
@@ -42,7 +42,7 @@ export function createKnownTransactions(): KnownTransactions {
  *
  * @throws Failure as {@link readTransaction}; OVERLOADED where too many are looked at.
  */
-export async function readAside(signed: Transaction, reading: Reading): Promise<ReadTransaction> {
+export async function verifyOffThread(signed: Transaction, reading: Reading): Promise<ReadTransaction> {
   const { network, known, checkAside } = reading;
   const { body } = signed;
   if (checkAside !== undefined && body.length > asideBytes && body.length <= maxTransactionBytes) {

@@ -10,9 +10,9 @@ import {
   TransactionBodySchema,
   TransactionSchema,
 } from "../../../gen/gatehouse/chain/v1/block_pb.js";
-import { maxAnswerBytes } from "../../base/limits/response-limits.js";
-import { verifyEd25519, verifyEd25519Aside } from "../../base/crypto/ed25519.js";
-import { Failure } from "../../rpc/errors.js";
+import { maxResponseBytes } from "../../base/limits/response-limits.js";
+import { verifyEd25519, verifyEd25519OffThread } from "../../base/crypto/ed25519.js";
+import { RpcError } from "../../rpc/errors.js";
 import { compileBounds } from "./bounds.js";
 import { hex32, sha256 } from "../../base/crypto/hash.js";
 import { mapYielding } from "../../base/async/yielding.js";
@@ -21,7 +21,7 @@ import { blockMessage, transactionMessage } from "./signing.js";
 /** Most bytes of a transaction's body: a document of 1 MiB and what comes with it. */
 export const maxTransactionBytes = 1024 * 1024 + 256 * 1024;
 /** Most bytes of a block, encoded: in a message of its own, with a tag and a length before it, it still fits an answer. */
-export const maxBlockBytes = maxAnswerBytes - 5;
+export const maxBlockBytes = maxResponseBytes - 5;
 
 /** A transaction whose signature was verified. */
 export interface ReadTransaction {
@@ -32,7 +32,7 @@ export interface ReadTransaction {
 }
 
 /** A block whose signature was verified, and whose transactions are those that it names. */
-export interface ReadBlock {
+export interface VerifiedBlock {
   /** 0x and 64 lower-case hex digits. */
   readonly hash: string;
   readonly header: BlockHeader;
@@ -86,18 +86,18 @@ export function readTransaction(signed: Transaction, rules: ChainRules): ReadTra
 /** Reads a transaction without a look at its signature, and at its operation as far as that takes no more than bounds. */
 function readUnverified(signed: Transaction, { network }: ChainRules): ReadTransaction {
   if (signed.withheldHash !== undefined) {
-    throw new Failure("INVALID_REQUEST", "The transaction is withheld: it is a hash without its body.");
+    throw new RpcError("INVALID_REQUEST", "The transaction is withheld: it is a hash without its body.");
   }
   if (signed.body.length > maxTransactionBytes) {
-    throw new Failure("INVALID_REQUEST", `A transaction must not be larger than ${maxTransactionBytes} bytes.`);
+    throw new RpcError("INVALID_REQUEST", `A transaction must not be larger than ${maxTransactionBytes} bytes.`);
   }
   const body = parse("transaction", () => fromBinary(TransactionBodySchema, signed.body));
   refuse(findInBody(body));
   if (body.network !== network) {
-    throw new Failure("INVALID_REQUEST", `The transaction is for another network; this one is ${network}.`);
+    throw new RpcError("INVALID_REQUEST", `The transaction is for another network; this one is ${network}.`);
   }
   if (body.operation.case === undefined) {
-    throw new Failure("INVALID_REQUEST", "The transaction says nothing to do.");
+    throw new RpcError("INVALID_REQUEST", "The transaction says nothing to do.");
   }
   return { hash: sha256(signed.body), body, signed };
 }
@@ -106,8 +106,8 @@ function signatureOf({ body, signed }: ReadTransaction): [publicKey: string, byt
   return [body.sender, transactionMessage(signed.body), signed.signature];
 }
 
-function notSignedBySender(): Failure {
-  return new Failure("INVALID_SIGNATURE", "The transaction is not signed by its sender.");
+function notSignedBySender(): RpcError {
+  return new RpcError("INVALID_SIGNATURE", "The transaction is not signed by its sender.");
 }
 
 /**
@@ -122,10 +122,10 @@ export function readHeader(
   const header = parse("block header", () => fromBinary(BlockHeaderSchema, signed.header));
   refuse(findInHeader(header));
   if (!hex32.test(header.proposer) || !verifyEd25519(header.proposer, blockMessage(signed.header), signed.signature)) {
-    throw new Failure("INVALID_SIGNATURE", "The block is not signed by its proposer.");
+    throw new RpcError("INVALID_SIGNATURE", "The block is not signed by its proposer.");
   }
   if (header.genesisHash !== network) {
-    throw new Failure("INVALID_REQUEST", `The block is of another network; this one is ${network}.`);
+    throw new RpcError("INVALID_REQUEST", `The block is of another network; this one is ${network}.`);
   }
   return header;
 }
@@ -133,7 +133,7 @@ export function readHeader(
 /** A block that is read as far as one thread does it. */
 export interface BlockInReading {
   /** What it is once {@link signatures} hold. */
-  readonly block: ReadBlock;
+  readonly block: VerifiedBlock;
   /** The signatures of its transactions, verified in other threads. Rejects with a Failure INVALID_SIGNATURE. */
   readonly signatures: Promise<void>;
 }
@@ -143,7 +143,7 @@ export interface BlockInReading {
  *
  * @throws Failure INVALID_REQUEST, INVALID_SIGNATURE
  */
-export async function readBlock(signed: Block, rules: ChainRules): Promise<ReadBlock> {
+export async function verifyBlock(signed: Block, rules: ChainRules): Promise<VerifiedBlock> {
   const { block, signatures } = await beginBlock(signed, rules);
   await signatures;
   return block;
@@ -156,12 +156,12 @@ export async function readBlock(signed: Block, rules: ChainRules): Promise<ReadB
  */
 export async function beginBlock(signed: Block, rules: ChainRules): Promise<BlockInReading> {
   if (encodedBlockBytes(signed) > maxBlockBytes) {
-    throw new Failure("INVALID_REQUEST", `A block must not be larger than ${maxBlockBytes} bytes.`);
+    throw new RpcError("INVALID_REQUEST", `A block must not be larger than ${maxBlockBytes} bytes.`);
   }
   const header = readHeader(signed, rules);
   const transactions = await mapYielding(signed.transactions, (one) => readUnverified(one, rules));
   if (header.transactionsHash !== hashOfHashes(transactions.map(({ hash }) => hash))) {
-    throw new Failure("INVALID_REQUEST", "The block does not hold the transactions that its header names.");
+    throw new RpcError("INVALID_REQUEST", "The block does not hold the transactions that its header names.");
   }
   const unknown = transactions.filter(({ signed: one, hash }) => rules.known?.has(one, hash) !== true);
   const verified = verifySenders(unknown);
@@ -185,7 +185,7 @@ async function verifySenders(transactions: readonly ReadTransaction[]): Promise<
   let areRight = true;
   const verifySome = async (): Promise<void> => {
     for (const transaction of left) {
-      areRight &&= await verifyEd25519Aside(...signatureOf(transaction));
+      areRight &&= await verifyEd25519OffThread(...signatureOf(transaction));
       if (!areRight) {
         throw notSignedBySender();
       }
@@ -256,7 +256,7 @@ export function signBlock(
   header: Omit<UnsignedHeader, "transactionsHash">,
   transactions: readonly ReadTransaction[],
   sign: (bytes: Uint8Array) => Uint8Array,
-): ReadBlock {
+): VerifiedBlock {
   const whole = create(BlockHeaderSchema, {
     ...header,
     transactionsHash: hashOfHashes(transactions.map(({ hash }) => hash)),
@@ -277,7 +277,7 @@ export function hashOfHashes(hashes: readonly string[]): string {
 
 function refuse(found: string | undefined): void {
   if (found !== undefined) {
-    throw new Failure("INVALID_REQUEST", found);
+    throw new RpcError("INVALID_REQUEST", found);
   }
 }
 
@@ -285,6 +285,6 @@ function parse<T>(what: string, read: () => T): T {
   try {
     return read();
   } catch {
-    throw new Failure("INVALID_REQUEST", `The ${what} cannot be read.`);
+    throw new RpcError("INVALID_REQUEST", `The ${what} cannot be read.`);
   }
 }

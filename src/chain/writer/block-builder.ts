@@ -1,13 +1,13 @@
 /** Makes the next block of the mempool, and finds out whose fault it is when that fails. */
 import type { Transaction } from "../../../gen/gatehouse/chain/v1/block_pb.js";
-import { isDatabaseTrouble } from "../../base/errors/database-error-kind.js";
+import { isDatabaseError } from "../../base/errors/database-error-kind.js";
 import { sha256 } from "../../base/crypto/hash.js";
 import {
   type BlockParts,
   cannotBeApplied,
   type Made,
   makeNext,
-  maxBlockBytes,
+  targetBlockBytes,
   maxBlockTransactions,
   type SealingKey,
 } from "./blocks.js";
@@ -15,7 +15,7 @@ import type { Mempool } from "../mempool/mempool.js";
 import type { ChainHead } from "../blocks/store.js";
 import type { ChainRules } from "../transactions/transaction.js";
 
-export interface BlockMakerParts<State> extends BlockParts<State> {
+export interface BlockMakerDeps<State> extends BlockParts<State> {
   readonly mempool: Pick<Mempool, "candidates">;
 }
 
@@ -25,16 +25,16 @@ export interface BlockMakerParts<State> extends BlockParts<State> {
  * A block that fails as a whole is some transaction's fault: the next try is made with half as many, until one alone is
  * left, whose fault it is. What a database in trouble throws is nobody's.
  */
-export function createBlockMaker<State>(
-  parts: BlockMakerParts<State>,
+export function createBlockBuilder<State>(
+  deps: BlockMakerDeps<State>,
   rules: ChainRules,
 ): (key: SealingKey, head: ChainHead, timeMs: number) => Promise<Made> {
-  const { mempool, onUnexpected } = parts;
+  const { mempool, onUnexpected } = deps;
   let most = maxBlockTransactions;
 
   async function takeCandidates(): Promise<Transaction[]> {
     const candidates: Transaction[] = [];
-    for await (const portion of mempool.candidates({ count: most, bytes: maxBlockBytes })) {
+    for await (const portion of mempool.candidates({ count: most, bytes: targetBlockBytes })) {
       candidates.push(...portion.map(({ transaction }) => transaction));
     }
     return candidates;
@@ -47,11 +47,11 @@ export function createBlockMaker<State>(
       return { block: undefined, rejected: new Map(), deferredCount: 0 };
     }
     try {
-      const made = await makeNext(key, head, { candidates, rules, timeMs }, parts);
+      const made = await makeNext(key, head, { candidates, rules, timeMs }, deps);
       most = Math.min(2 * most, maxBlockTransactions);
       return made;
     } catch (error) {
-      if (isDatabaseTrouble(error)) {
+      if (isDatabaseError(error)) {
         throw error;
       }
       if (others.length > 0) {

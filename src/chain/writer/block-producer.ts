@@ -1,8 +1,8 @@
 /** Makes block after block, and tells when nothing comes of it though transactions wait. */
-import { type Repetition, repeat } from "../../base/async/periodic-task.js";
+import { type PeriodicTask, startPeriodicTask } from "../../base/async/periodic-task.js";
 import type { Made } from "./blocks.js";
 
-export interface SealerParts {
+export interface SealerDeps {
   /** Makes the next block; {@link Made} nothing where it has no reason to, or may not now. */
   readonly seal: () => Promise<Made | undefined>;
   readonly pauseMs: number;
@@ -19,7 +19,14 @@ export interface SealerParts {
  * Begins to make blocks. Progress is a block, a rejection, or nothing to do: whoever keeps something waiting for longer
  * is stuck, whatever keeps it from going on.
  */
-export function createSealer({ seal, pauseMs, stuckAfterMs, nowMs, onError, onStuck }: SealerParts): Repetition {
+export function createBlockProducer({
+  seal,
+  pauseMs,
+  stuckAfterMs,
+  nowMs,
+  onError,
+  onStuck,
+}: SealerDeps): PeriodicTask {
   let lastProgressMs = nowMs();
   let isStuck = false;
 
@@ -34,7 +41,7 @@ export function createSealer({ seal, pauseMs, stuckAfterMs, nowMs, onError, onSt
     }
   }
 
-  return repeat(
+  return startPeriodicTask(
     async () => {
       try {
         const made = await seal();

@@ -1,11 +1,11 @@
 /** The next block: applied as it came, or made of what is pending. Its effects and itself are stored together. */
-import { allDone } from "../../base/async/settle-all.js";
-import { isDatabaseTrouble } from "../../base/errors/database-error-kind.js";
+import { settleAll } from "../../base/async/settle-all.js";
+import { isDatabaseError } from "../../base/errors/database-error-kind.js";
 import { sha256 } from "../../base/crypto/hash.js";
 import type { BlockHeader, Transaction } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { mapYielding } from "../../base/async/yielding.js";
-import { Failure } from "../../rpc/errors.js";
-import type { BlockEffects, Effects } from "../transactions/executor.js";
+import { RpcError } from "../../rpc/errors.js";
+import type { BlockExecutor, Executor } from "../transactions/executor.js";
 import type { Genesis } from "../blocks/genesis.js";
 import { beginInclusion, type Inclusion } from "./inclusion.js";
 import type { ChainChanges, ChainHead, ChainStore } from "../blocks/store.js";
@@ -14,19 +14,19 @@ import {
   type BlockRoots,
   type ChainRules,
   hashOfHashes,
-  type ReadBlock,
+  type VerifiedBlock,
   type ReadTransaction,
   readTransaction,
   signBlock,
   type UnsignedHeader,
 } from "../transactions/transaction.js";
-import { maxBlockWork } from "../transactions/cost.js";
+import { maxBlockCost } from "../transactions/cost.js";
 
 /** What blocks are checked against, and stored in. */
 export interface BlockParts<State> {
   readonly store: ChainStore<State>;
   readonly genesis: Genesis | undefined;
-  readonly effects: Effects<State>;
+  readonly effects: Executor<State>;
   readonly nowMs: () => number;
   /** Hears of an error, none of a rule, that a transaction was rejected for. */
   readonly onUnexpected: (error: unknown, hash: string) => void;
@@ -40,7 +40,7 @@ export interface SealingKey {
 
 /** Bounds of a block that this node makes. */
 export const maxBlockTransactions = 1_000;
-export const maxBlockBytes = 3 * 1024 * 1024;
+export const targetBlockBytes = 3 * 1024 * 1024;
 /** How far a block may be ahead of the clock of who applies it. */
 export const maxAheadMs = 60_000;
 
@@ -56,13 +56,13 @@ export async function applyNext<State>(
 ): Promise<void> {
   const { header } = block;
   if (header.number !== before.number + 1n || header.previousHash !== before.hash) {
-    throw new Failure(
+    throw new RpcError(
       "INVALID_REQUEST",
       `The block is not the next one: block ${before.number + 1n} after ${before.hash} is.`,
     );
   }
   if (!genesis!.authorities.includes(header.proposer)) {
-    throw new Failure("INVALID_SIGNATURE", "The block's proposer is no authority of this network.");
+    throw new RpcError("INVALID_SIGNATURE", "The block's proposer is no authority of this network.");
   }
   checkTime(header.timestampMs, before, nowMs);
   await store
@@ -82,14 +82,14 @@ export async function applyNext<State>(
 async function includeAll(
   { number, timestampMs }: Pick<BlockHeader, "number" | "timestampMs">,
   transactions: readonly ReadTransaction[],
-  effects: BlockEffects,
+  effects: BlockExecutor,
   changes: ChainChanges,
 ): Promise<BlockRoots> {
   const inclusion = await beginInclusion(changes, transactions, effects, Number(timestampMs));
   for await (const transaction of inclusion.inTurns()) {
     await inclusion.include(transaction);
   }
-  const [, roots] = await allDone([changes.insertTransactions(transactions, number), effects.finish(transactions)]);
+  const [, roots] = await settleAll([changes.insertTransactions(transactions, number), effects.finish(transactions)]);
   return roots;
 }
 
@@ -102,9 +102,9 @@ export async function dryRunNext<State>(
   transactions: readonly ReadTransaction[],
   timestampMs: bigint,
   before: ChainHead,
-  parts: BlockParts<State>,
+  deps: BlockParts<State>,
 ): Promise<Omit<UnsignedHeader, "proposer">> {
-  const { store, effects, nowMs } = parts;
+  const { store, effects, nowMs } = deps;
   checkTime(timestampMs, before, nowMs);
   const header = { ...after(before), timestampMs };
   let roots: BlockRoots | undefined;
@@ -129,20 +129,20 @@ function after({ number, hash, genesisHash }: ChainHead): Pick<BlockHeader, "num
 
 function checkTime(timestampMs: bigint, before: ChainHead, nowMs: () => number): void {
   if (timestampMs < before.timestampMs || Number(timestampMs) > nowMs() + maxAheadMs) {
-    throw new Failure("INVALID_REQUEST", "The block's time is before that of the block before, or in the future.");
+    throw new RpcError("INVALID_REQUEST", "The block's time is before that of the block before, or in the future.");
   }
 }
 
 /** @throws Failure INVALID_REQUEST where the state after a block is another one than it says. */
 function checkRoots(header: BlockHeader, { commitmentRoot, stateRoot }: BlockRoots): void {
   if (commitmentRoot !== header.commitmentRoot) {
-    throw new Failure(
+    throw new RpcError(
       "INVALID_REQUEST",
       `The block says that the commitment tree's root becomes ${header.commitmentRoot ?? "no other"}; here it becomes ${commitmentRoot ?? "no other"}.`,
     );
   }
   if (stateRoot !== header.stateRoot) {
-    throw new Failure(
+    throw new RpcError(
       "INVALID_REQUEST",
       `The block says that the state's root becomes ${header.stateRoot}; here it becomes ${stateRoot}.`,
     );
@@ -152,7 +152,7 @@ function checkRoots(header: BlockHeader, { commitmentRoot, stateRoot }: BlockRoo
 /** What came of making a block. */
 export interface Made {
   /** Undefined when there was nothing to put into it. */
-  readonly block: ReadBlock | undefined;
+  readonly block: VerifiedBlock | undefined;
   /** Transactions that never get into a block: why, by their hashes. */
   readonly rejected: ReadonlyMap<string, string>;
   /** How many were left for a later block, because something that they need is busy. */
@@ -176,9 +176,9 @@ export async function makeNext<State>(
   key: SealingKey,
   before: ChainHead,
   { candidates, rules, timeMs }: Making,
-  parts: BlockParts<State>,
+  deps: BlockParts<State>,
 ): Promise<Made> {
-  const { store, effects } = parts;
+  const { store, effects } = deps;
   const header = {
     ...after(before),
     timestampMs: BigInt(Math.max(timeMs, Number(before.timestampMs))),
@@ -192,12 +192,12 @@ export async function makeNext<State>(
       inclusion: await beginInclusion(changes, readable, begun, Number(header.timestampMs)),
       changes,
       rejected,
-      onUnexpected: parts.onUnexpected,
+      onUnexpected: deps.onUnexpected,
     });
     if (included.length === 0) {
       return { block: undefined, rejected, deferredCount };
     }
-    const [, roots] = await allDone([changes.insertTransactions(included, header.number), begun.finish(included)]);
+    const [, roots] = await settleAll([changes.insertTransactions(included, header.number), begun.finish(included)]);
     const block = signBlock({ ...header, ...roots }, included, (bytes) => key.sign(bytes));
     await changes.insertBlock(block);
     return { block, rejected, deferredCount };
@@ -246,7 +246,10 @@ async function includeWhatFits({
     if (deferred.has(body.sender)) {
       continue;
     }
-    if (included.length > 0 && (sizeBytes + signed.body.length > maxBlockBytes || inclusion.work() >= maxBlockWork)) {
+    if (
+      included.length > 0 &&
+      (sizeBytes + signed.body.length > targetBlockBytes || inclusion.work() >= maxBlockCost)
+    ) {
       break;
     }
     try {
@@ -254,26 +257,26 @@ async function includeWhatFits({
       sizeBytes += signed.body.length;
       included.push(transaction);
     } catch (error) {
-      if (isDatabaseTrouble(error) || !(error instanceof Failure || (await changes.canGoOn()))) {
+      if (isDatabaseError(error) || !(error instanceof RpcError || (await changes.canGoOn()))) {
         throw error;
       }
-      if (error instanceof Failure && error.kind.transient) {
+      if (error instanceof RpcError && error.kind.transient) {
         deferred.add(body.sender);
         continue;
       }
-      if (!(error instanceof Failure)) {
+      if (!(error instanceof RpcError)) {
         onUnexpected(error, hash);
       }
-      rejected.set(hash, error instanceof Failure ? error.message : cannotBeApplied);
+      rejected.set(hash, error instanceof RpcError ? error.message : cannotBeApplied);
     }
   }
   return { included, deferredCount: deferred.size };
 }
 
 function begin<State>(
-  effects: Effects<State>,
+  effects: Executor<State>,
   { number, timestampMs }: Pick<BlockHeader, "number" | "timestampMs">,
   state: State,
-): BlockEffects {
+): BlockExecutor {
   return effects.begin({ number, timeMs: Number(timestampMs) }, state);
 }

@@ -27,7 +27,7 @@ export interface LeaseFence extends Fence {
 export const noFence: Fence = { blocks: (_, work) => work(), mempool: (_, work) => work() };
 
 /** What a fence is made of. */
-export interface FenceParts {
+export interface FenceDeps {
   readonly held: HeldLease;
   readonly files: Database["files"];
   /** Hears why nothing was let through; undefined when blocks could be stored. */
@@ -37,7 +37,7 @@ export interface FenceParts {
 /** How old the renewal at the beginning of a transaction may be at its end. */
 const renewAfterMs = leaseMs / 3;
 
-export function createFence({ held, files, onOutcome }: FenceParts): LeaseFence {
+export function createFence({ held, files, onOutcome }: FenceDeps): LeaseFence {
   /** The transaction of blocks that has renewed the lease. There is one at a time. */
   let holder: DatabaseTransaction | undefined;
 
@@ -109,7 +109,7 @@ export function createFence({ held, files, onOutcome }: FenceParts): LeaseFence 
         await checkFiles();
         return result;
       }),
-    isHolding: () => holder !== undefined && holder.silentMs() < leaseMs,
+    isHolding: () => holder !== undefined && holder.stalledMs() < leaseMs,
   };
 }
 

@@ -12,12 +12,12 @@ import {
 import { compileBounds } from "../transactions/bounds.js";
 import { verifyEd25519 } from "../../base/crypto/ed25519.js";
 import { type BucketRate, createTokenBuckets } from "../../base/limits/token-buckets.js";
-import { Failure } from "../../rpc/errors.js";
+import { RpcError } from "../../rpc/errors.js";
 import { maxAheadMs, type SealingKey } from "./blocks.js";
 import { headMessage } from "../transactions/signing.js";
 import type { ChainHead } from "../blocks/store.js";
 
-export interface HeadStatementsParts {
+export interface HeadStatementsDeps {
   readonly authorities: readonly string[];
   /** Hash of block 0. */
   readonly network: string;
@@ -63,8 +63,8 @@ const maxSenders = 4_096;
 
 const findInStatement = compileBounds(HeadStatementSchema, "head statement");
 
-export function createHeadStatements(parts: HeadStatementsParts): HeadStatements {
-  const { head, leastGapMs, onNewer, onContradiction } = parts;
+export function createHeadStatements(deps: HeadStatementsDeps): HeadStatements {
+  const { head, leastGapMs, onNewer, onContradiction } = deps;
   const checks = createTokenBuckets(maxSenders);
   let newest: { readonly signed: SignedHead; readonly hash: string; readonly ms: number } | undefined;
   let contradicted = -1n;
@@ -86,7 +86,7 @@ export function createHeadStatements(parts: HeadStatementsParts): HeadStatements
     newestStatement: (hash) => (newest?.hash === hash ? newest.signed : undefined),
     newestMs,
     hear(signed, from) {
-      const statement = readStatement(signed, parts);
+      const statement = readStatement(signed, deps);
       const at = head();
       if (at === undefined || statement.number !== at.number) {
         // A node that is behind hears of it again, once it is there.
@@ -98,23 +98,23 @@ export function createHeadStatements(parts: HeadStatementsParts): HeadStatements
           contradicted = at.number;
           onContradiction(statement);
         }
-      } else if (isInTime(statement, at, parts) && isNewer(statement, leastGapMs) && mayCheck(from)) {
+      } else if (isInTime(statement, at, deps) && isNewer(statement, leastGapMs) && mayCheck(from)) {
         verify(signed, statement);
         keep(signed, statement);
       }
       return statement;
     },
     take(signed) {
-      const statement = readStatement(signed, parts);
+      const statement = readStatement(signed, deps);
       const at = head();
       if (at === undefined) {
-        throw new Failure("STATE_NOT_READY", "The node has no chain yet; start it with --genesis FILE.");
+        throw new RpcError("STATE_NOT_READY", "The node has no chain yet; start it with --genesis FILE.");
       }
       if (statement.number !== at.number || statement.hash !== at.hash) {
-        throw new Failure("INVALID_REQUEST", `The newest block is another one: block ${at.number}, ${at.hash}.`);
+        throw new RpcError("INVALID_REQUEST", `The newest block is another one: block ${at.number}, ${at.hash}.`);
       }
-      if (!isInTime(statement, at, parts)) {
-        throw new Failure("INVALID_REQUEST", "The statement's time is before that of its block, or in the future.");
+      if (!isInTime(statement, at, deps)) {
+        throw new RpcError("INVALID_REQUEST", "The statement's time is before that of its block, or in the future.");
       }
       verify(signed, statement);
       if (isNewer(statement, 1)) {
@@ -127,21 +127,21 @@ export function createHeadStatements(parts: HeadStatementsParts): HeadStatements
 /** Reads what a statement says; whether it was signed is for {@link verify} to say, which takes longer. */
 function readStatement(
   { statement: bytes }: SignedHead,
-  { authorities, network }: Pick<HeadStatementsParts, "authorities" | "network">,
+  { authorities, network }: Pick<HeadStatementsDeps, "authorities" | "network">,
 ): HeadStatement {
   const statement = bytes.length > maxStatementBytes ? undefined : parse(bytes);
   if (statement === undefined) {
-    throw new Failure("INVALID_REQUEST", "The head statement cannot be read.");
+    throw new RpcError("INVALID_REQUEST", "The head statement cannot be read.");
   }
   const found = findInStatement(statement);
   if (found !== undefined) {
-    throw new Failure("INVALID_REQUEST", found);
+    throw new RpcError("INVALID_REQUEST", found);
   }
   if (statement.genesisHash !== network) {
-    throw new Failure("INVALID_REQUEST", `The head statement is of another network; this one is ${network}.`);
+    throw new RpcError("INVALID_REQUEST", `The head statement is of another network; this one is ${network}.`);
   }
   if (!authorities.includes(statement.proposer)) {
-    throw new Failure("INVALID_SIGNATURE", "The head statement is of no authority of this network.");
+    throw new RpcError("INVALID_SIGNATURE", "The head statement is of no authority of this network.");
   }
   return statement;
 }
@@ -157,14 +157,14 @@ function parse(bytes: Uint8Array): HeadStatement | undefined {
 function isInTime(
   { timestampMs }: HeadStatement,
   at: Pick<ChainHead, "timestampMs">,
-  { nowMs }: Pick<HeadStatementsParts, "nowMs">,
+  { nowMs }: Pick<HeadStatementsDeps, "nowMs">,
 ): boolean {
   return timestampMs >= at.timestampMs && Number(timestampMs) <= nowMs() + maxAheadMs;
 }
 
 function verify({ statement: bytes, signature }: SignedHead, { proposer }: HeadStatement): void {
   if (!verifyEd25519(proposer, headMessage(bytes), signature)) {
-    throw new Failure("INVALID_SIGNATURE", "The head statement is not signed by its proposer.");
+    throw new RpcError("INVALID_SIGNATURE", "The head statement is not signed by its proposer.");
   }
 }
 

@@ -1,11 +1,11 @@
 /** Which transactions fit into a block. */
 import type { TransactionBody } from "../../../gen/gatehouse/chain/v1/block_pb.js";
-import { eachYielding, nextTurn } from "../../base/async/yielding.js";
-import { Failure } from "../../rpc/errors.js";
-import type { BlockEffects } from "../transactions/executor.js";
+import { eachYielding, yieldToEventLoop } from "../../base/async/yielding.js";
+import { RpcError } from "../../rpc/errors.js";
+import type { BlockExecutor } from "../transactions/executor.js";
 import type { ChainChanges } from "../blocks/store.js";
 import type { ReadTransaction } from "../transactions/transaction.js";
-import { maxBlockWork, workOf } from "../transactions/cost.js";
+import { maxBlockCost, costOf } from "../transactions/cost.js";
 
 /** Transactions that are read ahead for: what each needs is held in memory then, which is a document of 16 KiB at most. */
 const aheadTransactions = 32;
@@ -30,7 +30,7 @@ export interface Inclusion {
 export async function beginInclusion(
   changes: ChainChanges,
   transactions: readonly ReadTransaction[],
-  effects: BlockEffects,
+  effects: BlockExecutor,
   timeMs: number,
 ): Promise<Inclusion> {
   const included = await changes.included(transactions.map(({ hash }) => hash));
@@ -42,20 +42,20 @@ export async function beginInclusion(
         const some = transactions.slice(i, i + aheadTransactions);
         await effects.expect(some);
         yield* eachYielding(some);
-        await nextTurn();
+        await yieldToEventLoop();
       }
     },
     async include(transaction) {
       const { hash, body, signed } = transaction;
-      if (work >= maxBlockWork) {
-        throw new Failure("INVALID_REQUEST", `The block makes more work than ${maxBlockWork} bytes touched.`);
+      if (work >= maxBlockCost) {
+        throw new RpcError("INVALID_REQUEST", `The block makes more work than ${maxBlockCost} bytes touched.`);
       }
       if (included.has(hash)) {
-        throw new Failure("INVALID_REQUEST", "The transaction is in a block already.");
+        throw new RpcError("INVALID_REQUEST", "The transaction is in a block already.");
       }
       checkNonce(body.nonce, nonces.get(body.sender));
       checkExpiry(body, timeMs);
-      work += workOf(signed.body.length, await effects.apply(transaction));
+      work += costOf(signed.body.length, await effects.apply(transaction));
       included.add(hash);
       nonces.set(body.sender, body.nonce);
     },
@@ -70,7 +70,7 @@ export async function beginInclusion(
  */
 export function checkNonce(nonce: bigint, lastNonce: bigint | undefined): void {
   if (lastNonce !== undefined && nonce <= lastNonce) {
-    throw new Failure("INVALID_REQUEST", `The nonce ${nonce} is used: the sender's next one is above ${lastNonce}.`);
+    throw new RpcError("INVALID_REQUEST", `The nonce ${nonce} is used: the sender's next one is above ${lastNonce}.`);
   }
 }
 
@@ -81,7 +81,7 @@ export function checkNonce(nonce: bigint, lastNonce: bigint | undefined): void {
  */
 export function checkExpiry({ expiresMs }: Pick<TransactionBody, "expiresMs">, timeMs: number): void {
   if (Number(expiresMs) < timeMs) {
-    throw new Failure("INVALID_REQUEST", `The transaction expired at ${toTime(expiresMs)}.`);
+    throw new RpcError("INVALID_REQUEST", `The transaction expired at ${toTime(expiresMs)}.`);
   }
 }
 
@@ -98,7 +98,7 @@ const clockSkewMs = 60_000;
 export function checkLifetime(body: Pick<TransactionBody, "expiresMs">, nowMs: number): void {
   checkExpiry(body, nowMs);
   if (Number(body.expiresMs) > nowMs + maxLifetimeMs + clockSkewMs) {
-    throw new Failure("INVALID_REQUEST", `A transaction expires within ${maxLifetimeMs / 60_000} minutes.`);
+    throw new RpcError("INVALID_REQUEST", `A transaction expires within ${maxLifetimeMs / 60_000} minutes.`);
   }
 }
 

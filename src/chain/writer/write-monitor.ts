@@ -5,12 +5,12 @@
  * others of this node met no trouble: the database is busy, and takes writes. A lock of somebody else is trouble once it
  * has been held for a while.
  */
-import { databaseTroubleOf, markDatabaseTrouble } from "../../base/errors/database-error-kind.js";
+import { databaseErrorKindOf, markDatabaseError } from "../../base/errors/database-error-kind.js";
 import { FencedError } from "../blocks/fenced-error.js";
 import type { ChainStore } from "../blocks/store.js";
 
 /** What the watch needs. */
-export interface WriteWatchParts<State> {
+export interface WriteWatchDeps<State> {
   readonly store: ChainStore<State>;
   /** How long after a failed write the next one is tried. */
   readonly retryEveryMs: number;
@@ -22,7 +22,7 @@ export interface WriteWatchParts<State> {
 }
 
 /** A store whose writes are watched. */
-export interface WatchedStore<State> {
+export interface MonitoredStore<State> {
   readonly store: ChainStore<State>;
   /** Ends the tries. */
   stop(): void;
@@ -36,9 +36,9 @@ interface Part {
 }
 
 /** Puts a watch before the writes of a store. */
-export function watchWrites<State>(parts: WriteWatchParts<State>): WatchedStore<State> {
-  const { store } = parts;
-  const { watchPart, stop } = createWatch(parts);
+export function monitorWrites<State>(deps: WriteWatchDeps<State>): MonitoredStore<State> {
+  const { store } = deps;
+  const { watchPart, stop } = createWatch(deps);
   const watchBlocks = watchPart(store);
   const watchMempool = watchPart(store.mempool);
   return {
@@ -56,7 +56,7 @@ export function watchWrites<State>(parts: WriteWatchParts<State>): WatchedStore<
 }
 
 /** Watches writes to parts of the database. */
-function createWatch({ retryEveryMs, lockedForMs, nowMs, onChange }: Omit<WriteWatchParts<never>, "store">) {
+function createWatch({ retryEveryMs, lockedForMs, nowMs, onChange }: Omit<WriteWatchDeps<never>, "store">) {
   const troubled = new Set<Part>();
   const tries = createTries(retryEveryMs, (part) => void retry(part));
 
@@ -84,14 +84,14 @@ function createWatch({ retryEveryMs, lockedForMs, nowMs, onChange }: Omit<WriteW
       settle(part, undefined);
       return;
     }
-    const trouble = databaseTroubleOf(error);
+    const trouble = databaseErrorKindOf(error);
     if (trouble === "locked") {
       part.lockedSinceMs ??= nowMs();
       if (troubled.size === 0 && nowMs() - part.lockedSinceMs < lockedForMs) {
         tries.plan(part);
         return;
       }
-      markDatabaseTrouble(error as object);
+      markDatabaseError(error as object);
     }
     if (trouble === "locked" || trouble === "unavailable") {
       settle(part, error);

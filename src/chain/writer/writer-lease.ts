@@ -12,7 +12,7 @@ const lookEveryMs = 1_000;
 /** Holders of leases that live in this process. */
 const ownHolders = new Set<string>();
 
-export interface TakeLeaseParts {
+export interface TakeLeaseDeps {
   readonly store: Pick<WriterLeaseStore, "read" | "take">;
   /** Public key of this node. */
   readonly identity: string;
@@ -28,8 +28,8 @@ export interface TakeLeaseParts {
  *
  * @throws StartError when its holder lives.
  */
-export async function takeLease(parts: TakeLeaseParts): Promise<HeldLease> {
-  const { store, onWaiting, signal } = parts;
+export async function takeLease(deps: TakeLeaseDeps): Promise<HeldLease> {
+  const { store, onWaiting, signal } = deps;
   const first = await store.read();
   for (let lease = first; ; lease = await store.read()) {
     if (lease.epoch !== first.epoch || lease.untilMs > first.untilMs) {
@@ -37,7 +37,7 @@ export async function takeLease(parts: TakeLeaseParts): Promise<HeldLease> {
         `${describeHolder(lease)} writes to this database; stop it first, or start this one with --role reader or standby.`,
       );
     }
-    const held = await takeIfFree(parts, lease);
+    const held = await takeIfFree(deps, lease);
     if (held !== undefined) {
       return held;
     }
@@ -48,7 +48,7 @@ export async function takeLease(parts: TakeLeaseParts): Promise<HeldLease> {
 
 /** Takes the lease if nobody has it; undefined when somebody has. */
 export async function takeIfFree(
-  { store, identity, isAlone }: Pick<TakeLeaseParts, "store" | "identity" | "isAlone">,
+  { store, identity, isAlone }: Pick<TakeLeaseDeps, "store" | "identity" | "isAlone">,
   lease: StoredLease,
 ): Promise<HeldLease | undefined> {
   if (!isAlone && (await isHeld(lease))) {

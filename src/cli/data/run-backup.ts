@@ -1,6 +1,6 @@
 /** What `gatehouse backup` does. */
 import { rmSync } from "node:fs";
-import { type BackupParts, makeBackup } from "../../node/data/backup.js";
+import { type BackupDeps, makeBackup } from "../../node/data/backup.js";
 import type { BackupManifest } from "../../node/data/backup-manifest.js";
 import type { NodeFiles } from "../usage/node-flags.js";
 import { describeWarnings, print } from "../terminal/output.js";
@@ -10,7 +10,7 @@ import { readNodeConfig } from "./node-config.js";
 /** Makes a backup, and tells of it. */
 export async function runBackup(
   flags: NodeFiles,
-  given: Pick<BackupParts, "folder" | "withKey">,
+  given: Pick<BackupDeps, "folder" | "withKey">,
   json: boolean,
 ): Promise<void> {
   const parts = { ...readNodeConfig(flags), ...given };

@@ -1,6 +1,6 @@
 /** What `gatehouse restore` does. */
 import { join } from "node:path";
-import { type Restored, type RestoreParts, restoreBackup } from "../../node/data/restore.js";
+import { type Restored, type RestoreDeps, restoreBackup } from "../../node/data/restore.js";
 import { askNode } from "../calls/ask-node.js";
 import { describeWarnings, print } from "../terminal/output.js";
 import { startProgress } from "../terminal/progress.js";
@@ -11,7 +11,7 @@ import { collect } from "./stored-data.js";
 const maxAsked = 8;
 
 /** Restores a backup, and tells of it. */
-export async function runRestore(given: Pick<RestoreParts, "folder" | "dataDir">, json: boolean): Promise<void> {
+export async function runRestore(given: Pick<RestoreDeps, "folder" | "dataDir">, json: boolean): Promise<void> {
   const bar = process.stderr.isTTY ? startProgress("files", 0) : undefined;
   const restored = await restoreBackup({
     ...given,

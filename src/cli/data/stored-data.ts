@@ -1,7 +1,7 @@
 /** What `gatehouse verify-data` does. */
-import { sentenceOf } from "../../base/errors/corruption.js";
-import { isDatabaseDamage } from "../../base/errors/database-error-kind.js";
-import { messageOf } from "../../base/errors/error-message.js";
+import { messageFor } from "../../base/errors/corruption.js";
+import { isDatabaseCorruption } from "../../base/errors/database-error-kind.js";
+import { errorMessage } from "../../base/errors/error-message.js";
 import { type Finding, type Verification, type VerifiedKind, verifiedKinds } from "../../base/errors/verification.js";
 import { openStoredData } from "../../node/data/stored-data.js";
 import { ExitError, exitCodes } from "../usage/errors.js";
@@ -32,10 +32,10 @@ export async function verifyData(flags: VerifyFlags): Promise<void> {
 
 async function verify(url: string, isQuiet: boolean): Promise<Outcome> {
   const stored = await openStoredData(url).catch((error: unknown) => {
-    if (isDatabaseDamage(error)) {
-      return { what: "the database", sentence: sentenceOf(error, "it cannot be opened") };
+    if (isDatabaseCorruption(error)) {
+      return { what: "the database", sentence: messageFor(error, "it cannot be opened") };
     }
-    throw new ExitError(messageOf(error), exitCodes.usage);
+    throw new ExitError(errorMessage(error), exitCodes.usage);
   });
   if ("sentence" in stored) {
     return { counts: {}, findings: [stored] };

@@ -1,14 +1,14 @@
 /** For how long a certificate is valid. */
 import type { X509Certificate } from "node:crypto";
 import { describeExpiry } from "../../node/serving/tls.js";
-import { type Check, fail, ok, warn } from "./check.js";
+import { type DoctorCheck, fail, ok, warn } from "./check.js";
 
 /**
  * Looks at its dates.
  *
  * @param owner whose it is, to go on with after "The certificate of".
  */
-export function checkValidity(name: string, owner: string, certificate: X509Certificate, remedy: string): Check {
+export function checkValidity(name: string, owner: string, certificate: X509Certificate, remedy: string): DoctorCheck {
   const nowMs = Date.now();
   const problem = describeExpiry(certificate, nowMs, owner);
   if (problem === undefined) {

@@ -1,7 +1,7 @@
 /** Checks of a node's database, from outside: it is read, and nothing is changed. */
-import { sentenceOf } from "../../base/errors/corruption.js";
-import { isDatabaseDamage } from "../../base/errors/database-error-kind.js";
-import { messageOf } from "../../base/errors/error-message.js";
+import { messageFor } from "../../base/errors/corruption.js";
+import { isDatabaseCorruption } from "../../base/errors/database-error-kind.js";
+import { errorMessage } from "../../base/errors/error-message.js";
 import type { NodeKey } from "../../base/crypto/node-key.js";
 import { type Genesis, parseGenesis } from "../../chain/blocks/genesis.js";
 import type { Config } from "../../config/config.js";
@@ -10,7 +10,7 @@ import { findFile } from "../../config/data-dir-files.js";
 import { followersOf, openToAll } from "../../node/network/followers.js";
 import { type DatabaseReport, hasNoDatabase, inspectDatabase } from "../../node/data/database-report.js";
 import { duration } from "../terminal/output.js";
-import { type Check, fail, ok, skip, warn } from "./check.js";
+import { type DoctorCheck, fail, ok, skip, warn } from "./check.js";
 
 /** What is known of the network. */
 export interface KnownGenesis {
@@ -20,7 +20,7 @@ export interface KnownGenesis {
 
 /** What was found, and the genesis that the node has, if any. */
 export interface DatabaseFindings {
-  readonly checks: readonly Check[];
+  readonly checks: readonly DoctorCheck[];
   readonly genesis: KnownGenesis | undefined;
 }
 
@@ -54,18 +54,18 @@ function isNew({ databaseUrl }: Config, given: NamedGenesis | Error): boolean {
   return hasNoDatabase(databaseUrl) && given !== undefined && !(given instanceof Error);
 }
 
-function describeUnusable(error: unknown, isNew: boolean): Check {
+function describeUnusable(error: unknown, isNew: boolean): DoctorCheck {
   if (isNew) {
     return skip("database", "There is none yet: the node makes it at its first start.");
   }
-  if (isDatabaseDamage(error)) {
-    return fail("database", sentenceOf(error, "it cannot be opened"), restore);
+  if (isDatabaseCorruption(error)) {
+    return fail("database", messageFor(error, "it cannot be opened"), restore);
   }
   const remedy = "Name the node's --data-dir or --database; a node makes its own at its first start.";
-  return fail("database", messageOf(error), remedy);
+  return fail("database", errorMessage(error), remedy);
 }
 
-function describePages({ damage, mayBeLost, block }: DatabaseReport): Check {
+function describePages({ damage, mayBeLost, block }: DatabaseReport): DoctorCheck {
   const [first, ...others] = damage;
   if (first !== undefined) {
     const more = others.length === 0 ? "" : `, and ${others.length} more`;
@@ -81,7 +81,7 @@ function describePages({ damage, mayBeLost, block }: DatabaseReport): Check {
   return ok("database", `It can be read, to block ${block ?? "none"}; what is acknowledged is on the disk.`);
 }
 
-function describeOwner({ lease }: DatabaseReport, key: NodeKey | undefined): Check {
+function describeOwner({ lease }: DatabaseReport, key: NodeKey | undefined): DoctorCheck {
   const { identity } = lease;
   if (identity === undefined) {
     return ok("owner", "The database belongs to no key yet: the first node that writes to it takes it.");
@@ -98,7 +98,7 @@ function describeOwner({ lease }: DatabaseReport, key: NodeKey | undefined): Che
       );
 }
 
-function describeLease({ lease: { holder, leftMs } }: DatabaseReport): Check {
+function describeLease({ lease: { holder, leftMs } }: DatabaseReport): DoctorCheck {
   if (holder === undefined || leftMs <= 0) {
     return ok("lease", "No node writes to the database at this moment.");
   }
@@ -120,7 +120,7 @@ function known(genesis: NamedGenesis, key: NodeKey | undefined): KnownGenesis | 
   );
 }
 
-function describeGenesis(stored: NamedGenesis, given: NamedGenesis | Error, key: NodeKey | undefined): Check {
+function describeGenesis(stored: NamedGenesis, given: NamedGenesis | Error, key: NodeKey | undefined): DoctorCheck {
   if (given instanceof Error) {
     return fail("genesis", given.message, "Name the file of the network with --genesis.");
   }
@@ -145,7 +145,7 @@ function describeGenesis(stored: NamedGenesis, given: NamedGenesis | Error, key:
   );
 }
 
-function describeFollowers(config: Config, { genesis, hasPrivatePrograms }: DatabaseReport): Check {
+function describeFollowers(config: Config, { genesis, hasPrivatePrograms }: DatabaseReport): DoctorCheck {
   const name = "followers";
   if (genesis === undefined) {
     return skip(name, "The node belongs to no network that others could follow.");

@@ -4,7 +4,7 @@ import { access, stat, statfs } from "node:fs/promises";
 import { loadNodeKey, type NodeKey, nodeKeyPath } from "../../base/crypto/node-key.js";
 import type { Config } from "../../config/config.js";
 import { readTlsFiles, tlsPaths } from "../../config/tls-files.js";
-import { attempt, type Check, fail, ok, skip, warn } from "./check.js";
+import { attempt, type DoctorCheck, fail, ok, skip, warn } from "./check.js";
 import { checkValidity } from "./check-certificate.js";
 
 const mib = 1024 * 1024;
@@ -12,7 +12,7 @@ const mib = 1024 * 1024;
 const room = { warnBytes: 1024 * mib, failBytes: 100 * mib };
 
 /** Looks at them. The key is missing where it cannot be used. */
-export async function checkFiles(config: Config): Promise<{ key: NodeKey | undefined; checks: Check[] }> {
+export async function checkFiles(config: Config): Promise<{ key: NodeKey | undefined; checks: DoctorCheck[] }> {
   const { dataDir } = config;
   const directory = await attempt("directory", `Run as the node's user, or name another --data-dir.`, () =>
     checkDirectory(dataDir),
@@ -36,7 +36,7 @@ export async function checkFiles(config: Config): Promise<{ key: NodeKey | undef
   };
 }
 
-async function checkDirectory(path: string): Promise<Check> {
+async function checkDirectory(path: string): Promise<DoctorCheck> {
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory() !== true) {
     return fail(
@@ -51,7 +51,7 @@ async function checkDirectory(path: string): Promise<Check> {
     : warn("directory", `${path} is open to others than the node.`, `Run: chmod 700 ${path}`);
 }
 
-async function checkRoom(path: string): Promise<Check> {
+async function checkRoom(path: string): Promise<DoctorCheck> {
   const { bavail, bsize } = await statfs(path);
   const bytes = bavail * bsize;
   const found = `${Math.floor(bytes / mib)} MiB are free for ${path}.`;
@@ -62,7 +62,7 @@ async function checkRoom(path: string): Promise<Check> {
   return bytes < room.warnBytes ? warn("disk", found, remedy) : ok("disk", found);
 }
 
-async function checkCertificate(config: Config): Promise<Check> {
+async function checkCertificate(config: Config): Promise<DoctorCheck> {
   const paths = tlsPaths(config);
   if (paths === undefined) {
     return skip("certificate", "No --tls-cert is given: the public port speaks no TLS.");

@@ -8,7 +8,7 @@ import type { Config } from "../../config/config.js";
 import { askNode, whyNot } from "../calls/ask-node.js";
 import { ExitError } from "../usage/errors.js";
 import type { PeerBody } from "../calls/peer-list.js";
-import { type Check, fail, ok, skip, warn } from "./check.js";
+import { type DoctorCheck, fail, ok, skip, warn } from "./check.js";
 import { checkValidity } from "./check-certificate.js";
 import type { KnownGenesis } from "./check-database.js";
 import { askOwn, type LocalNode } from "./local-node.js";
@@ -30,9 +30,9 @@ const defaultPort = 443;
 const clockBounds = { warnMs: 5_000, failMs: 60_000 };
 
 /** Looks at them. Where no node runs, there is nothing more to tell. */
-export async function checkNetwork(parts: NetworkParts): Promise<Check[]> {
-  const { node } = parts;
-  const running = describeRunning(parts);
+export async function checkNetwork(deps: NetworkParts): Promise<DoctorCheck[]> {
+  const { node } = deps;
+  const running = describeRunning(deps);
   if (node.health === undefined || !node.isThis) {
     const why = "No node runs that could be asked.";
     return [
@@ -44,9 +44,9 @@ export async function checkNetwork(parts: NetworkParts): Promise<Check[]> {
   }
   const peers = JSON.parse((await askOwn(node.url, "/peerlist")).text) as PeerBody[];
   const [reached, certificate, internal, views] = await Promise.all([
-    checkPublicAddress(parts),
-    checkPublicCertificate(parts),
-    checkInternalAddress(parts, node.health.ports.omni?.actual),
+    checkPublicAddress(deps),
+    checkPublicCertificate(deps),
+    checkInternalAddress(deps, node.health.ports.omni?.actual),
     Promise.all(peers.slice(0, maxAsked).map((peer) => askPeer(peer, node.publicKey!))),
   ]);
   return [
@@ -54,13 +54,13 @@ export async function checkNetwork(parts: NetworkParts): Promise<Check[]> {
     reached,
     certificate,
     internal,
-    describePeers(parts, peers, views),
+    describePeers(deps, peers, views),
     describeClocks(views),
-    describeNetworks(parts, views),
+    describeNetworks(deps, views),
   ];
 }
 
-function describeRunning({ node, key }: NetworkParts): Check {
+function describeRunning({ node, key }: NetworkParts): DoctorCheck {
   const { url, problem, health, publicKey } = node;
   if (health === undefined) {
     return warn(
@@ -90,7 +90,7 @@ function describeRunning({ node, key }: NetworkParts): Check {
   }
 }
 
-async function checkPublicAddress({ config, node }: NetworkParts): Promise<Check> {
+async function checkPublicAddress({ config, node }: NetworkParts): Promise<DoctorCheck> {
   const name = "public address";
   if (config.publicUrl === undefined) {
     return config.allowPrivatePeers
@@ -113,7 +113,7 @@ async function checkPublicAddress({ config, node }: NetworkParts): Promise<Check
 }
 
 /** Of whoever ends TLS there: where that is a proxy, the node itself never sees it. */
-async function checkPublicCertificate({ config: { publicUrl } }: NetworkParts): Promise<Check> {
+async function checkPublicCertificate({ config: { publicUrl } }: NetworkParts): Promise<DoctorCheck> {
   const name = "public certificate";
   if (publicUrl?.startsWith("https:") !== true) {
     return skip(name, "No --public-url with https is given.");
@@ -126,7 +126,7 @@ async function checkPublicCertificate({ config: { publicUrl } }: NetworkParts): 
   }
 }
 
-async function checkInternalAddress({ config, node }: NetworkParts, port: number | undefined): Promise<Check> {
+async function checkInternalAddress({ config, node }: NetworkParts, port: number | undefined): Promise<DoctorCheck> {
   const name = "internal address";
   if (port === undefined) {
     return fail(name, "The node has no internal port: no other node reaches it.", "See omni in gatehouse health.");
@@ -195,7 +195,7 @@ async function askPeer({ connection: { string: url } }: PeerBody, publicKey: str
   }
 }
 
-function describePeers({ genesis }: NetworkParts, peers: readonly PeerBody[], views: readonly PeerView[]): Check {
+function describePeers({ genesis }: NetworkParts, peers: readonly PeerBody[], views: readonly PeerView[]): DoctorCheck {
   const name = "peers";
   if (peers.length === 0) {
     return genesis?.isAuthority === true
@@ -223,7 +223,7 @@ function describePeers({ genesis }: NetworkParts, peers: readonly PeerBody[], vi
   return ok(name, `${found} ${reaching} of ${views.length} asked reach this node.`);
 }
 
-function describeClocks(views: readonly PeerView[]): Check {
+function describeClocks(views: readonly PeerView[]): DoctorCheck {
   const name = "clock";
   const told = views.flatMap(({ aheadMs }) => (aheadMs === undefined || Number.isNaN(aheadMs) ? [] : [aheadMs]));
   if (told.length === 0) {
@@ -246,7 +246,7 @@ function countOf(peers: number): string {
   return peers === 1 ? "1 peer" : `${peers} peers`;
 }
 
-function describeNetworks({ genesis }: NetworkParts, views: readonly PeerView[]): Check {
+function describeNetworks({ genesis }: NetworkParts, views: readonly PeerView[]): DoctorCheck {
   const name = "network";
   const answered = views.filter(({ genesisHash }) => genesisHash !== undefined);
   const others = answered.filter(({ genesisHash }) => genesisHash !== genesis?.hash);

@@ -2,7 +2,7 @@
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { createServer } from "node:net";
 import type { Config } from "../../config/config.js";
-import { type Check, fail, ok, skip, warn } from "./check.js";
+import { type DoctorCheck, fail, ok, skip, warn } from "./check.js";
 import type { LocalNode } from "./local-node.js";
 
 interface WantedPort {
@@ -13,7 +13,7 @@ interface WantedPort {
 }
 
 /** Looks at each that the configuration names. */
-export async function checkPorts(config: Config, node: LocalNode): Promise<Check[]> {
+export async function checkPorts(config: Config, node: LocalNode): Promise<DoctorCheck[]> {
   return await Promise.all(wantedPorts(config).map((wanted) => checkPort(wanted, config.portDrift, node)));
 }
 
@@ -29,7 +29,7 @@ function wantedPorts({ host, ...config }: Config): WantedPort[] {
   ];
 }
 
-async function checkPort(wanted: WantedPort, drift: string, node: LocalNode): Promise<Check> {
+async function checkPort(wanted: WantedPort, drift: string, node: LocalNode): Promise<DoctorCheck> {
   const { flag, port, host } = wanted;
   const name = `port ${wanted.name}`;
   const actual = node.isThis ? node.health?.ports[wanted.name]?.actual : undefined;

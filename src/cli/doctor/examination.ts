@@ -3,7 +3,7 @@ import type { Config } from "../../config/config.js";
 import { ExitError, exitCodes } from "../usage/errors.js";
 import { paint, print } from "../terminal/output.js";
 import { widthOf, wrap } from "../terminal/wrap.js";
-import type { Check } from "./check.js";
+import type { DoctorCheck } from "./check.js";
 import { checkDatabase, type DatabaseFindings } from "./check-database.js";
 import { checkFiles } from "./check-files.js";
 import { checkNetwork } from "./check-network.js";
@@ -37,7 +37,7 @@ export async function examine(config: Config, url: string | undefined): Promise<
 
 const colours = { ok: "green", warn: "yellow", fail: "red", skip: "dim" } as const;
 
-function describe(checks: readonly Check[]): string[] {
+function describe(checks: readonly DoctorCheck[]): string[] {
   const nameWidth = Math.max(...checks.map(({ name }) => name.length));
   const start = nameWidth + "  FAIL  ".length;
   const width = Math.max(widthOf(process.stdout) - start, 20);

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import type { Config } from "../../config/config.js";
 import type { RunningNode } from "../../node/node.js";
 import type { RunOptions } from "../../node/run-node.js";
-import { type Repetition, repeat } from "../../base/async/periodic-task.js";
+import { type PeriodicTask, startPeriodicTask } from "../../base/async/periodic-task.js";
 import { addNodeOptions, configOf } from "../usage/node-options.js";
 import { describeWarnings, paint, print } from "../terminal/output.js";
 import { type Progress, startProgress } from "../terminal/progress.js";
@@ -52,7 +52,7 @@ async function start(
   ]);
   const processErrors = createProcessErrors();
   let isFirst = true;
-  let drawing: Repetition | undefined;
+  let drawing: PeriodicTask | undefined;
   const stop = await runNode(config, {
     ...options,
     processErrors,
@@ -81,7 +81,7 @@ async function start(
 }
 
 /** Draws a bar while the node catches up with its peers, where somebody looks; the log says it anyway. */
-function showCatchingUp(node: RunningNode): Repetition {
+function showCatchingUp(node: RunningNode): PeriodicTask {
   let bar: Progress | undefined;
   const look = (): Promise<void> => {
     const state = process.stderr.isTTY ? node.syncProgress() : undefined;
@@ -94,7 +94,7 @@ function showCatchingUp(node: RunningNode): Repetition {
     }
     return Promise.resolve();
   };
-  return repeat(look, drawEveryMs, () => undefined);
+  return startPeriodicTask(look, drawEveryMs, () => undefined);
 }
 
 function stateOf({ role, dormant }: RunningNode): string {

@@ -6,11 +6,11 @@ import { chainTables, type CopiedTable, mempoolTables } from "./copied-tables.js
 import { inChunks } from "../rows/chunks.js";
 import { type Database, DatabaseError, type DatabasePart, type Queries } from "../queries/database.js";
 import { isPrepared, migrate } from "../migrations/migrate.js";
-import { createRowsDigest, keyOf, normalize, type Row, walk } from "./row-scan.js";
+import { createRowsDigest, keyOf, normalize, type Row, scanRows } from "./row-scan.js";
 import { beginCopy, type CopyState, endCopy, isUnfinishedCopy, readStates, saveState } from "./copy-progress.js";
 
 /** What a copy is told, and tells. */
-export interface CopyParts {
+export interface CopyDeps {
   /** Its schema is that of this version. */
   readonly source: Database;
   /** Empty, or a copy of the same source that was ended. */
@@ -36,8 +36,8 @@ export interface CopyOutcome {
  *
  * @throws DatabaseError when the target is not empty, or when it does not hold what the source holds.
  */
-export async function copyDatabase(parts: CopyParts): Promise<CopyOutcome> {
-  const { target, sourceState, confirm } = parts;
+export async function copyDatabase(deps: CopyDeps): Promise<CopyOutcome> {
+  const { target, sourceState, confirm } = deps;
   const resumed = await isUnfinishedCopy(target);
   if (!resumed && (await isPrepared(target))) {
     throw new DatabaseError("The target holds a database already; name an empty one.");
@@ -49,9 +49,9 @@ export async function copyDatabase(parts: CopyParts): Promise<CopyOutcome> {
     );
   }
   await migrate(target);
-  const tables = await copyOneMoment(parts);
+  const tables = await copyOneMoment(deps);
   await confirm();
-  await compare(parts, tables);
+  await compare(deps, tables);
   for (const { name, numbered } of chainTables) {
     const { goOnNumbering } = target.write.dialect;
     if (numbered !== undefined && goOnNumbering !== undefined) {
@@ -70,7 +70,7 @@ const namesOf = (tables: readonly CopiedTable[]): string[] => tables.map(({ name
  * Each part is read as of one moment, that of the mempool first: a block is stored before its transactions leave the
  * mempool, so that none is in neither.
  */
-async function copyOneMoment({ source, target, onProgress }: CopyParts): Promise<States> {
+async function copyOneMoment({ source, target, onProgress }: CopyDeps): Promise<States> {
   const reached = new Map<string, CopyState>();
   const pairs = [
     [source.mempool, target.mempool, mempoolTables],
@@ -138,7 +138,7 @@ async function copyTable(
     state = next;
     onState(state);
   }
-  for await (const page of walk(from, table, state.after)) {
+  for await (const page of scanRows(from, table, state.after)) {
     const rows = page.map((row) => normalize(table, row));
     digest.add(rows);
     const after = keyOf(table, page.at(-1)!);
@@ -148,7 +148,7 @@ async function copyTable(
 }
 
 /** Reads every row of the target, and compares them with what was read from the source. */
-async function compare({ target, onProgress }: CopyParts, states: States): Promise<void> {
+async function compare({ target, onProgress }: CopyDeps, states: States): Promise<void> {
   const total = sumRows(states);
   let done = 0;
   for (const [{ read }, tables] of [
@@ -158,7 +158,7 @@ async function compare({ target, onProgress }: CopyParts, states: States): Promi
     for (const table of tables) {
       const digest = createRowsDigest();
       let rows = 0;
-      for await (const page of walk(read, table, null)) {
+      for await (const page of scanRows(read, table, null)) {
         digest.add(page.map((row) => normalize(table, row)));
         rows += page.length;
         onProgress("compared", (done += page.length), total);

@@ -1,7 +1,7 @@
 /** Saves a database as files of SQLite, while a node may write to it. */
 import { rm, stat } from "node:fs/promises";
 import { claimFile } from "../../base/files/private-files.js";
-import { repeat } from "../../base/async/periodic-task.js";
+import { startPeriodicTask } from "../../base/async/periodic-task.js";
 import { syncFile } from "../../base/files/sync-path.js";
 import { copyDatabase } from "./copy.js";
 import { fileOf, mempoolSuffix, withDatabase } from "../open.js";
@@ -20,7 +20,7 @@ const mebibyte = 1024 * 1024;
  * @param path of the new file of the chain; that of the mempool stands beside it.
  * @throws DatabaseError
  */
-export async function saveDatabase(url: string, path: string, onSaved: OnSaved): Promise<void> {
+export async function backupDatabase(url: string, path: string, onSaved: OnSaved): Promise<void> {
   const file = fileOf(url);
   if (file === undefined) {
     await saveServer(url, path, onSaved);
@@ -40,7 +40,7 @@ async function saveFile(from: string, to: string, onSaved: OnSaved): Promise<voi
       sql.raw("SELECT page_count * page_size AS bytes FROM pragma_page_count(), pragma_page_size()"),
     );
     const toMib = (bytes: number): number => Math.round(bytes / mebibyte);
-    const looks = repeat(
+    const looks = startPeriodicTask(
       async () => onSaved("MiB", toMib((await stat(to)).size), toMib(total)),
       lookEveryMs,
       () => undefined,

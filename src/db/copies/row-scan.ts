@@ -14,7 +14,11 @@ const pageBytes = 2 * 1024 * 1024;
 const [firstRows, mostRows] = [16, 2_000];
 
 /** The rows after a key, page by page. */
-export async function* walk(db: Queries, table: CopiedTable, after: EncodedKey | null): AsyncGenerator<Row[], void> {
+export async function* scanRows(
+  db: Queries,
+  table: CopiedTable,
+  after: EncodedKey | null,
+): AsyncGenerator<Row[], void> {
   let last = after;
   let limit = firstRows;
   for (;;) {

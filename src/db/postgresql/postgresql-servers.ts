@@ -4,7 +4,7 @@
  * server that was found last. When that one is lost, or is not the primary any more, all connections are left, and the
  * servers are asked anew.
  */
-import { messageOf } from "../../base/errors/error-message.js";
+import { errorMessage } from "../../base/errors/error-message.js";
 import { DatabaseError, passing } from "../queries/database.js";
 
 /** What a node does with its database: who writes needs the primary, who reads is served by a standby, too. */
@@ -228,7 +228,7 @@ function whyNone(all: readonly (Seen | Unseen)[]): DatabaseError {
 }
 
 function whyUnseen(error: unknown): string {
-  return (error as NodeJS.ErrnoException).code ?? messageOf(error);
+  return (error as NodeJS.ErrnoException).code ?? errorMessage(error);
 }
 
 function whatIs({ isStandby }: Seen): string {

@@ -1,6 +1,6 @@
 /** Opens PostgreSQL: one node that writes, and many that read, over one database. */
 import type { Client } from "pg";
-import { type Connections, openConnections } from "../queries/connection-pools.js";
+import { type ConnectionPools, openConnectionPools } from "../queries/connection-pools.js";
 import { DatabaseError, passing, type Queries } from "../queries/database.js";
 import { dialects } from "../queries/dialects.js";
 import { type Access, type Connect, createServers, nameServer, type Servers } from "./postgresql-servers.js";
@@ -50,10 +50,10 @@ function settingsOf(url: string) {
  *
  * @throws DatabaseError
  */
-export async function openPostgresql(servers: Servers): Promise<Connections> {
+export async function openPostgresql(servers: Servers): Promise<ConnectionPools> {
   let tried = "";
   let withinMs = openWithinMs;
-  const connections = await openConnections({
+  const connections = await openConnectionPools({
     words: {
       dialect: dialects.postgresql,
       ask: async (connection: Client, text, values) =>

@@ -1,14 +1,14 @@
 /** The two pools of a part of a database, whatever the engine: connections for reads, and the one for writes. */
 import knex, { type Knex } from "knex";
 import type { DatabaseError, DatabasePart, Queries } from "./database.js";
-import { createPulse, type Pulse } from "./liveness.js";
+import { createLivenessMonitor, type LivenessMonitor } from "./liveness.js";
 import { type ConnectionWords, createQueries, createUses, type EngineWords, runTransaction } from "./queries.js";
 
 /** What an engine's pools are made of. */
-export interface ConnectionsParts {
+export interface ConnectionsDeps {
   readonly words: EngineWords;
   /** Left out where all queries run over these pools. */
-  readonly pulse?: Pulse;
+  readonly pulse?: LivenessMonitor;
   /** Settings of knex, without the size of the pool. */
   readonly settings: Knex.Config;
   /** Connections for reads. */
@@ -38,7 +38,7 @@ type AfterCreate = (connection: never, done: (error: Error | null, connection: n
 const justMade: AfterCreate = (connection, done) => done(null, connection);
 
 /** Connections to a part of a database. */
-export interface Connections extends DatabasePart {
+export interface ConnectionPools extends DatabasePart {
   close(): Promise<void>;
 }
 
@@ -47,8 +47,17 @@ export interface Connections extends DatabasePart {
  *
  * @throws DatabaseError
  */
-export async function openConnections(parts: ConnectionsParts): Promise<Connections> {
-  const { words, pulse = createPulse(), settings, readers, question, explain, prepare, inspect = findNothing } = parts;
+export async function openConnectionPools(deps: ConnectionsDeps): Promise<ConnectionPools> {
+  const {
+    words,
+    pulse = createLivenessMonitor(),
+    settings,
+    readers,
+    question,
+    explain,
+    prepare,
+    inspect = findNothing,
+  } = deps;
   const { afterCreate = justMade } = (settings.pool ?? {}) as { readonly afterCreate?: AfterCreate };
   const open = (connections: number, onMade: (connection: never) => void): Knex =>
     knex({
@@ -82,7 +91,7 @@ export async function openConnections(parts: ConnectionsParts): Promise<Connecti
   // Where all those who read wait, and nobody is answered, it is the database that is waited for.
   const ofPool = (answersWithinMs: number): ConnectionWords => {
     const uses = createUses();
-    const isBusy = (sinceMs: number): boolean => uses.anySince(sinceMs) && pulse.silentMs() < answersWithinMs;
+    const isBusy = (sinceMs: number): boolean => uses.anySince(sinceMs) && pulse.stalledMs() < answersWithinMs;
     return { ...words, pulse, uses, isBusy, connection: () => writing };
   };
   const read = ofPool(acquireWithinMs);
@@ -91,7 +100,7 @@ export async function openConnections(parts: ConnectionsParts): Promise<Connecti
     read: createQueries(reader, read, prepare),
     write: createQueries(writer, written),
     transaction: (work) => runTransaction(writer, written, work),
-    silentMs: () => pulse.silentMs(),
+    stalledMs: () => pulse.stalledMs(),
     inspect,
     close,
   };

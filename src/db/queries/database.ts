@@ -3,7 +3,7 @@
  * of blocks, programs, leaves and peers, and knows neither an engine nor a query builder.
  */
 import type { Knex } from "knex";
-import { type DatabaseTrouble, markDatabaseTrouble } from "../../base/errors/database-error-kind.js";
+import { type DatabaseErrorKind, markDatabaseError } from "../../base/errors/database-error-kind.js";
 import type { Dialect } from "./dialects.js";
 
 /** Builds a query: `sql("blocks").where(…)`, or `sql.raw(…)`. */
@@ -46,7 +46,7 @@ export type PreparedQuery<Row> = (...values: readonly QueryValue[]) => Promise<R
 /** Queries inside one transaction of the database. */
 export interface DatabaseTransaction extends Queries {
   /** How long its query has waited for an answer; 0 while none is under way. */
-  silentMs(): number;
+  stalledMs(): number;
 }
 
 /** A part of a database, with a writer of its own: who writes to one part never waits for who writes to another. */
@@ -61,7 +61,7 @@ export interface DatabasePart {
    * How long queries have waited without an answer to any of them, 0 while none waits: a database that is busy answers
    * some, and one that hangs none.
    */
-  readonly silentMs: () => number;
+  readonly stalledMs: () => number;
   /**
    * What the engine itself finds damaged when it looks at all of its pages and indexes, in its own words; nothing where it
    * has no such look. It takes a while, and keeps nobody waiting.
@@ -118,8 +118,8 @@ export class DatabaseError extends Error {
 }
 
 /** An error of a database that may be over by itself, so that whoever starts may wait for its end. */
-export function passing(message: string, trouble: DatabaseTrouble, code?: string): DatabaseError {
+export function passing(message: string, trouble: DatabaseErrorKind, code?: string): DatabaseError {
   const error = new DatabaseError(message, code);
-  markDatabaseTrouble(error, trouble);
+  markDatabaseError(error, trouble);
   return error;
 }

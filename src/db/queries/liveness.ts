@@ -1,23 +1,23 @@
 /** Whether a database answers anything while it is asked: one that has much to do does, and one that hangs does not. */
 
-export interface Pulse {
+export interface LivenessMonitor {
   /** Counts a query from when it begins to wait for its turn, and its end for an answer, but for errors that are none. */
   count<T>(query: Promise<T>, isAnswer: (error: unknown) => boolean): Promise<T>;
   /** How long queries have waited without an answer to any of them; 0 while none waits. */
-  silentMs(): number;
+  stalledMs(): number;
 }
 
 /** A pulse whose queries count for another one as well. */
-export function pulseWithin(whole: Pulse): Pulse {
-  const own = createPulse();
+export function livenessWithin(whole: LivenessMonitor): LivenessMonitor {
+  const own = createLivenessMonitor();
   return {
     count: (query, isAnswer) => own.count(whole.count(query, isAnswer), isAnswer),
-    silentMs: () => own.silentMs(),
+    stalledMs: () => own.stalledMs(),
   };
 }
 
 /** Builds the pulse of a part of a database, of which nobody has asked anything yet. */
-export function createPulse(nowMs: () => number = () => performance.now()): Pulse {
+export function createLivenessMonitor(nowMs: () => number = () => performance.now()): LivenessMonitor {
   let waiting = 0;
   /** When the last answer came, or the first began to wait where none did before. */
   let sinceMs = 0;
@@ -39,6 +39,6 @@ export function createPulse(nowMs: () => number = () => performance.now()): Puls
         }
       }
     },
-    silentMs: () => (waiting > 0 ? nowMs() - sinceMs : 0),
+    stalledMs: () => (waiting > 0 ? nowMs() - sinceMs : 0),
   };
 }

@@ -1,16 +1,16 @@
 /** Runs what the query builder builds: the one place where a query meets the database and its errors are looked at. */
 import type { Knex } from "knex";
 import type { EventEmitter } from "node:events";
-import { type DatabaseTrouble, isDatabaseTrouble, markDatabaseTrouble } from "../../base/errors/database-error-kind.js";
+import { type DatabaseErrorKind, isDatabaseError, markDatabaseError } from "../../base/errors/database-error-kind.js";
 import type { DatabaseTransaction, Lane, PreparedQuery, Queries, Query, QueryValue } from "./database.js";
 import type { Dialect } from "./dialects.js";
-import { type Pulse, pulseWithin } from "./liveness.js";
+import { type LivenessMonitor, livenessWithin } from "./liveness.js";
 
 /** What is special about an engine. */
 export interface EngineWords {
   readonly dialect: Dialect;
   /** What is the matter with the database when a query fails with this code; undefined when it is the query. */
-  readonly troubleOf: (code: string | undefined) => DatabaseTrouble | undefined;
+  readonly troubleOf: (code: string | undefined) => DatabaseErrorKind | undefined;
   /**
    * Asks a connection itself, without the query builder, which takes longer to hand over a query of a few rows than the
    * engine to answer it.
@@ -26,7 +26,7 @@ export interface EngineWords {
 export interface ConnectionWords extends EngineWords {
   /** Whether a query that has waited for a connection since then waits for another one of this process. */
   readonly isBusy: (sinceMs: number) => boolean;
-  readonly pulse: Pulse;
+  readonly pulse: LivenessMonitor;
   readonly uses: Uses;
   /** The connection of a transaction that is under way: the pool for writes has one. */
   readonly connection: () => never;
@@ -87,7 +87,7 @@ async function telling<T>({ watch, onTrouble }: EngineWords, work: () => Promise
   try {
     return await (watch === undefined ? work() : watch(work));
   } catch (error) {
-    if (isDatabaseTrouble(error)) {
+    if (isDatabaseError(error)) {
       onTrouble?.(error);
     }
     throw error;
@@ -115,10 +115,10 @@ async function runStages<T>(
       progress.stage = "sent";
       words.uses.begin();
       try {
-        const pulse = pulseWithin(words.pulse);
+        const pulse = livenessWithin(words.pulse);
         return await work({
           ...createQueries(transaction, { ...words, pulse }, prepareWithin(transaction, { ...words, pulse })),
-          silentMs: () => pulse.silentMs(),
+          stalledMs: () => pulse.stalledMs(),
         });
       } catch (error) {
         progress.thrown = error;
@@ -127,7 +127,7 @@ async function runStages<T>(
     });
   } catch (error) {
     // An engine in trouble may have taken everything back by itself, and then has nothing left to take back.
-    if (error === progress.thrown || isDatabaseTrouble(progress.thrown)) {
+    if (error === progress.thrown || isDatabaseError(progress.thrown)) {
       throw progress.thrown;
     }
     // What the work throws is its own; here it could not be begun, or not be ended.
@@ -212,7 +212,7 @@ function explain(
   // What is said while a query is built is the driver's word, and none of the database.
   const trouble = stage === "waiting" ? whileWaiting : stage === "sent" ? known : undefined;
   if (trouble !== undefined) {
-    markDatabaseTrouble(error, trouble);
+    markDatabaseError(error, trouble);
   }
   withoutQuery(error);
 }

@@ -2,7 +2,7 @@
 import type { DatabasePart, Queries } from "./database.js";
 
 /** Makes transactions such that all that is read in one of them is of one moment. */
-export function readingOnce(transaction: DatabasePart["transaction"]) {
+export function withSnapshotReads(transaction: DatabasePart["transaction"]) {
   return <T>(work: (db: Queries) => Promise<T>): Promise<T> =>
     transaction(async (db) => {
       const { readOneMoment } = db.dialect;

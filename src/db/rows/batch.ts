@@ -4,7 +4,7 @@
  * them.
  */
 
-import { nextTurn } from "../../base/async/yielding.js";
+import { yieldToEventLoop } from "../../base/async/yielding.js";
 import type { Lane, Queries } from "../queries/database.js";
 import type { ListTable } from "../queries/dialects.js";
 
@@ -27,7 +27,7 @@ export function batch<Key, Found>(
 
   async function run(): Promise<void> {
     isUnderWay = true;
-    await nextTurn();
+    await yieldToEventLoop();
     while (waiting.length > 0) {
       const joined = waiting.slice(0, maxKeys);
       waiting = waiting.slice(maxKeys);
@@ -38,7 +38,7 @@ export function batch<Key, Found>(
         joined.forEach(({ reject }) => reject(error));
       }
       if (waiting.length < maxKeys) {
-        await nextTurn();
+        await yieldToEventLoop();
       }
     }
     isUnderWay = false;

@@ -11,9 +11,9 @@ import type { Queries } from "../queries/database.js";
 import { createTableQueries, type Side, type TableChanges, type TableShape, type WithinKey } from "./table-queries.js";
 
 /** Rows of one table. */
-export interface StagedTable<Row> {
+export interface BufferedTable<Row> {
   /** Reads all rows of groups, at once. */
-  expect(groups: Iterable<string>): Promise<void>;
+  prefetch(groups: Iterable<string>): Promise<void>;
   /** Tells that a group has no rows, which is known. */
   isNew(group: string): void;
   get(group: string, ...within: WithinKey): Promise<Row | undefined>;
@@ -39,14 +39,14 @@ export interface StagedTable<Row> {
 }
 
 /** The staged rows of one transaction of the database. */
-export interface StagedRows {
+export interface WriteBuffer {
   readonly db: Queries;
   /** Begins to stage a table. Tables are stored in this order: one after those that its rows refer to. */
-  table<Row extends object>(shape: TableShape<Row>): StagedTable<Row>;
+  table<Row extends object>(shape: TableShape<Row>): BufferedTable<Row>;
   /** Runs work that changes rows; when it throws, they are as before. One attempt ends before the next one begins. */
-  attempt<T>(work: () => Promise<T>): Promise<T>;
+  savepoint<T>(work: () => Promise<T>): Promise<T>;
   /** What is to be done when the attempt that is under way is taken back; nothing outside of one. */
-  readonly onTakenBack: (undo: () => void) => void;
+  readonly onRollback: (undo: () => void) => void;
   /** Stores what changed. */
   store(): Promise<void>;
 }
@@ -83,11 +83,11 @@ const mostChanged = 64;
 const collectedAtOnce = 5_000;
 
 /** Begins to stage rows over a transaction of the database, or over reads alone where nothing is changed. */
-export function createStagedRows(db: Queries): StagedRows {
+export function createWriteBuffer(db: Queries): WriteBuffer {
   const tables: { store(): Promise<void>; isFull(): boolean }[] = [];
   let undo: (() => void)[] | undefined;
   const onTakenBack = (step: () => void): void => void undo?.push(step);
-  const attempts: Attempts = { onTakenBack, current: () => undo };
+  const attempts: Attempts = { onRollback: onTakenBack, current: () => undo };
 
   async function store(): Promise<void> {
     for (const table of tables) {
@@ -97,14 +97,14 @@ export function createStagedRows(db: Queries): StagedRows {
 
   return {
     db,
-    onTakenBack,
+    onRollback: onTakenBack,
     store,
     table(shape) {
       const { table, ...stored } = createStagedTable(db, shape, attempts);
       tables.push(stored);
       return table;
     },
-    async attempt(work) {
+    async savepoint(work) {
       if (undo !== undefined) {
         throw new Error("Another attempt is under way.");
       }
@@ -126,7 +126,7 @@ export function createStagedRows(db: Queries): StagedRows {
 }
 
 /** What tables know of attempts. */
-interface Attempts extends Pick<StagedRows, "onTakenBack"> {
+interface Attempts extends Pick<WriteBuffer, "onRollback"> {
   /** The one that is under way. */
   readonly current: () => object | undefined;
 }
@@ -134,7 +134,7 @@ interface Attempts extends Pick<StagedRows, "onTakenBack"> {
 function createStagedTable<Row extends object>(
   db: Queries,
   shape: TableShape<Row>,
-  { onTakenBack, current }: Attempts,
+  { onRollback: onTakenBack, current }: Attempts,
 ) {
   const groups = new Map<string, Group<Row>>();
   /** Names of groups that may have changed. */
@@ -214,8 +214,8 @@ function createStagedTable<Row extends object>(
   const startsWith = (row: Row, prefix: readonly number[]): boolean =>
     prefix.every((part, i) => values(row)[shape.within[i]!] === part);
 
-  const table: StagedTable<Row> = {
-    async expect(names) {
+  const table: BufferedTable<Row> = {
+    async prefetch(names) {
       const wanted = [...new Set(names)].filter((name) => groups.get(name)?.isWhole !== true);
       if (wanted.length === 0) {
         return;

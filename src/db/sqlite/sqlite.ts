@@ -6,16 +6,16 @@ import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Database as SqliteConnection, default as Sqlite3, Statement } from "sqlite3";
-import { type DatabaseTrouble, isDatabaseTrouble, markDatabaseTrouble } from "../../base/errors/database-error-kind.js";
-import { loadLater } from "../../base/async/lazy-require.js";
+import { type DatabaseErrorKind, isDatabaseError, markDatabaseError } from "../../base/errors/database-error-kind.js";
+import { lazyRequire } from "../../base/async/lazy-require.js";
 import { claimFile, closeFile, makePrivateDirectory } from "../../base/files/private-files.js";
-import { type Connections, openConnections } from "../queries/connection-pools.js";
+import { type ConnectionPools, openConnectionPools } from "../queries/connection-pools.js";
 import { DatabaseError, type Lane, passing, type PreparedQuery, type QueryValue } from "../queries/database.js";
 import { dialects } from "../queries/dialects.js";
-import { createPulse, type Pulse } from "../queries/liveness.js";
+import { createLivenessMonitor, type LivenessMonitor } from "../queries/liveness.js";
 import { keepStatements } from "./sqlite-statements.js";
 
-const load = loadLater<typeof Sqlite3>("sqlite3");
+const load = lazyRequire<typeof Sqlite3>("sqlite3");
 
 /**
  * The driver. It is an optional dependency: an installation without a compiler is left without it.
@@ -46,7 +46,7 @@ const pragmas = [busyTimeout, "PRAGMA journal_mode = WAL", "PRAGMA synchronous =
  *
  * @throws DatabaseError
  */
-export async function openSqlite(path: string): Promise<Connections> {
+export async function openSqlite(path: string): Promise<ConnectionPools> {
   await makePrivateDirectory(dirname(path)).catch((error: unknown) => {
     throw explainSqlite(path, error);
   });
@@ -54,12 +54,12 @@ export async function openSqlite(path: string): Promise<Connections> {
   await claimFile(path);
   await Promise.all(["-wal", "-shm"].map((suffix) => closeFile(`${path}${suffix}`)));
   await checkUnlocked(path);
-  const pulse = createPulse();
+  const pulse = createLivenessMonitor();
   const lanes: Record<Lane, Statements> = {
     point: createStatements({ path, mmapBytes: mappedBytes, pulse }, 1),
     list: createStatements({ path, mmapBytes: 0, pulse }, listReaders),
   };
-  const connections = await openConnections({
+  const connections = await openConnectionPools({
     words: { dialect: dialects.sqlite, troubleOf, ask },
     pulse,
     settings: {
@@ -148,14 +148,14 @@ export async function lockFile(path: string): Promise<(() => Promise<void>) | un
  *
  * @throws DatabaseError
  */
-export async function openSqliteForReading(path: string): Promise<Connections> {
+export async function openSqliteForReading(path: string): Promise<ConnectionPools> {
   if (!existsSync(path)) {
     throw new DatabaseError(`There is no database at ${path}; name the node's --data-dir, or its --database.`);
   }
   driver();
-  const pulse = createPulse();
+  const pulse = createLivenessMonitor();
   const statements = createStatements({ path, mmapBytes: 0, pulse }, 1);
-  const connections = await openConnections({
+  const connections = await openConnectionPools({
     words: { dialect: dialects.sqlite, troubleOf, ask },
     pulse,
     settings: {
@@ -184,7 +184,7 @@ const maxInspected = 20;
 
 /** Looks at all pages, and where it is not to be quick at what indexes hold, over a connection of its own. */
 async function inspect(path: string, how: "whole" | "quick" = "whole"): Promise<string[]> {
-  const reader = createReader({ path, mmapBytes: 0, pulse: createPulse() });
+  const reader = createReader({ path, mmapBytes: 0, pulse: createLivenessMonitor() });
   try {
     const check = how === "quick" ? "quick_check" : "integrity_check";
     const rows = await reader.all<Readonly<Record<typeof check, string>>>(`PRAGMA ${check}(${maxInspected})`, []);
@@ -201,7 +201,7 @@ function ask(connection: SqliteConnection, text: string, values: readonly QueryV
 }
 
 /** Undefined where it is the query that is wrong. */
-function troubleOf(code = ""): DatabaseTrouble | undefined {
+function troubleOf(code = ""): DatabaseErrorKind | undefined {
   if (/^SQLITE_(BUSY|LOCKED)/.test(code)) {
     return "locked";
   }
@@ -218,15 +218,15 @@ interface Statements {
   close(): Promise<void>;
 }
 
-interface ReaderParts {
+interface ReaderDeps {
   readonly path: string;
   /** How much of the file is read from the page cache in place. */
   readonly mmapBytes: number;
-  readonly pulse: Pulse;
+  readonly pulse: LivenessMonitor;
 }
 
-function createStatements(parts: ReaderParts, connections: number): Statements {
-  const opened = Array.from({ length: connections }, () => createReader(parts));
+function createStatements(deps: ReaderDeps, connections: number): Statements {
+  const opened = Array.from({ length: connections }, () => createReader(deps));
   return {
     prepare<Row>(text: string): PreparedQuery<Row> {
       return (...values) =>
@@ -241,7 +241,7 @@ function createStatements(parts: ReaderParts, connections: number): Statements {
 }
 
 /** One connection, opened when it is first needed. */
-function createReader({ path, mmapBytes, pulse }: ReaderParts) {
+function createReader({ path, mmapBytes, pulse }: ReaderDeps) {
   let connection: Promise<SqliteConnection> | undefined;
   const statements = new Map<string, Promise<Statement>>();
   let pending = 0;
@@ -283,7 +283,7 @@ function createReader({ path, mmapBytes, pulse }: ReaderParts) {
         }
         const compiled = await statement;
         const found = settled<Row[]>((done) => compiled.all(values, done));
-        return await pulse.count(found, (error) => !isDatabaseTrouble(error));
+        return await pulse.count(found, (error) => !isDatabaseError(error));
       } finally {
         pending--;
       }
@@ -310,7 +310,7 @@ function settled<T = void>(
       }
       const trouble = troubleOf(error.code);
       if (trouble !== undefined) {
-        markDatabaseTrouble(error, trouble);
+        markDatabaseError(error, trouble);
       }
       reject(error);
     });

@@ -1,14 +1,14 @@
 /** The making of blocks: by a node that alone may, as long as nothing speaks against it. Where it makes none, it says so. */
-import { createTroubleLog } from "../../base/logging/error-throttle.js";
+import { createErrorThrottle } from "../../base/logging/error-throttle.js";
 import type { Made, SealingKey } from "../../chain/writer/blocks.js";
 import type { Chain } from "../../chain/chain.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
 import type { HeadStatements } from "../../chain/writer/head-statements.js";
-import { createSealer } from "../../chain/writer/block-producer.js";
+import { createBlockProducer } from "../../chain/writer/block-producer.js";
 import type { SharedSubsystem } from "../../health/shared-subsystem.js";
 import type { NodeCore } from "../lifecycle/core.js";
-import { createHeadWord } from "./head-signer.js";
-import type { Joining } from "./snapshot-sync-status.js";
+import { createHeadSigner } from "./head-signer.js";
+import type { SnapshotSyncStatus } from "./snapshot-sync-status.js";
 
 /** How often a sealing node looks for pending transactions. */
 const sealEveryMs = 250;
@@ -16,11 +16,11 @@ const sealEveryMs = 250;
 const stuckAfterMs = 10_000;
 
 /** What block making needs beside the core. */
-export interface SealingParts {
+export interface SealingDeps {
   readonly genesis: Genesis | undefined;
   readonly chain: Chain;
   readonly heads: Pick<HeadStatements, "take">;
-  readonly joining: Joining;
+  readonly joining: SnapshotSyncStatus;
   readonly key: SealingKey;
   readonly chainHealth: SharedSubsystem;
   /** The node is at the newest block that it knows of. */
@@ -37,10 +37,10 @@ export interface SealingParts {
  * Makes blocks from now on, if this node alone may: its key is the genesis's single authority. Of several, none does by
  * itself, and says so.
  */
-export function makeBlocks(core: NodeCore, parts: SealingParts): void {
-  const { genesis, chain, joining, key, chainHealth } = parts;
+export function makeBlocks(core: NodeCore, deps: SealingDeps): void {
+  const { genesis, chain, joining, key, chainHealth } = deps;
   const authorities = genesis?.authorities ?? [];
-  const hasChain = chain.head() !== undefined || joining.isUnderWay();
+  const hasChain = chain.head() !== undefined || joining.isRunning();
   if (core.config.role !== "writer" || !hasChain || !authorities.includes(key.publicKey)) {
     return;
   }
@@ -51,13 +51,13 @@ export function makeBlocks(core: NodeCore, parts: SealingParts): void {
     chainHealth.tell("consensus", reason);
     return;
   }
-  sealAlone(core, parts);
+  sealAlone(core, deps);
 }
 
-function sealAlone(core: NodeCore, parts: SealingParts): void {
-  const { log, onStop, subsystems } = core;
-  const { chain, key, chainHealth, isSynced, whyUnknown, whyStopped, showClock } = parts;
-  const word = createHeadWord(core, parts);
+function sealAlone(core: NodeCore, deps: SealingDeps): void {
+  const { log, onShutdown: onStop, subsystems } = core;
+  const { chain, key, chainHealth, isSynced, whyUnknown, whyStopped, showClock } = deps;
+  const word = createHeadSigner(core, deps);
   let waitsFor: string | undefined;
 
   /** Shows what block making waits for, and says so once. */
@@ -87,13 +87,13 @@ function sealAlone(core: NodeCore, parts: SealingParts): void {
     return made;
   }
 
-  const troubles = createTroubleLog({
+  const troubles = createErrorThrottle({
     log,
     fields: { subsystem: "chain" },
     message: "A block could not be made; it is tried again",
     over: "Blocks are made again",
   });
-  const sealer = createSealer({
+  const sealer = createBlockProducer({
     async seal() {
       const made = await seal();
       if (made?.block !== undefined) {

@@ -8,28 +8,28 @@ import type { Genesis } from "../../chain/blocks/genesis.js";
 import type { SignedHeaders } from "../../chain/blocks/signed-headers.js";
 import { type Mempool, openMempool } from "../../chain/mempool/mempool.js";
 import type { ChainHead, ChainStore, MempoolStore, MempoolView } from "../../chain/blocks/store.js";
-import { watchWrites } from "../../chain/writer/write-monitor.js";
+import { monitorWrites } from "../../chain/writer/write-monitor.js";
 import { readWritersFile } from "../../config/writers-file.js";
 import type { Database } from "../../db/queries/database.js";
 import { type SharedSubsystem, shareSubsystem } from "../../health/shared-subsystem.js";
 import type { NodeCore } from "../lifecycle/core.js";
 import { watchNullifiers, watchPrograms, watchReadable, watchTree } from "./damage.js";
-import { type Joining, onceThere } from "./snapshot-sync-status.js";
+import { type SnapshotSyncStatus, whenSynced } from "./snapshot-sync-status.js";
 import type { NodeLease } from "./lease.js";
 import type { Snapshots } from "./snapshots.js";
 import { createCheckThreads } from "./check-threads.js";
 import { createDocumentThread } from "./document-thread.js";
 import { type CachedData, createCachedData, type NodeData } from "./data-caches.js";
-import { createEffects, newestIn, type State } from "./transaction-executor.js";
-import { repeat } from "../../base/async/periodic-task.js";
+import { createTransactionExecutor, newestIn, type State } from "./transaction-executor.js";
+import { startPeriodicTask } from "../../base/async/periodic-task.js";
 import { InputError } from "../../base/errors/start-error.js";
-import { createTroubleLog } from "../../base/logging/error-throttle.js";
+import { createErrorThrottle } from "../../base/logging/error-throttle.js";
 import { createProgramStore } from "../../storage/stores/program-store.js";
 import { createReadablePrograms, type ReadablePrograms } from "../../storage/stores/readable-store.js";
 import { parseVerificationKey, type VerificationKey } from "../../zk/groth16.js";
 import { createNullifierStore } from "../../zk/nullifier-store.js";
 import { createTreeStore } from "../../zk/tree-store.js";
-import { createWorkerPool } from "../../zk/worker-pool.js";
+import { createZkThreads } from "../../zk/worker-pool.js";
 import { createZkChanges } from "../../zk/write.js";
 
 /** How often a reader looks for a new block. */
@@ -42,7 +42,7 @@ const lockedForMs = 5_000;
 const sweepEveryMs = 1_000;
 
 /** What the chain of a node is made of, beside the core. */
-export interface NodeChainParts {
+export interface NodeChainDeps {
   readonly database: Database;
   readonly store: ChainStore<State>;
   readonly genesis: Genesis | undefined;
@@ -51,7 +51,7 @@ export interface NodeChainParts {
   readonly headers: SignedHeaders;
   /** Undefined for a node that does not write. */
   readonly lease: NodeLease | undefined;
-  readonly joining: Joining;
+  readonly joining: SnapshotSyncStatus;
   readonly snapshots: Pick<Snapshots, "after">;
 }
 
@@ -70,28 +70,28 @@ export interface NodeChain extends NodeData {
 }
 
 /** What a chain is made of that somebody else writes. */
-export type FollowedChainParts = Pick<NodeChainParts, "database" | "store" | "head" | "joining">;
+export type FollowedChainDeps = Pick<NodeChainDeps, "database" | "store" | "head" | "joining">;
 
 /** Builds the chain of a node. */
-export async function createNodeChain(core: NodeCore, parts: NodeChainParts): Promise<NodeChain> {
+export async function createNodeChain(core: NodeCore, deps: NodeChainDeps): Promise<NodeChain> {
   if (core.config.role !== "writer") {
-    return createFollowedChain(core, parts);
+    return createFollowedChain(core, deps);
   }
-  const cached = openData(core, parts);
-  return { ...(await createWriterChain(core, parts, cached)), ...dataOf(core, parts, cached) };
+  const cached = openData(core, deps);
+  return { ...(await createWriterChain(core, deps, cached)), ...dataOf(core, deps, cached) };
 }
 
 /** Builds a chain that another process writes to the same database. */
-export function createFollowedChain(core: NodeCore, parts: FollowedChainParts): NodeChain {
-  const cached = openData(core, parts);
+export function createFollowedChain(core: NodeCore, deps: FollowedChainDeps): NodeChain {
+  const cached = openData(core, deps);
   return {
-    ...{ chain: createReaderChain(core, parts, cached), written: undefined },
-    ...{ mempool: undefined, mempoolView: parts.store },
-    ...dataOf(core, parts, cached),
+    ...{ chain: createReaderChain(core, deps, cached), written: undefined },
+    ...{ mempool: undefined, mempoolView: deps.store },
+    ...dataOf(core, deps, cached),
   };
 }
 
-function openData({ damage, memory }: NodeCore, { database }: Pick<NodeChainParts, "database">): CachedData {
+function openData({ damage, memory }: NodeCore, { database }: Pick<NodeChainDeps, "database">): CachedData {
   const stored = {
     programs: watchPrograms(createProgramStore(database.read), damage),
     tree: watchTree(createTreeStore(database.read), damage),
@@ -103,26 +103,26 @@ function openData({ damage, memory }: NodeCore, { database }: Pick<NodeChainPart
 /** What is read of it, while it is there. */
 function dataOf(
   { damage }: NodeCore,
-  { database, joining }: Pick<NodeChainParts, "database" | "joining">,
+  { database, joining }: Pick<NodeChainDeps, "database" | "joining">,
   { data: { programs, tree, nullifiers }, ...cached }: CachedData,
 ): NodeData & Pick<NodeChain, "forgetAll" | "readable"> {
   return {
     forgetAll: () => cached.forgetAll(),
-    programs: onceThere(programs, joining),
-    tree: onceThere(tree, joining),
-    nullifiers: onceThere(nullifiers, joining),
-    readable: onceThere(watchReadable(createReadablePrograms(database.read), damage), joining),
+    programs: whenSynced(programs, joining),
+    tree: whenSynced(tree, joining),
+    nullifiers: whenSynced(nullifiers, joining),
+    readable: whenSynced(watchReadable(createReadablePrograms(database.read), damage), joining),
   };
 }
 
 async function createWriterChain(
   core: NodeCore,
-  parts: NodeChainParts,
+  deps: NodeChainDeps,
   cached: CachedData,
 ): Promise<Pick<NodeChain, "chain" | "written" | "mempool" | "mempoolView">> {
-  const { bus, log, memory, onStop } = core;
-  const { database, store, genesis, head, headers } = parts;
-  const watched = watchWrites({
+  const { bus, log, memory, onShutdown: onStop } = core;
+  const { database, store, genesis, head, headers } = deps;
+  const watched = monitorWrites({
     store,
     retryEveryMs: retryWriteEveryMs,
     lockedForMs,
@@ -130,7 +130,7 @@ async function createWriterChain(
     onChange: (trouble) => bus.emit("writesChanged", { trouble: trouble === undefined ? undefined : codeOf(trouble) }),
   });
   onStop("the watch over writes", () => watched.stop());
-  const workerPool = createWorkerPool(memory.proofThreads);
+  const workerPool = createZkThreads(memory.proofThreads);
   onStop("the threads of proofs", () => workerPool.stop());
   const zk = createZkChanges({
     newest: newestIn(database.read),
@@ -149,14 +149,14 @@ async function createWriterChain(
     mempool,
     genesis,
     head,
-    effects: createEffects(zk, memory.documentHeapMib === 0 ? undefined : documents.grow),
+    effects: createTransactionExecutor(zk, memory.documentHeapMib === 0 ? undefined : documents.grow),
     onRefused: (signed) => headers.hear(signed),
     onApplied: (block) => {
       headers.applied(headerOf(block));
       cached.forgetChanged(block);
       bus.emit("blockApplied", { number: block.header.number });
     },
-    beforeNext: (number) => parts.snapshots.after(number),
+    beforeNext: (number) => deps.snapshots.after(number),
     onUnexpected: (error, hash) =>
       log.error(
         { subsystem: "chain", err: error, transaction: hash },
@@ -164,17 +164,17 @@ async function createWriterChain(
       ),
     nowMs: Date.now,
   });
-  parts.lease?.renewBy(() => chain.confirm());
+  deps.lease?.renewBy(() => chain.confirm());
   return { chain, written: chain, mempool, mempoolView: mempool };
 }
 
 /** Opens the mempool, and sweeps it from now on. */
 async function openNodeMempool(
-  { bus, clock, config, log, onStop }: NodeCore,
+  { bus, clock, config, log, onShutdown: onStop }: NodeCore,
   store: ChainStore<State>,
   genesis: Genesis | undefined,
 ): Promise<Mempool> {
-  const troubles = createTroubleLog({
+  const troubles = createErrorThrottle({
     log,
     level: "warn",
     fields: { subsystem: "chain" },
@@ -201,7 +201,7 @@ async function openNodeMempool(
   });
   // By a clock that is wrong nothing has expired.
   const sweep = async (): Promise<void> => (clock.whyAhead() === undefined ? mempool.sweep() : undefined);
-  const sweeps = repeat(sweep, sweepEveryMs, onError);
+  const sweeps = startPeriodicTask(sweep, sweepEveryMs, onError);
   onStop("the sweeping of the mempool", () => sweeps.stop());
   return mempool;
 }
@@ -220,11 +220,11 @@ async function readWriters(
 }
 
 function createReaderChain(
-  { bus, log, onStop }: NodeCore,
-  { store, head, joining }: FollowedChainParts,
+  { bus, log, onShutdown: onStop }: NodeCore,
+  { store, head, joining }: FollowedChainDeps,
   cached: CachedData,
 ): Chain {
-  const troubles = createTroubleLog({
+  const troubles = createErrorThrottle({
     log,
     level: "warn",
     fields: { subsystem: "chain" },

@@ -1,13 +1,13 @@
 /** Threads that look at large transactions, so that a document of 1 MiB keeps nobody else waiting. */
 import { fileURLToPath } from "node:url";
 import { createThreadPool, type ThreadPool } from "../../base/async/thread-pool.js";
-import type { CheckAside } from "../../chain/transactions/off-thread-checks.js";
-import { Failure } from "../../rpc/errors.js";
+import type { CheckOffThread } from "../../chain/transactions/off-thread-checks.js";
+import { RpcError } from "../../rpc/errors.js";
 import type { MemoryBounds } from "../lifecycle/memory-budget.js";
 import type { CheckTask, Finding } from "./check-worker.js";
 
 export interface CheckThreads {
-  readonly check: CheckAside;
+  readonly check: CheckOffThread;
   stop(): Promise<void>;
 }
 
@@ -34,10 +34,10 @@ export function createCheckThreads({ threads, heapMib }: MemoryBounds["checks"])
         found = (await pool.run(task, { name: "check" })) as Finding | undefined;
       } catch {
         // The queue is full, or the thread has died: neither is the transaction's fault.
-        throw new Failure("OVERLOADED", "Too many large transactions are looked at; try again in 1 s.", 1);
+        throw new RpcError("OVERLOADED", "Too many large transactions are looked at; try again in 1 s.", 1);
       }
       if (found !== undefined) {
-        throw new Failure(found.reason, found.message);
+        throw new RpcError(found.reason, found.message);
       }
     },
     async stop() {

@@ -1,12 +1,12 @@
 /** What the threads for checks do: whatever a large transaction can be found wrong for without a look at the state. */
 import { create } from "@bufbuild/protobuf";
 import { TransactionSchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
-import { giveWay } from "../../base/async/lower-thread-priority.js";
+import { lowerThreadPriority } from "../../base/async/lower-thread-priority.js";
 import { readTransaction } from "../../chain/transactions/transaction.js";
-import { Failure, type Reason } from "../../rpc/errors.js";
+import { RpcError, type Reason } from "../../rpc/errors.js";
 import { checkOperation } from "./transaction-executor.js";
 
-giveWay();
+lowerThreadPriority();
 
 /** A transaction to check. */
 export interface CheckTask {
@@ -27,7 +27,7 @@ export function check({ body, signature, network }: CheckTask): Finding | undefi
     readTransaction(create(TransactionSchema, { body, signature }), { network, checkOperation });
     return undefined;
   } catch (error) {
-    if (error instanceof Failure) {
+    if (error instanceof RpcError) {
       return { reason: error.reason, message: error.message };
     }
     throw error;

@@ -2,8 +2,8 @@
  * What a node reads of its database, watched: what does not fit to what was stored is an error for whoever asked, and
  * fails the chain until the same is read again and is right.
  */
-import type { DamageWatch } from "../../base/errors/corruption.js";
-import { DamageError } from "../../base/errors/corruption.js";
+import type { CorruptionMonitor } from "../../base/errors/corruption.js";
+import { CorruptionError } from "../../base/errors/corruption.js";
 import type { BlockName, ChainStore } from "../../chain/blocks/store.js";
 import type { Programs } from "../../storage/programs/programs.js";
 import type { ReadablePrograms } from "../../storage/stores/readable-store.js";
@@ -13,7 +13,7 @@ import type { Nullifiers } from "../../zk/nullifiers.js";
 /** Lists may lack what nothing leads to any more. */
 const always = (): boolean => true;
 
-export function watchStore<State>(store: ChainStore<State>, damage: DamageWatch): ChainStore<State> {
+export function watchStore<State>(store: ChainStore<State>, damage: CorruptionMonitor): ChainStore<State> {
   const isPruned = async (number: bigint): Promise<boolean> => number < (await store.lowestBlock());
 
   /** What there has to be of a block that is not newer than the newest one. */
@@ -30,7 +30,7 @@ export function watchStore<State>(store: ChainStore<State>, damage: DamageWatch)
     // It may have come between the two questions.
     const again = await find();
     if (again === undefined) {
-      throw new DamageError(`Block ${number} is missing in the database.`);
+      throw new CorruptionError(`Block ${number} is missing in the database.`);
     }
     return again;
   }
@@ -60,7 +60,7 @@ export function watchStore<State>(store: ChainStore<State>, damage: DamageWatch)
   };
 }
 
-export function watchPrograms(programs: Programs, damage: DamageWatch): Programs {
+export function watchPrograms(programs: Programs, damage: CorruptionMonitor): Programs {
   const named = (address: string, what: string): string => `the storage program ${address}${what}`;
   return {
     findWithData: (address) => damage.read(named(address, ""), () => programs.findWithData(address)),
@@ -84,14 +84,14 @@ export function watchPrograms(programs: Programs, damage: DamageWatch): Programs
   };
 }
 
-export function watchReadable(readable: ReadablePrograms, damage: DamageWatch): ReadablePrograms {
+export function watchReadable(readable: ReadablePrograms, damage: CorruptionMonitor): ReadablePrograms {
   return {
     readableOf: (...given) => damage.read("who may read programs", () => readable.readableOf(...given)),
     ownersOf: (...given) => damage.read("whose programs are", () => readable.ownersOf(...given)),
   };
 }
 
-export function watchTree(tree: MerkleTree, damage: DamageWatch): MerkleTree {
+export function watchTree(tree: MerkleTree, damage: CorruptionMonitor): MerkleTree {
   return {
     root: () => damage.read("the newest root", async () => await tree.root()),
     rootAfter: (block) => damage.read(`the root after block ${block}`, () => tree.rootAfter(block)),
@@ -104,7 +104,7 @@ export function watchTree(tree: MerkleTree, damage: DamageWatch): MerkleTree {
   };
 }
 
-export function watchNullifiers(nullifiers: Nullifiers, damage: DamageWatch): Nullifiers {
+export function watchNullifiers(nullifiers: Nullifiers, damage: CorruptionMonitor): Nullifiers {
   return {
     find: (hash) =>
       damage.read(

@@ -2,7 +2,7 @@
 import type { BlockContent } from "../../chain/transactions/transaction.js";
 import { createProgramCache } from "../../storage/programs/program-cache.js";
 import type { Programs } from "../../storage/programs/programs.js";
-import { touchedAddress } from "../../base/program-address.js";
+import { targetAddress } from "../../base/program-address.js";
 import { cacheNullifiers, cacheTree } from "../../zk/cache.js";
 import type { MerkleTree } from "../../zk/merkle-tree.js";
 import type { Nullifiers } from "../../zk/nullifiers.js";
@@ -34,7 +34,7 @@ export function createCachedData(stored: NodeData, programsBytes: number): Cache
       for (const { body } of transactions) {
         const { operation } = body;
         if (operation.case === "storage") {
-          const address = touchedAddress(operation.value, body);
+          const address = targetAddress(operation.value, body);
           if (address !== undefined) {
             programs.invalidate(address);
           }

@@ -1,9 +1,9 @@
 /** What the thread for large documents does: the hashes of one, for the block that writes it. */
-import { giveWay } from "../../base/async/lower-thread-priority.js";
-import { growHere } from "../../storage/changes/field-tree-builder.js";
+import { lowerThreadPriority } from "../../base/async/lower-thread-priority.js";
+import { buildFieldsHere } from "../../storage/changes/field-tree-builder.js";
 import type { GrownDocument } from "../../storage/programs/programs.js";
 
-giveWay();
+lowerThreadPriority();
 
 /** A document to grow the tree of. */
 export interface DocumentTask {
@@ -11,4 +11,4 @@ export interface DocumentTask {
   readonly text: string;
 }
 
-export const grow = ({ address, text }: DocumentTask): Promise<GrownDocument> => growHere(address, text);
+export const grow = ({ address, text }: DocumentTask): Promise<GrownDocument> => buildFieldsHere(address, text);

@@ -1,5 +1,5 @@
 /** What authorities say of the newest block: what this node has heard of it, and what it says itself. */
-import { createTroubleLog } from "../../base/logging/error-throttle.js";
+import { createErrorThrottle } from "../../base/logging/error-throttle.js";
 import type { SealingKey } from "../../chain/writer/blocks.js";
 import type { Chain } from "../../chain/chain.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
@@ -7,7 +7,7 @@ import { createHeadStatements, type HeadStatements } from "../../chain/writer/he
 import type { NodeCore } from "../lifecycle/core.js";
 
 /** Keeps the newest statement, and tells the others of it. */
-export function keepHeads(
+export function startHeadSigner(
   { bus, log, stateHeadEveryMs }: Pick<NodeCore, "bus" | "log" | "stateHeadEveryMs">,
   { chain, genesis }: { readonly chain: Pick<Chain, "head">; readonly genesis: Genesis | undefined },
 ): HeadStatements {
@@ -27,7 +27,7 @@ export function keepHeads(
 }
 
 /** The word of an authority that makes blocks: that it has signed one, or that there is no newer one. */
-export interface HeadWord {
+export interface HeadSigner {
   /** A block was signed, which is word enough. */
   given(): void;
   /** Says that there is no newer block, where nothing was signed for a while. Never rejects; it is tried again. */
@@ -35,7 +35,7 @@ export interface HeadWord {
 }
 
 /** Begins without a word: the first one is due at once. */
-export function createHeadWord(
+export function createHeadSigner(
   { log, stateHeadEveryMs }: Pick<NodeCore, "log" | "stateHeadEveryMs">,
   {
     chain,
@@ -46,9 +46,9 @@ export function createHeadWord(
     readonly key: SealingKey;
     readonly heads: Pick<HeadStatements, "take">;
   },
-): HeadWord {
+): HeadSigner {
   let givenMs = -Infinity;
-  const troubles = createTroubleLog({
+  const troubles = createErrorThrottle({
     log,
     level: "warn",
     fields: { subsystem: "chain" },

@@ -22,7 +22,7 @@ export interface NodeLease {
   renewBy(confirm: () => Promise<void>): void;
 }
 
-export interface NodeLeaseParts {
+export interface NodeLeaseDeps {
   readonly database: Database;
   readonly key: NodeKey;
   readonly chainHealth: SharedSubsystem;
@@ -35,12 +35,12 @@ export interface NodeLeaseParts {
  *
  * @throws StartError when another node has it.
  */
-export async function openLease(core: NodeCore, parts: NodeLeaseParts): Promise<NodeLease> {
-  const { log, onStop, lifecycle } = core;
-  const { database, key } = parts;
+export async function openLease(core: NodeCore, deps: NodeLeaseDeps): Promise<NodeLease> {
+  const { log, onShutdown: onStop, lifecycle } = core;
+  const { database, key } = deps;
   const store = createWriterLeaseStore(database);
   const held =
-    parts.taken ??
+    deps.taken ??
     (await takeLease({
       store,
       identity: key.publicKey,
@@ -56,7 +56,7 @@ export async function openLease(core: NodeCore, parts: NodeLeaseParts): Promise<
     forgetHolder(held);
     await store.release(held);
   });
-  const lease = keepLease(core, parts, held, async () => {
+  const lease = keepLease(core, deps, held, async () => {
     log.error({ subsystem: "chain" }, `${describeHolder(await store.read())} has the lease of the database now`);
   });
   const hold = (): Promise<void> => database.transaction((db) => lease.fence.blocks(db, () => Promise.resolve()));
@@ -72,8 +72,8 @@ export async function openLease(core: NodeCore, parts: NodeLeaseParts): Promise<
 
 /** Renews a lease, and tells when that does not succeed. */
 function keepLease(
-  { log, onStop }: NodeCore,
-  { database, chainHealth }: Pick<NodeLeaseParts, "database" | "chainHealth">,
+  { log, onShutdown: onStop }: NodeCore,
+  { database, chainHealth }: Pick<NodeLeaseDeps, "database" | "chainHealth">,
   held: HeldLease,
   tellHolder: () => Promise<void>,
 ): NodeLease {

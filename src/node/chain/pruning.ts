@@ -1,5 +1,5 @@
 /** Removes the transactions of old blocks, some blocks at a time; their headers stay. */
-import { createTroubleLog } from "../../base/logging/error-throttle.js";
+import { createErrorThrottle } from "../../base/logging/error-throttle.js";
 import type { WrittenChain } from "../../chain/chain.js";
 import type { Fence } from "../../chain/writer/fence-store.js";
 import { pruneBlocks } from "../../chain/blocks/header-store.js";
@@ -9,20 +9,20 @@ import type { NodeCore } from "../lifecycle/core.js";
 /** Blocks whose transactions are removed in one transaction of the database. */
 const portionBlocks = 16n;
 
-export interface PruningParts {
+export interface PruningDeps {
   readonly database: Database;
   readonly fence: Fence;
   readonly chain: WrittenChain;
 }
 
 /** Removes them from now on, as blocks come, if the node is not to keep all. */
-export function pruneAsBlocksCome({ config, bus, log, onStop }: NodeCore, parts: PruningParts): void {
-  const { database, fence, chain } = parts;
+export function pruneAsBlocksCome({ config, bus, log, onShutdown: onStop }: NodeCore, deps: PruningDeps): void {
+  const { database, fence, chain } = deps;
   const retained = BigInt(config.retainBlocks);
   if (retained === 0n) {
     return;
   }
-  const troubles = createTroubleLog({
+  const troubles = createErrorThrottle({
     log,
     level: "warn",
     fields: { subsystem: "chain" },

@@ -1,15 +1,15 @@
 /** Whether the state is there: while a snapshot is taken in, what the database holds is a part of it. */
-import { Failure } from "../../rpc/errors.js";
+import { RpcError } from "../../rpc/errors.js";
 
-export interface Joining {
-  isUnderWay(): boolean;
+export interface SnapshotSyncStatus {
+  isRunning(): boolean;
   set(isUnderWay: boolean): void;
 }
 
-export function createJoining(begun: boolean): Joining {
+export function createSnapshotSyncStatus(begun: boolean): SnapshotSyncStatus {
   let isUnderWay = begun;
   return {
-    isUnderWay: () => isUnderWay,
+    isRunning: () => isUnderWay,
     set: (value) => void (isUnderWay = value),
   };
 }
@@ -17,12 +17,12 @@ export function createJoining(begun: boolean): Joining {
 type Read = (...given: never[]) => unknown;
 
 /** Reads of the state, each of which is refused while that is not there. */
-export function onceThere<Reads extends object>(reads: Reads, joining: Joining): Reads {
+export function whenSynced<Reads extends object>(reads: Reads, joining: SnapshotSyncStatus): Reads {
   const guarded = Object.entries(reads).map(([name, read]: [string, Read]) => [
     name,
     (...given: never[]) => {
-      if (joining.isUnderWay()) {
-        throw new Failure("STATE_NOT_READY", "The node has no state yet: it takes in a snapshot. Ask another node.");
+      if (joining.isRunning()) {
+        throw new RpcError("STATE_NOT_READY", "The node has no state yet: it takes in a snapshot. Ask another node.");
       }
       return read(...given);
     },

@@ -4,7 +4,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fromHex32, sha256 } from "../../base/crypto/hash.js";
-import { createTroubleLog } from "../../base/logging/error-throttle.js";
+import { createErrorThrottle } from "../../base/logging/error-throttle.js";
 import { createBlockStore } from "../../chain/blocks/block-store.js";
 import { listHeaders } from "../../chain/blocks/header-store.js";
 import { exportSenders } from "../../chain/blocks/sender-snapshot-store.js";
@@ -14,9 +14,9 @@ import type { Queries, ReadableDatabase } from "../../db/queries/database.js";
 import { openForReading } from "../../db/open.js";
 import type { Implementation } from "../../rpc/service.js";
 import { encodeEntry, type Entry } from "../../snapshot/format.js";
-import { makeSnapshot, type MakeParts } from "../../snapshot/make.js";
-import { createSnapshotService, type SnapshotServiceParts } from "../../snapshot/service.js";
-import { openShelf, type Shelf } from "../../snapshot/store.js";
+import { makeSnapshot, type MakeDeps } from "../../snapshot/make.js";
+import { createSnapshotService, type SnapshotServiceDeps } from "../../snapshot/service.js";
+import { openSnapshotStore, type SnapshotStore } from "../../snapshot/store.js";
 import { exportPrograms, weighPrograms } from "../../storage/stores/program-snapshot-store.js";
 import { commitmentsLeaf } from "../../tree/state-leaves.js";
 import { exportCommitmentTree, exportNullifiers, listLeaves } from "../../zk/snapshot-store.js";
@@ -27,7 +27,7 @@ const holdWithinMs = 1_000;
 
 export interface Snapshots {
   /** Undefined on a node that makes none. */
-  readonly shelf: Shelf | undefined;
+  readonly shelf: SnapshotStore | undefined;
   /** After a block: resolves when its state can be read, whatever comes after it. */
   after(number: bigint): Promise<void>;
   /** Tells how far the peers are, from when that is known: who is far behind them makes none. */
@@ -35,7 +35,7 @@ export interface Snapshots {
 }
 
 export async function openSnapshots(
-  { config, log, onStop }: NodeCore,
+  { config, log, onShutdown: onStop }: NodeCore,
   { store }: { readonly store: Pick<ChainStore, "header"> },
 ): Promise<Snapshots> {
   const every = BigInt(config.snapshotEvery);
@@ -43,13 +43,13 @@ export async function openSnapshots(
     return { shelf: undefined, after: () => Promise.resolve(), watch: () => undefined };
   }
   const stopped = new AbortController();
-  const troubles = createTroubleLog({
+  const troubles = createErrorThrottle({
     log,
     level: "warn",
     fields: { subsystem: "chain" },
     message: "A snapshot of the state could not be made",
   });
-  const shelf = await openShelf({
+  const shelf = await openSnapshotStore({
     folder: join(config.dataDir, "snapshots"),
     async numberOf(header) {
       const { number } = describeHeader(header);
@@ -116,10 +116,10 @@ export async function openSnapshots(
 /** What nodes that join ask for, of a database. */
 export function createNodeSnapshotService(
   db: Queries,
-  parts: Pick<SnapshotServiceParts, "shelf" | "mayFollow">,
+  deps: Pick<SnapshotServiceDeps, "shelf" | "mayFollow">,
 ): Implementation<typeof SnapshotService> {
   return createSnapshotService({
-    ...parts,
+    ...deps,
     headers: (from, count) => listHeaders(db, from, count),
     leaves: (from, count) => listLeaves(db, from, count),
   });
@@ -129,7 +129,7 @@ export function createNodeSnapshotService(
 export async function writeSnapshot(
   db: Queries,
   head: ChainHead,
-  { folder, signal, chunkBytes }: Pick<MakeParts, "folder" | "signal" | "chunkBytes">,
+  { folder, signal, chunkBytes }: Pick<MakeDeps, "folder" | "signal" | "chunkBytes">,
 ): Promise<Uint8Array> {
   const commitmentTree = await exportCommitmentTree(db);
   let programCount = 0;

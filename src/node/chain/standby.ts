@@ -1,7 +1,7 @@
 /** A node that stands by: it reads, and waits until the node that writes is gone. */
-import { isDatabaseTrouble } from "../../base/errors/database-error-kind.js";
-import { messageOf } from "../../base/errors/error-message.js";
-import { repeat } from "../../base/async/periodic-task.js";
+import { isDatabaseError } from "../../base/errors/database-error-kind.js";
+import { errorMessage } from "../../base/errors/error-message.js";
+import { startPeriodicTask } from "../../base/async/periodic-task.js";
 import { StartError } from "../../base/errors/start-error.js";
 import type { NodeKey } from "../../base/crypto/node-key.js";
 import { describeHolder, takeIfFree } from "../../chain/writer/writer-lease.js";
@@ -27,7 +27,7 @@ export interface Standby {
  * @throws StartError when it could not write.
  */
 export async function standBy(
-  { log, onStop, subsystems }: NodeCore,
+  { log, onShutdown: onStop, subsystems }: NodeCore,
   { database, key }: { readonly database: Database; readonly key: NodeKey },
 ): Promise<Standby> {
   const store = createWriterLeaseStore(database);
@@ -39,7 +39,7 @@ export async function standBy(
   const turn = new Promise<HeldLease | undefined>((resolve) => (end = resolve));
   let held: HeldLease | undefined;
 
-  const looks = repeat(
+  const looks = startPeriodicTask(
     async () => {
       if (held !== undefined) {
         return;
@@ -54,7 +54,7 @@ export async function standBy(
     lookEveryMs,
     (error) => log.warn({ subsystem: "chain", err: error }, "The lease of the database cannot be looked at"),
   );
-  const renewals = repeat(
+  const renewals = startPeriodicTask(
     async () => {
       if (held !== undefined) {
         await database.transaction((db) => holdLease(db, held!));
@@ -76,8 +76,8 @@ async function checkRights(database: Database): Promise<void> {
     await database.transaction((db) => holdLease(db, { holder: "", epoch: -1 }));
   } catch (error) {
     // A server that is away for a moment is no lack of rights.
-    if (!isDatabaseTrouble(error)) {
-      throw new StartError(`A standby must be allowed to write to the database: ${messageOf(error)}.`, {
+    if (!isDatabaseError(error)) {
+      throw new StartError(`A standby must be allowed to write to the database: ${errorMessage(error)}.`, {
         cause: error,
       });
     }

@@ -14,7 +14,7 @@ import { createNullifierStore } from "../../zk/nullifier-store.js";
 import { createTreeStore } from "../../zk/tree-store.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
-export interface NodeStateParts {
+export interface NodeStateDeps {
   readonly database: Pick<Database, "read">;
   readonly store: Pick<ChainStore, "header">;
   readonly chain: Pick<Chain, "head">;
@@ -24,7 +24,7 @@ export interface NodeStateParts {
 /** Builds the service. What it reads is compared with what was signed, so it asks no cache. */
 export function createNodeState(
   { damage }: Pick<NodeCore, "damage">,
-  { database: { read }, store, chain, heads }: NodeStateParts,
+  { database: { read }, store, chain, heads }: NodeStateDeps,
 ) {
   const reads = createStateReads(read);
   return createStateService({

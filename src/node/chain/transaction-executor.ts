@@ -1,15 +1,15 @@
 /** Which feature makes the effects of a transaction, by its operation. */
 import type { TransactionBody } from "../../../gen/gatehouse/chain/v1/block_pb.js";
-import { allDone } from "../../base/async/settle-all.js";
+import { settleAll } from "../../base/async/settle-all.js";
 import { fromHex32, toHex32 } from "../../base/crypto/hash.js";
-import type { BlockEffects, Effects } from "../../chain/transactions/executor.js";
+import type { BlockExecutor, Executor } from "../../chain/transactions/executor.js";
 import type { ReadTransaction } from "../../chain/transactions/transaction.js";
 import type { Queries } from "../../db/queries/database.js";
-import { createStagedRows, type StagedRows } from "../../db/rows/write-buffer.js";
+import { createWriteBuffer, type WriteBuffer } from "../../db/rows/write-buffer.js";
 import type { StateTreeChanges } from "../../state/state-tree.js";
 import { createStateTreeChanges } from "../../state/state-tree-store.js";
 import { checkOperation as checkStorageOperation } from "../../storage/changes/check-operation.js";
-import { createGrowing } from "../../storage/changes/field-tree-builder.js";
+import { createFieldTreeBuilder } from "../../storage/changes/field-tree-builder.js";
 import { createProgramChanges } from "../../storage/stores/program-change-store.js";
 import type { GrowDocument, ProgramChanges } from "../../storage/programs/programs.js";
 import { executeOperation } from "../../storage/changes/write.js";
@@ -22,7 +22,7 @@ import type { ZkChanges, ZkReads, ZkState } from "../../zk/write.js";
 /** What transactions change, of all features. */
 export interface State {
   /** The rows that they change; those of the trees are stored by themselves. */
-  readonly rows: Pick<StagedRows, "attempt" | "store">;
+  readonly rows: Pick<WriteBuffer, "savepoint" | "store">;
   readonly programs: ProgramChanges;
   readonly zk: ZkState;
   readonly tree: StateTreeChanges;
@@ -35,7 +35,7 @@ export function newestIn(read: Queries): ZkReads {
 
 /** The state in the database, inside the transaction of a block: what is read is held until its end. */
 export function stateIn(db: Queries): State {
-  const rows = createStagedRows(db);
+  const rows = createWriteBuffer(db);
   return {
     rows,
     programs: createProgramChanges(rows),
@@ -73,7 +73,7 @@ export function checkOperation(operation: TransactionBody["operation"]): void {
  *
  * @param growAside grows the trees of large documents in another thread; here, where it is left out.
  */
-export function createEffects(zk: ZkChanges, growAside?: GrowDocument): Effects<State> {
+export function createTransactionExecutor(zk: ZkChanges, growAside?: GrowDocument): Executor<State> {
   return {
     checkOperation,
     async check({ body: { operation, sender } }, block) {
@@ -81,9 +81,9 @@ export function createEffects(zk: ZkChanges, growAside?: GrowDocument): Effects<
         await zk.check(operation.value, { sender, block, askedBy: sender });
       }
     },
-    begin(block, state): BlockEffects {
+    begin(block, state): BlockExecutor {
       const zkBlock = zk.begin(block, state.zk);
-      const growing = createGrowing(growAside);
+      const growing = createFieldTreeBuilder(growAside);
       const applyOne = async ({ body, hash, signed }: ReadTransaction): Promise<number> => {
         const { operation, sender, nonce } = body;
         switch (operation.case) {
@@ -107,12 +107,12 @@ export function createEffects(zk: ZkChanges, growAside?: GrowDocument): Effects<
           await state.programs.expect(onPrograms);
           await zkBlock.expect(operations.flatMap(({ operation }) => (operation.case === "zk" ? operation.value : [])));
         },
-        apply: (transaction) => state.rows.attempt(() => applyOne(transaction)),
+        apply: (transaction) => state.rows.savepoint(() => applyOne(transaction)),
         async finish(transactions) {
           // Hashes are worked out here while the database stores rows.
           const stored = state.rows.store();
           const ofPrograms = state.programs.leaves({ stored, grow: growing.grow });
-          const [, changed, commitments] = await allDone([stored, ofPrograms, zkBlock.finish()]);
+          const [, changed, commitments] = await settleAll([stored, ofPrograms, zkBlock.finish()]);
           const leaves = [...changed, ...leavesOf(transactions, block.number)];
           if (commitments !== undefined) {
             const { root, leafCount } = commitments;

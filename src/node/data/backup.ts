@@ -11,11 +11,11 @@ import { version } from "../../base/version.js";
 import type { Config } from "../../config/config.js";
 import { findFile } from "../../config/data-dir-files.js";
 import { fileOf, mempoolSuffix } from "../../db/open.js";
-import { type OnSaved, removeTraces, saveDatabase } from "../../db/copies/online-backup.js";
+import { type OnSaved, removeTraces, backupDatabase } from "../../db/copies/online-backup.js";
 import { backupNames, type BackupManifest, describeFile, formatVersion } from "./backup-manifest.js";
 import { describeDatabase } from "./saved-database.js";
 
-export interface BackupParts {
+export interface BackupDeps {
   readonly config: Pick<Config, "dataDir" | "databaseUrl" | "peersFile" | "writersFile">;
   readonly configFile: string | undefined;
   /** The backup, which must not be there yet. */
@@ -31,8 +31,8 @@ export interface BackupParts {
  *
  * @throws StartError, DatabaseError with a sentence that says why there is none.
  */
-export async function makeBackup(parts: BackupParts): Promise<BackupManifest> {
-  const { config, folder, withKey, onDraft } = parts;
+export async function makeBackup(deps: BackupDeps): Promise<BackupManifest> {
+  const { config, folder, withKey, onDraft } = deps;
   if (existsSync(folder)) {
     throw new StartError(`There is something at ${folder} already; name a new folder.`);
   }
@@ -49,7 +49,7 @@ export async function makeBackup(parts: BackupParts): Promise<BackupManifest> {
   onDraft(draft);
   try {
     await makePrivateDirectory(draft);
-    const made = await fill(draft, parts, keyPath);
+    const made = await fill(draft, deps, keyPath);
     await syncDirectory(draft);
     await rename(draft, folder);
     await syncDirectory(parent);
@@ -59,10 +59,10 @@ export async function makeBackup(parts: BackupParts): Promise<BackupManifest> {
   }
 }
 
-async function fill(draft: string, parts: BackupParts, keyPath: string): Promise<BackupManifest> {
-  const { config, withKey, onSaved } = parts;
+async function fill(draft: string, deps: BackupDeps, keyPath: string): Promise<BackupManifest> {
+  const { config, withKey, onSaved } = deps;
   const database = join(draft, backupNames.database);
-  await saveDatabase(config.databaseUrl, database, onSaved);
+  await backupDatabase(config.databaseUrl, database, onSaved);
   const { genesis, head, owner } = await describeDatabase(`sqlite:${database}`);
   await removeTraces(database);
   const names: string[] = [backupNames.database, `${backupNames.database}${mempoolSuffix}`];
@@ -72,11 +72,11 @@ async function fill(draft: string, parts: BackupParts, keyPath: string): Promise
       names.push(name);
     }
   };
-  const configName = parts.configFile === undefined ? null : `config${extname(parts.configFile)}`;
+  const configName = deps.configFile === undefined ? null : `config${extname(deps.configFile)}`;
   await add(backupNames.genesis, genesis.text);
   await add(backupNames.peers, await readIfNamed(findFile(config.dataDir, config.peersFile, "peers")));
   await add(backupNames.writers, await readIfNamed(config.writersFile));
-  await add(configName ?? "", await readIfNamed(parts.configFile));
+  await add(configName ?? "", await readIfNamed(deps.configFile));
   const key = withKey ? await loadNodeKey(keyPath) : undefined;
   await add(backupNames.key, key && (await readFile(keyPath)));
   const files = [];

@@ -4,13 +4,13 @@ import { createBlockStore } from "../../chain/blocks/block-store.js";
 import { readStoredGenesis } from "../../chain/blocks/genesis.js";
 import { describeHolder, isHeld } from "../../chain/writer/writer-lease.js";
 import { readLease } from "../../chain/writer/writer-lease-store.js";
-import { type CopyOutcome, copyDatabase, type CopyParts } from "../../db/copies/copy.js";
+import { type CopyOutcome, copyDatabase, type CopyDeps } from "../../db/copies/copy.js";
 import type { Database } from "../../db/queries/database.js";
 import { checkSchema } from "../../db/migrations/migrate.js";
 import { isMissing, nameDatabase, withDatabase, withSource } from "../../db/open.js";
 import { refuseUnfinishedCopy } from "../../db/copies/copy-progress.js";
 
-export interface CopyNodeDatabaseParts extends Pick<CopyParts, "onProgress"> {
+export interface CopyNodeDatabaseDeps extends Pick<CopyDeps, "onProgress"> {
   /** URLs, as --database has them. */
   readonly from: string;
   readonly to: string;
@@ -21,7 +21,7 @@ export interface CopyNodeDatabaseParts extends Pick<CopyParts, "onProgress"> {
  *
  * @throws StartError, DatabaseError with a sentence that says why it cannot be done, or was not.
  */
-export async function copyNodeDatabase({ from, to, onProgress }: CopyNodeDatabaseParts): Promise<CopyOutcome> {
+export async function copyNodeDatabase({ from, to, onProgress }: CopyNodeDatabaseDeps): Promise<CopyOutcome> {
   if (from === to) {
     throw new StartError("The source and the target are one database; name two.");
   }

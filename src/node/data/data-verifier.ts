@@ -5,8 +5,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Finding, Verification, VerifiedPortion } from "../../base/errors/verification.js";
 import type { NodeCore } from "../lifecycle/core.js";
-import type { Joining } from "../chain/snapshot-sync-status.js";
-import { verifyAll, type VerifyDataParts, verifyNewest } from "./verify-data.js";
+import type { SnapshotSyncStatus } from "../chain/snapshot-sync-status.js";
+import { verifyAll, type VerifyDataDeps, verifyNewest } from "./verify-data.js";
 
 /** Blocks that are looked at at once. */
 const newestBlocks = 100n;
@@ -31,16 +31,16 @@ export interface VerifierState {
   readonly findings: number;
 }
 
-export interface Verifier {
+export interface DataVerifier {
   state(): VerifierState;
 }
 
 /** Begins to walk; while a snapshot is taken in, there is nothing to walk over. */
-export function startVerifier(
-  { damage, log, onStop }: NodeCore,
-  parts: VerifyDataParts & { readonly joining: Pick<Joining, "isUnderWay"> },
-): Verifier {
-  const { joining } = parts;
+export function startDataVerifier(
+  { damage, log, onShutdown: onStop }: NodeCore,
+  deps: VerifyDataDeps & { readonly joining: Pick<SnapshotSyncStatus, "isRunning"> },
+): DataVerifier {
+  const { joining } = deps;
   const stopped = new AbortController();
   const { signal } = stopped;
   const wait = (ms: number): Promise<void> => sleep(ms, undefined, { signal, ref: false });
@@ -59,7 +59,7 @@ export function startVerifier(
     const found = new Set<string>();
     let before = performance.now();
     for await (const portion of verification) {
-      if (joining.isUnderWay()) {
+      if (joining.isRunning()) {
         throw new Error("A snapshot is being taken in.");
       }
       tell(portion.findings);
@@ -79,7 +79,7 @@ export function startVerifier(
 
   async function walkOverAll(): Promise<void> {
     const known = new Set(damage.known().keys());
-    const found = await walk(verifyAll(parts), pauseRatio);
+    const found = await walk(verifyAll(deps), pauseRatio);
     completedMs = Date.now();
     for (const what of known) {
       if (!found.has(what)) {
@@ -97,11 +97,11 @@ export function startVerifier(
   async function go(): Promise<void> {
     let isFirst = true;
     for (;;) {
-      await waitWhile(() => joining.isUnderWay(), wait);
+      await waitWhile(() => joining.isRunning(), wait);
       let pauseMs = nextWalkAfterMs;
       try {
         if (isFirst) {
-          await walk(verifyNewest(parts, newestBlocks), newestPauseRatio);
+          await walk(verifyNewest(deps, newestBlocks), newestPauseRatio);
         }
         isFirst = false;
         await walkOverAll();

@@ -1,6 +1,6 @@
 /** A database that is away or locked while a node starts: it is waited for, up to a limit. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { databaseTroubleOf } from "../../base/errors/database-error-kind.js";
+import { databaseErrorKindOf } from "../../base/errors/database-error-kind.js";
 import { StartError } from "../../base/errors/start-error.js";
 import { explainTrouble } from "../../db/open.js";
 import type { NodeCore } from "../lifecycle/core.js";
@@ -15,7 +15,7 @@ const pausesMs = { first: 250, longest: 5_000 };
 
 /** Whether what was thrown may be over by itself in a while. */
 function isPassing(error: unknown): boolean {
-  const trouble = databaseTroubleOf(error);
+  const trouble = databaseErrorKindOf(error);
   return trouble !== undefined && trouble !== "damaged";
 }
 
@@ -55,7 +55,7 @@ export async function untilDatabaseAnswers<T>(
         const forS = Math.ceil(leftMs / 1_000);
         log.warn({ subsystem: "chain" }, `${message} The start waits for it, for up to ${forS} s`);
         // Anybody may read this: where the database is stands in the log alone.
-        const problem = `The database is ${databaseTroubleOf(error)}; the start waits for it.`;
+        const problem = `The database is ${databaseErrorKindOf(error)}; the start waits for it.`;
         subsystems.set("chain", { error: { message: problem, source: "boot" } });
       }
       await sleep(Math.min(pauseMs, leftMs), undefined, { signal });

@@ -20,7 +20,7 @@ import type { NodeCore } from "../lifecycle/core.js";
  * @throws StartError, DatabaseError
  */
 export async function openNodeDatabase(core: NodeCore): Promise<Database> {
-  const { config, log, onStop, warn } = core;
+  const { config, log, onShutdown: onStop, warn } = core;
   if (await claimDirectory(config.dataDir)) {
     log.warn({ directory: config.dataDir }, "The data directory was open to others than its owner; it is closed now");
   }

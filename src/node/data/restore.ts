@@ -7,7 +7,7 @@ import { claimDirectory, makePrivateDirectory, privateFileMode } from "../../bas
 import { StartError } from "../../base/errors/start-error.js";
 import { syncDirectory } from "../../base/files/sync-path.js";
 import type { Finding, Verification } from "../../base/errors/verification.js";
-import { writeOwnFile } from "../../config/data-dir-files.js";
+import { writeDataDirFile } from "../../config/data-dir-files.js";
 import { migrate } from "../../db/migrations/migrate.js";
 import { mempoolSuffix, withDatabase } from "../../db/open.js";
 import { removeTraces } from "../../db/copies/online-backup.js";
@@ -16,7 +16,7 @@ import { backupNames, type BackupManifest, describeFile, readManifest } from "./
 import { describeDatabase, type SavedDatabase } from "./saved-database.js";
 import { openStoredData } from "./stored-data.js";
 
-export interface RestoreParts {
+export interface RestoreDeps {
   readonly folder: string;
   /** Must be empty, or not be there. */
   readonly dataDir: string;
@@ -42,7 +42,7 @@ const ignored = ["lost+found", stagingName];
  *
  * @throws StartError, DatabaseError with a sentence that says what is wrong; the directory is as it was then.
  */
-export async function restoreBackup({ folder, dataDir, verify, onCopied }: RestoreParts): Promise<Restored> {
+export async function restoreBackup({ folder, dataDir, verify, onCopied }: RestoreDeps): Promise<Restored> {
   const manifest = await readManifest(folder);
   if (existsSync(dataDir) && (await readdir(dataDir)).some((name) => !ignored.includes(name))) {
     throw new StartError(`The directory ${dataDir} is not empty; name a new --data-dir.`);
@@ -58,7 +58,7 @@ export async function restoreBackup({ folder, dataDir, verify, onCopied }: Resto
     const names = manifest.files.map(({ name }) => name);
     if (isAuthority) {
       // The node that was saved may run: two that make blocks and do not meet would never learn of each other.
-      names.push(basename(await writeOwnFile(staging, "restored", `${new Date(manifest.madeMs).toISOString()}\n`)));
+      names.push(basename(await writeDataDirFile(staging, "restored", `${new Date(manifest.madeMs).toISOString()}\n`)));
     }
     await moveIntoPlace(staging, dataDir, names);
     return {
@@ -75,7 +75,7 @@ async function copyFiles(
   folder: string,
   staging: string,
   { files }: BackupManifest,
-  onCopied: RestoreParts["onCopied"],
+  onCopied: RestoreDeps["onCopied"],
 ): Promise<void> {
   for (const [i, { name, sizeBytes, sha256 }] of files.entries()) {
     onCopied(i, files.length);
@@ -103,11 +103,7 @@ async function copyPrivately(from: string, to: string): Promise<void> {
 }
 
 /** What the files say, compared with what the backup says of itself. */
-async function check(
-  staging: string,
-  manifest: BackupManifest,
-  verify: RestoreParts["verify"],
-): Promise<SavedDatabase> {
+async function check(staging: string, manifest: BackupManifest, verify: RestoreDeps["verify"]): Promise<SavedDatabase> {
   const path = join(staging, backupNames.database);
   const url = `sqlite:${path}`;
   if (!existsSync(path) || !existsSync(`${path}${mempoolSuffix}`)) {

@@ -1,5 +1,5 @@
 /** Whether what the tables hold is what the newest header commits to: each thing against its proof, as it is now. */
-import { DamageError } from "../../base/errors/corruption.js";
+import { CorruptionError } from "../../base/errors/corruption.js";
 import { createBlockStore } from "../../chain/blocks/block-store.js";
 import type { Queries } from "../../db/queries/database.js";
 import { findProofs, type Wanted } from "../../state/service.js";
@@ -37,7 +37,7 @@ export function createStateCheck(read: Queries): CheckState {
       }
       if (head.hash === before) {
         found++;
-        throw new DamageError(
+        throw new CorruptionError(
           `What the database holds of ${what} is not what the header of block ${head.number} names.`,
         );
       }

@@ -6,7 +6,7 @@ import { DatabaseError } from "../../db/queries/database.js";
 import { checkChainSchema } from "../../db/migrations/migrate.js";
 import { openForReading } from "../../db/open.js";
 import { refuseUnfinishedCopy } from "../../db/copies/copy-progress.js";
-import { readJoin } from "../../snapshot/sync-store.js";
+import { readSync } from "../../snapshot/sync-store.js";
 import { verifyAll } from "./verify-data.js";
 
 export interface StoredData {
@@ -30,7 +30,7 @@ export async function openStoredData(url: string): Promise<StoredData> {
     if (genesis === undefined) {
       throw new DatabaseError("The database holds no chain yet; there is nothing to look at.");
     }
-    if ((await readJoin(database.read)) !== undefined) {
+    if ((await readSync(database.read)) !== undefined) {
       throw new DatabaseError(
         "The database holds a part of a snapshot, which its node is taking in; there is a state to look at once that is done.",
       );

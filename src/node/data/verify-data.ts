@@ -1,16 +1,16 @@
 /** Looks at everything that is stored of the chain and of what its blocks made, one portion after the other. */
-import { DamageError } from "../../base/errors/corruption.js";
+import { CorruptionError } from "../../base/errors/corruption.js";
 import { look, toItsEnd, type Verification } from "../../base/errors/verification.js";
 import { createListings } from "../../chain/blocks/listing-store.js";
 import { createBlockStore } from "../../chain/blocks/block-store.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
 import { createSenderStore } from "../../chain/blocks/sender-store.js";
-import { describeHeader, type ReadBlock } from "../../chain/transactions/transaction.js";
-import { verifyBlocks, type VerifyBlocksParts } from "../../chain/blocks/verify-blocks.js";
+import { describeHeader, type VerifiedBlock } from "../../chain/transactions/transaction.js";
+import { verifyBlocks, type VerifyBlocksDeps } from "../../chain/blocks/verify-blocks.js";
 import { verifySenders } from "../../chain/blocks/verify-senders-store.js";
 import type { DatabasePart, Queries } from "../../db/queries/database.js";
 import { verifyPrograms } from "../../storage/stores/verify-store.js";
-import { touchedAddress } from "../../base/program-address.js";
+import { targetAddress } from "../../base/program-address.js";
 import { verifyZk } from "../../zk/verify-store.js";
 import { wasMade } from "../../storage/stores/program-state-store.js";
 import { createNullifierStore } from "../../zk/nullifier-store.js";
@@ -18,20 +18,20 @@ import { createTreeChanges } from "../../zk/tree-store.js";
 import { createStateCheck } from "./state-check.js";
 
 /** What is looked at. */
-export interface VerifyDataParts {
+export interface VerifyDataDeps {
   readonly database: Pick<DatabasePart, "read" | "inspect">;
   readonly genesis: Genesis;
 }
 
 /** Looks at the newest blocks alone: at those that are asked for most, and that a loss of power may have met. */
-export async function* verifyNewest({ database: { read }, genesis }: VerifyDataParts, count: bigint): Verification {
+export async function* verifyNewest({ database: { read }, genesis }: VerifyDataDeps, count: bigint): Verification {
   const parts = blocksParts(read, genesis);
   const head = await parts.store.newestNumber();
   yield* toItsEnd("blocks", verifyBlocks(parts, head > count ? head - count + 1n : 1n));
 }
 
 /** Looks at everything. */
-export async function* verifyAll({ database, genesis }: VerifyDataParts): Verification {
+export async function* verifyAll({ database, genesis }: VerifyDataDeps): Verification {
   const { read } = database;
   yield { kind: "blocks", done: 0, total: 0, findings: await verifyFile(database) };
   const parts = blocksParts(read, genesis);
@@ -66,7 +66,7 @@ async function verifyFile({ inspect }: Pick<DatabasePart, "inspect">) {
     const [first, ...others] = await inspect();
     if (first !== undefined) {
       const more = others.length === 0 ? "" : `, and ${others.length} things more`;
-      throw new DamageError(`The database says that it is damaged: ${first}${more}.`);
+      throw new CorruptionError(`The database says that it is damaged: ${first}${more}.`);
     }
   });
 }
@@ -74,26 +74,26 @@ async function verifyFile({ inspect }: Pick<DatabasePart, "inspect">) {
 function blocksParts(read: Queries, genesis: Genesis) {
   const senders = createSenderStore(read);
   const store = { ...createBlockStore(read), lastNonce: (sender: string) => senders.lastNonce(sender) };
-  const checkEffects = async ({ header, transactions }: ReadBlock): Promise<void> => {
+  const checkEffects = async ({ header, transactions }: VerifiedBlock): Promise<void> => {
     for (const { hash, body } of transactions) {
       if (!(await isMade(read, body, { hash, number: header.number }))) {
-        throw new DamageError(
+        throw new CorruptionError(
           `What transaction ${hash} of block ${header.number} made is missing in the database, or is another thing there.`,
         );
       }
     }
   };
-  return { store: { ...store, ...createListings(read) }, genesis, checkEffects } satisfies VerifyBlocksParts;
+  return { store: { ...store, ...createListings(read) }, genesis, checkEffects } satisfies VerifyBlocksDeps;
 }
 
 /** Whether there is what a transaction made; what later ones may have changed is not looked at. */
 async function isMade(
   read: Queries,
-  body: ReadBlock["transactions"][number]["body"],
+  body: VerifiedBlock["transactions"][number]["body"],
   { hash, number }: { readonly hash: string; readonly number: bigint },
 ): Promise<boolean> {
   if (body.operation.case === "storage") {
-    const address = touchedAddress(body.operation.value, body);
+    const address = targetAddress(body.operation.value, body);
     return address === undefined || (await wasMade(read, address));
   }
   const operation = body.operation.case === "zk" ? body.operation.value.operation : undefined;

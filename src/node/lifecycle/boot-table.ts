@@ -110,7 +110,7 @@ export function countSteps(rows: readonly Row[]): number {
 }
 
 /** What a boot needs beside its table. */
-export interface BootParts<C extends object> {
+export interface BootDeps<C extends object> {
   readonly table: BootTable<C>;
   readonly progress: BootProgress;
   readonly subsystems: Subsystems;
@@ -133,8 +133,8 @@ export interface Boot<C extends object> {
 }
 
 /** A boot of a table, not begun. */
-export function createBoot<C extends object>(parts: BootParts<C>): Boot<C> {
-  const { table, progress, subsystems, isDormant, signal } = parts;
+export function createBoot<C extends object>(deps: BootDeps<C>): Boot<C> {
+  const { table, progress, subsystems, isDormant, signal } = deps;
   const rows = table.rows as readonly RunnableRow[];
   let context: object = {};
   let waiting: readonly RunnableRow[] = [];

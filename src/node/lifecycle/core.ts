@@ -1,7 +1,7 @@
 /** What every part of a node may need, whatever it does: settings, log, registry, bus, life and end. */
 import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import { createBus } from "./bus.js";
-import { createDamageWatch, type DamageWatch } from "../../base/errors/corruption.js";
+import { createCorruptionMonitor, type CorruptionMonitor } from "../../base/errors/corruption.js";
 import { createLogging, type Logger, type Logging } from "../../base/logging/log.js";
 import type { Config } from "../../config/config.js";
 import type { OverloadBounds } from "../../edge/overload.js";
@@ -10,11 +10,11 @@ import type { ProcessErrors } from "../../health/process-errors.js";
 import { createSubsystems, type SubsystemName, type Subsystems, type SubsystemState } from "../../health/subsystems.js";
 import { createNodeClock, type NodeClock } from "./clock.js";
 import type { NodeBus, NodeEvents } from "./events.js";
-import { createTroubleLog } from "../../base/logging/error-throttle.js";
+import { createErrorThrottle } from "../../base/logging/error-throttle.js";
 import { createLifecycle, type Lifecycle } from "./lifecycle.js";
 import { divideMemory, findMemory, type MemoryBounds } from "./memory-budget.js";
 import { countWorkers } from "./worker-count.js";
-import { createStops, type OnStop, type Stops } from "./shutdown-hooks.js";
+import { createShutdownHooks, type OnShutdown, type ShutdownHooks } from "./shutdown-hooks.js";
 
 /** The core of a node. */
 export interface NodeCore {
@@ -35,11 +35,11 @@ export interface NodeCore {
   readonly memory: MemoryBounds;
   readonly bus: NodeBus;
   /** What of the database is not what was stored. */
-  readonly damage: DamageWatch;
+  readonly damage: CorruptionMonitor;
   readonly lifecycle: Lifecycle;
   readonly clock: NodeClock;
-  readonly onStop: OnStop;
-  readonly stops: Stops;
+  readonly onShutdown: OnShutdown;
+  readonly shutdownHooks: ShutdownHooks;
   /** Where this node is reached; each is empty until its port is bound. */
   readonly addresses: Addresses;
   /** Logs a failure that its caller is told nothing of. */
@@ -75,10 +75,10 @@ export function createNodeCore(
   for (const [name, requestedPort] of requestedPorts(config)) {
     subsystems.set(name, { requestedPort });
   }
-  const failures = createTroubleLog({ log, fields: { subsystem: "rpc" }, message: "A request failed" });
+  const failures = createErrorThrottle({ log, fields: { subsystem: "rpc" }, message: "A request failed" });
   const bus = createBus<NodeEvents>((event, error) => log.error({ err: error }, `A listener to ${event} failed`));
-  const damage = createDamageWatch((sentence) => bus.emit("damageChanged", { sentence }));
-  const stops = createStops((name, error) => log.error({ err: error }, `${name} could not be stopped`));
+  const damage = createCorruptionMonitor((sentence) => bus.emit("damageChanged", { sentence }));
+  const stops = createShutdownHooks((name, error) => log.error({ err: error }, `${name} could not be stopped`));
   return {
     ...given,
     log,
@@ -96,8 +96,8 @@ export function createNodeCore(
     damage,
     lifecycle: createLifecycle(),
     clock: createNodeClock(),
-    onStop: stops.add,
-    stops,
+    onShutdown: stops.add,
+    shutdownHooks: stops,
     addresses: { rpcUrl: "", connectionString: "", omniUrl: "" },
     onInternalError(error, requestId) {
       damage.notice(error);

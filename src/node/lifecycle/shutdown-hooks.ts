@@ -1,12 +1,12 @@
 /** What has to be ended when a node stops, and the ending of it. */
-import { messageOf } from "../../base/errors/error-message.js";
+import { errorMessage } from "../../base/errors/error-message.js";
 
 /** Takes what has to be ended, with a name for the operator. What is added while all is being ended is ended at once. */
-export type OnStop = (name: string, end: () => unknown) => void;
+export type OnShutdown = (name: string, end: () => unknown) => void;
 
 /** The list of what has to be ended. */
-export interface Stops {
-  readonly add: OnStop;
+export interface ShutdownHooks {
+  readonly add: OnShutdown;
   /**
    * Ends everything, the newest first, one after the other, whatever one of them does. All callers wait for the same
    * end.
@@ -22,7 +22,7 @@ export class StopError extends Error {
 }
 
 /** An empty list. */
-export function createStops(onFailure: (name: string, error: unknown) => void): Stops {
+export function createShutdownHooks(onFailure: (name: string, error: unknown) => void): ShutdownHooks {
   const ends: { readonly name: string; readonly end: () => unknown }[] = [];
   const failures: string[] = [];
   let running: Promise<void> | undefined;
@@ -32,7 +32,7 @@ export function createStops(onFailure: (name: string, error: unknown) => void): 
     try {
       await end();
     } catch (error) {
-      failures.push(`${name} (${messageOf(error)})`);
+      failures.push(`${name} (${errorMessage(error)})`);
       onFailure(name, error);
     }
   }

@@ -54,7 +54,7 @@ export const openToAll = {
 
 /** Warns where there are private programs on an open network. The start does not wait for it. */
 export function warnWhereOpen(
-  { config, log, warn, onStop }: Pick<NodeCore, "config" | "log" | "warn" | "onStop">,
+  { config, log, warn, onShutdown: onStop }: Pick<NodeCore, "config" | "log" | "warn" | "onShutdown">,
   { genesis, reads }: { readonly genesis: Genesis | undefined; readonly reads: Pick<Queries, "prepare"> },
 ): void {
   if (followersOf(config, genesis) === "listed") {

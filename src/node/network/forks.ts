@@ -11,7 +11,7 @@ import type { SharedSubsystem } from "../../health/shared-subsystem.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
 /** What it needs beside the core. */
-export interface ForksParts {
+export interface ForksDeps {
   readonly database: Database;
   readonly store: Pick<ChainStore, "header">;
   readonly genesis: Genesis | undefined;
@@ -31,8 +31,8 @@ export interface Forks {
 }
 
 /** Begins it, with what was found before this process began; the operator's word settles that. */
-export async function watchForks({ config, log }: NodeCore, parts: ForksParts): Promise<Forks> {
-  const { database, store, genesis, key, chainHealth } = parts;
+export async function watchForks({ config, log }: NodeCore, deps: ForksDeps): Promise<Forks> {
+  const { database, store, genesis, key, chainHealth } = deps;
   const evidenceStore = createEvidenceStore(database);
   const book = createEvidenceBook({
     stored: await evidenceStore.load(),

@@ -13,7 +13,7 @@ import {
 import { clearSenders, importSenders } from "../../chain/blocks/sender-snapshot-store.js";
 import { describeHeader, readHeader } from "../../chain/transactions/transaction.js";
 import type { Database, DatabaseTransaction, Queries } from "../../db/queries/database.js";
-import { Failure } from "../../rpc/errors.js";
+import { RpcError } from "../../rpc/errors.js";
 import {
   areLeavesOf,
   foldChunks,
@@ -24,7 +24,7 @@ import {
 } from "../../snapshot/format.js";
 import { WrongPiece } from "../../snapshot/sources.js";
 import type { SnapshotTarget } from "../../snapshot/target.js";
-import { beginJoin, endJoin, readJoin, saveChunk, saveLeafCount, saveLowestHeader } from "../../snapshot/sync-store.js";
+import { beginSync, endSync, readSync, saveChunk, saveLeafCount, saveLowestHeader } from "../../snapshot/sync-store.js";
 import { WrongProgram } from "../../storage/changes/restored-program.js";
 import {
   arePlaced,
@@ -52,7 +52,7 @@ import {
   importNullifiers,
 } from "../../zk/snapshot-store.js";
 
-export interface JoinTargetParts {
+export interface JoinTargetDeps {
   readonly database: Pick<Database, "read">;
   /** Runs work in one transaction, if this node may write. */
   readonly transaction: <T>(work: (db: DatabaseTransaction) => Promise<T>) => Promise<T>;
@@ -71,7 +71,7 @@ export function createJoinTarget({
   genesis,
   foldAll,
   leastBlock,
-}: JoinTargetParts): SnapshotTarget {
+}: JoinTargetDeps): SnapshotTarget {
   function check({ snapshot }: ReadSnapshot): bigint {
     const header = signedHeader(snapshot, genesis);
     if (!isSame(foldChunks(snapshot.chunks), fromHex32(header.stateRoot))) {
@@ -87,10 +87,10 @@ export function createJoinTarget({
   }
 
   return {
-    state: () => readJoin(database.read),
+    state: () => readSync(database.read),
     check,
     isWorthIt: (number) => number >= leastBlock,
-    begin: (read) => transaction((db) => beginJoin(db, read.bytes, check(read))),
+    begin: (read) => transaction((db) => beginSync(db, read.bytes, check(read))),
 
     async storeHeaders(from, signed) {
       const headers = await mapYielding(signed, (one): CheckedHeader => {
@@ -141,7 +141,7 @@ export function createJoinTarget({
         await checkWhole(db, read, genesis);
         await endImport(db);
         await setLowestBlock(db, number + 1n);
-        await endJoin(db);
+        await endSync(db);
       });
     },
 
@@ -152,7 +152,7 @@ export function createJoinTarget({
         await clearHeaders(db);
         await clearSenders(db);
         await clearTrees(db, [""]);
-        await endJoin(db);
+        await endSync(db);
       }),
   };
 }
@@ -182,7 +182,7 @@ function signedHeader(signed: { readonly header: Uint8Array; readonly signature:
     }
     return header;
   } catch (error) {
-    throw error instanceof Failure ? new WrongSnapshot(error.message) : error;
+    throw error instanceof RpcError ? new WrongSnapshot(error.message) : error;
   }
 }
 
@@ -196,7 +196,7 @@ async function hashBefore(db: Queries, number: number): Promise<string> {
   if (above !== undefined) {
     return describeHeader(above.header).previousHash;
   }
-  const { snapshot } = (await readJoin(db))!;
+  const { snapshot } = (await readSync(db))!;
   return sha256(readSnapshot(snapshot).snapshot.header);
 }
 

@@ -1,17 +1,17 @@
 /** Whom a node knows: the stored address book and the peers file, and what the operator does with them. */
 import { isStrongKey } from "../../base/crypto/key-validation.js";
-import { messageOf } from "../../base/errors/error-message.js";
+import { errorMessage } from "../../base/errors/error-message.js";
 import { StartError } from "../../base/errors/start-error.js";
 import { findFile } from "../../config/data-dir-files.js";
 import { readPeersFile } from "../../config/peers-file.js";
 import type { Database } from "../../db/queries/database.js";
 import type { PeerClient } from "../../peers/handshake/client.js";
-import { createDialPace, type DialPace } from "../../peers/handshake/dial-rate-limit.js";
+import { createDialRateLimit, type DialRateLimit } from "../../peers/handshake/dial-rate-limit.js";
 import type { Dialer } from "../../peers/handshake/dialer.js";
 import { checkHost, type EndpointPolicy, parseEndpoint } from "../../peers/address-book/endpoint.js";
 import { createPeerBook, type PeerBook } from "../../peers/address-book/peer-book.js";
 import { createBookSaver, createPeerStore } from "../../peers/address-book/peer-store.js";
-import { Failure } from "../../rpc/errors.js";
+import { RpcError } from "../../rpc/errors.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
 /** How many peers one peer is asked for at a time. */
@@ -23,7 +23,7 @@ export interface NodeBook {
   /** Which endpoints may be named. */
   readonly policy: EndpointPolicy;
   /** How often others are dialed. */
-  readonly pace: DialPace;
+  readonly pace: DialRateLimit;
   /** Stores what has changed; nothing on a reader, whose database another node writes. */
   readonly save: () => Promise<void>;
 }
@@ -52,7 +52,7 @@ export async function openBook(
     book.add(parseFileEntry(url, policy), "file", identity);
   }
   const save = createBookSaver(book, store);
-  const pace = createDialPace(config.loopIntervalMs);
+  const pace = createDialRateLimit(config.loopIntervalMs);
   return { book, policy, pace, save: config.role === "writer" ? save : () => Promise.resolve() };
 }
 
@@ -60,7 +60,7 @@ function parseFileEntry(url: string, policy: EndpointPolicy): string {
   try {
     return parseEndpoint(url, policy);
   } catch (error) {
-    throw new Error(`The peers file cannot be used. ${messageOf(error)}`);
+    throw new Error(`The peers file cannot be used. ${errorMessage(error)}`);
   }
 }
 
@@ -85,7 +85,7 @@ function parseOwnEndpoint(url: string, policy: EndpointPolicy): string {
   try {
     return parseEndpoint(url, policy);
   } catch (error) {
-    throw new StartError(`--omni-url cannot be used. ${messageOf(error)}`);
+    throw new StartError(`--omni-url cannot be used. ${errorMessage(error)}`);
   }
 }
 
@@ -123,13 +123,13 @@ export function createBookCommands(
     async addPeer(text, identity) {
       const endpoint = parseEndpoint(text, policy);
       if (identity !== undefined && !isStrongKey(identity)) {
-        throw new Failure(
+        throw new RpcError(
           "INVALID_REQUEST",
           "The identity is no key of a node: it is of small order, or not canonical.",
         );
       }
       if (endpoint === addresses.omniUrl) {
-        throw new Failure("INVALID_REQUEST", "It is this node itself.");
+        throw new RpcError("INVALID_REQUEST", "It is this node itself.");
       }
       book.add(endpoint, "operator", identity);
       await dialer.underWay(endpoint);

@@ -1,12 +1,12 @@
 /** The main loop of a node, as its subsystem shows it: its life, its tasks' failures, and how far catching up is. */
 import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import { isDatabaseBusy } from "../../base/errors/database-error-kind.js";
-import { messageOf } from "../../base/errors/error-message.js";
-import { type Repetition, repeat } from "../../base/async/periodic-task.js";
-import { createTroubleLog, type TroubleLog } from "../../base/logging/error-throttle.js";
+import { errorMessage } from "../../base/errors/error-message.js";
+import { type PeriodicTask, startPeriodicTask } from "../../base/async/periodic-task.js";
+import { createErrorThrottle, type ErrorThrottle } from "../../base/logging/error-throttle.js";
 import { createMainLoop, type LoopTask, type MainLoop } from "../../peers/sync/main-loop.js";
 import type { SyncProgress } from "../../peers/sync/sync.js";
-import type { JoinProgress } from "../../snapshot/sync.js";
+import type { SnapshotSyncProgress } from "../../snapshot/sync.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
 const progressEveryMs = 1_000;
@@ -17,7 +17,7 @@ export type TaskErrors = (task: string, error: unknown) => void;
 
 export function createTaskErrors({ subsystems, log }: NodeCore): TaskErrors {
   let taskErrors = 0n;
-  const logs = new Map<string, TroubleLog>();
+  const logs = new Map<string, ErrorThrottle>();
   return (task, error) => {
     if (isDatabaseBusy(error)) {
       return;
@@ -25,25 +25,25 @@ export function createTaskErrors({ subsystems, log }: NodeCore): TaskErrors {
     taskErrors++;
     let troubles = logs.get(task);
     if (troubles === undefined) {
-      troubles = createTroubleLog({ log, fields: { subsystem: "main_loop", task }, message: `Task ${task} failed` });
+      troubles = createErrorThrottle({ log, fields: { subsystem: "main_loop", task }, message: `Task ${task} failed` });
       logs.set(task, troubles);
     }
     troubles.failed(error);
-    const message = `Task ${task}: ${messageOf(error)}`;
+    const message = `Task ${task}: ${errorMessage(error)}`;
     subsystems.set("main_loop", { error: { message, source: task }, extra: { taskErrors } });
   };
 }
 
 /** What the loop does, and how long it waits for it. */
-export interface NodeLoopParts {
+export interface NodeLoopDeps {
   readonly tasks: readonly LoopTask[];
   readonly tickDeadlineMs: number;
   readonly onTaskError: TaskErrors;
 }
 
-export function createNodeLoop({ config, subsystems, lifecycle }: NodeCore, parts: NodeLoopParts): MainLoop {
+export function createNodeLoop({ config, subsystems, lifecycle }: NodeCore, deps: NodeLoopDeps): MainLoop {
   return createMainLoop({
-    ...parts,
+    ...deps,
     intervalMs: config.loopIntervalMs,
     nowMs: () => performance.now(),
     onLife(death) {
@@ -61,11 +61,11 @@ export function createNodeLoop({ config, subsystems, lifecycle }: NodeCore, part
 /** Shows how far catching up is, and writes a line of it now and then. */
 export function reportProgress(
   { subsystems, log }: NodeCore,
-  progress: { readonly sync: () => SyncProgress | undefined; readonly join: () => JoinProgress | undefined },
+  progress: { readonly sync: () => SyncProgress | undefined; readonly join: () => SnapshotSyncProgress | undefined },
   onTaskError: TaskErrors,
-): Repetition {
+): PeriodicTask {
   let linedMs = 0;
-  return repeat(
+  return startPeriodicTask(
     () => {
       const [sync, join] = [progress.sync(), progress.join()];
       const snapshot = join && { ...join, doneBytes: BigInt(join.doneBytes), totalBytes: BigInt(join.totalBytes) };
@@ -82,7 +82,7 @@ export function reportProgress(
   );
 }
 
-function joinLine({ block, doneBytes, totalBytes, bytesPerS, leftS }: JoinProgress): string {
+function joinLine({ block, doneBytes, totalBytes, bytesPerS, leftS }: SnapshotSyncProgress): string {
   const mebibyte = 1024 * 1024;
   const left = leftS === undefined ? "" : `, ${Math.ceil(leftS)} s left`;
   const of = `${(doneBytes / mebibyte).toFixed(1)} of ${(totalBytes / mebibyte).toFixed(1)} MiB`;

@@ -8,7 +8,7 @@ import type { NodeCore } from "../lifecycle/core.js";
 import type { Forks } from "./forks.js";
 
 /** What it is told by. */
-export interface ReadinessParts {
+export interface ReadinessDeps {
   readonly chain: Chain;
   readonly book: PeerBook;
   readonly sync: Sync;
@@ -32,11 +32,8 @@ export interface Readiness {
   readonly isAccepting: () => boolean;
 }
 
-export function createReadiness(
-  { config, lifecycle, progress, subsystems }: NodeCore,
-  parts: ReadinessParts,
-): Readiness {
-  const { chain, book, sync, mainLoop, forks, mayAccept, isOnlyAuthority, whyUnknown, hasConsensus } = parts;
+export function createReadiness({ config, lifecycle, progress, subsystems }: NodeCore, deps: ReadinessDeps): Readiness {
+  const { chain, book, sync, mainLoop, forks, mayAccept, isOnlyAuthority, whyUnknown, hasConsensus } = deps;
 
   function isSynced(): boolean {
     const number = chain.head()?.number;

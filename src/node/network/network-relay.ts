@@ -10,15 +10,15 @@ import type { PeerClient } from "../../peers/handshake/client.js";
 import type { LoopTask } from "../../peers/sync/main-loop.js";
 import type { PeerBook } from "../../peers/address-book/peer-book.js";
 import { createRelay } from "../../peers/relay/relay.js";
-import type { PeerServiceParts } from "../../peers/service.js";
-import { Failure } from "../../rpc/errors.js";
+import type { PeerServiceDeps } from "../../peers/service.js";
+import { RpcError } from "../../rpc/errors.js";
 import type { NodeCore } from "../lifecycle/core.js";
 import type { Followers, MayFollow } from "./followers.js";
 import type { TaskErrors } from "./network-loop.js";
 import type { OriginOf } from "./origins.js";
 
 /** What it is made of beside the core. */
-export interface NodeRelayParts {
+export interface NodeRelayDeps {
   readonly fate: MempoolView["fate"];
   /** Why no transaction is taken: nobody would ever put it into a block. */
   readonly whyRefused: () => string | undefined;
@@ -46,7 +46,7 @@ export interface NodeRelay {
   /** Puts a transaction of this address into the mempool, and relays it where others make the blocks. */
   readonly submit: (transaction: Transaction, address: string) => Promise<string>;
   /** {@link submit} for one that a peer relays; what became of it if it is known already. */
-  readonly takeTransaction: PeerServiceParts["takeTransaction"];
+  readonly takeTransaction: PeerServiceDeps["takeTransaction"];
   /** What the main loop does for it. */
   readonly tasks: readonly LoopTask[];
   start(): void;
@@ -56,10 +56,10 @@ export interface NodeRelay {
 /** Ticks without anybody to relay transactions to before that is a failure. */
 const ticksWithoutRelay = 3;
 
-export function createNodeRelay({ subsystems }: NodeCore, parts: NodeRelayParts): NodeRelay {
-  const nobodyToRelayTo = describeNobody(parts);
-  const { mempool, chain, book, client, authorities, mayFollow, hasConsensus, originOf, onTaskError } = parts;
-  const isRelaying = parts.isRelaying && mempool !== undefined;
+export function createNodeRelay({ subsystems }: NodeCore, deps: NodeRelayDeps): NodeRelay {
+  const nobodyToRelayTo = describeNobody(deps);
+  const { mempool, chain, book, client, authorities, mayFollow, hasConsensus, originOf, onTaskError } = deps;
+  const isRelaying = deps.isRelaying && mempool !== undefined;
   const relay = createRelay({
     mempool: {
       toRelay: (...given) => mempool!.toRelay(...given),
@@ -94,12 +94,12 @@ export function createNodeRelay({ subsystems }: NodeCore, parts: NodeRelayParts)
 
   /** An authority relays nothing: what it has is where it belongs. */
   async function submit(transaction: Transaction, address: string, afterNonce?: bigint): Promise<string> {
-    const refusal = parts.whyRefused();
+    const refusal = deps.whyRefused();
     if (refusal !== undefined) {
-      throw new Failure("STATE_NOT_READY", refusal);
+      throw new RpcError("STATE_NOT_READY", refusal);
     }
     if (isRelaying && chain.head() !== undefined && !relay.isPossible() && !hasConsensus()) {
-      throw new Failure("RELAY_UNAVAILABLE", `${nobodyToRelayTo} Submit the transaction to another node.`, 5);
+      throw new RpcError("RELAY_UNAVAILABLE", `${nobodyToRelayTo} Submit the transaction to another node.`, 5);
     }
     const hash = await chain.submit(transaction, { origin: originOf(address), afterNonce });
     if (isRelaying) {
@@ -113,7 +113,7 @@ export function createNodeRelay({ subsystems }: NodeCore, parts: NodeRelayParts)
     submit: (transaction, address) => submit(transaction, address),
     async takeTransaction(transaction, address, afterNonce) {
       const hash = sha256(transaction.body);
-      const fate = await parts.fate(hash);
+      const fate = await deps.fate(hash);
       if (fate === undefined) {
         await submit(transaction, address, afterNonce);
         return { status: "pending" };
@@ -131,7 +131,7 @@ export function createNodeRelay({ subsystems }: NodeCore, parts: NodeRelayParts)
   };
 }
 
-function describeNobody({ followers }: Pick<NodeRelayParts, "followers">): string {
+function describeNobody({ followers }: Pick<NodeRelayDeps, "followers">): string {
   const whom = followers === "listed" ? ", of those that may follow" : "";
   return `No verified peer is online to relay transactions to${whom}.`;
 }

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { NodeKey } from "../../base/crypto/node-key.js";
 import { sha256 } from "../../base/crypto/hash.js";
-import { createRecentCache } from "../../base/caches/lru-cache.js";
+import { createLruCache } from "../../base/caches/lru-cache.js";
 import { version } from "../../base/version.js";
 import type { Chain } from "../../chain/chain.js";
 import type { Evidence, SignedBytes } from "../../chain/blocks/evidence.js";
@@ -14,7 +14,7 @@ import { createAnnounce } from "../../peers/handshake/announce.js";
 import { createPeerClient, type PeerClient } from "../../peers/handshake/client.js";
 import { createDialer, type Dialer } from "../../peers/handshake/dialer.js";
 import { resolveEndpoint } from "../../peers/address-book/endpoint.js";
-import { networkOf } from "../../peers/address-book/ip-address.js";
+import { dialPrefixOf } from "../../peers/address-book/ip-address.js";
 import type { LoopTask } from "../../peers/sync/main-loop.js";
 import type { Self } from "../../peers/handshake/node-info.js";
 import { isOperators, provenIdentity } from "../../peers/address-book/peer.js";
@@ -22,7 +22,7 @@ import { createStatusReader, maxEvidence, type StatusReader } from "../../peers/
 import { createSync, type Sync } from "../../peers/sync/sync.js";
 import { createGrpcClient } from "../../rpc/grpc/grpc-client.js";
 import type { NodeCore } from "../lifecycle/core.js";
-import { createNodeJoin, type NodeJoin, type NodeJoinParts } from "./snapshot-sync.js";
+import { createNodeSnapshotSync, type NodeSnapshotSync, type NodeJoinDeps } from "./snapshot-sync.js";
 import type { Forks } from "./forks.js";
 import { type NodeBook, peersWanted } from "./network-book.js";
 import type { TaskErrors } from "./network-loop.js";
@@ -45,8 +45,12 @@ export interface NodeClient {
 }
 
 /** Calls peers, at the addresses that the policy lets it call; what the operator named may be private. */
-export function connectPeers({ config, onStop }: NodeCore, key: NodeKey, { book, policy, pace }: NodeBook): NodeClient {
-  const sites = createRecentCache<string>(maxSites);
+export function connectPeers(
+  { config, onShutdown: onStop }: NodeCore,
+  key: NodeKey,
+  { book, policy, pace }: NodeBook,
+): NodeClient {
+  const sites = createLruCache<string>(maxSites);
   const client = createPeerClient({
     openChannel: createGrpcClient(config.omniTls ? key.tlsCredentials() : undefined),
     deadlineMs: peerDeadlineMs,
@@ -55,7 +59,7 @@ export function connectPeers({ config, onStop }: NodeCore, key: NodeKey, { book,
       const entry = book.get(endpoint);
       const isTrusted = entry !== undefined && isOperators(entry);
       const address = await resolveEndpoint(endpoint, isTrusted ? { ...policy, allowPrivate: true } : policy);
-      sites.set(endpoint, networkOf(address.ip));
+      sites.set(endpoint, dialPrefixOf(address.ip));
       if (!isTrusted) {
         pace.countConnection(address.ip, entry?.verifiedMs !== undefined);
       }
@@ -67,7 +71,7 @@ export function connectPeers({ config, onStop }: NodeCore, key: NodeKey, { book,
 }
 
 /** What it is made of beside the core. */
-export interface NodeSyncParts extends NodeBook {
+export interface NodeSyncDeps extends NodeBook {
   readonly chain: Chain;
   readonly genesis: Genesis | undefined;
   readonly key: NodeKey;
@@ -78,7 +82,7 @@ export interface NodeSyncParts extends NodeBook {
   readonly onKeyElsewhere: (endpoint: string) => void;
   readonly onTaskError: TaskErrors;
   /** Undefined for a node that never applies a block. */
-  readonly join: NodeJoinParts | undefined;
+  readonly join: NodeJoinDeps | undefined;
 }
 
 /** The way of blocks. */
@@ -87,18 +91,18 @@ export interface NodeSync {
   readonly readStatus: StatusReader;
   readonly dialer: Dialer;
   readonly sync: Sync;
-  readonly join: NodeJoin | undefined;
+  readonly join: NodeSnapshotSync | undefined;
   /** What the main loop does for it. */
   readonly tasks: readonly LoopTask[];
   /** Hears that a peer told of its newest block; resolves when that is here, or after a while. */
   readonly onStatus: () => Promise<void>;
 }
 
-export function createNodeSync(core: NodeCore, parts: NodeSyncParts): NodeSync {
+export function createNodeSync(core: NodeCore, deps: NodeSyncDeps): NodeSync {
   const { config, bus, log } = core;
-  const { book, policy, pace, chain, genesis, forks, heads, client, onKeyElsewhere, onTaskError } = parts;
-  const self = describeSelf(core, parts);
-  const hearHeader = createHearing(parts);
+  const { book, policy, pace, chain, genesis, forks, heads, client, onKeyElsewhere, onTaskError } = deps;
+  const self = describeSelf(core, deps);
+  const hearHeader = createHearing(deps);
   const readStatus = createStatusReader({
     readHeader: hearHeader,
     hearStatement: (signed, from) => heads.hear(signed, from),
@@ -143,8 +147,8 @@ export function createNodeSync(core: NodeCore, parts: NodeSyncParts): NodeSync {
   });
 
   const join =
-    parts.join &&
-    createNodeJoin(core, parts.join, {
+    deps.join &&
+    createNodeSnapshotSync(core, deps.join, {
       ...{ book, client, onError: (error) => onTaskError("snapshot", error) },
       onEnd: () => keepUp(),
     });
@@ -194,7 +198,7 @@ export function createNodeSync(core: NodeCore, parts: NodeSyncParts): NodeSync {
 }
 
 /** Reads headers that peers show. Throws a Failure for one that its proposer has not signed. */
-function createHearing({ genesis, forks }: NodeSyncParts) {
+function createHearing({ genesis, forks }: NodeSyncDeps) {
   return ({ header, signature }: SignedBytes) => {
     const { number, proposer } = readHeader({ header, signature }, { network: genesis?.hash ?? "" });
     forks.headers.hear({ number, proposer, hash: sha256(header), header, signature });
@@ -203,8 +207,8 @@ function createHearing({ genesis, forks }: NodeSyncParts) {
 }
 
 /** What the node tells others of itself. */
-function describeSelf({ addresses }: NodeCore, parts: NodeSyncParts): Self {
-  const { key, genesis, chain, forks, heads, isAccepting } = parts;
+function describeSelf({ addresses }: NodeCore, deps: NodeSyncDeps): Self {
+  const { key, genesis, chain, forks, heads, isAccepting } = deps;
   return {
     key,
     genesisHash: genesis?.hash,

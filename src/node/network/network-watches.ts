@@ -1,25 +1,25 @@
 /** What a node watches of its network: whether its clock is that of the others, and whether a key is used twice. */
-import { repeat } from "../../base/async/periodic-task.js";
+import { startPeriodicTask } from "../../base/async/periodic-task.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
 import type { SharedSubsystem } from "../../health/shared-subsystem.js";
 import type { PeerClient } from "../../peers/handshake/client.js";
-import { createPeerClocks } from "../../peers/handshake/network-time.js";
-import type { Doubles } from "../../peers/handshake/duplicate-identities.js";
-import { createKeyWatch } from "../../peers/handshake/key-monitor.js";
+import { createNetworkTime } from "../../peers/handshake/network-time.js";
+import type { DuplicateIdentities } from "../../peers/handshake/duplicate-identities.js";
+import { createKeyMonitor } from "../../peers/handshake/key-monitor.js";
 import type { Self } from "../../peers/handshake/node-info.js";
 import { isOperators } from "../../peers/address-book/peer.js";
 import type { PeerBook } from "../../peers/address-book/peer-book.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
 /** What the watches need beside the core. */
-export interface WatchParts {
+export interface WatchDeps {
   readonly book: Pick<PeerBook, "entries" | "verified">;
   readonly genesis: Genesis | undefined;
   readonly chainHealth: SharedSubsystem;
 }
 
 /** What the watch over the clock needs beside. */
-export interface ClockWatchParts extends WatchParts {
+export interface ClockWatchDeps extends WatchDeps {
   readonly siteOf: (endpoint: string) => string;
   /** No block that this node makes is of an earlier time. */
   readonly earliestMs: () => number;
@@ -31,11 +31,11 @@ export interface ClockWatchParts extends WatchParts {
  */
 export function watchClock(
   { clock }: NodeCore,
-  { book, genesis, chainHealth, siteOf, earliestMs }: ClockWatchParts,
+  { book, genesis, chainHealth, siteOf, earliestMs }: ClockWatchDeps,
 ): (timeMs?: number) => string | undefined {
   const listed = new Set([...(genesis?.authorities ?? []), ...(genesis?.followers ?? [])]);
   clock.compareWith(
-    createPeerClocks({
+    createNetworkTime({
       entries: () => book.entries(),
       isNamed: (entry) => isOperators(entry) || listed.has(entry.identity ?? ""),
       siteOf,
@@ -57,10 +57,10 @@ const lookEveryMs = 2_000;
  * another process with this node's key, and of its endpoint.
  */
 export function watchKeys(
-  { log, onStop }: NodeCore,
-  parts: WatchParts & { readonly self: Self; readonly client: PeerClient; readonly doubles: Doubles },
+  { log, onShutdown: onStop }: NodeCore,
+  deps: WatchDeps & { readonly self: Self; readonly client: PeerClient; readonly doubles: DuplicateIdentities },
 ): (endpoint: string) => void {
-  const { self, client, book, genesis, chainHealth, doubles } = parts;
+  const { self, client, book, genesis, chainHealth, doubles } = deps;
   let shown = "";
 
   function show(party: string, trouble: string | undefined): void {
@@ -71,7 +71,7 @@ export function watchKeys(
     chainHealth.tell(party, trouble);
   }
 
-  const keys = createKeyWatch({
+  const keys = createKeyMonitor({
     ...{ self, client, monotonicMs: () => performance.now() },
     onChange: ([endpoint]) =>
       show(
@@ -100,7 +100,7 @@ export function watchKeys(
     await keys.look();
   }
 
-  const looks = repeat(look, lookEveryMs, (error) =>
+  const looks = startPeriodicTask(look, lookEveryMs, (error) =>
     log.warn({ subsystem: "omni", err: error }, "A look at keys failed"),
   );
   onStop("the watch over keys", () => looks.stop());

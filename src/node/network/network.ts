@@ -12,13 +12,13 @@ import type { MempoolView } from "../../chain/blocks/store.js";
 import type { Database } from "../../db/queries/database.js";
 import type { SharedSubsystem } from "../../health/shared-subsystem.js";
 import { createChallenges } from "../../peers/handshake/challenges.js";
-import { createDoubles } from "../../peers/handshake/duplicate-identities.js";
+import { createDuplicateIdentities } from "../../peers/handshake/duplicate-identities.js";
 import type { MainLoop } from "../../peers/sync/main-loop.js";
 import type { PeerBook } from "../../peers/address-book/peer-book.js";
 import { createPeerService } from "../../peers/service.js";
 import type { Sync, SyncProgress } from "../../peers/sync/sync.js";
 import type { NodeCore } from "../lifecycle/core.js";
-import type { NodeJoin, NodeJoinParts } from "./snapshot-sync.js";
+import type { NodeSnapshotSync, NodeJoinDeps } from "./snapshot-sync.js";
 import type { Forks } from "./forks.js";
 import { createMayFollow, followersOf, type MayFollow, warnWhereOpen } from "./followers.js";
 import {
@@ -39,7 +39,7 @@ import { describeNoConsensus } from "../chain/block-production.js";
 import { connectPeers, createNodeSync, peerDeadlineMs } from "./network-sync.js";
 
 /** What the network of a node is made of, beside the core. */
-export interface NodeNetworkParts {
+export interface NodeNetworkDeps {
   readonly database: Database;
   readonly mempoolView: MempoolView;
   readonly mempool: Mempool | undefined;
@@ -51,7 +51,7 @@ export interface NodeNetworkParts {
   /** Whether its role and its lease let it take transactions. */
   readonly mayAccept: () => boolean;
   readonly chainHealth: SharedSubsystem;
-  readonly join: NodeJoinParts | undefined;
+  readonly join: NodeJoinDeps | undefined;
 }
 
 /** The network of a node. */
@@ -83,8 +83,8 @@ export interface NodeNetwork extends BookCommands, Readiness, Pick<NodeRelay, "a
 }
 
 /** Builds the network; it does nothing before it is started. */
-export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts): Promise<NodeNetwork> {
-  const { database, mempool, mempoolView, chain, genesis, key, forks, heads, chainHealth } = parts;
+export async function createNodeNetwork(core: NodeCore, deps: NodeNetworkDeps): Promise<NodeNetwork> {
+  const { database, mempool, mempoolView, chain, genesis, key, forks, heads, chainHealth } = deps;
   const authorities = genesis?.authorities ?? [];
   const isAuthority = authorities.includes(key.publicKey);
   const isWriter = core.config.role === "writer";
@@ -98,11 +98,11 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
   const { client, siteOf } = connectPeers(core, key, nodeBook);
   const onKeyElsewhere = (endpoint: string): void => meet(endpoint);
   const nodeSync = createNodeSync(core, {
-    ...{ ...nodeBook, chain, genesis, key, forks, heads, client, onKeyElsewhere, onTaskError, join: parts.join },
+    ...{ ...nodeBook, chain, genesis, key, forks, heads, client, onKeyElsewhere, onTaskError, join: deps.join },
     isAccepting: () => readiness.isAccepting(),
   });
   const { self, dialer, readStatus, sync, join, onStatus } = nodeSync;
-  const doubles = createDoubles(Date.now);
+  const doubles = createDuplicateIdentities(Date.now);
   const meet = watchKeys(core, { self, client, book, genesis, chainHealth, doubles });
   const showClock = watchClock(core, {
     ...{ book, genesis, siteOf, chainHealth },
@@ -132,7 +132,7 @@ export async function createNodeNetwork(core: NodeCore, parts: NodeNetworkParts)
   const whyUnknown = watchNewestBlock(core, { chain, book, words: await takeWords(core, genesis) });
 
   const readiness = createReadiness(core, {
-    ...{ chain, book, sync, mainLoop, forks, mayAccept: parts.mayAccept, whyUnknown, hasConsensus },
+    ...{ chain, book, sync, mainLoop, forks, mayAccept: deps.mayAccept, whyUnknown, hasConsensus },
     isOnlyAuthority: isAuthority && authorities.length === 1,
   });
 
@@ -173,7 +173,7 @@ function startNetwork(
     readonly mainLoop: MainLoop;
     readonly relay: NodeRelay;
     readonly sync: Sync;
-    readonly join: NodeJoin | undefined;
+    readonly join: NodeSnapshotSync | undefined;
     readonly save: () => Promise<void>;
     readonly onTaskError: TaskErrors;
   },
@@ -181,7 +181,7 @@ function startNetwork(
   mainLoop.start();
   relay.start();
   const progress = reportProgress(core, { sync: () => sync.progress(), join: () => join?.progress() }, onTaskError);
-  core.onStop("the main loop", async () => {
+  core.onShutdown("the main loop", async () => {
     await Promise.all([progress.stop(), sync.stop(), join?.stop(), relay.stop()]);
     await mainLoop.stop("The node is shutting down.");
     await save().catch((error: unknown) => core.log.warn({ err: error }, "The address book could not be saved"));

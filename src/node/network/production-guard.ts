@@ -2,7 +2,7 @@
  * Whether an authority knows the newest block, so that it may make the next one. After a power cut or from an old backup
  * its database may lack blocks that it has signed: whoever makes them again forks its own chain, for good.
  */
-import { messageOf } from "../../base/errors/error-message.js";
+import { errorMessage } from "../../base/errors/error-message.js";
 import type { Chain } from "../../chain/chain.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
 import { forgetNewNetwork, forgetRestored, isNewNetwork, isRestored } from "../../config/data-dir-files.js";
@@ -10,7 +10,7 @@ import type { PeerBook } from "../../peers/address-book/peer-book.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
 /** What it is known from. */
-export interface NewestBlockParts {
+export interface NewestBlockDeps {
   readonly chain: Pick<Chain, "head">;
   readonly book: Pick<PeerBook, "believed" | "isEmpty">;
   readonly words: Words;
@@ -29,7 +29,7 @@ export interface Words {
 /** Builds the function that says why the newest block is not known yet; undefined once it is, and from then on. */
 export function watchNewestBlock(
   { config }: Pick<NodeCore, "config">,
-  { chain, book, words }: NewestBlockParts,
+  { chain, book, words }: NewestBlockDeps,
 ): () => string | undefined {
   let isKnown = false;
 
@@ -82,7 +82,7 @@ export async function takeWords(
   const isCopy = isRestored(dataDir);
   const forget = (name: string, remove: (dataDir: string) => Promise<void>): void =>
     void remove(dataDir).catch((error: unknown) =>
-      warn("chain", `The file ${name} in the data directory cannot be removed (${messageOf(error)}); remove it.`),
+      warn("chain", `The file ${name} in the data directory cannot be removed (${errorMessage(error)}); remove it.`),
     );
   let hasWord = isNew;
   bus.on("blockApplied", () => {

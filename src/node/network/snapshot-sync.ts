@@ -8,51 +8,51 @@ import type { Database } from "../../db/queries/database.js";
 import type { PeerClient } from "../../peers/handshake/client.js";
 import type { PeerBook } from "../../peers/address-book/peer-book.js";
 import { CallError } from "../../rpc/channel.js";
-import { Failure } from "../../rpc/errors.js";
-import { createJoin, type JoinProgress } from "../../snapshot/sync.js";
+import { RpcError } from "../../rpc/errors.js";
+import { createSnapshotSync, type SnapshotSyncProgress } from "../../snapshot/sync.js";
 import type { SnapshotPeers } from "../../snapshot/sources.js";
-import { createWorkerPool } from "../../zk/worker-pool.js";
+import { createZkThreads } from "../../zk/worker-pool.js";
 import type { NodeCore } from "../lifecycle/core.js";
 import { createJoinTarget } from "./join-target.js";
-import type { Joining } from "../chain/snapshot-sync-status.js";
+import type { SnapshotSyncStatus } from "../chain/snapshot-sync-status.js";
 
 /** With fewer blocks to fetch, a node applies them. */
 const worthItBlocks = 10_000n;
 
 /** What a node without a state is given one by. */
-export interface NodeJoinParts {
+export interface NodeJoinDeps {
   readonly database: Database;
   readonly store: Pick<ChainStore, "head">;
   readonly genesis: Genesis;
   readonly fence: Fence;
   readonly chain: WrittenChain;
-  readonly joining: Joining;
+  readonly joining: SnapshotSyncStatus;
   /** All that is known of the state is old. */
   readonly forgetAll: () => void;
 }
 
-export interface NodeJoin {
+export interface NodeSnapshotSync {
   /** A snapshot is to be taken in before any block is applied, as far as is known now. */
   isWanted(): boolean;
   /** Makes an attempt, if none is under way. */
   kick(): void;
-  progress(): JoinProgress | undefined;
+  progress(): SnapshotSyncProgress | undefined;
   stop(): Promise<void>;
 }
 
-export interface NodeJoinPeers {
+export interface SnapshotSyncPeers {
   readonly book: Pick<PeerBook, "believed" | "highestBlock" | "distrust" | "pause">;
   readonly client: PeerClient;
   readonly onError: (error: unknown) => void;
   readonly onEnd: () => void;
 }
 
-export function createNodeJoin(core: NodeCore, parts: NodeJoinParts, peers: NodeJoinPeers): NodeJoin {
+export function createNodeSnapshotSync(core: NodeCore, deps: NodeJoinDeps, peers: SnapshotSyncPeers): NodeSnapshotSync {
   const { config, memory } = core;
-  const { database, store, genesis, fence, chain, joining, forgetAll } = parts;
+  const { database, store, genesis, fence, chain, joining, forgetAll } = deps;
   const { book, onError, onEnd } = peers;
   const stopped = new AbortController();
-  const workerPool = createWorkerPool(memory.proofThreads);
+  const workerPool = createZkThreads(memory.proofThreads);
   const leastBlock = config.sync === "auto" ? worthItBlocks : 1n;
   const target = createJoinTarget({
     ...{ database, genesis, leastBlock, foldAll: workerPool.foldAll },
@@ -69,7 +69,7 @@ export function createNodeJoin(core: NodeCore, parts: NodeJoinParts, peers: Node
     await chain.goOnFrom(isThere ? await store.head() : undefined);
   }
 
-  const join = createJoin({
+  const join = createSnapshotSync({
     peers: askPeers(core, peers),
     target: {
       ...target,
@@ -107,14 +107,14 @@ export function createNodeJoin(core: NodeCore, parts: NodeJoinParts, peers: Node
 
   /** Where nothing was begun after all, the state is what it was. */
   async function settle(): Promise<void> {
-    if (joining.isUnderWay() && (await target.state()) === undefined) {
+    if (joining.isRunning() && (await target.state()) === undefined) {
       await setState(true);
     }
   }
 
   return {
     isWanted() {
-      if (underWay !== undefined || joining.isUnderWay()) {
+      if (underWay !== undefined || joining.isRunning()) {
         return true;
       }
       const highest = book.highestBlock() ?? 0n;
@@ -166,7 +166,7 @@ function createJoinLog({ config, log }: NodeCore) {
 }
 
 /** Peers, as a snapshot is asked for. */
-function askPeers({ log }: NodeCore, { book, client }: NodeJoinPeers): SnapshotPeers {
+function askPeers({ log }: NodeCore, { book, client }: SnapshotSyncPeers): SnapshotPeers {
   const { method } = SnapshotService;
   return {
     list: () => book.believed().map(({ endpoint }) => endpoint),
@@ -197,6 +197,6 @@ function askPeers({ log }: NodeCore, { book, client }: NodeJoinPeers): SnapshotP
         book.distrust(endpoint, reason);
       }
     },
-    isUnanswered: (error) => error instanceof CallError || (error instanceof Failure && !error.kind.transient),
+    isUnanswered: (error) => error instanceof CallError || (error instanceof RpcError && !error.kind.transient),
   };
 }

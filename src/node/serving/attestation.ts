@@ -3,7 +3,7 @@ import type { AttestationService } from "../../../gen/gatehouse/attestation/v1/a
 import { SubsystemStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import { watchNotary, type WatchedNotary } from "../../attestation/notary.js";
 import { believesNone, createAttestationService } from "../../attestation/service.js";
-import { startVerifier, type Verifier } from "../../attestation/verifier.js";
+import { startVerifier, type AttestationVerifier } from "../../attestation/verifier.js";
 import type { Implementation } from "../../rpc/service.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
@@ -15,8 +15,14 @@ export interface NodeAttestation {
 }
 
 /** Builds the service; nothing verifies before the start. */
-export function createNodeAttestation({ config, subsystems, log, warn, onStop }: NodeCore): NodeAttestation {
-  let verifier: Verifier | undefined;
+export function createNodeAttestation({
+  config,
+  subsystems,
+  log,
+  warn,
+  onShutdown: onStop,
+}: NodeCore): NodeAttestation {
+  let verifier: AttestationVerifier | undefined;
   let notary: WatchedNotary | undefined;
   return {
     service: createAttestationService({

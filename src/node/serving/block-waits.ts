@@ -1,6 +1,6 @@
 /** Callers who have seen a block elsewhere, and wait for a moment until this node, or this process of it, is there, too. */
 import type { Chain } from "../../chain/chain.js";
-import { Failure } from "../../rpc/errors.js";
+import { RpcError } from "../../rpc/errors.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
 /** How long they wait, and when to try again. */
@@ -40,7 +40,7 @@ export function createBlockWaits(
         end();
         const at = chain.head()?.number;
         const where = at === undefined ? "has no block yet" : `is at block ${at}`;
-        reject(new Failure("STATE_NOT_READY", `This node ${where}; try again in ${retryAfterS} s.`, retryAfterS));
+        reject(new RpcError("STATE_NOT_READY", `This node ${where}; try again in ${retryAfterS} s.`, retryAfterS));
       }, longestMs);
       waiting.add(lookAgain);
     });

@@ -2,12 +2,17 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import type { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
-import { createDisclosure, discloseAll, type Disclosure, type Readership } from "../../chain/blocks/block-redactor.js";
+import {
+  createBlockRedactor,
+  revealAll,
+  type BlockRedactor,
+  type Readership,
+} from "../../chain/blocks/block-redactor.js";
 import { createChainService } from "../../chain/service.js";
-import { Failure } from "../../rpc/errors.js";
+import { RpcError } from "../../rpc/errors.js";
 import type { Implementation } from "../../rpc/service.js";
 import type { ReadablePrograms } from "../../storage/stores/readable-store.js";
-import { touchedAddress } from "../../base/program-address.js";
+import { targetAddress } from "../../base/program-address.js";
 import type { MayFollow } from "../network/followers.js";
 
 /** One implementation for each kind. */
@@ -21,7 +26,7 @@ export interface ChainServices {
 }
 
 /** What they are made of. */
-export interface ChainServicesParts {
+export interface ChainServicesDeps {
   readonly chain: Parameters<typeof createChainService>[0];
   readonly heads: Parameters<typeof createChainService>[1];
   readonly store: Parameters<typeof createChainService>[2];
@@ -38,10 +43,10 @@ export function createChainServices({
   readable,
   mayFollow,
   readershipBytes,
-}: ChainServicesParts): ChainServices {
-  const discloseReadable = createDisclosure(createReadership(readable), readershipBytes);
-  const discloseTo = (identity: string | undefined): Disclosure =>
-    mayFollow(identity) ? discloseAll : discloseReadable;
+}: ChainServicesDeps): ChainServices {
+  const discloseReadable = createBlockRedactor(createReadership(readable), readershipBytes);
+  const discloseTo = (identity: string | undefined): BlockRedactor =>
+    mayFollow(identity) ? revealAll : discloseReadable;
   const ofNodes = createChainService(chain, heads, store, {
     block: (stored, identity) => discloseTo(identity).block(stored, identity),
     body: (body, identity) => discloseTo(identity).body(body, identity),
@@ -54,12 +59,12 @@ export function createChainServices({
       ...ofNodes,
       async *listBlocks(request, call) {
         if (!mayFollow(call.caller.identity)) {
-          throw new Failure("PERMISSION_DENIED", notListed);
+          throw new RpcError("PERMISSION_DENIED", notListed);
         }
         yield* ofNodes.listBlocks(request, call);
       },
     },
-    operator: createChainService(chain, heads, store, discloseAll),
+    operator: createChainService(chain, heads, store, revealAll),
   };
 }
 
@@ -76,7 +81,7 @@ function createReadership(programs: ReadablePrograms): Readership {
       // What is neither of the two, or names no program, is nobody's.
       return operation.case === "zk"
         ? undefined
-        : ((operation.case === "storage" ? touchedAddress(operation.value, body) : undefined) ?? "");
+        : ((operation.case === "storage" ? targetAddress(operation.value, body) : undefined) ?? "");
     },
     readable: (addresses, identity) => programs.readableOf(addresses, identity),
   };

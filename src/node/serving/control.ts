@@ -8,17 +8,17 @@ import type { Chain } from "../../chain/chain.js";
 import type { HeadStatements } from "../../chain/writer/head-statements.js";
 import { createConsensusService } from "../../chain/service.js";
 import { createControl, type Report, type ShownEntry } from "../../control/service.js";
-import { Failure } from "../../rpc/errors.js";
+import { RpcError } from "../../rpc/errors.js";
 import { type ReportableName, reportableNames } from "../../health/subsystems.js";
 import { controlTokenPath } from "../../config/data-dir-files.js";
-import { messageOf } from "../../base/errors/error-message.js";
+import { errorMessage } from "../../base/errors/error-message.js";
 import { closeFile, privateFileMode, withPrivateUmask } from "../../base/files/private-files.js";
 import type { ChainServices } from "./chain-services.js";
 import type { NodeCore } from "../lifecycle/core.js";
 import { drainOnStop } from "./listeners.js";
 import type { NodeNetwork } from "../network/network.js";
 import type { BookEntry } from "../../peers/address-book/peer.js";
-import { createOpenGate } from "../../edge/unrestricted-gate.js";
+import { createUnrestrictedGate } from "../../edge/unrestricted-gate.js";
 import type { Gate } from "../../rpc/gate.js";
 import type { RpcListener } from "../../rpc/port/listen.js";
 import { createGrpcOnlyServer } from "../../rpc/server/rpc-server.js";
@@ -27,7 +27,7 @@ import { listControlServices } from "./services.js";
 import { StartError } from "../../base/errors/start-error.js";
 
 /** What it needs beside the core. */
-export interface NodeControlParts {
+export interface NodeControlDeps {
   readonly network: Pick<NodeNetwork, "book" | "addPeer" | "removePeer">;
   readonly chain: Pick<Chain, "apply" | "dryRun">;
   readonly heads: Pick<HeadStatements, "take">;
@@ -42,16 +42,16 @@ export interface NodeControlParts {
  */
 export async function openControl(
   core: NodeCore,
-  { network, chain, heads, chainServices }: NodeControlParts,
+  { network, chain, heads, chainServices }: NodeControlDeps,
 ): Promise<number | undefined> {
-  const { log, onStop, wake } = core;
+  const { log, onShutdown: onStop, wake } = core;
   const control = createControl({
     nowMs: Date.now,
     reportableNames,
     onReport: (name, report) => takeReport(core, name, report),
     async addPeer(endpoint, identity) {
       if (core.config.role === "standby") {
-        throw new Failure("STATE_NOT_READY", "This node stands by and has no peers; add it to the node that writes.");
+        throw new RpcError("STATE_NOT_READY", "This node stands by and has no peers; add it to the node that writes.");
       }
       const added = await network.addPeer(endpoint, identity);
       log.info({ subsystem: "omni" }, `The operator added the peer ${added}`);
@@ -127,7 +127,7 @@ async function listenForControl(core: NodeCore, services: readonly ServedService
   }
   await clearSocket(controlSocket);
   // Who can open the socket is the node's own user.
-  const overSocket = createGrpcOnlyServer({ services, gate: createOpenGate(), onInternalError });
+  const overSocket = createGrpcOnlyServer({ services, gate: createUnrestrictedGate(), onInternalError });
   await bind(overSocket, { path: controlSocket }, controlSocket);
   drainOnStop(core, "the control socket", overSocket);
   await chmod(controlSocket, privateFileMode);
@@ -149,7 +149,7 @@ async function bind(
   try {
     return await withPrivateUmask(() => listener.listen(address));
   } catch (error) {
-    throw new StartError(`The control service cannot listen on ${name}: ${messageOf(error)}.`);
+    throw new StartError(`The control service cannot listen on ${name}: ${errorMessage(error)}.`);
   }
 }
 
@@ -170,10 +170,10 @@ async function clearSocket(path: string): Promise<void> {
 
 function createTokenGate(token: string): Gate {
   const wanted = Buffer.from(`Bearer ${token}`);
-  return createOpenGate((arrival) => {
+  return createUnrestrictedGate((arrival) => {
     const given = Buffer.from(arrival.header("authorization") ?? "");
     if (given.length !== wanted.length || !timingSafeEqual(given, wanted)) {
-      throw new Failure("INVALID_TOKEN", "The header authorization must be Bearer and the token of the node.");
+      throw new RpcError("INVALID_TOKEN", "The header authorization must be Bearer and the token of the node.");
     }
   });
 }

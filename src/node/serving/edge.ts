@@ -3,7 +3,7 @@ import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { StorageService } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
 import { ZkService } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
-import { createTroubleLog } from "../../base/logging/error-throttle.js";
+import { createErrorThrottle } from "../../base/logging/error-throttle.js";
 import { version } from "../../base/version.js";
 import type { Chain } from "../../chain/chain.js";
 import { defaultConnections } from "../../edge/connection-limit.js";
@@ -22,12 +22,12 @@ import type { NodeNetwork } from "../network/network.js";
 import { createBlockWaits } from "./block-waits.js";
 import type { PublicFacts } from "./public-facts.js";
 import type { NodeTls } from "./tls.js";
-import type { Verifier } from "../data/data-verifier.js";
+import type { DataVerifier } from "../data/data-verifier.js";
 import { countWorkers } from "../lifecycle/worker-count.js";
 import type { NodeWorkers } from "./workers.js";
 
 /** What it is made of beside the core. */
-export interface NodeEdgeParts {
+export interface NodeEdgeDeps {
   readonly facts: PublicFacts;
   readonly health: NodeHealth;
   readonly tls: NodeTls;
@@ -35,10 +35,10 @@ export interface NodeEdgeParts {
 }
 
 /** What requests are told of besides the log, once the node has booted. */
-export interface ObservedParts extends Omit<NodeChain, "written" | "forgetAll" | "readable"> {
+export interface ObservedDeps extends Omit<NodeChain, "written" | "forgetAll" | "readable"> {
   readonly key: NodeKey;
   readonly network: NodeNetwork;
-  readonly verifier: Verifier | undefined;
+  readonly verifier: DataVerifier | undefined;
 }
 
 /** The edge, and the metrics where they are served. */
@@ -48,16 +48,16 @@ export interface NodeEdge {
   readonly edgeStats: () => EdgeStats | Promise<EdgeStats>;
   readonly metrics: Metrics | undefined;
   /** Has metrics read from these parts, and starts traces. */
-  observe(parts: ObservedParts): Promise<void>;
+  observe(deps: ObservedDeps): Promise<void>;
 }
 
-export async function createNodeEdge(core: NodeCore, parts: NodeEdgeParts): Promise<NodeEdge> {
+export async function createNodeEdge(core: NodeCore, deps: NodeEdgeDeps): Promise<NodeEdge> {
   const { config, log, warn } = core;
-  const { workers } = parts;
-  let observed: ObservedParts | undefined;
+  const { workers } = deps;
+  let observed: ObservedDeps | undefined;
   let traces: Traces | undefined;
   const edgeStats = () => workers?.addTo(edge.stats()) ?? edge.stats();
-  const unread = createTroubleLog({
+  const unread = createErrorThrottle({
     log,
     level: "warn",
     fields: { subsystem: "metrics" },
@@ -67,15 +67,15 @@ export async function createNodeEdge(core: NodeCore, parts: NodeEdgeParts): Prom
     ? (await import("../../metrics/metrics.js")).createMetrics(
         nodeMetrics,
         async () => {
-          const [stats, health] = await Promise.all([edgeStats(), parts.health.takeSnapshot()]);
+          const [stats, health] = await Promise.all([edgeStats(), deps.health.takeSnapshot()]);
           // Their port is bound after the boot has come to the chain.
-          return { ...parts, ...observed!, edge: { stats: () => stats }, logLines: core.logLines, health };
+          return { ...deps, ...observed!, edge: { stats: () => stats }, logLines: core.logLines, health };
         },
         (metric, error) => unread.failed(error, { metric }),
         () => workers?.requests() ?? Promise.resolve([]),
       )
     : undefined;
-  const edge = createPublicEdge(core, { ...parts, requests: metrics, traces: () => traces }, boundsOf(core));
+  const edge = createPublicEdge(core, { ...deps, requests: metrics, traces: () => traces }, boundsOf(core));
   workers?.shareUsage(edge);
   if (config.identityMode === "trusted-header") {
     warn(
@@ -93,7 +93,7 @@ export async function createNodeEdge(core: NodeCore, parts: NodeEdgeParts): Prom
 }
 
 /** What the gate of the public port is made of, whichever process serves it. */
-export interface PublicEdgeParts {
+export interface PublicEdgeDeps {
   readonly facts: PublicFacts;
   /** Undefined where nobody counts them, as for traces. */
   readonly requests: Pick<RequestCounter, "count"> | undefined;
@@ -104,10 +104,10 @@ export interface PublicEdgeParts {
 /** Builds that gate. */
 export function createPublicEdge(
   core: NodeCore,
-  { facts, requests, traces }: PublicEdgeParts,
+  { facts, requests, traces }: PublicEdgeDeps,
   bounds: ReturnType<typeof boundsOf>,
 ): Edge {
-  const { config, log, warn, onStop } = core;
+  const { config, log, warn, onShutdown: onStop } = core;
   const edge = createEdge({
     trustedProxies: config.trustedProxies,
     identityMode: config.identityMode,
@@ -185,7 +185,7 @@ export function boundsOf(
 
 /** The libraries of traces are loaded where somebody wants them, as that of metrics is. */
 export async function startTraces(
-  { config, onStop }: NodeCore,
+  { config, onShutdown: onStop }: NodeCore,
   { publicKey }: Pick<NodeKey, "publicKey">,
 ): Promise<Traces | undefined> {
   if (config.otlpEndpoint === undefined) {

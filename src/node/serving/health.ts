@@ -10,7 +10,7 @@ import type { ChainStore } from "../../chain/blocks/store.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
 /** The parts that the health is read from once they are there. */
-export interface NodeHealthParts {
+export interface NodeHealthDeps {
   readonly store: Pick<ChainStore, "pendingCount">;
   readonly database: Database;
   readonly mainLoop: MainLoopHealth;
@@ -24,7 +24,7 @@ export interface NodeHealth {
   readonly readiness: ReturnType<typeof createReadiness>;
   readonly isMainLoopDead: () => boolean;
   /** Reads from these parts from now on. Until then the pending transactions cannot be counted: the node is failing. */
-  readFrom(parts: NodeHealthParts): void;
+  readFrom(deps: NodeHealthDeps): void;
 }
 
 /** The heartbeat of a main loop that has not been built yet. */
@@ -47,18 +47,18 @@ export function createNodeHealth(
   { chainHealth }: { readonly chainHealth: SharedSubsystem },
 ): NodeHealth {
   const { lifecycle, progress, subsystems, processErrors } = core;
-  let parts: NodeHealthParts | undefined;
+  let deps: NodeHealthDeps | undefined;
   let pendingCount: BoundedProbe | undefined;
-  const isMainLoopDead = (): boolean => parts?.mainLoop.isDead() ?? false;
+  const isMainLoopDead = (): boolean => deps?.mainLoop.isDead() ?? false;
   const takeSnapshot = createTakeSnapshot({
     version,
     versionName: codename,
     uptimeS: () => process.uptime(),
     isDormant: lifecycle.isDormant,
-    isAccepting: () => parts?.isAccepting() ?? false,
+    isAccepting: () => deps?.isAccepting() ?? false,
     boot: progress,
     subsystems,
-    mainLoop: { heartbeat: () => parts?.mainLoop.heartbeat() ?? noHeartbeat, isDead: isMainLoopDead },
+    mainLoop: { heartbeat: () => deps?.mainLoop.heartbeat() ?? noHeartbeat, isDead: isMainLoopDead },
     processErrors,
     pendingCount: { read: () => pendingCount?.read() ?? null },
   });
@@ -74,10 +74,10 @@ export function createNodeHealth(
         maxAgeMs: countMaxAgeMs,
         timeoutMs: countTimeoutMs,
         nowMs: () => performance.now(),
-        isSilent: () => [database, database.mempool].some(({ silentMs }) => silentMs() >= countTimeoutMs),
+        isSilent: () => [database, database.mempool].some(({ stalledMs: silentMs }) => silentMs() >= countTimeoutMs),
         onChange: (problem) => chainHealth.tell("database reads", problem && describeReads(problem)),
       });
-      parts = given;
+      deps = given;
     },
   };
 }

@@ -1,7 +1,7 @@
 /** The day behind the node, as the status page shows it: who is asked for it each minute. */
 import { HealthStatus } from "../../../gen/gatehouse/health/v1/health_pb.js";
-import { repeat } from "../../base/async/periodic-task.js";
-import { createTroubleLog } from "../../base/logging/error-throttle.js";
+import { startPeriodicTask } from "../../base/async/periodic-task.js";
+import { createErrorThrottle } from "../../base/logging/error-throttle.js";
 import type { Chain } from "../../chain/chain.js";
 import { engineNameOf } from "../../db/open.js";
 import { createHistory, type History, type HistoryPoint } from "../../metrics/history.js";
@@ -14,7 +14,7 @@ const historyEveryMs = 60_000;
 const firstAfterMs = 2_000;
 
 /** What it is made of beside the core. */
-export interface NodeHistoryParts {
+export interface NodeHistoryDeps {
   readonly health: Pick<NodeHealth, "takeSnapshot">;
   readonly chain: Pick<Chain, "head">;
   readonly network: Pick<NodeNetwork, "peerBlock" | "countPeers">;
@@ -34,16 +34,20 @@ export function createNodeHistory({ config }: Pick<NodeCore, "config">): NodeHis
 }
 
 /** Adds points to the history until the node stops. */
-export function keepHistory({ bus, log, onStop }: NodeCore, { history }: NodeHistory, parts: NodeHistoryParts): void {
-  const failures = createTroubleLog({
+export function keepHistory(
+  { bus, log, onShutdown: onStop }: NodeCore,
+  { history }: NodeHistory,
+  deps: NodeHistoryDeps,
+): void {
+  const failures = createErrorThrottle({
     log,
     level: "warn",
     fields: { subsystem: "metrics" },
     message: "A point of the history could not be taken",
   });
-  const looks = repeat(
+  const looks = startPeriodicTask(
     async () => {
-      const point = await takePoint(parts);
+      const point = await takePoint(deps);
       history.add(point);
       bus.emit("historyTaken", point);
     },
@@ -54,7 +58,7 @@ export function keepHistory({ bus, log, onStop }: NodeCore, { history }: NodeHis
   onStop("the history", () => looks.stop());
 }
 
-async function takePoint({ health, chain, network }: NodeHistoryParts): Promise<HistoryPoint> {
+async function takePoint({ health, chain, network }: NodeHistoryDeps): Promise<HistoryPoint> {
   const { status = HealthStatus.UNSPECIFIED, mempoolSize } = await health.takeSnapshot();
   const [head, peerBlock] = [chain.head()?.number, network.peerBlock()];
   return {

@@ -14,7 +14,7 @@ import type { RpcListener } from "../../rpc/port/listen.js";
 import { createSmallServer } from "../../rpc/port/small-server.js";
 import type { NodeApplication } from "../../express/application.js";
 import {
-  type ApplicationParts,
+  type ApplicationDeps,
   createGrpcOnlyServer,
   createMcpPort,
   createRpcServer,
@@ -28,7 +28,7 @@ import type { NodeHistory } from "./history.js";
 import type { PublicFacts } from "./public-facts.js";
 import { createStateTags } from "./state-tags.js";
 import type { NodeTls } from "./tls.js";
-import type { NodeWorkers, WorkersParts } from "./workers.js";
+import type { NodeWorkers, WorkersDeps } from "./workers.js";
 
 /** A public port serves these, behind this gate. */
 export interface Served {
@@ -75,28 +75,28 @@ export function createPublicServer(
 }
 
 /** Express is loaded with the first request that needs it: most nodes are asked for nothing else than compiled routes. */
-async function loadApplication(parts: ApplicationParts): Promise<NodeApplication> {
+async function loadApplication(deps: ApplicationDeps): Promise<NodeApplication> {
   const { buildApplication } = await import("../../express/application.js");
-  return buildApplication(parts);
+  return buildApplication(deps);
 }
 
 /** Binds the public port, after which clients know where the node is. */
 export async function openRpcPort(
   core: NodeCore,
-  parts: Public & WorkersParts & { readonly workers: NodeWorkers | undefined },
+  deps: Public & WorkersDeps & { readonly workers: NodeWorkers | undefined },
 ): Promise<RpcPort> {
   const { config, addresses } = core;
-  const { workers } = parts;
+  const { workers } = deps;
   // With workers, what this process serves by itself is what others hand over, if they ever do.
   let own: RpcServer<NodeApplication> | undefined;
-  const makeOwn = (): RpcServer<NodeApplication> => (own ??= createPublicServer(core, parts));
+  const makeOwn = (): RpcServer<NodeApplication> => (own ??= createPublicServer(core, deps));
   const handOver = (): RpcServer<NodeApplication> => {
     if (own === undefined) {
       drainOnStop(core, "what others hand over", makeOwn());
     }
     return makeOwn();
   };
-  const listener = drainedOnce(workers?.listener(parts) ?? makeOwn());
+  const listener = drainedOnce(workers?.listener(deps) ?? makeOwn());
   const rpcPort = await open(core, "rpc", listener, config.rpcPort, "--rpc-port");
   addresses.rpcUrl = `${config.tlsCertFile === undefined ? "http" : "https"}://${reachableHost(config.host)}:${rpcPort}`;
   addresses.connectionString = parseConnectionString(config.publicUrl ?? addresses.rpcUrl);
@@ -137,7 +137,7 @@ interface Internal {
 
 /** Binds the port between nodes: both ends of a connection prove who they are. */
 export async function openInternalPort(core: NodeCore, { services, key, genesis }: Internal): Promise<number> {
-  const { config, onInternalError, onStop } = core;
+  const { config, onInternalError, onShutdown: onStop } = core;
   const gate = createEdge({
     trustedProxies: [],
     identityMode: "signed",
@@ -176,7 +176,7 @@ async function open(
 }
 
 /** Drains a listener when the node stops, for as long as there is time. */
-export function drainOnStop({ lifecycle, onStop }: NodeCore, name: string, listener: RpcListener): void {
+export function drainOnStop({ lifecycle, onShutdown: onStop }: NodeCore, name: string, listener: RpcListener): void {
   onStop(name, () => listener.drain(lifecycle.drainLeftMs()));
 }
 

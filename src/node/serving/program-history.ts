@@ -1,7 +1,7 @@
 /** What changed a program: the transactions of the chain that are about it. */
 import { fromBinary } from "@bufbuild/protobuf";
 import { TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
-import { touchedAddress } from "../../base/program-address.js";
+import { targetAddress } from "../../base/program-address.js";
 import { checkFound, type ListedTransaction, newestPlace, readTransactionPage } from "../../chain/blocks/listings.js";
 import type { ChainStore } from "../../chain/blocks/store.js";
 import type { ProgramChange, ReadProgramHistory } from "../../storage/programs/history.js";
@@ -35,7 +35,7 @@ export function createProgramHistory(
 function toChange(address: string, listed: ListedTransaction): ProgramChange {
   const body = fromBinary(TransactionBodySchema, listed.body);
   const operation = body.operation.case === "storage" ? body.operation.value : undefined;
-  checkFound(operation !== undefined && touchedAddress(operation, body) === address, listed);
+  checkFound(operation !== undefined && targetAddress(operation, body) === address, listed);
   const { blockNumber, blockHash, timestampMs, hash: transactionHash } = listed;
   return { blockNumber, blockHash, timestampMs, transactionHash, sender: body.sender, operation: operation! };
 }

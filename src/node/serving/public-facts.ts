@@ -2,7 +2,7 @@
 import type { Chain } from "../../chain/chain.js";
 import type { Genesis } from "../../chain/blocks/genesis.js";
 import type { HeadStatements } from "../../chain/writer/head-statements.js";
-import { Failure } from "../../rpc/errors.js";
+import { RpcError } from "../../rpc/errors.js";
 import type { NodeCore } from "../lifecycle/core.js";
 
 /** What the node knows of its chain. */
@@ -25,10 +25,10 @@ export interface PublicFacts extends Omit<KnownFacts, "genesis"> {
 const retryAfterS = 1;
 
 /** Creates the failure of what a node cannot do before it has booted. */
-export function stillStarting({ progress }: Pick<NodeCore, "progress">): Failure {
+export function stillStarting({ progress }: Pick<NodeCore, "progress">): RpcError {
   const { current } = progress.state();
   const step = current === undefined ? "" : ` (${current})`;
-  return new Failure("STATE_NOT_READY", `The node is starting${step}; try again in ${retryAfterS} s.`, retryAfterS);
+  return new RpcError("STATE_NOT_READY", `The node is starting${step}; try again in ${retryAfterS} s.`, retryAfterS);
 }
 
 /** Creates the facts of a node that starts. */

@@ -42,11 +42,11 @@ export function createPublicServices(core: NodeCore, { info, ...early }: EarlyIm
     info: later.info.implementation,
     chain: later.chain.implementation,
     chainBodyChecks: {
-      submitTransaction(announcedBytes, caller) {
+      submitTransaction(contentLength, caller) {
         if (checks === undefined) {
           throw whyNot();
         }
-        checks.submitTransaction?.(announcedBytes, caller);
+        checks.submitTransaction?.(contentLength, caller);
       },
     },
     storage: later.storage.implementation,

@@ -9,13 +9,13 @@ import { toSummary } from "../../storage/service.js";
 import type { NodeData } from "../chain/data-caches.js";
 
 /** What a search looks at. */
-export interface SearchParts extends NodeData {
+export interface SearchDeps extends NodeData {
   readonly chain: Pick<Chain, "head">;
   readonly store: Pick<ChainStore, "recentBlocks" | "weighBlock" | "lastNonce"> & Pick<MempoolView, "fate">;
 }
 
 /** Builds the looks. */
-export function createFinders({ chain, store, programs, tree, nullifiers }: SearchParts): Finders {
+export function createFinders({ chain, store, programs, tree, nullifiers }: SearchDeps): Finders {
   const first = { limit: 1, offset: 0 };
 
   async function findBlock(number: bigint) {

@@ -30,7 +30,7 @@ import type { NodeData } from "../chain/data-caches.js";
 import type { NodeHealth } from "./health.js";
 import type { NodeNetwork } from "../network/network.js";
 import { createProgramHistory } from "./program-history.js";
-import { createFinders, type SearchParts } from "./search.js";
+import { createFinders, type SearchDeps } from "./search.js";
 import { attestationReplies } from "../../attestation/service.js";
 import { createChainBodyChecks } from "../../chain/service.js";
 import { createHealthService, healthReplies } from "../../health/service.js";
@@ -105,12 +105,12 @@ export function listControlServices({
 }
 
 /** What the services of the public port are made of, beside the core. */
-export interface ServicesParts extends NodeData {
+export interface ServicesDeps extends NodeData {
   readonly key: NodeKey;
   readonly genesis: Genesis | undefined;
   readonly network: NodeNetwork;
   readonly early: EarlyServices;
-  readonly chain: SearchParts["chain"];
+  readonly chain: SearchDeps["chain"];
   readonly watchedStore: ChainStore;
   readonly mempoolView: MempoolView;
   readonly chainServices: ChainServices;
@@ -119,7 +119,7 @@ export interface ServicesParts extends NodeData {
 }
 
 /** What the services are made of that a node has from the beginning. */
-export interface EarlyServicesParts {
+export interface EarlyServicesDeps {
   readonly health: NodeHealth;
   readonly edgeStats: () => EdgeStats | Promise<EdgeStats>;
   readonly attestation: NodeAttestation;
@@ -129,7 +129,7 @@ export interface EarlyServicesParts {
 export type EarlyServices = ReturnType<typeof createEarlyServices>;
 
 /** Creates what the public port serves while the node starts. */
-export function createEarlyServices(core: NodeCore, { health, edgeStats, attestation }: EarlyServicesParts) {
+export function createEarlyServices(core: NodeCore, { health, edgeStats, attestation }: EarlyServicesDeps) {
   const { takeSnapshot, feed, readiness, isMainLoopDead } = health;
   const { config, subsystems, addresses, logLines } = core;
   return {
@@ -154,24 +154,24 @@ export function createEarlyServices(core: NodeCore, { health, edgeStats, attesta
 }
 
 /** Creates what the public port serves once the node has booted, besides what it has served before. */
-export function createServices(core: NodeCore, parts: ServicesParts): LaterImplementations {
-  const { key, genesis, network } = parts;
+export function createServices(core: NodeCore, deps: ServicesDeps): LaterImplementations {
+  const { key, genesis, network } = deps;
   return {
     info: createInfoService({
       version,
       versionName: codename,
       publicKey: key.publicKey,
-      early: parts.early.info,
+      early: deps.early.info,
       connectionString: () => core.addresses.connectionString,
       peers: () => network.book.list(),
       genesis: () => genesis?.text,
     }),
-    chain: parts.chainServices.everybody,
-    chainBodyChecks: createChainBodyChecks((bytes, address) => parts.network.announce(bytes, address)),
-    storage: createStorageService(parts.programs, createProgramHistory(parts.watchedStore)),
-    zk: createZkService({ tree: parts.tree, nullifiers: parts.nullifiers }),
-    state: parts.stateService,
-    search: createSearchService(createFinders({ ...parts, store: { ...parts.watchedStore, ...parts.mempoolView } })),
-    event: parts.events.service,
+    chain: deps.chainServices.everybody,
+    chainBodyChecks: createChainBodyChecks((bytes, address) => deps.network.announce(bytes, address)),
+    storage: createStorageService(deps.programs, createProgramHistory(deps.watchedStore)),
+    zk: createZkService({ tree: deps.tree, nullifiers: deps.nullifiers }),
+    state: deps.stateService,
+    search: createSearchService(createFinders({ ...deps, store: { ...deps.watchedStore, ...deps.mempoolView } })),
+    event: deps.events.service,
   };
 }

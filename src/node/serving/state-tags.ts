@@ -10,7 +10,7 @@ import type { Genesis } from "../../chain/blocks/genesis.js";
 import type { HeadStatements } from "../../chain/writer/head-statements.js";
 import type { StateTags } from "../../rpc/gate.js";
 
-export interface StateTagsParts {
+export interface StateTagsDeps {
   readonly chain: Pick<Chain, "head">;
   readonly heads: Pick<HeadStatements, "newestStatement">;
   /** Undefined while there is no block 0. */
@@ -18,7 +18,7 @@ export interface StateTagsParts {
 }
 
 /** Makes a tag when what it names is another thing than before. */
-export function createStateTags({ chain, heads, genesis }: StateTagsParts): StateTags {
+export function createStateTags({ chain, heads, genesis }: StateTagsDeps): StateTags {
   const build = readBuild();
   let ofNetwork: string | undefined;
   const ofState = onceForEach((head) => tagOf(build, String(head.number), ...partsOf(head)));

@@ -7,8 +7,8 @@ import type { X509Certificate } from "node:crypto";
 import { stat } from "node:fs/promises";
 import type { TlsCredentials } from "../../base/crypto/certificate.js";
 import type { Logger } from "../../base/logging/log.js";
-import { messageOf } from "../../base/errors/error-message.js";
-import { repeat } from "../../base/async/periodic-task.js";
+import { errorMessage } from "../../base/errors/error-message.js";
+import { startPeriodicTask } from "../../base/async/periodic-task.js";
 import { StartError } from "../../base/errors/start-error.js";
 import { readTlsFiles, type TlsFiles, TlsFilesError, type TlsPaths, tlsPaths } from "../../config/tls-files.js";
 import type { NodeCore } from "../lifecycle/core.js";
@@ -39,7 +39,7 @@ const subsystem = "rpc";
  * @throws StartError when they do not hold a certificate and its key.
  */
 export async function openTls(core: NodeCore): Promise<NodeTls> {
-  const { config, log, bus, warn, onStop } = core;
+  const { config, log, bus, warn, onShutdown: onStop } = core;
   const paths = tlsPaths(config);
   if (paths === undefined) {
     bus.on("reloadAsked", () => log.info({}, "There is nothing to read again: no --tls-cert is given"));
@@ -47,7 +47,7 @@ export async function openTls(core: NodeCore): Promise<NodeTls> {
   }
   const first = await readTlsFiles(paths).catch((error: unknown) => {
     throw new StartError(
-      `--tls-cert ${paths.cert} and --tls-key ${paths.key} are not a certificate and its key: ${messageOf(error)}.`,
+      `--tls-cert ${paths.cert} and --tls-key ${paths.key} are not a certificate and its key: ${errorMessage(error)}.`,
       { cause: error },
     );
   });
@@ -66,7 +66,7 @@ export async function openTls(core: NodeCore): Promise<NodeTls> {
     };
   }
   const followed = followTlsFiles({ paths, first, log, nowMs: Date.now });
-  const looks = repeat(
+  const looks = startPeriodicTask(
     () => followed.look(),
     readEveryMs,
     () => undefined,
@@ -86,7 +86,7 @@ async function canBeReadAgain({ cert, key }: TlsPaths): Promise<boolean> {
   return kinds.every((kind) => kind?.isFile() !== false);
 }
 
-export interface FollowedParts {
+export interface FollowedDeps {
   readonly paths: TlsPaths;
   /** What they held at first. */
   readonly first: TlsFiles;
@@ -105,7 +105,7 @@ export interface FollowedTls extends NodeTls {
 }
 
 /** Follows the files, whenever somebody looks. */
-export function followTlsFiles({ paths, first, log, nowMs }: FollowedParts): FollowedTls {
+export function followTlsFiles({ paths, first, log, nowMs }: FollowedDeps): FollowedTls {
   const takers: ((credentials: TlsCredentials) => void)[] = [];
   let served = first;
   let problem: string | undefined;
@@ -140,7 +140,7 @@ export function followTlsFiles({ paths, first, log, nowMs }: FollowedParts): Fol
   }
 
   function complain(error: unknown, isAsked: boolean): void {
-    const message = messageOf(error);
+    const message = errorMessage(error);
     if (!isStopped && (isAsked || message !== problem)) {
       const file = error instanceof TlsFilesError ? error.file : undefined;
       log.warn({ subsystem, file }, `The certificate that is served stays, and its files are read again: ${message}`);

@@ -9,7 +9,7 @@ import type { RequestCounts } from "../../metrics/metrics.js";
 import type { RpcListener } from "../../rpc/port/listen.js";
 import type { ServedService } from "../../rpc/service.js";
 import { answerForwarded } from "../../workers/forward.js";
-import { createWorkerPool, type PoolWorker, type WorkerPool } from "../../workers/pool.js";
+import { createProcessPool, type PoolWorker, type ProcessPool } from "../../workers/pool.js";
 import { createUsageSharing, shareEveryMs, type UsageParty } from "../../workers/usage.js";
 import type { NodeCore } from "../lifecycle/core.js";
 import type { NodeHistory } from "./history.js";
@@ -18,7 +18,7 @@ import { countWorkers } from "../lifecycle/worker-count.js";
 import type { NodeSide, WorkerBooted, WorkerSide, WorkerStart, WorkerVitals } from "./worker-sides.js";
 
 /** What they serve, and what they are told. */
-export interface WorkersParts {
+export interface WorkersDeps {
   readonly services: readonly ServedService[];
   readonly facts: PublicFacts;
   readonly history: NodeHistory;
@@ -36,7 +36,7 @@ export interface WorkersState {
 
 export interface NodeWorkers {
   /** They begin when it binds. */
-  listener(parts: WorkersParts): RpcListener;
+  listener(deps: WorkersDeps): RpcListener;
   /** Has them serve everything, once the node has booted. */
   serve(key: Pick<NodeKey, "publicKey">): Promise<void>;
   state(): WorkersState;
@@ -57,10 +57,10 @@ export function createNodeWorkers(core: NodeCore): NodeWorkers | undefined {
   if (count === 0) {
     return undefined;
   }
-  const { onStop } = core;
+  const { onShutdown: onStop } = core;
   const sharing = createUsageSharing();
   const vitals = new Map<number, WorkerVitals>();
-  let pool: WorkerPool<WorkerSide> | undefined;
+  let pool: ProcessPool<WorkerSide> | undefined;
   let publicKey = "";
   const running = (): readonly PoolWorker<WorkerSide>[] => pool?.workers() ?? [];
   const shares = setInterval(() => sharing.share(), shareEveryMs);
@@ -102,9 +102,9 @@ interface Shared {
 
 function createNodePool(
   core: NodeCore,
-  { services, facts: { chain, heads }, history, chainHealth }: WorkersParts,
+  { services, facts: { chain, heads }, history, chainHealth }: WorkersDeps,
   { count, sharing, vitals, publicKey }: Shared,
-): WorkerPool<WorkerSide> {
+): ProcessPool<WorkerSide> {
   const { config, log, subsystems, onInternalError } = core;
   const forwarding = answerForwarded(services);
   const parties = new Map<PoolWorker<WorkerSide>, UsageParty>();
@@ -126,7 +126,7 @@ function createNodePool(
       uncaught: ({ kind, message }) => core.processErrors.count(kind, new Error(message)),
     },
   });
-  const pool = createWorkerPool<WorkerStart, WorkerBooted, WorkerSide>({
+  const pool = createProcessPool<WorkerStart, WorkerBooted, WorkerSide>({
     ...{ count, log, sideFor },
     module: new URL("../worker-process.js", import.meta.url),
     start: () => ({ config, overload: core.overload, stateHeadEveryMs: core.stateHeadEveryMs }),
@@ -186,7 +186,7 @@ function createNodePool(
 /** What happens in the node, as far as they have to know. */
 function tellWorkers(
   { bus }: NodeCore,
-  { facts: { chain, heads } }: Pick<WorkersParts, "facts">,
+  { facts: { chain, heads } }: Pick<WorkersDeps, "facts">,
   running: () => readonly PoolWorker<WorkerSide>[],
 ): void {
   const tellAll = (tell: (wire: PoolWorker<WorkerSide>["wire"]) => void): void =>

@@ -12,7 +12,7 @@ const maxGossip = 1_000;
 const forgetSilentAfterMs = 24 * 3_600_000;
 
 /** Builds the function that makes room for one more peer; it gives false when there is none. */
-export function createBookBounds(entries: BookEntries, nowMs: () => number): (origin: PeerOrigin) => boolean {
+export function createBookEviction(entries: BookEntries, nowMs: () => number): (origin: PeerOrigin) => boolean {
   /** Makes room among entries of a kind; false when all of them are to be kept. */
   function makeRoom(
     most: number,

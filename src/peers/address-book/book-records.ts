@@ -20,7 +20,7 @@ export interface BookRecords {
   pause(endpoint: string, reason: string): void;
 }
 
-export interface BookRecordsParts {
+export interface BookRecordsDeps {
   readonly entries: BookEntries;
   readonly identities: BookIdentities;
   /** Time between two looks at a peer that answers. */
@@ -32,7 +32,7 @@ const firstDistrustMs = 60_000;
 export const longestDistrustMs = 3_600_000;
 const pausedMs = 10_000;
 
-export function createBookRecords({ entries, identities, intervalMs, nowMs }: BookRecordsParts): BookRecords {
+export function createBookRecords({ entries, identities, intervalMs, nowMs }: BookRecordsDeps): BookRecords {
   function change(endpoint: string, how: (entry: BookEntry, now: number) => Partial<BookEntry>): void {
     const entry = entries.get(endpoint);
     if (entry !== undefined) {

@@ -10,7 +10,7 @@ const unverifiedTries = 4;
 const forgetUnverifiedAfterMs = 3_600_000;
 const longestPauseMs = 60_000;
 
-export interface DialScheduleParts {
+export interface DialScheduleDeps {
   readonly entries: BookEntries;
   /** Time between two looks at a peer that answers. */
   readonly intervalMs: number;
@@ -18,7 +18,7 @@ export interface DialScheduleParts {
 }
 
 /** Builds the function that gives the endpoints to dial now, and takes it that they are; see {@link PeerBook.due}. */
-export function createDialSchedule({ entries, intervalMs, nowMs }: DialScheduleParts): (limit: number) => string[] {
+export function createDialSchedule({ entries, intervalMs, nowMs }: DialScheduleDeps): (limit: number) => string[] {
   function isGivenUp(entry: BookEntry): boolean {
     const wasRefusedLongAgo = entry.message !== undefined && nowMs() - entry.lastDialedMs > forgetUnverifiedAfterMs;
     return isUnverified(entry) && (entry.failures >= unverifiedTries || wasRefusedLongAgo);

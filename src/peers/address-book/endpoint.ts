@@ -5,7 +5,7 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { CallError } from "../../rpc/channel.js";
-import { Failure } from "../../rpc/errors.js";
+import { RpcError } from "../../rpc/errors.js";
 import { reachOf } from "./address-ranges.js";
 import { plainAddress } from "./ip-address.js";
 
@@ -132,8 +132,8 @@ function whyNotName(host: string, { allowPrivate }: EndpointPolicy): string | un
 
 const privateReason = "is a loopback or private address, which only nodes with --allow-private-peers call";
 
-function invalid(text: string, reason: string): Failure {
-  return new Failure("INVALID_REQUEST", `The address ${shown(text)} ${reason}.`);
+function invalid(text: string, reason: string): RpcError {
+  return new RpcError("INVALID_REQUEST", `The address ${shown(text)} ${reason}.`);
 }
 
 /** Text of a peer, for a sentence. */

@@ -3,13 +3,13 @@ import type { BookEntries } from "./book-entries.js";
 import { longestDistrustMs } from "./book-records.js";
 import type { BookEntry } from "./peer.js";
 
-export interface BelievedPeers {
+export interface HealthyPeers {
   list(): BookEntry[];
   /** Number of the newest block that any of them has; undefined while none has said. */
   highestBlock(): bigint | undefined;
 }
 
-export function createBelievedPeers(entries: BookEntries, nowMs: () => number): BelievedPeers {
+export function createHealthyPeers(entries: BookEntries, nowMs: () => number): HealthyPeers {
   /** Holds while no entry changes, and no peer is believed again because its time has passed. */
   let highest: { readonly block: bigint | undefined; readonly revision: number; readonly untilMs: number } | undefined;
 

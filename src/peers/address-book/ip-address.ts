@@ -78,7 +78,7 @@ function translated(g: readonly number[]): string[] {
 }
 
 /** What belongs to one who has an address: an IPv4 address itself, of IPv6 the /64, as a key. */
-export function networkOf(address: string): string {
+export function dialPrefixOf(address: string): string {
   const ip = plainAddress(address);
   return isIPv6(ip) ? groupsOf(ip).slice(0, 4).join(":") : ip;
 }

@@ -3,8 +3,8 @@
  * gossip until the peer itself has proved who it is, at the address where it was dialed.
  */
 import { makeImmutable } from "../../base/caches/immutable.js";
-import { createBelievedPeers } from "./healthy-peers.js";
-import { createBookBounds } from "./book-eviction.js";
+import { createHealthyPeers } from "./healthy-peers.js";
+import { createBookEviction } from "./book-eviction.js";
 import { type BookChanges, createBookEntries } from "./book-entries.js";
 import { createBookIdentities } from "./book-identities.js";
 import { type BookRecords, createBookRecords } from "./book-records.js";
@@ -52,7 +52,7 @@ export interface PeerBook extends BookRecords {
   returnChanges(changes: BookChanges): void;
 }
 
-export interface PeerBookParts {
+export interface PeerBookDeps {
   readonly ownIdentity: string;
   readonly stored: readonly StoredPeer[];
   /** Time between two looks at a peer that answers. */
@@ -61,11 +61,11 @@ export interface PeerBookParts {
 }
 
 /** Builds a book of what was stored. */
-export function createPeerBook({ ownIdentity, stored, intervalMs, nowMs }: PeerBookParts): PeerBook {
+export function createPeerBook({ ownIdentity, stored, intervalMs, nowMs }: PeerBookDeps): PeerBook {
   const entries = createBookEntries(stored);
   const identities = createBookIdentities(entries, ownIdentity);
-  const hasRoom = createBookBounds(entries, nowMs);
-  const believed = createBelievedPeers(entries, nowMs);
+  const hasRoom = createBookEviction(entries, nowMs);
+  const believed = createHealthyPeers(entries, nowMs);
   let shown: { readonly peers: readonly Peer[]; readonly revision: number } | undefined;
 
   return {

@@ -2,8 +2,8 @@
 import type { HeadStatement, SignedHead } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import type { Status } from "../../../gen/gatehouse/peer/v1/peer_pb.js";
 import { sha256 } from "../../base/crypto/hash.js";
-import { createRecentCache } from "../../base/caches/lru-cache.js";
-import { Failure } from "../../rpc/errors.js";
+import { createLruCache } from "../../base/caches/lru-cache.js";
+import { RpcError } from "../../rpc/errors.js";
 
 /** The newest block of a node, as an authority signed it. */
 export interface Head {
@@ -58,7 +58,7 @@ export type HearStatement = (signed: SignedHead, from: string | undefined) => He
 export type StatusReader = (status: Status, from?: string) => ReadStatus;
 
 /** What statuses are read against. */
-export interface StatusReaderParts {
+export interface StatusReaderDeps {
   readonly readHeader: ReadHeader;
   readonly hearStatement: HearStatement;
   readonly authorities: readonly string[];
@@ -72,9 +72,9 @@ export const maxEvidence = 2;
 /** Heads that were verified: peers have the same one most of the time. */
 const maxKnownHeads = 32;
 
-export function createStatusReader(parts: StatusReaderParts): StatusReader {
-  const { readHeader, hearStatement, authorities, genesisHash, monotonicMs } = parts;
-  const known = createRecentCache<Head>(maxKnownHeads);
+export function createStatusReader(deps: StatusReaderDeps): StatusReader {
+  const { readHeader, hearStatement, authorities, genesisHash, monotonicMs } = deps;
+  const known = createLruCache<Head>(maxKnownHeads);
 
   function read(header: Uint8Array, signature: Uint8Array): Head {
     const proof = sha256(Buffer.concat([header, signature]));
@@ -82,7 +82,7 @@ export function createStatusReader(parts: StatusReaderParts): StatusReader {
     if (head === undefined) {
       const { number, proposer } = readHeader({ header, signature });
       if (!authorities.includes(proposer)) {
-        throw new Failure("INVALID_SIGNATURE", "The head was signed by no authority of this network.");
+        throw new RpcError("INVALID_SIGNATURE", "The head was signed by no authority of this network.");
       }
       head = { number, hash: sha256(header) };
       known.set(proof, head);

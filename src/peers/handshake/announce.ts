@@ -9,7 +9,7 @@ export interface Position {
   readonly statedMs: number;
 }
 
-export interface AnnounceParts {
+export interface AnnounceDeps {
   readonly book: Pick<PeerBook, "believed">;
   readonly dialer: Dialer;
   readonly position: () => Position;
@@ -19,7 +19,7 @@ export interface AnnounceParts {
 const maxAnnouncedTo = 50;
 
 /** Builds the function that announces. A peer to which it is being announced learns of what is newer after that. */
-export function createAnnounce({ book, dialer, position }: AnnounceParts): () => void {
+export function createAnnounce({ book, dialer, position }: AnnounceDeps): () => void {
   const underWay = new Set<string>();
 
   async function announceTo(endpoint: string): Promise<void> {

@@ -1,6 +1,6 @@
 /** The challenges of handshakes: only whoever made one can know it again, and none is remembered that was not used. */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
-import { Failure } from "../../rpc/errors.js";
+import { RpcError } from "../../rpc/errors.js";
 
 export interface Challenges {
   make(): Uint8Array;
@@ -46,10 +46,10 @@ export function createChallenges(nowMs: () => number): Challenges {
       const name = Buffer.from(challenge).toString("base64");
       const madeMs = isOurs(challenge) ? Number(Buffer.from(challenge).readBigInt64BE()) : -Infinity;
       if (madeMs + challengeGoodForMs < nowMs() || spent.has(name)) {
-        throw new Failure("INVALID_SIGNATURE", "The challenge is not one that this node gave in the last 30 seconds.");
+        throw new RpcError("INVALID_SIGNATURE", "The challenge is not one that this node gave in the last 30 seconds.");
       }
       if (spent.size >= maxSpent) {
-        throw new Failure("RATE_LIMITED", "Too many handshakes at once; try again in 30 s.", 30);
+        throw new RpcError("RATE_LIMITED", "Too many handshakes at once; try again in 30 s.", 30);
       }
       spent.set(name, nowMs() + challengeGoodForMs);
     },

@@ -49,7 +49,7 @@ export interface PeerClient {
   close(): void;
 }
 
-export interface PeerClientParts {
+export interface PeerClientDeps {
   readonly openChannel: OpenChannel;
   /** Finds the address to call, or rejects with a Failure where it must not be called. */
   readonly resolve: (endpoint: string) => Promise<Address>;
@@ -69,8 +69,8 @@ interface Entry {
 }
 
 /** Builds a client; it connects when a peer is first called. */
-export function createPeerClient(parts: PeerClientParts): PeerClient {
-  const { openChannel, resolve, expectedIdentity, deadlineMs } = parts;
+export function createPeerClient(deps: PeerClientDeps): PeerClient {
+  const { openChannel, resolve, expectedIdentity, deadlineMs } = deps;
   const channels = new LRUCache<string, Entry>({
     max: maxChannels,
     dispose: ({ opening }) => void opening.then((channel) => channel.close(), ignore),

@@ -4,10 +4,10 @@
  */
 import { type BucketRate, createTokenBuckets } from "../../base/limits/token-buckets.js";
 import { CallError } from "../../rpc/channel.js";
-import { networkOf } from "../address-book/ip-address.js";
+import { dialPrefixOf } from "../address-book/ip-address.js";
 
 /** Paces dials. */
-export interface DialPace {
+export interface DialRateLimit {
   /** Whether an endpoint that is not in touch may be dialed again; if so, that is its turn. */
   takeTurn(endpoint: string): boolean;
   /** Whether an endpoint may be dialed at once, because somebody who shook hands named it. */
@@ -22,7 +22,7 @@ export interface DialPace {
 }
 
 /** Nobody was called: others of the same address were, too often. It says nothing of the peer. */
-export class NotNow extends CallError {
+export class DialRateLimited extends CallError {
   constructor() {
     super("Its address was called too often of late.", false);
   }
@@ -38,7 +38,7 @@ const dialBacks: BucketRate = { burst: 32, tokens: 1, everyMs: 250 };
 const maxRemembered = 4_096;
 
 /** @param intervalMs time between two looks at a peer. */
-export function createDialPace(intervalMs: number): DialPace {
+export function createDialRateLimit(intervalMs: number): DialRateLimit {
   // A tick may come early, as in dial-schedule.ts.
   const turns = createPace({ burst: 1, tokens: 1, everyMs: intervalMs / 2 });
   const atOnce = createPace(dialBacks);
@@ -48,8 +48,8 @@ export function createDialPace(intervalMs: number): DialPace {
     takeTurn: (endpoint) => turns.take(endpoint),
     takeDialBack: (endpoint) => turns.has(endpoint) && atOnce.take("all"),
     countConnection(ip, isVerified) {
-      if (!(isVerified ? verified : strangers).take(networkOf(ip))) {
-        throw new NotNow();
+      if (!(isVerified ? verified : strangers).take(dialPrefixOf(ip))) {
+        throw new DialRateLimited();
       }
     },
   };

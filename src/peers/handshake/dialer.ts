@@ -4,17 +4,17 @@
  */
 import { PeerService } from "../../../gen/gatehouse/peer/v1/peer_pb.js";
 import { CallError } from "../../rpc/channel.js";
-import { Failure } from "../../rpc/errors.js";
+import { RpcError } from "../../rpc/errors.js";
 import type { PeerClient } from "./client.js";
-import { type DialPace, NotNow } from "./dial-rate-limit.js";
+import { type DialRateLimit, DialRateLimited } from "./dial-rate-limit.js";
 import { createGossipIntake } from "./gossip.js";
-import { type HandshakeParts, shakeHands } from "./handshake.js";
+import { type HandshakeDeps, shakeHands } from "./handshake.js";
 import type { PeerBook } from "../address-book/peer-book.js";
 
-export interface DialerParts extends HandshakeParts {
+export interface DialerDeps extends HandshakeDeps {
   readonly client: PeerClient;
   readonly book: PeerBook;
-  readonly pace: DialPace;
+  readonly pace: DialRateLimit;
   readonly nowMs: () => number;
   /** Hears when a peer has proved who it is. */
   readonly onVerified: (endpoint: string) => void;
@@ -40,13 +40,13 @@ const handshakeHoldsForMs = 600_000;
 const handshakeAgainAfterMs = 30_000;
 
 /** Builds a dialer; it knows only who is in the book. */
-export function createDialer(parts: DialerParts): Dialer {
-  const { self, book, client, policy, pace, readStatus, nowMs, onVerified, onError } = parts;
-  const takeGossip = createGossipIntake(parts);
+export function createDialer(deps: DialerDeps): Dialer {
+  const { self, book, client, policy, pace, readStatus, nowMs, onVerified, onError } = deps;
+  const takeGossip = createGossipIntake(deps);
   const underWay = new Map<string, Promise<void>>();
 
   async function verify(endpoint: string, genesisHash: string): Promise<void> {
-    const { proven, peers } = await shakeHands(parts, endpoint, genesisHash);
+    const { proven, peers } = await shakeHands(deps, endpoint, genesisHash);
     if (book.recordHandshake(endpoint, proven) === undefined) {
       takeGossip(peers);
       onVerified(endpoint);
@@ -60,7 +60,7 @@ export function createDialer(parts: DialerParts): Dialer {
       maxPeers,
     });
     if (status === undefined) {
-      throw new Failure("INVALID_REQUEST", "The peer does not say how far it is.");
+      throw new RpcError("INVALID_REQUEST", "The peer does not say how far it is.");
     }
     book.recordStatus(endpoint, readStatus(status));
     takeGossip(peers);
@@ -92,9 +92,9 @@ export function createDialer(parts: DialerParts): Dialer {
   }
 
   function record(endpoint: string, error: unknown, isFresh: boolean): void {
-    if (error instanceof Failure) {
+    if (error instanceof RpcError) {
       book.recordRefusal(endpoint, error.message);
-    } else if (error instanceof NotNow) {
+    } else if (error instanceof DialRateLimited) {
       return;
     } else if (!(error instanceof CallError)) {
       onError(error);

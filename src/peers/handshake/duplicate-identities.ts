@@ -1,5 +1,5 @@
 /** Identities that two live processes have: one that is verified, and one that shook hands from elsewhere. */
-import { createRecentCache } from "../../base/caches/lru-cache.js";
+import { createLruCache } from "../../base/caches/lru-cache.js";
 import type { BookEntry } from "../address-book/peer.js";
 
 /** A process with an identity that another one holds. */
@@ -11,7 +11,7 @@ interface Double {
   readonly lastMs: number;
 }
 
-export interface Doubles {
+export interface DuplicateIdentities {
   /** A process with another instance than the holder's shook hands, and named this endpoint. */
   saw(identity: string, endpoint: string): void;
   /**
@@ -25,8 +25,8 @@ export interface Doubles {
 const holdsForMs = 120_000;
 const maxRemembered = 64;
 
-export function createDoubles(nowMs: () => number): Doubles {
-  const doubles = createRecentCache<Double>(maxRemembered);
+export function createDuplicateIdentities(nowMs: () => number): DuplicateIdentities {
+  const doubles = createLruCache<Double>(maxRemembered);
   const isOfLate = ({ lastMs }: Double): boolean => Math.abs(nowMs() - lastMs) <= holdsForMs;
 
   return {

@@ -1,11 +1,11 @@
 /** Gossip: what peers say of other peers goes into the address book unverified. */
 import type { KnownPeer } from "../../../gen/gatehouse/peer/v1/peer_pb.js";
-import { Failure } from "../../rpc/errors.js";
+import { RpcError } from "../../rpc/errors.js";
 import { checkHost, type EndpointPolicy, parseEndpoint } from "../address-book/endpoint.js";
 import type { Self } from "./node-info.js";
 import type { PeerBook } from "../address-book/peer-book.js";
 
-export interface GossipParts {
+export interface GossipDeps {
   readonly self: Pick<Self, "endpoint">;
   readonly book: Pick<PeerBook, "add" | "verified">;
   readonly policy: EndpointPolicy;
@@ -15,7 +15,7 @@ export interface GossipParts {
 export const maxGossipedPeers = 50;
 
 /** Builds the function that takes the peers of one answer. Addresses that this node would not call are passed over. */
-export function createGossipIntake({ self, book, policy }: GossipParts): (peers: readonly KnownPeer[]) => void {
+export function createGossipIntake({ self, book, policy }: GossipDeps): (peers: readonly KnownPeer[]) => void {
   function take({ endpoint: text, identity }: KnownPeer): void {
     const endpoint = callableEndpoint(text, policy);
     if (
@@ -37,7 +37,7 @@ export function callableEndpoint(text: string, policy: EndpointPolicy): string |
     checkHost(endpoint, policy);
     return endpoint;
   } catch (error) {
-    if (error instanceof Failure) {
+    if (error instanceof RpcError) {
       return undefined;
     }
     throw error;

@@ -4,25 +4,25 @@
  */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { HandshakeRequest, HandshakeResponseSchema, NodeInfo } from "../../../gen/gatehouse/peer/v1/peer_pb.js";
-import { Failure } from "../../rpc/errors.js";
+import { RpcError } from "../../rpc/errors.js";
 import type { Challenges } from "./challenges.js";
-import type { DialPace } from "./dial-rate-limit.js";
+import type { DialRateLimit } from "./dial-rate-limit.js";
 import type { Dialer } from "./dialer.js";
-import type { Doubles } from "./duplicate-identities.js";
+import type { DuplicateIdentities } from "./duplicate-identities.js";
 import { checkHost, parseConnectionString, parseEndpoint } from "../address-book/endpoint.js";
 import { callableEndpoint, maxGossipedPeers } from "./gossip.js";
-import type { HandshakeParts } from "./handshake.js";
+import type { HandshakeDeps } from "./handshake.js";
 import type { ProvenPeer } from "../address-book/status.js";
 import { signNodeInfo, verifyNodeInfo } from "./node-info.js";
 import { isUnverified } from "../address-book/peer.js";
 import type { PeerBook } from "../address-book/peer-book.js";
 
-export interface HandshakeResponderParts extends Omit<HandshakeParts, "client"> {
+export interface HandshakeResponderDeps extends Omit<HandshakeDeps, "client"> {
   readonly book: PeerBook;
   readonly dialer: Pick<Dialer, "dial">;
-  readonly pace: Pick<DialPace, "takeDialBack">;
+  readonly pace: Pick<DialRateLimit, "takeDialBack">;
   readonly challenges: Challenges;
-  readonly doubles: Pick<Doubles, "saw">;
+  readonly doubles: Pick<DuplicateIdentities, "saw">;
   /** Hears that a verified peer said how far it is. */
   readonly onStatus: () => Promise<void>;
 }
@@ -48,12 +48,12 @@ export interface HandshakeResponder {
 const maxDialedBack = 8;
 const challengeBytes = { least: 16, most: 64 };
 
-export function createHandshakeResponder(parts: HandshakeResponderParts): HandshakeResponder {
-  const { self, book, dialer, policy, pace, onStatus } = parts;
+export function createHandshakeResponder(deps: HandshakeResponderDeps): HandshakeResponder {
+  const { self, book, dialer, policy, pace, onStatus } = deps;
   let dialedBack = 0;
 
   /** What was refused is shown, unless the address is that of a peer who has nothing to do with it. */
-  function showRefusal(nodeInfo: NodeInfo, refusal: Failure): void {
+  function showRefusal(nodeInfo: NodeInfo, refusal: RpcError): void {
     const endpoint = callableEndpoint(nodeInfo.endpoint, policy);
     if (endpoint === undefined || endpoint === self.endpoint()) {
       return;
@@ -86,13 +86,13 @@ export function createHandshakeResponder(parts: HandshakeResponderParts): Handsh
   return {
     respond({ nodeInfo: signed, challenge }, genesisHash, tlsIdentity) {
       if (challenge.length < challengeBytes.least || challenge.length > challengeBytes.most) {
-        throw new Failure("INVALID_REQUEST", "The challenge must have 16 to 64 bytes.");
+        throw new RpcError("INVALID_REQUEST", "The challenge must have 16 to 64 bytes.");
       }
       const nodeInfo = verifyNodeInfo(signed);
       try {
-        take(checkNodeInfo(parts, nodeInfo, genesisHash, tlsIdentity));
+        take(checkNodeInfo(deps, nodeInfo, genesisHash, tlsIdentity));
       } catch (error) {
-        if (error instanceof Failure) {
+        if (error instanceof RpcError) {
           showRefusal(nodeInfo, error);
         }
         throw error;
@@ -108,44 +108,44 @@ export function createHandshakeResponder(parts: HandshakeResponderParts): Handsh
 
 /** What a node info says, as far as it can be believed. */
 function checkNodeInfo(
-  parts: HandshakeResponderParts,
+  deps: HandshakeResponderDeps,
   nodeInfo: NodeInfo,
   genesisHash: string,
   tlsIdentity: string | undefined,
 ): ProvenPeer {
-  const { self, book, policy, challenges, readStatus } = parts;
+  const { self, book, policy, challenges, readStatus } = deps;
   const { identity, status } = nodeInfo;
   challenges.spend(nodeInfo.challenge);
   if (policy.tls && tlsIdentity !== identity) {
-    throw new Failure("INVALID_SIGNATURE", "The identity is not that of the TLS connection.");
+    throw new RpcError("INVALID_SIGNATURE", "The identity is not that of the TLS connection.");
   }
   if (nodeInfo.genesisHash !== genesisHash) {
-    throw new Failure("PERMISSION_DENIED", "The caller belongs to another network: its genesis differs.");
+    throw new RpcError("PERMISSION_DENIED", "The caller belongs to another network: its genesis differs.");
   }
   if (identity === self.key.publicKey) {
     if (self.instanceId.equals(nodeInfo.instanceId)) {
-      throw new Failure("PERMISSION_DENIED", "It is this node itself.");
+      throw new RpcError("PERMISSION_DENIED", "It is this node itself.");
     }
-    parts.onKeyElsewhere(nodeInfo.endpoint);
-    throw new Failure("PERMISSION_DENIED", "Another process uses this node's own key.");
+    deps.onKeyElsewhere(nodeInfo.endpoint);
+    throw new RpcError("PERMISSION_DENIED", "Another process uses this node's own key.");
   }
   const announced = parseEndpoint(nodeInfo.endpoint, policy);
   if (announced === self.endpoint()) {
-    throw new Failure("INVALID_REQUEST", "The caller names this node's own address as its endpoint.");
+    throw new RpcError("INVALID_REQUEST", "The caller names this node's own address as its endpoint.");
   }
   checkHost(announced, policy);
   const connectionString = parseConnectionString(nodeInfo.connectionString);
   checkHost(connectionString, policy);
   if (status === undefined) {
-    throw new Failure("INVALID_REQUEST", "The caller does not say how far it is.");
+    throw new RpcError("INVALID_REQUEST", "The caller does not say how far it is.");
   }
   const instanceId = Buffer.from(nodeInfo.instanceId).toString("hex");
   const held = book.whyHeldElsewhere(identity, announced);
   if (held !== undefined) {
     if (book.verified(identity)?.instanceId !== instanceId) {
-      parts.doubles.saw(identity, announced);
+      deps.doubles.saw(identity, announced);
     }
-    throw new Failure("PERMISSION_DENIED", held);
+    throw new RpcError("PERMISSION_DENIED", held);
   }
   const from = book.verified(identity) === undefined ? "" : identity;
   return { identity, connectionString, announced, instanceId, status: readStatus(status, from) };

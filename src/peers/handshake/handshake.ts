@@ -1,13 +1,13 @@
 /** The dialing side of a handshake: both nodes prove who they are, and that they belong to the same network. */
 import { randomBytes } from "node:crypto";
 import { type HandshakeResponse, type KnownPeer, PeerService } from "../../../gen/gatehouse/peer/v1/peer_pb.js";
-import { Failure } from "../../rpc/errors.js";
+import { RpcError } from "../../rpc/errors.js";
 import type { PeerClient } from "./client.js";
 import { type EndpointPolicy, parseConnectionString, parseEndpoint } from "../address-book/endpoint.js";
 import { type Self, signNodeInfo, verifyNodeInfo } from "./node-info.js";
 import type { ProvenPeer, StatusReader } from "../address-book/status.js";
 
-export interface HandshakeParts {
+export interface HandshakeDeps {
   readonly self: Self;
   readonly client: Pick<PeerClient, "call" | "identityOf">;
   readonly policy: EndpointPolicy;
@@ -25,17 +25,17 @@ export interface HandshakeParts {
  * @throws Failure when it is not to be believed.
  */
 export async function shakeHands(
-  { self, client, policy, readStatus, onKeyElsewhere }: HandshakeParts,
+  { self, client, policy, readStatus, onKeyElsewhere }: HandshakeDeps,
   endpoint: string,
   genesisHash: string,
 ): Promise<{ readonly proven: ProvenPeer; readonly peers: readonly KnownPeer[] }> {
   const asked = await client.call(endpoint, PeerService.method.getChallenge, {});
   if (asked.genesisHash !== genesisHash) {
-    throw new Failure("PERMISSION_DENIED", "The peer belongs to another network: its genesis differs.");
+    throw new RpcError("PERMISSION_DENIED", "The peer belongs to another network: its genesis differs.");
   }
   if (client.identityOf(endpoint) === self.key.publicKey) {
     if (self.instanceId.equals(asked.instanceId)) {
-      throw new Failure("PERMISSION_DENIED", "It is this node itself.");
+      throw new RpcError("PERMISSION_DENIED", "It is this node itself.");
     }
     // It refuses the handshake, and learns of this process by it.
     onKeyElsewhere(endpoint);
@@ -50,13 +50,13 @@ export async function shakeHands(
   function read({ nodeInfo: signed }: HandshakeResponse, tlsIdentity: string | undefined): ProvenPeer {
     const { identity, status, ...nodeInfo } = verifyNodeInfo(signed);
     if (!challenge.equals(nodeInfo.challenge) || nodeInfo.genesisHash !== genesisHash) {
-      throw new Failure("INVALID_SIGNATURE", "The peer's node info was not made for this node.");
+      throw new RpcError("INVALID_SIGNATURE", "The peer's node info was not made for this node.");
     }
     if (policy.tls && tlsIdentity !== identity) {
-      throw new Failure("INVALID_SIGNATURE", `The peer says that it is ${identity}, but its TLS key is another.`);
+      throw new RpcError("INVALID_SIGNATURE", `The peer says that it is ${identity}, but its TLS key is another.`);
     }
     if (status === undefined) {
-      throw new Failure("INVALID_REQUEST", "The peer does not say how far it is.");
+      throw new RpcError("INVALID_REQUEST", "The peer does not say how far it is.");
     }
     return {
       identity,

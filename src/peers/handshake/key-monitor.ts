@@ -6,7 +6,7 @@ import { PeerService } from "../../../gen/gatehouse/peer/v1/peer_pb.js";
 import type { PeerClient } from "./client.js";
 import type { Self } from "./node-info.js";
 
-export interface KeyWatchParts {
+export interface KeyWatchDeps {
   readonly self: Pick<Self, "key" | "instanceId">;
   readonly client: Pick<PeerClient, "call" | "identityOf" | "drop">;
   /** A clock that nobody sets. */
@@ -15,7 +15,7 @@ export interface KeyWatchParts {
   readonly onChange: (endpoints: readonly string[]) => void;
 }
 
-export interface KeyWatch {
+export interface KeyMonitor {
   /** Another process with this node's key was met, at the endpoint that was dialed or that it named. */
   met(endpoint: string): void;
   /** Asks those that were met. */
@@ -26,7 +26,7 @@ const forgottenAfterMs = 60_000;
 /** Most endpoints that are remembered: one is enough to know of it. */
 const maxMet = 4;
 
-export function createKeyWatch({ self, client, monotonicMs, onChange }: KeyWatchParts): KeyWatch {
+export function createKeyMonitor({ self, client, monotonicMs, onChange }: KeyWatchDeps): KeyMonitor {
   const metMs = new Map<string, number>();
 
   function met(endpoint: string): void {

@@ -1,7 +1,7 @@
 /** What the clocks of others show. Everybody can be a peer, so not everybody's clock counts as much. */
 import type { BookEntry } from "../address-book/peer.js";
 
-export interface PeerClocksParts {
+export interface PeerClocksDeps {
   readonly entries: () => readonly BookEntry[];
   /** The operator or the genesis names it: where any of these is known, only they count. */
   readonly isNamed: (entry: BookEntry) => boolean;
@@ -18,7 +18,7 @@ const holdsForMs = 500;
  * Builds the function that gives the time by the verified peers' clocks, in milliseconds since the epoch: the middle one,
  * and of two middle ones the later. Undefined while none is known.
  */
-export function createPeerClocks({ entries, isNamed, siteOf, monotonicMs }: PeerClocksParts): () => number | undefined {
+export function createNetworkTime({ entries, isNamed, siteOf, monotonicMs }: PeerClocksDeps): () => number | undefined {
   let known: { readonly offsetMs: number | undefined; readonly untilMs: number } | undefined;
 
   function findOffset(): number | undefined {

@@ -12,7 +12,7 @@ import {
 } from "../../../gen/gatehouse/peer/v1/peer_pb.js";
 import { verifyEd25519 } from "../../base/crypto/ed25519.js";
 import { hex32 } from "../../base/crypto/hash.js";
-import { Failure } from "../../rpc/errors.js";
+import { RpcError } from "../../rpc/errors.js";
 
 /** What this node is, to others. */
 export interface Self {
@@ -70,18 +70,18 @@ export function signNodeInfo(
  */
 export function verifyNodeInfo(signed: SignedNodeInfo | undefined): NodeInfo {
   if (signed === undefined || signed.nodeInfo.length > maxNodeInfoBytes) {
-    throw new Failure("INVALID_REQUEST", "There is no node info, or one that is too long.");
+    throw new RpcError("INVALID_REQUEST", "There is no node info, or one that is too long.");
   }
   let nodeInfo: NodeInfo;
   try {
     nodeInfo = fromBinary(NodeInfoSchema, signed.nodeInfo);
   } catch {
-    throw new Failure("INVALID_REQUEST", "The node info cannot be read.");
+    throw new RpcError("INVALID_REQUEST", "The node info cannot be read.");
   }
   const { identity } = nodeInfo;
   const bytes = Buffer.concat([signedPrefix, signed.nodeInfo]);
   if (!hex32.test(identity) || !verifyEd25519(identity, bytes, signed.signature)) {
-    throw new Failure("INVALID_SIGNATURE", "The node info is not signed by the identity that it names.");
+    throw new RpcError("INVALID_SIGNATURE", "The node info is not signed by the identity that it names.");
   }
   return nodeInfo;
 }

@@ -3,15 +3,15 @@ import { fromBinary, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Transaction, TransactionBodySchema } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { TransactionStatus } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import type { RelayOutcomeSchema, RelayTransactionsRequest } from "../../../gen/gatehouse/peer/v1/peer_pb.js";
-import { Failure, toFailure } from "../../rpc/errors.js";
+import { RpcError, toRpcError } from "../../rpc/errors.js";
 import { maxRelayed } from "./relay.js";
 
 /** What became of a transaction that was relayed. */
-export type RelayFate =
+export type RelayStatus =
   | { readonly status: "pending" | "included" }
   | { readonly status: "rejected"; readonly reason: string };
 
-export interface RelayReceiverParts {
+export interface RelayReceiverDeps {
   /**
    * Takes a transaction of a peer at this address, which comes after that of its sender with this nonce. Throws a Failure
    * when it cannot be taken.
@@ -20,7 +20,7 @@ export interface RelayReceiverParts {
     transaction: Transaction,
     address: string,
     afterNonce: bigint | undefined,
-  ) => Promise<RelayFate>;
+  ) => Promise<RelayStatus>;
   /** Hears of an error that is this node's own, and none of a transaction's. */
   readonly onError: (error: unknown) => void;
 }
@@ -39,13 +39,13 @@ type Relayed = Pick<RelayTransactionsRequest, "transactions" | "orders">;
  *
  * It throws Failure INVALID_REQUEST when there are too many.
  */
-export function createRelayReceiver({ takeTransaction, onError }: RelayReceiverParts) {
+export function createRelayReceiver({ takeTransaction, onError }: RelayReceiverDeps) {
   async function take(transaction: Transaction, address: string, afterNonce: bigint | undefined): Promise<Outcome> {
     try {
       const fate = await takeTransaction(transaction, address, afterNonce);
       return { status: statuses[fate.status], reason: fate.status === "rejected" ? fate.reason : "" };
     } catch (error) {
-      const failure = toFailure(error);
+      const failure = toRpcError(error);
       if (failure !== error && failure.reason === "INTERNAL_ERROR") {
         onError(error);
       }
@@ -57,7 +57,7 @@ export function createRelayReceiver({ takeTransaction, onError }: RelayReceiverP
 
   return async ({ transactions, orders }: Relayed, address: string): Promise<Outcome[]> => {
     if (transactions.length > maxRelayed) {
-      throw new Failure("INVALID_REQUEST", `At most ${maxRelayed} transactions are taken at once.`);
+      throw new RpcError("INVALID_REQUEST", `At most ${maxRelayed} transactions are taken at once.`);
     }
     const outcomes: Outcome[] = [];
     // What a sender sent after one that is to be tried again waits for that one: else its nonce would be used up.

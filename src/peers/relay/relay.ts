@@ -39,7 +39,7 @@ export interface RelayMempool {
   reject(rejected: ReadonlyMap<string, string>): Promise<void>;
 }
 
-export interface RelayParts {
+export interface RelayDeps {
   readonly mempool: RelayMempool;
   readonly book: Pick<PeerBook, "believed">;
   readonly authorities: readonly string[];
@@ -73,12 +73,12 @@ const maxBytes = 3 * 1024 * 1024;
 const maxTargets = 3;
 
 /** Builds a relay; it does nothing before it is kicked. */
-export function createRelay(parts: RelayParts): Relay {
+export function createRelay(deps: RelayDeps): Relay {
   let underWay: Promise<void> | undefined;
   let isWanted = false;
   let timer: NodeJS.Timeout | undefined;
   const stopped = new AbortController();
-  const relayAll = createRelayPass(parts, stopped.signal);
+  const relayAll = createRelayPass(deps, stopped.signal);
 
   /** What comes in meanwhile is looked for when that is done. */
   function kick(): void {
@@ -86,7 +86,7 @@ export function createRelay(parts: RelayParts): Relay {
     if (underWay === undefined && !stopped.signal.aborted) {
       isWanted = false;
       underWay = relayAll()
-        .then(kickLater, parts.onError)
+        .then(kickLater, deps.onError)
         .finally(() => {
           underWay = undefined;
           if (isWanted) {
@@ -104,7 +104,7 @@ export function createRelay(parts: RelayParts): Relay {
   }
 
   return {
-    isPossible: () => takers(parts).length > 0,
+    isPossible: () => takers(deps).length > 0,
     kick,
     async stop() {
       stopped.abort();
@@ -115,13 +115,13 @@ export function createRelay(parts: RelayParts): Relay {
 }
 
 /** Builds the function that relays all that waits, once. It gives whether some was deferred. */
-function createRelayPass(parts: RelayParts, stopped: AbortSignal): () => Promise<boolean> {
-  const { mempool, send, monotonicMs } = parts;
+function createRelayPass(deps: RelayDeps, stopped: AbortSignal): () => Promise<boolean> {
+  const { mempool, send, monotonicMs } = deps;
   let isDeferred = false;
 
   /** False when nobody answers. Who refuses everything is not asked for more now. */
   async function relayTo(to: RelayTarget): Promise<boolean> {
-    const endpoints = targets(parts, to);
+    const endpoints = targets(deps, to);
     let isAnswered = false;
     while (endpoints.length > 0 && !stopped.aborted) {
       const waiting = await mempool.toRelay(to, monotonicMs() - againAfterMs, { count: maxRelayed, bytes: maxBytes });
@@ -192,14 +192,14 @@ function createRelayPass(parts: RelayParts, stopped: AbortSignal): () => Promise
 }
 
 /** The peers that transactions may be relayed to. */
-function takers({ book, mayFollow }: RelayParts): BookEntry[] {
+function takers({ book, mayFollow }: RelayDeps): BookEntry[] {
   return book.believed().filter(({ identity }) => mayFollow(identity));
 }
 
 /** Some of them that are authorities, or are not, by chance. */
-function targets(parts: RelayParts, to: RelayTarget): string[] {
-  return takers(parts)
-    .filter(({ identity = "" }) => parts.authorities.includes(identity) === (to === "authority"))
+function targets(deps: RelayDeps, to: RelayTarget): string[] {
+  return takers(deps)
+    .filter(({ identity = "" }) => deps.authorities.includes(identity) === (to === "authority"))
     .map(({ endpoint }) => ({ endpoint, chance: Math.random() }))
     .sort((a, b) => a.chance - b.chance)
     .slice(0, maxTargets)

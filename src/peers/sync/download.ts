@@ -1,9 +1,9 @@
 /** Applies the blocks of one peer, as long as they come and fit. */
 import type { Block } from "../../../gen/gatehouse/chain/v1/block_pb.js";
 import { CallError } from "../../rpc/channel.js";
-import { Failure } from "../../rpc/errors.js";
+import { RpcError } from "../../rpc/errors.js";
 import type { BookEntry } from "../address-book/peer.js";
-import { createPace } from "./slow-peer-detector.js";
+import { createSlowPeerDetector } from "./slow-peer-detector.js";
 
 /** The chain, as far as it is brought forward here. */
 export interface SyncChain {
@@ -15,7 +15,7 @@ export interface SyncChain {
   hear(block: Block): unknown;
 }
 
-export interface DownloadParts {
+export interface DownloadDeps {
   readonly chain: SyncChain;
   /** A peer's blocks from a number on, until the signal is aborted. Throws a CallError. */
   readonly blocks: (
@@ -41,14 +41,14 @@ export interface Left {
  * Builds the function that applies what a peer has. It gives undefined when that is all applied, or when the signal is
  * aborted; otherwise why it is better to go on with another peer. It throws what is none of a peer's fault.
  */
-export function createDownload({ chain, blocks, stallMs, nowMs, hasOther, onBlock }: DownloadParts) {
+export function createDownload({ chain, blocks, stallMs, nowMs, hasOther, onBlock }: DownloadDeps) {
   async function applyAll(
     { endpoint, head }: BookEntry,
     stream: AsyncGenerator<Block | undefined, void>,
     signal: AbortSignal,
   ): Promise<Left | undefined> {
     const promised = head!.number;
-    const pace = createPace(nowMs);
+    const pace = createSlowPeerDetector(nowMs);
     for (;;) {
       const next = await pace.waitFor(within(stallMs, stream.next(), signal));
       if (signal.aborted) {
@@ -63,7 +63,7 @@ export function createDownload({ chain, blocks, stallMs, nowMs, hasOther, onBloc
           : { cause: "silent", reason: `It has not sent block ${promised}, which it said it has.` };
       }
       if (next.value === undefined) {
-        throw new Failure("INVALID_REQUEST", "It sent a message without a block.");
+        throw new RpcError("INVALID_REQUEST", "It sent a message without a block.");
       }
       await chain.apply(next.value);
       onBlock();
@@ -98,7 +98,7 @@ export function createDownload({ chain, blocks, stallMs, nowMs, hasOther, onBloc
       return await applyAll(peer, blocks(peer.endpoint, chain.head()! + 1n, ended.signal), signal);
     } catch (error) {
       // A transient one is this node's own trouble, whatever the block is like.
-      if (error instanceof Failure && !error.kind.transient) {
+      if (error instanceof RpcError && !error.kind.transient) {
         await lookAtItsOwn(peer.endpoint, signal);
         return { cause: "dishonest", reason: `It sent a block that cannot be applied. ${error.message}` };
       }

@@ -8,7 +8,7 @@ export interface LoopTask {
   readonly run: () => Promise<void> | void;
 }
 
-export interface MainLoopParts {
+export interface MainLoopDeps {
   readonly intervalMs: number;
   /** How long the tasks of one tick are waited for. */
   readonly tickDeadlineMs: number;
@@ -36,10 +36,10 @@ export interface MainLoop {
 }
 
 /** Builds a loop, not started. */
-export function createMainLoop(parts: MainLoopParts): MainLoop {
-  const { intervalMs, tickDeadlineMs, nowMs } = parts;
-  const runTasks = createTaskRunner(parts);
-  const liveness = createLiveness(parts);
+export function createMainLoop(deps: MainLoopDeps): MainLoop {
+  const { intervalMs, tickDeadlineMs, nowMs } = deps;
+  const runTasks = createTaskRunner(deps);
+  const liveness = createLiveness(deps);
   let iterations = 0n;
   let nextTick: NodeJS.Timeout | undefined;
   let tickUnderWay: Promise<void> = Promise.resolve();
@@ -87,7 +87,7 @@ export function createMainLoop(parts: MainLoopParts): MainLoop {
 }
 
 /** Builds the function that runs every task that is not running still; it never rejects. */
-function createTaskRunner({ tasks, onTaskError }: MainLoopParts): () => Promise<unknown> {
+function createTaskRunner({ tasks, onTaskError }: MainLoopDeps): () => Promise<unknown> {
   const running = new Set<string>();
 
   async function run(task: LoopTask): Promise<void> {
@@ -108,7 +108,7 @@ function createTaskRunner({ tasks, onTaskError }: MainLoopParts): () => Promise<
 }
 
 /** Whether the loop is alive, told on each change: by its ticks, and by a watchdog where there are none. */
-function createLiveness({ intervalMs, nowMs, onLife }: MainLoopParts) {
+function createLiveness({ intervalMs, nowMs, onLife }: MainLoopDeps) {
   const deadAfterMs = Math.max(3 * intervalMs, 30_000);
   let startedMs: number | undefined;
   let lastBeatMs: number | undefined;

@@ -5,7 +5,7 @@ const paceWindowMs = 10_000;
 const leastBlocks = 10;
 
 /** Counts blocks, and gives how many came a second over the last seconds. */
-export function createMeter(nowMs: () => number) {
+export function createRateMeter(nowMs: () => number) {
   const windowS = 5;
   const counts = new Map<number, number>();
   let startMs = nowMs();
@@ -32,7 +32,7 @@ export function createMeter(nowMs: () => number) {
 }
 
 /** Whether one peer's blocks come too slowly; the time in which they are applied does not count. */
-export function createPace(nowMs: () => number) {
+export function createSlowPeerDetector(nowMs: () => number) {
   let waitedMs = 0;
   let count = 0;
   return {

@@ -3,10 +3,10 @@
  * each, and goes on with another one when it stalls, ends early or sends what no authority has made. What was applied is
  * applied, so it resumes where it stopped, whatever stopped it.
  */
-import { createDownload, type DownloadParts, type Left } from "./download.js";
+import { createDownload, type DownloadDeps, type Left } from "./download.js";
 import type { BookEntry } from "../address-book/peer.js";
 import type { PeerBook } from "../address-book/peer-book.js";
-import { createMeter } from "./slow-peer-detector.js";
+import { createRateMeter } from "./slow-peer-detector.js";
 
 /** How far it is. */
 export interface SyncProgress {
@@ -19,7 +19,7 @@ export interface SyncProgress {
   readonly peer: string | undefined;
 }
 
-export interface SyncParts extends Omit<DownloadParts, "hasOther" | "onBlock"> {
+export interface SyncDeps extends Omit<DownloadDeps, "hasOther" | "onBlock"> {
   readonly book: Pick<PeerBook, "believed" | "highestBlock" | "distrust" | "pause" | "recordFailure">;
   /** Hears of trouble that is none of a peer's. */
   readonly onError: (error: unknown) => void;
@@ -43,13 +43,13 @@ export interface Sync {
 }
 
 /** Builds a synchronisation; it does nothing before it is kicked. */
-export function createSync(parts: SyncParts): Sync {
-  const { book, chain, nowMs, onError, onEnd } = parts;
+export function createSync(deps: SyncDeps): Sync {
+  const { book, chain, nowMs, onError, onEnd } = deps;
   const stopped = new AbortController();
-  const meter = createMeter(nowMs);
+  const meter = createRateMeter(nowMs);
   const candidates = (): BookEntry[] => findCandidates(book.believed(), chain.head());
   const download = createDownload({
-    ...parts,
+    ...deps,
     hasOther: (endpoint) => candidates().some((other) => other.endpoint !== endpoint),
     onBlock: () => meter.count(),
   });
@@ -69,7 +69,7 @@ export function createSync(parts: SyncParts): Sync {
       peer = undefined;
       left = end && next.endpoint;
       if (end !== undefined) {
-        recordLeft(parts, next.endpoint, end);
+        recordLeft(deps, next.endpoint, end);
       }
     }
   }
@@ -117,7 +117,7 @@ function findCandidates(peers: readonly BookEntry[], number: bigint | undefined)
     .map(({ entry }) => entry);
 }
 
-function recordLeft({ book, onLeft }: SyncParts, endpoint: string, { cause, reason }: Left): void {
+function recordLeft({ book, onLeft }: SyncDeps, endpoint: string, { cause, reason }: Left): void {
   onLeft(endpoint, reason);
   if (cause === "dishonest") {
     book.distrust(endpoint, reason);

@@ -1,12 +1,12 @@
 /** Finds what is wrong with the JSON of a request that the library could not read, and says it in words for its caller. */
 import { type DescField, type DescMessage, type JsonValue, ScalarType } from "@bufbuild/protobuf";
-import type { Failure } from "../errors.js";
+import type { RpcError } from "../errors.js";
 import { expectationOf, rangeOf } from "./expectations.js";
 import { givenTwice, wrongValue } from "../parameters.js";
 import { decodeBase64 } from "./read-json.js";
 
 /** Returns the error for the first value that its field does not take; undefined where each is as it should be. */
-export function findFault(desc: DescMessage, json: JsonValue, path = ""): Failure | undefined {
+export function findFault(desc: DescMessage, json: JsonValue, path = ""): RpcError | undefined {
   if (!isObject(json)) {
     return path === "" ? undefined : wrongValue(path, "an object", json);
   }
@@ -29,14 +29,14 @@ export function namesIn(json: Readonly<Record<string, JsonValue>>, { jsonName, n
 }
 
 /** Returns the error for a word of an enumeration that there is not: the library passes over it. */
-export function findUnknownWord(field: DescField, json: JsonValue, name: string): Failure | undefined {
+export function findUnknownWord(field: DescField, json: JsonValue, name: string): RpcError | undefined {
   const isUnknown = (value: JsonValue): boolean =>
     typeof value === "string" && field.enum?.values.every((known) => known.name !== value) === true;
   const unknown = [json].flat().find(isUnknown);
   return unknown === undefined ? undefined : wrongValue(name, expected(field), unknown);
 }
 
-function faultOf(field: DescField, json: JsonValue, name: string): Failure | undefined {
+function faultOf(field: DescField, json: JsonValue, name: string): RpcError | undefined {
   if (field.fieldKind === "list") {
     return Array.isArray(json)
       ? firstFault(json, (item) => itemFault(field, item, name))
@@ -50,7 +50,7 @@ function faultOf(field: DescField, json: JsonValue, name: string): Failure | und
   return itemFault(field, json, name);
 }
 
-function itemFault(field: DescField, json: JsonValue, name: string): Failure | undefined {
+function itemFault(field: DescField, json: JsonValue, name: string): RpcError | undefined {
   if (field.message !== undefined) {
     // Those of the library have JSON of their own.
     return field.message.typeName.startsWith("google.protobuf.")
@@ -64,7 +64,10 @@ function expected(field: DescField): string {
   return expectationOf(field, (number) => field.enum!.value[number]!.name);
 }
 
-function firstFault(items: readonly JsonValue[], find: (item: JsonValue) => Failure | undefined): Failure | undefined {
+function firstFault(
+  items: readonly JsonValue[],
+  find: (item: JsonValue) => RpcError | undefined,
+): RpcError | undefined {
   for (const item of items) {
     const fault = find(item);
     if (fault !== undefined) {

@@ -2,7 +2,7 @@
 import { type DescMessage, getOption, type JsonValue } from "@bufbuild/protobuf";
 import { latest } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { latestBlock, latestWord } from "../../base/latest-block.js";
-import { Failure } from "../errors.js";
+import { RpcError } from "../errors.js";
 import { findFault, findUnknownWord, namesIn } from "./json-faults.js";
 import { parseJson } from "./parse-json.js";
 import { readJson } from "./read-json.js";
@@ -16,7 +16,7 @@ import { requestRules } from "./request-rules.js";
 export function readJsonText(input: DescMessage, text: string): object {
   const json = parseJson(text);
   if (typeof json !== "object" || json === null || Array.isArray(json)) {
-    throw new Failure("INVALID_REQUEST", "The request body must be a JSON object.");
+    throw new RpcError("INVALID_REQUEST", "The request body must be a JSON object.");
   }
   return readJsonRequest(input, json as JsonValue);
 }
@@ -37,7 +37,7 @@ function readMessage(input: DescMessage, json: JsonValue): object {
   try {
     return readJson(input, json);
   } catch {
-    throw findFault(input, json) ?? new Failure("INVALID_REQUEST", `The request is not a valid ${input.typeName}.`);
+    throw findFault(input, json) ?? new RpcError("INVALID_REQUEST", `The request is not a valid ${input.typeName}.`);
   }
 }
 

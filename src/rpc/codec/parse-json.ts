@@ -1,4 +1,4 @@
-import { Failure } from "../errors.js";
+import { RpcError } from "../errors.js";
 import { isNestedDeeper } from "../../base/text/json-depth.js";
 
 /** Deepest nesting of a JSON body. */
@@ -12,11 +12,11 @@ const maxDepth = 128;
  */
 export function parseJson(text: string): unknown {
   if (isNestedDeeper(text, maxDepth)) {
-    throw new Failure("INVALID_REQUEST", `The JSON of the request body is nested deeper than ${maxDepth} levels.`);
+    throw new RpcError("INVALID_REQUEST", `The JSON of the request body is nested deeper than ${maxDepth} levels.`);
   }
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    throw new Failure("INVALID_REQUEST", "The request body is not JSON.");
+    throw new RpcError("INVALID_REQUEST", "The request body is not JSON.");
   }
 }

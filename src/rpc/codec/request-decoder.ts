@@ -1,6 +1,6 @@
 /** Reads requests from the protobuf wire format. */
 import { type DescMessage, fromBinary } from "@bufbuild/protobuf";
-import { Failure } from "../errors.js";
+import { RpcError } from "../errors.js";
 import { protoNameOf, requestRules } from "./request-rules.js";
 
 /**
@@ -17,7 +17,7 @@ export function requestDecoder(desc: DescMessage): (bytes: Uint8Array) => object
       // A node answers requests, and hands none on.
       message = fromBinary(desc, bytes, { readUnknownFields: false });
     } catch {
-      throw new Failure("INVALID_REQUEST", `The request is not a valid ${desc.typeName}.`);
+      throw new RpcError("INVALID_REQUEST", `The request is not a valid ${desc.typeName}.`);
     }
     check(message, protoNameOf);
     return message;

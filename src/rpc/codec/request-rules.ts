@@ -4,7 +4,7 @@
  */
 import { type DescField, type DescMessage, getOption, hasOption, ScalarType } from "@bufbuild/protobuf";
 import { type Bounds, bounds as boundsOption } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
-import { Failure } from "../errors.js";
+import { RpcError } from "../errors.js";
 import { expectationOf, rangeOf } from "./expectations.js";
 import { wrongValue } from "../parameters.js";
 import { isRequired } from "./presence.js";
@@ -66,7 +66,7 @@ function ruleOf(field: DescField): Rule | undefined {
   return (value, nameOf) => {
     const items = value as readonly unknown[];
     if (items.length > most) {
-      throw new Failure("INVALID_REQUEST", `${nameOf(field)} must have at most ${most} items, not ${items.length}.`);
+      throw new RpcError("INVALID_REQUEST", `${nameOf(field)} must have at most ${most} items, not ${items.length}.`);
     }
     return rule === undefined ? items : items.map((item) => rule(item, nameOf));
   };
@@ -116,13 +116,13 @@ function lengthRule(field: DescField, { minCharacters = 0, maxCharacters = Infin
   return (value, nameOf) => {
     const text = value as string;
     if (text === "" && minCharacters > 0 && isRequired(field)) {
-      throw new Failure("INVALID_REQUEST", `${nameOf(field)} is required: ${range}.`);
+      throw new RpcError("INVALID_REQUEST", `${nameOf(field)} is required: ${range}.`);
     }
     // A character has at most two units, so most texts need not be counted.
     const length =
       text.length <= maxCharacters && text.length >= 2 * minCharacters ? text.length : Array.from(text).length;
     if (length < minCharacters || length > maxCharacters) {
-      throw new Failure("INVALID_REQUEST", `${nameOf(field)} must have ${range}, not ${length}.`);
+      throw new RpcError("INVALID_REQUEST", `${nameOf(field)} must have ${range}, not ${length}.`);
     }
     return value;
   };

@@ -8,16 +8,16 @@ import {
   errorToJsonBytes,
   errorToJson,
 } from "@connectrpc/connect/protocol-connect";
-import type { Failure } from "../errors.js";
+import type { RpcError } from "../errors.js";
 import { failureDetails } from "../failure-details.js";
 import { corsHeaders } from "../exchange/cors.js";
 import { writeEnvelope } from "../exchange/envelope.js";
-import type { Answer } from "../exchange/exchange.js";
-import { failureHeaders } from "../exchange/responses.js";
+import type { HttpResponse } from "../exchange/exchange.js";
+import { errorHeaders } from "../exchange/responses.js";
 
 /** A failure as the library has it. */
-export function toConnectError(failure: Failure): ConnectError {
-  const headers = failureHeaders(failure);
+export function toConnectError(failure: RpcError): ConnectError {
+  const headers = errorHeaders(failure);
   return new ConnectError(
     failure.message,
     failure.kind.grpcCode as number as Code,
@@ -27,7 +27,7 @@ export function toConnectError(failure: Failure): ConnectError {
 }
 
 /** A failure as the whole answer to a unary call. */
-export function unaryFailure(requestId: string, failure: Failure, headers: readonly string[]): Answer {
+export function unaryError(requestId: string, failure: RpcError, headers: readonly string[]): HttpResponse {
   const error = toConnectError(failure);
   return {
     status: codeToHttpStatus(error.code),
@@ -35,19 +35,19 @@ export function unaryFailure(requestId: string, failure: Failure, headers: reado
       ...["Content-Type", "application/json", "X-Request-Id", requestId],
       ...corsHeaders,
       ...headers,
-      ...failureHeaders(failure),
+      ...errorHeaders(failure),
     ],
     body: Buffer.from(errorToJsonBytes(error, undefined)),
   };
 }
 
 /** A failure as the whole answer to a call of a stream: the message that ends it. */
-export function streamFailure(
+export function streamError(
   requestId: string,
-  failure: Failure,
+  failure: RpcError,
   headers: readonly string[],
   format: "proto" | "json",
-): Answer {
+): HttpResponse {
   const end = Buffer.from(JSON.stringify({ error: errorToJson(toConnectError(failure), undefined) }));
   return {
     status: 200,
@@ -56,7 +56,7 @@ export function streamFailure(
       ...["X-Request-Id", requestId],
       ...corsHeaders,
       ...headers,
-      ...failureHeaders(failure),
+      ...errorHeaders(failure),
     ],
     body: writeEnvelope(endStreamFlag, end),
   };

@@ -3,7 +3,7 @@
  * here; streams, gRPC-Web and compressed calls are somebody else's.
  */
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
-import { Failure } from "../errors.js";
+import { RpcError } from "../errors.js";
 import { maxBodyBytes } from "../exchange/body.js";
 import {
   createCaching,
@@ -11,18 +11,18 @@ import {
   notModified,
   type Recalled,
   type RpcCaching,
-  type Told,
+  type CacheDirectives,
 } from "../exchange/caching.js";
 import { corsHeaders } from "../exchange/cors.js";
-import type { Answer, Exchange, Handler } from "../exchange/exchange.js";
+import type { HttpResponse, Exchange, Handler } from "../exchange/exchange.js";
 import { type RpcMedia, readRpcMedia } from "../exchange/media-type.js";
-import { failureAnswer, methodNotAllowed } from "../exchange/responses.js";
+import { errorResponse, methodNotAllowed } from "../exchange/responses.js";
 import { methodsByPath, type ServeRpc } from "../exchange/rpc-paths.js";
 import { serve } from "../exchange/serve.js";
-import { answerInTurn } from "../exchange/pacing.js";
-import type { Lease, ProtocolParts } from "../gate.js";
+import { respondInTurn } from "../exchange/pacing.js";
+import type { Permit, ProtocolDeps } from "../gate.js";
 import type { ServedMethod } from "../service.js";
-import { unaryFailure } from "./connect-error.js";
+import { unaryError } from "./connect-error.js";
 import { compileForms, type Form, type Forms } from "./unary-forms.js";
 
 /** Answers a call of a unary rpc; `read` gives the request's message. */
@@ -30,14 +30,14 @@ export type ServeUnary = (
   exchange: Exchange,
   served: ServedMethod,
   media: RpcMedia,
-  read: (lease: Lease) => Promise<Buffer>,
+  read: (lease: Permit) => Promise<Buffer>,
 ) => void;
 
 /** Builds what answers unary calls with compiled codecs. */
-export function createUnaryHandler(parts: ProtocolParts): ServeUnary {
-  const cachingOf = createCaching(parts.stateTags, parts.keptAnswerBytes);
+export function createUnaryHandler(deps: ProtocolDeps): ServeUnary {
+  const cachingOf = createCaching(deps.stateTags, deps.keptAnswerBytes);
   const compiled = new Map<ServedMethod, Compiled>();
-  for (const served of parts.services.flatMap(({ methods }) => methods)) {
+  for (const served of deps.services.flatMap(({ methods }) => methods)) {
     if (served.desc.methodKind === "unary") {
       compiled.set(served, { forms: compileForms(served.desc), caching: cachingOf(served) });
     }
@@ -46,7 +46,7 @@ export function createUnaryHandler(parts: ProtocolParts): ServeUnary {
     const { forms, caching } = compiled.get(served)!;
     // Caches keep nothing of a POST.
     const kept = exchange.method === "GET" ? caching : undefined;
-    serveUnary({ exchange, served, form: forms[format], caching: kept }, read, parts);
+    serveUnary({ exchange, served, form: forms[format], caching: kept }, read, deps);
   };
 }
 
@@ -56,8 +56,8 @@ export function createUnaryHandler(parts: ProtocolParts): ServeUnary {
  * @param serveUnary serves unary calls of Connect.
  * @param serveOther serves streams, gRPC-Web and compressed calls.
  */
-export function createConnectHandler(parts: ProtocolParts, serveUnary: ServeUnary, serveOther: ServeRpc): Handler {
-  const byPath = methodsByPath(parts.services);
+export function createConnectHandler(deps: ProtocolDeps, serveUnary: ServeUnary, serveOther: ServeRpc): Handler {
+  const byPath = methodsByPath(deps.services);
   return (exchange) => {
     const served = byPath.get(exchange.path);
     if (served === undefined) {
@@ -66,12 +66,12 @@ export function createConnectHandler(parts: ProtocolParts, serveUnary: ServeUnar
     const isUnary = served.desc.methodKind === "unary";
     const isRead = served.desc.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
     if (exchange.method === "GET" && isRead && isUnary) {
-      serveGet({ exchange, served }, parts, serveUnary, serveOther);
+      serveGet({ exchange, served }, deps, serveUnary, serveOther);
     } else if (exchange.method !== "POST") {
       const allowed = [...(isRead ? ["GET"] : []), "POST", "OPTIONS"];
-      refuse({ exchange, served }, methodNotAllowed(exchange.method, allowed), parts);
+      refuse({ exchange, served }, methodNotAllowed(exchange.method, allowed), deps);
     } else {
-      servePost({ exchange, served }, parts, serveUnary, serveOther);
+      servePost({ exchange, served }, deps, serveUnary, serveOther);
     }
     return true;
   };
@@ -96,7 +96,7 @@ interface UnaryCall extends RpcCall {
 
 function servePost(
   { exchange, served }: RpcCall,
-  parts: ProtocolParts,
+  deps: ProtocolDeps,
   serveUnary: ServeUnary,
   serveOther: ServeRpc,
 ): void {
@@ -105,7 +105,7 @@ function servePost(
   if (media === undefined || (media.protocol === "connect" && media.isStream === isUnary)) {
     const wanted = isUnary ? "application/json" : "application/connect+json";
     const message = `The Content-Type must be one of Connect or gRPC-Web, such as ${wanted}.`;
-    refuse({ exchange, served }, new Failure("UNSUPPORTED_MEDIA_TYPE", message), parts);
+    refuse({ exchange, served }, new RpcError("UNSUPPORTED_MEDIA_TYPE", message), deps);
   } else if (media.isStream || !isUnary || isCompressed(exchange.header("content-encoding"))) {
     serveOther(exchange, served, media);
   } else {
@@ -113,12 +113,12 @@ function servePost(
   }
 }
 
-function serveGet(call: RpcCall, parts: ProtocolParts, serveUnary: ServeUnary, serveOther: ServeRpc): void {
+function serveGet(call: RpcCall, deps: ProtocolDeps, serveUnary: ServeUnary, serveOther: ServeRpc): void {
   const { exchange, served } = call;
   const query = new URLSearchParams(exchange.query);
   const format = query.get("encoding");
   if (format !== "json" && format !== "proto") {
-    refuse(call, new Failure("UNSUPPORTED_MEDIA_TYPE", "The parameter encoding must be json or proto."), parts);
+    refuse(call, new RpcError("UNSUPPORTED_MEDIA_TYPE", "The parameter encoding must be json or proto."), deps);
     return;
   }
   const media: RpcMedia = { protocol: "connect", format, isStream: false, isText: false };
@@ -133,8 +133,8 @@ function serveGet(call: RpcCall, parts: ProtocolParts, serveUnary: ServeUnary, s
 
 function serveUnary(
   { exchange, served, form, caching }: UnaryCall,
-  read: (lease: Lease) => Promise<Buffer>,
-  parts: ProtocolParts,
+  read: (lease: Permit) => Promise<Buffer>,
+  deps: ProtocolDeps,
 ): void {
   const { requestId } = exchange;
   const timeout = exchange.header("connect-timeout-ms");
@@ -147,10 +147,10 @@ function serveUnary(
       timeoutMs,
       respond(lease, call) {
         if (timeout !== undefined && timeoutMs === undefined) {
-          throw new Failure("INVALID_REQUEST", "The header connect-timeout-ms is up to nine digits.");
+          throw new RpcError("INVALID_REQUEST", "The header connect-timeout-ms is up to nine digits.");
         }
         const headers = ["Content-Type", form.contentType, "X-Request-Id", requestId, ...corsHeaders];
-        const answerTold = ({ told, body }: Recalled): Answer => {
+        const answerTold = ({ told, body }: Recalled): HttpResponse => {
           const ofRequest = told.isForGood ? [] : lease.headers;
           return told.isKnown
             ? notModified(requestId, told.headers, ofRequest)
@@ -161,7 +161,7 @@ function serveUnary(
         if (recalled !== undefined) {
           return answerTold(recalled);
         }
-        const answer = (message: object): Answer => {
+        const answer = (message: object): HttpResponse => {
           const told = caching?.tell(exchange, tag, message) ?? toldToNobody;
           const body = told.isKnown ? {} : form.encode(message);
           caching?.keep(exchange, tag, told, body);
@@ -169,20 +169,20 @@ function serveUnary(
         };
         return read(lease)
           .then((body) => served.invoke(form.decode(body), call))
-          .then((message) => answerInTurn(() => answer(message)));
+          .then((message) => respondInTurn(() => answer(message)));
       },
       refuse: (failure, headers) =>
-        unaryFailure(requestId, failure, caching === undefined ? headers : [...forCallerAlone, ...headers]),
+        unaryError(requestId, failure, caching === undefined ? headers : [...forCallerAlone, ...headers]),
     },
-    parts,
+    deps,
   );
 }
 
 /** Nothing: an answer to POST is not kept, whoever says so. */
-const toldToNobody: Told = { headers: [], isKnown: false, isForGood: false, etag: undefined };
+const toldToNobody: CacheDirectives = { headers: [], isKnown: false, isForGood: false, etag: undefined };
 
 /** A request that is of no protocol of rpcs is answered as plain HTTP is. */
-function refuse({ exchange, served }: RpcCall, failure: Failure, parts: ProtocolParts): void {
+function refuse({ exchange, served }: RpcCall, failure: RpcError, deps: ProtocolDeps): void {
   serve(
     exchange,
     {
@@ -191,9 +191,9 @@ function refuse({ exchange, served }: RpcCall, failure: Failure, parts: Protocol
       respond() {
         throw failure;
       },
-      refuse: (reason, headers) => failureAnswer(exchange.requestId, reason, headers),
+      refuse: (reason, headers) => errorResponse(exchange.requestId, reason, headers),
     },
-    parts,
+    deps,
   );
 }
 

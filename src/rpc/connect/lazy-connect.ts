@@ -1,7 +1,7 @@
 /** The protocols that the library of Connect has a part in. It is loaded with the first call of one of them. */
 import type { Exchange, Handler } from "../exchange/exchange.js";
 import { methodsByPath, type ServeRpc } from "../exchange/rpc-paths.js";
-import type { ProtocolParts } from "../gate.js";
+import type { ProtocolDeps } from "../gate.js";
 
 export interface ConnectProtocols {
   /** Answers the paths of rpcs, over Connect and gRPC-Web. */
@@ -15,8 +15,8 @@ export interface ConnectProtocols {
  *
  * @param serveOther serves instead what the library would of HTTP/1.1.
  */
-export function createConnectLater(parts: ProtocolParts, serveOther?: (exchange: Exchange) => void): ConnectProtocols {
-  const paths = methodsByPath(parts.services);
+export function createLazyConnect(deps: ProtocolDeps, serveOther?: (exchange: Exchange) => void): ConnectProtocols {
+  const paths = methodsByPath(deps.services);
   let loading: Promise<ConnectProtocols> | undefined;
   let loaded: ConnectProtocols | undefined;
 
@@ -25,8 +25,8 @@ export function createConnectLater(parts: ProtocolParts, serveOther?: (exchange:
       import("./connect-handler.js"),
       import("./library-handler.js"),
     ]);
-    const serveByLibrary = createLibraryHandler(parts);
-    const handle = createConnectHandler(parts, createUnaryHandler(parts), (exchange, served, media) =>
+    const serveByLibrary = createLibraryHandler(deps);
+    const handle = createConnectHandler(deps, createUnaryHandler(deps), (exchange, served, media) =>
       exchange.isHttp2 || serveOther === undefined ? serveByLibrary(exchange, served, media) : serveOther(exchange),
     );
     return (loaded = { serveByLibrary, handle });
@@ -43,8 +43,8 @@ export function createConnectLater(parts: ProtocolParts, serveOther?: (exchange:
       .then((protocols) => (exchange.isClosed ? undefined : by(protocols)))
       .catch((error: unknown) => {
         loading = undefined;
-        parts.onInternalError(error, exchange.requestId);
-        exchange.cut();
+        deps.onInternalError(error, exchange.requestId);
+        exchange.abort();
       });
   }
 

@@ -6,7 +6,7 @@ import { readJsonText } from "../codec/json-request.js";
 import { firstPrefix, maxMessageBytes, readOnlyMessage, writeEnvelope } from "../exchange/envelope.js";
 import type { Exchange } from "../exchange/exchange.js";
 import type { RpcMedia } from "../exchange/media-type.js";
-import type { Lease } from "../gate.js";
+import type { Permit } from "../gate.js";
 import type { ServedMethod } from "../service.js";
 import { decodeText } from "./grpc-web-text.js";
 
@@ -20,10 +20,10 @@ export async function readLibraryBody(
   exchange: Exchange,
   { desc }: ServedMethod,
   { isStream, isText, format }: RpcMedia,
-  lease: Lease,
+  lease: Permit,
 ): Promise<AsyncIterable<Uint8Array>> {
   if (desc.methodKind === "bidi_streaming" && !isText) {
-    return exchange.readPieces();
+    return exchange.readChunks();
   }
   if (!isStream) {
     return Readable.from([await exchange.readBytes(maxMessageBytes, lease)]);

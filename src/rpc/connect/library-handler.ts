@@ -4,26 +4,26 @@
  */
 import { createConnectRouter } from "@connectrpc/connect";
 import type { UniversalHandler, UniversalServerRequest } from "@connectrpc/connect/protocol";
-import type { Failure } from "../errors.js";
+import type { RpcError } from "../errors.js";
 import { forCallerAlone } from "../exchange/caching.js";
 import { corsHeaders } from "../exchange/cors.js";
-import type { Answer, Exchange } from "../exchange/exchange.js";
+import type { HttpResponse, Exchange } from "../exchange/exchange.js";
 import type { RpcMedia } from "../exchange/media-type.js";
-import { failureHeaders } from "../exchange/responses.js";
+import { errorHeaders } from "../exchange/responses.js";
 import type { ServeRpc } from "../exchange/rpc-paths.js";
 import { serve } from "../exchange/serve.js";
 import { writeCharged } from "../exchange/write-charged.js";
-import type { Lease, ProtocolParts } from "../gate.js";
+import type { Permit, ProtocolDeps } from "../gate.js";
 import { statusFields } from "../grpc-status.js";
 import type { Call } from "../service.js";
-import { streamFailure, unaryFailure } from "./connect-error.js";
+import { streamError, unaryError } from "./connect-error.js";
 import { encodeText } from "./grpc-web-text.js";
 import { readLibraryBody } from "./library-body.js";
 import { connectRoutes, createPassage, libraryOptions, type Passage, valuesOf } from "./routes.js";
 
-export function createLibraryHandler(parts: ProtocolParts): ServeRpc {
+export function createLibraryHandler(deps: ProtocolDeps): ServeRpc {
   const router = createConnectRouter(libraryOptions);
-  connectRoutes(parts)(router);
+  connectRoutes(deps)(router);
   const byPath = new Map<string, UniversalHandler>(router.handlers.map((handler) => [handler.requestPath, handler]));
 
   return (exchange, served, media) => {
@@ -38,12 +38,12 @@ export function createLibraryHandler(parts: ProtocolParts): ServeRpc {
           const body = await readLibraryBody(exchange, served, media, lease);
           const response = await handle(toRequest(exchange, media, call, passage, body));
           await send(exchange, response, media, lease);
-          lease.settle(passage.failure);
+          lease.recordOutcome(passage.failure);
           return undefined;
         },
         refuse: (failure, headers) => refuseCall(exchange, failure, headers, media),
       },
-      parts,
+      deps,
     );
   };
 }
@@ -82,7 +82,7 @@ async function send(
   exchange: Exchange,
   { status, header, body, trailer }: Awaited<ReturnType<UniversalHandler>>,
   media: RpcMedia,
-  lease: Lease,
+  lease: Permit,
 ): Promise<void> {
   const headers = libraryHeaders(exchange, lease);
   header?.forEach((value, name) => headers.push(name, value));
@@ -101,24 +101,24 @@ async function send(
 }
 
 /** Headers of an answer of the library, beside its own: a flat list of names and values. */
-export function libraryHeaders({ requestId, method }: Exchange, { headers }: Lease): string[] {
+export function libraryHeaders({ requestId, method }: Exchange, { headers }: Permit): string[] {
   return ["X-Request-Id", requestId, ...corsHeaders, ...headers, ...(method === "GET" ? forCallerAlone : [])];
 }
 
 /** The answer to a call that the gate turned away, or that went wrong outside of the library. */
 export function refuseCall(
   { requestId, method }: Exchange,
-  failure: Failure,
+  failure: RpcError,
   ofLease: readonly string[],
   { protocol, format, isStream, isText }: RpcMedia,
-): Answer {
+): HttpResponse {
   const headers = method === "GET" ? [...forCallerAlone, ...ofLease] : ofLease;
   if (protocol === "connect") {
-    return isStream ? streamFailure(requestId, failure, headers, format) : unaryFailure(requestId, failure, headers);
+    return isStream ? streamError(requestId, failure, headers, format) : unaryError(requestId, failure, headers);
   }
   const fields = statusFields(failure, requestId);
   const contentType = ["Content-Type", `application/${protocol}${isText ? "-text" : ""}+${format}`];
   return protocol === "grpc"
     ? { status: 200, headers: contentType, trailers: fields }
-    : { status: 200, headers: [...contentType, ...corsHeaders, ...headers, ...fields, ...failureHeaders(failure)] };
+    : { status: 200, headers: [...contentType, ...corsHeaders, ...headers, ...fields, ...errorHeaders(failure)] };
 }

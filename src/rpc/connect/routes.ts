@@ -14,12 +14,12 @@ import {
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import type { DescService } from "@bufbuild/protobuf";
 import { jsonNameOf, type NameOf, protoNameOf, requestRules } from "../codec/request-rules.js";
-import { Failure } from "../errors.js";
+import { RpcError } from "../errors.js";
 import { maxMessageBytes } from "../exchange/envelope.js";
 import type { RpcMedia } from "../exchange/media-type.js";
 import { deadlineExceeded } from "../exchange/serve.js";
-import { takeTurn } from "../exchange/pacing.js";
-import { explain, type ProtocolParts } from "../gate.js";
+import { nextTick } from "../exchange/pacing.js";
+import { toReportedError, type ProtocolDeps } from "../gate.js";
 import type { Caller, ServedMethod, ServedService } from "../service.js";
 import { toConnectError } from "./connect-error.js";
 
@@ -32,7 +32,7 @@ export interface Passage {
   /** The name by which the caller gives a field. */
   readonly nameOf: NameOf;
   /** Why it is not answered well; undefined once the function gave an answer. */
-  failure: Failure | undefined;
+  failure: RpcError | undefined;
 }
 
 const passageKey = createContextKey<Passage | undefined>(undefined);
@@ -49,7 +49,7 @@ export function createPassage(requestId: string, { desc }: ServedMethod, { forma
   return {
     requestId,
     nameOf: namesIn(format),
-    failure: new Failure("INVALID_REQUEST", `The request is not a valid ${desc.input.typeName}.`),
+    failure: new RpcError("INVALID_REQUEST", `The request is not a valid ${desc.input.typeName}.`),
   };
 }
 
@@ -64,22 +64,22 @@ export function valuesOf(caller: Caller, passage: Passage) {
 
 /** Makes the function that registers the services. */
 export function connectRoutes(
-  parts: Pick<ProtocolParts, "services" | "onInternalError">,
+  deps: Pick<ProtocolDeps, "services" | "onInternalError">,
 ): (router: ConnectRouter) => void {
-  return (router) => parts.services.forEach((service) => register(router, service, parts));
+  return (router) => deps.services.forEach((service) => register(router, service, deps));
 }
 
-type Parts = Pick<ProtocolParts, "onInternalError">;
+type Deps = Pick<ProtocolDeps, "onInternalError">;
 
-function register(router: ConnectRouter, { desc, methods }: ServedService, parts: Parts): void {
+function register(router: ConnectRouter, { desc, methods }: ServedService, deps: Deps): void {
   const functions = methods.map((method) => [
     method.desc.localName,
-    method.desc.methodKind === "unary" ? unary(method, parts) : stream(method, parts),
+    method.desc.methodKind === "unary" ? unary(method, deps) : stream(method, deps),
   ]);
   router.service(desc, Object.fromEntries(functions) as ServiceImpl<DescService>);
 }
 
-function unary(served: ServedMethod, parts: Parts) {
+function unary(served: ServedMethod, deps: Deps) {
   return async (request: object, context: HandlerContext): Promise<object> => {
     const { values, signal } = context;
     const passage = values.get(passageKey);
@@ -92,12 +92,12 @@ function unary(served: ServedMethod, parts: Parts) {
       settle(passage, undefined);
       return answer;
     } catch (error) {
-      throw fail(error, context, parts);
+      throw fail(error, context, deps);
     }
   };
 }
 
-function stream(served: ServedMethod, parts: Parts) {
+function stream(served: ServedMethod, deps: Deps) {
   return async function* (request: object, context: HandlerContext): AsyncGenerator<object> {
     const { values, signal } = context;
     const passage = values.get(passageKey);
@@ -109,32 +109,32 @@ function stream(served: ServedMethod, parts: Parts) {
       const messages = served.invoke(request, { caller: values.get(callerKey), signal }) as AsyncIterable<object>;
       for await (const message of messages) {
         // Each is encoded in a turn of its own, since nobody knows how large it is.
-        await takeTurn();
+        await nextTick();
         yield message;
       }
       if (isPastDeadline(signal)) {
         throw deadlineExceeded();
       }
     } catch (error) {
-      throw fail(error, context, parts);
+      throw fail(error, context, deps);
     }
   };
 }
 
-function settle(passage: Passage | undefined, failure: Failure | undefined): void {
+function settle(passage: Passage | undefined, failure: RpcError | undefined): void {
   if (passage !== undefined) {
     passage.failure = failure;
   }
 }
 
 /** Keeps what was thrown as the failure of the call, and gives it as the library wants it. */
-function fail(thrown: unknown, { values, signal }: HandlerContext, parts: Parts): ConnectError {
+function fail(thrown: unknown, { values, signal }: HandlerContext, deps: Deps): ConnectError {
   if (signal.aborted && !isPastDeadline(signal)) {
     // Nobody hears it: what is thrown then is how the function ends.
     return new ConnectError("The caller has gone.", Code.Canceled);
   }
   const passage = values.get(passageKey);
-  const failure = explain(thrown, passage?.requestId ?? "", parts);
+  const failure = toReportedError(thrown, passage?.requestId ?? "", deps);
   settle(passage, failure);
   return toConnectError(failure);
 }

@@ -4,14 +4,14 @@ import { requestDecoder } from "../codec/request-decoder.js";
 import { binaryEncoder } from "../codec/binary-encoder.js";
 import { readJsonText } from "../codec/json-request.js";
 import { shareBytes } from "../exchange/share-bytes.js";
-import type { AnswerBody } from "../exchange/exchange.js";
+import type { HttpResponseBody } from "../exchange/exchange.js";
 
 /** One form of an rpc's messages. */
 export interface Form {
   readonly contentType: string;
   /** Throws the Failure that says what is wrong with the body. */
   readonly decode: (body: Buffer) => object;
-  readonly encode: (message: object) => AnswerBody;
+  readonly encode: (message: object) => HttpResponseBody;
 }
 
 export type Forms = Readonly<Record<"json" | "proto", Form>>;

@@ -7,7 +7,7 @@ import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { type FileDescriptorProto, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { messageOf } from "../../base/errors/error-message.js";
+import { errorMessage } from "../../base/errors/error-message.js";
 
 /** The comment of whatever has this full name, such as `gatehouse.info.v1.Peer.identity`; empty where there is none. */
 export type CommentOf = (fullName: string) => string;
@@ -35,7 +35,7 @@ export function commentTrouble(): string | undefined {
     } while (reader.pos < reader.len);
     return undefined;
   } catch (error) {
-    return messageOf(error);
+    return errorMessage(error);
   }
 }
 

@@ -2,10 +2,10 @@
 import { on } from "node:events";
 import type { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
-import { Failure } from "../errors.js";
-import type { Lease } from "../gate.js";
+import { RpcError } from "../errors.js";
+import type { Permit } from "../gate.js";
 import type { Beginning } from "./exchange.js";
-import { takeTurn } from "./pacing.js";
+import { nextTick } from "./pacing.js";
 
 /** Most bytes of a request body that is read whole: room for a transaction with a document of 1 MiB, in base64. */
 export const maxBodyBytes = 2 * 1024 * 1024;
@@ -20,17 +20,17 @@ const withinMs = 30_000;
  */
 export async function readWhole(
   source: Readable,
-  announcedBytes: number,
+  contentLength: number,
   maxBytes: number,
-  lease: Pick<Lease, "hold">,
+  lease: Pick<Permit, "reserveRequestBytes">,
   beginning?: Beginning,
 ): Promise<Buffer> {
-  if (announcedBytes > maxBytes) {
+  if (contentLength > maxBytes) {
     throw tooLarge(maxBytes);
   }
   const chunks = await readChunks(source, maxBytes, lease, beginning);
   if (chunks.length > 1) {
-    await takeTurn();
+    await nextTick();
     return Buffer.concat(chunks);
   }
   return chunks[0] ?? Buffer.alloc(0);
@@ -39,7 +39,7 @@ export async function readWhole(
 function readChunks(
   source: Readable,
   maxBytes: number,
-  lease: Pick<Lease, "hold">,
+  lease: Pick<Permit, "reserveRequestBytes">,
   beginning: Beginning | undefined,
 ): Promise<Buffer[]> {
   return new Promise((resolve, reject) => {
@@ -51,7 +51,7 @@ function readChunks(
       clearTimeout(timer);
       // What is still to come is thrown away.
       source.off("data", onData).resume();
-      reject(failure as Failure);
+      reject(failure as RpcError);
     };
     const onData = (chunk: Buffer): void => {
       sizeBytes += chunk.length;
@@ -59,7 +59,7 @@ function readChunks(
         if (sizeBytes > maxBytes) {
           throw tooLarge(maxBytes);
         }
-        lease.hold(chunk.length);
+        lease.reserveRequestBytes(chunk.length);
         chunks.push(chunk);
         if (beginning !== undefined && !isBegun && sizeBytes >= beginning.bytes) {
           isBegun = true;
@@ -80,7 +80,7 @@ function readChunks(
       }
     };
     const timer = setTimeout(
-      () => refuse(new Failure("REQUEST_TIMEOUT", "The request did not arrive in time.")),
+      () => refuse(new RpcError("REQUEST_TIMEOUT", "The request did not arrive in time.")),
       withinMs,
     );
     if (source.destroyed) {
@@ -122,10 +122,10 @@ export async function* readInPieces(source: Readable): AsyncGenerator<Uint8Array
   }
 }
 
-function tooLarge(maxBytes: number): Failure {
-  return new Failure("PAYLOAD_TOO_LARGE", `The request body must not be larger than ${maxBytes} bytes.`);
+function tooLarge(maxBytes: number): RpcError {
+  return new RpcError("PAYLOAD_TOO_LARGE", `The request body must not be larger than ${maxBytes} bytes.`);
 }
 
-function endedEarly(): Failure {
-  return new Failure("INVALID_REQUEST", "The request body ended early.");
+function endedEarly(): RpcError {
+  return new RpcError("INVALID_REQUEST", "The request body ended early.");
 }

@@ -13,7 +13,7 @@ import { type Caller, lifetimeOf, type ServedMethod } from "../service.js";
 import { toLastingBody } from "./share-bytes.js";
 import { corsHeaders } from "./cors.js";
 import { isKnown } from "./entity-tags.js";
-import type { Answer, AnswerBody, Exchange } from "./exchange.js";
+import type { HttpResponse, HttpResponseBody, Exchange } from "./exchange.js";
 
 /** For one caller alone: a flat list of names and values, as all lists of headers are. */
 export const forCallerAlone: readonly string[] = ["Cache-Control", "private, no-store"];
@@ -36,13 +36,13 @@ export interface RpcCaching {
    *
    * @param tag what {@link tagFor} gave before it was made; undefined where nobody may keep it.
    */
-  tell(exchange: Exchange, tag: string | undefined, message: object): Told;
+  tell(exchange: Exchange, tag: string | undefined, message: object): CacheDirectives;
   /** Keeps an answer that was told so, in the state of this tag, for whoever asks the same. */
-  keep(exchange: Exchange, tag: string | undefined, told: Told, body: AnswerBody): void;
+  keep(exchange: Exchange, tag: string | undefined, told: CacheDirectives, body: HttpResponseBody): void;
 }
 
 /** What is told of an answer. */
-export interface Told {
+export interface CacheDirectives {
   readonly headers: readonly string[];
   /** The caller has this very answer: its body is not sent. */
   readonly isKnown: boolean;
@@ -54,11 +54,11 @@ export interface Told {
 
 /** An answer that was given before; without a body where the caller has it. */
 export interface Recalled {
-  readonly told: Told;
-  readonly body: AnswerBody;
+  readonly told: CacheDirectives;
+  readonly body: HttpResponseBody;
 }
 
-const toldToCaller: Told = { headers: forCallerAlone, isKnown: false, isForGood: false, etag: undefined };
+const toldToCaller: CacheDirectives = { headers: forCallerAlone, isKnown: false, isForGood: false, etag: undefined };
 const keptByNobody: RpcCaching = {
   tagFor: () => undefined,
   recall: () => undefined,
@@ -68,8 +68,8 @@ const keptByNobody: RpcCaching = {
 
 /** What is known of a question in one state: that it has an answer, and from the second time on the answer's bytes. */
 interface Known {
-  readonly told: Told;
-  readonly body: AnswerBody | undefined;
+  readonly told: CacheDirectives;
+  readonly body: HttpResponseBody | undefined;
 }
 
 /** Most bytes of what is kept, where nobody says how many. */
@@ -79,7 +79,7 @@ const mostKeyUnits = 1024;
 const mostBodyUnits = 64 * 1024;
 /** Roughly what one costs beside its texts. */
 const entryBytes = 300;
-const noBody: AnswerBody = {};
+const noBody: HttpResponseBody = {};
 
 /**
  * Compiles what the contract says of single rpcs. Whoever has no identity is answered the same for as long as the state is
@@ -155,7 +155,7 @@ export function createCaching(
 }
 
 /** How an answer is told to whoever does not have it, and to whoever does. */
-function tellBoth(told: Omit<Told, "isKnown">): Readonly<Record<"whole" | "unchanged", Told>> {
+function tellBoth(told: Omit<CacheDirectives, "isKnown">): Readonly<Record<"whole" | "unchanged", CacheDirectives>> {
   return { whole: { ...told, isKnown: false }, unchanged: { ...told, isKnown: true } };
 }
 
@@ -180,6 +180,6 @@ function rememberLast<T>(make: (key: string) => T): (key: string) => T {
 }
 
 /** The answer to a caller who has it already. */
-export function notModified(requestId: string, told: readonly string[], headers: readonly string[]): Answer {
+export function notModified(requestId: string, told: readonly string[], headers: readonly string[]): HttpResponse {
   return { status: 304, headers: ["X-Request-Id", requestId, ...corsHeaders, ...told, ...headers] };
 }

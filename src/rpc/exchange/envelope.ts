@@ -1,5 +1,5 @@
 /** Messages on the wire of gRPC, gRPC-Web and the streams of Connect: a flag of one byte, the length in four, the bytes. */
-import { Failure } from "../errors.js";
+import { RpcError } from "../errors.js";
 import type { Beginning } from "./exchange.js";
 
 /** Most bytes of one request message, after decompression. */
@@ -29,28 +29,28 @@ export const firstPrefix: Beginning = { bytes: prefixBytes, check: checkLength }
 export function readOnlyMessage(body: Buffer): Buffer {
   if (body.length < prefixBytes) {
     const message = body.length === 0 ? "The request holds no message." : "The request ended within a message.";
-    throw new Failure("INVALID_REQUEST", message);
+    throw new RpcError("INVALID_REQUEST", message);
   }
   const [flags] = body;
   const lengthBytes = body.readUInt32BE(1);
   if (flags === 1) {
-    throw new Failure("INTERNAL_ERROR", "The message is compressed, and the header grpc-encoding does not say how.");
+    throw new RpcError("INTERNAL_ERROR", "The message is compressed, and the header grpc-encoding does not say how.");
   }
   if (flags !== 0) {
-    throw new Failure("INVALID_REQUEST", `There is no flag ${flags} of messages.`);
+    throw new RpcError("INVALID_REQUEST", `There is no flag ${flags} of messages.`);
   }
   checkLength(body);
   if (body.length < prefixBytes + lengthBytes) {
-    throw new Failure("INVALID_REQUEST", "The request ended within a message.");
+    throw new RpcError("INVALID_REQUEST", "The request ended within a message.");
   }
   if (body.length > prefixBytes + lengthBytes) {
-    throw new Failure("INVALID_REQUEST", "The request holds more than the one message that the rpc takes.");
+    throw new RpcError("INVALID_REQUEST", "The request holds more than the one message that the rpc takes.");
   }
   return body.subarray(prefixBytes);
 }
 
 function checkLength(body: Buffer): void {
   if (body.readUInt32BE(1) > maxMessageBytes) {
-    throw new Failure("PAYLOAD_TOO_LARGE", `A message must not be larger than ${maxMessageBytes} bytes.`);
+    throw new RpcError("PAYLOAD_TOO_LARGE", `A message must not be larger than ${maxMessageBytes} bytes.`);
   }
 }

@@ -1,8 +1,8 @@
 /** A request and the way to answer it, whichever HTTP carries it: all that the protocols know of either. */
-import type { Arrival, Lease } from "../gate.js";
+import type { Arrival, Permit } from "../gate.js";
 
 /** The body of an answer. */
-export interface AnswerBody {
+export interface HttpResponseBody {
   /** Nothing where there is none. */
   readonly body?: string | Buffer | undefined;
   /** The body's bytes are kept elsewhere, and shared with other answers. */
@@ -10,7 +10,7 @@ export interface AnswerBody {
 }
 
 /** A whole answer. */
-export interface Answer extends AnswerBody {
+export interface HttpResponse extends HttpResponseBody {
   readonly status: number;
   /** A flat list of names and values. */
   readonly headers: readonly string[];
@@ -42,15 +42,15 @@ export interface Exchange extends Arrival {
    * does not arrive in time; INVALID_REQUEST when the caller goes away before its end; OVERLOADED without room; and what
    * the look at its beginning throws.
    */
-  readBytes(maxBytes: number, lease: Pick<Lease, "hold">, beginning?: Beginning): Promise<Buffer>;
+  readBytes(maxBytes: number, lease: Pick<Permit, "reserveRequestBytes">, beginning?: Beginning): Promise<Buffer>;
   /** How long the body will be, as its sender says; 0 where he does not. */
-  readonly announcedBytes: number;
+  readonly contentLength: number;
   /** Throws the body away as it comes; resolves at its end, or when the caller goes away or takes too long for it. */
   discardBody(): Promise<void>;
   /** The body in pieces, as they arrive. Throws when the caller goes away before its end. */
-  readPieces(): AsyncIterable<Uint8Array>;
+  readChunks(): AsyncIterable<Uint8Array>;
   /** Answers. Nothing happens when the caller has gone, or an answer was begun. */
-  send(answer: Answer): void;
+  send(answer: HttpResponse): void;
   /** Begins an answer whose body follows in pieces. */
   begin(status: number, headers: readonly string[]): void;
   /** Sends a piece; resolves when there is room for the next, also when the caller has gone. */
@@ -58,7 +58,7 @@ export interface Exchange extends Arrival {
   /** Ends an answer that was begun, over HTTP/2 with trailers: a flat list of names and values. */
   finish(trailers?: readonly string[]): void;
   /** An answer was begun. */
-  readonly isBegun: boolean;
+  readonly headersSent: boolean;
   /** The answer is out, or the caller has gone. */
   readonly isClosed: boolean;
 }

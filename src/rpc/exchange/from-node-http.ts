@@ -7,7 +7,7 @@ import { Http1Exchange } from "./http1-exchange.js";
 /**
  * Makes exchanges; undefined for a request on a connection that the gate turns away, which is closed.
  */
-export function createAdoption(
+export function createExchangeFactory(
   gate: Gate,
   nextRequestId: () => string,
 ): (request: IncomingMessage, response: ServerResponse) => Http1Exchange | undefined {

@@ -40,7 +40,7 @@ export abstract class HttpExchange {
     }
   }
 
-  get announcedBytes(): number {
+  get contentLength(): number {
     return Number(this.headers["content-length"] ?? 0);
   }
 

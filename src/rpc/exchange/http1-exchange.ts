@@ -1,8 +1,8 @@
 /** An exchange over HTTP/1.1. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
-import type { Connection, Lease } from "../gate.js";
+import type { Connection, Permit } from "../gate.js";
 import { discard, readInPieces, readWhole } from "./body.js";
-import { type Answer, type Beginning, bodiless, type Exchange, turnBytes } from "./exchange.js";
+import { type HttpResponse, type Beginning, bodiless, type Exchange, turnBytes } from "./exchange.js";
 import { HttpExchange } from "./http-exchange.js";
 import { writeInTurns, writePiece } from "./write-in-turns.js";
 
@@ -16,7 +16,7 @@ export class Http1Exchange extends HttpExchange implements Exchange {
     readonly response: ServerResponse,
   ) {
     super(requestId, connection, withoutOrigin(request.url ?? "/"), response);
-    this.onClose(() => response.writableFinished || connection.strike());
+    this.onClose(() => response.writableFinished || connection.penalize());
   }
 
   get method(): string {
@@ -27,20 +27,24 @@ export class Http1Exchange extends HttpExchange implements Exchange {
     return this.request.headers;
   }
 
-  async readBytes(maxBytes: number, lease: Pick<Lease, "hold">, beginning?: Beginning): Promise<Buffer> {
-    return await readWhole(this.request, this.announcedBytes, maxBytes, lease, beginning);
+  async readBytes(
+    maxBytes: number,
+    lease: Pick<Permit, "reserveRequestBytes">,
+    beginning?: Beginning,
+  ): Promise<Buffer> {
+    return await readWhole(this.request, this.contentLength, maxBytes, lease, beginning);
   }
 
   async discardBody(): Promise<void> {
     await discard(this.request);
   }
 
-  readPieces(): AsyncIterable<Uint8Array> {
+  readChunks(): AsyncIterable<Uint8Array> {
     return readInPieces(this.request);
   }
 
-  send({ status, headers, body }: Answer): void {
-    if (this.isBegun || this.response.destroyed) {
+  send({ status, headers, body }: HttpResponse): void {
+    if (this.headersSent || this.response.destroyed) {
       return;
     }
     const isEmpty = body === undefined || body.length === 0;
@@ -60,7 +64,7 @@ export class Http1Exchange extends HttpExchange implements Exchange {
   }
 
   begin(status: number, headers: readonly string[]): void {
-    if (!this.isBegun && !this.response.destroyed) {
+    if (!this.headersSent && !this.response.destroyed) {
       this.writeHead(status, [...headers, ...this.closingHeaders()]);
     }
   }
@@ -78,7 +82,7 @@ export class Http1Exchange extends HttpExchange implements Exchange {
     this.response.end();
   }
 
-  get isBegun(): boolean {
+  get headersSent(): boolean {
     return this.response.headersSent;
   }
 
@@ -86,14 +90,14 @@ export class Http1Exchange extends HttpExchange implements Exchange {
     return this.response.closed;
   }
 
-  cut(): void {
+  abort(): void {
     this.request.socket.destroy();
   }
 
   /** A long body that nobody reads to its end takes the connection with it; of a short one Node.js throws away the rest. */
   private closingHeaders(): readonly string[] {
     const { complete, headers } = this.request;
-    const isLong = "transfer-encoding" in headers || this.announcedBytes > turnBytes;
+    const isLong = "transfer-encoding" in headers || this.contentLength > turnBytes;
     return isLong && !complete ? ["Connection", "close"] : [];
   }
 }

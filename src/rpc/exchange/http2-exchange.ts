@@ -1,8 +1,8 @@
 /** An exchange over one stream of HTTP/2. */
 import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
-import type { Connection, Lease } from "../gate.js";
+import type { Connection, Permit } from "../gate.js";
 import { discard, readInPieces, readWhole } from "./body.js";
-import { type Answer, type Beginning, bodiless, type Exchange, turnBytes } from "./exchange.js";
+import { type HttpResponse, type Beginning, bodiless, type Exchange, turnBytes } from "./exchange.js";
 import { HttpExchange } from "./http-exchange.js";
 import { writeInTurns, writePiece } from "./write-in-turns.js";
 
@@ -25,26 +25,30 @@ export class Http2Exchange extends HttpExchange implements Exchange {
     this.method = headers[":method"] ?? "GET";
   }
 
-  async readBytes(maxBytes: number, lease: Pick<Lease, "hold">, beginning?: Beginning): Promise<Buffer> {
+  async readBytes(
+    maxBytes: number,
+    lease: Pick<Permit, "reserveRequestBytes">,
+    beginning?: Beginning,
+  ): Promise<Buffer> {
     const hold = (bytes: number): void => {
       this.onBody(bytes);
-      lease.hold(bytes);
+      lease.reserveRequestBytes(bytes);
     };
-    return await readWhole(this.stream, this.announcedBytes, maxBytes, { hold }, beginning);
+    return await readWhole(this.stream, this.contentLength, maxBytes, { reserveRequestBytes: hold }, beginning);
   }
 
   async discardBody(): Promise<void> {
     await discard(this.stream, (bytes) => this.onBody(bytes));
   }
 
-  async *readPieces(): AsyncIterable<Uint8Array> {
+  async *readChunks(): AsyncIterable<Uint8Array> {
     for await (const piece of readInPieces(this.stream)) {
       this.onBody(piece.length);
       yield piece;
     }
   }
 
-  send({ status, headers, body, trailers }: Answer): void {
+  send({ status, headers, body, trailers }: HttpResponse): void {
     const { stream } = this;
     if (!this.canBegin) {
       return;
@@ -90,7 +94,7 @@ export class Http2Exchange extends HttpExchange implements Exchange {
     stream.end();
   }
 
-  get isBegun(): boolean {
+  get headersSent(): boolean {
     return this.stream.headersSent;
   }
 
@@ -98,7 +102,7 @@ export class Http2Exchange extends HttpExchange implements Exchange {
     return this.stream.destroyed;
   }
 
-  cut(): void {
+  abort(): void {
     this.stream.close(constants.NGHTTP2_CANCEL);
     this.stream.destroy();
   }

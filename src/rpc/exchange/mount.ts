@@ -4,14 +4,14 @@
  * request.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { Failure } from "../errors.js";
-import type { Connection, ProtocolParts } from "../gate.js";
+import { RpcError } from "../errors.js";
+import type { Connection, ProtocolDeps } from "../gate.js";
 import type { Exchange } from "./exchange.js";
 import { Http1Exchange } from "./http1-exchange.js";
-import { failureAnswer } from "./responses.js";
+import { errorResponse } from "./responses.js";
 import { serve } from "./serve.js";
 
-export interface MountParts extends Pick<ProtocolParts, "gate" | "onInternalError"> {
+export interface MountDeps extends Pick<ProtocolDeps, "gate" | "onInternalError"> {
   readonly nextRequestId: () => string;
   /** The headers that an answer goes out with, as a flat list of names and values; those that it has when left out. */
   readonly headersOf?: (exchange: Exchange, headers: readonly string[]) => readonly string[];
@@ -29,20 +29,20 @@ export interface Mount {
 
 const retryAfterS = 1;
 
-export function createMount(parts: MountParts): Mount {
-  const { gate, nextRequestId, headersOf = (_, headers) => headers } = parts;
+export function createMount(deps: MountDeps): Mount {
+  const { gate, nextRequestId, headersOf = (_, headers) => headers } = deps;
   const open = new Set<Exchange>();
   let isDraining = false;
   let onClosed = (): void => undefined;
 
-  function admit(request: IncomingMessage, response: ServerResponse): Http1Exchange | Failure {
+  function admit(request: IncomingMessage, response: ServerResponse): Http1Exchange | RpcError {
     if (isDraining) {
-      return new Failure("STATE_NOT_READY", "The node has been stopped.");
+      return new RpcError("STATE_NOT_READY", "The node has been stopped.");
     }
     const { socket } = request;
     const connection = gate.connect(socket.remoteAddress ?? "", () => socket.destroy());
     if (connection === undefined) {
-      return new Failure("OVERLOADED", "There are too many requests of this address under way.", retryAfterS);
+      return new RpcError("OVERLOADED", "There are too many requests of this address under way.", retryAfterS);
     }
     const exchange = new MountedExchange(nextRequestId(), connection, request, response, headersOf);
     open.add(exchange);
@@ -57,13 +57,13 @@ export function createMount(parts: MountParts): Mount {
   return {
     enter(request, response) {
       const admitted = admit(request, response);
-      if (admitted instanceof Failure) {
+      if (admitted instanceof RpcError) {
         const requestId = nextRequestId();
         new MountedExchange(requestId, noConnection, request, response, headersOf).send(
-          failureAnswer(requestId, admitted),
+          errorResponse(requestId, admitted),
         );
       } else if (isBodyGone(request)) {
-        refuseBody(admitted, parts);
+        refuseBody(admitted, deps);
       } else {
         return admitted;
       }
@@ -75,7 +75,7 @@ export function createMount(parts: MountParts): Mount {
         return;
       }
       await new Promise<void>((resolve) => {
-        const giveUp = setTimeout(() => open.forEach((exchange) => exchange.cut()), graceMs);
+        const giveUp = setTimeout(() => open.forEach((exchange) => exchange.abort()), graceMs);
         onClosed = () => {
           if (open.size === 0) {
             clearTimeout(giveUp);
@@ -94,7 +94,7 @@ class MountedExchange extends Http1Exchange {
     connection: Connection,
     request: IncomingMessage,
     response: ServerResponse,
-    private readonly headersOf: NonNullable<MountParts["headersOf"]>,
+    private readonly headersOf: NonNullable<MountDeps["headersOf"]>,
   ) {
     super(requestId, connection, request, response);
   }
@@ -116,7 +116,7 @@ class MountedExchange extends Http1Exchange {
 const noConnection: Connection = {
   remoteAddress: "",
   provenIdentity: undefined,
-  strike: () => undefined,
+  penalize: () => undefined,
   end: () => undefined,
 };
 
@@ -127,7 +127,7 @@ function isBodyGone({ headers, readableDidRead, readableEnded }: IncomingMessage
 }
 
 /** What a parser has made of a body is not what was sent, so nothing is made of that. */
-function refuseBody(exchange: Exchange, parts: MountParts): void {
+function refuseBody(exchange: Exchange, deps: MountDeps): void {
   serve(
     exchange,
     {
@@ -138,8 +138,8 @@ function refuseBody(exchange: Exchange, parts: MountParts): void {
           "The body of a request was read before the request came to the node: mount the node before body parsers, such as express.json().",
         );
       },
-      refuse: (failure, headers) => failureAnswer(exchange.requestId, failure, headers),
+      refuse: (failure, headers) => errorResponse(exchange.requestId, failure, headers),
     },
-    parts,
+    deps,
   );
 }

@@ -1,16 +1,16 @@
 /** Answers of the plain HTTP interface: one content type, one error body, the same headers on every route. */
-import { Failure } from "../errors.js";
+import { RpcError } from "../errors.js";
 import { forCallerAlone } from "./caching.js";
 import { corsHeaders } from "./cors.js";
-import type { Answer, AnswerBody } from "./exchange.js";
+import type { HttpResponse, HttpResponseBody } from "./exchange.js";
 
 /** A JSON text as the whole body. `headers` is a flat list of names and values. */
-export function jsonAnswer(
+export function jsonResponse(
   requestId: string,
   status: number,
-  { body, isShared }: AnswerBody,
+  { body, isShared }: HttpResponseBody,
   headers: readonly string[] = [],
-): Answer {
+): HttpResponse {
   return {
     status,
     headers: ["Content-Type", "application/json; charset=utf-8", "X-Request-Id", requestId, ...corsHeaders, ...headers],
@@ -20,24 +20,24 @@ export function jsonAnswer(
 }
 
 /** A failure in the one error body: `{success, error, errorCode}`, with `retryAfter` where there is one. */
-export function failureAnswer(requestId: string, failure: Failure, headers: readonly string[] = []): Answer {
+export function errorResponse(requestId: string, failure: RpcError, headers: readonly string[] = []): HttpResponse {
   const { httpStatus } = failure.kind;
-  return jsonAnswer(requestId, httpStatus, { body: failureBody(failure) }, [
+  return jsonResponse(requestId, httpStatus, { body: errorBody(failure) }, [
     ...forCallerAlone,
     ...headers,
-    ...failureHeaders(failure),
+    ...errorHeaders(failure),
   ]);
 }
 
 /** The headers that come with a failure: a flat list of names and values. */
-export function failureHeaders(failure: Failure): readonly string[] {
+export function errorHeaders(failure: RpcError): readonly string[] {
   return failure.retryAfterS === undefined
     ? failure.headers
     : [...failure.headers, "Retry-After", String(failure.retryAfterS)];
 }
 
 /** The error body as JSON text. */
-export function failureBody(failure: Failure): string {
+export function errorBody(failure: RpcError): string {
   return JSON.stringify({
     success: false,
     error: failure.message,
@@ -47,9 +47,9 @@ export function failureBody(failure: Failure): string {
 }
 
 /** The failure of a request with the wrong HTTP method. */
-export function methodNotAllowed(method: string, allowed: readonly string[]): Failure {
+export function methodNotAllowed(method: string, allowed: readonly string[]): RpcError {
   const list = allowed.join(", ");
-  return new Failure("METHOD_NOT_ALLOWED", `${method} is not allowed here; allowed: ${list}.`, undefined, [
+  return new RpcError("METHOD_NOT_ALLOWED", `${method} is not allowed here; allowed: ${list}.`, undefined, [
     "Allow",
     list,
   ]);

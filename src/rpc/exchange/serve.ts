@@ -1,8 +1,8 @@
 /** What every request goes through, whatever its protocol: the gate, the call with its deadline, the one answer. */
-import { Failure } from "../errors.js";
-import { explain, type Lease, type Protocol, type ProtocolParts } from "../gate.js";
+import { RpcError } from "../errors.js";
+import { toReportedError, type Permit, type Protocol, type ProtocolDeps } from "../gate.js";
 import type { Call, Caller, ServedMethod } from "../service.js";
-import type { Answer, Exchange } from "./exchange.js";
+import type { HttpResponse, Exchange } from "./exchange.js";
 
 /** How a protocol answers an exchange. */
 export interface Serving {
@@ -12,32 +12,32 @@ export interface Serving {
   /** Milliseconds after which nobody waits for the answer; undefined where the caller did not say. */
   readonly timeoutMs?: number | undefined;
   /** Makes the answer, or gives it by itself, as streams do, and resolves with nothing at its end. */
-  respond(lease: Lease, call: Call): Answer | Promise<Answer | undefined>;
+  respond(lease: Permit, call: Call): HttpResponse | Promise<HttpResponse | undefined>;
   /**
    * How a failure is told, with the headers that the lease has; `headers` is a flat list of names and values. Without an
    * answer somebody else gives it.
    */
-  refuse(failure: Failure, headers: readonly string[]): Answer | undefined;
+  refuse(failure: RpcError, headers: readonly string[]): HttpResponse | undefined;
 }
 
 /** Answers an exchange. */
 export function serve(
   exchange: Exchange,
   serving: Serving,
-  parts: Pick<ProtocolParts, "gate" | "onInternalError">,
+  deps: Pick<ProtocolDeps, "gate" | "onInternalError">,
 ): void {
-  let lease: Lease | undefined;
+  let lease: Permit | undefined;
   let call: ExchangeCall | undefined;
   let timer: NodeJS.Timeout | undefined;
   let isDone = false;
 
-  const finish = (answer: Answer | undefined): void => {
+  const finish = (answer: HttpResponse | undefined): void => {
     if (isDone) {
       return;
     }
     if (answer !== undefined) {
       chargeAnswer(lease!, answer);
-      lease!.settle();
+      lease!.recordOutcome();
       exchange.send(answer);
     }
     isDone = true;
@@ -49,10 +49,10 @@ export function serve(
     }
     isDone = true;
     clearTimeout(timer);
-    const failure = explain(thrown, exchange.requestId, parts);
-    lease?.settle(failure);
-    if (exchange.isBegun) {
-      exchange.cut();
+    const failure = toReportedError(thrown, exchange.requestId, deps);
+    lease?.recordOutcome(failure);
+    if (exchange.headersSent) {
+      exchange.abort();
       return;
     }
     try {
@@ -61,13 +61,13 @@ export function serve(
         exchange.send(answer);
       }
     } catch (error) {
-      parts.onInternalError(error, exchange.requestId);
-      exchange.cut();
+      deps.onInternalError(error, exchange.requestId);
+      exchange.abort();
     }
   };
 
   try {
-    lease = parts.gate.admit(exchange, serving.protocol, serving.method);
+    lease = deps.gate.admit(exchange, serving.protocol, serving.method);
     call = new ExchangeCall(lease.callerOf(serving.method), exchange);
     if (serving.timeoutMs !== undefined) {
       if (serving.timeoutMs < 1) {
@@ -102,25 +102,25 @@ export function serve(
 function whyNotRead(method: ServedMethod | undefined, exchange: Exchange, caller: Caller): unknown {
   try {
     // Most rpcs do not ask: their headers are not looked at for it.
-    return method?.beforeBody?.(exchange.announcedBytes, caller);
+    return method?.beforeBody?.(exchange.contentLength, caller);
   } catch (error) {
     return error;
   }
 }
 
 /** The failure of a call whose caller does not wait any more. */
-export function deadlineExceeded(): Failure {
-  return new Failure("DEADLINE_EXCEEDED", "The time that the caller gave has passed.");
+export function deadlineExceeded(): RpcError {
+  return new RpcError("DEADLINE_EXCEEDED", "The time that the caller gave has passed.");
 }
 
 /** Of bytes that are shared, an answer holds no more than what is copied of them on their way out: a frame of HTTP/2. */
 const sharedBytes = 16 * 1024;
 
 /** Takes room for an answer, before its first byte is sent. */
-function chargeAnswer(lease: Lease, { body, isShared = false }: Answer): void {
+function chargeAnswer(lease: Permit, { body, isShared = false }: HttpResponse): void {
   if (body !== undefined) {
     const bytes = typeof body === "string" ? Buffer.byteLength(body) : body.length;
-    lease.charge(isShared ? Math.min(bytes, sharedBytes) : bytes, bytes);
+    lease.reserveResponseBytes(isShared ? Math.min(bytes, sharedBytes) : bytes, bytes);
   }
 }
 

@@ -1,13 +1,13 @@
 /** Long encodings of values that never change are made once, and every answer sends the same bytes. */
 import { isImmutable } from "../../base/caches/immutable.js";
-import type { AnswerBody } from "./exchange.js";
+import type { HttpResponseBody } from "./exchange.js";
 
 /** Shorter texts are sent faster as text, beside the headers. */
 const longFromLength = 16 * 1024;
 
 /** An encoder whose long texts of immutable messages become bytes that are kept as long as the message. */
-export function shareBytes(encode: (message: object) => string): (message: object) => AnswerBody {
-  const kept = new WeakMap<object, AnswerBody>();
+export function shareBytes(encode: (message: object) => string): (message: object) => HttpResponseBody {
+  const kept = new WeakMap<object, HttpResponseBody>();
   return (message) => {
     const known = kept.get(message);
     if (known !== undefined) {
@@ -24,7 +24,7 @@ export function shareBytes(encode: (message: object) => string): (message: objec
 }
 
 /** A body in the form in which it is sent again and again. */
-export function toLastingBody({ body, isShared }: AnswerBody): AnswerBody {
+export function toLastingBody({ body, isShared }: HttpResponseBody): HttpResponseBody {
   if (typeof body !== "string") {
     return { body, isShared: isShared === true || body !== undefined };
   }

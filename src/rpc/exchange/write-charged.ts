@@ -1,4 +1,4 @@
-import type { Lease } from "../gate.js";
+import type { Permit } from "../gate.js";
 import type { Exchange } from "./exchange.js";
 
 /**
@@ -9,14 +9,14 @@ import type { Exchange } from "./exchange.js";
  */
 export async function writeCharged(
   exchange: Pick<Exchange, "isClosed" | "write">,
-  lease: Pick<Lease, "charge" | "discharge">,
+  lease: Pick<Permit, "reserveResponseBytes" | "releaseResponseBytes">,
   piece: Uint8Array,
   begin: () => void,
 ): Promise<void> {
-  lease.charge(piece.length);
+  lease.reserveResponseBytes(piece.length);
   begin();
   if (!exchange.isClosed) {
     await exchange.write(piece);
   }
-  lease.discharge(piece.length);
+  lease.releaseResponseBytes(piece.length);
 }

@@ -18,7 +18,7 @@ import type { TlsCredentials } from "../../base/crypto/certificate.js";
 import { CallError, type ChannelTarget, type OpenChannel } from "../channel.js";
 import { binaryEncoder } from "../codec/binary-encoder.js";
 import { grpcJs } from "./grpc-js.js";
-import { type OneAhead, readOneAhead } from "./read-ahead-limit.js";
+import { type ReadAheadLimit, limitReadAhead } from "./read-ahead-limit.js";
 import { credentialsFor, findPeer, serverNameOf } from "./pinned-peer.js";
 
 /** Most bytes of a message: a block and what comes with it. */
@@ -98,7 +98,7 @@ async function* callStream<I extends DescMessage, O extends DescMessage>(
   }
   const bytes = binaryEncoder(method.input)(request as object);
   const { Metadata } = grpcJs();
-  const oneAhead = readOneAhead();
+  const oneAhead = limitReadAhead();
   const options = { interceptors: [oneAhead.interceptor] };
   const stream = client.makeServerStreamRequest(pathOf(method), pass, pass, bytes, new Metadata(), options);
   // An error is thrown where the stream is read; one that comes after that has nobody to tell.
@@ -118,7 +118,7 @@ async function* callStream<I extends DescMessage, O extends DescMessage>(
 /** Apart from what is done with each message, so that only an error of the stream becomes a CallError. */
 async function* failingAsCalls(
   stream: ClientReadableStream<Buffer>,
-  oneAhead: Pick<OneAhead, "ask">,
+  oneAhead: Pick<ReadAheadLimit, "ask">,
 ): AsyncGenerator<Buffer, void> {
   try {
     oneAhead.ask();

@@ -3,14 +3,14 @@
  * compressed calls are handed on.
  */
 import { requestDecoder } from "../codec/request-decoder.js";
-import { Failure } from "../errors.js";
-import type { Answer, Exchange, Handler } from "../exchange/exchange.js";
+import { RpcError } from "../errors.js";
+import type { HttpResponse, Exchange, Handler } from "../exchange/exchange.js";
 import { readRpcMedia } from "../exchange/media-type.js";
-import { failureAnswer, methodNotAllowed } from "../exchange/responses.js";
+import { errorResponse, methodNotAllowed } from "../exchange/responses.js";
 import { serve, type Serving } from "../exchange/serve.js";
-import { answerInTurn } from "../exchange/pacing.js";
+import { respondInTurn } from "../exchange/pacing.js";
 import { methodsByPath, type ServeRpc } from "../exchange/rpc-paths.js";
-import type { ProtocolParts } from "../gate.js";
+import type { ProtocolDeps } from "../gate.js";
 import type { ServedMethod } from "../service.js";
 import { firstPrefix, maxMessageBytes, prefixBytes, readOnlyMessage } from "../exchange/envelope.js";
 import { type Frame, frameEncoder } from "./frame.js";
@@ -31,8 +31,8 @@ interface Unary {
  *
  * @param serveOther serves streams and compressed calls.
  */
-export function createGrpcHandler(parts: ProtocolParts, serveOther: ServeRpc): Handler {
-  const byPath = methodsByPath(parts.services);
+export function createGrpcHandler(deps: ProtocolDeps, serveOther: ServeRpc): Handler {
+  const byPath = methodsByPath(deps.services);
   const compiled = new Map<ServedMethod, Unary>();
   for (const served of byPath.values()) {
     const { methodKind, input, output } = served.desc;
@@ -49,17 +49,17 @@ export function createGrpcHandler(parts: ProtocolParts, serveOther: ServeRpc): H
     const served = byPath.get(exchange.path);
     const problem = problemOf(exchange);
     if (problem !== undefined) {
-      const serving = refusing(served, problem, (failure) => failureAnswer(exchange.requestId, failure));
-      serve(exchange, serving, parts);
+      const serving = refusing(served, problem, (failure) => errorResponse(exchange.requestId, failure));
+      serve(exchange, serving, deps);
       return true;
     }
     const unary = served && compiled.get(served);
     if (served === undefined) {
-      const missing = new Failure("METHOD_NOT_ALLOWED", "There is no rpc at this path.");
+      const missing = new RpcError("METHOD_NOT_ALLOWED", "There is no rpc at this path.");
       serve(
         exchange,
         refusing(undefined, missing, (failure) => trailersOnly(exchange, failure)),
-        parts,
+        deps,
       );
     } else if (unary === undefined || isCompressed(exchange)) {
       serveOther(exchange, served, media);
@@ -72,7 +72,7 @@ export function createGrpcHandler(parts: ProtocolParts, serveOther: ServeRpc): H
   function serveUnary(exchange: Exchange, served: ServedMethod, { decode, encode }: Unary): void {
     const timeout = exchange.header("grpc-timeout");
     const timeoutMs = timeout === undefined ? undefined : parseGrpcTimeout(timeout);
-    const answer = (message: object): Answer => {
+    const answer = (message: object): HttpResponse => {
       const { bytes, isShared } = encode(message);
       return { status: 200, headers: okHeaders, body: bytes, isShared, trailers: okTrailers };
     };
@@ -84,33 +84,33 @@ export function createGrpcHandler(parts: ProtocolParts, serveOther: ServeRpc): H
         timeoutMs,
         respond(lease, call) {
           if (timeout !== undefined && timeoutMs === undefined) {
-            throw new Failure("INVALID_REQUEST", "The header grpc-timeout is up to eight digits and a unit.");
+            throw new RpcError("INVALID_REQUEST", "The header grpc-timeout is up to eight digits and a unit.");
           }
           return exchange
             .readBytes(prefixBytes + maxMessageBytes, lease, firstPrefix)
             .then((body) => served.invoke(decode(readOnlyMessage(body)), call))
-            .then((message) => answerInTurn(() => answer(message)));
+            .then((message) => respondInTurn(() => answer(message)));
         },
         refuse: (failure) => trailersOnly(exchange, failure),
       },
-      parts,
+      deps,
     );
   }
 }
 
 /** Why a request is none of gRPC, though its content type is. */
-function problemOf({ isHttp2, method }: Exchange): Failure | undefined {
+function problemOf({ isHttp2, method }: Exchange): RpcError | undefined {
   if (method !== "POST") {
     return methodNotAllowed(method, ["POST", "OPTIONS"]);
   }
-  return isHttp2 ? undefined : new Failure("UNSUPPORTED_MEDIA_TYPE", "gRPC needs HTTP/2.");
+  return isHttp2 ? undefined : new RpcError("UNSUPPORTED_MEDIA_TYPE", "gRPC needs HTTP/2.");
 }
 
 function isCompressed(exchange: Exchange): boolean {
   return (exchange.header("grpc-encoding") ?? "identity") !== "identity";
 }
 
-function refusing(served: ServedMethod | undefined, failure: Failure, refuse: Serving["refuse"]): Serving {
+function refusing(served: ServedMethod | undefined, failure: RpcError, refuse: Serving["refuse"]): Serving {
   return {
     protocol: "grpc",
     method: served,
@@ -122,6 +122,6 @@ function refusing(served: ServedMethod | undefined, failure: Failure, refuse: Se
 }
 
 /** An answer that is nothing but a failure. */
-function trailersOnly({ requestId }: Exchange, failure: Failure): Answer {
+function trailersOnly({ requestId }: Exchange, failure: RpcError): HttpResponse {
   return { status: 200, headers: contentType, trailers: statusFields(failure, requestId) };
 }

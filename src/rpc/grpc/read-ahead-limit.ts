@@ -5,14 +5,14 @@
 import type { Interceptor } from "@grpc/grpc-js";
 import { grpcJs } from "./grpc-js.js";
 
-export interface OneAhead {
+export interface ReadAheadLimit {
   readonly interceptor: Interceptor;
   /** The reader wants one more message; it gets the one that is there, or the next that comes. */
   ask(): void;
 }
 
 /** Builds what one call is made with. */
-export function readOneAhead(): OneAhead {
+export function limitReadAhead(): ReadAheadLimit {
   let isAsked = false;
   let deliver: (() => void) | undefined;
   return {

@@ -8,10 +8,10 @@ import { cursor } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js"
 import { jsonEncoder, jsonFieldEncoder } from "../codec/json-encoder.js";
 import { corsHeaders } from "../exchange/cors.js";
 import type { Exchange } from "../exchange/exchange.js";
-import { failureBody } from "../exchange/responses.js";
-import { takeTurn } from "../exchange/pacing.js";
+import { errorBody } from "../exchange/responses.js";
+import { nextTick } from "../exchange/pacing.js";
 import { writeCharged } from "../exchange/write-charged.js";
-import { explain, type Lease, type ProtocolParts } from "../gate.js";
+import { toReportedError, type Permit, type ProtocolDeps } from "../gate.js";
 import type { ServedMethod } from "../service.js";
 import type { HttpRoute } from "./http-rule.js";
 
@@ -50,13 +50,13 @@ const pauseMs = 15_000;
 const failureEvent = "failure";
 
 /** Sends messages until there are no more of them, or nobody is there to read them. */
-export type SendStream = (exchange: Exchange, lease: Lease, messages: AsyncIterable<object>) => Promise<void>;
+export type SendStream = (exchange: Exchange, lease: Permit, messages: AsyncIterable<object>) => Promise<void>;
 
 /** Compiles how the messages of an rpc are sent. */
 export function compileStream(
   { desc }: ServedMethod,
   { responseField }: HttpRoute,
-  parts: Pick<ProtocolParts, "onInternalError">,
+  deps: Pick<ProtocolDeps, "onInternalError">,
 ): SendStream {
   const encode = responseField === undefined ? jsonEncoder(desc.output) : jsonFieldEncoder(responseField);
   const eventOf = compileEvent(desc.output);
@@ -69,20 +69,20 @@ export function compileStream(
     try {
       for await (const message of messages) {
         // Each is encoded in a turn of its own, since nobody knows how large it is.
-        await takeTurn();
+        await nextTick();
         await out.write(form.write(encode(message), eventOf(message), idOf(message)));
         if (exchange.isClosed) {
           return;
         }
       }
-      lease.settle();
+      lease.recordOutcome();
     } catch (error) {
-      if (!exchange.isBegun) {
+      if (!exchange.headersSent) {
         throw error;
       }
-      const failure = explain(error, exchange.requestId, parts);
-      lease.settle(failure);
-      await out.write(form.write(failureBody(failure), failureEvent));
+      const failure = toReportedError(error, exchange.requestId, deps);
+      lease.recordOutcome(failure);
+      await out.write(form.write(errorBody(failure), failureEvent));
     } finally {
       clearInterval(pauses);
     }
@@ -96,7 +96,7 @@ function formFor(accept: string | undefined): Form {
 }
 
 /** The body of an answer, which begins with the first piece of it. */
-function openBody(exchange: Exchange, lease: Lease, contentType: string) {
+function openBody(exchange: Exchange, lease: Permit, contentType: string) {
   let isWriting = false;
 
   function begin(): void {
@@ -114,7 +114,7 @@ function openBody(exchange: Exchange, lease: Lease, contentType: string) {
     },
     /** Writes so that something comes, where nothing else does. */
     pause(text: string): void {
-      if (exchange.isBegun && !exchange.isClosed && !isWriting) {
+      if (exchange.headersSent && !exchange.isClosed && !isWriting) {
         void exchange.write(Buffer.from(text));
       }
     },

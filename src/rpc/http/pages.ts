@@ -7,10 +7,10 @@ import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import { corsHeaders } from "../exchange/cors.js";
 import { isKnown } from "../exchange/entity-tags.js";
-import type { Answer, Exchange } from "../exchange/exchange.js";
+import type { HttpResponse, Exchange } from "../exchange/exchange.js";
 import { type Coding, codingFor } from "./content-coding.js";
 
-export interface Page {
+export interface StaticPage {
   readonly contentType: string;
   /** What the page may load (Content-Security-Policy); nothing when left out. */
   readonly policy?: string;
@@ -21,12 +21,12 @@ export interface Page {
 }
 
 /** Documents by path. */
-export type Pages = Readonly<Record<string, Page>>;
+export type Pages = Readonly<Record<string, StaticPage>>;
 
 export interface PageServer {
   readonly paths: readonly string[];
   has(path: string): boolean;
-  answer(asked: Pick<Exchange, "path" | "header">, headers: readonly string[]): Promise<Answer>;
+  answer(asked: Pick<Exchange, "path" | "header">, headers: readonly string[]): Promise<HttpResponse>;
 }
 
 /** What is sent of a page to callers who understand the same coding. */
@@ -54,7 +54,7 @@ export function createPageServer(pages: Pages): PageServer {
   const byPath = new Map(Object.entries(pages));
   const loaded = new Map<string, Loaded>();
 
-  function load(path: string, page: Page): Loaded {
+  function load(path: string, page: StaticPage): Loaded {
     const revision = page.revision?.();
     let found = loaded.get(path);
     if (found === undefined || found.revision !== revision) {

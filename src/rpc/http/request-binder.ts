@@ -14,7 +14,7 @@ import {
 import { latest } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { makeImmutable } from "../../base/caches/immutable.js";
 import { latestBlock, latestWord } from "../../base/latest-block.js";
-import { Failure } from "../errors.js";
+import { RpcError } from "../errors.js";
 import { enumWords } from "../codec/enum-words.js";
 import { expectationOf, type Range, rangeOf } from "../codec/expectations.js";
 import { givenTwice, wrongValue } from "../parameters.js";
@@ -138,7 +138,7 @@ function decodeQuery(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll("+", " "));
   } catch {
-    throw new Failure("INVALID_REQUEST", "The query string has a malformed percent-encoding.");
+    throw new RpcError("INVALID_REQUEST", "The query string has a malformed percent-encoding.");
   }
 }
 

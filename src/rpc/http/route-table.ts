@@ -2,7 +2,7 @@
  * Finds what serves a path. Built once at start-up: paths without parameters are looked up whole, others walk a tree of
  * segments in which a literal always beats a parameter, whatever the order of declaration.
  */
-import { Failure } from "../errors.js";
+import { RpcError } from "../errors.js";
 import { parsePathTemplate, splitPath } from "./path-template.js";
 
 /** What one path offers: an endpoint for each HTTP method. */
@@ -84,7 +84,7 @@ export function createRouteTable<T>(): RouteTable<T> {
   function findBySegments(path: string): RouteMatch<T> | undefined {
     const segments = splitPath(path);
     if (segments === undefined) {
-      throw new Failure("INVALID_REQUEST", "The path has a malformed percent-encoding.");
+      throw new RpcError("INVALID_REQUEST", "The path has a malformed percent-encoding.");
     }
     if (segments.length > 1 && segments[segments.length - 1] === "") {
       // The slash is tolerated where the path means something without it; otherwise it ends in an empty parameter.

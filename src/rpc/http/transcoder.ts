@@ -2,14 +2,14 @@
  * Serves annotated rpcs as plain HTTP with JSON. Each route is compiled at start-up: path template to matcher, request
  * to binder, response to encoder.
  */
-import type { Failure } from "../errors.js";
-import type { Lease, ProtocolParts } from "../gate.js";
-import type { Answer, AnswerBody, Exchange, Handler } from "../exchange/exchange.js";
+import type { RpcError } from "../errors.js";
+import type { Permit, ProtocolDeps } from "../gate.js";
+import type { HttpResponse, HttpResponseBody, Exchange, Handler } from "../exchange/exchange.js";
 import { maxBodyBytes } from "../exchange/body.js";
 import { createCaching, notModified, type Recalled, type RpcCaching } from "../exchange/caching.js";
-import { failureAnswer, jsonAnswer } from "../exchange/responses.js";
+import { errorResponse, jsonResponse } from "../exchange/responses.js";
 import { serve } from "../exchange/serve.js";
-import { answerInTurn } from "../exchange/pacing.js";
+import { respondInTurn } from "../exchange/pacing.js";
 import { type HttpRoute, readHttpRoutes } from "./http-rule.js";
 import { jsonEncoder, jsonFieldEncoder } from "../codec/json-encoder.js";
 import { shareBytes } from "../exchange/share-bytes.js";
@@ -24,12 +24,12 @@ interface Asked {
   readonly exchange: Exchange;
   /** Of the path. */
   readonly parameters: readonly string[];
-  readonly lease: Lease;
+  readonly lease: Permit;
   readonly call: Call;
 }
 
 /** Makes the answer to a request, or gives it by itself, as streams do. */
-type Respond = (asked: Asked) => Answer | Promise<Answer | undefined>;
+type Respond = (asked: Asked) => HttpResponse | Promise<HttpResponse | undefined>;
 
 /** An rpc at a plain route, whatever finds the route. */
 export interface Endpoint {
@@ -44,7 +44,7 @@ export interface Endpoint {
 }
 
 /** How failures are told where it is not in the one error body. */
-export type Refuse = (exchange: Exchange, failure: Failure, headers: readonly string[]) => Answer | undefined;
+export type Refuse = (exchange: Exchange, failure: RpcError, headers: readonly string[]) => HttpResponse | undefined;
 
 /**
  * Compiles the plain routes of all annotated rpcs, in their order.
@@ -52,14 +52,14 @@ export type Refuse = (exchange: Exchange, failure: Failure, headers: readonly st
  * @param refuse gives no answer where somebody else gives it.
  * @throws Error that names the rpc whose rule says something that is not supported.
  */
-export function compileEndpoints(parts: ProtocolParts, refuse: Refuse = refuseInBody): Endpoint[] {
-  const cachingOf = createCaching(parts.stateTags, parts.keptAnswerBytes);
-  return parts.services
+export function compileEndpoints(deps: ProtocolDeps, refuse: Refuse = refuseInBody): Endpoint[] {
+  const cachingOf = createCaching(deps.stateTags, deps.keptAnswerBytes);
+  return deps.services
     .flatMap(({ methods }) => methods)
     .flatMap((served) => readHttpRoutes(served.desc).map((route) => ({ served, route })))
     .map(({ served, route }) => {
       const respond = route.isStream
-        ? compileStreamRoute(served, route, parts)
+        ? compileStreamRoute(served, route, deps)
         : compileRoute(served, route, cachingOf(served));
       return {
         ...{ served, route },
@@ -72,13 +72,13 @@ export function compileEndpoints(parts: ProtocolParts, refuse: Refuse = refuseIn
               respond: (lease, call) => respond({ exchange, parameters, lease, call }),
               refuse: (failure, headers) => refuse(exchange, failure, headers),
             },
-            parts,
+            deps,
           ),
       };
     });
 }
 
-const refuseInBody: Refuse = ({ requestId }, failure, headers) => failureAnswer(requestId, failure, headers);
+const refuseInBody: Refuse = ({ requestId }, failure, headers) => errorResponse(requestId, failure, headers);
 
 /** Plain HTTP over the annotated rpcs. */
 export interface Transcoder {
@@ -143,8 +143,8 @@ function compileRoute(
     if (recalled !== undefined) {
       return answerTold(recalled, exchange, lease);
     }
-    const answer = (message: object): Answer => answerOf(message, tag, exchange, lease);
-    const later = (message: object) => answerInTurn(() => answer(message));
+    const answer = (message: object): HttpResponse => answerOf(message, tag, exchange, lease);
+    const later = (message: object) => respondInTurn(() => answer(message));
     if (hasBody) {
       return exchange
         .readBytes(maxBodyBytes, lease)
@@ -157,9 +157,13 @@ function compileRoute(
 }
 
 /** What is made of a response, and of the tag that the state had before it was made. */
-type MakeAnswer = (message: object, tag: string | undefined, exchange: Exchange, lease: Lease) => Answer;
+type MakeAnswer = (message: object, tag: string | undefined, exchange: Exchange, lease: Permit) => HttpResponse;
 
-function compileAnswer(served: ServedMethod, encode: (message: object) => AnswerBody, caching: RpcCaching): MakeAnswer {
+function compileAnswer(
+  served: ServedMethod,
+  encode: (message: object) => HttpResponseBody,
+  caching: RpcCaching,
+): MakeAnswer {
   return (message, tag, exchange, lease) => {
     const told = caching.tell(exchange, tag, message);
     const plain = served.plainReply?.(message);
@@ -172,22 +176,27 @@ function compileAnswer(served: ServedMethod, encode: (message: object) => Answer
 }
 
 /** The answer that is told so, or that there is nothing new; `plain` is what it has beyond its body. */
-function answerTold({ told, body }: Recalled, { requestId }: Exchange, lease: Lease, plain?: PlainReply): Answer {
+function answerTold(
+  { told, body }: Recalled,
+  { requestId }: Exchange,
+  lease: Permit,
+  plain?: PlainReply,
+): HttpResponse {
   const ofRequest = told.isForGood ? noHeaders : lease.headers;
   if (told.isKnown) {
     return notModified(requestId, told.headers, ofRequest);
   }
   const own = plain?.headers === undefined ? noHeaders : Object.entries(plain.headers).flat();
-  return jsonAnswer(requestId, plain?.status ?? 200, body, [...told.headers, ...ofRequest, ...own]);
+  return jsonResponse(requestId, plain?.status ?? 200, body, [...told.headers, ...ofRequest, ...own]);
 }
 
-const noBody: AnswerBody = {};
+const noBody: HttpResponseBody = {};
 const noHeaders: readonly string[] = [];
 
-function compileStreamRoute(served: ServedMethod, route: HttpRoute, parts: ProtocolParts): Respond {
+function compileStreamRoute(served: ServedMethod, route: HttpRoute, deps: ProtocolDeps): Respond {
   const bind = compileRequestBinder(served.desc.input, pathFieldsOf(route.template), route.body);
   const resume = compileResume(served.desc.input);
-  const send = compileStream(served, route, parts);
+  const send = compileStream(served, route, deps);
   return async ({ exchange, parameters, lease, call }) => {
     const body = route.body === undefined ? undefined : await exchange.readBytes(maxBodyBytes, lease);
     const request = resume(bind(parameters, exchange.query, body?.toString("utf8")), exchange);

@@ -1,8 +1,8 @@
 /** Batches of JSON-RPC 2.0: their requests are answered one after the other, and each is admitted like any other. */
 import { JSONRPCErrorCode } from "json-rpc-2.0";
 import { maxListBytes } from "../../base/limits/response-limits.js";
-import type { Failure } from "../errors.js";
-import type { Gate, Lease } from "../gate.js";
+import type { RpcError } from "../errors.js";
+import type { Gate, Permit } from "../gate.js";
 import { idOf, type JsonRpcRequest, serverError, writeFailure } from "./request.js";
 
 /** Most requests of one batch. */
@@ -10,7 +10,7 @@ const maxBatch = 100;
 /** An answer of at most so many bytes is always given: it may tell of what was done. A hundred of them fit beside a list. */
 const shortBytes = 512;
 
-interface BatchParts {
+interface BatchDeps {
   readonly gate: Gate;
   /** Answers one request; undefined for a notification. */
   readonly receive: (request: unknown, given: JsonRpcRequest) => Promise<string | undefined>;
@@ -23,7 +23,7 @@ interface BatchParts {
 export async function receiveBatch(
   requests: readonly unknown[],
   given: JsonRpcRequest,
-  parts: BatchParts,
+  deps: BatchDeps,
 ): Promise<string | undefined> {
   if (requests.length === 0 || requests.length > maxBatch) {
     return writeFailure(JSONRPCErrorCode.InvalidRequest, `A batch holds 1 to ${maxBatch} requests.`);
@@ -35,7 +35,7 @@ export async function receiveBatch(
       answers.push(...refuseTooLarge(request));
       continue;
     }
-    const text = await (i === 0 ? parts.receive(request, given) : receiveCounted(request, given, parts));
+    const text = await (i === 0 ? deps.receive(request, given) : receiveCounted(request, given, deps));
     if (text !== undefined) {
       const textBytes = Buffer.byteLength(text);
       bytes += textBytes;
@@ -50,13 +50,13 @@ export async function receiveBatch(
 async function receiveCounted(
   request: unknown,
   given: JsonRpcRequest,
-  { gate, receive }: BatchParts,
+  { gate, receive }: BatchDeps,
 ): Promise<string | undefined> {
-  let lease: Lease;
+  let lease: Permit;
   try {
     lease = gate.admit(given.arrival, "json-rpc", undefined);
   } catch (error) {
-    const { reason, message, retryAfterS } = error as Failure;
+    const { reason, message, retryAfterS } = error as RpcError;
     return refuse(request, message, { reason, retryAfter: retryAfterS })[0];
   }
   const { body, arrival, call } = given;
@@ -64,8 +64,8 @@ async function receiveCounted(
   try {
     return await receive(request, counted);
   } finally {
-    lease.settle(counted.failure);
-    lease.end();
+    lease.recordOutcome(counted.failure);
+    lease.release();
   }
 }
 

@@ -5,14 +5,14 @@
  */
 import { JSONRPCErrorCode, JSONRPCErrorException, JSONRPCServer, type JSONRPCResponse } from "json-rpc-2.0";
 import { parseJson } from "../codec/parse-json.js";
-import { explain, type ProtocolParts } from "../gate.js";
+import { toReportedError, type ProtocolDeps } from "../gate.js";
 import { receiveBatch } from "./batch.js";
 import { withCaller } from "../service.js";
 import { compileMethod, type NamedMethod } from "./named-methods.js";
 import { isNodeCallRequest, type AnswerNodeCall, receiveNodeCall } from "./node-call-envelope.js";
 import { idOf, isRequest, type JsonRpcRequest, type RunForCaller, serverError, writeFailure } from "./request.js";
 
-export interface JsonRpcParts extends Pick<ProtocolParts, "gate" | "onInternalError"> {
+export interface JsonRpcDeps extends Pick<ProtocolDeps, "gate" | "onInternalError"> {
   readonly methods: readonly NamedMethod[];
   readonly nodeCall: AnswerNodeCall;
   /** The OpenRPC document, as JSON text. */
@@ -27,9 +27,9 @@ class RawJson {
   constructor(readonly text: string) {}
 }
 
-export function createJsonRpcEntry(parts: JsonRpcParts): JsonRpcEntry {
-  const compiled = new Map(parts.methods.map((method) => [method.name, compileForCaller(method)]));
-  const server = createMethodServer(parts, compiled);
+export function createJsonRpcEntry(deps: JsonRpcDeps): JsonRpcEntry {
+  const compiled = new Map(deps.methods.map((method) => [method.name, compileForCaller(method)]));
+  const server = createMethodServer(deps, compiled);
 
   async function receive(request: unknown, given: JsonRpcRequest): Promise<string | undefined> {
     if (!isRequest(request)) {
@@ -47,10 +47,10 @@ export function createJsonRpcEntry(parts: JsonRpcParts): JsonRpcEntry {
       return writeFailure(JSONRPCErrorCode.ParseError, "Parse error");
     }
     if (Array.isArray(request)) {
-      return await receiveBatch(request, given, { gate: parts.gate, receive });
+      return await receiveBatch(request, given, { gate: deps.gate, receive });
     }
     return isNodeCallRequest(request)
-      ? await receiveNodeCall(request, given, { ...parts, compiled })
+      ? await receiveNodeCall(request, given, { ...deps, compiled })
       : await receive(request, given);
   };
 }
@@ -63,7 +63,7 @@ function compileForCaller(method: NamedMethod): RunForCaller {
 
 /** The library's server with every method, by its name. */
 function createMethodServer(
-  parts: JsonRpcParts,
+  deps: JsonRpcDeps,
   compiled: ReadonlyMap<string, RunForCaller>,
 ): JSONRPCServer<JsonRpcRequest> {
   const server = new JSONRPCServer<JsonRpcRequest>({ errorListener: () => undefined });
@@ -72,24 +72,24 @@ function createMethodServer(
       try {
         return new RawJson(await run(params, given));
       } catch (error) {
-        throw toException(error, given, parts);
+        throw toException(error, given, deps);
       }
     });
-  for (const { name, served } of parts.methods) {
+  for (const { name, served } of deps.methods) {
     const run = compiled.get(name)!;
     addMethod(name, (params, given) => {
       given.lease.method = served;
       return run(params, given);
     });
   }
-  addMethod("rpc.discover", () => parts.discover());
+  addMethod("rpc.discover", () => deps.discover());
   return server;
 }
 
 /** What a method throws, as the specification has it. */
-function toException(thrown: unknown, given: JsonRpcRequest, parts: JsonRpcParts): JSONRPCErrorException {
+function toException(thrown: unknown, given: JsonRpcRequest, deps: JsonRpcDeps): JSONRPCErrorException {
   const { requestId } = given.arrival;
-  given.failure = explain(thrown, requestId, parts);
+  given.failure = toReportedError(thrown, requestId, deps);
   const { reason, message, retryAfterS, kind } = given.failure;
   const data = { reason, requestId, ...(retryAfterS !== undefined && { retryAfter: retryAfterS }) };
   return new JSONRPCErrorException(message, kind.jsonRpcCode ?? serverError, data);

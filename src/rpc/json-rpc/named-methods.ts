@@ -1,6 +1,6 @@
 /** The rpcs by the names that callers without generated code use: `storage.getProgram`. */
 import type { DescField, DescService, JsonValue } from "@bufbuild/protobuf";
-import { Failure } from "../errors.js";
+import { RpcError } from "../errors.js";
 import { readHttpRoutes } from "../http/http-rule.js";
 import { jsonEncoder, jsonFieldEncoder } from "../codec/json-encoder.js";
 import { isRequired } from "../codec/presence.js";
@@ -60,7 +60,7 @@ export function compileMethod(method: NamedMethod): RunMethod {
     const named = nameParameters(params);
     const missing = required.find((field) => !isGiven(named, field));
     if (missing !== undefined) {
-      throw new Failure("INVALID_REQUEST", `${missing.jsonName} is required.`);
+      throw new RpcError("INVALID_REQUEST", `${missing.jsonName} is required.`);
     }
     return await answer(readJsonRequest(input, named), call);
   };
@@ -71,7 +71,7 @@ export function compileMethod(method: NamedMethod): RunMethod {
       return (params ?? {}) as JsonValue;
     }
     if (params.length > input.fields.length) {
-      throw new Failure("INVALID_REQUEST", `There are more parameters than the ${input.fields.length} that it takes.`);
+      throw new RpcError("INVALID_REQUEST", `There are more parameters than the ${input.fields.length} that it takes.`);
     }
     return Object.fromEntries(params.map((value, i) => [input.fields[i]!.jsonName, value as JsonValue]));
   }

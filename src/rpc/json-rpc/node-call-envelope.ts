@@ -1,6 +1,6 @@
 /** The node-call envelope, `{method, params}` without `jsonrpc`, which is answered in a shape of its own. */
-import { Failure } from "../errors.js";
-import { explain, type ProtocolParts } from "../gate.js";
+import { RpcError } from "../errors.js";
+import { toReportedError, type ProtocolDeps } from "../gate.js";
 import type { JsonRpcRequest, RunForCaller } from "./request.js";
 
 /** Calls a method by its name, with named or positional parameters, and gives the JSON text of the answer. */
@@ -25,7 +25,7 @@ export function isNodeCallRequest(request: unknown): request is NodeCallRequest 
   );
 }
 
-interface NodeCallParts extends Pick<ProtocolParts, "onInternalError"> {
+interface NodeCallDeps extends Pick<ProtocolDeps, "onInternalError"> {
   readonly nodeCall: AnswerNodeCall;
   readonly compiled: ReadonlyMap<string, RunForCaller>;
 }
@@ -34,19 +34,19 @@ interface NodeCallParts extends Pick<ProtocolParts, "onInternalError"> {
 export async function receiveNodeCall(
   { method, params }: NodeCallRequest,
   given: JsonRpcRequest,
-  parts: NodeCallParts,
+  deps: NodeCallDeps,
 ): Promise<string> {
   const callByName: CallByName = async (name, named) => {
-    const run = parts.compiled.get(name);
+    const run = deps.compiled.get(name);
     if (run === undefined) {
-      throw new Failure("NOT_FOUND", `This node does not serve ${name}.`);
+      throw new RpcError("NOT_FOUND", `This node does not serve ${name}.`);
     }
     return await run(named, given);
   };
   try {
-    return writeResponse(200, await parts.nodeCall(method, params, callByName));
+    return writeResponse(200, await deps.nodeCall(method, params, callByName));
   } catch (error) {
-    given.failure = explain(error, given.arrival.requestId, parts);
+    given.failure = toReportedError(error, given.arrival.requestId, deps);
     const { kind, message, reason } = given.failure;
     // Clients take a bare sentence for data.
     return writeResponse(kind.httpStatus, JSON.stringify({ error: message, errorCode: reason }));

@@ -1,17 +1,17 @@
 /** A JSON-RPC request on its way, and the answers that need no method. */
 import { createJSONRPCErrorResponse, isJSONRPCID, JSONRPC, type JSONRPCRequest } from "json-rpc-2.0";
-import type { Failure } from "../errors.js";
-import type { Arrival, Lease } from "../gate.js";
+import type { RpcError } from "../errors.js";
+import type { Arrival, Permit } from "../gate.js";
 import type { Call } from "../service.js";
 
 /** A request that came in and was let in. */
 export interface JsonRpcRequest {
   readonly body: string;
   readonly arrival: Arrival;
-  readonly lease: Lease;
+  readonly lease: Permit;
   readonly call: Call;
   /** Set when it failed, in whatever shape the caller is told of it. */
-  failure?: Failure;
+  failure?: RpcError;
 }
 
 /**

@@ -18,7 +18,7 @@ export interface FoundResource {
   readonly read: (call: Call) => Promise<string>;
 }
 
-export interface ResourceParts {
+export interface ResourceDeps {
   /** The methods that read. */
   readonly reads: readonly NamedMethod[];
   /** Titles of those that are resources although they need no parameter, by name. */
@@ -38,7 +38,7 @@ export interface Resources {
 const scheme = "gatehouse://";
 const mimeType = "application/json";
 
-export function createResources({ reads, titles, commentOf }: ResourceParts): Resources {
+export function createResources({ reads, titles, commentOf }: ResourceDeps): Resources {
   const isTitled = ({ name }: NamedMethod): boolean => Object.hasOwn(titles, name);
   const offered = reads.filter((method) => requiredOf(method).length > 0 || isTitled(method));
   const byPlace = new Map(offered.map((method) => [placeOf(method), compileResource(method)]));

@@ -7,28 +7,28 @@ import type { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { parseJson } from "../codec/parse-json.js";
 import type { DocumentInfo } from "../describe/openapi.js";
-import { Failure } from "../errors.js";
-import { createAdoption } from "../exchange/from-node-http.js";
+import { RpcError } from "../errors.js";
+import { createExchangeFactory } from "../exchange/from-node-http.js";
 import type { Exchange } from "../exchange/exchange.js";
 import { maxBodyBytes } from "../exchange/body.js";
-import { failureAnswer } from "../exchange/responses.js";
+import { errorResponse } from "../exchange/responses.js";
 import { serve } from "../exchange/serve.js";
-import { explain, type ProtocolParts } from "../gate.js";
+import { toReportedError, type ProtocolDeps } from "../gate.js";
 import type { RpcListener } from "../port/listen.js";
 import { createSmallServer } from "../port/small-server.js";
 import { withCaller } from "../service.js";
-import { createOffer, type OfferParts } from "./mcp-tools.js";
+import { createMcpTools, type OfferDeps } from "./mcp-tools.js";
 import { openSession } from "./mcp-session.js";
 
-export interface McpParts extends OfferParts, Pick<ProtocolParts, "gate" | "onInternalError"> {
+export interface McpDeps extends OfferDeps, Pick<ProtocolDeps, "gate" | "onInternalError"> {
   readonly info: DocumentInfo;
   /** Names a request, for the log and the response. */
   readonly nextRequestId: () => string;
 }
 
 /** Builds the server, not listening yet. */
-export function createMcpServer(parts: McpParts): RpcListener {
-  const offer = createOffer(parts);
+export function createMcpServer(deps: McpDeps): RpcListener {
+  const offer = createMcpTools(deps);
 
   function handle(request: IncomingMessage, response: ServerResponse, exchange: Exchange): void {
     const { requestId } = exchange;
@@ -41,29 +41,29 @@ export function createMcpServer(parts: McpParts): RpcListener {
           checkOrigin(request);
           checkTarget(request);
           const body = parseJson((await exchange.readBytes(maxBodyBytes, lease)).toString("utf8"));
-          let failure: Failure | undefined;
-          const session = openSession(offer, parts.info, {
+          let failure: RpcError | undefined;
+          const session = openSession(offer, deps.info, {
             callOf(served) {
               lease.method = served;
               return withCaller(call, lease.callerOf(served));
             },
-            explain: (thrown) => (failure = explain(thrown, requestId, parts)),
+            explain: (thrown) => (failure = toReportedError(thrown, requestId, deps)),
           });
           const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true });
           exchange.onClose(() => void session.close());
           // The SDK's own types of the two do not agree on what may be undefined.
           await session.connect(transport as Parameters<McpServer["connect"]>[0]);
           await transport.handleRequest(request, response, body);
-          lease.settle(failure);
+          lease.recordOutcome(failure);
           return undefined;
         },
-        refuse: (failure, headers) => failureAnswer(requestId, failure, headers),
+        refuse: (failure, headers) => errorResponse(requestId, failure, headers),
       },
-      parts,
+      deps,
     );
   }
 
-  const adopt = createAdoption(parts.gate, parts.nextRequestId);
+  const adopt = createExchangeFactory(deps.gate, deps.nextRequestId);
   return createSmallServer((request, response) => {
     const exchange = adopt(request, response);
     if (exchange !== undefined) {
@@ -82,16 +82,16 @@ function checkOrigin({ headers: { origin } }: IncomingMessage): void {
   }
   const host = URL.canParse(origin) ? new URL(origin).hostname : "";
   if (!/^(localhost|127\.0\.0\.1|\[::1\])$/.test(host)) {
-    throw new Failure("PERMISSION_DENIED", "Pages of other sites may not call this server.");
+    throw new RpcError("PERMISSION_DENIED", "Pages of other sites may not call this server.");
   }
 }
 
 function checkTarget({ url, method }: IncomingMessage): void {
   if (url?.split("?")[0] !== "/mcp") {
-    throw new Failure("NOT_FOUND", "The tools are at /mcp.");
+    throw new RpcError("NOT_FOUND", "The tools are at /mcp.");
   }
   if (method !== "POST") {
     const message = "Nothing is kept between requests, so there is only POST here.";
-    throw new Failure("METHOD_NOT_ALLOWED", message, undefined, ["Allow", "POST"]);
+    throw new RpcError("METHOD_NOT_ALLOWED", message, undefined, ["Allow", "POST"]);
   }
 }

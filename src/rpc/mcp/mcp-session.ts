@@ -10,23 +10,23 @@ import {
   ReadResourceRequestSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import type { DocumentInfo } from "../describe/openapi.js";
-import type { Failure } from "../errors.js";
+import type { RpcError } from "../errors.js";
 import type { Call, ServedMethod } from "../service.js";
-import type { McpOffer } from "./mcp-tools.js";
+import type { McpTools } from "./mcp-tools.js";
 
 /** The request, as the session sees it. */
 export interface McpRequest {
   /** Returns the call of the rpc that was asked for. Throws Failure INVALID_SIGNATURE. */
   readonly callOf: (served: ServedMethod) => Call;
   /** What the caller is told of what an rpc threw. */
-  readonly explain: (thrown: unknown) => Failure;
+  readonly explain: (thrown: unknown) => RpcError;
 }
 
 /**
  * Opens a session for one request: nothing is kept between them. Its handlers are set one by one, on the SDK's server
  * beneath, since `registerTool` takes schemas of zod alone, and here the contract gives JSON Schemas.
  */
-export function openSession(offer: McpOffer, info: DocumentInfo, request: McpRequest): McpServer {
+export function openSession(offer: McpTools, info: DocumentInfo, request: McpRequest): McpServer {
   const session = new McpServer({ name: info.title, version: info.version });
   session.server.registerCapabilities({ tools: {}, resources: {} });
   handleTools(session, offer, request);
@@ -34,7 +34,7 @@ export function openSession(offer: McpOffer, info: DocumentInfo, request: McpReq
   return session;
 }
 
-function handleTools({ server }: McpServer, offer: McpOffer, { callOf, explain }: McpRequest): void {
+function handleTools({ server }: McpServer, offer: McpTools, { callOf, explain }: McpRequest): void {
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: offer.describeTools() }));
   server.setRequestHandler(CallToolRequestSchema, async ({ params: { name, arguments: given } }) => {
     const tool = offer.tools.get(name);
@@ -50,7 +50,7 @@ function handleTools({ server }: McpServer, offer: McpOffer, { callOf, explain }
   });
 }
 
-function handleResources({ server }: McpServer, offer: McpOffer, { callOf, explain }: McpRequest): void {
+function handleResources({ server }: McpServer, offer: McpTools, { callOf, explain }: McpRequest): void {
   server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources: offer.resources.list() }));
   server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({
     resourceTemplates: offer.resources.listTemplates(),

@@ -7,7 +7,7 @@ import { compileMethod, type NamedMethod, type RunMethod } from "../json-rpc/nam
 import type { ServedMethod } from "../service.js";
 import { createResources, type Resources } from "./mcp-resources.js";
 
-export interface OfferParts {
+export interface OfferDeps {
   readonly methods: readonly NamedMethod[];
   /** Methods without parameters that are resources as well: by name, with a title. */
   readonly resources: Readonly<Record<string, string>>;
@@ -15,19 +15,19 @@ export interface OfferParts {
 }
 
 /** An rpc that an assistant may call. */
-export interface OfferedTool {
+export interface McpTool {
   readonly served: ServedMethod;
   readonly run: RunMethod;
 }
 
-export interface McpOffer {
-  readonly tools: ReadonlyMap<string, OfferedTool>;
+export interface McpTools {
+  readonly tools: ReadonlyMap<string, McpTool>;
   readonly resources: Resources;
   /** The tools with their documentation and the JSON Schemas of their parameters; worked out when first asked for. */
   describeTools(): Tool[];
 }
 
-export function createOffer({ methods, resources, commentOf }: OfferParts): McpOffer {
+export function createMcpTools({ methods, resources, commentOf }: OfferDeps): McpTools {
   const reads = methods.filter(({ isRead }) => isRead);
   const tools = new Map(
     reads.map((method) => [toolName(method.name), { served: method.served, run: compileMethod(method) }]),

@@ -1,8 +1,8 @@
 /** Blocks in the node-call interface. */
 import { maxListBytes } from "../../base/limits/response-limits.js";
-import { createOneAtATime } from "../../base/async/serial-queue.js";
-import { nextTurn } from "../../base/async/yielding.js";
-import { Failure } from "../errors.js";
+import { createSerialQueue } from "../../base/async/serial-queue.js";
+import { yieldToEventLoop } from "../../base/async/yielding.js";
+import { RpcError } from "../errors.js";
 import type { CallByName } from "../json-rpc/node-call-envelope.js";
 import { withMembers } from "./json-members.js";
 
@@ -10,7 +10,7 @@ import { withMembers } from "./json-members.js";
 const maxBlocks = 50;
 
 /** However many lists of blocks are asked for at once, one is put together at a time. */
-const inTurn = createOneAtATime();
+const inTurn = createSerialQueue();
 
 /** What chain.getBlock tells of a block that existing clients look for elsewhere. */
 interface ReadBlock {
@@ -64,7 +64,7 @@ async function readWhatFits(call: CallByName, numbers: readonly number[]): Promi
       blocks.push(block);
     } catch (error) {
       // By itself it is refused, with the reason.
-      if (blocks.length > 0 && error instanceof Failure && error.reason === "ANSWER_TOO_LARGE") {
+      if (blocks.length > 0 && error instanceof RpcError && error.reason === "ANSWER_TOO_LARGE") {
         break;
       }
       throw error;
@@ -72,7 +72,7 @@ async function readWhatFits(call: CallByName, numbers: readonly number[]): Promi
     if (bytes >= maxListBytes) {
       break;
     }
-    await nextTurn();
+    await yieldToEventLoop();
   }
   return blocks;
 }

@@ -1,6 +1,6 @@
 /** The messages of the node-call interface: what each is called with, and of which rpcs its answer is made. */
 import type { CallByName } from "../json-rpc/node-call-envelope.js";
-import { Failure } from "../errors.js";
+import { RpcError } from "../errors.js";
 import { describeBlock, listBlocks } from "./blocks.js";
 import { withMembers } from "./json-members.js";
 
@@ -87,7 +87,7 @@ export function readArguments(message: string, { parameters }: Message, data: un
     Object.entries(parameters).flatMap(([parameter, { names, isNeeded }]) => {
       const given = names.map((name) => memberAt(data, name)).find((value) => value !== undefined && value !== null);
       if (given === undefined && isNeeded) {
-        throw new Failure("INVALID_REQUEST", `${message} needs ${JSON.stringify(names[0])} in its data.`);
+        throw new RpcError("INVALID_REQUEST", `${message} needs ${JSON.stringify(names[0])} in its data.`);
       }
       return given === undefined ? [] : [[parameter, given] as const];
     }),

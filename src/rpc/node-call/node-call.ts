@@ -2,7 +2,7 @@
  * The node-call interface, which existing clients speak: `ping`, and `nodeCall` with the name of a message. Each is made of
  * rpcs, and gives what those give.
  */
-import { Failure } from "../errors.js";
+import { RpcError } from "../errors.js";
 import type { AnswerNodeCall } from "../json-rpc/node-call-envelope.js";
 import { messages, readArguments } from "./messages.js";
 
@@ -22,7 +22,7 @@ export const answerNodeCall: AnswerNodeCall = async (method, params, call) => {
   const [request] = Array.isArray(params) ? (params as unknown[]) : [];
   const { message: name, data } = (request ?? {}) as { message?: unknown; data?: unknown };
   if (typeof name !== "string") {
-    throw new Failure("INVALID_REQUEST", 'A nodeCall has the params [{"message": NAME, "data": {…}}].');
+    throw new RpcError("INVALID_REQUEST", 'A nodeCall has the params [{"message": NAME, "data": {…}}].');
   }
   const message = messages.get(name);
   if (message === undefined) {
@@ -31,6 +31,6 @@ export const answerNodeCall: AnswerNodeCall = async (method, params, call) => {
   return await message.answer(call, readArguments(name, message, data));
 };
 
-function notServed(what: string, name: string): Failure {
-  return new Failure("NOT_IMPLEMENTED", `This node does not serve the ${what} "${name.slice(0, maxNameLength)}".`);
+function notServed(what: string, name: string): RpcError {
+  return new RpcError("NOT_IMPLEMENTED", `This node does not serve the ${what} "${name.slice(0, maxNameLength)}".`);
 }

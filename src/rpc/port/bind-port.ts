@@ -1,5 +1,5 @@
 /** Binds a port, or the next free one. */
-import { messageOf } from "../../base/errors/error-message.js";
+import { errorMessage } from "../../base/errors/error-message.js";
 import { StartError } from "../../base/errors/start-error.js";
 
 /** What a listener got. */
@@ -58,6 +58,6 @@ export async function bindPort(
         portDrift === "deny" ? `; choose another ${option}, or --port-drift allow` : ", and so are the ports after it";
       throw new StartError(`Port ${port} is taken${remedy}.`);
     }
-    throw new StartError(`Port ${port} on ${host} cannot be bound: ${messageOf(error)}.`);
+    throw new StartError(`Port ${port} on ${host} cannot be bound: ${errorMessage(error)}.`);
   }
 }

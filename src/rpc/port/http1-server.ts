@@ -2,8 +2,8 @@
 import { createServer, type RequestListener, type Server, type ServerOptions } from "node:http";
 import { createServer as createHttpsServer, type ServerOptions as HttpsServerOptions } from "node:https";
 import type { Socket } from "node:net";
-import { Failure } from "../errors.js";
-import { failureBody } from "../exchange/responses.js";
+import { RpcError } from "../errors.js";
+import { errorBody } from "../exchange/responses.js";
 
 /** How long a client may take for the first bytes, and for the headers, of a request; over TLS, for the handshake. */
 export const headersWithinMs = 10_000;
@@ -35,20 +35,20 @@ function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
     return;
   }
   const failure = clientFailure(error.code);
-  const body = failureBody(failure);
+  const body = errorBody(failure);
   socket.end(
     `HTTP/1.1 ${failure.kind.httpStatus} ${failure.reason}\r\nContent-Type: application/json; charset=utf-8\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nAccess-Control-Allow-Origin: *\r\nConnection: close\r\n\r\n${body}`,
   );
 }
 
-function clientFailure(code: string | undefined): Failure {
+function clientFailure(code: string | undefined): RpcError {
   switch (code) {
     case "HPE_HEADER_OVERFLOW":
-      return new Failure("HEADERS_TOO_LARGE", "The request line and headers are too large.");
+      return new RpcError("HEADERS_TOO_LARGE", "The request line and headers are too large.");
     case "ERR_HTTP_REQUEST_TIMEOUT":
-      return new Failure("REQUEST_TIMEOUT", "The request did not arrive in time.");
+      return new RpcError("REQUEST_TIMEOUT", "The request did not arrive in time.");
     default:
-      return new Failure("INVALID_REQUEST", "The request is not valid HTTP.");
+      return new RpcError("INVALID_REQUEST", "The request is not valid HTTP.");
   }
 }

@@ -100,7 +100,7 @@ export function createHttp2Sessions(
     http2.on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
       stream.on("error", ignore);
       if (stream.destroyed || stream.closed) {
-        connection.strike(strikesOfRapidReset);
+        connection.penalize(strikesOfRapidReset);
         return;
       }
       const turn = turnOf(session);
@@ -110,13 +110,13 @@ export function createHttp2Sessions(
       exchange.onClose(() => {
         session.openStreams--;
         if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) {
-          connection.strike(turn === session.turn ? strikesOfRapidReset : 1);
+          connection.penalize(turn === session.turn ? strikesOfRapidReset : 1);
         }
       });
       handle(exchange);
     });
-    http2.on("error", () => connection.strike());
-    http2.on("frameError", () => connection.strike());
+    http2.on("error", () => connection.penalize());
+    http2.on("frameError", () => connection.penalize());
     // Who sends no more can neither read nor end a stream; as servers of HTTP/1.1 take them, sockets stay half open.
     socket.once("end", () => http2.destroy());
     const stopLooking = lookAfter(session, connectionAgeMs);
@@ -157,7 +157,7 @@ function turnOf(session: Session): number {
 export function strikeResets(beginning: Buffer, connection: Connection): void {
   const resets = countResets(beginning);
   if (resets > 0) {
-    connection.strike(resets * strikesOfRapidReset);
+    connection.penalize(resets * strikesOfRapidReset);
   }
 }
 
@@ -179,7 +179,7 @@ function weigh(session: Session): void {
   const count = Math.floor(uselessBytes / bytesPerStrike);
   if (count > 0) {
     session.struckBytes += count * bytesPerStrike;
-    session.connection.strike(count);
+    session.connection.penalize(count);
   }
 }
 

@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import type { Connection, Gate } from "../gate.js";
 
 /** A connection. */
-export interface Entry {
+export interface OpenConnection {
   /** The TCP connection, beneath TLS where there is TLS. */
   readonly socket: Socket;
   readonly connection: Connection;
@@ -15,19 +15,19 @@ export interface Entry {
   session: { close(): void } | undefined;
 }
 
-export interface Entrances {
+export interface OpenConnections {
   /** Asks the gate; undefined when the connection was closed. */
-  enter(socket: Socket): Entry | undefined;
+  enter(socket: Socket): OpenConnection | undefined;
   /** Knows an entry by another socket as well: the one that TLS makes. */
-  alias(socket: Socket, entry: Entry): void;
-  of(socket: Socket): Entry;
+  alias(socket: Socket, entry: OpenConnection): void;
+  of(socket: Socket): OpenConnection;
   /** Closes those that match. */
-  cut(matches: (entry: Entry) => boolean): void;
+  cut(matches: (entry: OpenConnection) => boolean): void;
 }
 
-export function createEntrances(gate: Gate): Entrances {
-  const entries = new Set<Entry>();
-  const bySocket = new WeakMap<Socket, Entry>();
+export function createOpenConnections(gate: Gate): OpenConnections {
+  const entries = new Set<OpenConnection>();
+  const bySocket = new WeakMap<Socket, OpenConnection>();
   return {
     enter(socket) {
       socket.on("error", () => socket.destroy());
@@ -36,7 +36,13 @@ export function createEntrances(gate: Gate): Entrances {
         socket.destroy();
         return undefined;
       }
-      const entry: Entry = { socket, connection, isUsed: false, sinceMs: performance.now(), session: undefined };
+      const entry: OpenConnection = {
+        socket,
+        connection,
+        isUsed: false,
+        sinceMs: performance.now(),
+        session: undefined,
+      };
       entries.add(entry);
       bySocket.set(socket, entry);
       socket.once("close", () => {
@@ -62,7 +68,7 @@ export function createEntrances(gate: Gate): Entrances {
  * closed, which refuses these streams, and not destroyed: Node.js 22.23 ends the process with an assertion where a session
  * is destroyed while it is reading, and what it reads next ends a stream. The end of the socket destroys it later.
  */
-function close({ socket, session }: Entry): void {
+function close({ socket, session }: OpenConnection): void {
   session?.close();
   socket.destroy();
 }

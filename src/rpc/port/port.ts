@@ -9,18 +9,18 @@ import { identityOfCertificate, type TlsCredentials } from "../../base/crypto/ce
 import type { Exchange } from "../exchange/exchange.js";
 import { Http1Exchange } from "../exchange/http1-exchange.js";
 import type { Connection, Gate } from "../gate.js";
-import { createEntrances, type Entrances, type Entry } from "./open-connections.js";
+import { createOpenConnections, type OpenConnections, type OpenConnection } from "./open-connections.js";
 import { createHttp1Server, headersWithinMs } from "./http1-server.js";
 import { createHttp2Sessions, type Http2Sessions, strikeResets } from "./http2-sessions.js";
 import { isOld, listenOn, type RpcListener } from "./listen.js";
-import { type Accept, decideByPreface } from "./protocol-detection.js";
+import { type Accept, detectHttpVersion } from "./protocol-detection.js";
 
 /** How long idle connections are kept after the port closed, so that a request already on its way is answered. */
 const lastRequestsWithinMs = 100;
 /** How long a connection on which no request has been made is kept after the port closed. */
 const firstRequestWithinMs = 1_000;
 
-export interface PortParts {
+export interface PortDeps {
   readonly handle: (exchange: Exchange) => void;
   readonly gate: Gate;
   readonly nextRequestId: () => string;
@@ -39,9 +39,9 @@ export interface PortParts {
 }
 
 /** Builds the listener, not bound yet. */
-export function createPort(parts: PortParts): RpcListener {
-  const { handle, gate, nextRequestId, tls, isMutual = false, connectionAgeMs = Infinity } = parts;
-  const entrances = createEntrances(gate);
+export function createPort(deps: PortDeps): RpcListener {
+  const { handle, gate, nextRequestId, tls, isMutual = false, connectionAgeMs = Infinity } = deps;
+  const entrances = createOpenConnections(gate);
   const http2 = createHttp2Sessions(handle, nextRequestId, connectionAgeMs);
   let isDraining = false;
   const server = createHttp1Server(
@@ -57,7 +57,7 @@ export function createPort(parts: PortParts): RpcListener {
   );
 
   /** Finds out which HTTP a connection speaks, once it is known to be let in. */
-  const decide = (socket: Socket, entry: Entry, acceptHttp1: Accept): void => {
+  const decide = (socket: Socket, entry: OpenConnection, acceptHttp1: Accept): void => {
     const acceptHttp2 = (_: Socket, beginning: Buffer): void => {
       entry.isUsed = true;
       strikeResets(beginning, entry.connection);
@@ -67,7 +67,7 @@ export function createPort(parts: PortParts): RpcListener {
       }
       entry.session = http2.accept(socket, entry.connection);
     };
-    decideByPreface(socket, isMutual ? () => socket.destroy() : acceptHttp1, acceptHttp2, headersWithinMs);
+    detectHttpVersion(socket, isMutual ? () => socket.destroy() : acceptHttp1, acceptHttp2, headersWithinMs);
   };
   if (tls === undefined) {
     acceptCleartext(server, entrances, decide);
@@ -89,9 +89,9 @@ export function createPort(parts: PortParts): RpcListener {
 }
 
 /** Takes a connection that was let in, and one way to go on with it. */
-type Decide = (socket: Socket, entry: Entry, acceptHttp1: Accept) => void;
+type Decide = (socket: Socket, entry: OpenConnection, acceptHttp1: Accept) => void;
 
-function acceptCleartext(server: Server, entrances: Entrances, decide: Decide): void {
+function acceptCleartext(server: Server, entrances: OpenConnections, decide: Decide): void {
   const acceptHttp1 = takeOver(server, "connection", (socket) => {
     const entry = entrances.enter(socket);
     if (entry !== undefined) {
@@ -100,9 +100,9 @@ function acceptCleartext(server: Server, entrances: Entrances, decide: Decide): 
   });
 }
 
-function acceptTls(server: Server, entrances: Entrances, decide: Decide, isMutual: boolean): void {
+function acceptTls(server: Server, entrances: OpenConnections, decide: Decide, isMutual: boolean): void {
   // TLS makes a socket of its own, which has nothing in common with the one beneath but the other end's address.
-  const handshaking = new Map<string, Entry>();
+  const handshaking = new Map<string, OpenConnection>();
   const beginTls = takeOver(server, "connection", (socket) => {
     const entry = entrances.enter(socket);
     if (entry !== undefined) {
@@ -125,7 +125,7 @@ function acceptTls(server: Server, entrances: Entrances, decide: Decide, isMutua
 }
 
 interface Connections {
-  readonly entrances: Entrances;
+  readonly entrances: OpenConnections;
   readonly http2: Http2Sessions;
 }
 

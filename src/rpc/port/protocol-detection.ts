@@ -15,7 +15,7 @@ export type Accept = (socket: Socket) => void;
  * @param acceptHttp2 is told which bytes came after the preface.
  * @param withinMs a connection that has not sent enough to decide by then is closed.
  */
-export function decideByPreface(
+export function detectHttpVersion(
   socket: Socket,
   acceptHttp1: Accept,
   acceptHttp2: (socket: Socket, afterPreface: Buffer) => void,

@@ -1,7 +1,7 @@
 /** All protocols over one list of services: what the node serves on its ports. */
 import type { RequestListener } from "node:http";
 import type { TlsCredentials } from "../../base/crypto/certificate.js";
-import { createConnectLater } from "../connect/lazy-connect.js";
+import { createLazyConnect } from "../connect/lazy-connect.js";
 import { createApiDocs } from "../describe/api-docs.js";
 import { commentOf } from "../describe/comments.js";
 import type { DocumentInfo } from "../describe/openapi.js";
@@ -10,25 +10,25 @@ import type { Exchange, Handler } from "../exchange/exchange.js";
 import type { Http1Exchange } from "../exchange/http1-exchange.js";
 import { createMount, type Mount } from "../exchange/mount.js";
 import { createRequestIds } from "../exchange/request-ids.js";
-import type { ProtocolParts } from "../gate.js";
+import type { ProtocolDeps } from "../gate.js";
 import { createGrpcHandler } from "../grpc/grpc-handler.js";
 import { createPageServer, type Pages, type PageServer } from "../http/pages.js";
 import { compileEndpoints, createTranscoder, type Endpoint } from "../http/transcoder.js";
 import { createJsonRpcEntry } from "../json-rpc/json-rpc.js";
 import { nameMethods } from "../json-rpc/named-methods.js";
 import type { AnswerNodeCall } from "../json-rpc/node-call-envelope.js";
-import type { McpParts } from "../mcp/mcp-server.js";
+import type { McpDeps } from "../mcp/mcp-server.js";
 import type { RpcListener } from "../port/listen.js";
 import { createPort } from "../port/port.js";
 import {
   chainHandlers,
   createJsonRpcHandler,
-  createLastHandler,
+  createNotFoundHandler,
   createPageHandler,
   createPreflightHandler,
 } from "./handler-chain.js";
 
-export interface RpcServerParts extends ProtocolParts {
+export interface RpcServerDeps extends ProtocolDeps {
   /** The node-call interface of existing clients. */
   readonly nodeCall: AnswerNodeCall;
   /** What descriptions of the interface say of it. */
@@ -54,8 +54,8 @@ export interface ProtocolHandlers {
 }
 
 /** What an application that is built later is made of. */
-export interface ApplicationParts extends Mount {
-  readonly protocol: ProtocolParts;
+export interface ApplicationDeps extends Mount {
+  readonly protocol: ProtocolDeps;
   readonly handlers: ProtocolHandlers;
   /** The plain routes, one by one. */
   readonly endpoints: readonly Endpoint[];
@@ -75,7 +75,7 @@ export interface RpcServerOptions<A extends Application> {
   /** With it, the port speaks TLS and nothing else. */
   readonly tls?: TlsCredentials | undefined;
   /** Builds the application, when the first request needs it. */
-  readonly buildApplication: (parts: ApplicationParts) => Promise<A>;
+  readonly buildApplication: (deps: ApplicationDeps) => Promise<A>;
   /** `compiled` answers before the application what it knows; `express` leaves all of HTTP/1.1 to the application. */
   readonly edge: "compiled" | "express";
 }
@@ -92,24 +92,24 @@ export interface RpcServer<A extends Application> extends RpcListener {
  * @throws Error when the annotations contradict each other; it names the rpcs.
  */
 export function createRpcServer<A extends Application>(
-  parts: RpcServerParts,
+  deps: RpcServerDeps,
   options: RpcServerOptions<A>,
 ): RpcServer<A> {
   const { tls, buildApplication, edge } = options;
   const nextRequestId = createRequestIds();
-  const mount = createMount({ ...parts, nextRequestId });
-  const endpoints = compileEndpoints(parts);
-  const pages = createPageServer({ ...createApiDocs(parts.services, parts.info, commentOf), ...parts.pages });
-  const handlers = createHandlers(parts, endpoints, pages, toApplication);
+  const mount = createMount({ ...deps, nextRequestId });
+  const endpoints = compileEndpoints(deps);
+  const pages = createPageServer({ ...createApiDocs(deps.services, deps.info, commentOf), ...deps.pages });
+  const handlers = createHandlers(deps, endpoints, pages, toApplication);
   const { preflight, grpc, plain, jsonRpc, connect, pages: page, last } = handlers;
-  const whole = chainHandlers([preflight, grpc, plain, jsonRpc, connect, page], last, parts);
-  const compiled = chainHandlers([preflight, grpc, plain, jsonRpc, connect], toApplication, parts);
+  const whole = chainHandlers([preflight, grpc, plain, jsonRpc, connect, page], last, deps);
+  const compiled = chainHandlers([preflight, grpc, plain, jsonRpc, connect], toApplication, deps);
   const http1 = edge === "express" ? toApplication : compiled;
 
   let loaded: A | undefined;
   let loading: Promise<A> | undefined;
   async function application(): Promise<A> {
-    const applicationParts = { ...mount, protocol: parts, handlers, endpoints, pagePaths: pages.paths };
+    const applicationParts = { ...mount, protocol: deps, handlers, endpoints, pagePaths: pages.paths };
     loading ??= buildApplication(applicationParts).catch((error: unknown) => {
       loading = undefined;
       throw error;
@@ -125,13 +125,13 @@ export function createRpcServer<A extends Application>(
     application()
       .then((built) => (given.isClosed ? undefined : built.handle(given)))
       .catch((error: unknown) => {
-        parts.onInternalError(error, given.requestId);
-        given.cut();
+        deps.onInternalError(error, given.requestId);
+        given.abort();
       });
   }
 
   const handle = (exchange: Exchange): void => (exchange.isHttp2 ? whole(exchange) : http1(exchange));
-  const port = createPort({ ...parts, handle, nextRequestId, tls });
+  const port = createPort({ ...deps, handle, nextRequestId, tls });
   return {
     ...port,
     application,
@@ -142,16 +142,16 @@ export function createRpcServer<A extends Application>(
 }
 
 function createHandlers(
-  parts: RpcServerParts,
+  deps: RpcServerDeps,
   endpoints: readonly Endpoint[],
   pages: PageServer,
   toApplication: (exchange: Exchange) => void,
 ): ProtocolHandlers {
   const transcoder = createTranscoder(endpoints);
-  const methods = nameMethods(parts.services);
+  const methods = nameMethods(deps.services);
   let discovered: string | undefined;
-  const discover = (): string => (discovered ??= describeOpenRpc(methods, parts.info, commentOf));
-  const connect = createConnectLater(parts, toApplication);
+  const discover = (): string => (discovered ??= describeOpenRpc(methods, deps.info, commentOf));
+  const connect = createLazyConnect(deps, toApplication);
   const methodsOf = (path: string): string[] => [
     ...new Set([
       ...transcoder.methodsOf(path),
@@ -160,13 +160,13 @@ function createHandlers(
     ]),
   ];
   return {
-    preflight: createPreflightHandler(parts),
-    grpc: createGrpcHandler(parts, connect.serveByLibrary),
+    preflight: createPreflightHandler(deps),
+    grpc: createGrpcHandler(deps, connect.serveByLibrary),
     plain: transcoder.handle,
-    jsonRpc: createJsonRpcHandler(createJsonRpcEntry({ ...parts, methods, discover }), parts),
+    jsonRpc: createJsonRpcHandler(createJsonRpcEntry({ ...deps, methods, discover }), deps),
     connect: connect.handle,
-    pages: createPageHandler(pages, parts),
-    last: createLastHandler(methodsOf, parts),
+    pages: createPageHandler(pages, deps),
+    last: createNotFoundHandler(methodsOf, deps),
   };
 }
 
@@ -175,24 +175,24 @@ function createHandlers(
  *
  * @param tls with it, both ends prove their identities by TLS, and callers have theirs.
  */
-export function createGrpcOnlyServer(parts: ProtocolParts, tls?: TlsCredentials): RpcListener {
+export function createGrpcOnlyServer(deps: ProtocolDeps, tls?: TlsCredentials): RpcListener {
   const handle = chainHandlers(
-    [createGrpcHandler(parts, createConnectLater(parts).serveByLibrary)],
-    createLastHandler(() => [], parts),
-    parts,
+    [createGrpcHandler(deps, createLazyConnect(deps).serveByLibrary)],
+    createNotFoundHandler(() => [], deps),
+    deps,
   );
-  return createPort({ handle, gate: parts.gate, nextRequestId: createRequestIds(), tls, isMutual: tls !== undefined });
+  return createPort({ handle, gate: deps.gate, nextRequestId: createRequestIds(), tls, isMutual: tls !== undefined });
 }
 
-export type McpPortParts = ProtocolParts & Pick<McpParts, "resources" | "info">;
+export type McpPortDeps = ProtocolDeps & Pick<McpDeps, "resources" | "info">;
 
 /** Builds a server of tools for assistants. Its library is loaded here: a node without it starts a fifth faster. */
-export async function createMcpPort(parts: McpPortParts): Promise<RpcListener> {
+export async function createMcpPort(deps: McpPortDeps): Promise<RpcListener> {
   const { createMcpServer } = await import("../mcp/mcp-server.js");
   return createMcpServer({
-    ...parts,
+    ...deps,
     nextRequestId: createRequestIds(),
-    methods: nameMethods(parts.services),
+    methods: nameMethods(deps.services),
     commentOf,
   });
 }

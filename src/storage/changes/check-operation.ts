@@ -3,7 +3,7 @@
  * fields: a rule of the chain, the same for every node.
  */
 import type { ProgramData, StorageOperation } from "../../../gen/gatehouse/storage/v1/operation_pb.js";
-import { Failure } from "../../rpc/errors.js";
+import { RpcError } from "../../rpc/errors.js";
 import { checkAccessControl } from "../programs/access-control.js";
 import { checkJson } from "../documents/json-check.js";
 import { typeOfJson } from "../documents/json-text.js";
@@ -41,7 +41,7 @@ export function checkOperation({ operation }: StorageOperation): void {
     case "deleteProgram":
       return;
     case undefined:
-      throw new Failure("INVALID_REQUEST", "The storage operation says nothing to do.");
+      throw new RpcError("INVALID_REQUEST", "The storage operation says nothing to do.");
   }
 }
 
@@ -51,7 +51,7 @@ function checkMetadata(metadata: string | undefined): void {
   }
   checkJson(metadata, { what: "The metadata" });
   if (typeOfJson(metadata) !== "object") {
-    throw new Failure("INVALID_REQUEST", "The metadata must be a JSON object.");
+    throw new RpcError("INVALID_REQUEST", "The metadata must be a JSON object.");
   }
 }
 

@@ -5,7 +5,7 @@
 import type { DocumentRows } from "../programs/programs.js";
 
 /** What was touched of one. */
-export interface TouchedProgram {
+export interface DirtyProgram {
   /** Its document was written as a whole. */
   isWhole: boolean;
   /** The one before that was kept in parts, and had a tree of its fields. */
@@ -17,17 +17,17 @@ export interface TouchedProgram {
 }
 
 /** @param onTakenBack hears what is to be done when the transaction that touches something is taken back. */
-export function createTouched(onTakenBack: (undo: () => void) => void) {
-  const all = new Map<string, TouchedProgram>();
+export function createDirtyPrograms(onTakenBack: (undo: () => void) => void) {
+  const all = new Map<string, DirtyProgram>();
 
-  function program(address: string): TouchedProgram {
+  function program(address: string): DirtyProgram {
     const known = all.get(address) ?? { isWhole: false, hadTree: false, text: undefined, fields: new Set() };
     all.set(address, known);
     return known;
   }
 
   return {
-    all: all as ReadonlyMap<string, TouchedProgram>,
+    all: all as ReadonlyMap<string, DirtyProgram>,
     program,
     /** Rows of a program's document, whose changes are heard of. */
     track(address: string, rows: DocumentRows): DocumentRows {

@@ -2,7 +2,7 @@
  * Changes of a document that is an object. Whichever way it is kept, its text becomes what the functions of document.ts
  * make of the whole; what is kept in parts is changed where it stands.
  */
-import { Failure } from "../../rpc/errors.js";
+import { RpcError } from "../../rpc/errors.js";
 import { changeChunks, type ItemChange } from "./array-changes.js";
 import { appendItem, deleteItem, deleteMember, itemsOf, setItem, setMember } from "../documents/document.js";
 import { maxTextBytes, minPartsBytes, nameStart } from "../documents/document-parts.js";
@@ -66,7 +66,7 @@ export async function changeItem(
     throw noField();
   }
   if (field.type !== "array") {
-    throw new Failure("INVALID_FIELD_TYPE", "The field is no array.");
+    throw new RpcError("INVALID_FIELD_TYPE", "The field is no array.");
   }
   if (field.items !== undefined) {
     checkIndex(change, field.items);
@@ -98,18 +98,18 @@ function changeArray(array: string, change: ItemChange): string {
 
 function checkIndex(change: ItemChange, items: number): void {
   if (change.kind !== "append" && change.index >= items) {
-    throw new Failure("INDEX_OUT_OF_BOUNDS", "The array has no item at this index.");
+    throw new RpcError("INDEX_OUT_OF_BOUNDS", "The array has no item at this index.");
   }
 }
 
-function noField(): Failure {
-  return new Failure("FIELD_NOT_FOUND", "The program has no such field.");
+function noField(): RpcError {
+  return new RpcError("FIELD_NOT_FOUND", "The program has no such field.");
 }
 
 /** The document with so many more bytes; one that becomes too large is refused. */
 function grown({ sizeBytes, inParts }: DocumentState, bytes: number): DocumentState {
   if (sizeBytes + bytes > maxDocumentBytes) {
-    throw new Failure("INVALID_REQUEST", `The document would be larger than ${maxDocumentBytes} bytes.`);
+    throw new RpcError("INVALID_REQUEST", `The document would be larger than ${maxDocumentBytes} bytes.`);
   }
   return { sizeBytes: sizeBytes + bytes, inParts };
 }

@@ -1,5 +1,5 @@
 /** Writes documents as a whole. A large one is parsed and stored in portions, between which others have their turn. */
-import { nextTurn } from "../../base/async/yielding.js";
+import { yieldToEventLoop } from "../../base/async/yielding.js";
 import { eachMember } from "../documents/document.js";
 import { type Chunk, chunkLength, eachChunk, eachField, maxTextBytes } from "../documents/document-parts.js";
 import { typeOfJson } from "../documents/json-text.js";
@@ -57,7 +57,7 @@ async function writeParts(rows: DocumentRows, text: string): Promise<void> {
     if (portion.length > 0) {
       await rows.insertFields(position, portion);
       // The rows are held in memory, which waits for nothing.
-      await nextTurn();
+      await yieldToEventLoop();
     }
     [position, portion, length] = [position + portion.length, [], 0];
   };
@@ -107,7 +107,7 @@ async function writeChunks(
   const flush = async (): Promise<void> => {
     if (portion.length > 0) {
       await rows.insertChunks(field, portion);
-      await nextTurn();
+      await yieldToEventLoop();
     }
     [portion, length] = [[], 0];
   };

@@ -2,7 +2,7 @@
  * The trees of the fields of large documents. One of 1 MiB is up to a second of hashes, which need nothing but its text: so
  * another thread begins with them as soon as it is known that the document will be written.
  */
-import { touchedAddress } from "../../base/program-address.js";
+import { targetAddress } from "../../base/program-address.js";
 import { inTurns } from "../../base/async/yielding.js";
 import { buildTree, type ChangedTree } from "../../tree/change.js";
 import { pageTexts } from "../../tree/page-store.js";
@@ -15,34 +15,34 @@ import type { ExpectedOperation, GrowDocument, GrownDocument } from "../programs
 const asideLength = 64 * 1024;
 
 /** The tree of the fields of an object, of any size. */
-export async function growFields(text: string): Promise<ObjectParts & Pick<ChangedTree, "pages">> {
+export async function buildFields(text: string): Promise<ObjectParts & Pick<ChangedTree, "pages">> {
   const { leaves, lastKey, tailHash } = await inTurns(fieldsOfObject(text));
   const { root: fieldsRoot, pages } = await inTurns(buildTree(leaves));
   return { fieldsRoot, lastKey, tailHash, pages };
 }
 
 /** Grows it in the thread of who asks, in which others have their turns. */
-export const growHere: GrowDocument = async (address, text) => {
-  const { pages, ...object } = await growFields(text);
+export const buildFieldsHere: GrowDocument = async (address, text) => {
+  const { pages, ...object } = await buildFields(text);
   return { ...object, pages: [...pageTexts(address, pages)] };
 };
 
 /** The documents of one block. */
-export interface Growing {
+export interface FieldTreeBuilder {
   /** Begins with those that operations that come will write. */
   expect(operations: readonly ExpectedOperation[]): void;
   readonly grow: GrowDocument;
 }
 
 /** @param aside grows a document in another thread; where it is left out, or cannot, that is done here. */
-export function createGrowing(aside: GrowDocument | undefined): Growing {
+export function createFieldTreeBuilder(aside: GrowDocument | undefined): FieldTreeBuilder {
   const begun = new Map<string, { readonly text: string; readonly grown: Promise<GrownDocument> }>();
   return {
     expect(operations) {
       for (const { operation, by } of aside === undefined ? [] : operations) {
         const text = writtenObject(operation);
         if (text !== undefined && text.length > asideLength) {
-          const address = touchedAddress(operation, by)!;
+          const address = targetAddress(operation, by)!;
           const grown = aside!(address, text);
           // Who wants it hears of it.
           grown.catch(() => undefined);
@@ -54,7 +54,7 @@ export function createGrowing(aside: GrowDocument | undefined): Growing {
       const known = begun.get(address);
       // It may have been written once more, or changed since.
       const grown = known?.text === text ? await known.grown.catch(() => undefined) : undefined;
-      return grown ?? (await growHere(address, text));
+      return grown ?? (await buildFieldsHere(address, text));
     },
   };
 }

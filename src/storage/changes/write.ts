@@ -5,7 +5,7 @@
 import { hash } from "node:crypto";
 import type { CreateProgram, ProgramData, StorageOperation } from "../../../gen/gatehouse/storage/v1/operation_pb.js";
 import { programAddress } from "../../base/program-address.js";
-import { Failure } from "../../rpc/errors.js";
+import { RpcError } from "../../rpc/errors.js";
 import { canWrite, isHidden } from "../programs/access.js";
 import { readAccessControl } from "../programs/access-control.js";
 import { changeItem, deleteField, setField } from "./document-changes.js";
@@ -121,7 +121,7 @@ async function create(
   const { programName: name, salt, metadata } = operation;
   const address = programAddress(sender, name, nonce, salt);
   if (await programs.wasMade(address)) {
-    throw new Failure("ALREADY_EXISTS", "There is or was a storage program at this address.");
+    throw new RpcError("ALREADY_EXISTS", "There is or was a storage program at this address.");
   }
   const access = readAccessControl(sender, operation.access);
   const content = readContent(operation.data);
@@ -159,7 +159,7 @@ function readContent(given: ProgramData | undefined): ProgramContent {
 async function find(programs: ProgramChanges, address: string, work: Work): Promise<ChangeableProgram> {
   const program = await programs.find(address, work);
   if (program === undefined) {
-    throw new Failure(...noProgram);
+    throw new RpcError(...noProgram);
   }
   return program;
 }
@@ -191,14 +191,14 @@ async function findOwned(
 }
 
 /** Returns the failure of a sender. One who may not know of the program learns no more than of one that is not there. */
-function refusalOf({ access }: ChangeableProgram, sender: string, message: string): Failure {
+function refusalOf({ access }: ChangeableProgram, sender: string, message: string): RpcError {
   const mayKnow = !isHidden(access, sender) || canWrite(access, sender);
-  return mayKnow ? new Failure("PERMISSION_DENIED", message) : new Failure(...noProgram);
+  return mayKnow ? new RpcError("PERMISSION_DENIED", message) : new RpcError(...noProgram);
 }
 
 /** An object has fields, and a program that holds nothing becomes one with its first field. */
 function needObject({ encoding, type, sizeBytes }: ChangeableProgram): void {
   if (encoding !== "json" || (type !== "object" && sizeBytes > 0)) {
-    throw new Failure("INVALID_FIELD_TYPE", "The document is no object; only objects have fields.");
+    throw new RpcError("INVALID_FIELD_TYPE", "The document is no object; only objects have fields.");
   }
 }

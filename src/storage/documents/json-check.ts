@@ -1,6 +1,6 @@
 /** Which texts can be a document, or a part of one. */
 import { endOfString } from "../../base/text/json-string.js";
-import { Failure } from "../../rpc/errors.js";
+import { RpcError } from "../../rpc/errors.js";
 import { maxDocumentDepth, maxFieldBytes } from "./document-bounds.js";
 import { quote, skipSpace, stringAt } from "./json-text.js";
 
@@ -44,8 +44,8 @@ function isLongField(name: string): boolean {
   return name.length > maxFieldBytes || (3 * name.length > maxFieldBytes && Buffer.byteLength(name) > maxFieldBytes);
 }
 
-function invalid(message: string): Failure {
-  return new Failure("INVALID_REQUEST", message);
+function invalid(message: string): RpcError {
+  return new RpcError("INVALID_REQUEST", message);
 }
 
 function isJson(text: string): boolean {

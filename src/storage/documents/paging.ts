@@ -2,7 +2,7 @@ import { addressForm } from "../../base/crypto/signing-payloads.js";
 import { defaultPageSize, makePageToken, readPageToken } from "../../rpc/parameters.js";
 
 /** A page of a list. */
-export interface Page {
+export interface ListPage {
   readonly limit: number;
   readonly offset: number;
   /** Address of the program that the page comes after; the first page when undefined. */
@@ -21,7 +21,7 @@ export interface PageQuestion {
  *
  * @throws Failure INVALID_REQUEST
  */
-export function toPage({ limit, offset, pageToken }: PageQuestion): Page {
+export function toPage({ limit, offset, pageToken }: PageQuestion): ListPage {
   const [after] = readPageToken("programs", [addressForm], pageToken) ?? [];
   return { limit: limit ?? defaultPageSize, offset: offset ?? 0, after };
 }
@@ -33,8 +33,8 @@ export function toPage({ limit, offset, pageToken }: PageQuestion): Page {
  * @param list gives the programs of a page.
  */
 export async function readPage<Entry extends { readonly address: string }>(
-  page: Page,
-  list: (page: Page) => Promise<readonly Entry[]>,
+  page: ListPage,
+  list: (page: ListPage) => Promise<readonly Entry[]>,
 ): Promise<{ readonly entries: readonly Entry[]; readonly nextPageToken?: string }> {
   const found = await list({ ...page, limit: page.limit + 1 });
   const entries = found.slice(0, page.limit);

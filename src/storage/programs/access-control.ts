@@ -1,6 +1,6 @@
 /** Access rules, as they travel. */
 import { type AccessControl, AccessMode, AccessPermission } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
-import { Failure } from "../../rpc/errors.js";
+import { RpcError } from "../../rpc/errors.js";
 import type { AccessRule } from "./access.js";
 
 /** Of all lists of a rule together. */
@@ -29,15 +29,15 @@ export function checkAccessControl(given: AccessControl | undefined): void {
     return;
   }
   if (wordOf(modes, given.mode) === undefined) {
-    throw new Failure("INVALID_REQUEST", "The access mode must be public, owner or restricted.");
+    throw new RpcError("INVALID_REQUEST", "The access mode must be public, owner or restricted.");
   }
   // Decoded, a group of this name would be the prototype of the others, and in no list of them.
   if (Object.getPrototypeOf(given.groups) !== Object.prototype) {
-    throw new Failure("INVALID_REQUEST", "No group of an access rule can be called __proto__.");
+    throw new RpcError("INVALID_REQUEST", "No group of an access rule can be called __proto__.");
   }
   const lists = [given.allowed, given.blacklisted, ...Object.values(given.groups).map(({ members }) => members)];
   if (lists.reduce((sum, list) => sum + list.length, 0) > maxKeys) {
-    throw new Failure("INVALID_REQUEST", `An access rule names at most ${maxKeys} keys in all.`);
+    throw new RpcError("INVALID_REQUEST", `An access rule names at most ${maxKeys} keys in all.`);
   }
 }
 

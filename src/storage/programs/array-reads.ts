@@ -1,8 +1,8 @@
 /** Reads of arrays in programs: of the part that holds an item, where that is all there is to read. */
-import { Failure } from "../../rpc/errors.js";
+import { RpcError } from "../../rpc/errors.js";
 import type { Call } from "../../rpc/service.js";
 import { countItems, sliceItem } from "../documents/document.js";
-import { needField, needObject, needReadable } from "./read-guards.js";
+import { requireField, requireObject, requireReadable } from "./read-guards.js";
 import type { FieldPortion, Programs } from "./programs.js";
 import { noArray } from "./refusals.js";
 
@@ -19,11 +19,11 @@ export interface ArrayPart {
 export function createArrayReads(programs: Pick<Programs, "findWithItem">) {
   /** An array field, or the part of it that holds an item. */
   async function read(address: string, name: string, index: number, call: Call): Promise<ArrayPart> {
-    const found = needReadable(await programs.findWithItem(address, name, index), call);
-    needObject(found.record);
-    const field = needField(found.field, name);
+    const found = requireReadable(await programs.findWithItem(address, name, index), call);
+    requireObject(found.record);
+    const field = requireField(found.field, name);
     if (field.type !== "array") {
-      throw new Failure(...noArray(field.type));
+      throw new RpcError(...noArray(field.type));
     }
     return toArrayPart(field);
   }

@@ -2,7 +2,7 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { ProgramRecordSchema } from "../../../gen/gatehouse/state/v1/state_pb.js";
 import { ProgramEncoding } from "../../../gen/gatehouse/storage/v1/storage_pb.js";
-import { createRecentCache } from "../../base/caches/lru-cache.js";
+import { createLruCache } from "../../base/caches/lru-cache.js";
 import { stateHashes } from "../../tree/node-hashes.js";
 import type { Leaf } from "../../tree/path.js";
 import { type FieldParts, nothing, type ObjectParts, type ProgramParts } from "../../tree/state-format.js";
@@ -22,8 +22,8 @@ export function programLeaf(row: ProgramRow, document: DocumentParts): Leaf {
 }
 
 /** What its leaf holds of a program. */
-export function hashProgram(parts: Omit<ProgramParts, "documentHash">, document: DocumentParts): Uint8Array {
-  return stateHashes.program({ ...parts, documentHash: hashDocument(document) });
+export function hashProgram(deps: Omit<ProgramParts, "documentHash">, document: DocumentParts): Uint8Array {
+  return stateHashes.program({ ...deps, documentHash: hashDocument(document) });
 }
 
 /** Everything that is hashed of a program but its document. */
@@ -82,7 +82,7 @@ export function fieldKey(name: string): Uint8Array {
 /** Names whose keys are remembered, of a few hundred bytes each. */
 const keptNames = 2_000;
 const longestKeptName = 64;
-const keysOfNames = createRecentCache<Uint8Array>(keptNames);
+const keysOfNames = createLruCache<Uint8Array>(keptNames);
 
 /** The same for a document of few fields: these are often named as those of others. */
 function keyOfCommonName(name: string): Uint8Array {

@@ -6,7 +6,7 @@ import type { Chunk } from "../documents/document-parts.js";
 import type { LeafChange } from "../../tree/change.js";
 import type { ObjectParts } from "../../tree/state-format.js";
 import type { JsonType } from "../documents/json-text.js";
-import type { Page } from "../documents/paging.js";
+import type { ListPage } from "../documents/paging.js";
 import type { Work } from "./work.js";
 
 /** A program, without its document. */
@@ -69,9 +69,9 @@ export interface Programs {
     index: number,
   ): Promise<{ record: ProgramRecord; field: FieldPortion | undefined } | undefined>;
   /** Programs of an owner that the caller may read, newest first. */
-  listByOwner(owner: string, identity: string | undefined, page: Page): Promise<ProgramEntry[]>;
+  listByOwner(owner: string, identity: string | undefined, page: ListPage): Promise<ProgramEntry[]>;
   /** Programs by name that the caller may read, newest first. */
-  search(query: string, exact: boolean, identity: string | undefined, page: Page): Promise<ProgramEntry[]>;
+  search(query: string, exact: boolean, identity: string | undefined, page: ListPage): Promise<ProgramEntry[]>;
   /** How many were ever made: those that were deleted, too. */
   createdCount(): Promise<number>;
 }

@@ -1,14 +1,14 @@
 /** What a read of a program needs to find, and how it is refused where it does not. */
-import { Failure } from "../../rpc/errors.js";
+import { RpcError } from "../../rpc/errors.js";
 import type { Call } from "../../rpc/service.js";
 import { type AccessRule, canRead, isHidden } from "./access.js";
 import type { Field, ProgramRecord } from "./programs.js";
 import { noField, noFields } from "./refusals.js";
 
 /** A field that was asked for. Throws Failure FIELD_NOT_FOUND. */
-export function needField<T extends Field>(field: T | undefined, name: string): T {
+export function requireField<T extends Field>(field: T | undefined, name: string): T {
   if (field === undefined) {
-    throw new Failure(...noField(name));
+    throw new RpcError(...noField(name));
   }
   return field;
 }
@@ -24,10 +24,13 @@ const howToSign =
  *
  * @throws Failure NOT_FOUND, PERMISSION_DENIED
  */
-export function needReadable<T extends { readonly record: ProgramRecord }>(found: T | undefined, { caller }: Call): T {
+export function requireReadable<T extends { readonly record: ProgramRecord }>(
+  found: T | undefined,
+  { caller }: Call,
+): T {
   const { identity } = caller;
   if (found === undefined || isHidden(found.record.access, identity)) {
-    throw new Failure("NOT_FOUND", noneFor(identity));
+    throw new RpcError("NOT_FOUND", noneFor(identity));
   }
   checkReadable(found.record.access, identity);
   return found;
@@ -43,13 +46,13 @@ function noneFor(identity: string | undefined): string {
 export function checkReadable(rule: AccessRule, identity: string | undefined): void {
   if (!canRead(rule, identity)) {
     const message = `This storage program is not readable for anonymous callers. ${howToSign}`;
-    throw new Failure("PERMISSION_DENIED", identity === undefined ? message : notForYou);
+    throw new RpcError("PERMISSION_DENIED", identity === undefined ? message : notForYou);
   }
 }
 
 /** Throws Failure INVALID_FIELD_TYPE for a program that is no object. */
-export function needObject({ type }: ProgramRecord): void {
+export function requireObject({ type }: ProgramRecord): void {
   if (type !== "object") {
-    throw new Failure(...noFields(type));
+    throw new RpcError(...noFields(type));
   }
 }

@@ -2,8 +2,8 @@
  * Checks what the database holds of a program against the checksums that its rows were stored with, and puts documents
  * together that are kept in parts. A row that is missing shows as bytes or items that are missing.
  */
-import { DamageError } from "../../base/errors/corruption.js";
-import { nextTurn } from "../../base/async/yielding.js";
+import { CorruptionError } from "../../base/errors/corruption.js";
+import { yieldToEventLoop } from "../../base/async/yielding.js";
 import {
   type ChunkColumns,
   type FieldColumns,
@@ -41,8 +41,8 @@ export const programColumns = [...entryColumns, "type", "access", "metadata", "i
 /** What of a program is damaged. */
 export type ProgramPart = "row" | "document" | "field" | "chunk of a field";
 
-export function damaged(address: string, part: ProgramPart): DamageError {
-  return new DamageError(
+export function damaged(address: string, part: ProgramPart): CorruptionError {
+  return new CorruptionError(
     `The storage program ${address} in the database is not what was stored: its ${part}; restore the database from a backup, or let the node follow the chain anew.`,
   );
 }
@@ -165,7 +165,7 @@ export function joinValue(address: string, field: FieldRecord, chunks: readonly 
 }
 
 /** What a document in parts is put together of. */
-export interface Parts extends TextRow {
+export interface Deps extends TextRow {
   /** JSON, in their order. */
   readonly fields: string;
   readonly chunks: string;
@@ -218,7 +218,7 @@ export async function joinRows(
   let nextChunk = 0;
   for (const field of fields) {
     if (names.length % portionRows === portionRows - 1) {
-      await nextTurn();
+      await yieldToEventLoop();
     }
     const from = nextChunk;
     while (chunks[nextChunk]?.field === field.position) {
@@ -235,9 +235,9 @@ export async function joinRows(
 }
 
 /** The same of rows that a query gives as JSON. */
-export async function joinParts(address: string, parts: Parts, sizeBytes: number): Promise<JoinedParts> {
-  const values = parse(address, parts.fields, "field") as FieldValues[];
-  const rows = { chunks: readChunks(address, parts.chunks), tail: checkText(address, parts) };
+export async function joinParts(address: string, deps: Deps, sizeBytes: number): Promise<JoinedParts> {
+  const values = parse(address, deps.fields, "field") as FieldValues[];
+  const rows = { chunks: readChunks(address, deps.chunks), tail: checkText(address, deps) };
   return await joinRows(address, { ...rows, fields: checkEach(address, values) }, sizeBytes);
 }
 

@@ -1,7 +1,7 @@
 /** Changes of storage programs, by the rows that a block stages. */
-import { touchedAddress } from "../../base/program-address.js";
+import { targetAddress } from "../../base/program-address.js";
 import { hashProgramEntry, hashProgramRest } from "../../db/rows/row-hashes.js";
-import type { StagedRows } from "../../db/rows/write-buffer.js";
+import type { WriteBuffer } from "../../db/rows/write-buffer.js";
 import { type AccessRule, namedReaders } from "../programs/access.js";
 import { isKeptInParts, writeContent } from "../changes/document-writing.js";
 import { createDocumentRows } from "./program-document-store.js";
@@ -9,17 +9,17 @@ import { type ProgramTableRow, type ProgramTables, stageProgramTables } from "./
 import { type DocumentRows, foldName, type ProgramChanges, type ProgramContent } from "../programs/programs.js";
 import { toRecord } from "../programs/stored-program.js";
 import { readLeaves } from "./program-state-store.js";
-import { createTouched } from "../changes/dirty-programs.js";
+import { createDirtyPrograms } from "../changes/dirty-programs.js";
 import type { Work } from "../programs/work.js";
 
 /** Documents of up to so many bytes are read ahead with all of their fields. */
 const maxBytesAhead = 2 * 1024;
 
 /** Builds the changes, inside the transaction of a block; they are stored with its other rows. */
-export function createProgramChanges(staged: StagedRows): ProgramChanges {
+export function createProgramChanges(staged: WriteBuffer): ProgramChanges {
   const tables = stageProgramTables(staged);
   const rows = createOwnRows(tables);
-  const touched = createTouched(staged.onTakenBack);
+  const touched = createDirtyPrograms(staged.onRollback);
   const documentRows = (address: string, work: Work): DocumentRows =>
     touched.track(address, createDocumentRows({ tables, address, work }));
   const deleteReaders = async (address: string, work: Work): Promise<void> =>
@@ -105,9 +105,9 @@ async function expectRows(
 ): Promise<void> {
   const named = expected.map(({ operation, by }) => ({
     what: operation.operation.case,
-    address: touchedAddress(operation, by)!,
+    address: targetAddress(operation, by)!,
   }));
-  await programs.expect(named.map(({ address }) => address));
+  await programs.prefetch(named.map(({ address }) => address));
   const [withReaders, withText, withFields]: [string[], string[], string[]] = [[], [], []];
   for (const { what, address } of named) {
     const row = programs.peek(address);
@@ -124,9 +124,9 @@ async function expectRows(
       }
     }
   }
-  await readers.expect(withReaders);
-  await documents.expect(withText);
-  await fields.expect(withFields);
+  await readers.prefetch(withReaders);
+  await documents.prefetch(withText);
+  await fields.prefetch(withFields);
 }
 
 /** Programs' own rows. */

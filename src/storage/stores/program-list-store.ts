@@ -1,9 +1,9 @@
 /** Lists of storage programs in the database, of those that the caller may read. */
 import { makeImmutable } from "../../base/caches/immutable.js";
-import { createRecentCache } from "../../base/caches/lru-cache.js";
+import { createLruCache } from "../../base/caches/lru-cache.js";
 import type { Queries } from "../../db/queries/database.js";
 import { wrongPageToken } from "../../rpc/parameters.js";
-import type { Page } from "../documents/paging.js";
+import type { ListPage } from "../documents/paging.js";
 import { foldName, type ProgramEntry, type Programs } from "../programs/programs.js";
 import { checkEntry, entryColumns, type EntryRow } from "../programs/stored-program.js";
 
@@ -53,7 +53,7 @@ export function createProgramLists({
         FROM ${from} WHERE ${where} AND NOT p.deleted AND ${readable} AND ${id} < ? ORDER BY ${id} DESC LIMIT ? OFFSET ?`;
     const byAnybody = prepare<EntryRow>(text("p.mode = 'public'"), "list");
     const byIdentity = prepare<EntryRow>(text(readableByIdentity), "list");
-    return async (value: string, identity: string | undefined, page: Page): Promise<ProgramEntry[]> => {
+    return async (value: string, identity: string | undefined, page: ListPage): Promise<ProgramEntry[]> => {
       const { limit, offset, after } = page;
       const below = after === undefined ? aboveIds : await idOf(after, identity);
       const rows =
@@ -115,7 +115,7 @@ export const readableByIdentity = `(p.owner = ? OR (p.mode = 'public' AND NOT ${
  * by the same object.
  */
 function createEntryReader(): (row: EntryRow) => ProgramEntry {
-  const known = createRecentCache<{ readonly row: EntryRow; readonly entry: ProgramEntry }>(keptEntries);
+  const known = createLruCache<{ readonly row: EntryRow; readonly entry: ProgramEntry }>(keptEntries);
   return (row) => {
     const kept = known.get(row.address);
     if (kept !== undefined && isSameRow(kept.row, row)) {

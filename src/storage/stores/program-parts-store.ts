@@ -1,7 +1,7 @@
 /** The rows that a document is kept in, each list as one column, as SQL. What they hold is checked by stored-program.ts. */
 import type { Queries } from "../../db/queries/database.js";
 import type { Dialect } from "../../db/queries/dialects.js";
-import { joinParts, type Parts } from "../programs/stored-program.js";
+import { joinParts, type Deps } from "../programs/stored-program.js";
 
 /** The chunks of a field, as JSON. */
 export function chunksOf({ jsonArray, jsonList }: Dialect, address: string, field: string): string {
@@ -12,7 +12,7 @@ export function chunksOf({ jsonArray, jsonList }: Dialect, address: string, fiel
   });
 }
 
-/** The columns of {@link Parts}, beside a document's own row, `d`. */
+/** The columns of {@link Deps}, beside a document's own row, `d`. */
 export function partsColumns(dialect: Dialect, address: string): string {
   return `d.data, d.row_hash, ${fieldsOf(dialect, address)} AS fields, ${allChunksOf(dialect, address)} AS chunks`;
 }
@@ -23,8 +23,8 @@ export async function readWhole(db: Queries, address: string, sizeBytes: number)
 }
 
 /** A document in parts. */
-export async function readParts(db: Queries, address: string): Promise<Parts> {
-  const [parts] = await db.rows<Parts>((sql) =>
+export async function readParts(db: Queries, address: string): Promise<Deps> {
+  const [parts] = await db.rows<Deps>((sql) =>
     sql.raw(`SELECT ${partsColumns(db.dialect, "d.address")} FROM program_documents d WHERE d.address = ?`, [address]),
   );
   return parts!;

@@ -2,7 +2,7 @@
 import { type BatchOptions, prepareBatch } from "../../db/rows/batch.js";
 import type { Queries } from "../../db/queries/database.js";
 import { chunksOf, partsColumns } from "./program-parts-store.js";
-import { type Parts, programColumns, type TextRow } from "../programs/stored-program.js";
+import { type Deps, programColumns, type TextRow } from "../programs/stored-program.js";
 
 /** A row as one column: a driver makes one long text of a row faster than many short ones. */
 export interface PackedRow {
@@ -67,7 +67,7 @@ export function prepareAnyProgram(db: Queries): (key: readonly [string]) => Prom
 export function prepareProgramQueries(db: Queries) {
   const { jsonObject } = db.dialect;
   const withData = prepareRecord<TextRow>(db, text);
-  const withParts = prepareRecord<Parts>(db, {
+  const withParts = prepareRecord<Deps>(db, {
     columns: partsColumns(db.dialect, "p.address"),
     join: text.join,
     batch: large,

@@ -21,7 +21,7 @@ import { readRoot } from "../../tree/read-root.js";
 import { namedReaders } from "../programs/access.js";
 import { readParts } from "./program-parts-store.js";
 import { programLeaf } from "../programs/program-state.js";
-import { growFields } from "../changes/field-tree-builder.js";
+import { buildFields } from "../changes/field-tree-builder.js";
 import { documentOfText, readEnd, selectPrograms } from "./program-state-store.js";
 import { foldName } from "../programs/programs.js";
 import { readProgram, type RestoredProgram, WrongProgram } from "../changes/restored-program.js";
@@ -29,7 +29,7 @@ import {
   checkDocument,
   checkProgram,
   joinParts,
-  type Parts,
+  type Deps,
   type ProgramRow,
   readChunks,
   readFields,
@@ -114,9 +114,9 @@ async function exportDocument(db: Queries, row: ExportedRow) {
   return { document, data: text, layout: layoutOf(address, parts) };
 }
 
-function layoutOf(address: string, parts: Parts): MessageInitShape<typeof SnapshotLayoutSchema> {
+function layoutOf(address: string, deps: Deps): MessageInitShape<typeof SnapshotLayoutSchema> {
   const pieces = new Map<number, { position: bigint; length: number }[]>();
-  for (const { field, position, text } of readChunks(address, parts.chunks)) {
+  for (const { field, position, text } of readChunks(address, deps.chunks)) {
     const piece = { position: BigInt(position), length: text.length };
     const known = pieces.get(field);
     if (known === undefined) {
@@ -126,7 +126,7 @@ function layoutOf(address: string, parts: Parts): MessageInitShape<typeof Snapsh
     }
   }
   return {
-    fields: readFields(address, parts.fields).map(({ position }) => ({ position, pieces: pieces.get(position) ?? [] })),
+    fields: readFields(address, deps.fields).map(({ position }) => ({ position, pieces: pieces.get(position) ?? [] })),
   };
 }
 
@@ -146,7 +146,7 @@ export async function checkRestored(given: SnapshotProgram): Promise<CheckedProg
   const restored = readProgram(given);
   const { row, text } = restored;
   if (row.in_parts) {
-    const { pages, ...object } = await growFields(text!);
+    const { pages, ...object } = await buildFields(text!);
     return { ...restored, leaf: programLeaf(row, { kind: "object", ...object }), pages };
   }
   return { ...restored, leaf: programLeaf(row, documentOfText(row, text)), pages: new Map() };

@@ -1,12 +1,12 @@
 /** What the database holds of programs, as leaves of the state tree. */
-import { atOnce, nextTurn } from "../../base/async/yielding.js";
+import { atOnce, yieldToEventLoop } from "../../base/async/yielding.js";
 import { inChunks } from "../../db/rows/chunks.js";
 import type { Queries, QueryBuilder } from "../../db/queries/database.js";
 import { changeTree, type LeafChange, rootOfLeaves } from "../../tree/change.js";
 import { stateHashes } from "../../tree/node-hashes.js";
 import { clearTrees, createPageStore } from "../../tree/page-store.js";
 import { type FieldParts, nothing, type ObjectParts } from "../../tree/state-format.js";
-import { growHere } from "../changes/field-tree-builder.js";
+import { buildFieldsHere } from "../changes/field-tree-builder.js";
 import { type DocumentParts, fieldKey, fieldsOfObject, programLeaf } from "../programs/program-state.js";
 import { chunksOf, readWhole } from "./program-parts-store.js";
 import type { GrowDocument, LeavesToRead } from "../programs/programs.js";
@@ -23,7 +23,7 @@ import {
   readChunks,
   type TextRow,
 } from "../programs/stored-program.js";
-import type { TouchedProgram } from "../changes/dirty-programs.js";
+import type { DirtyProgram } from "../changes/dirty-programs.js";
 
 /** Programs that are read at a time: each may hold a document of 16 KiB, or a text of 1 MiB. */
 const portionRows = 50;
@@ -32,14 +32,14 @@ const portionRows = 50;
 export async function readLeaves(
   db: Queries,
   { programs, documents }: Pick<ProgramTables, "programs" | "documents">,
-  touched: ReadonlyMap<string, TouchedProgram>,
-  { stored = Promise.resolve(), grow = growHere }: LeavesToRead = {},
+  touched: ReadonlyMap<string, DirtyProgram>,
+  { stored = Promise.resolve(), grow = buildFieldsHere }: LeavesToRead = {},
 ): Promise<LeafChange[]> {
   const leaves: LeafChange[] = [];
   const inParts: (ProgramRow & TextRow)[] = [];
   for (const addresses of inChunks([...touched.keys()], portionRows)) {
-    await programs.expect(addresses);
-    await documents.expect(addresses);
+    await programs.prefetch(addresses);
+    await documents.prefetch(addresses);
     for (const address of addresses) {
       const own = await programs.get(address);
       const row = own && { ...own, ...((await documents.get(address)) ?? { data: null, row_hash: null }) };
@@ -49,7 +49,7 @@ export async function readLeaves(
         leaves.push(programLeaf(row, row.deleted ? { kind: "nothing" } : documentOfText(row, checkDocument(row, row))));
       }
       // The database may have stored something meanwhile, and waits for what comes next.
-      await nextTurn();
+      await yieldToEventLoop();
     }
   }
   await stored;

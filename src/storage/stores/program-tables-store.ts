@@ -1,5 +1,5 @@
 /** The tables of storage programs as the transactions of a block see them. */
-import type { StagedRows, StagedTable } from "../../db/rows/write-buffer.js";
+import type { WriteBuffer, BufferedTable } from "../../db/rows/write-buffer.js";
 import {
   checkChunk,
   checkField,
@@ -30,11 +30,11 @@ export interface ReaderRow {
 
 /** The tables; the rows of the others refer to those of programs. */
 export interface ProgramTables {
-  readonly programs: StagedTable<ProgramTableRow>;
-  readonly readers: StagedTable<ReaderRow>;
-  readonly documents: StagedTable<DocumentRecord>;
-  readonly fields: StagedTable<FieldRecord>;
-  readonly chunks: StagedTable<ChunkRecord>;
+  readonly programs: BufferedTable<ProgramTableRow>;
+  readonly readers: BufferedTable<ReaderRow>;
+  readonly documents: BufferedTable<DocumentRecord>;
+  readonly fields: BufferedTable<FieldRecord>;
+  readonly chunks: BufferedTable<ChunkRecord>;
 }
 
 /** Where the rows of a document are, and who counts what is done with them. */
@@ -45,7 +45,7 @@ export interface DocumentPlace {
 }
 
 /** Begins to stage them. */
-export function stageProgramTables(rows: StagedRows): ProgramTables {
+export function stageProgramTables(rows: WriteBuffer): ProgramTables {
   return {
     programs: rows.table<ProgramTableRow>({
       name: "programs",

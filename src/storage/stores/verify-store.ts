@@ -7,7 +7,7 @@ import { isSame } from "../../tree/hashes.js";
 import { createPageStore } from "../../tree/page-store.js";
 import { readRoot } from "../../tree/read-root.js";
 import { partsColumns } from "./program-parts-store.js";
-import { growFields } from "../changes/field-tree-builder.js";
+import { buildFields } from "../changes/field-tree-builder.js";
 import { foldName } from "../programs/programs.js";
 import {
   checkDocument,
@@ -15,7 +15,7 @@ import {
   damaged,
   joinParts,
   parse,
-  type Parts,
+  type Deps,
   type ProgramRow,
   programColumns,
   readFields,
@@ -23,7 +23,7 @@ import {
 } from "../programs/stored-program.js";
 
 type VerifiedRow = ProgramRow &
-  Parts & {
+  Deps & {
     readonly id: number;
     readonly name_folded: string;
     /** Id of the program that its address leads to. */
@@ -97,7 +97,7 @@ async function verifyFields(
   text: string,
   readAgain: () => Promise<VerifiedRow | undefined>,
 ): Promise<void> {
-  const { fieldsRoot } = await growFields(text);
+  const { fieldsRoot } = await buildFields(text);
   if (isSame(fieldsRoot, await readRoot(createPageStore(db, address).load))) {
     return;
   }

@@ -4,7 +4,7 @@ import { programAddress } from "../../../src/base/program-address.js";
 import { createChainStore } from "../../../src/chain/chain-store.js";
 import { pruneBlocks } from "../../../src/chain/blocks/header-store.js";
 import { newestPlace, readTransactionPage, type TransactionsOf } from "../../../src/chain/blocks/listings.js";
-import { readBlock } from "../../../src/chain/transactions/transaction.js";
+import { verifyBlock } from "../../../src/chain/transactions/transaction.js";
 import { stateIn } from "../../../src/node/chain/transaction-executor.js";
 import { createProgramHistory } from "../../../src/node/serving/program-history.js";
 import type { Database } from "../../../src/db/queries/database.js";
@@ -112,7 +112,7 @@ export const testListings: StoreSuite = (engine, open) => {
   test(`${engine}: listings: transactions that are found by what they do not say are found out`, async (t) => {
     const database = await open(t);
     const store = await fill(database);
-    const block = await readBlock((await store.block(2n))!.block, rulesOf());
+    const block = await verifyBlock((await store.block(2n))!.block, rulesOf());
     await t.notThrowsAsync(store.checkListed(2n, block.transactions));
     await database.write.run((sql) =>
       sql("transactions")

@@ -1,6 +1,6 @@
 import test from "ava";
-import { isDatabaseTrouble } from "../../../src/base/errors/database-error-kind.js";
-import { createStagedRows } from "../../../src/db/rows/write-buffer.js";
+import { isDatabaseError } from "../../../src/base/errors/database-error-kind.js";
+import { createWriteBuffer } from "../../../src/db/rows/write-buffer.js";
 import { createNullifierChanges, createNullifierStore } from "../../../src/zk/nullifier-store.js";
 import type { StoreSuite } from "./suite.js";
 
@@ -11,7 +11,7 @@ export const testNullifiers: StoreSuite = (engine, open) => {
     const use = { blockNumber: 7n, transactionHash: "0xt" };
     t.deepEqual(await nullifiers.find("0x1"), { hash: "0x1", use: undefined });
     await transaction(async (db) => {
-      const rows = createStagedRows(db);
+      const rows = createWriteBuffer(db);
       const inside = createNullifierChanges(rows);
       await inside.expect(["0x1"]);
       t.is((await inside.find("0x1")).use, undefined);
@@ -24,12 +24,12 @@ export const testNullifiers: StoreSuite = (engine, open) => {
     t.deepEqual(await nullifiers.find("0x1"), { hash: "0x1", use });
     const twice = await t.throwsAsync(
       transaction(async (db) => {
-        const rows = createStagedRows(db);
+        const rows = createWriteBuffer(db);
         createNullifierChanges(rows).insert("0x1", use);
         await rows.store();
       }),
     );
-    t.false(isDatabaseTrouble(twice));
+    t.false(isDatabaseError(twice));
     t.is((await nullifiers.find("0x2")).use, undefined);
   });
 };

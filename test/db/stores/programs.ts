@@ -1,6 +1,6 @@
 import test from "ava";
 import type { Database } from "../../../src/db/queries/database.js";
-import { createStagedRows } from "../../../src/db/rows/write-buffer.js";
+import { createWriteBuffer } from "../../../src/db/rows/write-buffer.js";
 import { createProgramChanges } from "../../../src/storage/stores/program-change-store.js";
 import { createProgramStore } from "../../../src/storage/stores/program-store.js";
 import type {
@@ -38,7 +38,7 @@ async function withProgram(database: Database) {
   const programs = createProgramStore(database.read);
   const change = (work: (changes: ProgramChanges) => Promise<void>): Promise<void> =>
     database.transaction(async (db) => {
-      const rows = createStagedRows(db);
+      const rows = createWriteBuffer(db);
       await work(createProgramChanges(rows));
       await rows.store();
     });

@@ -2,10 +2,10 @@
 import test from "ava";
 import { setTimeout as sleep } from "node:timers/promises";
 import { inspect } from "node:util";
-import { isDatabaseBusy, isDatabaseTrouble } from "../../../src/base/errors/database-error-kind.js";
+import { isDatabaseBusy, isDatabaseError } from "../../../src/base/errors/database-error-kind.js";
 import type { Queries } from "../../../src/db/queries/database.js";
 import { acquireWithinMs } from "../../../src/db/queries/connection-pools.js";
-import { Failure } from "../../../src/rpc/errors.js";
+import { RpcError } from "../../../src/rpc/errors.js";
 import type { StoreSuite } from "./suite.js";
 
 const row = (hash: string) => ({ hash, block_number: 1, transaction_hash: "a secret" });
@@ -27,7 +27,7 @@ export const testQueries: StoreSuite = (engine, open) => {
       "done",
     );
     t.deepEqual(await stored(read), ["1", "2"]);
-    const failure = new Failure("NOT_FOUND", "There is none.");
+    const failure = new RpcError("NOT_FOUND", "There is none.");
     const thrown = await t.throwsAsync(
       transaction(async (db) => {
         await insert(db, "3");
@@ -35,7 +35,7 @@ export const testQueries: StoreSuite = (engine, open) => {
       }),
     );
     t.is(thrown, failure);
-    t.false(isDatabaseTrouble(failure), "what the work throws is no trouble of the database");
+    t.false(isDatabaseError(failure), "what the work throws is no trouble of the database");
     t.deepEqual(await stored(read), ["1", "2"]);
   });
 
@@ -64,7 +64,7 @@ export const testQueries: StoreSuite = (engine, open) => {
     t.is((await stored(read)).length, 20);
 
     const failed = await t.throwsAsync(transaction((db) => db.prepare(text)("1", 1, "a secret")));
-    t.false(isDatabaseTrouble(failed), "a query that is wrong is no trouble");
+    t.false(isDatabaseError(failed), "a query that is wrong is no trouble");
     t.notRegex(inspect(failed), /a secret/);
     t.is((await stored(read)).length, 20);
   });
@@ -99,7 +99,7 @@ export const testQueries: StoreSuite = (engine, open) => {
       () => transaction((db) => db.prepare("SELECT * FROM nowhere WHERE hash = ?")("a secret")),
     ]) {
       const error = await t.throwsAsync(run);
-      t.false(isDatabaseTrouble(error), error.message);
+      t.false(isDatabaseError(error), error.message);
       t.false(inspect(error).includes("a secret"), inspect(error));
     }
     t.deepEqual(await stored(read), ["1"]);
@@ -130,7 +130,7 @@ export const testQueries: StoreSuite = (engine, open) => {
         () => transaction((other) => insert(other, "2")),
       ]) {
         const error = await t.throwsAsync(run);
-        t.true(isDatabaseTrouble(error), error.message);
+        t.true(isDatabaseError(error), error.message);
         t.true(isDatabaseBusy(error), "the database is well");
         t.false(inspect(error).includes("a secret"), inspect(error));
       }
@@ -139,7 +139,7 @@ export const testQueries: StoreSuite = (engine, open) => {
     await database.close();
     for (const run of [() => stored(database.read), () => insert(write, "2"), () => transaction(stored)]) {
       const error = await t.throwsAsync(run);
-      t.true(isDatabaseTrouble(error));
+      t.true(isDatabaseError(error));
       t.false(isDatabaseBusy(error));
     }
   });

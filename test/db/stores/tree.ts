@@ -1,5 +1,5 @@
 import test from "ava";
-import { DamageError } from "../../../src/base/errors/corruption.js";
+import { CorruptionError } from "../../../src/base/errors/corruption.js";
 import { toHex } from "../../../src/zk/poseidon.js";
 import { createTreeChanges, createTreeStore } from "../../../src/zk/tree-store.js";
 import type { StoreSuite } from "./suite.js";
@@ -56,7 +56,7 @@ export const testTree: StoreSuite = (engine, open) => {
     t.false(await changes.isKnownRoot(toHex(98n), next));
     // These nodes lead to no root: real paths are in test/zk.
     await t.throwsAsync(async () => tree.path(toHex(7n), undefined), {
-      instanceOf: DamageError,
+      instanceOf: CorruptionError,
       message: /does not lead to the root/,
     });
     t.deepEqual(await tree.path(toHex(7n), empty.root), { missing: "commitment under this root" });

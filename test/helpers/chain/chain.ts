@@ -1,14 +1,19 @@
 /** A chain over a bare database. */
 import { type Chain, createChain } from "../../../src/chain/chain.js";
 import { createChainStore } from "../../../src/chain/chain-store.js";
-import type { Effects } from "../../../src/chain/transactions/executor.js";
-import { type Mempool, type MempoolParts, openMempool } from "../../../src/chain/mempool/mempool.js";
+import type { Executor } from "../../../src/chain/transactions/executor.js";
+import { type Mempool, type MempoolDeps, openMempool } from "../../../src/chain/mempool/mempool.js";
 import type { Database, Queries } from "../../../src/db/queries/database.js";
-import { createEffects, newestIn, type State, stateIn } from "../../../src/node/chain/transaction-executor.js";
+import {
+  createTransactionExecutor,
+  newestIn,
+  type State,
+  stateIn,
+} from "../../../src/node/chain/transaction-executor.js";
 import { sha256 } from "../../../src/base/crypto/hash.js";
 import { fold } from "../../../src/zk/fold.js";
 import { type VerificationKey, verifyGroth16 } from "../../../src/zk/groth16.js";
-import type { WorkerPool } from "../../../src/zk/worker-pool.js";
+import type { ZkThreads } from "../../../src/zk/worker-pool.js";
 import { createZkChanges } from "../../../src/zk/write.js";
 import { genesisOf } from "./genesis.js";
 import type { TestKey } from "./keys.js";
@@ -43,9 +48,9 @@ export async function openChain(
 
 /** The mempool of a database, which takes everybody's, at no rate. */
 export async function openTestMempool(
-  store: MempoolParts["store"],
+  store: MempoolDeps["store"],
   nowMs: () => number = Date.now,
-  rules: Partial<Pick<MempoolParts, "rates" | "mayWrite" | "monotonicMs">> = {},
+  rules: Partial<Pick<MempoolDeps, "rates" | "mayWrite" | "monotonicMs">> = {},
 ): Promise<Mempool> {
   return await openMempool({
     store,
@@ -63,13 +68,13 @@ export function effectsOn(
   database: Database,
   authorities: readonly string[],
   verificationKey?: VerificationKey,
-): Effects<State> {
+): Executor<State> {
   const newest = newestIn(database.read);
-  return createEffects(createZkChanges({ newest, workerPool: inlinePool, verificationKey, authorities }));
+  return createTransactionExecutor(createZkChanges({ newest, workerPool: inlinePool, verificationKey, authorities }));
 }
 
 /** The long arithmetic without threads. */
-export const inlinePool: WorkerPool = {
+export const inlinePool: ZkThreads = {
   foldAll: (tasks) => Promise.resolve(tasks.map(fold)),
   threads: 1,
   verify: (task) => Promise.resolve(verifyGroth16(task)),

@@ -3,7 +3,7 @@ import test from "ava";
 import { type Caching, Caching as MadeOf } from "../../../gen/gatehouse/annotations/v1/annotations_pb.js";
 import { ZkService } from "../../../gen/gatehouse/zk/v1/zk_pb.js";
 import { createEdge } from "../../../src/edge/edge.js";
-import { Failure } from "../../../src/rpc/errors.js";
+import { RpcError } from "../../../src/rpc/errors.js";
 import { createRpcServer } from "../../../src/rpc/server/rpc-server.js";
 import { serve, type ServedService } from "../../../src/rpc/service.js";
 import { openSettings } from "../../helpers/nodes/edge-server.js";
@@ -27,7 +27,7 @@ async function startServer(t: Teardown, state: { block: number }, keptAnswerByte
           serve(ZkService, {
             getMerkleRoot: () => ({ rootHash: `root ${state.block}`, leafCount: 1 }),
             getMerkleProof: () => {
-              throw new Failure("NOT_FOUND", "It is not there.");
+              throw new RpcError("NOT_FOUND", "It is not there.");
             },
             // What is asked for says how long the answer is, and that it comes later.
             getNullifier: async ({ nullifierHash: asked }, { caller }) => {
@@ -36,7 +36,7 @@ async function startServer(t: Teardown, state: { block: number }, keptAnswerByte
               told.onAsked();
               await Promise.resolve();
               if (Number(asked) % 7 === block % 7) {
-                throw new Failure("NOT_FOUND", `Not in block ${block}.`);
+                throw new RpcError("NOT_FOUND", `Not in block ${block}.`);
               }
               const text = "x".repeat(Number(asked));
               return {

@@ -3,9 +3,9 @@ import test from "ava";
 import express, { type RequestHandler } from "express";
 import { once } from "node:events";
 import { connect } from "node:net";
-import { createOpenGate } from "../../../src/edge/unrestricted-gate.js";
+import { createUnrestrictedGate } from "../../../src/edge/unrestricted-gate.js";
 import type { Exchange } from "../../../src/rpc/exchange/exchange.js";
-import { jsonAnswer } from "../../../src/rpc/exchange/responses.js";
+import { jsonResponse } from "../../../src/rpc/exchange/responses.js";
 import { createMount } from "../../../src/rpc/exchange/mount.js";
 import { listenApp } from "../../helpers/nodes/express-app.js";
 import { ask } from "../../helpers/wire/plain-client.js";
@@ -17,7 +17,7 @@ function mountOf(handle: (exchange: Exchange) => void) {
   const onInternalError = (error: unknown): void => void errors.push(error);
   let requests = 0;
   const mount = createMount({
-    gate: createOpenGate(),
+    gate: createUnrestrictedGate(),
     onInternalError,
     nextRequestId: () => `r-${++requests}`,
   });
@@ -33,8 +33,8 @@ function mountOf(handle: (exchange: Exchange) => void) {
 /** Answers with how many bytes the body has. */
 function countBytes(exchange: Exchange): void {
   void exchange
-    .readBytes(1_000_000, { hold: () => undefined })
-    .then(({ length }) => exchange.send(jsonAnswer(exchange.requestId, 200, { body: String(length) })));
+    .readBytes(1_000_000, { reserveRequestBytes: () => undefined })
+    .then(({ length }) => exchange.send(jsonResponse(exchange.requestId, 200, { body: String(length) })));
 }
 
 const parsers: Readonly<Record<string, RequestHandler>> = {
@@ -93,11 +93,11 @@ test("it has drained when the last answer is out", async (t) => {
   await until(() => waiting.length === 2);
   let isDrained = false;
   const drained = mount.drain(60_000).then(() => (isDrained = true));
-  waiting[0]!.send(jsonAnswer("", 200, { body: "1" }));
+  waiting[0]!.send(jsonResponse("", 200, { body: "1" }));
   await Promise.race(answers);
   t.is((await ask(port, "/")).status, 503);
   t.false(isDrained);
-  waiting[1]!.send(jsonAnswer("", 200, { body: "2" }));
+  waiting[1]!.send(jsonResponse("", 200, { body: "2" }));
   t.deepEqual((await Promise.all(answers)).map(({ text }) => text).sort(), ["1", "2"]);
   await drained;
 });

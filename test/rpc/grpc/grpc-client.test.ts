@@ -10,9 +10,9 @@ import { ChainService } from "../../../gen/gatehouse/chain/v1/chain_pb.js";
 import { PeerService } from "../../../gen/gatehouse/peer/v1/peer_pb.js";
 import { createCertificate } from "../../../src/base/crypto/certificate.js";
 import { CallError, type Channel } from "../../../src/rpc/channel.js";
-import { Failure } from "../../../src/rpc/errors.js";
+import { RpcError } from "../../../src/rpc/errors.js";
 import { createGrpcClient } from "../../../src/rpc/grpc/grpc-client.js";
-import { createOpenGate } from "../../../src/edge/unrestricted-gate.js";
+import { createUnrestrictedGate } from "../../../src/edge/unrestricted-gate.js";
 import { createGrpcOnlyServer } from "../../../src/rpc/server/rpc-server.js";
 import { serve } from "../../../src/rpc/service.js";
 import { testKey, type TestKey } from "../../helpers/chain/keys.js";
@@ -37,7 +37,7 @@ interface Server {
 /** A node's own server, over TLS with this key, or without. */
 async function startServer(t: ExecutionContext, key: TestKey | undefined, wanted = 0): Promise<Server> {
   const refuse = (): never => {
-    throw new Failure("STATE_NOT_READY", "The node has no genesis block yet.");
+    throw new RpcError("STATE_NOT_READY", "The node has no genesis block yet.");
   };
   const state = { calls: 0, largeBlocks: 0 };
   const listener = createGrpcOnlyServer(
@@ -76,7 +76,7 @@ async function startServer(t: ExecutionContext, key: TestKey | undefined, wanted
           },
         }),
       ],
-      gate: createOpenGate(),
+      gate: createUnrestrictedGate(),
       onInternalError: (error) => t.fail(String(error)),
     },
     key && createCertificate(key.privateKey),

@@ -4,7 +4,7 @@ import { EventSource } from "eventsource";
 import { once } from "node:events";
 import { AddedService } from "../../../gen/gatehouse/testing/v1/added_pb.js";
 import { createEdge } from "../../../src/edge/edge.js";
-import { Failure } from "../../../src/rpc/errors.js";
+import { RpcError } from "../../../src/rpc/errors.js";
 import { createRpcServer } from "../../../src/rpc/server/rpc-server.js";
 import { serve } from "../../../src/rpc/service.js";
 import { openSettings } from "../../helpers/nodes/edge-server.js";
@@ -21,12 +21,12 @@ let port: number;
 /** What a stream gives, by its name; a cursor is the number of a thing. */
 const things = {
   async *missing() {
-    await Promise.reject(new Failure("NOT_FOUND", "There is no such thing."));
+    await Promise.reject(new RpcError("NOT_FOUND", "There is no such thing."));
     yield {};
   },
   async *broken() {
     yield await Promise.resolve(seen(1));
-    throw new Failure("STATE_NOT_READY", "It is away.", 5);
+    throw new RpcError("STATE_NOT_READY", "It is away.", 5);
   },
   async *secret() {
     yield await Promise.resolve(seen(1));

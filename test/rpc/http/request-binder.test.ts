@@ -7,7 +7,7 @@ import {
 import { GetReadinessRequestSchema } from "../../../gen/gatehouse/health/v1/health_pb.js";
 import { VerifyAttestationRequestSchema } from "../../../gen/gatehouse/attestation/v1/attestation_pb.js";
 import { GetVersionRequestSchema } from "../../../gen/gatehouse/info/v1/info_pb.js";
-import { Failure } from "../../../src/rpc/errors.js";
+import { RpcError } from "../../../src/rpc/errors.js";
 import { compileRequestBinder } from "../../../src/rpc/http/request-binder.js";
 
 const search = compileRequestBinder(SearchProgramsRequestSchema, [], undefined);
@@ -55,7 +55,7 @@ test("a request without fields costs nothing", (t) => {
 
 const refuses = test.macro({
   exec(t, run: () => object, message: RegExp) {
-    const error = t.throws(run, { instanceOf: Failure });
+    const error = t.throws(run, { instanceOf: RpcError });
     t.is(error.reason, "INVALID_REQUEST");
     t.regex(error.message, message);
   },

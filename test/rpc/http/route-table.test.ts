@@ -1,5 +1,5 @@
 import test from "ava";
-import { Failure } from "../../../src/rpc/errors.js";
+import { RpcError } from "../../../src/rpc/errors.js";
 import { createRouteTable } from "../../../src/rpc/http/route-table.js";
 
 function storageRoutes() {
@@ -54,7 +54,7 @@ test(finds, "/constructor", undefined);
 
 for (const path of ["/%ZZ", "/storage-program/%", "/storage-program/%C0%AF", "/a/%ff"]) {
   test(`${path} is malformed`, (t) => {
-    const error = t.throws(() => storageRoutes().find(path), { instanceOf: Failure });
+    const error = t.throws(() => storageRoutes().find(path), { instanceOf: RpcError });
     t.is(error.reason, "INVALID_REQUEST");
   });
 }

@@ -1,13 +1,13 @@
 import test from "ava";
-import { maxAnswerBytes, maxListBytes } from "../../../src/base/limits/response-limits.js";
-import { Failure } from "../../../src/rpc/errors.js";
+import { maxResponseBytes, maxListBytes } from "../../../src/base/limits/response-limits.js";
+import { RpcError } from "../../../src/rpc/errors.js";
 import type { Arrival, Gate } from "../../../src/rpc/gate.js";
-import { createOpenGate } from "../../../src/edge/unrestricted-gate.js";
+import { createUnrestrictedGate } from "../../../src/edge/unrestricted-gate.js";
 import { receiveBatch } from "../../../src/rpc/json-rpc/batch.js";
 import type { JsonRpcRequest } from "../../../src/rpc/json-rpc/request.js";
 import type { Call } from "../../../src/rpc/service.js";
 
-const open = createOpenGate();
+const open = createUnrestrictedGate();
 
 /** A batch as it came. */
 function batchRequest(): JsonRpcRequest {
@@ -16,7 +16,7 @@ function batchRequest(): JsonRpcRequest {
     connection: open.connect("", () => undefined)!,
     header: () => undefined,
     onClose: () => undefined,
-    cut: () => undefined,
+    abort: () => undefined,
   };
   return { body: "", arrival, lease: open.admit(arrival, "json-rpc", undefined), call: {} as Call };
 }
@@ -27,7 +27,7 @@ test("a request of a batch that failed is counted as failed, and no other one", 
     ...open,
     admit: (...given) => ({
       ...open.admit(...given),
-      settle: (failure) => settled.push(failure?.reason),
+      recordOutcome: (failure) => settled.push(failure?.reason),
     }),
   };
   const given = batchRequest();
@@ -35,7 +35,7 @@ test("a request of a batch that failed is counted as failed, and no other one", 
     gate,
     receive: (one, its) => {
       if (one === "bad") {
-        its.failure = new Failure("NOT_FOUND", "Bad.");
+        its.failure = new RpcError("NOT_FOUND", "Bad.");
       }
       return Promise.resolve("{}");
     },
@@ -78,6 +78,6 @@ for (const [what, lengths, given] of [
     );
     t.true(looked.length <= given.length + 1);
     t.false(looked.includes(2));
-    t.true(Buffer.byteLength(text!) <= maxAnswerBytes);
+    t.true(Buffer.byteLength(text!) <= maxResponseBytes);
   });
 }

@@ -1,6 +1,6 @@
 /** What `rpc.discover` answers when its document cannot be made. */
 import test from "ava";
-import { createOpenGate } from "../../../src/edge/unrestricted-gate.js";
+import { createUnrestrictedGate } from "../../../src/edge/unrestricted-gate.js";
 import type { Arrival } from "../../../src/rpc/gate.js";
 import { createJsonRpcEntry } from "../../../src/rpc/json-rpc/json-rpc.js";
 import type { Call } from "../../../src/rpc/service.js";
@@ -8,7 +8,7 @@ import type { Call } from "../../../src/rpc/service.js";
 test("the caller hears that it failed, and the log why", async (t) => {
   const reported: unknown[] = [];
   const cause = new Error("ENOENT: no such file, open '/opt/secret/contract.binpb'");
-  const gate = createOpenGate();
+  const gate = createUnrestrictedGate();
   const answer = createJsonRpcEntry({
     gate,
     onInternalError: (error) => reported.push(error),
@@ -23,7 +23,7 @@ test("the caller hears that it failed, and the log why", async (t) => {
     connection: gate.connect("", () => undefined)!,
     header: () => undefined,
     onClose: () => undefined,
-    cut: () => undefined,
+    abort: () => undefined,
   };
   const lease = gate.admit(arrival, "json-rpc", undefined);
   const body = '{"jsonrpc":"2.0","id":7,"method":"rpc.discover"}';

@@ -1,6 +1,6 @@
 import test from "ava";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { Failure } from "../../../src/rpc/errors.js";
+import { RpcError } from "../../../src/rpc/errors.js";
 import type { CallByName } from "../../../src/rpc/json-rpc/node-call-envelope.js";
 import { answerNodeCall } from "../../../src/rpc/node-call/node-call.js";
 
@@ -28,7 +28,7 @@ test("of several lists of blocks one is put together at a time, also after one t
     await nextTurn();
     underWay--;
     if (number === 7) {
-      throw new Failure("ANSWER_TOO_LARGE", "Too large.");
+      throw new RpcError("ANSWER_TOO_LARGE", "Too large.");
     }
     return blockText(number);
   };

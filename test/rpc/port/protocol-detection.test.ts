@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { connect, type AddressInfo, type Socket } from "node:net";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { decideByPreface } from "../../../src/rpc/port/protocol-detection.js";
+import { detectHttpVersion } from "../../../src/rpc/port/protocol-detection.js";
 
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -19,7 +19,7 @@ async function listen(t: { teardown(fn: () => unknown): void }, decideWithinMs =
     });
   };
   server.removeAllListeners("connection").on("connection", (socket) => {
-    decideByPreface(socket, (accepted) => acceptHttp1!.call(server, accepted), acceptHttp2, decideWithinMs);
+    detectHttpVersion(socket, (accepted) => acceptHttp1!.call(server, accepted), acceptHttp2, decideWithinMs);
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");

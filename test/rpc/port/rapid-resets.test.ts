@@ -2,7 +2,7 @@
 import test, { type ExecutionContext } from "ava";
 import { readFile } from "node:fs/promises";
 import type { TlsCredentials } from "../../../src/base/crypto/certificate.js";
-import { createOpenGate } from "../../../src/edge/unrestricted-gate.js";
+import { createUnrestrictedGate } from "../../../src/edge/unrestricted-gate.js";
 import type { Exchange } from "../../../src/rpc/exchange/exchange.js";
 import type { Gate } from "../../../src/rpc/gate.js";
 import { createPort } from "../../../src/rpc/port/port.js";
@@ -29,14 +29,14 @@ const fieldsOf = (path: string): Field[] => [
 
 /** Cuts a connection at its last strike. */
 function createStrictGate(): Gate {
-  const open = createOpenGate();
+  const open = createUnrestrictedGate();
   return {
     ...open,
     connect(remoteAddress, cut) {
       let strikes = 0;
       return {
         ...open.connect(remoteAddress, cut)!,
-        strike() {
+        penalize() {
           if (++strikes === maxStrikes) {
             cut();
           }
