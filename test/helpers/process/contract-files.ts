@@ -3,7 +3,7 @@ import type { DescFile, DescService } from "@bufbuild/protobuf";
 import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-const directory = fileURLToPath(new URL("../../../../gen/gatehouse/", import.meta.url));
+const directory = fileURLToPath(new URL("../../../gen/gatehouse/", import.meta.url));
 
 /** Descriptors of every generated file of our own, in the order of their names. */
 export async function contractFiles(): Promise<DescFile[]> {
