@@ -7,7 +7,7 @@ import { startProgress } from "../src/cli/terminal/progress.js";
 import { submitChange } from "../src/cli/transactions/submit.js";
 import { openDatabase } from "../src/db/open.js";
 import { migrate } from "../src/db/migrations/migrate.js";
-import { fillRowHashes } from "../src/db/migrations/row-hash-migration.js";
+import { fillRowHashes } from "../test/helpers/databases/fill-row-hashes.js";
 import type { Database } from "../src/db/queries/database.js";
 import { loadNodeKey, type NodeKey, nodeKeyPath } from "../src/base/crypto/node-key.js";
 import { createWriteBuffer } from "../src/db/rows/write-buffer.js";

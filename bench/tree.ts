@@ -16,7 +16,7 @@ import { startProgress } from "../src/cli/terminal/progress.js";
 import type { Database } from "../src/db/queries/database.js";
 import { openDatabase } from "../src/db/open.js";
 import { migrate } from "../src/db/migrations/migrate.js";
-import { fillRowHashes } from "../src/db/migrations/row-hash-migration.js";
+import { fillRowHashes } from "../test/helpers/databases/fill-row-hashes.js";
 import { fromHex32 } from "../src/base/crypto/hash.js";
 import { loadNodeKey, type NodeKey } from "../src/base/crypto/node-key.js";
 import type { Leaf } from "../src/tree/path.js";

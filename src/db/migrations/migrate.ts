@@ -1,23 +1,25 @@
-/** Brings a database to the schema of this version: forward only, in one go, at boot. */
+/** Brings a database to the schema of this version at boot: forward only, in one transaction. */
 import { type Database, DatabaseError, type DatabasePart, type Queries } from "../queries/database.js";
 import { hasTable } from "./has-table.js";
 import { mempoolMigrations } from "./mempool-migrations.js";
 import type { Migration } from "./migration.js";
-import { migrations } from "./migrations.js";
+import { firstStep, migrations } from "./migrations.js";
 
-/** The steps of a part of the database, and the table that says which of them it has had. */
+/** Steps of a part of the database, and the table that records those that ran. */
 interface Steps {
   readonly table: string;
+  /** Number of the first step. */
+  readonly first: number;
   readonly migrations: readonly Migration[];
 }
 
-const mainSteps: Steps = { table: "schema_migrations", migrations };
-const mempoolSteps: Steps = { table: "mempool_migrations", migrations: mempoolMigrations };
+const mainSteps: Steps = { table: "schema_migrations", first: firstStep, migrations };
+const mempoolSteps: Steps = { table: "mempool_migrations", first: 1, migrations: mempoolMigrations };
 
 /**
  * Runs the migrations that the database has not had yet.
  *
- * @throws DatabaseError when the database was made by a newer version.
+ * @throws DatabaseError if the database is of a newer version, or of an older format.
  */
 export async function migrate(database: Database): Promise<void> {
   await migratePart(database, mainSteps);
@@ -34,12 +36,14 @@ async function migratePart(part: DatabasePart, steps: Steps): Promise<void> {
       sql.raw(`CREATE TABLE IF NOT EXISTS ${steps.table} (version INTEGER PRIMARY KEY, name TEXT NOT NULL)`),
     );
     const version = await versionOf(db, steps);
-    for (const [index, migration] of steps.migrations.entries()) {
-      if (index >= version) {
-        await db.runAll((sql) => migration.queries(sql, db.dialect.schema));
-        await migration.fill?.(db);
-        const { name } = migration;
-        await db.run((sql) => sql(steps.table).insert({ version: index + 1, name }));
+    if (version > 0 && version < steps.first) {
+      throw new DatabaseError(olderFormat);
+    }
+    for (const [index, { name, queries }] of steps.migrations.entries()) {
+      const number = steps.first + index;
+      if (number > version) {
+        await db.runAll((sql) => queries(sql, db.dialect.schema));
+        await db.run((sql) => sql(steps.table).insert({ version: number, name }));
       }
     }
   });
@@ -74,19 +78,25 @@ export async function isPrepared(database: Database): Promise<boolean> {
   );
 }
 
+const olderFormat =
+  "The database holds a chain of an older format, which this version cannot continue; start with another --data-dir or " +
+  "--database, and keep this one for the version that wrote it.";
+
 const notPrepared =
   "The database has not been prepared by this version of Gatehouse; start the node that writes to it first.";
 
 async function isUpToDate({ read }: Pick<DatabasePart, "read">, steps: Steps): Promise<boolean> {
-  return (await hasTable(read, steps.table)) && (await versionOf(read, steps)) >= steps.migrations.length;
+  return (await hasTable(read, steps.table)) && (await versionOf(read, steps)) === lastOf(steps);
 }
 
-async function versionOf(db: Queries, { table, migrations: known }: Steps): Promise<number> {
-  const row = await db.first<{ version: number | null }>((sql) => sql(table).max({ version: "version" }));
+const lastOf = ({ first, migrations: { length } }: Steps): number => first + length - 1;
+
+async function versionOf(db: Queries, steps: Steps): Promise<number> {
+  const row = await db.first<{ version: number | null }>((sql) => sql(steps.table).max({ version: "version" }));
   const version = row?.version ?? 0;
-  if (version > known.length) {
+  if (version > lastOf(steps)) {
     throw new DatabaseError(
-      `The database was made by a newer version of Gatehouse (schema ${version}; this one knows ${known.length}); start that version.`,
+      `The database was made by a newer version of Gatehouse (schema ${version}; this one knows ${lastOf(steps)}); start that version.`,
     );
   }
   return version;

@@ -9,7 +9,7 @@ import { readTransaction, signBlock } from "../../../src/chain/transactions/tran
 import type { Database, Queries } from "../../../src/db/queries/database.js";
 import { openDatabase } from "../../../src/db/open.js";
 import { hashDocumentRow, hashFieldRow, hashProgramEntry, hashProgramRest } from "../../../src/db/rows/row-hashes.js";
-import { fillRowHashes } from "../../../src/db/migrations/row-hash-migration.js";
+import { fillRowHashes } from "../databases/fill-row-hashes.js";
 import { migrate } from "../../../src/db/migrations/migrate.js";
 import { createStateTreeChanges } from "../../../src/state/state-tree-store.js";
 import { readLeaves } from "../../../src/storage/stores/program-state-store.js";

@@ -1,6 +1,5 @@
-/** Gives the rows that are there already the checksums that new ones are stored with, a portion of rows at a time. */
-import type { Queries } from "../queries/database.js";
-import type { Migration } from "./migration.js";
+/** Gives the rows of a seeded database the checksums that the node stores with rows. */
+import type { Queries } from "../../../src/db/queries/database.js";
 import {
   type BlockColumns,
   type ChunkColumns,
@@ -22,7 +21,7 @@ import {
   type RootColumns,
   type SenderColumns,
   type TransactionColumns,
-} from "../rows/row-hashes.js";
+} from "../../../src/db/rows/row-hashes.js";
 
 /** A table whose rows get checksums. */
 interface HashedTable<Row = never> {
@@ -106,20 +105,6 @@ const tables: readonly HashedTable[] = [
     portion: 500,
   },
 ];
-
-export const rowHashMigration: Migration = {
-  name: "hashes of what is stored",
-  queries: (sql) =>
-    tables.map(({ table, hashes }) =>
-      sql.schema.alterTable(table, (change) => {
-        for (const column of Object.keys(hashes)) {
-          // No row has none: what is inserted without one is damaged.
-          change.string(column, 32).notNullable().defaultTo("");
-        }
-      }),
-    ),
-  fill: fillRowHashes,
-};
 
 /** Gives every row its checksums. */
 export async function fillRowHashes(db: Queries): Promise<void> {
